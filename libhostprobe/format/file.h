@@ -1,0 +1,133 @@
+// file.h: the trace file of one process. docs/format.md says the same in prose and with drawings.
+//
+// Room 1 (format/). Written by the probe's writer thread (probe/writer.cpp), read by analysis/reader.cpp. A file is one
+// 4096-byte FileHeader, rewritten in place, followed by blocks, only ever appended. Every block carries its length and a
+// checksum, so a reader can say exactly which bytes are damaged and go on behind them.
+#pragma once
+
+#include "segment.h"
+
+namespace hostprobe {
+
+inline constexpr std::uint64_t kFileMagic = 0x0a45434152545048;  // "HPTRACE\n" as little-endian bytes
+inline constexpr std::uint32_t kFileVersion = 1;                 // raised when an old reader could misread a file
+inline constexpr std::size_t kFileHeaderBytes = 4096;
+inline constexpr char kFileSuffix[] = ".hptrace";
+
+enum FileState : std::uint32_t {
+  kFileOpen = 1,       // the process lives, or was killed: look into its segment too
+  kFileClosed = 2,     // complete, segment gone
+  kFileRecovered = 3,  // `hostprobe recover` added what the segment still held
+};
+
+struct FileHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t header_bytes;  // kFileHeaderBytes; a newer version may have a longer one
+  std::uint64_t checksum;      // over the first 4096 bytes with this field as 0
+  std::uint32_t state;         // FileState
+  std::uint32_t pid;
+  std::uint32_t parent_pid;
+  std::uint32_t forked_from;   // pid of the traced process this one was forked from (no exec since); 0 = none
+  std::int32_t rank;           // of the job, from the environment; -1 = none
+  std::int32_t local_rank;
+  std::int32_t world_size;
+  std::int32_t segment_id;     // System V shared memory id; -1 = the process had none that outlives it
+  std::uint64_t cookie;        // equals SegmentHeader::cookie
+  std::uint64_t data_bytes;    // length of the valid part of the file, as of the last header write
+  ClockPair start;             // when the library was loaded into the process
+  ClockPair first;             // when the trace was opened
+  ClockPair last;              // latest reading
+  std::uint64_t process_cpu_ns;
+  std::uint64_t writer_cpu_ns;      // CPU of hostprobe's own thread
+  std::uint64_t record_cost_ticks;  // measured on this CPU: what one record adds to a call, in 1/1024 ticks
+  std::uint64_t quiet_cost_ticks;   // the same for a hooked call without a record
+  std::uint64_t own_ticks;          // spent in slow paths by all threads
+  std::uint64_t quiet_calls;        // by all threads
+  std::uint64_t records;            // reserved by all threads
+  std::uint64_t lost;               // of those, not kept (no chunk free, file not writable, …)
+  std::uint64_t lost_in_file;       // of those, taken from memory but not accepted by the file system
+  std::int32_t file_errno;          // errno of the first failed write; 0 = none
+  std::uint32_t invariant_ticks;    // 1 when the CPU promises a constant tick rate
+  std::uint32_t stacks_lost;
+  std::uint32_t reserved;
+  char mode[16];
+  char host[64];
+  char boot_id[40];
+  char hostprobe_version[24];
+  char hostprobe_commit[48];
+  char program[256];           // the executable's path
+  char command[1024];          // argv, joined by blanks, cut to length
+  char out[512];               // the run folder as the process saw it
+};
+static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
+
+inline constexpr std::uint32_t kBlockMagic = 0x4b425048;  // "HPBK"
+
+enum BlockKind : std::uint16_t {
+  kBlockHooks = 1,    // HookRow × n: the hook table; once, before any records
+  kBlockModules = 2,  // ModuleRow × n, each followed by its path: loaded objects (again whenever they change)
+  kBlockStrings = 3,  // StringsHead, then a slice of the segment's strings area
+  kBlockThreads = 4,  // ThreadEntry × n: latest state of threads; a later entry replaces an earlier one
+  kBlockStacks = 5,   // StacksHead, then StackEntry × n
+  kBlockRecords = 6,  // RecordsHead, then Record × count
+  kBlockClock = 7,    // ClockPair × n
+};
+
+//  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |
+struct BlockHead {
+  std::uint32_t magic;
+  std::uint16_t kind;      // BlockKind; a reader skips kinds it does not know
+  std::uint16_t reserved;
+  std::uint64_t payload_bytes;
+  std::uint64_t checksum;  // over the payload
+  std::uint64_t head_checksum;  // over the 24 bytes before
+};
+static_assert(sizeof(BlockHead) == 32);
+
+// Checksums are over little-endian 64-bit words w: h = 0x9e3779b97f4a7c15; for each w: h = rotl(h ^ w, 27) * 0x100000001b3.
+
+struct HookRow {
+  char name[48];
+  char versions[32];     // symbol versions it is exported under, "" = none or hidden
+  char labels[5][16];    // of a..e, see record.h
+  std::uint8_t family;   // Family
+  std::uint8_t found;    // 1 when the real function had been found by the time the table was written
+  std::uint8_t blocking; // 1: time inside is waiting; 0: work or a launch
+  std::uint8_t launch;   // 1: a GPU launch
+  std::uint32_t reserved;
+};
+static_assert(sizeof(HookRow) == 168);
+
+struct ModuleRow {
+  std::uint64_t begin;       // first mapped byte
+  std::uint64_t end;         // one past the last
+  std::uint64_t bias;        // what to subtract from an address to get one in the file's own numbering
+  std::uint64_t seen_ticks;  // when this mapping was first seen
+  std::uint32_t path_bytes;  // without NUL; the path follows, padded to 8
+  std::uint32_t build_id_bytes;
+  std::uint8_t build_id[24];
+};
+static_assert(sizeof(ModuleRow) == 64);
+
+struct StringsHead {
+  std::uint32_t offset;  // of the slice in the strings area, bytes
+  std::uint32_t bytes;
+};
+
+struct StacksHead {
+  std::uint32_t first;   // index of the first entry
+  std::uint32_t count;
+};
+
+struct RecordsHead {
+  std::uint64_t thread_start_ticks;
+  std::uint64_t first_sequence;  // running number, in its thread, of slot 0 of this slice
+  std::uint32_t tid;
+  std::uint32_t slots;           // how many running numbers the slice covers
+  std::uint32_t count;           // how many of them hold a record; the rest is lost
+  std::uint32_t reserved;
+};
+static_assert(sizeof(RecordsHead) == 32);
+
+}  // namespace hostprobe

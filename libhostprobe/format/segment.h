@@ -1,0 +1,118 @@
+// segment.h: the shared memory of one process: threads, stacks, strings and chunks.
+//
+// Room 1 (format/). The probe creates one segment per process and writes it; its writer thread copies finished parts to
+// the trace file; a reader that finds a trace still open attaches the same segment read-only and reads what the file
+// does not have yet. The segment outlives the process, so nothing in it may be a pointer: offsets are bytes from the
+// start of the segment, times are raw clock ticks. Fields marked [atomic] are accessed with std::atomic_ref by both sides.
+#pragma once
+
+#include "record.h"
+
+namespace hostprobe {
+
+inline constexpr std::uint64_t kSegmentMagic = 0x314753504f525048;  // "HPROPSG1" as little-endian bytes
+inline constexpr std::uint32_t kSegmentVersion = 1;
+
+// One reading of the three clocks at (nearly) the same instant.
+struct ClockPair {
+  std::uint64_t ticks;         // TSC (x86-64) or CNTVCT (aarch64)
+  std::uint64_t monotonic_ns;  // CLOCK_MONOTONIC
+  std::uint64_t realtime_ns;   // CLOCK_REALTIME, for people and for other hosts
+};
+
+//  segment:  | SegmentHeader 4096 | ThreadEntry × thread_count | StackEntry × stack_count | strings | chunks |
+struct alignas(64) SegmentHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t pid;
+  std::uint64_t cookie;  // random; the same number stands in the trace file, so a recycled segment id is noticed
+  std::uint64_t segment_bytes;
+  std::uint64_t threads_offset;
+  std::uint64_t stacks_offset;
+  std::uint64_t strings_offset;
+  std::uint64_t chunks_offset;
+  std::uint32_t thread_count;
+  std::uint32_t stack_count;
+  std::uint32_t strings_bytes;
+  std::uint32_t chunk_count;
+  std::uint32_t chunk_bytes;
+  std::uint32_t chunks_ready;                // chunks that were pre-faulted and have ever been handed out
+  std::uint32_t strings_used;  // [atomic] bytes of the strings area handed out
+  std::uint32_t stacks_lost;   // [atomic] stacks that found the table full
+  std::uint64_t lost;          // [atomic] records lost by threads that had no ThreadEntry
+  ClockPair clock;                           // latest reading, refreshed by the writer
+  std::uint64_t process_cpu_ns;              // refreshed with the clock
+  std::uint64_t writer_cpu_ns;
+};
+static_assert(sizeof(SegmentHeader) <= 4096);
+
+// One thread, alive or ended. A thread is named by (tid, start_ticks): thread ids are reused by the kernel.
+// The owner thread writes the counters; the writer thread writes cpu_ns, run_delay_ns and name; readers only read.
+struct alignas(64) ThreadEntry {
+  std::uint32_t state;  // [atomic] ThreadState
+  std::uint32_t tid;
+  std::uint64_t start_ticks;
+  std::uint64_t end_ticks;       // 0 while it lives
+  std::uint64_t start_routine;   // code address given to pthread_create; 0 = not seen
+  std::uint64_t creator_site;    // return address of that pthread_create call; 0 = not seen
+  std::uint32_t creator_tid;
+  std::uint32_t type_name;       // string id of the C++ type behind a std::thread; 0 = none
+  // second cache line: written by the owner all the time
+  alignas(64) std::uint64_t records;  // records reserved so far, kept or not
+  std::uint64_t lost;            // of those, how many could not be kept
+  std::uint64_t quiet_calls;     // hooked calls that needed no record (uncontended, idle signal)
+  std::uint64_t own_ticks;       // spent in hostprobe's slow paths (stacks, taking chunks)
+  std::uint32_t chunk;           // chunk being filled, plus 1; 0 = none
+  std::uint32_t reserved0;
+  // third cache line: written by the writer thread
+  alignas(64) std::uint64_t cpu_ns;
+  std::uint64_t run_delay_ns;    // runnable but not running
+  char name[16];                 // the kernel's name of the thread, NUL-terminated
+  std::uint64_t reserved1[4];
+};
+static_assert(sizeof(ThreadEntry) == 192);
+
+enum ThreadState : std::uint32_t { kThreadFree = 0, kThreadTaken = 1, kThreadLive = 2, kThreadEnded = 3 };
+
+inline constexpr std::size_t kStackFrames = 20;
+inline constexpr std::size_t kStackPythonFrames = 15;
+
+// One distinct call stack, innermost frame first. Entries are only ever added.
+struct alignas(64) StackEntry {
+  std::uint64_t key;                     // [atomic] hash of the frames; 0 = free
+  std::uint32_t ready;                   // [atomic] 1 once everything below is complete
+  std::uint16_t native_count;
+  std::uint16_t python_count;
+  std::uint64_t native[kStackFrames];                 // return addresses
+  std::uint32_t python[kStackPythonFrames];           // string ids, "function (file:line)"
+  std::uint32_t reserved;
+};
+static_assert(sizeof(StackEntry) == 256);
+
+// The strings area is a sequence of { u32 length; u32 hash; char text[length]; padding to 8 }. A string's id is the
+// offset of its header divided by 8, plus 1; id 0 means "no string". `length` is stored last (release).
+struct StringHead {
+  std::uint32_t length;  // [atomic] bytes of text; 0 = not complete yet
+  std::uint32_t hash;
+};
+static_assert(sizeof(StringHead) == 8);
+
+// A chunk: one header line and the records of one thread.
+struct alignas(64) ChunkHead {
+  std::uint64_t thread_start_ticks;  // with tid: whose records these are
+  std::uint64_t first_sequence;      // the thread's running number of the record in slot 0
+  std::uint32_t tid;
+  std::uint16_t lap;                 // a record belongs to this lap of the chunk, or it is an old one
+  std::uint16_t reserved;
+  std::uint32_t state;  // [atomic] ChunkState
+  std::uint32_t drained;             // slots whose records are in the file already
+  std::uint64_t padding[4];
+};
+static_assert(sizeof(ChunkHead) == 64);
+
+enum ChunkState : std::uint32_t { kChunkFree = 0, kChunkFilling = 1, kChunkFull = 2 };
+
+inline constexpr std::size_t kChunkBytes = 16384;
+inline constexpr std::uint32_t kChunkRecords = kChunkBytes / sizeof(Record) - 1;
+
+}  // namespace hostprobe
