@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# setup.sh: installs what a build (profile demo) or the tests (profiles fast and test) need and is missing.
+#
+# Called by examples/demo.sh and tests/run.sh, and safe to call by hand, twice, or twice at the same time. Distribution
+# packages come from apt; what is big or not packaged goes once into a cache outside the clone, where the next clone
+# finds it again. Says what it does on stderr; stdout carries only what --paths prints.
+set -euo pipefail
+
+readonly cache="${HOSTPROBE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hostprobe}"
+readonly python=/usr/bin/python3  # never the first one on PATH: the tests compare with Debian's own build
+
+# The only list of versions. A changed line is a changed stamp, and the entry is made again.
+readonly cuda_requirements="nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88"
+readonly torch_requirements="torch==2.15.0 numpy==2.4.6"
+readonly triton_requirements="triton==3.9.0 numpy==2.4.6"
+readonly torch_folder="$cache/torch-2.15.0"
+readonly triton_folder="$cache/triton-3.9.0"
+readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the stand-in driver implements
+
+readonly build_packages=(
+  g++ cmake ninja-build git python3 python3-venv
+  libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
+  libgtest-dev libgmock-dev libbenchmark-dev)
+readonly test_packages=(ccache clang-format-14 python3-dev libpython3.11-testsuite)
+
+say() { echo "setup: $*" >&2; }
+
+die() {
+  say "$*"
+  exit 1
+}
+
+usage() {
+  cat <<'TEXT'
+usage: ./setup.sh [demo|fast|test]   install what is missing
+       ./setup.sh --paths            print where things are, NAME=PATH a line; installs nothing
+
+  demo   (default) what a build needs
+  fast   also what the tests need that run without Python packages
+  test   also what the Python tests need: PyTorch (5 GB), Triton, the CUDA runtime library
+
+environment
+  HOSTPROBE_CACHE   where what is big is kept (default: ~/.cache/hostprobe)
+
+examples
+  ./setup.sh test
+  HOSTPROBE_CACHE=/data/hostprobe ./setup.sh test
+TEXT
+}
+
+missing_packages() {
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+  done
+}
+
+install_packages() {
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    say "no apt here; going on, in the hope that these are installed under other names: $*"
+    return
+  fi
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  [[ ${#missing[@]} -eq 0 ]] && return
+  if [[ $(id -u) -ne 0 ]]; then
+    say "packages are missing and only root can install them. Run this, then try again:"
+    echo "sudo apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 1
+  fi
+  say "installing ${missing[*]}"
+  (
+    flock 9  # apt-get update has a lock of its own that it does not wait for
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq >&2
+    apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "${missing[@]}" >&2
+  ) 9>"$cache/apt.lock" || die "apt-get could not install ${missing[*]}; its message is above"
+}
+
+# entry FOLDER REQUIREMENTS WHAT MAKER: runs `MAKER FOLDER REQUIREMENTS` unless FOLDER was completed for the same
+# requirements. The stamp is written last, so an interrupted install is made again; the lock is held by the file
+# descriptor, so a killed run leaves no lock behind.
+entry() {
+  local folder=$1 requirements=$2 what=$3 maker=$4
+  local stamp="$folder/.complete" wanted
+  wanted="$requirements $($python --version)"
+  [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && return
+  (
+    flock -n 9 || { say "waiting for another run that installs $what"; flock 9; }
+    [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && exit
+    say "installing $what into $folder"
+    rm -rf "$folder"
+    "$maker" "$folder" "$requirements" || die "$what could not be installed; the message is above"
+    echo "$wanted" >"$stamp"
+  ) 9>"$folder.lock"
+}
+
+# pip's own cache is not used: it would keep the 5 GB a second time.
+pip_install() { "$1/bin/python" -m pip install --quiet --no-cache-dir --progress-bar off "${@:2}" >&2; }
+
+make_venv() {
+  local folder=$1 requirements
+  read -ra requirements <<<"$2"
+  $python -m venv "$folder" && pip_install "$folder" "${requirements[@]}"
+}
+
+# NVIDIA's wheels hold the files of the toolkit under nvidia/cu13/; only include/ and lib/ are kept.
+make_cuda() {
+  local folder=$1 requirements
+  read -ra requirements <<<"$2"
+  mkdir -p "$folder"
+  $python -m venv "$folder/pip" &&
+    pip_install "$folder/pip" --no-deps --target "$folder/wheels" "${requirements[@]}" &&
+    mv "$folder"/wheels/nvidia/cu13/include "$folder"/wheels/nvidia/cu13/lib "$folder/" &&
+    rm -rf "$folder/pip" "$folder/wheels"
+}
+
+# The same test as in cmake/cuda_headers.cmake: the first toolkit that has the headers and is new enough.
+toolkit_has_headers() {
+  local folder version
+  for folder in ${CUDA_HOME:+"$CUDA_HOME"} /usr/local/cuda; do
+    [[ -f $folder/include/cudaTypedefs.h && -f $folder/include/cuda.h ]] || continue
+    version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\).*/\1/p' "$folder/include/cuda.h")
+    [[ ${version:-0} -ge $least_cuda ]] && return
+  done
+  return 1
+}
+
+print_paths() {
+  echo "HOSTPROBE_CACHE=$cache"
+  echo "CUDA=$cache/cuda-headers"
+  echo "TORCH_PYTHON=$torch_folder/bin/python"
+  echo "TRITON_PYTHON=$triton_folder/bin/python"
+  echo "SYSTEM_PYTHON=$python"
+}
+
+main() {
+  local profile=${1:-demo}
+  case $profile in
+    demo | fast | test) ;;
+    --paths) print_paths; return ;;
+    -h | --help) usage; return ;;
+    *) usage >&2; exit 2 ;;
+  esac
+  mkdir -p "$cache" || die "cannot make the cache $cache; give another with HOSTPROBE_CACHE"
+  local packages=("${build_packages[@]}")
+  [[ $profile == demo ]] || packages+=("${test_packages[@]}")
+  install_packages "${packages[@]}"
+  if [[ $profile == test ]] || ! toolkit_has_headers; then
+    entry "$cache/cuda-headers" "$cuda_requirements" "the CUDA headers and runtime (30 MB)" make_cuda
+  fi
+  [[ $profile == test ]] || return 0
+  entry "$triton_folder" "$triton_requirements" "Triton (500 MB)" make_venv
+  entry "$torch_folder" "$torch_requirements" "PyTorch (5 GB, some minutes)" make_venv
+}
+
+main "$@"

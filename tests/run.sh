@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# run.sh: the one way to run the tests. Installs what is missing, builds, runs everything by ctest.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'TEXT'
+usage: ./tests/run.sh [--fast] [--sanitize | --no-sanitize]
+
+  (nothing)       every test, and the unit tests again under ASan + UBSan and under TSan
+  --fast          without PyTorch, Triton and CPython's own tests (label python), and without sanitizers
+  --sanitize      with the sanitizers, also after --fast
+  --no-sanitize   without them
+
+One test: ctest --test-dir build -R NAME --output-on-failure. Labels: ctest --test-dir build --print-labels.
+
+examples
+  ./tests/run.sh
+  ./tests/run.sh --fast
+TEXT
+}
+
+profile=test
+sanitize=
+for argument in "$@"; do
+  case $argument in
+    --fast) profile=fast ;;
+    --sanitize) sanitize=yes ;;
+    --no-sanitize) sanitize=no ;;
+    -h | --help) usage; exit ;;
+    *) usage >&2; exit 2 ;;
+  esac
+done
+if [[ -z $sanitize ]]; then [[ $profile == fast ]] && sanitize=no || sanitize=yes; fi
+
+say() { echo "tests: $*" >&2; }
+
+build() {
+  local launcher=()
+  if command -v ccache >/dev/null; then
+    launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
+  fi
+  say "building preset $1"
+  cmake --preset "$1" "${launcher[@]}" --log-level=WARNING >&2
+  cmake --build --preset "$1" >&2
+}
+
+# A preload of our own, left over in the caller's shell, would probe the compiler and every test.
+unset LD_PRELOAD "${!HOSTPROBE_OUT@}" "${!HOSTPROBE_TARGET@}" "${!HOSTPROBE_OFF@}" "${!SIMNODE_@}"
+
+./setup.sh "$profile"
+build release
+failed=()
+if [[ $sanitize == yes ]]; then
+  for preset in asan tsan; do
+    build "$preset"
+    ctest --preset "$preset" || failed+=("$preset")
+  done
+fi
+exclude=()
+[[ $profile == fast ]] && exclude=(--label-exclude '^python$')
+say "running preset release"
+ctest --preset release "${exclude[@]}" || failed+=(release)
+if [[ ${#failed[@]} -gt 0 ]]; then
+  say "failed: ${failed[*]}"
+  exit 1
+fi
