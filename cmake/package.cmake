@@ -1,0 +1,14 @@
+# Package: what is installed besides the targets, which each room installs itself: public headers, licence, and the
+# files by which find_package(hostprobe) tells a project where the preload, the command and the stand-in driver are.
+include(CMakePackageConfigHelpers)
+
+set(HOSTPROBE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/hostprobe)
+configure_package_config_file(
+  ${CMAKE_CURRENT_LIST_DIR}/hostprobeConfig.cmake.in ${CMAKE_BINARY_DIR}/hostprobeConfig.cmake
+  INSTALL_DESTINATION ${HOSTPROBE_PACKAGE_DIR} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_BINDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/hostprobeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+
+install(FILES ${CMAKE_BINARY_DIR}/hostprobeConfig.cmake ${CMAKE_BINARY_DIR}/hostprobeConfigVersion.cmake
+        DESTINATION ${HOSTPROBE_PACKAGE_DIR})
+install(DIRECTORY include/hostprobe DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

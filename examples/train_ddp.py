@@ -27,7 +27,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
-FEATURES, CLASSES = 64, 10
+FEATURES, CLASSES, SAMPLES = 64, 10, 4096
 
 
 class Samples(Dataset):
@@ -116,7 +116,7 @@ def build_model(args: argparse.Namespace) -> nn.Module:
 
 
 def build_loader(args: argparse.Namespace, rank: int, world: int) -> DataLoader:
-    samples = Samples(length=4096, slow_ms=args.slow_loader_ms)
+    samples = Samples(length=SAMPLES, slow_ms=args.slow_loader_ms)
     sampler = torch.utils.data.DistributedSampler(samples, world, rank, seed=args.seed, drop_last=True)
     return DataLoader(samples, args.batch, sampler=sampler, num_workers=args.workers, drop_last=True,
                       persistent_workers=args.workers > 0)
@@ -156,6 +156,8 @@ def main() -> None:
         sys.exit("train_ddp.py: not a rank of a job; start it with: torchrun --nproc-per-node=2 examples/train_ddp.py")
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
+    if not 1 <= args.batch <= SAMPLES // world:
+        sys.exit(f"train_ddp.py: --batch must be from 1 to {SAMPLES // world}: {SAMPLES} samples, {world} ranks")
     with tempfile.TemporaryDirectory(prefix="train_ddp.") as folder:
         begin = time.monotonic()
         loss = train(args, rank, world, args.checkpoint or os.path.join(folder, "checkpoint.pt"))

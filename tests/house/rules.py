@@ -1,0 +1,379 @@
+#!/usr/bin/env python3
+"""House rules as tests: rules.py RULE --source FOLDER --build FOLDER. Exit 1 and one line per breach.
+
+A rule is a function that yields breaches. It takes a Tree: the tracked files of a checkout and, for rules about what was
+built, a build folder. test_rules.py breaks each rule on purpose.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CPP = (".h", ".cpp", ".c", ".def")
+RULES = {}
+
+
+class Tree:
+    def __init__(self, source, build=None):
+        self.source = Path(source)
+        self.build = Path(build) if build else None
+
+    def files(self, *suffixes, under=""):
+        """Tracked files (all files where there is no git), relative to the source folder."""
+        listed = subprocess.run(["git", "-c", "safe.directory=*", "-C", self.source, "ls-files", "-z"],
+                                capture_output=True, text=True)
+        if listed.returncode == 0:
+            names = [Path(name) for name in listed.stdout.split("\0") if name]
+        else:
+            names = [p.relative_to(self.source) for p in self.source.rglob("*") if not p.parts[-2].startswith("build")]
+        return sorted(name for name in names
+                      if (self.source / name).is_file() and (not suffixes or name.suffix in suffixes)
+                      and str(name).startswith(under))
+
+    def text(self, name):
+        return (self.source / name).read_text(encoding="utf-8", errors="replace")
+
+    def probe(self):
+        return self.build / "lib/libhostprobe.so"
+
+    def command(self):
+        return self.build / "bin/hostprobe"
+
+
+def rule(function):
+    RULES[function.__name__] = function
+    return function
+
+
+def output_of(*command, status=0, **options):
+    """stdout of a command that must end with `status`."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=90, **options)
+    if done.returncode != status:
+        raise RuntimeError(f"{command} ended with {done.returncode}, not {status}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def code_only(text):
+    """The text without comments, strings and character constants; line breaks are kept."""
+    pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+    return re.sub(pattern, lambda m: "\n" * m.group().count("\n") or '""', text, flags=re.S)
+
+
+# ---- who may know whom ----
+
+FORMAT_HEADERS = {"cstddef", "cstdint", "type_traits"}
+BARE_CPP_HEADERS = {"atomic", "bit", "type_traits", "utility", "concepts", "limits", "new",
+                    "cstddef", "cstdint", "cstring", "cstdlib", "cstdarg", "climits", "cerrno", "ctime", "cstdio"}
+LIBC_HEADERS = {"ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "fcntl.h", "inttypes.h", "limits.h", "link.h",
+                "pthread.h", "sched.h", "semaphore.h", "signal.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h",
+                "stdio.h", "stdlib.h", "string.h", "time.h", "unistd.h", "poll.h", "x86intrin.h", "cpuid.h", "unwind.h",
+                "immintrin.h", "gnu/libc-version.h", "features.h", "alloca.h", "utmpx.h", "pwd.h"}
+LIBC_FOLDERS = ("sys/", "linux/", "asm/", "bits/")
+# Headers whose code is a template or whose library is opened at run time: types and macros only.
+PROBE_GUESTS = {"concurrentqueue/moodycamel/concurrentqueue.h", "concurrentqueue/concurrentqueue.h",
+                "moodycamel/concurrentqueue.h", "concurrentqueue.h", "cuda.h", "cudaTypedefs.h", "libunwind.h"}
+MAY_QUOTE = {  # room → path prefixes it may name in an #include, besides its own folder
+    "format": (),
+    "probe": ("format/", "hostprobe/"),
+    "analysis": ("format/", "hostprobe/"),
+    "cli": ("format/", "hostprobe/", "analysis/"),
+    "simnode": ("format/", "hostprobe/"),
+}
+
+
+def probe_may_include(header):
+    return (header in BARE_CPP_HEADERS | LIBC_HEADERS | PROBE_GUESTS or header.startswith(LIBC_FOLDERS)
+            or header.startswith("hostprobe/"))
+
+
+def includes(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        found = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if found:
+            yield number, found.group(1) == '"', found.group(2)
+
+
+def quoted_is_allowed(tree, room, name, header):
+    own_room = (tree.source / "libhostprobe" / room).resolve()
+    places = [(folder / header).resolve() for folder in (tree.source / name.parent, own_room)]
+    return (header.startswith(MAY_QUOTE[room]) or header.startswith(room + "/")
+            or any(place.exists() and place.is_relative_to(own_room) for place in places))
+
+
+@rule
+def rooms_include_only_what_they_may(tree):
+    for room in MAY_QUOTE:
+        for name in tree.files(*CPP, ".inc", ".S", under=f"libhostprobe/{room}/"):
+            for number, quoted, header in includes(tree.text(name)):
+                if quoted and not quoted_is_allowed(tree, room, name, header):
+                    yield f"{name}:{number}: {room}/ may not include {header}"
+                elif not quoted and room == "format" and header not in FORMAT_HEADERS:
+                    yield f"{name}:{number}: format/ may include only {sorted(FORMAT_HEADERS)}"
+                elif not quoted and room == "probe" and not probe_may_include(header):
+                    yield f"{name}:{number}: probe/ may not include <{header}>: libc and headers without a runtime only"
+
+
+@rule
+def analysis_neither_prints_nor_exits(tree):
+    forbidden = re.compile(r"\bstd::cout\b|\bstd::cerr\b|\bstdout\b|(?<![\w:>.])(?:std::)?(?:printf|puts|putchar|exit|_exit|abort)"
+                           r"\s*\(|\bfmt::print\s*\(")
+    for name in tree.files(*CPP, under="libhostprobe/analysis/"):
+        for number, line in enumerate(code_only(tree.text(name)).splitlines(), 1):
+            if forbidden.search(line):
+                yield f"{name}:{number}: analysis/ neither prints nor ends the process: {line.strip()}"
+
+
+@rule
+def format_has_no_loops(tree):
+    for name in tree.files(*CPP, under="libhostprobe/format/"):
+        for number, line in enumerate(code_only(tree.text(name)).splitlines(), 1):
+            if re.search(r"\b(for|while|do|goto)\b", line):
+                yield f"{name}:{number}: format/ is bytes, it has no behaviour: {line.strip()}"
+
+
+# ---- what is injected ----
+
+@rule
+def probe_needs_only_libc(tree):
+    dynamic = output_of("readelf", "-dW", tree.probe())
+    for library in re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic):
+        if not re.fullmatch(r"libc\.so\.6|ld-linux-[\w-]+\.so\.\d", library):
+            yield f"libhostprobe.so needs {library}; everything but libc is opened at run time or static and hidden"
+    if "TEXTREL" in dynamic:
+        yield "libhostprobe.so has text relocations"
+    stack = re.search(r"GNU_STACK.*", output_of("readelf", "-lW", tree.probe()))
+    if not stack or "E" in stack.group().split()[-2]:
+        yield f"libhostprobe.so asks for an executable stack: {stack and stack.group()}"
+
+
+HOOK_ROW_BYTES, HOOK_NAME_BYTES = 168, 48
+# Exported, but not hooks with a row: they only jump on.
+EXTRA_EXPORTS = {"dlsym"}
+
+
+def hook_table(path):
+    """Names of the rows in the ELF section hp_hooks."""
+    found = re.search(r"\shp_hooks\s+\w+\s+\w+\s+(\w+)\s+(\w+)", output_of("readelf", "-SW", path))
+    if not found:
+        raise RuntimeError(f"{path} has no section hp_hooks")
+    offset, size = (int(word, 16) for word in found.groups())
+    rows = path.read_bytes()[offset:offset + size]
+    names = []
+    for at in range(0, len(rows) - HOOK_NAME_BYTES + 1, 8):  # rows may be padded; a name starts with a letter
+        if at % HOOK_ROW_BYTES == 0:
+            names.append(rows[at:at + HOOK_NAME_BYTES].split(b"\0")[0].decode("ascii", "replace"))
+    return names
+
+
+def exports(path):
+    lines = output_of("nm", "-D", "--defined-only", path).splitlines()
+    symbols = [line.split() for line in lines]
+    return {words[-1].split("@")[0] for words in symbols if words[-2] != "A"}
+
+
+@rule
+def probe_exports_the_hook_table_and_no_driver_function(tree):
+    table, exported = hook_table(tree.probe()), exports(tree.probe())
+    if len(table) != len(set(table)):
+        yield f"the hook table names a function twice: {sorted(n for n in table if table.count(n) > 1)}"
+    if not any(name.startswith("cuLaunchKernel") for name in table) or "sem_clockwait" not in table:
+        yield f"the hook table lacks cuLaunchKernel or sem_clockwait; it reads {table}"
+    for name in sorted(exported):
+        if re.match(r"cu[A-Z]", name):
+            yield f"{name} is exported: a program that has data of that name would write into our code"
+        elif name not in table and name not in EXTRA_EXPORTS and not name.startswith("hostprobe_"):
+            yield f"{name} is exported and neither a hook nor hostprobe_*"
+    for name in table:
+        if not re.match(r"cu[A-Z]", name) and name not in exported:
+            yield f"{name} is in the hook table and is not exported"
+
+
+# ---- pages, examples, scripts ----
+
+@rule
+def options_page_equals_the_list(tree):
+    page, printed = tree.text("docs/options.md"), output_of(tree.command(), "options", "--markdown")
+    if page != printed:
+        yield "docs/options.md is not what `hostprobe options --markdown` prints; write it again with that command"
+    for name in re.findall(r"^HP_[A-Z]+\((\w+),", tree.text("include/hostprobe/options.def"), flags=re.M):
+        if f"HOSTPROBE_{name.upper()}" not in page:
+            yield f"docs/options.md lacks HOSTPROBE_{name.upper()}"
+
+
+def example_programs(tree):
+    built = [p for p in sorted((tree.build / "examples").iterdir())
+             if p.is_file() and os.access(p, os.X_OK) and p.read_bytes()[:4] == b"\x7fELF"]
+    return built
+
+
+@rule
+def examples_show_help(tree):
+    programs = example_programs(tree) + [tree.source / n for n in tree.files(".sh", under="examples/")]
+    if not any(p.name == "train_loop" for p in programs):
+        yield "train_loop is not built"
+    for program in programs:
+        text = output_of(program, "--help")
+        for word in ("usage", "example"):
+            if word not in text.lower():
+                yield f"{program.name} --help does not show {word}"
+
+
+@rule
+def examples_run_small(tree):
+    for program in example_programs(tree):
+        with tempfile.TemporaryDirectory() as folder:
+            output_of(tree.command(), "run", "-o", f"{folder}/run", "--simgpu", "1", "--", program)
+            if "launch" not in output_of(tree.command(), "report", f"{folder}/run"):
+                yield f"the report on {program.name} with its default sizes says nothing about launches"
+
+
+@rule
+def files_stay_short(tree):
+    for name in tree.files(*CPP, ".py", ".sh"):
+        most = 500 if str(name).startswith("libhostprobe/probe/") else 800
+        lines = tree.text(name).splitlines()
+        if len(lines) > most:
+            yield f"{name} has {len(lines)} lines; {most} is the most"
+        if name.suffix in (".h", ".cpp"):
+            yield from long_functions(name, lines)
+
+
+def long_functions(name, lines, most=45):
+    """Relies on .clang-format: the body of a function ends with the first brace as far left as its first line."""
+    start = None
+    for number, line in enumerate(lines, 1):
+        opens = re.match(r"( *)\S.*\)[^;(=]*\{$", line) and not re.match(r" *(namespace|struct|class|enum|union)\b", line)
+        if start is None and opens and len(line) - len(line.lstrip()) <= 2:
+            start, closing = number, " " * (len(line) - len(line.lstrip())) + "}"
+        elif start is not None and line.startswith(closing):
+            if number - start + 1 > most:
+                yield f"{name}:{start}: this function has {number - start + 1} lines; {most} is the most"
+            start = None
+
+
+# Character classes keep these patterns from matching themselves.
+FORBIDDEN_TEXT = {
+    "a path of one machine": r"(?<![\w.])[/](?:work|root)/|[/]home/\w+/|[/]tmp/build-",
+    "a host of a package registry": r"[p]ypi\.org|[p]ythonhosted|[d]eb\.debian\.org|[d]ownload\.pytorch|[p]ypi\.nvidia",
+    "a word about how it was written": r"(?i)\b[c]o-authored-by\b|\b[g]enerated with\b|\b[a]s (?:requested|instructed)\b|"
+                                       r"\b[t]his session\b|\b[i]ssue #?\d+\b",
+}
+
+
+@rule
+def no_machine_paths_hosts_or_authoring_words(tree):
+    for name in tree.files():
+        if b"\0" in (tree.source / name).read_bytes()[:4096]:
+            continue
+        for number, line in enumerate(tree.text(name).splitlines(), 1):
+            for what, pattern in FORBIDDEN_TEXT.items():
+                if re.search(pattern, line):
+                    yield f"{name}:{number}: {what}: {line.strip()}"
+
+
+def shell_scripts(tree):
+    return [n for n in tree.files() if re.match(r"#!.*\b(?:ba)?sh\b", tree.text(n).partition("\n")[0])]
+
+
+@rule
+def shell_scripts_parse(tree):
+    for name in shell_scripts(tree):
+        done = subprocess.run(["bash", "-n", tree.source / name], capture_output=True, text=True)
+        if done.returncode:
+            yield f"{name}: {done.stderr.strip()}"
+        if not os.access(tree.source / name, os.X_OK):
+            yield f"{name} starts with #! and cannot be executed"
+
+
+@rule
+def python_files_parse(tree):
+    for name in tree.files(".py"):
+        try:
+            compile(tree.text(name), str(name), "exec")
+        except SyntaxError as error:
+            yield f"{name}:{error.lineno}: {error.msg}"
+
+
+@rule
+def cpp_files_are_formatted(tree):
+    names = tree.files(".h", ".cpp", ".c")
+    done = subprocess.run(["clang-format-14", "--dry-run", "-Werror", *names], cwd=tree.source, capture_output=True, text=True)
+    for name in sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", done.stderr, flags=re.M))):
+        yield f"{name} is not formatted: clang-format-14 -i {name}"
+
+
+def heading_anchors(text):
+    headings = re.findall(r"^#+ +(.+?) *$", text, flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@rule
+def links_in_docs_resolve(tree):
+    for name in tree.files(".md"):
+        for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", tree.text(name), flags=re.S)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            page = (tree.source / name.parent / path) if path else tree.source / name
+            if not page.exists():
+                yield f"{name}: the link to {target} leads nowhere"
+            elif anchor and anchor not in heading_anchors(page.read_text()):
+                yield f"{name}: {path or name} has no heading for #{anchor}"
+
+
+@rule
+def pages_that_are_named_exist(tree):
+    pages = {name.name for name in tree.files(".md")}
+    for name in tree.files():
+        for number, line in enumerate(tree.text(name).splitlines(), 1):
+            for page in re.findall(r"[\w/-]*?([\w-]+\.md)\b", line):
+                if page not in pages:
+                    yield f"{name}:{number}: names {page}, which is not in the repository"
+
+
+@rule
+def licence_is_whole(tree):
+    text = tree.text("LICENSE")
+    for words in ("Apache License", "Version 2.0, January 2004", "END OF TERMS AND CONDITIONS"):
+        if words not in text:
+            yield f"LICENSE lacks: {words}"
+
+
+@rule
+def changelog_names_the_version(tree):
+    version = re.search(r"project\(hostprobe VERSION ([\d.]+)", tree.text("CMakeLists.txt")).group(1)
+    if f"## {version}" not in tree.text("CHANGELOG.md"):
+        yield f"CHANGELOG.md has no section for {version}"
+
+
+@rule
+def scripts_explain_themselves(tree):
+    for name in ("setup.sh", "tests/run.sh", "examples/demo.sh"):
+        if not output_of(tree.source / name, "--help").startswith("usage: "):
+            yield f"{name} --help does not start with usage"
+    for name in ("setup.sh", "tests/run.sh"):
+        output_of(tree.source / name, "--no-such-option", status=2)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rule", nargs="?", choices=sorted(RULES))
+    parser.add_argument("--source", default=Path(__file__).resolve().parents[2])
+    parser.add_argument("--build")
+    parser.add_argument("--registered", help="the rules that ctest knows, ;-separated: must be all of them")
+    args = parser.parse_args()
+    if args.registered is not None:
+        breaches = sorted(f"{name} is not a test in both lists" for name in set(args.registered.split(";")) ^ set(RULES))
+    else:
+        breaches = list(RULES[args.rule](Tree(args.source, args.build)))
+    for breach in breaches:
+        print(breach)
+    sys.exit(1 if breaches else 0)
+
+
+if __name__ == "__main__":
+    main()

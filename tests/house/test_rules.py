@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Breaks the house rules on purpose: a rule that cannot fail is no rule."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import rules
+
+
+class Rules(unittest.TestCase):
+    def breaches(self, rule, files):
+        """The breaches that `rule` finds in a checkout of just these files."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            subprocess.run(["git", "init", "-q", folder], check=True)
+            subprocess.run(["git", "-C", folder, "add", "."], check=True)
+            return list(rules.RULES[rule](rules.Tree(folder)))
+
+    def assert_rule(self, rule, good, bad, breaches=1):
+        self.assertEqual(self.breaches(rule, good), [])
+        self.assertEqual(len(self.breaches(rule, bad)), breaches)
+
+    def test_probe_may_not_include_the_analysis_nor_a_cpp_runtime(self):
+        probe = "libhostprobe/probe/chunk.cpp"
+        self.assert_rule("rooms_include_only_what_they_may",
+                         {probe: '#include <atomic>\n#include <sys/mman.h>\n#include "format/record.h"\n#include "chunk.h"\n',
+                          "libhostprobe/probe/chunk.h": "", "libhostprobe/probe/fixes/pin.cpp": '#include "../chunk.h"\n'},
+                         {probe: '#include <string>\n#include "analysis/trace.h"\n#include <iostream>\n'}, breaches=3)
+
+    def test_analysis_may_not_include_the_probe(self):
+        self.assert_rule("rooms_include_only_what_they_may",
+                         {"libhostprobe/analysis/reader.cpp": '#include <string>\n#include "format/file.h"\n'},
+                         {"libhostprobe/analysis/reader.cpp": '#include "../probe/chunk.h"\n#include "probe/chunk.h"\n',
+                          "libhostprobe/probe/chunk.h": ""}, breaches=2)
+
+    def test_format_may_include_three_headers(self):
+        self.assert_rule("rooms_include_only_what_they_may", {"libhostprobe/format/file.h": "#include <cstdint>\n"},
+                         {"libhostprobe/format/file.h": "#include <vector>\n"})
+
+    def test_format_has_no_loops_but_may_mention_them(self):
+        name = "libhostprobe/format/file.h"
+        self.assert_rule("format_has_no_loops", {name: '// for each word\n/* while */ const char* s = "do";\n'},
+                         {name: "inline int f() {\n  for (;;) {}\n}\n"})
+
+    def test_analysis_neither_prints_nor_exits(self):
+        name = "libhostprobe/analysis/wake.cpp"
+        self.assert_rule("analysis_neither_prints_nor_exits",
+                         {name: 'auto s = fmt::format("printf(");  // exit(1)\nsnprintf(b, 4, "x");\nthread.exit();\n'},
+                         {name: 'printf("x");\nstd::exit(1);\nstd::cout << 1;\nfmt::print("x");\n'}, breaches=4)
+
+    def test_files_and_functions_stay_short(self):
+        name = "libhostprobe/probe/writer.cpp"
+        body = "  ++x;\n" * 44
+        self.assert_rule("files_stay_short", {name: "void f() {\n" + body[:-7] + "}\n", "docs/long.md": "x\n" * 900},
+                         {name: "void f() {\n" + body + "}\n" + "\n" * 500}, breaches=2)
+
+    def test_places_of_one_machine_are_found(self):
+        path, host = "/" + "work/main", "py" + "pi.org"
+        self.assert_rule("no_machine_paths_hosts_or_authoring_words",
+                         {"README.md": "build/framework/x, network/workers\n", "a.bin": "\0" + path},
+                         {"README.md": f"cd {path}\n", "setup.sh": f"pip --index https://{host}\n"}, breaches=2)
+
+    def test_scripts_parse_and_can_be_executed(self):
+        self.assert_rule("shell_scripts_parse", {"a.txt": "not ( a script"}, {"run.sh": "#!/bin/bash\nif true; then\n"},
+                         breaches=2)
+
+    def test_python_parses(self):
+        self.assert_rule("python_files_parse", {"a.py": "x = 1\n"}, {"a.py": "x = = 1\n"})
+
+    def test_layout_is_checked(self):
+        style = (Path(__file__).resolve().parents[2] / ".clang-format").read_text()
+        self.assert_rule("cpp_files_are_formatted", {"a.cpp": "int x = 1;\n", ".clang-format": style},
+                         {"a.cpp": "int  x=1;\n", ".clang-format": style})
+
+    def test_links_lead_somewhere(self):
+        self.assert_rule("links_in_docs_resolve", {"README.md": "# One two\n[a](docs/b.md) [c](#one-two)\n", "docs/b.md": ""},
+                         {"README.md": "# One\n[a](docs/b.md) [c](#two)\n"}, breaches=2)
+
+    def test_named_pages_exist(self):
+        self.assert_rule("pages_that_are_named_exist", {"docs/format.md": "", "a.h": "// docs/format.md says\n"},
+                         {"a.h": "// docs/format.md says\n"})
+
+    def test_changelog_names_the_version(self):
+        cmake = "project(hostprobe VERSION 1.2.3)\n"
+        self.assert_rule("changelog_names_the_version", {"CMakeLists.txt": cmake, "CHANGELOG.md": "## 1.2.3\n"},
+                         {"CMakeLists.txt": cmake, "CHANGELOG.md": "## 1.2.2\n"})
+
+    def test_licence_is_whole(self):
+        whole = (Path(__file__).resolve().parents[2] / "LICENSE").read_text()
+        self.assert_rule("licence_is_whole", {"LICENSE": whole}, {"LICENSE": whole[:2000]})
+
+
+LIBRARY = """
+struct Row { char name[48]; char rest[120]; };
+#define ROW(text) {text, {}}
+__attribute__((section("hp_hooks"), used)) static struct Row rows[] = {TABLE};
+void sem_clockwait(void) {}
+void hostprobe_version(void) {}
+EXTRA
+"""
+
+
+class Injected(unittest.TestCase):
+    def breaches(self, rule, table, extra="", flags=()):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "lib").mkdir()
+            source = Path(folder, "probe.c")
+            source.write_text(LIBRARY.replace("TABLE", table).replace("EXTRA", extra))
+            subprocess.run(["gcc", "-shared", "-fPIC", "-o", f"{folder}/lib/libhostprobe.so", source, *flags], check=True)
+            return list(rules.RULES[rule](rules.Tree(folder, folder)))
+
+    exports = "probe_exports_the_hook_table_and_no_driver_function"
+    both = 'ROW("sem_clockwait"), ROW("cuLaunchKernel")'
+
+    def test_hidden_driver_functions_and_exported_hooks_are_right(self):
+        self.assertEqual(self.breaches(self.exports, self.both), [])
+
+    def test_an_exported_driver_function_is_found(self):
+        self.assertEqual(len(self.breaches(self.exports, self.both, "void cuLaunchKernel(void) {}")), 1)
+
+    def test_an_export_that_is_no_hook_is_found(self):
+        self.assertEqual(len(self.breaches(self.exports, self.both, "void stray(void) {}")), 1)
+
+    def test_a_hook_that_is_not_exported_or_listed_twice_is_found(self):
+        self.assertEqual(len(self.breaches(self.exports, self.both + ', ROW("sem_wait"), ROW("sem_clockwait")')), 2)
+
+    def test_a_needed_library_and_an_executable_stack_are_found(self):
+        self.assertEqual(self.breaches("probe_needs_only_libc", self.both), [])
+        flags = ("-Wl,--no-as-needed", "-lm", "-z", "execstack")
+        self.assertEqual(len(self.breaches("probe_needs_only_libc", self.both, flags=flags)), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
