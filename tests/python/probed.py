@@ -1,0 +1,68 @@
+"""Runs programs with and without hostprobe and reads the report. Used by every test in this folder.
+
+The build folder comes from ctest in HOSTPROBE_TEST_BUILD, which is taken out of the environment at once: programs under
+test must see no variable that users do not have.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.pop("HOSTPROBE_TEST_BUILD", SOURCE / "build"))
+COMMAND = BUILD / "bin/hostprobe"
+PRELOAD = BUILD / "lib/libhostprobe.so"
+
+
+def _paths():
+    lines = subprocess.run([SOURCE / "setup.sh", "--paths"], capture_output=True, text=True, check=True).stdout
+    return {name: Path(path) for name, _, path in (line.partition("=") for line in lines.splitlines())}
+
+
+_PATHS = _paths()
+os.environ.pop("HOSTPROBE_CACHE", None)
+
+
+def path_of(name):
+    """Where setup.sh put something; a failure, not a skip, when it is not there."""
+    if not _PATHS[name].exists():
+        raise AssertionError(f"{_PATHS[name]} does not exist; run ./setup.sh test")
+    return _PATHS[name]
+
+
+class ProbedTest(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="hostprobe-test.")
+        self.addCleanup(self._folder.cleanup)
+        self.folder = Path(self._folder.name)
+        self.run_folder = self.folder / "run"
+
+    def start(self, *command, **changes):
+        """Starts a program in a folder of this test, with changes to the environment."""
+        return subprocess.Popen([str(word) for word in command], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **changes})
+
+    def finish(self, process, status=0):
+        out, err = process.communicate()
+        self.assertEqual(process.returncode, status, f"{process.args}\n{out[-4000:]}\n{err[-4000:]}")
+        return out, err
+
+    def run_program(self, *command, status=0, **changes):
+        return self.finish(self.start(*command, **changes), status)
+
+    def record(self, *command, options=(), status=0, **changes):
+        """`hostprobe run`, into self.run_folder."""
+        return self.run_program(COMMAND, "run", "-o", self.run_folder, *options, "--", *command, status=status, **changes)
+
+    def report(self):
+        return json.loads(self.run_program(COMMAND, "report", self.run_folder, "--json")[0])
+
+    def dump(self):
+        return [json.loads(line) for line in
+                self.run_program(COMMAND, "dump", self.run_folder, "--json")[0].splitlines()]
+
+
+main = unittest.main
