@@ -1,0 +1,185 @@
+// limits: no address space, no descriptors, no file size, no processes, no shared memory, no room in /dev/shm, every
+// descriptor closed. The program goes on exactly as without the probe; what could not be kept is counted.
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <fstream>
+
+#include "answers.h"
+#include "run_probed.h"
+
+namespace hostprobe::test {
+namespace {
+
+std::function<void()> limited(int resource, rlim_t value) {
+  return [=] {
+    const rlimit limit = {value, value};
+    if (setrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) _exit(124);
+  };
+}
+
+// Both threads of `works` wait 50 times; what of that is missing must be counted.
+void expect_waits_or_losses(const std::filesystem::path& run_folder, std::uint64_t waits) {
+  if (trace_files(run_folder).empty()) return;
+  const Dump calls = dump(run_folder);
+  EXPECT_GE(calls.of("sem_timedwait").size() + calls.lost, waits);
+  EXPECT_LE(calls.of("sem_timedwait").size(), waits);
+}
+
+class FileSize : public testing::TestWithParam<int> {};
+
+TEST_P(FileSize, LimitNeverBringsSigxfsz) {
+  const Pair pair({.program = "works", .args = {"3000"},
+                   .before_exec = limited(RLIMIT_FSIZE, static_cast<rlim_t>(GetParam()))});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(5)) << pair.bare.outcome.describe();
+  expect_same(pair, 1);
+  expect_waits_or_losses(pair.run(), 6000);
+}
+INSTANTIATE_TEST_SUITE_P(Limits, FileSize, testing::Values(0, 1, 4096, 20000, 200000));
+
+TEST(Limits, ASmallFileSizeIsSaidOnceAndTheLossIsCounted) {
+  const Pair pair({.program = "works", .args = {"3000"}, .before_exec = limited(RLIMIT_FSIZE, 60000)});
+  expect_same(pair, 1);
+  EXPECT_EQ(probe_messages(pair.probed.outcome.err).size(), 1u);
+  const Dump calls = dump(pair.run());
+  EXPECT_GT(calls.lost, 0u);
+  EXPECT_GT(calls.of("sem_timedwait").size(), 0u);
+  EXPECT_GE(calls.of("sem_timedwait").size() + calls.lost, 6000u);
+}
+
+TEST(Limits, AProgramPastItsOwnFileSizeMeetsItsOwnSignal) {
+  for (const char* way : {"handled", "killed"}) {
+    const Pair pair({.program = "exceeds_its_limit", .args = {way}});
+    expect_same(pair, 1);
+  }
+}
+
+TEST(Limits, FourDescriptorsAreEnough) {
+  const Pair pair({.program = "works", .before_exec = limited(RLIMIT_NOFILE, 4)});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(5)) << pair.bare.outcome.describe();
+  expect_same(pair, 1);
+  expect_waits_or_losses(pair.run(), 100);
+}
+
+TEST(Limits, DescriptorNumbersAreThoseOfTheProgramAlone) {
+  const Pair pair({.program = "counts_its_fds"});
+  expect_same(pair);
+  const Pair tight({.program = "counts_its_fds", .before_exec = limited(RLIMIT_NOFILE, 8)});
+  expect_same(tight, 1);
+}
+
+// The limit that is just enough for the program alone, and room for the library itself (its text, its tables: 4 MiB)
+// on top. Buffers and the writer's stack must then make do with less, or the trace be given up.
+TEST(Limits, AddressSpaceIsLeftToTheProgram) {
+  ScratchFolder measured;
+  const OneRun free_run = run_bare({.program = "fills_its_memory"}, measured);
+  const rlim_t enough = static_cast<rlim_t>(free_run.number("peak-kib")) << 10;
+  for (const rlim_t room_mib : {4, 8, 16, 24, 64}) {
+    SCOPED_TRACE("with " + std::to_string(room_mib) + " MiB more than the program needs");
+    const Pair pair({.program = "fills_its_memory", .before_exec = limited(RLIMIT_AS, enough + (room_mib << 20))});
+    EXPECT_EQ(pair.bare.outcome.out, "pieces 384, thread 0\n");
+    expect_same(pair, 1);
+  }
+}
+
+TEST(Limits, NoThreadForTheWriterIsNoReasonToFail) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to become a user that may have no more threads";
+  ScratchFolder open_to_all;
+  std::filesystem::permissions(open_to_all.path(), std::filesystem::perms(0777));
+  const auto become_nobody = [] {
+    limited(RLIMIT_NPROC, 1)();
+    if (setgroups(0, nullptr) != 0 || setresgid(65533, 65533, 65533) != 0 || setresuid(65533, 65533, 65533) != 0)
+      _exit(124);
+  };
+  const Pair pair({.program = "works",
+                   .probe = {{"HOSTPROBE_OUT", open_to_all.path() / "run"}},
+                   .before_exec = become_nobody});
+  EXPECT_NE(pair.bare.outcome.out.find("thread: 11"), std::string::npos) << pair.bare.outcome.describe();
+  expect_same(pair, 1);
+  expect_waits_or_losses(open_to_all.path() / "run", 50);
+}
+
+bool private_namespaces(int which) {
+  return unshare(which) == 0 &&
+         ((which & CLONE_NEWNS) == 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0);
+}
+
+bool write_setting(const char* path, const char* value) {
+  std::ofstream file(path);
+  file << value;
+  return static_cast<bool>(file.flush());
+}
+
+// The test process itself moves into namespaces of its own; the two runs then inherit them.
+TEST(Limits, NoSystemVSharedMemoryAtAll) {
+  if (!private_namespaces(CLONE_NEWIPC) || !write_setting("/proc/sys/kernel/shmmni", "0"))
+    GTEST_SKIP() << "this machine lets nobody make an IPC namespace without shared memory";
+  const Pair pair({.program = "works", .args = {"1000"}});
+  expect_same(pair, 1);
+  expect_waits_or_losses(pair.run(), 2000);
+}
+
+TEST(Limits, TooSmallSystemVSharedMemory) {
+  if (!private_namespaces(CLONE_NEWIPC) || !write_setting("/proc/sys/kernel/shmmax", "65536"))
+    GTEST_SKIP() << "this machine lets nobody make an IPC namespace with little shared memory";
+  const Pair pair({.program = "works", .args = {"1000"}});
+  expect_same(pair, 1);
+  expect_waits_or_losses(pair.run(), 2000);
+}
+
+// A container profile that forbids shmget and shmat, as a seccomp filter says it.
+void forbid_shared_memory() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_shmget, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_shmat, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {sizeof code / sizeof code[0], code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    _exit(124);
+}
+
+TEST(Limits, SharedMemoryForbiddenByAContainerProfile) {
+  const Pair pair({.program = "works", .args = {"1000"}, .before_exec = forbid_shared_memory});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(5)) << pair.bare.outcome.describe();
+  expect_same(pair, 1);
+  expect_waits_or_losses(pair.run(), 2000);
+}
+
+TEST(Limits, AFullDevShmDoesNotMatter) {
+  if (!private_namespaces(CLONE_NEWNS) || mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=4k") != 0)
+    GTEST_SKIP() << "this machine lets nobody mount a small /dev/shm";
+  std::ofstream("/dev/shm/filler") << std::string(4096, 'x');
+  const Pair pair({.program = "works", .args = {"1000"}});
+  expect_same(pair);
+  const Dump calls = dump(pair.run());
+  EXPECT_EQ(calls.of("sem_timedwait").size(), 2000u);
+  EXPECT_EQ(calls.lost, 0u);
+}
+
+class ClosesFds : public testing::TestWithParam<const char*> {};
+
+TEST_P(ClosesFds, NothingIsEverWrittenIntoTheProgramsFiles) {
+  const Pair pair({.program = "closes_every_fd", .args = {GetParam()}});
+  EXPECT_EQ(pair.bare.outcome.out, "looked at all files, first number 3\n");
+  expect_same(pair, 1);
+  const Dump calls = dump(pair.run());
+  EXPECT_GE(calls.of("sem_timedwait").size() + calls.lost, 3300u);
+}
+INSTANTIATE_TEST_SUITE_P(Limits, ClosesFds, testing::Values("closefrom", "range", "loop", "daemon", "dup2"),
+                         [](const auto& each) { return std::string(each.param); });
+
+}  // namespace
+}  // namespace hostprobe::test
