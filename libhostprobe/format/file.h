@@ -88,7 +88,7 @@ static_assert(sizeof(BlockHead) == 32);
 // Checksums are over little-endian 64-bit words w: h = 0x9e3779b97f4a7c15; for each w: h = rotl(h ^ w, 27) * 0x100000001b3.
 
 struct HookRow {
-  char name[48];
+  char name[64];
   char versions[32];     // symbol versions it is exported under, "" = none or hidden
   char labels[5][16];    // of a..e, see record.h
   std::uint8_t family;   // Family
@@ -97,7 +97,7 @@ struct HookRow {
   std::uint8_t launch;   // 1: a GPU launch
   std::uint32_t reserved;
 };
-static_assert(sizeof(HookRow) == 168);
+static_assert(sizeof(HookRow) == 184);
 
 struct ModuleRow {
   std::uint64_t begin;       // first mapped byte

@@ -1,0 +1,14 @@
+// arena.h: memory of the probe's own, so that it never calls the program's malloc (which may be hooked, broken or held).
+//
+// Room 2 (probe/). Mapped in one piece when recording starts, handed out in cache lines, never given back: the process
+// keeps it until it ends. Used by the queues of chunk.cpp and the scratch space of writer.cpp.
+#pragma once
+
+#include <cstddef>
+
+namespace hostprobe::probe {
+
+bool arena_make(std::size_t bytes);
+void* arena_take(std::size_t bytes);  // nullptr when used up
+
+}  // namespace hostprobe::probe

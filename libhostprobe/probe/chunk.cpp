@@ -1,0 +1,221 @@
+// chunk.cpp: where chunks live and how they change hands. See chunk.h, docs/decisions/0002-where-chunks-live.md.
+//
+// The segment is System V shared memory: it outlives the process like a file in /dev/shm, but it is not limited by the
+// size of /dev/shm (64 MiB in a container, and PyTorch's data loaders need that), not by RLIMIT_FSIZE, and unlike a file
+// on disk it is never under write-back, which stalls stores.
+#include "chunk.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+
+#include "arena.h"
+#include "clock.h"
+#include "options.h"
+#include "say.h"
+#include "concurrentqueue/concurrentqueue.h"
+
+// The queue's virtual destructors mention it; nothing of ours is ever deleted. exports.map keeps both inside: the program has its own.
+void operator delete(void*) noexcept {}
+void operator delete(void*, std::size_t) noexcept {}
+
+namespace hostprobe::probe {
+
+constinit Segment g_segment{};
+
+namespace {
+
+constexpr std::uint32_t kFirstChunks = 64;  // 1 MiB is pre-faulted at the start, the rest when it is about to be needed
+constexpr std::uint32_t kSpareChunks = 32;
+
+// The queue's memory comes from an arena that is made with the segment: the queue never calls the program's malloc.
+struct QueueTraits : moodycamel::ConcurrentQueueDefaultTraits {
+  static const size_t BLOCK_SIZE = 64;
+  static const size_t EXPLICIT_INITIAL_INDEX_SIZE = 16;
+  static const size_t INITIAL_IMPLICIT_PRODUCER_HASH_SIZE = 0;
+  static void* malloc(size_t bytes) { return arena_take(bytes); }
+  static void free(void*) {}
+};
+using Queue = moodycamel::ConcurrentQueue<std::uint32_t, QueueTraits>;
+
+Queue* g_full = nullptr;
+Queue* g_free = nullptr;
+moodycamel::ProducerToken* g_full_tokens = nullptr;  // one per thread entry
+moodycamel::ProducerToken* g_free_token = nullptr;   // the writer's; before it runs, the activating thread's
+std::atomic<std::uint32_t> g_free_count{0};
+
+std::size_t segment_bytes(std::uint32_t chunks) {
+  return 4096 + sizeof(ThreadEntry) * kThreads + sizeof(StackEntry) * kStacks + (kStringsBytes + 64) +
+         std::size_t{chunks} * kChunkBytes;
+}
+
+// A process with a limited address space keeps most of it for itself.
+std::uint32_t chunks_wanted() {
+  std::uint64_t bytes = g_options.buffer_mb << 20;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > (1u << 20)) bytes = 1u << 20;
+  return static_cast<std::uint32_t>(bytes / kChunkBytes);
+}
+
+void* map_segment(std::size_t bytes, int& id) {
+  id = shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0600);
+  if (id >= 0) {
+    void* memory = shmat(id, nullptr, 0);
+    if (memory != reinterpret_cast<void*>(-1)) return memory;
+    shmctl(id, IPC_RMID, nullptr);
+    id = -1;
+  }
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+void prefault(char* begin, std::size_t bytes) {
+  if (madvise(begin, bytes, 23 /* MADV_POPULATE_WRITE, Linux 5.14 */) == 0) return;
+  for (std::size_t at = 0; at < bytes; at += 4096) *reinterpret_cast<volatile char*>(begin + at) = 0;
+}
+
+void lay_out(void* memory, int id, std::uint32_t chunks) {
+  auto* header = static_cast<SegmentHeader*>(memory);
+  header->version = kSegmentVersion;
+  header->pid = static_cast<std::uint32_t>(getpid());
+  if (getrandom(&header->cookie, sizeof header->cookie, GRND_NONBLOCK) != sizeof header->cookie)
+    header->cookie = ticks() * 0x9e3779b97f4a7c15u + header->pid;
+  header->segment_bytes = segment_bytes(chunks);
+  header->threads_offset = 4096;
+  header->stacks_offset = header->threads_offset + sizeof(ThreadEntry) * kThreads;
+  header->strings_offset = header->stacks_offset + sizeof(StackEntry) * kStacks;
+  header->chunks_offset = header->strings_offset + kStringsBytes + 64;
+  header->thread_count = kThreads;
+  header->stack_count = kStacks;
+  header->strings_bytes = kStringsBytes;
+  header->chunk_count = chunks;
+  header->chunk_bytes = kChunkBytes;
+  header->clock = read_clock_pair();
+  char* base = static_cast<char*>(memory);
+  g_segment = {header,
+               reinterpret_cast<ThreadEntry*>(base + header->threads_offset),
+               reinterpret_cast<StackEntry*>(base + header->stacks_offset),
+               base + header->strings_offset,
+               base + header->chunks_offset,
+               id};
+  std::atomic_ref<std::uint64_t>(header->magic).store(kSegmentMagic, std::memory_order_release);
+}
+
+template <class T, class... Args>
+T* make(Args&&... args) {
+  void* place = arena_take(sizeof(T));
+  return place == nullptr ? nullptr : new (place) T(static_cast<Args&&>(args)...);
+}
+
+// What the queues can ever need, in one arena: a block per thread and a place for every chunk, indices, tokens. What they
+// ask for later comes out of the same arena by one atomic addition.
+bool make_queues(std::uint32_t chunks) {
+  std::size_t bytes = std::size_t{kThreads} * 1536 + std::size_t{chunks} * 256 + (512u << 10);
+  if (!arena_make(bytes)) return false;
+  // A small initial pool: every producer's index would be made as large as the pool.
+  g_full = make<Queue>(8 * QueueTraits::BLOCK_SIZE);
+  g_free = make<Queue>(8 * QueueTraits::BLOCK_SIZE);
+  g_full_tokens = static_cast<moodycamel::ProducerToken*>(arena_take(sizeof(moodycamel::ProducerToken) * kThreads));
+  if (g_full == nullptr || g_free == nullptr || g_full_tokens == nullptr) return false;
+  for (std::uint32_t i = 0; i < kThreads; ++i) {
+    new (&g_full_tokens[i]) moodycamel::ProducerToken(*g_full);
+    if (!g_full_tokens[i].valid()) return false;
+  }
+  g_free_token = make<moodycamel::ProducerToken>(*g_free);
+  return g_free_token != nullptr && g_free_token->valid();
+}
+
+void add_chunks(std::uint32_t wanted) {
+  SegmentHeader* h = g_segment.header;
+  std::uint32_t first = h->chunks_ready;
+  std::uint32_t last = first + wanted < h->chunk_count ? first + wanted : h->chunk_count;
+  if (first == last) return;
+  prefault(g_segment.chunks + std::size_t{first} * kChunkBytes, std::size_t{last - first} * kChunkBytes);
+  for (std::uint32_t i = first; i < last; ++i) {
+    h->chunks_ready = i + 1;
+    recycle_chunk(chunk_at(i));
+  }
+}
+
+}  // namespace
+
+bool make_segment() {
+  std::uint32_t chunks = chunks_wanted();
+  int id = -1;
+  void* memory = map_segment(segment_bytes(chunks), id);
+  if (memory == nullptr) {
+    say("no %zu KiB of shared memory (%s): nothing is recorded; lower HOSTPROBE_BUFFER_MB or raise the limit",
+        segment_bytes(chunks) >> 10, strerrordesc_np(errno));
+    return false;
+  }
+  prefault(static_cast<char*>(memory), 4096 + sizeof(ThreadEntry) * kThreads);
+  lay_out(memory, id, chunks);
+  if (!make_queues(chunks)) {
+    say("no memory for the queues: nothing is recorded; raise the address space limit");
+    if (id >= 0) shmctl(id, IPC_RMID, nullptr);
+    forget_segment();
+    return false;
+  }
+  add_chunks(kFirstChunks);
+  return true;
+}
+
+ChunkHead* chunk_at(std::uint32_t index) {
+  return reinterpret_cast<ChunkHead*>(g_segment.chunks + std::size_t{index} * kChunkBytes);
+}
+
+std::uint32_t chunk_index(const ChunkHead* chunk) {
+  return static_cast<std::uint32_t>((reinterpret_cast<const char*>(chunk) - g_segment.chunks) / kChunkBytes);
+}
+
+ChunkHead* take_chunk() {
+  std::uint32_t index;
+  if (!g_free->try_dequeue_from_producer(*g_free_token, index)) return nullptr;
+  g_free_count.fetch_sub(1, std::memory_order_relaxed);
+  ChunkHead* chunk = chunk_at(index);
+  // After 65 536 laps the number starts again: a slot that was not reached for that long must not look new.
+  if (++chunk->lap == 0) {
+    memset(chunk + 1, 0, kChunkBytes - sizeof(ChunkHead));
+    chunk->lap = 1;
+  }
+  chunk->drained = 0;
+  std::atomic_ref(chunk->state).store(kChunkFilling, std::memory_order_release);
+  return chunk;
+}
+
+bool hand_over(std::uint32_t thread, ChunkHead* chunk) {
+  std::atomic_ref(chunk->state).store(kChunkFull, std::memory_order_release);
+  return g_full->enqueue(g_full_tokens[thread], chunk_index(chunk));
+}
+
+ChunkHead* next_full_chunk() {
+  std::uint32_t index;
+  return g_full->try_dequeue(index) ? chunk_at(index) : nullptr;
+}
+
+void recycle_chunk(ChunkHead* chunk) {
+  std::atomic_ref(chunk->state).store(kChunkFree, std::memory_order_release);
+  if (g_free->enqueue(*g_free_token, chunk_index(chunk))) g_free_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+void grow_pool() {
+  if (g_free_count.load(std::memory_order_relaxed) < kSpareChunks) add_chunks(kSpareChunks);
+}
+
+void forget_segment() {
+  g_segment = {};
+  g_segment.id = -1;
+  g_full = g_free = nullptr;
+  g_full_tokens = nullptr;
+  g_free_token = nullptr;
+  g_free_count.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace hostprobe::probe

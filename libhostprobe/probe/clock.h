@@ -1,0 +1,37 @@
+// clock.h: the probe's only clock on the hot path, the CPU's tick counter.
+//
+// Room 2 (probe/). Called by every timed hook twice, on the program's threads. Plain rdtsc, not rdtscp: it may move by a
+// few nanoseconds in the out-of-order window, which does not matter for calls of 100 ns and more, and it saves 6 ns each.
+// Ticks are turned into nanoseconds by the reader and nowhere else.
+#pragma once
+
+#include <time.h>
+
+#include "format/segment.h"
+
+namespace hostprobe::probe {
+
+inline std::uint64_t ticks() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+#error "hostprobe's probe knows the tick counter of x86-64 only"
+#endif
+}
+
+inline std::uint64_t read_clock_ns(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+// The ticks are read last-but-between, so that an interruption spreads over both sides.
+inline ClockPair read_clock_pair() {
+  ClockPair pair{};
+  pair.realtime_ns = read_clock_ns(CLOCK_REALTIME);
+  pair.monotonic_ns = read_clock_ns(CLOCK_MONOTONIC);
+  pair.ticks = ticks();
+  return pair;
+}
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,212 @@
+// drain.cpp: see drain.h. A record is copied only when it carries the lap of its chunk: that is its mark of completeness.
+#include "drain.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "chunk.h"
+#include "clock.h"
+#include "thread.h"
+#include "trace_file.h"
+
+namespace hostprobe::probe {
+namespace {
+
+alignas(64) Record g_records[kChunkRecords];
+std::uint64_t g_written_cpu[kThreads];      // of each entry, when it was last written
+std::uint64_t g_written_records[kThreads];
+std::uint32_t g_strings_written = 0;
+bool g_stack_written[kStacks];
+
+// What the header says in sum: chunks written and threads ended so far; the living ones are added each time.
+struct Totals {
+  std::uint64_t records, lost, own_ticks, quiet_calls;
+};
+Totals g_totals{};
+
+bool is_complete(const Record& r, std::uint16_t lap) {
+  std::uint64_t last = __atomic_load_n(reinterpret_cast<const std::uint64_t*>(&r.hook), __ATOMIC_ACQUIRE);
+  return (last & 0xffff) != 0 && static_cast<std::uint16_t>(last >> 16) == lap;
+}
+
+// Slots [chunk.drained, end) to the file; incomplete ones in between are records that never came to be.
+void write_slots(ChunkHead* chunk, std::uint32_t end) {
+  const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
+  RecordsHead head{chunk->thread_start_ticks, chunk->first_sequence + chunk->drained, chunk->tid, end - chunk->drained,
+                   0, 0};
+  for (std::uint32_t i = chunk->drained; i < end; ++i)
+    if (is_complete(slots[i], chunk->lap)) g_records[head.count++] = slots[i];
+  if (head.slots == 0) return;
+  iovec parts[] = {{&head, sizeof head}, {g_records, head.count * sizeof(Record)}};
+  if (!append_block(kBlockRecords, parts, 2)) {
+    g_header.lost_in_file += head.count;
+    g_totals.lost += head.count;
+  }
+  g_totals.lost += head.slots - head.count;
+  g_totals.records += head.slots;
+  chunk->drained = end;
+}
+
+std::uint32_t last_complete(const ChunkHead* chunk) {
+  const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
+  std::uint32_t end = kChunkRecords;
+  while (end > chunk->drained && !is_complete(slots[end - 1], chunk->lap)) --end;
+  return end;
+}
+
+std::uint32_t first_incomplete(const ChunkHead* chunk) {
+  const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
+  std::uint32_t end = chunk->drained;
+  while (end < kChunkRecords && is_complete(slots[end], chunk->lap)) ++end;
+  return end;
+}
+
+// The chunk a thread is filling. It cannot be recycled meanwhile: only this thread recycles.
+void write_open_chunk(ThreadEntry& entry) {
+  std::uint32_t index = std::atomic_ref(entry.chunk).load(std::memory_order_acquire);
+  if (index == 0 || index > g_segment.header->chunk_count) return;
+  ChunkHead* chunk = chunk_at(index - 1);
+  if (chunk->tid == entry.tid && chunk->thread_start_ticks == entry.start_ticks)
+    write_slots(chunk, first_incomplete(chunk));
+}
+
+bool read_line(std::uint32_t tid, const char* file, char* out, std::size_t bytes) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t got = read(fd, out, bytes - 1);
+  close(fd);
+  if (got <= 0) return false;
+  out[got] = 0;
+  return true;
+}
+
+// Two small reads per living thread; writer.cpp spaces them so that a thousand threads cost no more than ten.
+void read_from_kernel(ThreadEntry& entry) {
+  char line[96];
+  if (read_line(entry.tid, "schedstat", line, sizeof line)) {
+    char* next = nullptr;
+    entry.cpu_ns = strtoull(line, &next, 10);
+    entry.run_delay_ns = strtoull(next, nullptr, 10);
+  }
+  if (read_line(entry.tid, "comm", line, sizeof line)) {
+    std::size_t length = strcspn(line, "\n");
+    if (length >= sizeof entry.name) length = sizeof entry.name - 1;
+    memcpy(entry.name, line, length);
+    entry.name[length] = 0;
+  }
+}
+
+bool changed(std::uint32_t index, const ThreadEntry& entry) {
+  if (g_written_cpu[index] == entry.cpu_ns && g_written_records[index] == entry.records) return false;
+  g_written_cpu[index] = entry.cpu_ns;
+  g_written_records[index] = entry.records;
+  return true;
+}
+
+void add(Totals& totals, const ThreadEntry& entry) {
+  totals.records += entry.lost;
+  totals.lost += entry.lost;
+  totals.own_ticks += entry.own_ticks;
+  totals.quiet_calls += entry.quiet_calls;
+}
+
+void sum_up() {
+  Totals sum = g_totals;
+  for (std::uint32_t i = 0; i < kThreads; ++i)
+    if (std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_acquire) == kThreadLive)
+      add(sum, g_segment.threads[i]);
+  std::uint64_t nobodys = std::atomic_ref(g_segment.header->lost).load(std::memory_order_relaxed);
+  g_header.records = sum.records + nobodys;
+  g_header.lost = sum.lost + nobodys;
+  g_header.own_ticks = sum.own_ticks;
+  g_header.quiet_calls = sum.quiet_calls;
+}
+
+ThreadEntry g_changed[kThreads];
+std::uint32_t g_ended[kThreads];
+
+// Ended entries are written once and given back; the others when something changed.
+void write_threads(bool ask_kernel) {
+  std::uint32_t count = 0, ended = 0;
+  for (std::uint32_t i = 0; i < kThreads; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    std::uint32_t state = std::atomic_ref(entry.state).load(std::memory_order_acquire);
+    if (state != kThreadLive && state != kThreadEnded) continue;
+    if (state == kThreadLive && ask_kernel) read_from_kernel(entry);
+    if (state == kThreadEnded) g_ended[ended++] = i;
+    if (state == kThreadEnded || changed(i, entry)) g_changed[count++] = entry;
+  }
+  if (count == 0) return;
+  iovec part{g_changed, count * sizeof(ThreadEntry)};
+  append_block(kBlockThreads, &part, 1);
+  for (std::uint32_t i = 0; i < ended; ++i) {
+    ThreadEntry& entry = g_segment.threads[g_ended[i]];
+    add(g_totals, entry);
+    g_written_cpu[g_ended[i]] = g_written_records[g_ended[i]] = 0;
+    release_thread(&entry);
+  }
+}
+
+void write_strings() {
+  std::uint32_t used = std::atomic_ref(g_segment.header->strings_used).load(std::memory_order_acquire);
+  std::uint32_t end = g_strings_written;
+  // Up to the first one that is not complete yet.
+  while (end < used) {
+    auto* head = reinterpret_cast<StringHead*>(g_segment.strings + end);
+    std::uint32_t length = std::atomic_ref(head->length).load(std::memory_order_acquire);
+    if (length == 0) break;
+    end += static_cast<std::uint32_t>(sizeof(StringHead) + (length + 7) / 8 * 8);
+  }
+  if (end == g_strings_written) return;
+  StringsHead head{g_strings_written, end - g_strings_written};
+  iovec parts[] = {{&head, sizeof head}, {g_segment.strings + head.offset, head.bytes}};
+  if (append_block(kBlockStrings, parts, 2)) g_strings_written = end;
+}
+
+void write_stacks() {
+  for (std::uint32_t i = 0; i < kStacks; ++i) {
+    StackEntry& entry = g_segment.stacks[i];
+    if (g_stack_written[i] || std::atomic_ref(entry.ready).load(std::memory_order_acquire) == 0) continue;
+    StacksHead head{i, 1};
+    iovec parts[] = {{&head, sizeof head}, {&entry, sizeof entry}};
+    if (append_block(kBlockStacks, parts, 2)) g_stack_written[i] = true;
+  }
+}
+
+}  // namespace
+
+void drain_full_chunks() {
+  while (ChunkHead* chunk = next_full_chunk()) {
+    write_slots(chunk, last_complete(chunk));
+    recycle_chunk(chunk);
+  }
+  grow_pool();
+}
+
+void drain_rest(bool ask_kernel) {
+  for (std::uint32_t i = 0; i < kThreads; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive) write_open_chunk(entry);
+  }
+  write_strings();
+  write_stacks();
+  write_threads(ask_kernel);
+  sum_up();
+}
+
+void forget_drained() {
+  memset(g_written_cpu, 0, sizeof g_written_cpu);
+  memset(g_written_records, 0, sizeof g_written_records);
+  memset(g_stack_written, 0, sizeof g_stack_written);
+  g_strings_written = 0;
+  g_totals = {};
+}
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,17 @@
+// drain.h: from the segment to blocks in the file.
+//
+// Room 2 (probe/). Called by writer.cpp on the writer thread, or on the exiting thread when there is none; never by two
+// threads at a time.
+#pragma once
+
+namespace hostprobe::probe {
+
+// All chunks that were handed over.
+void drain_full_chunks();
+// What is new in chunks still being filled, and threads, strings and stacks; with `ask_kernel` also CPU time and names
+// of all living threads.
+void drain_rest(bool ask_kernel);
+// Child of a fork.
+void forget_drained();
+
+}  // namespace hostprobe::probe

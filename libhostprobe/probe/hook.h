@@ -1,0 +1,138 @@
+// hook.h: HP_HOOK and the timed call. This is the hot path: it runs inside the program's launches and waits.
+//
+// Room 2 (probe/). Price of a recorded call: 2 rdtsc, 1 unlocked xadd, 8 stores into one cache line, 3 predictable
+// branches, 2 cache lines of ours besides the record. No lock, no allocation, no system call, except when a chunk is
+// taken. Nothing here is noexcept: a thread may be cancelled inside the real call and is then unwound through us.
+#pragma once
+
+#include <atomic>
+
+#include "clock.h"
+#include "thread.h"
+
+#define HP_LIKELY(x) __builtin_expect(!!(x), 1)
+#define HP_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define HP_EXPORT __attribute__((visibility("default")))
+
+namespace hostprobe::probe {
+
+// One page that the kernel empties in every forked child (MADV_WIPEONFORK), whichever call made it: a child that still
+// believed itself to be recording would write into its parent's chunks.
+struct alignas(4096) Gate {
+  std::uint32_t recording;
+};
+extern constinit Gate g_gate;
+
+// The cold door: decides whether this process becomes (or, after a fork, again becomes) one that records.
+// `moment` says what the caller knows about where it is called from.
+enum class Moment {
+  kAnywhere,  // possibly inside a signal handler: no thread may be started here
+  kPlain,     // in ordinary code
+  kGpu,       // in a call that only a process worth tracing makes
+};
+bool begin_recording(Moment moment);
+
+inline bool recording() {
+  return HP_LIKELY(g_gate.recording != 0) && HP_LIKELY(t_local.muted == 0);
+}
+
+// False for good when the process is not a target; cheap then: two loads.
+inline bool recording_or_begun(Moment moment) { return recording() || begin_recording(moment); }
+
+Record* reserve_in_new_chunk();
+
+// Next slot of the calling thread, or nullptr when the record is lost (and counted). One instruction takes the slot, so
+// that a signal handler's hook on this thread takes the next one and not the same.
+inline Record* reserve_record() {
+  ThreadLocal& t = t_local;
+  asm volatile("incl %0" : "+m"(t.filling));
+  std::uintptr_t slot = sizeof(Record);
+  asm volatile("xaddq %0, %1" : "+r"(slot), "+m"(t.cursor) : : "memory");
+  if (HP_LIKELY(slot < t.end)) return reinterpret_cast<Record*>(slot);
+  return reserve_in_new_chunk();
+}
+
+// Makes the record valid: everything else is stored before its last word.
+inline void commit_record(Record* r, const Hook& hook, std::uint16_t flags, std::uint16_t stack) {
+  ThreadLocal& t = t_local;
+  std::uint64_t last = std::uint64_t{hook.number} | std::uint64_t{t.lap} << 16 | std::uint64_t{flags} << 32 |
+                       std::uint64_t{stack} << 48;
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(&r->hook), last, __ATOMIC_RELEASE);
+  asm volatile("decl %0" : "+m"(t.filling));
+}
+
+// A reservation that came to nothing is finished too.
+inline void drop_record() { asm volatile("decl %0" : "+m"(t_local.filling)); }
+
+inline void count_quiet() {
+  if (ThreadEntry* e = t_local.entry) asm volatile("incq %0" : "+m"(e->quiet_calls));
+}
+
+inline void mark_used(Hook& hook) {
+  if (HP_UNLIKELY(hook.used == 0)) hook.used = 1;
+}
+
+template <class Pointer>
+Pointer real_of(const Hook& hook, unsigned copy = 0) {
+  return reinterpret_cast<Pointer>(hook.real[copy]);
+}
+
+// Finds the real function of a libc hook that was called before our constructor ran.
+void find_real(Hook& hook);
+
+template <class Pointer>
+Pointer libc_real(Hook& hook) {
+  if (HP_UNLIKELY(hook.real[0] == nullptr)) find_real(hook);
+  return real_of<Pointer>(hook);
+}
+
+}  // namespace hostprobe::probe
+
+// The constant row and the pointers of one hook; g_hook_<name> is what the hook's code uses.
+// alignas(8) on the row: without it the compiler pads rows of 184 bytes and the section is no table any more.
+#define HP_ROW(family_, name_, versions_, blocking_, launch_, wrappers_, l0, l1, l2, l3, l4)                       \
+  alignas(8) __attribute__((section("hp_hooks"), used)) static const ::hostprobe::HookRow g_row_##name_ = {        \
+      #name_, versions_, {l0, l1, l2, l3, l4}, static_cast<std::uint8_t>(::hostprobe::Family::family_), 0,         \
+      blocking_, launch_, 0};                                                                                      \
+  __attribute__((section("hp_state"), used)) static ::hostprobe::probe::Hook g_hook_##name_ = {                    \
+      {}, &g_row_##name_, wrappers_, 0, 0};
+
+// One function of the driver API. `kind` is kLaunch or kBlocking. The body fills `rec` from the arguments and `result`.
+// Instantiated kCopies times: each copy stands in front of one real address. Never exported: facts/driver-clients.md.
+#define HP_DRIVER_HOOK(kind, name, params, args, l0, l1, l2, l3, l4)                                               \
+  namespace {                                                                                                      \
+  extern void* const g_wrappers_##name[::hostprobe::probe::kCopies];                                               \
+  HP_ROW(kCuda, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch,          \
+         g_wrappers_##name, l0, l1, l2, l3, l4)                                                                    \
+  struct Fill_##name {                                                                                             \
+    ::hostprobe::Record& rec;                                                                                      \
+    CUresult result;                                                                                               \
+    inline void operator() params;                                                                                 \
+  };                                                                                                               \
+  template <unsigned copy>                                                                                         \
+  CUresult wrap_##name params {                                                                                    \
+    auto real = ::hostprobe::probe::real_of<CUresult(*) params>(g_hook_##name, copy);                              \
+    if (HP_UNLIKELY(!::hostprobe::probe::recording_or_begun(::hostprobe::probe::Moment::kGpu))) return real args;                                  \
+    std::uint64_t begin = ::hostprobe::probe::ticks();                                                             \
+    CUresult result = real args;                                                                                   \
+    std::uint64_t end = ::hostprobe::probe::ticks();                                                               \
+    ::hostprobe::Record* rec = ::hostprobe::probe::reserve_record();                                               \
+    if (HP_UNLIKELY(rec == nullptr)) return result;                                                                \
+    rec->begin_ticks = begin;                                                                                      \
+    rec->end_ticks = end;                                                                                          \
+    rec->c = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));                                         \
+    Fill_##name{*rec, result} args;                                                                                \
+    ::hostprobe::probe::commit_record(rec, g_hook_##name, result == CUDA_SUCCESS ? 0 : kRecordFailed, 0);          \
+    return result;                                                                                                 \
+  }                                                                                                                \
+  void* const g_wrappers_##name[::hostprobe::probe::kCopies] = {                                                   \
+      reinterpret_cast<void*>(&wrap_##name<0>), reinterpret_cast<void*>(&wrap_##name<1>),                          \
+      reinterpret_cast<void*>(&wrap_##name<2>), reinterpret_cast<void*>(&wrap_##name<3>)};                         \
+  }                                                                                                                \
+  inline void Fill_##name::operator() params
+
+namespace hostprobe::probe {
+inline constexpr int kLaunch = 1;
+inline constexpr int kBlocking = 2;
+inline constexpr int kOther = 0;
+}  // namespace hostprobe::probe

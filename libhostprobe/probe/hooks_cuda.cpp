@@ -1,0 +1,110 @@
+// hooks_cuda.cpp: launches and synchronising calls of the CUDA driver API. One block per function.
+//
+// Room 2 (probe/). None of these is exported: driver_routes.cpp hands the wrappers out through dlsym, cuGetProcAddress and
+// patched GOT slots. Runs on the program's launching threads. `rec.c` holds the caller's return address when the body
+// starts; launches put the block's shape there instead.
+#include <cuda.h>
+
+#include "driver_routes.h"
+#include "hook.h"
+#include "kernel_name.h"
+
+// cuda.h renames functions by #define to their newest versions; hooks are named as the library exports them.
+#undef cuLaunchKernel
+#undef cuLaunchKernelEx
+#undef cuLaunchCooperativeKernel
+#undef cuGraphLaunch
+#undef cuLaunchHostFunc
+#undef cuStreamSynchronize
+#undef cuEventSynchronize
+#undef cuCtxSynchronize
+
+using namespace hostprobe;
+using namespace hostprobe::probe;
+
+namespace {
+
+inline void fill_launch(Record& rec, CUresult result, CUfunction f, std::uint64_t grid, std::uint64_t block,
+                        CUstream stream, unsigned shared_bytes) {
+  rec.a = result == CUDA_SUCCESS ? kernel_name(f) : 0;
+  rec.b = grid;
+  rec.c = block;
+  rec.d = reinterpret_cast<std::uint64_t>(stream);
+  rec.e = shared_bytes;
+}
+
+inline void fill_config(Record& rec, CUresult result, const CUlaunchConfig* config, CUfunction f) {
+  CUlaunchConfig none{};
+  const CUlaunchConfig& c = result == CUDA_SUCCESS ? *config : none;
+  fill_launch(rec, result, f, pack_dim(c.gridDimX, c.gridDimY, c.gridDimZ),
+              pack_dim(c.blockDimX, c.blockDimY, c.blockDimZ), c.hStream, c.sharedMemBytes);
+}
+
+inline void fill_sync(Record& rec, const void* object) {
+  rec.a = reinterpret_cast<std::uint64_t>(object);
+  rec.b = rec.d = rec.e = 0;
+}
+
+inline void fill_enqueue(Record& rec, std::uint64_t what, CUstream stream) {
+  rec.a = what;
+  rec.b = rec.e = 0;
+  rec.d = reinterpret_cast<std::uint64_t>(stream);
+}
+
+}  // namespace
+
+#define HP_LAUNCH_KERNEL(name)                                                                                      \
+  HP_DRIVER_HOOK(kLaunch, name,                                                                                     \
+                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,       \
+                  unsigned shared, CUstream stream, void** params, void** extra),                                   \
+                 (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), "kernel:str", "grid:dim", "block:dim", \
+                 "stream:hex", "shared_bytes") {                                                                    \
+    fill_launch(rec, result, f, pack_dim(gx, gy, gz), pack_dim(bx, by, bz), stream, shared);                        \
+  }
+HP_LAUNCH_KERNEL(cuLaunchKernel)
+HP_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
+
+#define HP_LAUNCH_KERNEL_EX(name)                                                                                  \
+  HP_DRIVER_HOOK(kLaunch, name, (const CUlaunchConfig* config, CUfunction f, void** params, void** extra),         \
+                 (config, f, params, extra), "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes") { \
+    fill_config(rec, result, config, f);                                                                           \
+  }
+HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx)
+HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
+
+#define HP_LAUNCH_COOPERATIVE(name)                                                                              \
+  HP_DRIVER_HOOK(kLaunch, name,                                                                                  \
+                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,    \
+                  unsigned shared, CUstream stream, void** params),                                              \
+                 (f, gx, gy, gz, bx, by, bz, shared, stream, params), "kernel:str", "grid:dim", "block:dim",     \
+                 "stream:hex", "shared_bytes") {                                                                 \
+    fill_launch(rec, result, f, pack_dim(gx, gy, gz), pack_dim(bx, by, bz), stream, shared);                     \
+  }
+HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
+HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
+
+#define HP_GRAPH_LAUNCH(name)                                                                                     \
+  HP_DRIVER_HOOK(kLaunch, name, (CUgraphExec graph, CUstream stream), (graph, stream), "graph:hex", "", "site:code", \
+                 "stream:hex", "") {                                                                              \
+    fill_enqueue(rec, reinterpret_cast<std::uint64_t>(graph), stream);                                            \
+  }
+HP_GRAPH_LAUNCH(cuGraphLaunch)
+HP_GRAPH_LAUNCH(cuGraphLaunch_ptsz)
+
+#define HP_LAUNCH_HOST(name)                                                                              \
+  HP_DRIVER_HOOK(kLaunch, name, (CUstream stream, CUhostFn function, void* user), (stream, function, user), \
+                 "function:code", "", "site:code", "stream:hex", "") {                                    \
+    fill_enqueue(rec, reinterpret_cast<std::uint64_t>(function), stream);                                 \
+  }
+HP_LAUNCH_HOST(cuLaunchHostFunc)
+HP_LAUNCH_HOST(cuLaunchHostFunc_ptsz)
+
+#define HP_SYNCHRONIZE(name, params, args, label, object)                                    \
+  HP_DRIVER_HOOK(kBlocking, name, params, args, label, "", "site:code", "", "") {            \
+    fill_sync(rec, object);                                                                  \
+  }
+HP_SYNCHRONIZE(cuStreamSynchronize, (CUstream stream), (stream), "stream:hex", stream)
+HP_SYNCHRONIZE(cuStreamSynchronize_ptsz, (CUstream stream), (stream), "stream:hex", stream)
+HP_SYNCHRONIZE(cuEventSynchronize, (CUevent event), (event), "event:hex", event)
+HP_SYNCHRONIZE(cuCtxSynchronize, (), (), "", nullptr)
+HP_SYNCHRONIZE(cuCtxSynchronize_v2, (CUcontext context), (context), "context:hex", context)

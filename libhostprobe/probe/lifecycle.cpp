@@ -1,0 +1,199 @@
+// lifecycle.cpp: see lifecycle.h. The constructor runs before all others (-z initfirst), even libc's own, so it uses the
+// arguments it is given and nothing that libc sets up for main.
+#include "lifecycle.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "chunk.h"
+#include "driver_routes.h"
+#include "hook.h"
+#include "kernel_name.h"
+#include "options.h"
+#include "pairing.h"
+#include "resolve.h"
+#include "say.h"
+#include "stacks.h"
+#include "strings.h"
+#include "target.h"
+#include "writer.h"
+
+extern "C" {
+extern void* hp_real_vfork __attribute__((visibility("hidden")));
+int __cxa_atexit(void (*)(void*), void*, void*);
+}
+
+namespace hostprobe::probe {
+
+constinit Gate g_gate{};
+
+namespace {
+
+enum class Plan : int { kUndecided, kOff, kNever, kCandidate, kTarget, kStarting, kActive, kFailed, kClosed };
+std::atomic<Plan> g_plan{Plan::kUndecided};
+ClockPair g_load_clock{};
+std::uint32_t g_forked_from = 0;
+pid_t g_pid = 0;
+bool g_fork_watched = false;
+char** g_environment = nullptr;
+
+// Everything below belonged to the parent. Its segment stays mapped: a pointer into it may be anywhere.
+void become_child() {
+  g_forked_from = static_cast<std::uint32_t>(g_pid);
+  g_gate.recording = 0;
+  reset_thread_local();
+  forget_segment();
+  forget_strings();
+  forget_stacks();
+  forget_kernel_names();
+  forget_writer();
+  for (Bucket& bucket : g_buckets)
+    if (bucket.waiters.load(std::memory_order_relaxed) != 0) bucket.waiters.store(0, std::memory_order_relaxed);
+  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) hook->used = 0;
+  g_load_clock = read_clock_pair();
+  g_plan.store(Plan::kTarget, std::memory_order_release);
+}
+
+void in_forked_child() {
+  Plan plan = g_plan.load(std::memory_order_relaxed);
+  if (plan == Plan::kActive || plan == Plan::kStarting || plan == Plan::kClosed) become_child();
+}
+
+void watch_forks() {
+  if (g_fork_watched) return;
+  g_fork_watched = true;
+  madvise(&g_gate, sizeof g_gate, MADV_WIPEONFORK);
+  pthread_atfork(nullptr, nullptr, in_forked_child);
+}
+
+void start_recording() {
+  report_bad_options(g_environment);
+  g_pid = getpid();
+  if (!make_segment()) {
+    g_plan.store(Plan::kFailed, std::memory_order_release);
+    return;
+  }
+  if (!create_trace_file()) {
+    if (g_segment.id >= 0) shmctl(g_segment.id, IPC_RMID, nullptr);
+    g_plan.store(Plan::kFailed, std::memory_order_release);
+    return;
+  }
+  watch_forks();
+  g_gate.recording = 1;
+  g_plan.store(Plan::kActive, std::memory_order_release);
+}
+
+// The first thread does it; others wait for the millisecond it takes, so that their first calls are recorded too.
+bool start_once() {
+  Plan expected = Plan::kTarget;
+  if (g_plan.compare_exchange_strong(expected, Plan::kStarting, std::memory_order_acq_rel)) {
+    t_local.taking = true;
+    start_recording();
+    t_local.taking = false;
+  }
+  for (int i = 0; i < 10000 && g_plan.load(std::memory_order_acquire) == Plan::kStarting; ++i) sched_yield();
+  return g_plan.load(std::memory_order_acquire) == Plan::kActive;
+}
+
+void choose(char** argv, char** environment) {
+  char program[512];
+  ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  program[length > 0 ? length : 0] = 0;
+  const char* name = argv != nullptr && argv[0] != nullptr ? argv[0] : "";
+  switch (choose_target(environment, length > 0 ? program : name, name)) {
+    case Target::kNever: g_plan.store(Plan::kNever, std::memory_order_release); return;
+    case Target::kCandidate: g_plan.store(Plan::kCandidate, std::memory_order_release); break;
+    case Target::kYes: g_plan.store(Plan::kTarget, std::memory_order_release); break;
+  }
+  remember_stderr();
+  make_thread_key();
+  // Registered before anybody else's, so it runs after everybody else's: calls in atexit handlers and static
+  // destructors are recorded too. No object handle, or it would run when our own destructors do.
+  __cxa_atexit([](void*) { end_trace(); }, nullptr, nullptr);
+  scan_new_objects();
+}
+
+__attribute__((constructor)) void load(int, char** argv, char** environment) {
+  number_hooks();
+  find_libc_functions();
+  hp_real_vfork = dlvsym(RTLD_NEXT, "vfork", "GLIBC_2.2.5");
+  g_environment = environment;
+  if (getauxval(AT_SECURE) != 0) {
+    g_plan.store(Plan::kOff, std::memory_order_release);
+    return;
+  }
+  read_options(environment);
+  if (g_options.off) {
+    g_plan.store(Plan::kOff, std::memory_order_release);
+    return;
+  }
+  g_load_clock = read_clock_pair();
+  choose(argv, environment);
+}
+
+}  // namespace
+
+bool hooks_enabled() {
+  Plan plan = g_plan.load(std::memory_order_acquire);
+  return plan != Plan::kUndecided && plan != Plan::kOff && plan != Plan::kNever;
+}
+
+ClockPair load_clock() { return g_load_clock; }
+std::uint32_t forked_from() { return g_forked_from; }
+
+void look_for_target() {
+  Plan expected = Plan::kCandidate;
+  if (g_plan.load(std::memory_order_acquire) == Plan::kCandidate && target_library_loaded())
+    g_plan.compare_exchange_strong(expected, Plan::kTarget, std::memory_order_acq_rel);
+}
+
+// A candidate is looked at again some ten times a second, not in each of its waits.
+static void consider(Moment moment) {
+  constexpr std::uint64_t kPauseTicks = 200000000;
+  static std::atomic<std::uint64_t> g_next_look{0};
+  Plan expected = Plan::kCandidate;
+  if (moment == Moment::kGpu) {
+    g_plan.compare_exchange_strong(expected, Plan::kTarget, std::memory_order_acq_rel);
+    return;
+  }
+  std::uint64_t now = ticks();
+  if (now < g_next_look.load(std::memory_order_relaxed)) return;
+  g_next_look.store(now + kPauseTicks, std::memory_order_relaxed);
+  look_for_target();
+}
+
+bool begin_recording(Moment moment) {
+  Plan plan = g_plan.load(std::memory_order_acquire);
+  if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
+  int saved = errno;
+  // The page was emptied by a fork that ran no handlers (_Fork, clone).
+  if (plan == Plan::kActive && getpid() != g_pid) become_child();
+  if (plan == Plan::kCandidate) consider(moment);
+  plan = g_plan.load(std::memory_order_acquire);
+  bool active = (plan == Plan::kTarget || plan == Plan::kStarting) && start_once();
+  if (active && moment != Moment::kAnywhere) start_writer();
+  errno = saved;
+  return active && recording();
+}
+
+void end_trace() {
+  if (g_plan.load(std::memory_order_acquire) != Plan::kActive || getpid() != g_pid) return;
+  Plan expected = Plan::kActive;
+  if (!g_plan.compare_exchange_strong(expected, Plan::kClosed, std::memory_order_acq_rel)) return;
+  int saved = errno;
+  g_gate.recording = 0;
+  if (finish_trace() && g_segment.id >= 0) shmctl(g_segment.id, IPC_RMID, nullptr);
+  errno = saved;
+}
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,25 @@
+// lifecycle.h: whether this process records, and the moments of its life at which that changes.
+//
+// Room 2 (probe/). Constructor, first record, fork, exit. `begin_recording` (hook.h) is the cold door of every hook.
+#pragma once
+
+#include <cstdint>
+
+#include "format/file.h"
+
+namespace hostprobe::probe {
+
+// False when hooks must only call through (HOSTPROBE_OFF, set-user-id, a program that is not a target).
+bool hooks_enabled();
+
+// The clocks when the library was loaded, and the process this one was forked from (0 = none).
+ClockPair load_clock();
+std::uint32_t forked_from();
+
+// Ends the trace: everything recorded goes to the file, the segment is removed. Called from exit and the exit hooks.
+void end_trace();
+
+// For calls that show a process to be worth another look (pthread_create).
+void look_for_target();
+
+}  // namespace hostprobe::probe

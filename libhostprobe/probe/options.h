@@ -1,0 +1,36 @@
+// options.h: the settings of include/hostprobe/options.def as fields, filled once from the environment.
+//
+// Room 2 (probe/). Read by the constructor before main, without allocating; complaints are kept until the process turns
+// out to be a target, so that the hundreds of tools a build starts stay silent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hostprobe::probe {
+
+inline constexpr std::size_t kTextBytes = 512;
+
+struct Options {
+#define HP_TEXT(name, fallback, meaning) char name[kTextBytes];
+#define HP_NUMBER(name, fallback, least, most, meaning) std::uint64_t name;
+#define HP_CHOICE(name, fallback, words, meaning) std::uint64_t name;
+#define HP_SWITCH(name, fallback, meaning) bool name;
+#include "hostprobe/options.def"
+#undef HP_TEXT
+#undef HP_NUMBER
+#undef HP_CHOICE
+#undef HP_SWITCH
+};
+
+extern Options g_options;
+
+// Fills g_options from the environment; what cannot be used gets its default.
+void read_options(char** environment);
+
+// Says, once, what was unknown or malformed. Called when the process starts to record.
+void report_bad_options(char** environment);
+
+const char* mode_name();
+
+}  // namespace hostprobe::probe

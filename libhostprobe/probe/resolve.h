@@ -1,0 +1,27 @@
+// resolve.h: finding the real function behind a hook, and which library an address belongs to.
+//
+// Room 2 (probe/). Cold: run by the constructor, by a hook that is called before it, and by the lookups of driver_routes.cpp.
+#pragma once
+
+#include "hook_row.h"
+
+extern "C" {
+// The dlsym behind ours; the assembly stub jumps to it. Set by find_dlsym().
+__attribute__((visibility("hidden"))) extern void* (*hp_real_dlsym)(void*, const char*);
+}
+
+namespace hostprobe::probe {
+
+inline void* real_dlsym(void* handle, const char* name) { return hp_real_dlsym(handle, name); }
+
+void find_dlsym();
+// All hooks of libc.
+void find_libc_functions();
+// `name` in the objects after ours, else in any loaded object: a library that was opened RTLD_LOCAL (PyTorch opens NCCL
+// so) calls our hook although RTLD_NEXT does not see it. nullptr: nowhere.
+void* find_behind_us(const char* name, const char* version);
+
+// True for code of libhostprobe.so itself.
+bool is_own_address(const void* address);
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,13 @@
+// say.h: the probe's only voice: "hostprobe[pid]: what, why, what to do" on standard error.
+//
+// Room 2 (probe/). Never called on the hot path. Stack buffer and write(2) only, errno kept, at most 16 lines a process.
+// Descriptor 2 is used only while it still is the file it was at start: a daemon that closed everything may have a data
+// file of its own there.
+#pragma once
+
+namespace hostprobe::probe {
+
+void remember_stderr();
+void say(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,23 @@
+// target.h: which processes record (HOSTPROBE_TARGET).
+//
+// Room 2 (probe/). Asked once by the constructor, before main. A launcher's process tree is mostly shells, compilers and
+// trackers: they must stay untouched.
+#pragma once
+
+namespace hostprobe::probe {
+
+enum class Target { kNever, kCandidate, kYes };
+
+// kCandidate: becomes a target when it loads PyTorch or NCCL, or launches GPU work.
+// `program` is the executable's path, `name` is argv[0].
+Target choose_target(char** environment, const char* program, const char* name);
+
+// True when one of the libraries that make a candidate a target is loaded.
+bool target_library_loaded();
+
+// Rank, local rank and world size from what launchers put into the environment; -1 = not said.
+int rank_from(char** environment);
+int local_rank_from(char** environment);
+int world_size_from(char** environment);
+
+}  // namespace hostprobe::probe

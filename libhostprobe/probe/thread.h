@@ -1,0 +1,65 @@
+// thread.h: what hostprobe keeps for one thread, in the thread's own storage.
+//
+// Room 2 (probe/). Touched by every hook, so it is one initial-exec thread-local of plain data: valid before the first
+// constructor and after the last destructor of a thread. A hook may be interrupted by a signal whose handler is hooked
+// too: slots are reserved with one instruction and `filling` says that a reservation below us is not finished yet.
+#pragma once
+
+#include "format/segment.h"
+#include "hook_row.h"
+
+namespace hostprobe::probe {
+
+struct Bucket;
+
+// A wait in progress. Kept so that a thread that is cancelled inside still leaves a record.
+struct OpenWait {
+  const Hook* hook;
+  Bucket* bucket;
+  const void* object;
+  const void* site;
+  std::uint64_t begin_ticks;
+};
+
+struct alignas(64) ThreadLocal {
+  // First line: the hot path.
+  std::uintptr_t cursor;        // next free slot; beyond `end` when a chunk must be taken
+  std::uintptr_t end;           // one past the last slot of the chunk
+  std::uint32_t filling;        // reservations that are not finished; more than 1: we are in a signal handler
+  std::uint32_t muted;          // nothing is recorded: writer thread, vfork child
+  ThreadEntry* entry;           // in the segment; nullptr before the first record
+  ChunkHead* chunk;
+  std::uint32_t tid;
+  std::uint16_t lap;
+  std::uint16_t closed;         // the thread's destructors are through; what comes now is lost, and counted
+  const void* cxx_site;         // caller of std::condition_variable::wait, for the pthread_cond_wait inside it
+  std::uintptr_t vfork_return;  // the caller of vfork, see dlsym_x86_64.S
+  // Second line.
+  std::uint64_t sequence;       // running number of slot 0 of `chunk`, lost ones included
+  std::uint64_t last_stack_ticks;
+  OpenWait open;
+  std::uint32_t index;          // of `entry`
+  std::uint32_t exit_rounds;
+  bool taking;                  // inside a slow path of ours
+};
+
+static_assert(offsetof(ThreadLocal, muted) == 20 && offsetof(ThreadLocal, vfork_return) == 56);  // dlsym_x86_64.S
+
+extern constinit thread_local ThreadLocal t_local __asm__("hp_t_local") __attribute__((tls_model("initial-exec")));
+
+// Gives the calling thread a ThreadEntry if it has none. False: there is none free, or nothing is recorded.
+bool attach_thread();
+
+// Takes an entry for a thread about to be created; nullptr: none free.
+ThreadEntry* reserve_thread(std::uint32_t& index);
+void release_thread(ThreadEntry* entry);
+// Makes a reserved entry the calling thread's own.
+void adopt_thread(ThreadEntry* entry, std::uint32_t index);
+
+// The pthread key whose destructor ends the trace of a thread. Made once, before main.
+void make_thread_key();
+
+// After fork, in the child: forget everything that belongs to the parent.
+void reset_thread_local();
+
+}  // namespace hostprobe::probe

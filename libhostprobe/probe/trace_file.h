@@ -1,0 +1,35 @@
+// trace_file.h: appending blocks to the trace file.
+//
+// Room 2 (probe/). Used by writer.cpp only, on one thread at a time. All writes go to known offsets (pwritev), so a failed
+// or short one is simply repeated later over the same bytes. A write that RLIMIT_FSIZE forbids is not tried: it would
+// raise SIGXFSZ in the program.
+#pragma once
+
+#include <stddef.h>
+#include <sys/uio.h>
+
+#include "format/file.h"
+
+namespace hostprobe::probe {
+
+struct TraceFile {
+  int fd;
+  std::uint64_t bytes;  // valid length; where the next block goes
+  int error;            // errno of the first failed write
+  char path[1024];
+};
+
+extern TraceFile g_file;
+extern FileHeader g_header;
+
+// Makes the run folder and a new file in it, named <host>-<pid>-<start>.hptrace. False: errno says why.
+bool create_file(const char* folder, std::uint64_t start_ns);
+bool open_file();
+void close_file();
+
+// One block from the given parts (their lengths add up to a multiple of 8). False: nothing was added.
+bool append_block(BlockKind kind, const iovec* parts, int count);
+// The header, in place. Works on a full disk: its page exists.
+bool write_header();
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,290 @@
+// writer.cpp: see writer.h. The thread has all signals blocked, a small stack, a descriptor table of its own (close_range
+// with UNSHARE: the program's descriptors are not even copied) and records nothing itself.
+#include "writer.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "calibrate.h"
+#include "chunk.h"
+#include "drain.h"
+#include "driver_routes.h"
+#include "file_header.h"
+#include "hook.h"
+#include "lifecycle.h"
+#include "modules.h"
+#include "options.h"
+#include "python_frames.h"
+#include "resolve.h"
+#include "say.h"
+#include "stacks.h"
+#include "trace_file.h"
+
+extern char** environ;
+
+namespace hostprobe::probe {
+namespace {
+
+constexpr std::uint64_t kPauseNs = 250000000;
+constexpr unsigned kCloseRangeUnshare = 2;  // CLOSE_RANGE_UNSHARE, Linux 5.9
+constexpr int kFinishSeconds = 3;
+
+enum class State : std::uint32_t { kNone, kStarting, kRunning, kFinished };
+std::atomic<State> g_state{State::kNone};
+std::atomic<std::uint32_t> g_bell{0};      // futex: rung when there is work
+std::atomic<std::uint32_t> g_asleep{0};
+std::atomic<std::uint32_t> g_finish{0};
+std::atomic<std::uint32_t> g_finished{0};  // futex: the exiting thread waits here
+bool g_own_descriptors = false;
+bool g_complained = false;
+std::uint64_t g_next_kernel_ns = 0;
+std::uint64_t g_next_clock_ns = 0;
+
+// syscall() is libc's, but the program may interpose it; hostprobe itself does not hook it for its own thread.
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
+  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value, limit, 0, 0);
+}
+
+// The rows as the file has them, with what is known about this process.
+void write_hook_table() {
+  constexpr unsigned kMostRows = 256;
+  static HookRow rows[kMostRows];
+  unsigned count = 0;
+  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) {
+    unsigned index = hook->number - 1u;
+    if (index >= kMostRows) continue;
+    rows[index] = *hook->row;
+    rows[index].found = hook->real[0] != nullptr;
+    if (index + 1 > count) count = index + 1;
+  }
+  iovec part{rows, count * sizeof(HookRow)};
+  append_block(kBlockHooks, &part, 1);
+}
+
+void write_clock() {
+  ClockPair pair = read_clock_pair();
+  iovec part{&pair, sizeof pair};
+  append_block(kBlockClock, &part, 1);
+}
+
+void complain_once() {
+  if (g_file.error == 0 || g_complained) return;
+  g_complained = true;
+  say("cannot write %s (%s): records are lost and counted until it can be written again; free space or choose another "
+      "HOSTPROBE_OUT",
+      g_file.path, strerrordesc_np(g_file.error));
+}
+
+void refresh_header(FileState state) {
+  g_header.state = state;
+  g_header.last = read_clock_pair();
+  g_header.process_cpu_ns = read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  if (g_state.load(std::memory_order_relaxed) == State::kRunning)
+    g_header.writer_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  g_header.stacks_lost = g_segment.header->stacks_lost;
+  g_segment.header->clock = g_header.last;
+  g_segment.header->process_cpu_ns = g_header.process_cpu_ns;
+  g_segment.header->writer_cpu_ns = g_header.writer_cpu_ns;
+  write_header();
+}
+
+std::uint32_t living_threads() {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < kThreads; ++i)
+    count += std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_relaxed) == kThreadLive;
+  return count;
+}
+
+// The kernel is asked about all threads at most every second, and seldom enough that 20 ms pass per thread: about 10 µs
+// of work each, so at most 0.05 % of a core however many there are.
+bool kernel_is_due(std::uint64_t now_ns) {
+  if (now_ns < g_next_kernel_ns) return false;
+  std::uint64_t pause = living_threads() * std::uint64_t{20000000};
+  g_next_kernel_ns = now_ns + (pause > 1000000000 ? pause : 1000000000);
+  return true;
+}
+
+void refine_tick_rate() {
+  ClockPair now = read_clock_pair(), then = load_clock();
+  if (now.monotonic_ns <= then.monotonic_ns + 1000000) return;
+  set_stack_ticks(static_cast<double>(now.ticks - then.ticks) * 1000.0 /
+                  static_cast<double>(now.monotonic_ns - then.monotonic_ns));
+}
+
+void look_at_new_objects() {
+  if (!modules_changed()) return;
+  scan_new_objects();
+  python_frames_find();
+  write_new_modules();
+}
+
+void work(bool last) {
+  std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
+  drain_full_chunks();
+  look_at_new_objects();
+  drain_rest(last || kernel_is_due(now_ns));
+  if (last || now_ns >= g_next_clock_ns) {
+    write_clock();
+    g_next_clock_ns = now_ns + 2000000000;
+  }
+  refine_tick_rate();
+  refresh_header(last ? kFileClosed : kFileOpen);
+  complain_once();
+}
+
+// With a table of its own the file stays open; else it is opened anew each time, so that a descriptor which the program
+// closed and got again for a file of its own is never written to.
+void work_with_file(bool last) {
+  if (g_file.fd < 0) open_file();
+  work(last);
+  if (!g_own_descriptors || last) close_file();
+}
+
+void sleep_until_needed(std::uint64_t& next_work_ns) {
+  std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
+  if (now >= next_work_ns) return;
+  std::uint32_t bell = g_bell.load(std::memory_order_acquire);
+  g_asleep.store(1, std::memory_order_seq_cst);
+  timespec limit{0, static_cast<long>(next_work_ns - now)};
+  if (g_finish.load(std::memory_order_acquire) == 0) futex(g_bell, FUTEX_WAIT, bell, &limit);
+  g_asleep.store(0, std::memory_order_relaxed);
+}
+
+// An entry of its own, so that reports name hostprobe's thread and its CPU time.
+void enter_thread_table() {
+  std::uint32_t index = 0;
+  if (ThreadEntry* entry = reserve_thread(index)) {
+    entry->tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    entry->start_ticks = ticks();
+    entry->start_routine = reinterpret_cast<std::uint64_t>(&start_writer);
+    entry->creator_site = entry->start_routine;
+    strncpy(entry->name, "hostprobe", sizeof entry->name - 1);
+    std::atomic_ref(entry->state).store(kThreadLive, std::memory_order_release);
+  }
+}
+
+void* run_writer(void*) {
+  t_local.muted = 1;
+  prctl(PR_SET_NAME, "hostprobe");
+  g_own_descriptors = syscall(SYS_close_range, 0u, ~0u, kCloseRangeUnshare) == 0;
+  enter_thread_table();
+  Costs costs = measure_costs();
+  g_header.record_cost_ticks = costs.record;
+  g_header.quiet_cost_ticks = costs.quiet;
+  refine_tick_rate();
+  open_unwinder();
+  python_frames_find();
+  std::uint64_t next_work_ns = 0;
+  while (g_finish.load(std::memory_order_acquire) == 0) {
+    if (read_clock_ns(CLOCK_MONOTONIC) >= next_work_ns) {
+      work_with_file(false);
+      next_work_ns = read_clock_ns(CLOCK_MONOTONIC) + kPauseNs;
+    } else {
+      if (g_file.fd < 0) open_file();
+      drain_full_chunks();
+      if (!g_own_descriptors) close_file();
+    }
+    sleep_until_needed(next_work_ns);
+  }
+  work_with_file(true);
+  g_state.store(State::kFinished, std::memory_order_release);
+  g_finished.store(1, std::memory_order_release);
+  futex(g_finished, FUTEX_WAKE, 1, nullptr);
+  return nullptr;
+}
+
+using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+
+// A process with large thread-local storage needs more than the small stack; then the default must do.
+int create_thread(Create create) {
+  pthread_t thread;
+  for (std::size_t stack : {std::size_t{256} << 10, std::size_t{2} << 20, std::size_t{0}}) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (stack != 0) pthread_attr_setstacksize(&attributes, stack);
+    int result = create(&thread, &attributes, run_writer, nullptr);
+    pthread_attr_destroy(&attributes);
+    if (result != EINVAL) return result;
+  }
+  return EINVAL;
+}
+
+}  // namespace
+
+bool create_trace_file() {
+  fill_file_header(environ);
+  if (!create_file(g_options.out, g_header.first.realtime_ns)) {
+    say("cannot make a trace in %s (%s): nothing is recorded; choose a writable HOSTPROBE_OUT", g_options.out,
+        strerrordesc_np(errno));
+    return false;
+  }
+  set_stack_ticks(2500);  // a guess, until the writer has measured
+  write_header();
+  write_hook_table();
+  write_new_modules();
+  write_clock();
+  write_header();
+  close_file();
+  complain_once();
+  return true;
+}
+
+void start_writer() {
+  State none = State::kNone;
+  if (g_state.load(std::memory_order_relaxed) != none || t_local.taking) return;
+  if (!g_state.compare_exchange_strong(none, State::kStarting, std::memory_order_acq_rel)) return;
+  static auto create = reinterpret_cast<Create>(find_behind_us("pthread_create", "GLIBC_2.34"));
+  int saved = errno;
+  sigset_t all, before;
+  sigfillset(&all);
+  t_local.taking = true;
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  g_state.store(State::kRunning, std::memory_order_release);
+  if (create == nullptr || create_thread(create) != 0) g_state.store(State::kNone, std::memory_order_release);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  t_local.taking = false;
+  errno = saved;
+}
+
+void wake_writer() {
+  g_bell.fetch_add(1, std::memory_order_release);
+  if (g_asleep.load(std::memory_order_seq_cst) != 0) futex(g_bell, FUTEX_WAKE, 1, nullptr);
+}
+
+bool finish_trace() {
+  if (g_state.load(std::memory_order_acquire) == State::kNone) {
+    if (!open_file()) return false;
+    work_with_file(true);
+    return g_file.error == 0;
+  }
+  g_finish.store(1, std::memory_order_release);
+  g_bell.fetch_add(1, std::memory_order_release);
+  futex(g_bell, FUTEX_WAKE, 1, nullptr);
+  timespec limit{kFinishSeconds, 0};
+  while (g_finished.load(std::memory_order_acquire) == 0)
+    if (futex(g_finished, FUTEX_WAIT, 0, &limit) != 0 && errno == ETIMEDOUT) return false;
+  return true;
+}
+
+void forget_writer() {
+  g_state.store(State::kNone, std::memory_order_relaxed);
+  g_asleep.store(0, std::memory_order_relaxed);
+  g_finish.store(0, std::memory_order_relaxed);
+  g_finished.store(0, std::memory_order_relaxed);
+  g_own_descriptors = g_complained = false;
+  g_next_kernel_ns = g_next_clock_ns = 0;
+  g_file.fd = -1;  // the parent's, or the number in its own table: not ours to close
+  forget_modules();
+  forget_drained();
+}
+
+}  // namespace hostprobe::probe

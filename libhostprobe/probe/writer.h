@@ -1,0 +1,29 @@
+// writer.h: the one thread of hostprobe in a process, and the trace file it writes.
+//
+// Room 2 (probe/). Takes full chunks, turns them into blocks, gives the chunks back; four times a second it also writes
+// what is new elsewhere in the segment. It has a descriptor table of its own, so a program that closes every descriptor
+// neither harms the trace nor finds its own files written to.
+#pragma once
+
+#include <cstdint>
+
+namespace hostprobe::probe {
+
+// Makes run folder and file with hook table and modules. On the thread of the first record. False: reason was said.
+bool create_trace_file();
+
+// Starts the thread; does nothing when it runs. Not called where a signal handler may be running: pthread_create
+// allocates.
+void start_writer();
+
+// A chunk was handed over or memory is short.
+void wake_writer();
+
+// Writes everything and closes the trace; by the writer thread, or here when there is none. False: it did not finish in
+// time, the rest stays in the segment.
+bool finish_trace();
+
+// Child of a fork: the writer thread did not come along.
+void forget_writer();
+
+}  // namespace hostprobe::probe
