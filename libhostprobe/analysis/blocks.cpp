@@ -1,0 +1,232 @@
+// blocks.cpp: see blocks.h.
+#include "blocks.h"
+
+#include <algorithm>
+
+#include "checksum.h"
+#include "hook_list.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+// Overlapping false heads could make a hostile file cost the square of its length; past this many checksummed bytes per
+// byte of file, a damaged block is skipped by the length it claims.
+constexpr std::uint64_t kMostChecksPerByte = 4;
+
+template <typename T>
+T read_at(const std::byte* from) {
+  T value;
+  std::memcpy(static_cast<void*>(&value), from, sizeof(value));
+  return value;
+}
+
+const char* kind_name(std::uint16_t kind) {
+  static constexpr const char* kNames[] = {"?", "hooks", "modules", "strings", "threads", "stacks", "records", "clock"};
+  return kind < std::size(kNames) ? kNames[kind] : "unknown";
+}
+
+std::string hex_text(const std::uint8_t* bytes, std::size_t count) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    text += kDigits[bytes[i] >> 4];
+    text += kDigits[bytes[i] & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+BlockWalk::BlockWalk(const MappedFile& file, std::uint64_t start) : file_(file), offset_(start) {}
+
+std::optional<BlockHead> BlockWalk::head_at(std::uint64_t offset) const {
+  if (offset > file_.size() || file_.size() - offset < sizeof(BlockHead)) return std::nullopt;
+  const auto head = read_at<BlockHead>(file_.bytes() + offset);
+  if (head.magic != kBlockMagic || head.payload_bytes % 8 != 0) return std::nullopt;
+  if (checksum(file_.bytes() + offset, offsetof(BlockHead, head_checksum)) != head.head_checksum) return std::nullopt;
+  return head;
+}
+
+bool BlockWalk::whole_at(std::uint64_t offset, Block& block, std::string& why) {
+  const std::optional<BlockHead> head = head_at(offset);
+  if (!head) {
+    why = "no whole block head";
+    return false;
+  }
+  const std::uint64_t left = file_.size() - offset - sizeof(BlockHead);
+  if (head->payload_bytes > left) {
+    why = std::string("the file ends inside a block of ") + kind_name(head->kind);
+    return false;
+  }
+  const std::byte* payload = file_.bytes() + offset + sizeof(BlockHead);
+  checked_bytes_ += head->payload_bytes;
+  if (checksum(payload, head->payload_bytes) != head->checksum) {
+    why = std::string("the checksum of a block of ") + kind_name(head->kind) + " does not match";
+    return false;
+  }
+  block = {static_cast<BlockKind>(head->kind), offset, sizeof(BlockHead) + head->payload_bytes, payload, head->payload_bytes};
+  return true;
+}
+
+bool BlockWalk::next(Block& block) {
+  while (offset_ < file_.size()) {
+    std::string why;
+    if (whole_at(offset_, block, why)) {
+      offset_ += block.bytes;
+      return true;
+    }
+    skip_damage(offset_, why);
+  }
+  return false;
+}
+
+std::uint64_t BlockWalk::next_head(std::uint64_t from) const {
+  static constexpr char kMagicBytes[] = {'H', 'P', 'B', 'K'};
+  const std::byte* const end = file_.bytes() + file_.size();
+  const std::byte* at = file_.bytes() + std::min<std::uint64_t>(from, file_.size());
+  while (at < end) {
+    at = static_cast<const std::byte*>(memmem(at, static_cast<std::size_t>(end - at), kMagicBytes, sizeof(kMagicBytes)));
+    if (at == nullptr) break;
+    const auto offset = static_cast<std::uint64_t>(at - file_.bytes());
+    if (head_at(offset)) return offset;
+    ++at;
+  }
+  return file_.size();
+}
+
+void BlockWalk::skip_damage(std::uint64_t from, const std::string& why) {
+  const std::optional<BlockHead> head = head_at(from);
+  std::uint64_t behind = from + 1;
+  if (head && checked_bytes_ / kMostChecksPerByte > file_.size()) behind = from + sizeof(BlockHead) + head->payload_bytes;
+  offset_ = next_head(behind);
+  if (offset_ == file_.size()) {
+    const std::byte* rest = file_.bytes() + from;
+    const bool unused = std::all_of(rest, file_.bytes() + file_.size(), [](std::byte b) { return b == std::byte{0}; });
+    cut_short_ = unused || file_.size() - from < sizeof(BlockHead) || (head && head->payload_bytes > file_.size() - from - sizeof(BlockHead));
+  }
+  if (!damages_.empty() && damages_.back().offset + damages_.back().bytes == from) {
+    damages_.back().bytes += offset_ - from;
+  } else {
+    damages_.push_back({from, offset_ - from, why});
+  }
+}
+
+bool BlockContent::add(const Block& block) {
+  switch (block.kind) {
+    case kBlockHooks: return add_hooks(block);
+    case kBlockModules: return add_modules(block);
+    case kBlockStrings: return add_strings(block);
+    case kBlockThreads: return add_threads(block);
+    case kBlockStacks: return add_stacks(block);
+    case kBlockRecords: return add_record_slice(block);
+    case kBlockClock: return add_clock(block);
+  }
+  return true;  // of a kind that came later: skipped, as the format promises
+}
+
+bool BlockContent::add_hooks(const Block& block) {
+  if (block.payload_bytes % sizeof(HookRow) != 0) return false;
+  std::vector<Hook> hooks;
+  for (std::uint64_t at = 0; at < block.payload_bytes; at += sizeof(HookRow)) {
+    hooks.push_back(parse_hook(read_at<HookRow>(block.payload + at)));
+  }
+  // A second table may only tell more about the same rows: records refer to rows by number.
+  if (hooks.size() < trace_.hooks.size()) return false;
+  for (std::size_t i = 0; i < trace_.hooks.size(); ++i) {
+    if (hooks[i].name != trace_.hooks[i].name) return false;
+  }
+  trace_.hooks = std::move(hooks);
+  return true;
+}
+
+bool BlockContent::add_modules(const Block& block) {
+  std::vector<Module> modules;
+  std::uint64_t at = 0;
+  while (at < block.payload_bytes) {
+    if (block.payload_bytes - at < sizeof(ModuleRow)) return false;
+    const auto row = read_at<ModuleRow>(block.payload + at);
+    at += sizeof(ModuleRow);
+    const std::uint64_t padded = (std::uint64_t{row.path_bytes} + 7) / 8 * 8;
+    if (padded > block.payload_bytes - at || row.build_id_bytes > sizeof(row.build_id)) return false;
+    const auto* path = reinterpret_cast<const char*>(block.payload + at);
+    modules.push_back({row.begin, row.end, row.bias, row.seen_ticks, std::string(path, row.path_bytes),
+                       hex_text(row.build_id, row.build_id_bytes)});
+    at += padded;
+  }
+  trace_.modules.insert(trace_.modules.end(), modules.begin(), modules.end());
+  return true;
+}
+
+bool BlockContent::add_strings(const Block& block) {
+  if (block.payload_bytes < sizeof(StringsHead)) return false;
+  const auto head = read_at<StringsHead>(block.payload);
+  if (head.bytes > block.payload_bytes - sizeof(StringsHead)) return false;
+  // Earlier slices are in this file too, so the area can never be longer than the file.
+  if (std::uint64_t{head.offset} + head.bytes > trace_.file_bytes) return false;
+  trace_.strings.put(head.offset, block.payload + sizeof(StringsHead), head.bytes);
+  return true;
+}
+
+bool BlockContent::add_threads(const Block& block) {
+  if (block.payload_bytes % sizeof(ThreadEntry) != 0) return false;
+  for (std::uint64_t at = 0; at < block.payload_bytes; at += sizeof(ThreadEntry)) {
+    const auto entry = read_at<ThreadEntry>(block.payload + at);
+    trace_.threads[{entry.tid, entry.start_ticks}].entry = entry;
+  }
+  return true;
+}
+
+bool BlockContent::add_stacks(const Block& block) {
+  if (block.payload_bytes < sizeof(StacksHead)) return false;
+  const auto head = read_at<StacksHead>(block.payload);
+  if (block.payload_bytes - sizeof(StacksHead) != std::uint64_t{head.count} * sizeof(StackEntry)) return false;
+  if (std::uint64_t{head.first} + head.count > UINT16_MAX) return false;
+  for (std::uint32_t i = 0; i < head.count; ++i) {
+    const std::byte* from = block.payload + sizeof(StacksHead) + std::uint64_t{i} * sizeof(StackEntry);
+    add_stack(trace_, head.first + i, read_at<StackEntry>(from));
+  }
+  return true;
+}
+
+bool BlockContent::add_record_slice(const Block& block) {
+  if (block.payload_bytes < sizeof(RecordsHead)) return false;
+  const auto head = read_at<RecordsHead>(block.payload);
+  if (block.payload_bytes - sizeof(RecordsHead) != std::uint64_t{head.count} * sizeof(Record)) return false;
+  if (head.count > head.slots || head.first_sequence + head.slots < head.first_sequence) return false;
+  if (head.slots == 0) return true;
+  const ThreadKey key{head.tid, head.thread_start_ticks};
+  add_records(trace_, key, head.first_sequence, block.payload + sizeof(RecordsHead), head.count);
+  trace_.threads[key].slices.back().slots = head.slots;
+  return true;
+}
+
+bool BlockContent::add_clock(const Block& block) {
+  if (block.payload_bytes % sizeof(ClockPair) != 0) return false;
+  for (std::uint64_t at = 0; at < block.payload_bytes; at += sizeof(ClockPair)) {
+    trace_.clock_pairs.push_back(read_at<ClockPair>(block.payload + at));
+  }
+  return true;
+}
+
+void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry) {
+  Stack stack;
+  stack.native.assign(entry.native, entry.native + std::min<std::size_t>(entry.native_count, kStackFrames));
+  stack.python.assign(entry.python, entry.python + std::min<std::size_t>(entry.python_count, kStackPythonFrames));
+  trace.stacks[index] = std::move(stack);
+}
+
+void add_records(Trace& trace, const ThreadKey& key, std::uint64_t first_sequence, const std::byte* bytes,
+                 std::uint32_t count) {
+  Thread& thread = trace.threads[key];
+  Slice slice{bytes, first_sequence, UINT64_MAX, count, count};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Record record = slice.record(i);
+    slice.least_begin_ticks = std::min(slice.least_begin_ticks, record.begin_ticks);
+    if (record.stack != 0 && (thread.stacks.empty() || thread.stacks.back() != record.stack)) {
+      thread.stacks.push_back(record.stack);
+    }
+  }
+  thread.slices.push_back(slice);
+}
+
+}  // namespace hostprobe::analysis

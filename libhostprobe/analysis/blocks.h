@@ -1,0 +1,69 @@
+// blocks.h: the blocks of a trace file, one after the other, and what each kind adds to a Trace.
+//
+// Room 3. BlockWalk knows heads and checksums and finds the way behind damage; BlockContent knows what is inside a
+// block. Both are driven by reader.cpp and trust no length they read.
+#pragma once
+
+#include <optional>
+
+#include "trace.h"
+
+namespace hostprobe::analysis {
+
+struct Block {
+  BlockKind kind;
+  std::uint64_t offset;      // of its head, in the file
+  std::uint64_t bytes;       // head and payload
+  const std::byte* payload;
+  std::uint64_t payload_bytes;
+};
+
+class BlockWalk {
+ public:
+  BlockWalk(const MappedFile& file, std::uint64_t start);
+
+  // The next block that is whole; false at the end of the file.
+  bool next(Block& block);
+
+  // After the last next(): every byte range that belongs to no whole block.
+  std::vector<Damage>& damages() { return damages_; }
+  // The file ends inside a block, or in zeros that were never written: what a kill leaves behind.
+  bool cut_short() const { return cut_short_; }
+
+ private:
+  std::optional<BlockHead> head_at(std::uint64_t offset) const;
+  bool whole_at(std::uint64_t offset, Block& block, std::string& why);
+  void skip_damage(std::uint64_t from, const std::string& why);
+  std::uint64_t next_head(std::uint64_t from) const;
+
+  const MappedFile& file_;
+  std::uint64_t offset_;
+  std::uint64_t checked_bytes_ = 0;
+  bool cut_short_ = false;
+  std::vector<Damage> damages_;
+};
+
+class BlockContent {
+ public:
+  explicit BlockContent(Trace& trace) : trace_(trace) {}
+  // False when the content contradicts itself; nothing of it was taken then.
+  bool add(const Block& block);
+
+ private:
+  bool add_hooks(const Block& block);
+  bool add_modules(const Block& block);
+  bool add_strings(const Block& block);
+  bool add_threads(const Block& block);
+  bool add_stacks(const Block& block);
+  bool add_record_slice(const Block& block);
+  bool add_clock(const Block& block);
+
+  Trace& trace_;
+};
+
+// Shared with the reader, which adds the same from a segment.
+void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry);
+void add_records(Trace& trace, const ThreadKey& key, std::uint64_t first_sequence, const std::byte* bytes,
+                 std::uint32_t count);
+
+}  // namespace hostprobe::analysis

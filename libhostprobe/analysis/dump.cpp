@@ -1,0 +1,220 @@
+// dump.cpp: see dump.h.
+#include "dump.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <system_error>
+#include <unordered_map>
+
+#include "ordered_records.h"
+#include "reader.h"
+#include "roles.h"
+#include "symbols.h"
+#include "text.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::size_t kFlushBytes = 1 << 16;
+
+struct FlagName {
+  std::uint16_t flag;
+  const char* name;
+};
+constexpr FlagName kFlags[] = {{kRecordFailed, "failed"},
+                               {kRecordCancelled, "cancelled"},
+                               {kRecordTimedOut, "timed_out"},
+                               {kRecordAtOnce, "at_once"}};
+
+class Dump {
+ public:
+  Dump(const Trace& trace, Symbols& symbols, DumpForm form, const Sink& sink)
+      : trace_(trace), symbols_(symbols), json_(form == DumpForm::kJson), sink_(sink) {
+    for (const auto& [key, thread] : trace.threads) roles_[key] = role_of(trace, thread, symbols);
+  }
+
+  void write() {
+    for (const auto& [key, thread] : trace_.threads) write_thread(thread);
+    flush(0);
+  }
+
+ private:
+  void write_thread(const Thread& thread) {
+    const char* role = role_name(roles_.at(thread.key));
+    head_ = json_ ? fmt::format(R"({{"pid":{},"tid":{},"role":"{}")", trace_.header.pid, thread.key.tid, role)
+                  : fmt::format("{:>7} {:>7} {:<13} ", trace_.header.pid, thread.key.tid, role);
+    OrderedRecords records(thread, [this](const Record& record) { write_record(record); },
+                           [this](std::uint64_t count) { write_lost(count); });
+    records.walk();
+  }
+
+  void write_record(const Record& record) {
+    const Hook* hook = trace_.hook_of(record);
+    const std::string& name = hook != nullptr ? hook->name : unknown_hook(record.hook);
+    const std::uint64_t begin = trace_.clock.monotonic_ns(record.begin_ticks);
+    const double length = trace_.clock.span_ns(record.begin_ticks, record.end_ticks);
+    if (json_) {
+      print(R"({},"function":{},"begin_ns":{},"duration_ns":{:.0f},"args":{{)", head_, json_name(name), begin, length);
+    } else {
+      print("{}{:>16.6f} {:>10} {}(", head_, 1e-9 * static_cast<double>(begin), duration_text(length), printable(name));
+    }
+    if (hook != nullptr) write_arguments(*hook, record);
+    print("{}", json_ ? "}" : ")");
+    write_flags(record);
+    if (json_ && record.stack != 0) write_stack(record.stack);
+    print("{}", json_ ? "}\n" : "\n");
+    flush(kFlushBytes);
+  }
+
+  void write_lost(std::uint64_t count) {
+    if (json_) {
+      print(R"({},"lost":{}}})" "\n", head_, count);
+    } else {
+      print("{}{} records lost here\n", head_, count);
+    }
+    flush(kFlushBytes);
+  }
+
+  void write_arguments(const Hook& hook, const Record& record) {
+    const char* separator = "";
+    for (int i = 0; i < 5; ++i) {
+      const Label& label = hook.labels[i];
+      if (label.name.empty()) continue;
+      if (json_) {
+        print("{}{}:", separator, json_name(label.name));
+      } else {
+        print("{}{}=", separator, printable(label.name));
+      }
+      write_word(label.form, word(record, i), record);
+      separator = json_ ? "," : ", ";
+    }
+  }
+
+  void write_word(Form form, std::uint64_t value, const Record& record) {
+    switch (form) {
+      case Form::kDecimal:
+      case Form::kMicroseconds: print("{}", value); break;
+      case Form::kSigned: print("{}", static_cast<std::int64_t>(value)); break;
+      case Form::kHex: print("{}{:#x}{}", quote(), value, quote()); break;
+      case Form::kCode: write_text(value == 0 ? std::string() : code_text(value)); break;
+      case Form::kString: write_text(trace_.strings.text(value)); break;
+      case Form::kDim: print("[{},{},{}]", value & 0xffffffffu, value >> 32 & 0xffffu, value >> 48); break;
+      case Form::kPost: write_post(value, record); break;
+    }
+  }
+
+  void write_text(std::string_view text) {
+    if (text.empty()) {
+      print("{}", json_ ? "null" : "?");
+    } else {
+      print("{}", json_ ? json_text(text) : printable(text));
+    }
+  }
+
+  void write_post(std::uint64_t post, const Record& record) {
+    const std::uint64_t ticks = post_ticks(post, record.end_ticks);
+    if (post == 0 || ticks < record.begin_ticks) {
+      print("{}", json_ ? "null" : "?");
+      return;
+    }
+    const Thread* waker = trace_.thread_at(post_tid(post), ticks);
+    const char* role = waker == nullptr ? "unknown" : role_name(roles_.at(waker->key));
+    const double wake = trace_.clock.span_ns(ticks, record.end_ticks);
+    if (json_) {
+      print(R"({{"tid":{},"role":"{}","wake_ns":{:.0f}}})", post_tid(post), role, wake);
+    } else {
+      print("{} {} {} before the return", role, post_tid(post), duration_text(wake));
+    }
+  }
+
+  void write_flags(const Record& record) {
+    for (const FlagName& flag : kFlags) {
+      if ((record.flags & flag.flag) == 0) continue;
+      if (json_) {
+        print(R"(,"{}":true)", flag.name);
+      } else {
+        print(" {}", flag.name);
+      }
+    }
+  }
+
+  void write_stack(std::uint16_t id) {
+    const auto stack = trace_.stacks.find(id - 1u);
+    if (stack == trace_.stacks.end()) return;
+    std::string& text = stacks_[id];
+    if (text.empty()) {
+      for (const std::string& line : stack_text(trace_, stack->second, symbols_)) {
+        if (!text.empty()) text += ',';
+        text += json_text(line);
+      }
+    }
+    print(R"(,"stack":[{}])", text);
+  }
+
+  const std::string& code_text(std::uint64_t address) {
+    std::string& text = places_[address];
+    if (text.empty()) text = symbols_.place(trace_, address).text();
+    return text;
+  }
+
+  // Names repeat for every record of a hook; escaping each anew would be most of the work.
+  const std::string& json_name(const std::string& name) {
+    std::string& text = json_names_[name];
+    if (text.empty()) text = json_text(name);
+    return text;
+  }
+
+  const std::string& unknown_hook(std::uint16_t hook) {
+    std::string& name = unknown_[hook];
+    if (name.empty()) name = fmt::format("hook_{}", hook);
+    return name;
+  }
+
+  const char* quote() const { return json_ ? "\"" : ""; }
+
+  template <typename... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
+  }
+
+  void flush(std::size_t from_bytes) {
+    if (buffer_.size() < from_bytes || buffer_.size() == 0) return;
+    sink_({buffer_.data(), buffer_.size()});
+    buffer_.clear();
+  }
+
+  const Trace& trace_;
+  Symbols& symbols_;
+  const bool json_;
+  const Sink& sink_;
+  std::map<ThreadKey, Role> roles_;
+  std::string head_;
+  fmt::memory_buffer buffer_;
+  std::unordered_map<std::uint64_t, std::string> places_;
+  std::unordered_map<std::string, std::string> json_names_;
+  std::unordered_map<std::uint16_t, std::string> stacks_, unknown_;
+};
+
+}  // namespace
+
+std::vector<std::string> dump_run(const std::string& path, DumpForm form, const Sink& sink) {
+  std::vector<std::string> problems;
+  Symbols symbols;
+  for (const std::string& file : trace_paths(path)) {
+    try {
+      const Trace trace = read_trace(file);
+      Dump(trace, symbols, form, sink).write();
+      for (const Damage& damage : trace.damages) {
+        problems.push_back(fmt::format("{}: {} bytes at offset {}: {}", file, damage.bytes, damage.offset, damage.what));
+      }
+    } catch (const TraceError& error) {
+      problems.push_back(fmt::format("{}: offset {}: {}", file, error.offset, error.what()));
+    } catch (const std::system_error& error) {
+      problems.push_back(fmt::format("{}: {}", file, error.what()));
+    }
+  }
+  return problems;
+}
+
+}  // namespace hostprobe::analysis

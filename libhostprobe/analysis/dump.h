@@ -1,0 +1,21 @@
+// dump.h: every record of a run, one a line, in time order per thread.
+//
+// Room 3. For scripts and for people who want to see what the reports are made of. Where records are missing a `lost`
+// line stands in their place.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hostprobe::analysis {
+
+using Sink = std::function<void(std::string_view)>;
+
+enum class DumpForm { kText, kJson };
+
+// Returns what could not be read, one line each. Throws std::system_error when there is no such path.
+std::vector<std::string> dump_run(const std::string& path, DumpForm form, const Sink& sink);
+
+}  // namespace hostprobe::analysis

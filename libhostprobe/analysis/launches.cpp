@@ -1,0 +1,51 @@
+// launches.cpp: see launches.h.
+#include "launches.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+// Of the launching functions, those that put exactly one kernel on the GPU.
+bool launches_one_kernel(const std::string& name) {
+  return name.starts_with("cuLaunchKernel") || name.starts_with("cuLaunchCooperativeKernel") || name == "cuLaunch" ||
+         name.starts_with("cuLaunchGrid");
+}
+
+}  // namespace
+
+Launches::Launches(const Trace& trace, const std::map<ThreadKey, Role>& roles) : trace_(trace), roles_(roles) {
+  for (const Hook& hook : trace.hooks) answer_.hooked = answer_.hooked || (hook.launch && hook.found);
+}
+
+void Launches::add(const Thread& thread, const Hook& hook, const Record& record) {
+  ++counts_[&hook];
+  PerThread& own = threads_[thread.key];
+  if (own.count++ == 0) own.first_ticks = record.begin_ticks;
+  answer_.call.add(trace_.clock.span_ns(record.begin_ticks, record.end_ticks));
+  if (own.last_end_ticks != 0) answer_.gap.add(trace_.clock.span_ns(own.last_end_ticks, record.begin_ticks));
+  own.last_end_ticks = own.end_ticks = record.end_ticks;
+}
+
+void Launches::lost(const Thread& thread) {
+  const auto own = threads_.find(thread.key);
+  if (own == threads_.end() || own->second.last_end_ticks == 0) return;
+  own->second.last_end_ticks = 0;
+  ++answer_.gaps_unknown;
+}
+
+LaunchAnswer Launches::finish() {
+  for (const auto& [hook, count] : counts_) {
+    answer_.hooked = true;
+    answer_.by_function[hook->name] += count;
+    if (launches_one_kernel(hook->name)) answer_.kernels += count;
+  }
+  std::uint64_t most = 0;
+  for (const auto& [key, own] : threads_) {
+    if (own.count <= most) continue;
+    most = own.count;
+    answer_.role = roles_.at(key);
+    answer_.span_ms = 1e-6 * trace_.clock.span_ns(own.first_ticks, own.end_ticks);
+  }
+  return std::move(answer_);
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,82 @@
+// ordered_records.h: the records of one thread by begin time, and where some of them are missing.
+//
+// Room 3. A thread finishes calls in another order than it begins them (a synchronise that waits inside, a signal
+// handler), so slices are only nearly in time order. Each slice knows its earliest begin; everything that began before
+// the earliest of what follows can be handed out, so memory stays at a slice or two, however long the trace is.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "trace.h"
+
+namespace hostprobe::analysis {
+
+// Calls on_record(const Record&) in time order and on_lost(count) where running numbers are missing in between.
+template <typename OnRecord, typename OnLost>
+class OrderedRecords {
+ public:
+  OrderedRecords(const Thread& thread, OnRecord on_record, OnLost on_lost)
+      : thread_(thread), on_record_(on_record), on_lost_(on_lost) {}
+
+  void walk() {
+    find_limits();
+    std::uint64_t expected = 0;
+    std::uint64_t missing_seen = 0;
+    for (std::size_t i = 0; i < thread_.slices.size(); ++i) {
+      const Slice& slice = thread_.slices[i];
+      if (slice.first_sequence > expected) missing_seen += lose(slice.first_sequence - expected);
+      take(slice, i + 1 < limits_.size() ? limits_[i + 1] : UINT64_MAX);
+      if (slice.slots > slice.count) missing_seen += lose(slice.slots - slice.count);
+      expected = slice.end_sequence();
+    }
+    flush(UINT64_MAX);
+    if (thread_.lost > missing_seen) on_lost_(thread_.lost - missing_seen);
+  }
+
+ private:
+  // limits_[i]: no record of slice i or later begins before this.
+  void find_limits() {
+    limits_.assign(thread_.slices.size(), UINT64_MAX);
+    std::uint64_t least = UINT64_MAX;
+    for (std::size_t i = thread_.slices.size(); i-- > 0;) {
+      least = std::min(least, thread_.slices[i].least_begin_ticks);
+      limits_[i] = least;
+    }
+  }
+
+  std::uint64_t lose(std::uint64_t count) {
+    flush(UINT64_MAX);
+    on_lost_(count);
+    return count;
+  }
+
+  void take(const Slice& slice, std::uint64_t limit) {
+    const auto old = static_cast<std::ptrdiff_t>(pending_.size());
+    for (std::uint32_t k = 0; k < slice.count; ++k) pending_.push_back(slice.record(k));
+    const auto earlier = [](const Record& l, const Record& r) { return l.begin_ticks < r.begin_ticks; };
+    const auto from = pending_.begin() + old;
+    if (!std::is_sorted(from, pending_.end(), earlier)) std::stable_sort(from, pending_.end(), earlier);
+    if (old > 0 && from != pending_.end() && earlier(*from, *(from - 1))) {
+      std::inplace_merge(pending_.begin(), from, pending_.end(), earlier);
+    }
+    flush(limit);
+  }
+
+  void flush(std::uint64_t limit) {
+    std::size_t done = 0;
+    while (done < pending_.size() && (limit == UINT64_MAX || pending_[done].begin_ticks <= limit)) {
+      on_record_(pending_[done++]);
+    }
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
+  }
+
+  const Thread& thread_;
+  OnRecord on_record_;
+  OnLost on_lost_;
+  std::vector<std::uint64_t> limits_;
+  std::vector<Record> pending_;
+};
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,34 @@
+// own_cost.cpp: see own_cost.h.
+#include "own_cost.h"
+
+#include <algorithm>
+
+namespace hostprobe::analysis {
+
+namespace {
+constexpr double kCostUnitsPerTick = 1024;  // FileHeader gives costs per call in 1/1024 ticks
+}
+
+std::optional<OwnCost> own_cost(const Trace& trace) {
+  const FileHeader& header = trace.header;
+  if (!trace.header_whole || header.record_cost_ticks == 0) return std::nullopt;
+  std::uint64_t records = 0, quiet = 0, slow_ticks = 0;
+  for (const auto& [key, thread] : trace.threads) {
+    records += std::max(thread.entry.records, thread.kept);
+    quiet += thread.entry.quiet_calls;
+    slow_ticks += thread.entry.own_ticks;
+  }
+  // The header's sums also hold threads whose entries are gone; the threads' own are newer for a live process.
+  records = std::max(records, header.records);
+  quiet = std::max(quiet, header.quiet_calls);
+  slow_ticks = std::max(slow_ticks, header.own_ticks);
+  const auto ms = [&trace](double ticks) { return 1e-6 * trace.clock.length_ns(ticks); };
+  OwnCost cost;
+  cost.records_ms = ms(static_cast<double>(records) * static_cast<double>(header.record_cost_ticks) / kCostUnitsPerTick);
+  cost.quiet_ms = ms(static_cast<double>(quiet) * static_cast<double>(header.quiet_cost_ticks) / kCostUnitsPerTick);
+  cost.slow_ms = ms(static_cast<double>(slow_ticks));
+  cost.writer_ms = 1e-6 * static_cast<double>(trace.writer_cpu_ns);
+  return cost;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,167 @@
+// process.cpp: see process.h.
+#include "process.h"
+
+#include <algorithm>
+
+#include "ordered_records.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+template <std::size_t N>
+std::string field(const char (&text)[N]) {
+  return std::string(text, strnlen(text, N));
+}
+
+// Time in blocking calls, where one may lie inside another (a synchronise that waits on a condition variable).
+class WaitTime {
+ public:
+  explicit WaitTime(const TickClock& clock) : clock_(clock) {}
+  // Calls come by begin time.
+  void add(const Record& record) {
+    const std::uint64_t from = std::max(record.begin_ticks, covered_to_);
+    if (record.end_ticks > from) total_ns_ += clock_.span_ns(from, record.end_ticks);
+    covered_to_ = std::max(covered_to_, record.end_ticks);
+  }
+  double total_ms() const { return 1e-6 * total_ns_; }
+
+ private:
+  const TickClock& clock_;
+  std::uint64_t covered_to_ = 0;
+  double total_ns_ = 0;
+};
+
+bool is_family(const Hook& hook, Family family) { return hook.family == static_cast<std::uint8_t>(family); }
+
+class Questions {
+ public:
+  Questions(const Trace& trace, Symbols& symbols, const std::map<ThreadKey, Role>& roles, ProcessAnswer& answer)
+      : trace_(trace), symbols_(symbols), roles_(roles), answer_(answer), waits_(trace, roles), launches_(trace, roles),
+        syncs_(trace, roles) {
+    answer_.hook_calls.assign(trace.hooks.size(), 0);
+  }
+
+  void ask(const Thread& thread) {
+    WaitTime wait_time(trace_.clock);
+    OrderedRecords records(
+        thread, [&](const Record& record) { give(thread, record, wait_time); },
+        [&](std::uint64_t) { launches_.lost(thread); });
+    records.walk();
+    ThreadAnswer answer;
+    answer.tid = thread.key.tid;
+    answer.name = thread.name;
+    answer.role = roles_.at(thread.key);
+    answer.type = demangle_type(std::string(trace_.strings.text(thread.entry.type_name)));
+    if (thread.entry.cpu_ns != 0) {
+      answer.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
+      answer.run_delay_ms = 1e-6 * static_cast<double>(thread.entry.run_delay_ns);
+    }
+    answer.wait_ms = wait_time.total_ms();
+    answer.records = thread.kept;
+    answer.lost = thread.lost;
+    answer.unfinished = thread.unfinished;
+    answer_.threads.push_back(std::move(answer));
+  }
+
+  void finish() {
+    answer_.waits = waits_.finish(symbols_);
+    answer_.launches = launches_.finish();
+    answer_.syncs = syncs_.finish();
+  }
+
+ private:
+  void give(const Thread& thread, const Record& record, WaitTime& wait_time) {
+    const Hook* hook = trace_.hook_of(record);
+    if (hook == nullptr) return;
+    ++answer_.hook_calls[record.hook - 1u];
+    if (hook->blocking && (record.flags & kRecordAtOnce) == 0) wait_time.add(record);
+    if (is_family(*hook, Family::kWait)) waits_.add(thread, *hook, record);
+    if (hook->launch) launches_.add(thread, *hook, record);
+    if (is_family(*hook, Family::kCuda) && hook->blocking) syncs_.add(thread, *hook, record);
+  }
+
+  const Trace& trace_;
+  Symbols& symbols_;
+  const std::map<ThreadKey, Role>& roles_;
+  ProcessAnswer& answer_;
+  Waits waits_;
+  Launches launches_;
+  Syncs syncs_;
+};
+
+EndState end_of(const Trace& trace) {
+  if (trace.header.state == kFileRecovered) return EndState::kRecovered;
+  if (trace.header.state != kFileOpen) return EndState::kEnded;
+  return trace.alive ? EndState::kRunning : EndState::kKilled;
+}
+
+void describe(const Trace& trace, ProcessAnswer& answer) {
+  const FileHeader& header = trace.header;
+  answer.trace_path = trace.path;
+  if (header.rank >= 0) answer.rank = header.rank;
+  answer.kind = header.forked_from != 0 ? ProcessKind::kWorker
+                : header.rank >= 0      ? ProcessKind::kRank
+                                        : ProcessKind::kOther;
+  answer.pid = header.pid;
+  answer.parent_pid = header.parent_pid;
+  answer.host = field(header.host);
+  answer.boot_id = field(header.boot_id);
+  answer.program = field(header.program);
+  answer.command = field(header.command);
+  answer.mode = field(header.mode);
+  answer.hostprobe_version = field(header.hostprobe_version);
+  answer.end = end_of(trace);
+  answer.tail_gone = trace.segment == SegmentState::kGone;
+  answer.lost_in_file = header.lost_in_file;
+  answer.file_errno = header.file_errno;
+  answer.damages = trace.damages;
+}
+
+void tell_times(const Trace& trace, ProcessAnswer& answer) {
+  const std::uint64_t start = trace.header.start.ticks != 0 ? trace.header.start.ticks : trace.clock.first_ticks();
+  std::uint64_t end = trace.last.ticks;
+  for (const auto& [key, thread] : trace.threads) end = std::max(end, thread.entry.end_ticks);
+  answer.start_monotonic_ns = trace.clock.monotonic_ns(start);
+  answer.start_realtime_ns = answer.start_monotonic_ns + static_cast<std::uint64_t>(trace.clock.realtime_offset_ns());
+  answer.wall_ms = end > start ? 1e-6 * trace.clock.span_ns(start, end) : 0;
+  if (trace.process_cpu_ns != 0) answer.cpu_ms = 1e-6 * static_cast<double>(trace.process_cpu_ns);
+  if (const auto error = trace.clock.error_ns()) answer.clock_error_us = 1e-3 * *error;
+}
+
+}  // namespace
+
+const char* kind_name(ProcessKind kind) {
+  return kind == ProcessKind::kRank ? "rank" : kind == ProcessKind::kWorker ? "worker" : "other";
+}
+
+const ThreadAnswer* ProcessAnswer::main_thread() const {
+  for (const ThreadAnswer& thread : threads) {
+    if (thread.tid == pid) return &thread;
+  }
+  return nullptr;
+}
+
+ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols) {
+  ProcessAnswer answer;
+  describe(trace, answer);
+  tell_times(trace, answer);
+  std::map<ThreadKey, Role> roles;
+  for (const auto& [key, thread] : trace.threads) roles[key] = role_of(trace, thread, symbols);
+  Questions questions(trace, symbols, roles, answer);
+  for (const auto& [key, thread] : trace.threads) {
+    questions.ask(thread);
+    answer.unfinished += thread.unfinished;
+  }
+  questions.finish();
+  answer.records = trace.records();
+  answer.lost = trace.lost();
+  answer.own_cost = own_cost(trace);
+  answer.hooks = trace.hooks;
+  std::stable_sort(answer.threads.begin(), answer.threads.end(), [&answer](const ThreadAnswer& l, const ThreadAnswer& r) {
+    const bool l_main = l.tid == answer.pid, r_main = r.tid == answer.pid;
+    return std::tuple(!l_main, l.role, l.tid) < std::tuple(!r_main, r.role, r.tid);
+  });
+  return answer;
+}
+
+}  // namespace hostprobe::analysis

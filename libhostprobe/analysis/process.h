@@ -1,0 +1,79 @@
+// process.h: every answer about one process.
+//
+// Room 3. process.cpp walks the records of a trace once, in time order per thread, and hands each to the questions it
+// concerns; run_answer.cpp collects the processes of a run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launches.h"
+#include "own_cost.h"
+#include "roles.h"
+#include "symbols.h"
+#include "syncs.h"
+#include "trace.h"
+#include "waits.h"
+
+namespace hostprobe::analysis {
+
+enum class ProcessKind { kRank, kWorker, kOther };
+
+const char* kind_name(ProcessKind kind);
+
+struct ThreadAnswer {
+  std::uint32_t tid = 0;
+  std::string name;
+  Role role = Role::kOther;
+  std::string type;   // of a std::thread, demangled
+  std::optional<double> cpu_ms;
+  std::optional<double> run_delay_ms;  // runnable, but not running
+  double wait_ms = 0;                  // in blocking calls; a wait inside another one counts once
+  std::uint64_t records = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t unfinished = 0;
+};
+
+enum class EndState { kEnded, kRunning, kKilled, kRecovered };
+
+struct ProcessAnswer {
+  std::string trace_path;
+  std::optional<int> rank;
+  ProcessKind kind = ProcessKind::kOther;
+  std::uint32_t pid = 0;
+  std::uint32_t parent_pid = 0;
+  std::string host;
+  std::string boot_id;
+  std::string program;
+  std::string command;
+  std::string mode;
+  std::string hostprobe_version;
+  EndState end = EndState::kEnded;
+  std::uint64_t start_monotonic_ns = 0;
+  std::uint64_t start_realtime_ns = 0;
+  double wall_ms = 0;
+  std::optional<double> cpu_ms;
+  std::optional<double> clock_error_us;
+  std::uint64_t records = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t unfinished = 0;
+  std::uint64_t lost_in_file = 0;
+  int file_errno = 0;
+  bool tail_gone = false;  // it was killed, and what its shared memory held is gone, how much nobody knows
+  std::vector<Damage> damages;
+  std::optional<OwnCost> own_cost;
+  std::vector<ThreadAnswer> threads;  // main first, then by role
+  std::vector<WaitSite> waits;
+  LaunchAnswer launches;
+  SyncAnswer syncs;
+  std::vector<Hook> hooks;
+  std::vector<std::uint64_t> hook_calls;  // records per hook
+
+  double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
+  const ThreadAnswer* main_thread() const;
+};
+
+ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols);
+
+}  // namespace hostprobe::analysis

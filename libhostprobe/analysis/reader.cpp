@@ -1,0 +1,293 @@
+// reader.cpp: see reader.h. Order matters for a live process: header, then segment, then file. What the writer moves
+// from the segment to the file in between is then found twice, never nowhere, and the running numbers tell.
+#include "reader.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include "blocks.h"
+#include "checksum.h"
+#include "liveness.h"
+#include "segment_copy.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+std::string char_field(const char* text, std::size_t size) { return std::string(text, strnlen(text, size)); }
+
+// The header is rewritten in place every moment, so a reader can meet it half old, half new; a second look tells that
+// from damage.
+constexpr int kHeaderReads = 5;
+
+struct RawHeader {
+  alignas(8) std::byte bytes[kFileHeaderBytes] = {};
+  std::size_t size = 0;
+  bool whole = false;
+  FileHeader fields() const {
+    FileHeader header;
+    std::memcpy(&header, bytes, sizeof(header));
+    return header;
+  }
+};
+
+bool checksum_matches(const RawHeader& raw) {
+  if (raw.size < kFileHeaderBytes) return false;
+  RawHeader blank = raw;
+  std::memset(blank.bytes + offsetof(FileHeader, checksum), 0, sizeof(std::uint64_t));
+  return checksum(blank.bytes, kFileHeaderBytes) == raw.fields().checksum;
+}
+
+RawHeader read_header(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) throw std::system_error(errno, std::generic_category(), "cannot open it");
+  RawHeader raw;
+  for (int attempt = 0; attempt < kHeaderReads && !raw.whole; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const ssize_t got = pread(file, raw.bytes, sizeof(raw.bytes), 0);
+    raw.size = got < 0 ? 0 : static_cast<std::size_t>(got);
+    raw.whole = checksum_matches(raw);
+    if (raw.size < kFileHeaderBytes) break;
+  }
+  close(file);
+  return raw;
+}
+
+// <host>-<pid>-<start_ns>.hptrace is all that is left to name a process whose header is damaged.
+void name_from_path(const std::string& path, FileHeader& header) {
+  std::string name = base_name(path);
+  const auto suffix = name.rfind(kFileSuffix);
+  if (suffix == std::string::npos) return;
+  name.resize(suffix);
+  const auto last = name.rfind('-');
+  if (last == std::string::npos || last == 0) return;
+  const auto middle = name.rfind('-', last - 1);
+  if (middle == std::string::npos) return;
+  std::from_chars(name.data() + middle + 1, name.data() + last, header.pid);
+  std::strncpy(header.host, name.substr(0, middle).c_str(), sizeof(header.host) - 1);
+}
+
+// Slices come in the order in which they were written: what is in the file and in the segment too is dropped here.
+void order_slices(std::vector<Slice>& slices) {
+  std::stable_sort(slices.begin(), slices.end(),
+                   [](const Slice& l, const Slice& r) { return l.first_sequence < r.first_sequence; });
+  std::vector<Slice> kept;
+  kept.reserve(slices.size());
+  for (Slice slice : slices) {
+    const std::uint64_t known = kept.empty() ? 0 : kept.back().end_sequence();
+    if (!kept.empty() && slice.first_sequence < known) {
+      if (slice.end_sequence() <= known || slice.count != slice.slots) continue;
+      const auto skipped = static_cast<std::uint32_t>(known - slice.first_sequence);
+      slice.bytes += std::size_t{skipped} * sizeof(Record);
+      slice.first_sequence = known;
+      slice.slots -= skipped;
+      slice.count -= skipped;
+    }
+    kept.push_back(slice);
+  }
+  slices = std::move(kept);
+}
+
+class Reader {
+ public:
+  Reader(std::string path, bool file_only) : file_only_(file_only) { trace_.path = std::move(path); }
+
+  Trace read() {
+    read_head();
+    if (trace_.header_whole && trace_.header.state == kFileOpen && !file_only_) look_into_segment();
+    trace_.file = std::make_unique<MappedFile>(trace_.path);
+    trace_.file_bytes = trace_.file->size();
+    walk_blocks();
+    if (segment_) add_segment();
+    finish_threads();
+    finish_clock();
+    return std::move(trace_);
+  }
+
+ private:
+  void read_head() {
+    RawHeader raw = read_header(trace_.path);
+    if (raw.size == 0) throw TraceError("the file is empty", 0);
+    accept_header(raw);
+  }
+
+  void accept_header(const RawHeader& raw) {
+    FileHeader header = raw.fields();
+    if (raw.size < kFileHeaderBytes) {
+      const bool ours = raw.size >= sizeof(header.magic) && header.magic == kFileMagic;
+      throw TraceError(ours ? "the file ends inside its header" : "not a hostprobe trace", ours ? raw.size : 0);
+    }
+    trace_.header_whole = raw.whole;
+    if (!raw.whole) {
+      trace_.damages.push_back({0, kFileHeaderBytes, "the header's checksum does not match"});
+      foreign_ = header.magic != kFileMagic;
+      header = FileHeader{};
+      header.rank = header.local_rank = header.segment_id = -1;
+      name_from_path(trace_.path, header);
+    } else if (header.magic != kFileMagic) {
+      throw TraceError("not a hostprobe trace", 0);
+    } else if (header.version > kFileVersion) {
+      throw TraceError("written in format version " + std::to_string(header.version) + ", this hostprobe reads up to " +
+                           std::to_string(kFileVersion) + ": use a newer hostprobe",
+                       offsetof(FileHeader, version));
+    }
+    trace_.header = header;
+  }
+
+  void look_into_segment() {
+    trace_.alive = process_liveness(trace_.header) == Liveness::kLives;
+    segment_ = copy_segment(trace_.header.segment_id, trace_.header.cookie, why_no_segment_);
+    if (!segment_) {
+      // The process may have ended properly just now, which closes the file before the segment goes.
+      const RawHeader again = read_header(trace_.path);
+      if (again.whole) accept_header(again);
+      if (trace_.header.state != kFileOpen) return;
+    }
+    trace_.segment = segment_ ? SegmentState::kRead : SegmentState::kGone;
+  }
+
+  void walk_blocks() {
+    const std::uint64_t start = std::max<std::uint64_t>(trace_.header.header_bytes, kFileHeaderBytes);
+    trace_.whole_end = std::min(start, trace_.file_bytes);
+    BlockWalk walk(*trace_.file, trace_.whole_end);
+    BlockContent content(trace_);
+    Block block;
+    bool any = false;
+    while (walk.next(block)) {
+      any = true;
+      if (!content.add(block)) trace_.damages.push_back({block.offset, block.bytes, "a block whose content makes no sense"});
+      trace_.whole_end = block.offset + block.bytes;
+    }
+    trace_.cut_short = walk.cut_short();
+    for (Damage& damage : walk.damages()) note_damage(std::move(damage));
+    if (!any && !trace_.header_whole) {
+      throw TraceError(foreign_ ? "not a hostprobe trace" : "the header is damaged and no whole block follows", 0);
+    }
+    note_missing_end();
+  }
+
+  void note_damage(Damage damage) {
+    const bool at_end = damage.offset + damage.bytes == trace_.file_bytes;
+    // A live writer is in the middle of appending; what a kill cut short is still in the segment.
+    if (at_end && trace_.cut_short && (trace_.alive || segment_)) return;
+    trace_.damages.push_back(std::move(damage));
+  }
+
+  void note_missing_end() {
+    if (!trace_.header_whole || trace_.header.state == kFileOpen) return;
+    if (trace_.header.data_bytes > trace_.file_bytes) {
+      trace_.damages.push_back({trace_.file_bytes, trace_.header.data_bytes - trace_.file_bytes, "the end of the file is missing"});
+    }
+  }
+
+  void add_segment() {
+    for (const ThreadEntry& entry : segment_->threads) trace_.threads[{entry.tid, entry.start_ticks}].entry = entry;
+    for (const auto& [index, entry] : segment_->stacks) add_stack(trace_, index, entry);
+    trace_.strings.put(0, segment_->strings.data(), segment_->strings.size());
+    for (SegmentRun& run : segment_->runs) {
+      trace_.segment_chunks.push_back(std::move(run.records));
+      const std::vector<std::byte>& bytes = trace_.segment_chunks.back();
+      add_records(trace_, run.key, run.first_sequence, bytes.data(), static_cast<std::uint32_t>(bytes.size() / sizeof(Record)));
+    }
+    trace_.lost_without_thread = segment_->header.lost;
+  }
+
+  void finish_threads() {
+    for (auto& [key, thread] : trace_.threads) {
+      thread.key = key;
+      thread.name = char_field(thread.entry.name, sizeof(thread.entry.name));
+      order_slices(thread.slices);
+      std::sort(thread.stacks.begin(), thread.stacks.end());
+      thread.stacks.erase(std::unique(thread.stacks.begin(), thread.stacks.end()), thread.stacks.end());
+      count_records(thread);
+    }
+    if (segment_) return;
+    std::uint64_t counted = 0;
+    for (const auto& [key, thread] : trace_.threads) counted += thread.lost;
+    trace_.lost_without_thread = trace_.header.lost > counted ? trace_.header.lost - counted : 0;
+  }
+
+  void count_records(Thread& thread) {
+    std::uint64_t end = 0;
+    for (const Slice& slice : thread.slices) {
+      thread.kept += slice.count;
+      end = std::max(end, slice.end_sequence());
+    }
+    const std::uint64_t reserved = std::max(thread.entry.records, end);
+    const std::uint64_t missing = reserved - std::min(reserved, thread.kept);
+    thread.unfinished = std::min(missing, unfinished_of(thread.key, reserved));
+    thread.lost = std::max(missing - thread.unfinished, thread.entry.lost);
+  }
+
+  std::uint64_t unfinished_of(const ThreadKey& key, std::uint64_t reserved) const {
+    std::uint64_t sum = 0;
+    if (!segment_) return sum;
+    for (const SegmentRange& range : segment_->ranges) {
+      if (range.key != key || range.first_sequence >= reserved) continue;
+      const std::uint64_t slots = std::min(range.end_sequence, reserved) - range.first_sequence;
+      sum += slots - std::min(slots, range.finished);
+    }
+    return sum;
+  }
+
+  void finish_clock() {
+    std::vector<ClockPair> pairs = trace_.clock_pairs;
+    const FileHeader& header = trace_.header;
+    pairs.insert(pairs.end(), {header.start, header.first, header.last});
+    trace_.last = header.last;
+    trace_.process_cpu_ns = header.process_cpu_ns;
+    trace_.writer_cpu_ns = header.writer_cpu_ns;
+    if (segment_) {
+      pairs.push_back(segment_->header.clock);
+      if (segment_->header.clock.ticks > trace_.last.ticks) trace_.last = segment_->header.clock;
+      trace_.process_cpu_ns = std::max(trace_.process_cpu_ns, segment_->header.process_cpu_ns);
+      trace_.writer_cpu_ns = std::max(trace_.writer_cpu_ns, segment_->header.writer_cpu_ns);
+    }
+    for (const ClockPair& pair : trace_.clock_pairs) {
+      if (pair.ticks > trace_.last.ticks) trace_.last = pair;
+    }
+    trace_.clock.set_pairs(pairs);
+    if (trace_.clock.known()) return;
+    // Ended within its first moments: the same boot's clocks still tell the rate.
+    const std::string boot_id = char_field(header.boot_id, sizeof(header.boot_id));
+    if (!boot_id.empty() && boot_id == current_boot_id()) {
+      pairs.push_back(read_clocks_now());
+      trace_.clock.set_pairs(pairs);
+    }
+    if (!trace_.clock.known()) throw TraceError("fewer than two clock readings, so no time can be told", 0);
+  }
+
+  Trace trace_;
+  bool file_only_;
+  bool foreign_ = false;
+  std::optional<SegmentCopy> segment_;
+  std::string why_no_segment_;
+};
+
+}  // namespace
+
+Trace read_trace(const std::string& path) { return Reader(path, false).read(); }
+
+Trace read_trace_file_only(const std::string& path) { return Reader(path, true).read(); }
+
+std::vector<std::string> trace_paths(const std::string& run) {
+  namespace fs = std::filesystem;
+  const fs::file_status status = fs::status(run);
+  if (!fs::exists(status)) throw std::system_error(ENOENT, std::generic_category(), run);
+  if (!fs::is_directory(status)) return {run};
+  std::vector<std::string> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+    if (entry.path().extension() == kFileSuffix) paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace hostprobe::analysis

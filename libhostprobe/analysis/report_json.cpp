@@ -1,0 +1,186 @@
+// report_json.cpp: see report_json.h.
+#include "report_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "version.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json ms_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-6); }
+Json us_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-3); }
+Json percentile_us(const Histogram& time, double percent) { return us_or_null(time, time.percentile_ns(percent)); }
+
+Json places_json(const std::vector<WaitPlace>& places) {
+  Json list = Json::array();
+  for (const WaitPlace& place : places) {
+    list.push_back({{"text", place.text}, {"count", place.count}, {"total_ms", place.total_ms}});
+  }
+  return list;
+}
+
+Json wake_json(const WaitSite& site) {
+  Json wakers = Json::object();
+  for (const auto& [role, count] : site.wakers) wakers[role_name(role)] = count;
+  if (site.unknown_wakers > 0) wakers["unknown"] = site.unknown_wakers;
+  return {{"count", site.wake.count()},
+          {"total_ms", ms_or_null(site.wake, site.wake.total_ns())},
+          {"p50_us", percentile_us(site.wake, 50)},
+          {"p99_us", percentile_us(site.wake, 99)},
+          {"max_us", us_or_null(site.wake, site.wake.max_ns())},
+          {"waker_role", site.wakers.empty() ? Json(nullptr) : Json(role_name(site.main_waker()))},
+          {"waker_roles", wakers}};
+}
+
+Json wait_json(const WaitSite& site) {
+  Json json = {{"function", site.function},
+               {"library", site.library},
+               {"role", role_name(site.role)},
+               {"count", site.time.count()},
+               {"total_ms", site.time.total_ns() * 1e-6},
+               {"p50_us", percentile_us(site.time, 50)},
+               {"p99_us", percentile_us(site.time, 99)},
+               {"max_us", us_or_null(site.time, site.time.max_ns())},
+               {"wake", wake_json(site)},
+               {"timed_out", site.timed_out},
+               {"callers", places_json(site.code)}};
+  if (site.gil_ms > 0) json["gil_ms"] = site.gil_ms;
+  if (!site.python.empty()) json["python"] = places_json(site.python);
+  if (!site.stack.empty()) json["stack"] = site.stack;
+  return json;
+}
+
+Json thread_json(const ThreadAnswer& thread) {
+  Json json = {{"tid", thread.tid},
+               {"name", thread.name},
+               {"role", role_name(thread.role)},
+               {"cpu_ms", or_null(thread.cpu_ms)},
+               {"run_delay_ms", or_null(thread.run_delay_ms)},
+               {"wait_ms", thread.wait_ms},
+               {"records", thread.records},
+               {"lost", thread.lost}};
+  if (thread.unfinished > 0) json["unfinished"] = thread.unfinished;
+  if (!thread.type.empty()) json["type"] = thread.type;
+  return json;
+}
+
+Json launches_json(const LaunchAnswer& launches) {
+  Json by_function = Json::object();
+  std::uint64_t count = 0;
+  for (const auto& [name, calls] : launches.by_function) {
+    by_function[name] = calls;
+    count += calls;
+  }
+  return {{"count", count},
+          {"kernels", launches.kernels},
+          {"by_function", by_function},
+          {"gap_p50_us", percentile_us(launches.gap, 50)},
+          {"gap_p99_us", percentile_us(launches.gap, 99)},
+          {"gap_max_us", us_or_null(launches.gap, launches.gap.max_ns())},
+          {"gaps", launches.gap.count()},
+          {"gaps_unknown", launches.gaps_unknown},
+          {"call_p50_us", percentile_us(launches.call, 50)},
+          {"call_p99_us", percentile_us(launches.call, 99)},
+          {"call_total_ms", ms_or_null(launches.call, launches.call.total_ns())}};
+}
+
+Json syncs_json(const SyncAnswer& syncs) {
+  return {{"count", syncs.time.count()},
+          {"total_ms", syncs.time.total_ns() * 1e-6},
+          {"p50_us", percentile_us(syncs.time, 50)},
+          {"p99_us", percentile_us(syncs.time, 99)},
+          {"max_us", us_or_null(syncs.time, syncs.time.max_ns())},
+          {"by_function", syncs.by_function}};
+}
+
+const char* end_name(EndState end) {
+  switch (end) {
+    case EndState::kEnded: return "ended";
+    case EndState::kRunning: return "running";
+    case EndState::kKilled: return "killed";
+    case EndState::kRecovered: return "recovered";
+  }
+  return "ended";
+}
+
+Json damages_json(const ProcessAnswer& process) {
+  Json list = Json::array();
+  for (const Damage& damage : process.damages) {
+    list.push_back({{"offset", damage.offset}, {"bytes", damage.bytes}, {"what", damage.what}});
+  }
+  return list;
+}
+
+Json own_cost_pct(const ProcessAnswer& process) {
+  if (!process.own_cost || process.wall_ms <= 0) return nullptr;
+  return process.wall_share(process.own_cost->total_ms());
+}
+
+Json process_json(const ProcessAnswer& process) {
+  Json json = {{"rank", or_null(process.rank)},
+               {"kind", kind_name(process.kind)},
+               {"pid", process.pid},
+               {"parent_pid", process.parent_pid},
+               {"host", process.host},
+               {"command", process.command},
+               {"end", end_name(process.end)},
+               {"wall_ms", process.wall_ms},
+               {"cpu_ms", or_null(process.cpu_ms)},
+               {"records", process.records},
+               {"lost", process.lost},
+               {"unfinished", process.unfinished},
+               {"own_cost_pct", own_cost_pct(process)},
+               {"threads", Json::array()},
+               {"waits", Json::array()}};
+  for (const ThreadAnswer& thread : process.threads) json["threads"].push_back(thread_json(thread));
+  for (const WaitSite& site : process.waits) json["waits"].push_back(wait_json(site));
+  // Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
+  if (process.launches.hooked) json["launches"] = launches_json(process.launches);
+  if (process.syncs.hooked) json["syncs"] = syncs_json(process.syncs);
+  json["gc"] = nullptr;
+  if (process.launches.hooked) json["gpu"] = nullptr;
+  json["progress"] = nullptr;
+  json["trace"] = process.trace_path;
+  json["lost_tail_unknown"] = process.tail_gone;
+  json["damages"] = damages_json(process);
+  return json;
+}
+
+}  // namespace
+
+std::string report_json(const RunAnswer& run) {
+  Json json = {{"schema", 1},
+               {"hostprobe", {{"version", version()}, {"commit", commit()}}},
+               {"run",
+                {{"path", run.path},
+                 {"started", run.started().empty() ? Json(nullptr) : Json(run.started())},
+                 {"hosts", run.hosts},
+                 {"mode", run.mode},
+                 {"ranks", run.ranks},
+                 {"wall_s", run.wall_s},
+                 {"clock_error_us", or_null(run.clock_error_us)}}},
+               {"headline", run.headline},
+               {"findings", Json::array()},
+               {"step_share_pct", nullptr},
+               {"steps", {{"source", "none"}, {"count", nullptr}, {"median_ms", nullptr}, {"p99_ms", nullptr}, {"max_ms", nullptr}}},
+               {"critical_path_pct", nullptr},
+               {"processes", Json::array()},
+               {"collectives", Json::array()},
+               {"unreadable", Json::array()}};
+  for (const ProcessAnswer& process : run.processes) json["processes"].push_back(process_json(process));
+  for (const Unreadable& file : run.unreadable) {
+    json["unreadable"].push_back({{"path", file.path}, {"what", file.what}, {"offset", file.offset}});
+  }
+  // Thread names and arguments of other people's programs need not be UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace hostprobe::analysis

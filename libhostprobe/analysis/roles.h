@@ -1,0 +1,24 @@
+// roles.h: what a thread is for (design.md §5).
+//
+// Room 3. Asked before anything else, because waits, wakers and launches are told per role. Evidence in this order: who
+// created the thread and with which start routine, the C++ type behind a std::thread, what its Python stacks show, and
+// only then its name: names are inherited, cut to 15 bytes, and off by default in NCCL.
+#pragma once
+
+#include <string>
+
+#include "symbols.h"
+#include "trace.h"
+
+namespace hostprobe::analysis {
+
+enum class Role {
+  kMain, kAutograd, kNcclProgress, kNcclService, kNcclOther, kPinMemory, kDataloader,
+  kGloo, kOpenmp, kWatchdog, kCudaInternal, kHostprobe, kOther,
+};
+
+const char* role_name(Role role);
+
+Role role_of(const Trace& trace, const Thread& thread, Symbols& symbols);
+
+}  // namespace hostprobe::analysis

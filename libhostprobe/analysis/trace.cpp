@@ -1,0 +1,66 @@
+// trace.cpp: look-ups in a trace; see trace.h.
+#include "trace.h"
+
+#include <algorithm>
+
+namespace hostprobe::analysis {
+
+int Hook::word_of(std::string_view label) const {
+  for (int i = 0; i < 5; ++i) {
+    if (labels[i].name == label) return i;
+  }
+  return -1;
+}
+
+void Strings::put(std::uint64_t offset, const std::byte* bytes, std::size_t count) {
+  if (area_.size() < offset + count) area_.resize(offset + count);
+  std::memcpy(area_.data() + offset, bytes, count);
+}
+
+std::string_view Strings::text(std::uint64_t id) const {
+  if (id == 0 || id > area_.size()) return {};
+  const std::uint64_t at = (id - 1) * 8;
+  StringHead head;
+  if (at + sizeof(head) > area_.size()) return {};
+  std::memcpy(&head, area_.data() + at, sizeof(head));
+  if (head.length > area_.size() - at - sizeof(head)) return {};
+  return {area_.data() + at + sizeof(head), head.length};
+}
+
+const Module* Trace::module_at(std::uint64_t address, std::uint64_t ticks) const {
+  const Module* best = nullptr;
+  for (const Module& module : modules) {
+    if (address < module.begin || address >= module.end) continue;
+    const bool in_time = module.seen_ticks <= ticks;
+    if (best == nullptr || (in_time && (best->seen_ticks > ticks || module.seen_ticks >= best->seen_ticks))) {
+      best = &module;
+    }
+  }
+  return best;
+}
+
+const Thread* Trace::thread_at(std::uint32_t tid, std::uint64_t ticks) const {
+  const auto after = threads.upper_bound(ThreadKey{tid, ticks});
+  if (after != threads.begin() && std::prev(after)->first.tid == tid) return &std::prev(after)->second;
+  // A thread registers itself in its first hook, a little after that hook has read the clock.
+  return after != threads.end() && after->first.tid == tid ? &after->second : nullptr;
+}
+
+std::uint64_t Trace::records() const {
+  std::uint64_t sum = 0;
+  for (const auto& [key, thread] : threads) sum += thread.kept;
+  return sum;
+}
+
+std::uint64_t Trace::lost() const {
+  std::uint64_t sum = lost_without_thread;
+  for (const auto& [key, thread] : threads) sum += thread.lost;
+  return std::max(sum, header.lost);
+}
+
+std::string base_name(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,166 @@
+// trace.h: what one process wrote, as the reader hands it to every question.
+//
+// Room 3. Built by reader.cpp, read by the questions (one file each) and by dump.cpp and recover.cpp. Records stay where
+// they are (the mapped file, or the copy of a segment); a Thread only lists the slices that hold them. Times are still
+// ticks here: ask `clock`.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clock.h"
+#include "format/file.h"
+#include "mapped_file.h"
+
+namespace hostprobe::analysis {
+
+// Damage that leaves nothing of a trace to read. `offset` is the byte in the file where reading had to end.
+struct TraceError : std::runtime_error {
+  TraceError(const std::string& what, std::uint64_t at) : std::runtime_error(what), offset(at) {}
+  std::uint64_t offset;
+};
+
+// A part of a file that could not be read; what stands before and behind it could.
+struct Damage {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  std::string what;
+};
+
+// How a word of a record is to be understood; see format/record.h.
+enum class Form { kDecimal, kSigned, kHex, kCode, kString, kDim, kPost, kMicroseconds };
+
+struct Label {
+  std::string name;  // "" = the word is not used
+  Form form = Form::kDecimal;
+};
+
+struct Hook {
+  std::string name;
+  std::string versions;
+  Label labels[5];
+  std::uint8_t family = 0;
+  bool found = false;
+  bool blocking = false;
+  bool launch = false;
+
+  // Which of a..e carries this label; -1 = none.
+  int word_of(std::string_view label) const;
+};
+
+struct Module {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t bias;
+  std::uint64_t seen_ticks;
+  std::string path;
+  std::string build_id;  // hexadecimal
+};
+
+struct ThreadKey {
+  std::uint32_t tid;
+  std::uint64_t start_ticks;
+  auto operator<=>(const ThreadKey&) const = default;
+};
+
+// Some consecutive records of one thread. `count` of the `slots` running numbers hold a record.
+struct Slice {
+  const std::byte* bytes;
+  std::uint64_t first_sequence;
+  std::uint64_t least_begin_ticks;
+  std::uint32_t slots;
+  std::uint32_t count;
+
+  // Copied, because a file guarantees 8-byte alignment only.
+  Record record(std::uint32_t index) const {
+    Record record;
+    std::memcpy(&record, bytes + std::size_t{index} * sizeof(Record), sizeof(Record));
+    return record;
+  }
+  std::uint64_t end_sequence() const { return first_sequence + slots; }
+};
+
+struct Thread {
+  ThreadKey key;
+  ThreadEntry entry{};        // zeros when only records of the thread were found
+  std::vector<Slice> slices;  // by running number, no two overlap
+  std::vector<std::uint16_t> stacks;  // which stacks its records carry, sorted
+  std::uint64_t kept = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t unfinished = 0;  // calls that had not returned: in progress, or cut short by a kill
+  std::string name;
+};
+
+struct Stack {
+  std::vector<std::uint64_t> native;
+  std::vector<std::uint32_t> python;  // string ids
+};
+
+enum class SegmentState { kNotNeeded, kRead, kGone };
+
+// Bytes of the strings area, as far as they are known.
+class Strings {
+ public:
+  void put(std::uint64_t offset, const std::byte* bytes, std::size_t count);
+  // "" for id 0, for an id nobody wrote, and for a string that was not complete.
+  std::string_view text(std::uint64_t id) const;
+  std::size_t size() const { return area_.size(); }
+
+ private:
+  std::string area_;
+};
+
+struct Trace {
+  std::string path;
+  FileHeader header{};
+  bool header_whole = true;   // false: only what the blocks and the file's name tell is known of the process
+  SegmentState segment = SegmentState::kNotNeeded;
+  bool alive = false;         // the process was running while this was read
+  std::uint64_t file_bytes = 0;
+  std::uint64_t whole_end = 0;      // behind the last whole block
+  bool cut_short = false;           // the file ends inside a block: what a kill leaves, not damage
+  std::uint64_t lost_without_thread = 0;
+  std::uint64_t process_cpu_ns = 0;
+  std::uint64_t writer_cpu_ns = 0;
+  ClockPair last{};
+
+  std::vector<ClockPair> clock_pairs;  // from clock blocks; `clock` knows those of the header and the segment too
+  TickClock clock;
+  std::vector<Hook> hooks;
+  std::vector<Module> modules;
+  Strings strings;
+  std::map<std::uint32_t, Stack> stacks;  // by index, which is Record::stack - 1
+  std::map<ThreadKey, Thread> threads;
+  std::vector<Damage> damages;
+
+  std::unique_ptr<MappedFile> file;
+  std::vector<std::vector<std::byte>> segment_chunks;
+
+  const Hook* hook_of(const Record& record) const {
+    return record.hook == 0 || record.hook > hooks.size() ? nullptr : &hooks[record.hook - 1u];
+  }
+  // The module mapped at `address`, as of `ticks` where several were mapped there one after the other.
+  const Module* module_at(std::uint64_t address, std::uint64_t ticks = UINT64_MAX) const;
+  // The thread that had this id at that time.
+  const Thread* thread_at(std::uint32_t tid, std::uint64_t ticks) const;
+  std::uint64_t records() const;
+  std::uint64_t lost() const;
+};
+
+inline std::uint64_t word(const Record& record, int index) {
+  const std::uint64_t words[5] = {record.a, record.b, record.c, record.d, record.e};
+  return index < 0 ? 0 : words[index];
+}
+
+// The last part of a path, which is what a report calls a library.
+std::string base_name(std::string_view path);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,209 @@
+// waits.cpp: see waits.h.
+#include "waits.h"
+
+#include <algorithm>
+#include <array>
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kMsPerNs = 1e-6;
+
+bool is_python(std::string_view library) {
+  return library.starts_with("python") || library.starts_with("libpython");
+}
+
+// Libraries through which others wait: std::condition_variable::wait hides who really does.
+bool is_between(std::string_view library) {
+  return library.starts_with("libstdc++") || library.starts_with("libc.so") || library.starts_with("libpthread") ||
+         library.starts_with("libhostprobe") || library.starts_with("libc++");
+}
+
+struct PythonFrame {
+  std::string_view function;
+  std::string_view file;  // base name
+};
+
+PythonFrame split_frame(std::string_view text) {
+  const auto open = text.rfind(" (");
+  if (open == std::string_view::npos) return {text, {}};
+  std::string_view file = text.substr(open + 2);
+  file = file.substr(0, file.rfind(':'));
+  if (const auto slash = file.rfind('/'); slash != std::string_view::npos) file = file.substr(slash + 1);
+  return {text.substr(0, open), file};
+}
+
+// The standard library's own steps on the way into a wait; the frame outside of them says what is waited for.
+bool is_way_into_wait(const PythonFrame& frame) {
+  static constexpr std::string_view kThreading[] = {"wait", "wait_for", "acquire", "__enter__", "_wait_for_tstate_lock"};
+  if (frame.file == "connection.py" || frame.file == "selectors.py") return true;
+  if (frame.file != "threading.py") return false;
+  const auto dot = frame.function.rfind('.');
+  const std::string_view name = dot == std::string_view::npos ? frame.function : frame.function.substr(dot + 1);
+  return std::find(std::begin(kThreading), std::end(kThreading), name) != std::end(kThreading);
+}
+
+// Functions that call take_gil; which of them is seen depends on what the interpreter's build exports and inlines.
+bool takes_gil(std::string_view function) {
+  static constexpr std::string_view kFunctions[] = {"take_gil",           "PyEval_RestoreThread", "PyEval_AcquireThread",
+                                                    "PyEval_AcquireLock", "PyGILState_Ensure",    "_PyThreadState_Attach"};
+  return std::find(std::begin(kFunctions), std::end(kFunctions), function) != std::end(kFunctions);
+}
+
+std::vector<WaitPlace> heaviest_first(std::map<std::string, WaitPlace> places) {
+  std::vector<WaitPlace> sorted;
+  for (auto& [text, place] : places) sorted.push_back(std::move(place));
+  std::sort(sorted.begin(), sorted.end(), [](const WaitPlace& l, const WaitPlace& r) { return l.total_ms > r.total_ms; });
+  return sorted;
+}
+
+void add_place(std::map<std::string, WaitPlace>& places, const std::string& text, std::uint64_t count, double ns) {
+  WaitPlace& place = places[text];
+  place.text = text;
+  place.count += count;
+  place.total_ms += ns * kMsPerNs;
+}
+
+}  // namespace
+
+std::string telling_frame(const Trace& trace, const Stack& stack) {
+  std::string_view innermost;
+  for (const std::uint32_t id : stack.python) {
+    const std::string_view text = trace.strings.text(id);
+    if (text.empty()) continue;
+    if (innermost.empty()) innermost = text;
+    if (!is_way_into_wait(split_frame(text))) return std::string(text);
+  }
+  return std::string(innermost);
+}
+
+Role WaitSite::main_waker() const {
+  const auto most = std::max_element(wakers.begin(), wakers.end(),
+                                     [](const auto& l, const auto& r) { return l.second < r.second; });
+  return most == wakers.end() ? Role::kOther : most->first;
+}
+
+Waits::Waits(const Trace& trace, const std::map<ThreadKey, Role>& roles) : trace_(trace), roles_(roles) {
+  for (const Hook& hook : trace.hooks) words_[&hook] = {hook.word_of("site"), hook.word_of("waker")};
+}
+
+Waits::Call& Waits::call_of(const Thread& thread, const Hook& hook, const Record& record) {
+  if (calls_thread_ != &thread) calls_.clear();
+  calls_thread_ = &thread;
+  const std::uint64_t address = word(record, words_[&hook].first);
+  const auto [call, fresh] = calls_.try_emplace(CallKey{&hook, address});
+  if (!fresh) return call->second;
+  const Module* module = trace_.module_at(address, record.end_ticks);
+  const std::string library = module == nullptr ? "unknown" : base_name(module->path);
+  const Role role = roles_.at(thread.key);
+  Site& site = sites_[{hook.name, library, role}];
+  site.answer.function = hook.name;
+  site.answer.library = library;
+  site.answer.role = role;
+  call->second = {&site, &site.addresses[address]};
+  return call->second;
+}
+
+void Waits::add(const Thread& thread, const Hook& hook, const Record& record) {
+  if ((record.flags & kRecordAtOnce) != 0) return;
+  const Call& call = call_of(thread, hook, record);
+  const double ns = trace_.clock.span_ns(record.begin_ticks, record.end_ticks);
+  call.site->answer.time.add(ns);
+  call.address->all.add(ns);
+  if (record.stack != 0) call.address->stacks[record.stack].add(ns);
+  if ((record.flags & kRecordTimedOut) != 0) {
+    ++call.site->answer.timed_out;
+  } else {
+    add_wake(call.site->answer, record, word(record, words_[&hook].second));
+  }
+}
+
+void Waits::add_wake(WaitSite& site, const Record& record, std::uint64_t post) {
+  if (post == 0) return;
+  const std::uint64_t ticks = post_ticks(post, record.end_ticks);
+  // A post from before the wait began was not what woke it.
+  if (ticks < record.begin_ticks || ticks > record.end_ticks) return;
+  site.wake.add(trace_.clock.span_ns(ticks, record.end_ticks));
+  const Thread* waker = trace_.thread_at(post_tid(post), ticks);
+  if (waker == nullptr) {
+    ++site.unknown_wakers;
+  } else {
+    ++site.wakers[roles_.at(waker->key)];
+  }
+}
+
+bool Waits::waits_for_gil(const Site& site, const Address& address, const CodePlace& place, Symbols& symbols) const {
+  if (!is_python(site.answer.library) || !site.answer.function.starts_with("pthread_cond_")) return false;
+  if (takes_gil(place.function)) return true;
+  for (const auto& [id, sum] : address.stacks) {
+    const auto stack = trace_.stacks.find(id - 1u);
+    if (stack == trace_.stacks.end()) continue;
+    // The lock is taken at most a few frames below the function that is known by name.
+    const std::size_t depth = std::min<std::size_t>(3, stack->second.native.size());
+    for (std::size_t i = 0; i < depth; ++i) {
+      if (takes_gil(symbols.place(trace_, stack->second.native[i]).function)) return true;
+    }
+  }
+  return false;
+}
+
+void Waits::name_stack_callers(const Site& site, std::map<std::string, WaitPlace>& places, Symbols& symbols) const {
+  for (const auto& [at, address] : site.addresses) {
+    for (const auto& [id, sum] : address.stacks) {
+      const auto stack = trace_.stacks.find(id - 1u);
+      if (stack == trace_.stacks.end()) continue;
+      for (const std::uint64_t frame : stack->second.native) {
+        const CodePlace place = symbols.place(trace_, frame);
+        if (is_between(place.library)) continue;
+        add_place(places, place.caller_text(), sum.count, sum.ns);
+        break;
+      }
+    }
+  }
+}
+
+void Waits::name_code(Site& site, Symbols& symbols) const {
+  std::map<std::string, WaitPlace> places;
+  for (const auto& [at, address] : site.addresses) {
+    const CodePlace place = symbols.place(trace_, at);
+    if (waits_for_gil(site, address, place, symbols)) site.answer.gil_ms += address.all.ns * kMsPerNs;
+    if (!is_between(site.answer.library)) add_place(places, place.caller_text(), address.all.count, address.all.ns);
+  }
+  if (is_between(site.answer.library)) name_stack_callers(site, places, symbols);
+  site.answer.code = heaviest_first(std::move(places));
+}
+
+void Waits::name_stacks(Site& site) const {
+  std::map<std::string, WaitPlace> places;
+  double heaviest_ns = -1;
+  for (const auto& [at, address] : site.addresses) {
+    for (const auto& [id, sum] : address.stacks) {
+      const auto stack = trace_.stacks.find(id - 1u);
+      if (stack == trace_.stacks.end()) continue;
+      site.answer.sampled_ms += sum.ns * kMsPerNs;
+      const std::string frame = telling_frame(trace_, stack->second);
+      if (!frame.empty()) add_place(places, frame, sum.count, sum.ns);
+      if (sum.ns > heaviest_ns) site.heaviest_stack = id;
+      heaviest_ns = std::max(heaviest_ns, sum.ns);
+    }
+  }
+  site.answer.python = heaviest_first(std::move(places));
+}
+
+std::vector<WaitSite> Waits::finish(Symbols& symbols) {
+  std::vector<WaitSite> answers;
+  for (auto& [key, site] : sites_) {
+    name_code(site, symbols);
+    name_stacks(site);
+    if (site.heaviest_stack != 0) {
+      site.answer.stack = stack_text(trace_, trace_.stacks.at(site.heaviest_stack - 1u), symbols);
+    }
+    answers.push_back(std::move(site.answer));
+  }
+  sites_.clear();
+  std::sort(answers.begin(), answers.end(),
+            [](const WaitSite& l, const WaitSite& r) { return l.time.total_ns() > r.time.total_ns(); });
+  return answers;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,39 @@
+// commands.h: the subcommands of `hostprobe`, one file each.
+//
+// Room 4. main.cpp asks each to add itself to the parser; the one that was chosen does its work in its callback and
+// leaves the exit status in Context. Errors are thrown: main.cpp holds the only catch.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace hostprobe::cli {
+
+inline constexpr int kDone = 0;
+inline constexpr int kCouldNot = 1;
+inline constexpr int kUsage = 2;
+
+struct Context {
+  int status = kDone;
+  bool has_separator = false;          // `--` stood on the command line
+  std::vector<std::string> program;    // what stood behind it
+};
+
+// The command line asks for something that cannot be: exit status 2.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+void add_run(CLI::App& app, Context& context);
+void add_report(CLI::App& app, Context& context);
+void add_dump(CLI::App& app, Context& context);
+void add_recover(CLI::App& app, Context& context);
+void add_hooks(CLI::App& app, Context& context);
+void add_options(CLI::App& app, Context& context);
+
+}  // namespace hostprobe::cli

@@ -1,0 +1,40 @@
+// dump.cpp: `hostprobe dump`.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "analysis/dump.h"
+#include "analysis/reader.h"
+#include "commands.h"
+#include "output.h"
+
+namespace hostprobe::cli {
+namespace {
+
+struct DumpArguments {
+  std::string run;
+  bool json = false;
+};
+
+int dump(const DumpArguments& arguments) {
+  if (analysis::trace_paths(arguments.run).empty()) throw std::runtime_error(no_trace_text(arguments.run));
+  const auto form = arguments.json ? analysis::DumpForm::kJson : analysis::DumpForm::kText;
+  const auto problems = analysis::dump_run(arguments.run, form, [](std::string_view text) { write_out(text); });
+  for (const std::string& problem : problems) fmt::print(stderr, "hostprobe: {}\n", problem);
+  return kDone;
+}
+
+}  // namespace
+
+void add_dump(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("dump", "Prints every record of a run, one a line, in time order per thread.");
+  auto arguments = std::make_shared<DumpArguments>();
+  command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
+  command->add_flag("--json", arguments->json, "One JSON object a line");
+  command->footer(
+      "begin_ns is CLOCK_MONOTONIC of the host that was traced.\n"
+      "Examples:\n  hostprobe dump RUN | less\n"
+      "  hostprobe dump RUN --json | jq -c 'select(.function == \"cuLaunchKernel\") | .args.grid'");
+  command->callback([arguments, &context] { context.status = dump(*arguments); });
+}
+
+}  // namespace hostprobe::cli

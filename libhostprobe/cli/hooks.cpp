@@ -1,0 +1,75 @@
+// hooks.cpp: `hostprobe hooks`.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "analysis/hook_list.h"
+#include "analysis/run_answer.h"
+#include "commands.h"
+#include "layout.h"
+#include "output.h"
+
+namespace hostprobe::cli {
+namespace {
+
+using analysis::Hook;
+
+std::string described(const Hook& hook) {
+  const char* versions = hook.versions.empty() ? "not exported" : hook.versions.c_str();
+  return fmt::format("{:<7} {:<32} {:<26}", analysis::family_name(hook.family), hook.name, versions);
+}
+
+std::string trimmed(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
+void list_hooks() {
+  for (const Hook& hook : analysis::hooks_of_library(probe_library())) write_out(trimmed(described(hook)));
+}
+
+struct Use {
+  std::size_t found_in = 0;
+  std::uint64_t records = 0;
+};
+
+void list_hooks_of_run(const std::string& path) {
+  const analysis::RunAnswer run = analysis::analyse_run(path, progress_on_stderr());
+  end_progress();
+  if (run.processes.empty()) throw std::runtime_error(run.unreadable.empty() ? no_trace_text(path) : "no trace in " + path + " could be read");
+  std::vector<Hook> hooks;
+  std::map<std::string, Use> uses;
+  for (const auto& process : run.processes) {
+    for (std::size_t i = 0; i < process.hooks.size(); ++i) {
+      const auto [use, fresh] = uses.try_emplace(process.hooks[i].name);
+      if (fresh) hooks.push_back(process.hooks[i]);
+      use->second.found_in += process.hooks[i].found ? 1 : 0;
+      use->second.records += process.hook_calls[i];
+    }
+  }
+  for (const Hook& hook : hooks) {
+    const Use& use = uses[hook.name];
+    const std::string state = use.records > 0     ? fmt::format("{} records", use.records)
+                              : use.found_in == 0 ? "missing: no process had such a function"
+                                                  : "found, no record";
+    write_out(trimmed(described(hook) + " " + state));
+  }
+}
+
+}  // namespace
+
+void add_hooks(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("hooks", "Lists the hooked functions; with RUN: which were there and which recorded.");
+  auto run = std::make_shared<std::string>();
+  command->add_option("RUN", *run, "A run folder, or one trace file");
+  command->footer("Examples:\n  hostprobe hooks\n  hostprobe hooks RUN");
+  command->callback([run, &context] {
+    if (run->empty()) {
+      list_hooks();
+    } else {
+      list_hooks_of_run(*run);
+    }
+    context.status = kDone;
+  });
+}
+
+}  // namespace hostprobe::cli

@@ -1,0 +1,29 @@
+// layout.cpp: see layout.h.
+#include "layout.h"
+
+#include <filesystem>
+#include <stdexcept>
+
+namespace hostprobe::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string existing(const fs::path& below_prefix, const char* what) {
+  const fs::path prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  const fs::path path = prefix / below_prefix;
+  if (!fs::exists(path)) {
+    throw std::runtime_error(std::string("no ") + what + " at " + path.string() + ": build or install all of hostprobe, not the command alone");
+  }
+  return path.string();
+}
+
+}  // namespace
+
+std::string probe_library() { return existing("lib/libhostprobe.so", "probe library"); }
+
+std::string simnode_folder() {
+  return fs::path(existing("lib/hostprobe/simnode/libcuda.so.1", "stand-in GPU driver")).parent_path().string();
+}
+
+}  // namespace hostprobe::cli

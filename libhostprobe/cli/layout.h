@@ -1,0 +1,14 @@
+// layout.h: where the parts of hostprobe lie, seen from the running command. Build tree and installed tree are the same.
+//
+// Room 4. Used by `run` (what to preload) and `hooks` (whose table to read).
+#pragma once
+
+#include <string>
+
+namespace hostprobe::cli {
+
+// Both throw std::runtime_error, with the place that was looked at, when the part is not there.
+std::string probe_library();
+std::string simnode_folder();
+
+}  // namespace hostprobe::cli

@@ -1,0 +1,54 @@
+// output.cpp: see output.h.
+#include "output.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <system_error>
+
+namespace hostprobe::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kSilence = std::chrono::seconds(1);
+constexpr auto kEvery = std::chrono::milliseconds(200);
+
+bool g_progress_shown = false;
+
+}  // namespace
+
+void write_out(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    throw std::system_error(errno, std::generic_category(), "cannot write to stdout");
+  }
+}
+
+std::function<void(std::uint64_t, std::uint64_t)> progress_on_stderr() {
+  if (isatty(STDERR_FILENO) == 0) return {};
+  return [begin = Clock::now(), last = Clock::time_point()](std::uint64_t done, std::uint64_t all) mutable {
+    const auto now = Clock::now();
+    if (now - begin < kSilence || now - last < kEvery || all == 0) return;
+    last = now;
+    g_progress_shown = true;
+    fmt::print(stderr, "\rhostprobe: read {} of {} MiB", done >> 20, all >> 20);
+    std::fflush(stderr);
+  };
+}
+
+void end_progress() {
+  if (g_progress_shown) fmt::print(stderr, "\r\033[K");
+  g_progress_shown = false;
+}
+
+std::string no_trace_text(const std::string& run) {
+  return fmt::format(
+      "{} holds no trace. By default only these processes record: a rank of a job (RANK is set), one that loads the GPU "
+      "driver, NCCL or PyTorch, and the program that `hostprobe run` starts. HOSTPROBE_TARGET=all records every process. "
+      "A statically linked or setuid program cannot be recorded, nor one started with HOSTPROBE_OFF=1.",
+      run);
+}
+
+}  // namespace hostprobe::cli

@@ -1,0 +1,54 @@
+// recover.cpp: `hostprobe recover`.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "analysis/recover.h"
+#include "analysis/trace.h"
+#include "commands.h"
+#include "output.h"
+
+namespace hostprobe::cli {
+namespace {
+
+using analysis::Recovery;
+
+std::string describe(const analysis::RecoveryAnswer& answer) {
+  const std::string note = answer.what.empty() ? "" : " (" + answer.what + ")";
+  switch (answer.result) {
+    case Recovery::kDone: return fmt::format("recovered, {} records added{}", answer.records, note);
+    case Recovery::kNotNeeded: return "complete, nothing to do";
+    case Recovery::kLives: return "its process is running, left alone";
+    case Recovery::kElsewhere: return "written on another host or before the last boot: run recover there, or read it as it is";
+    case Recovery::kGone: return "its shared memory no longer exists, read it as it is" + note;
+    case Recovery::kFailed: return "failed: " + answer.what;
+  }
+  return {};
+}
+
+int recover(const std::string& run) {
+  const auto answers = analysis::recover_run(run);
+  if (answers.empty()) throw std::runtime_error(no_trace_text(run));
+  int status = kDone;
+  for (const auto& answer : answers) {
+    write_out(fmt::format("{}: {}\n", analysis::base_name(answer.path), describe(answer)));
+    if (answer.result == Recovery::kFailed) {
+      fmt::print(stderr, "hostprobe: {}: {}\n", answer.path, answer.what);
+      status = kCouldNot;
+    }
+  }
+  return status;
+}
+
+}  // namespace
+
+void add_recover(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("recover", "Saves what killed processes left in shared memory, and frees the memory.");
+  auto run = std::make_shared<std::string>();
+  command->add_option("RUN", *run, "The run folder, or one trace file")->required();
+  command->footer(
+      "Only needed after a kill, and only when the job was not started by `hostprobe run`, which does it at its end.\n"
+      "Running processes are left alone.\nExample:\n  hostprobe recover hostprobe-run");
+  command->callback([run, &context] { context.status = recover(*run); });
+}
+
+}  // namespace hostprobe::cli

@@ -1,0 +1,43 @@
+// report.cpp: `hostprobe report`.
+#include <CLI/CLI.hpp>
+
+#include "analysis/report_json.h"
+#include "analysis/report_text.h"
+#include "commands.h"
+#include "output.h"
+
+namespace hostprobe::cli {
+namespace {
+
+struct ReportArguments {
+  std::string run;
+  bool json = false;
+  bool all = false;
+};
+
+int report(const ReportArguments& arguments) {
+  const analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr());
+  end_progress();
+  if (run.processes.empty() && run.unreadable.empty()) throw std::runtime_error(no_trace_text(arguments.run));
+  write_out(arguments.json ? analysis::report_json(run) + "\n"
+                           : analysis::report_text(run, analysis::TextOptions{arguments.all}));
+  if (!run.processes.empty()) return kDone;
+  // The report above is complete, and says why; but a script that expected numbers must notice.
+  throw std::runtime_error("no trace in " + arguments.run + " could be read; the first: " + run.unreadable.front().what);
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("report", "Says what a run lost on the host side, and what to do now.");
+  auto arguments = std::make_shared<ReportArguments>();
+  command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
+  command->add_flag("--json", arguments->json, "One JSON document instead of text");
+  command->add_flag("--all", arguments->all, "Every wait site, thread and process, not only the heaviest");
+  command->footer(
+      "Works at any time: while the job runs, after it ended, after it was killed.\n"
+      "Examples:\n  hostprobe report hostprobe-run\n  hostprobe report RUN --json | jq '.processes[].waits[0]'");
+  command->callback([arguments, &context] { context.status = report(*arguments); });
+}
+
+}  // namespace hostprobe::cli

@@ -1,0 +1,166 @@
+// run.cpp: `hostprobe run`.
+#include <CLI/CLI.hpp>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "analysis/reader.h"
+#include "analysis/recover.h"
+#include "commands.h"
+#include "job_file.h"
+#include "layout.h"
+#include "options.h"
+#include "output.h"
+#include "program.h"
+
+namespace hostprobe::cli {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kMostSimulatedGpus = 64;
+
+struct RunArguments {
+  std::vector<std::string> values;  // of settings(), same order
+  std::vector<CLI::Option*> given;
+  int simulated_gpus = 0;
+};
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string prepended(const std::string& front, const std::string& rest) { return rest.empty() ? front : front + ":" + rest; }
+
+// -o, else HOSTPROBE_OUT, else a folder of this second: two runs one after the other never mix by accident.
+std::string run_folder(const std::string& given) {
+  std::string folder = given.empty() ? variable("HOSTPROBE_OUT") : given;
+  if (folder.empty()) {
+    const std::time_t now = std::time(nullptr);
+    const std::string name = fmt::format("hostprobe-run-{:%Y%m%d-%H%M%S}", fmt::localtime(now));
+    folder = name;
+    for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", name, i);
+  }
+  const fs::path path = fs::absolute(folder).lexically_normal();
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw std::runtime_error(fmt::format("cannot make the run folder {}: {}", path.string(), error.message()));
+  return path.string();
+}
+
+std::string preloaded_library() {
+  const std::string library = probe_library();
+  // The dynamic loader separates names by blanks and colons and knows no quoting.
+  if (library.find_first_of(" :") != std::string::npos) {
+    throw std::runtime_error("LD_PRELOAD cannot name " + library + ": install hostprobe in a folder without blanks and colons");
+  }
+  return library;
+}
+
+Environment environment_of(const RunArguments& arguments, const std::string& run) {
+  Environment environment;
+  for (std::size_t i = 0; i < settings().size(); ++i) {
+    if (settings()[i].name != "out" && arguments.given[i]->count() > 0) {
+      environment.emplace_back(settings()[i].environment(), arguments.values[i]);
+    }
+  }
+  environment.emplace_back("HOSTPROBE_OUT", run);
+  environment.emplace_back("LD_PRELOAD", prepended(preloaded_library(), variable("LD_PRELOAD")));
+  if (arguments.simulated_gpus > 0) {
+    environment.emplace_back("SIMNODE_GPUS", std::to_string(arguments.simulated_gpus));
+    environment.emplace_back("LD_LIBRARY_PATH", prepended(simnode_folder(), variable("LD_LIBRARY_PATH")));
+  }
+  return environment;
+}
+
+void set_environment(const Environment& environment) {
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  setenv("HOSTPROBE_LAUNCHED", std::to_string(getpid()).c_str(), 1);
+}
+
+// Only a note: whatever happens to the traces, the program's own status is what `run` exits with.
+void say_end(const std::string& run) {
+  try {
+    std::size_t recovered = 0;
+    const std::vector<analysis::RecoveryAnswer> answers = analysis::recover_run(run);
+    for (const auto& answer : answers) {
+      recovered += answer.result == analysis::Recovery::kDone ? 1 : 0;
+      if (answer.result == analysis::Recovery::kFailed) fmt::print(stderr, "hostprobe: {}: {}\n", answer.path, answer.what);
+    }
+    if (answers.empty()) {
+      fmt::print(stderr, "hostprobe: {}\n", no_trace_text(run));
+      return;
+    }
+    const std::string note = recovered == 0 ? "" : fmt::format(", {} of them saved from processes that were killed", recovered);
+    fmt::print(stderr, "hostprobe: {} trace{} in {}{}\nhostprobe: next: hostprobe report {}\n", answers.size(),
+               answers.size() == 1 ? "" : "s", run, note, run);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "hostprobe: cannot look into {}: {}\n", run, error.what());
+  }
+}
+
+std::string start_failure(const std::string& program, int error) {
+  return fmt::format("cannot start {}: {}", program, std::strerror(error));
+}
+
+int run(const RunArguments& arguments, const Context& context) {
+  if (!context.has_separator || context.program.empty()) {
+    throw UsageError("run: no program. Write `hostprobe run [OPTIONS] -- PROGRAM ARGS…`");
+  }
+  for (std::size_t i = 0; i < settings().size(); ++i) {
+    if (arguments.given[i]->count() == 0) continue;
+    const std::string problem = complaint(settings()[i], arguments.values[i]);
+    if (!problem.empty()) throw UsageError("run: " + problem);
+  }
+  std::string out;
+  for (std::size_t i = 0; i < settings().size(); ++i) {
+    if (settings()[i].name == "out") out = arguments.values[i];
+  }
+  const std::string folder = run_folder(out);
+  const Environment environment = environment_of(arguments, folder);
+  std::optional<JobFile> job;
+  const ProgramEnd end = run_program(
+      context.program, [&environment] { set_environment(environment); },
+      [&](int pid) { job.emplace(folder, context.program, pid); });
+  if (end.start_error != 0) {
+    fmt::print(stderr, "hostprobe: {}\n", start_failure(context.program.front(), end.start_error));
+    return end.start_error == ENOENT ? kNotFound : kNotExecutable;
+  }
+  job->finish(end.status);
+  say_end(folder);
+  return end.status;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("run", "Runs a program with hostprobe loaded: hostprobe run [OPTIONS] -- PROGRAM ARGS…");
+  auto arguments = std::make_shared<RunArguments>();
+  arguments->values.resize(settings().size());
+  for (std::size_t i = 0; i < settings().size(); ++i) {
+    const Setting& setting = settings()[i];
+    const std::string names = setting.name == "out" ? "-o,--out" : setting.flag();
+    const std::string usual = setting.name == "out" ? "HOSTPROBE_OUT, else hostprobe-run-DATE-TIME" : setting.usual;
+    auto* option = command->add_option(names, arguments->values[i], fmt::format("{} [{}]", setting.meaning, usual));
+    option->type_name(setting.name == "out" ? "RUN" : setting.values());
+    arguments->given.push_back(option);
+  }
+  command->add_option("--simgpu", arguments->simulated_gpus, "Put a stand-in GPU driver with N devices on the library path")
+      ->type_name("N")->check(CLI::Range(1, kMostSimulatedGpus));
+  command->footer(
+      "Exits with the program's status, 128 + signal when it was killed, 127 when there is no such program, 126 when it\n"
+      "cannot be executed. Says nothing on stdout.\n"
+      "Examples:\n  hostprobe run -o RUN -- torchrun --nproc-per-node=2 train.py\n"
+      "  hostprobe run --simgpu 1 -- build/examples/train_loop\n"
+      "  hostprobe run --target all --buffer-mb 64 -- make -j8");
+  command->callback([arguments, &context] { context.status = run(*arguments, context); });
+}
+
+}  // namespace hostprobe::cli
