@@ -52,7 +52,7 @@ Json wait_json(const WaitSite& site) {
                {"wake", wake_json(site)},
                {"timed_out", site.timed_out},
                {"callers", places_json(site.code)}};
-  if (site.gil_ms > 0) json["gil_ms"] = site.gil_ms;
+  if (const double ms = site.ms_for(WaitPurpose::kGil); ms > 0) json["gil_ms"] = ms;
   if (!site.python.empty()) json["python"] = places_json(site.python);
   if (!site.stack.empty()) json["stack"] = site.stack;
   return json;

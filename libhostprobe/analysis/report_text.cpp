@@ -191,7 +191,7 @@ class TextReport {
 
   void write_site_detail(const WaitSite& site) {
     const double total_ms = 1e-6 * site.time.total_ns();
-    if (site.gil_ms > 0) line("    Python's interpreter lock (GIL): {}", ms_text(site.gil_ms));
+    if (const double ms = site.ms_for(WaitPurpose::kGil); ms > 0) line("    Python's interpreter lock (GIL): {}", ms_text(ms));
     const std::vector<WaitPlace>& places = site.python.empty() ? site.code : site.python;
     std::size_t shown = 0;
     for (const WaitPlace& place : places) {

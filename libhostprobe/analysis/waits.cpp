@@ -9,10 +9,6 @@ namespace {
 
 constexpr double kMsPerNs = 1e-6;
 
-bool is_python(std::string_view library) {
-  return library.starts_with("python") || library.starts_with("libpython");
-}
-
 // Libraries through which others wait: std::condition_variable::wait hides who really does.
 bool is_between(std::string_view library) {
   return library.starts_with("libstdc++") || library.starts_with("libc.so") || library.starts_with("libpthread") ||
@@ -41,13 +37,6 @@ bool is_way_into_wait(const PythonFrame& frame) {
   const auto dot = frame.function.rfind('.');
   const std::string_view name = dot == std::string_view::npos ? frame.function : frame.function.substr(dot + 1);
   return std::find(std::begin(kThreading), std::end(kThreading), name) != std::end(kThreading);
-}
-
-// Functions that call take_gil; which of them is seen depends on what the interpreter's build exports and inlines.
-bool takes_gil(std::string_view function) {
-  static constexpr std::string_view kFunctions[] = {"take_gil",           "PyEval_RestoreThread", "PyEval_AcquireThread",
-                                                    "PyEval_AcquireLock", "PyGILState_Ensure",    "_PyThreadState_Attach"};
-  return std::find(std::begin(kFunctions), std::end(kFunctions), function) != std::end(kFunctions);
 }
 
 std::vector<WaitPlace> heaviest_first(std::map<std::string, WaitPlace> places) {
@@ -81,6 +70,11 @@ Role WaitSite::main_waker() const {
   const auto most = std::max_element(wakers.begin(), wakers.end(),
                                      [](const auto& l, const auto& r) { return l.second < r.second; });
   return most == wakers.end() ? Role::kOther : most->first;
+}
+
+double WaitSite::ms_for(WaitPurpose purpose) const {
+  const auto found = purpose_ms.find(purpose);
+  return found == purpose_ms.end() ? 0 : found->second;
 }
 
 Waits::Waits(const Trace& trace, const std::map<ThreadKey, Role>& roles) : trace_(trace), roles_(roles) {
@@ -132,19 +126,22 @@ void Waits::add_wake(WaitSite& site, const Record& record, std::uint64_t post) {
   }
 }
 
-bool Waits::waits_for_gil(const Site& site, const Address& address, const CodePlace& place, Symbols& symbols) const {
-  if (!is_python(site.answer.library) || !site.answer.function.starts_with("pthread_cond_")) return false;
-  if (takes_gil(place.function)) return true;
+// One code address is one line of code, so what its symbol says holds for all its calls. A stack speaks for itself only,
+// except for the interpreter lock: no line of code takes it sometimes.
+void Waits::tell_purpose(Site& site, const Address& address, const CodePlace& place, Symbols& symbols) const {
+  const WaitPurpose by_caller = purpose_of_caller(place, site.answer.function);
+  if (by_caller != WaitPurpose::kUnknown) {
+    site.answer.purpose_ms[by_caller] += address.all.ns * kMsPerNs;
+    return;
+  }
+  std::map<WaitPurpose, double> by_stack;
   for (const auto& [id, sum] : address.stacks) {
     const auto stack = trace_.stacks.find(id - 1u);
     if (stack == trace_.stacks.end()) continue;
-    // The lock is taken at most a few frames below the function that is known by name.
-    const std::size_t depth = std::min<std::size_t>(3, stack->second.native.size());
-    for (std::size_t i = 0; i < depth; ++i) {
-      if (takes_gil(symbols.place(trace_, stack->second.native[i]).function)) return true;
-    }
+    by_stack[purpose_of_stack(trace_, stack->second, site.answer.function, symbols)] += sum.ns * kMsPerNs;
   }
-  return false;
+  if (by_stack.contains(WaitPurpose::kGil)) by_stack = {{WaitPurpose::kGil, address.all.ns * kMsPerNs}};
+  for (const auto& [purpose, ms] : by_stack) site.answer.purpose_ms[purpose] += ms;
 }
 
 void Waits::name_stack_callers(const Site& site, std::map<std::string, WaitPlace>& places, Symbols& symbols) const {
@@ -166,7 +163,7 @@ void Waits::name_code(Site& site, Symbols& symbols) const {
   std::map<std::string, WaitPlace> places;
   for (const auto& [at, address] : site.addresses) {
     const CodePlace place = symbols.place(trace_, at);
-    if (waits_for_gil(site, address, place, symbols)) site.answer.gil_ms += address.all.ns * kMsPerNs;
+    tell_purpose(site, address, place, symbols);
     if (!is_between(site.answer.library)) add_place(places, place.caller_text(), address.all.count, address.all.ns);
   }
   if (is_between(site.answer.library)) name_stack_callers(site, places, symbols);

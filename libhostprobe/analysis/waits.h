@@ -14,6 +14,7 @@
 #include "histogram.h"
 #include "roles.h"
 #include "trace.h"
+#include "wait_purpose.h"
 
 namespace hostprobe::analysis {
 
@@ -33,13 +34,14 @@ struct WaitSite {
   std::map<Role, std::uint64_t> wakers;
   std::uint64_t unknown_wakers = 0;  // the post came from a thread this trace does not know
   std::uint64_t timed_out = 0;
-  double gil_ms = 0;  // of the total, in calls that are proven to wait for Python's interpreter lock
+  std::map<WaitPurpose, double> purpose_ms;  // how much of the total is proven to be for what
   std::vector<WaitPlace> code;    // calling functions, heaviest first
   std::vector<WaitPlace> python;  // innermost telling Python frame of the sampled waits
   std::vector<std::string> stack; // the heaviest sampled stack, innermost first
   double sampled_ms = 0;          // how much of the total carried a stack
 
   Role main_waker() const;
+  double ms_for(WaitPurpose purpose) const;
 };
 
 class Waits {
@@ -87,7 +89,7 @@ class Waits {
   void name_code(Site& site, Symbols& symbols) const;
   void name_stacks(Site& site) const;
   void name_stack_callers(const Site& site, std::map<std::string, WaitPlace>& places, Symbols& symbols) const;
-  bool waits_for_gil(const Site& site, const Address& address, const CodePlace& place, Symbols& symbols) const;
+  void tell_purpose(Site& site, const Address& address, const CodePlace& place, Symbols& symbols) const;
 
   const Trace& trace_;
   const std::map<ThreadKey, Role>& roles_;

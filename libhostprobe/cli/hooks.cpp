@@ -15,7 +15,11 @@ using analysis::Hook;
 
 std::string described(const Hook& hook) {
   const char* versions = hook.versions.empty() ? "not exported" : hook.versions.c_str();
-  return fmt::format("{:<7} {:<32} {:<26}", analysis::family_name(hook.family), hook.name, versions);
+  return fmt::format("{:<7} {:<32} {:<14}", analysis::family_name(hook.family), analysis::demangle(hook.name), versions);
+}
+
+void sort_for_people(std::vector<Hook>& hooks) {
+  std::sort(hooks.begin(), hooks.end(), [](const Hook& l, const Hook& r) { return std::tie(l.family, l.name) < std::tie(r.family, r.name); });
 }
 
 std::string trimmed(std::string text) {
@@ -24,7 +28,9 @@ std::string trimmed(std::string text) {
 }
 
 void list_hooks() {
-  for (const Hook& hook : analysis::hooks_of_library(probe_library())) write_out(trimmed(described(hook)));
+  std::vector<Hook> hooks = analysis::hooks_of_library(probe_library());
+  sort_for_people(hooks);
+  for (const Hook& hook : hooks) write_out(trimmed(described(hook)));
 }
 
 struct Use {
@@ -46,6 +52,7 @@ void list_hooks_of_run(const std::string& path) {
       use->second.records += process.hook_calls[i];
     }
   }
+  sort_for_people(hooks);
   for (const Hook& hook : hooks) {
     const Use& use = uses[hook.name];
     const std::string state = use.records > 0     ? fmt::format("{} records", use.records)

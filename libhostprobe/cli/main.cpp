@@ -35,6 +35,17 @@ std::vector<std::string> split_arguments(int argc, char** argv, Context& context
   return own;
 }
 
+// CLI11 would only say that a command is missing.
+void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == argv[1]) return;
+    known += " " + command->get_name();
+  }
+  throw UsageError(fmt::format("no command '{}'; there are:{}", argv[1], known));
+}
+
 int run_command(int argc, char** argv) {
   CLI::App app("hostprobe finds, prices and fixes the time that large-model training loses on the host (CPU) side.", "hostprobe");
   app.set_version_flag("--version", fmt::format("hostprobe {} ({})", analysis::version(), analysis::commit()));
@@ -42,6 +53,7 @@ int run_command(int argc, char** argv) {
   app.footer(kExamples);
   Context context;
   for (auto* add : {add_run, add_report, add_dump, add_recover, add_hooks, add_options}) add(app, context);
+  refuse_unknown_command(app, argc, argv);
   try {
     app.parse(split_arguments(argc, argv, context));
   } catch (const CLI::ParseError& error) {

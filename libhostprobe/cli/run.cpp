@@ -64,14 +64,14 @@ std::string preloaded_library() {
   return library;
 }
 
-Environment environment_of(const RunArguments& arguments, const std::string& run) {
+// Before the run folder is made: a command that cannot work must not leave an empty folder behind.
+Environment environment_of(const RunArguments& arguments) {
   Environment environment;
   for (std::size_t i = 0; i < settings().size(); ++i) {
     if (settings()[i].name != "out" && arguments.given[i]->count() > 0) {
       environment.emplace_back(settings()[i].environment(), arguments.values[i]);
     }
   }
-  environment.emplace_back("HOSTPROBE_OUT", run);
   environment.emplace_back("LD_PRELOAD", prepended(preloaded_library(), variable("LD_PRELOAD")));
   if (arguments.simulated_gpus > 0) {
     environment.emplace_back("SIMNODE_GPUS", std::to_string(arguments.simulated_gpus));
@@ -123,8 +123,9 @@ int run(const RunArguments& arguments, const Context& context) {
   for (std::size_t i = 0; i < settings().size(); ++i) {
     if (settings()[i].name == "out") out = arguments.values[i];
   }
+  Environment environment = environment_of(arguments);
   const std::string folder = run_folder(out);
-  const Environment environment = environment_of(arguments, folder);
+  environment.emplace_back("HOSTPROBE_OUT", folder);
   std::optional<JobFile> job;
   const ProgramEnd end = run_program(
       context.program, [&environment] { set_environment(environment); },
