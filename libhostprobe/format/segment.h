@@ -36,7 +36,7 @@ struct alignas(64) SegmentHeader {
   std::uint32_t strings_bytes;
   std::uint32_t chunk_count;
   std::uint32_t chunk_bytes;
-  std::uint32_t chunks_ready;                // chunks that were pre-faulted and have ever been handed out
+  std::uint32_t chunks_ready;   // [atomic] chunks that have ever been in use: those before this index
   std::uint32_t strings_used;  // [atomic] bytes of the strings area handed out
   std::uint32_t stacks_lost;   // [atomic] stacks that found the table full
   std::uint64_t lost;          // [atomic] records lost by threads that had no ThreadEntry

@@ -22,10 +22,6 @@
 #include "say.h"
 #include "concurrentqueue/concurrentqueue.h"
 
-// The queue's virtual destructors mention it; nothing of ours is ever deleted. exports.map keeps both inside: the program has its own.
-void operator delete(void*) noexcept {}
-void operator delete(void*, std::size_t) noexcept {}
-
 namespace hostprobe::probe {
 
 constinit Segment g_segment{};
@@ -132,16 +128,24 @@ bool make_queues(std::uint32_t chunks) {
   return g_free_token != nullptr && g_free_token->valid();
 }
 
+// A chunk that was never used. Threads come here too when the writer is late: page faults are better than losses.
+ChunkHead* claim_new_chunk() {
+  std::atomic_ref ready(g_segment.header->chunks_ready);
+  std::uint32_t index = ready.load(std::memory_order_relaxed);
+  do {
+    if (index >= g_segment.header->chunk_count) return nullptr;
+  } while (!ready.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
+  return chunk_at(index);
+}
+
 void add_chunks(std::uint32_t wanted) {
-  SegmentHeader* h = g_segment.header;
-  std::uint32_t first = h->chunks_ready;
-  std::uint32_t last = first + wanted < h->chunk_count ? first + wanted : h->chunk_count;
-  if (first == last) return;
-  prefault(g_segment.chunks + std::size_t{first} * kChunkBytes, std::size_t{last - first} * kChunkBytes);
-  for (std::uint32_t i = first; i < last; ++i) {
-    h->chunks_ready = i + 1;
-    recycle_chunk(chunk_at(i));
-  }
+  const SegmentHeader* h = g_segment.header;
+  std::uint32_t first = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_relaxed);
+  if (first + wanted > h->chunk_count) wanted = h->chunk_count - first;
+  if (wanted == 0) return;
+  prefault(g_segment.chunks + std::size_t{first} * kChunkBytes, std::size_t{wanted} * kChunkBytes);
+  for (std::uint32_t i = 0; i < wanted; ++i)
+    if (ChunkHead* chunk = claim_new_chunk()) recycle_chunk(chunk);
 }
 
 }  // namespace
@@ -177,9 +181,13 @@ std::uint32_t chunk_index(const ChunkHead* chunk) {
 
 ChunkHead* take_chunk() {
   std::uint32_t index;
-  if (!g_free->try_dequeue_from_producer(*g_free_token, index)) return nullptr;
-  g_free_count.fetch_sub(1, std::memory_order_relaxed);
-  ChunkHead* chunk = chunk_at(index);
+  ChunkHead* chunk = nullptr;
+  if (g_free->try_dequeue_from_producer(*g_free_token, index)) {
+    g_free_count.fetch_sub(1, std::memory_order_relaxed);
+    chunk = chunk_at(index);
+  } else if ((chunk = claim_new_chunk()) == nullptr) {
+    return nullptr;
+  }
   // After 65 536 laps the number starts again: a slot that was not reached for that long must not look new.
   if (++chunk->lap == 0) {
     memset(chunk + 1, 0, kChunkBytes - sizeof(ChunkHead));

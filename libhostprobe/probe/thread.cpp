@@ -34,7 +34,7 @@ void give_chunk_away(ThreadLocal& t) {
   // From here on a nested hook finds no room and drops its record instead of writing into a chunk that is given away.
   t.end = 0;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  t.entry->chunk = 0;
+  std::atomic_ref(t.entry->chunk).store(0, std::memory_order_release);
   t.entry->records = t.sequence + kChunkRecords;
   t.chunk = nullptr;
   if (!hand_over(t.index, chunk)) t.entry->lost += kChunkRecords;
@@ -74,6 +74,15 @@ void end_thread(ThreadLocal& t) {
   std::atomic_ref(entry->state).store(kThreadEnded, std::memory_order_release);
 }
 
+#if !defined(__has_feature)
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+constexpr std::uint32_t kLastRound = 3;  // in the fourth the sanitizer takes the thread's state apart
+#else
+constexpr std::uint32_t kLastRound = 4;  // PTHREAD_DESTRUCTOR_ITERATIONS
+#endif
+
 // Key destructors run up to four times, among those of everybody else. We stay until the last round, so that waits in
 // other destructors are recorded too.
 void key_destructor(void*) {
@@ -81,7 +90,7 @@ void key_destructor(void*) {
   if (g_gate.recording == 0 || t.entry == nullptr) return;
   int saved = errno;
   record_open_wait(t);
-  if (++t.exit_rounds < 4)
+  if (++t.exit_rounds < kLastRound)
     pthread_setspecific(g_key, &t);
   else
     end_thread(t);

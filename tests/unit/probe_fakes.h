@@ -1,0 +1,18 @@
+// probe_fakes.h: what the probe's record path needs from the parts that only exist in an injected process.
+#pragma once
+
+namespace hostprobe::probe {
+
+// A fresh segment and an open trace file in `folder`; ends with the object.
+class Recording {
+ public:
+  explicit Recording(const char* folder, unsigned buffer_mb = 1);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+};
+
+// Bells rung by threads that handed a chunk over or found none.
+unsigned bells_rung();
+
+}  // namespace hostprobe::probe

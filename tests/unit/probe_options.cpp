@@ -1,0 +1,77 @@
+// Settings from the environment, good and bad.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "probe/options.h"
+#include "probe/say.h"
+
+namespace hostprobe::probe {
+namespace {
+
+std::vector<char*> environment(std::vector<std::string>& entries) {
+  std::vector<char*> pointers;
+  for (std::string& e : entries) pointers.push_back(e.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+void read(std::vector<std::string> entries) { read_options(environment(entries).data()); }
+
+std::string complaints(std::vector<std::string> entries) {
+  testing::internal::CaptureStderr();
+  remember_stderr();
+  report_bad_options(environment(entries).data());
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Options, HaveTheirDefaults) {
+  read({});
+  EXPECT_EQ(g_options.buffer_mb, 16u);
+  EXPECT_EQ(g_options.stack_us, 1000u);
+  EXPECT_STREQ(g_options.target, "auto");
+  EXPECT_FALSE(g_options.off);
+  EXPECT_EQ(g_options.out[0], '/') << "relative folders are fixed to where the program started";
+}
+
+TEST(Options, AreTakenFromTheEnvironment) {
+  read({"HOSTPROBE_BUFFER_MB=4", "HOSTPROBE_OUT=/tmp/x", "HOSTPROBE_OFF=1", "HOSTPROBE_TARGET=python*,a.out"});
+  EXPECT_EQ(g_options.buffer_mb, 4u);
+  EXPECT_STREQ(g_options.out, "/tmp/x");
+  EXPECT_TRUE(g_options.off);
+  EXPECT_STREQ(g_options.target, "python*,a.out");
+}
+
+TEST(Options, BadValuesGiveTheDefault) {
+  for (const char* bad : {"", "0", "-1", "abc", "4x", "99999999999999999999999", " 4", "1025"}) {
+    read({std::string("HOSTPROBE_BUFFER_MB=") + bad});
+    EXPECT_EQ(g_options.buffer_mb, 16u) << bad;
+  }
+  read({"HOSTPROBE_OUT=" + std::string(5000, 'x')});
+  EXPECT_LT(std::string(g_options.out).size(), kTextBytes);
+}
+
+TEST(Options, BadValuesAreReportedWithTheDefault) {
+  std::string said = complaints({"HOSTPROBE_BUFFER_MB=many"});
+  EXPECT_NE(said.find("HOSTPROBE_BUFFER_MB=many cannot be used"), std::string::npos) << said;
+  EXPECT_NE(said.find("16"), std::string::npos) << said;
+}
+
+TEST(Options, UnknownNamesAreReportedWithTheNearest) {
+  std::string said = complaints({"HOSTPROBE_BUFER_MB=4", "PATH=/bin"});
+  EXPECT_NE(said.find("HOSTPROBE_BUFER_MB is not a setting"), std::string::npos) << said;
+  EXPECT_NE(said.find("nearest one is HOSTPROBE_BUFFER_MB "), std::string::npos) << said;
+}
+
+TEST(Options, GoodOnesAreNotReported) {
+  EXPECT_EQ(complaints({"HOSTPROBE_BUFFER_MB=4", "HOSTPROBE_OUT=/tmp/x", "HOSTPROBE_LAUNCHED=7", "HOME=/"}), "");
+}
+
+TEST(Options, OverlongNamesDoNoHarm) {
+  std::string said = complaints({"HOSTPROBE_" + std::string(3000, 'A') + "=1", "HOSTPROBE_"});
+  EXPECT_NE(said.find("is not a setting"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hostprobe::probe

@@ -1,0 +1,268 @@
+// From a hook's record to the file and back: order, completeness, losses, re-entrance. Run under TSan and ASan too.
+#include <gtest/gtest.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "probe/chunk.h"
+#include "probe/drain.h"
+#include "probe/hook.h"
+#include "probe/pairing.h"
+#include "probe/trace_file.h"
+#include "probe_fakes.h"
+
+namespace hostprobe::probe {
+namespace {
+
+struct Folder {
+  std::filesystem::path path;
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "hostprobe-unit-XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+bool write_one(std::uint64_t value) {
+  Record* r = reserve_record();
+  if (r == nullptr) return false;
+  r->begin_ticks = value;
+  r->end_ticks = value + 1;
+  r->a = r->b = r->c = r->d = r->e = value;
+  commit_record(r, *__start_hp_state, 0, 0);
+  return true;
+}
+
+struct Found {
+  std::map<std::uint32_t, std::vector<std::uint64_t>> values;  // per thread, in file order
+  std::uint64_t slots = 0, records = 0;
+};
+
+// Reads the record blocks by the format's own definitions, independent of the reader in analysis/.
+Found read_back() {
+  std::ifstream in(g_file.path, std::ios::binary);
+  std::vector<char> bytes((std::istreambuf_iterator<char>(in)), {});
+  Found found;
+  for (std::size_t at = kFileHeaderBytes; at + sizeof(BlockHead) <= bytes.size();) {
+    BlockHead head;
+    memcpy(&head, &bytes[at], sizeof head);
+    EXPECT_EQ(head.magic, kBlockMagic);
+    at += sizeof head;
+    if (head.kind == kBlockRecords) {
+      RecordsHead records;
+      memcpy(&records, &bytes[at], sizeof records);
+      found.slots += records.slots;
+      found.records += records.count;
+      for (std::uint32_t i = 0; i < records.count; ++i) {
+        Record r;
+        memcpy(&r, &bytes[at + sizeof records + i * sizeof r], sizeof r);
+        EXPECT_EQ(r.a, r.e);
+        found.values[records.tid].push_back(r.a);
+      }
+    }
+    at += head.payload_bytes;
+  }
+  return found;
+}
+
+TEST(Records, ComeBackWholeAndInOrder) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  constexpr std::uint64_t kCount = 3 * kChunkRecords + 17;
+  for (std::uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(write_one(i));
+  drain_full_chunks();
+  drain_rest(false);
+  Found found = read_back();
+  ASSERT_EQ(found.values.size(), 1u);
+  const auto& values = found.values.begin()->second;
+  ASSERT_EQ(values.size(), kCount);
+  for (std::uint64_t i = 0; i < kCount; ++i) EXPECT_EQ(values[i], i);
+  EXPECT_EQ(g_header.lost, 0u);
+  EXPECT_EQ(g_header.records, kCount);
+}
+
+TEST(Records, OfAnOpenChunkAreWrittenOnceHoweverOftenItIsLookedAt) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(write_one(i));
+    drain_rest(false);
+  }
+  EXPECT_EQ(read_back().records, 100u);
+}
+
+TEST(Records, FullPoolDropsAndCounts) {
+  Folder folder;
+  Recording recording(folder.path.c_str(), 1);
+  const std::uint64_t room = std::uint64_t{g_segment.header->chunk_count} * kChunkRecords;
+  std::uint64_t kept = 0;
+  for (std::uint64_t i = 0; i < room + 1000; ++i) kept += write_one(i);
+  EXPECT_EQ(kept, room);
+  EXPECT_GT(bells_rung(), 0u);
+  drain_full_chunks();
+  // There is room again, and the gap is known.
+  EXPECT_TRUE(write_one(1));
+  drain_rest(false);
+  Found found = read_back();
+  EXPECT_EQ(found.records, room + 1);
+  EXPECT_EQ(g_header.lost, 1000u);
+  EXPECT_EQ(g_header.records, room + 1001);
+}
+
+TEST(Records, OfASignalHandlerDoNotOverwriteTheOneBelow) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  ASSERT_TRUE(write_one(1));
+  Record* below = reserve_record();  // the hook is interrupted here …
+  ASSERT_NE(below, nullptr);
+  ASSERT_TRUE(write_one(3));  // … by a handler whose hook records
+  below->a = below->b = below->c = below->d = below->e = 2;
+  commit_record(below, *__start_hp_state, 0, 0);
+  drain_full_chunks();
+  drain_rest(false);
+  EXPECT_EQ(read_back().values.begin()->second, (std::vector<std::uint64_t>{1, 2, 3}));
+}
+
+TEST(Records, OfASignalHandlerAreLostAndCountedWhenTheChunkBelowIsFull) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  for (std::uint32_t i = 0; i + 1 < kChunkRecords; ++i) ASSERT_TRUE(write_one(i));
+  Record* below = reserve_record();  // the last slot
+  ASSERT_NE(below, nullptr);
+  EXPECT_FALSE(write_one(99));
+  below->a = below->e = 7;
+  commit_record(below, *__start_hp_state, 0, 0);
+  ASSERT_TRUE(write_one(8));
+  drain_full_chunks();
+  drain_rest(false);
+  EXPECT_EQ(read_back().records, kChunkRecords + 1);
+  EXPECT_EQ(g_header.lost, 1u);
+}
+
+TEST(Records, NotCommittedAreNotRead) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  ASSERT_TRUE(write_one(1));
+  ASSERT_NE(reserve_record(), nullptr);
+  drain_rest(false);
+  EXPECT_EQ(read_back().records, 1u);
+  drop_record();
+}
+
+TEST(Records, OfManyThreadsAreAllThereWhileTheWriterDrains) {
+  Folder folder;
+  Recording recording(folder.path.c_str(), 8);
+  constexpr unsigned kThreadsHere = 4;
+  constexpr std::uint64_t kEach = 20000;
+  std::atomic<bool> done{false};
+  std::atomic<std::uint64_t> kept{0};
+  std::thread writer([&] {
+    t_local.muted = 1;
+    while (!done) {
+      drain_full_chunks();
+      drain_rest(false);
+    }
+    drain_full_chunks();
+    drain_rest(false);
+  });
+  std::vector<std::thread> threads;
+  for (unsigned n = 0; n < kThreadsHere; ++n)
+    threads.emplace_back([&] {
+      std::uint64_t mine = 0;
+      for (std::uint64_t i = 0; i < kEach; ++i) mine += write_one(i);
+      kept += mine;
+    });
+  for (std::thread& t : threads) t.join();
+  done = true;
+  writer.join();
+  Found found = read_back();
+  EXPECT_EQ(found.records, kept.load());
+  EXPECT_EQ(g_header.records, kThreadsHere * kEach);
+  EXPECT_EQ(g_header.lost, kThreadsHere * kEach - kept.load());
+  ASSERT_EQ(found.values.size(), kThreadsHere);
+  for (auto& [tid, values] : found.values) EXPECT_TRUE(std::is_sorted(values.begin(), values.end())) << tid;
+}
+
+TEST(Records, OfThousandsOfShortThreadsAreThereOrCounted) {
+  Folder folder;
+  Recording recording(folder.path.c_str(), 2);
+  constexpr std::uint64_t kShort = 2000;
+  std::uint64_t kept = 0;
+  for (std::uint64_t i = 0; i < kShort; ++i) {
+    std::thread([&] { kept += write_one(i); }).join();
+    if (i % 64 == 0) {
+      drain_full_chunks();
+      drain_rest(false);
+    }
+  }
+  drain_full_chunks();
+  drain_rest(false);
+  EXPECT_EQ(read_back().records, kept);
+  EXPECT_EQ(g_header.records, kShort);
+  EXPECT_EQ(g_header.lost, kShort - kept);
+}
+
+TEST(Chunk, OldRecordsDoNotComeBackWhenTheLapNumberWraps) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  ChunkHead* chunk = take_chunk();
+  ASSERT_NE(chunk, nullptr);
+  memset(static_cast<void*>(chunk + 1), 0xff, kChunkBytes - sizeof(ChunkHead));
+  chunk->lap = 0xffff;
+  recycle_chunk(chunk);
+  ChunkHead* again = nullptr;
+  do again = take_chunk();
+  while (again != nullptr && again != chunk);
+  ASSERT_EQ(again, chunk);
+  EXPECT_EQ(chunk->lap, 1);
+  for (const auto* r = reinterpret_cast<const Record*>(chunk + 1);
+       r != reinterpret_cast<const Record*>(chunk + 1) + kChunkRecords; ++r)
+    ASSERT_EQ(r->hook, 0);
+}
+
+TEST(File, AFailedWriteIsCountedAndTheNextOneGoesOn) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  for (std::uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(write_one(i));
+  int good = g_file.fd;
+  g_file.fd = -1;  // as when the file cannot be opened any more
+  drain_rest(false);
+  EXPECT_EQ(g_header.lost_in_file, 10u);
+  g_file.fd = good;
+  ASSERT_TRUE(write_one(10));
+  drain_rest(false);
+  EXPECT_EQ(read_back().records, 1u);
+  EXPECT_EQ(g_header.lost, 10u);
+}
+
+TEST(Pairing, APostBeforeTheWaitBeganIsNotItsWaker) {
+  int object = 0;
+  Bucket& bucket = bucket_of(&object);
+  t_local.tid = 77;
+  leave_post(bucket, &object);
+  std::uint64_t later = ticks();
+  EXPECT_EQ(take_post(bucket, &object, later, later + 10), 0u);
+  std::uint64_t begin = ticks();
+  leave_post(bucket, &object);
+  std::uint64_t post = take_post(bucket, &object, begin, ticks());
+  EXPECT_EQ(post_tid(post), 77u);
+  EXPECT_EQ(take_post(bucket, &post, begin, ticks()), 0u) << "another object in the same bucket";
+}
+
+TEST(Post, KeepsThreadAndTimeThroughPacking) {
+  std::uint64_t end = 0x123456789abcdef0u;
+  for (std::uint64_t ago : {std::uint64_t{0}, std::uint64_t{1}, (std::uint64_t{1} << 42) - 1}) {
+    std::uint64_t post = pack_post(4194303, end - ago);
+    EXPECT_EQ(post_tid(post), 4194303u);
+    EXPECT_EQ(post_ticks(post, end), end - ago);
+  }
+}
+
+}  // namespace
+}  // namespace hostprobe::probe
