@@ -151,9 +151,15 @@ def probe_needs_only_libc(tree):
         yield f"libhostprobe.so asks for an executable stack: {stack and stack.group()}"
 
 
-HOOK_ROW_BYTES, HOOK_NAME_BYTES = 184, 64
 # Exported, but not hooks with a row: they only jump on.
 EXTRA_EXPORTS = {"dlsym"}
+
+
+def hook_row_sizes():
+    """Bytes of a row and of the name at its beginning, from the header that declares it."""
+    text = (Path(__file__).resolve().parents[2] / "libhostprobe/format/file.h").read_text()
+    return (int(re.search(r"sizeof\(HookRow\) == (\d+)", text).group(1)),
+            int(re.search(r"struct HookRow \{\s*char name\[(\d+)\]", text).group(1)))
 
 
 def hook_table(path):
@@ -162,12 +168,11 @@ def hook_table(path):
     if not found:
         raise RuntimeError(f"{path} has no section hp_hooks")
     offset, size = (int(word, 16) for word in found.groups())
+    row_bytes, name_bytes = hook_row_sizes()
+    if size % row_bytes:
+        raise RuntimeError(f"hp_hooks has {size} bytes, which is no whole number of rows of {row_bytes}: padded?")
     rows = path.read_bytes()[offset:offset + size]
-    names = []
-    for at in range(0, len(rows) - HOOK_NAME_BYTES + 1, 8):  # rows may be padded; a name starts with a letter
-        if at % HOOK_ROW_BYTES == 0:
-            names.append(rows[at:at + HOOK_NAME_BYTES].split(b"\0")[0].decode("ascii", "replace"))
-    return names
+    return [rows[at:at + name_bytes].split(b"\0")[0].decode("ascii", "replace") for at in range(0, size, row_bytes)]
 
 
 def exports(path):

@@ -99,7 +99,7 @@ class Rules(unittest.TestCase):
 
 
 LIBRARY = """
-struct Row { char name[48]; char rest[120]; };
+struct Row { char name[NAME_BYTES]; char rest[REST_BYTES]; };
 #define ROW(text) {text, {}}
 __attribute__((section("hp_hooks"), used)) static struct Row rows[] = {TABLE};
 void sem_clockwait(void) {}
@@ -113,8 +113,11 @@ class Injected(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "lib").mkdir()
             source = Path(folder, "probe.c")
+            row_bytes, name_bytes = rules.hook_row_sizes()
+            sizes = f"-DNAME_BYTES={name_bytes}", f"-DREST_BYTES={row_bytes - name_bytes}"
             source.write_text(LIBRARY.replace("TABLE", table).replace("EXTRA", extra))
-            subprocess.run(["gcc", "-shared", "-fPIC", "-o", f"{folder}/lib/libhostprobe.so", source, *flags], check=True)
+            subprocess.run(["gcc", "-shared", "-fPIC", "-o", f"{folder}/lib/libhostprobe.so", source, *sizes, *flags],
+                           check=True)
             return list(rules.RULES[rule](rules.Tree(folder, folder)))
 
     exports = "probe_exports_the_hook_table_and_no_driver_function"
