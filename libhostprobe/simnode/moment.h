@@ -1,0 +1,18 @@
+// A point in virtual time that something may wait for: where an event was recorded, where a stream's queue will end.
+// Unknown until everything before it has been scheduled and its effects have run; then fixed for good.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+namespace simnode {
+
+struct Stream;
+
+struct Moment {
+  bool known = false;
+  int64_t at_ns = 0;
+  Stream* stream = nullptr;  // where it will be fixed; only compared and driven while unknown
+};
+using MomentRef = std::shared_ptr<Moment>;
+
+}  // namespace simnode

@@ -1,0 +1,93 @@
+// Reads SIMNODE_*: see settings.h.
+#include "settings.h"
+
+#include "say.h"
+
+#include <cmath>
+#include <cuda.h>
+#include <cstdlib>
+#include <fnmatch.h>
+
+namespace simnode {
+
+namespace {
+
+constexpr double kLongestUs = 3600e6;  // an hour: more is a slip of the unit, and would look like a hang
+
+void read_whole(const char* name, int64_t low, int64_t high, int64_t* value) {
+  const char* text = getenv(name);
+  if (text == nullptr || *text == '\0') return;
+  char* end;
+  long long number = strtoll(text, &end, 10);
+  if (*end == '\0' && number >= low && number <= high) {
+    *value = number;
+    return;
+  }
+  say("%s=%s is not a whole number from %lld to %lld; using %lld. Give such a number or unset it.", name, text,
+      static_cast<long long>(low), static_cast<long long>(high), static_cast<long long>(*value));
+}
+
+void read_launch_us(int64_t* launch_ns) {
+  const char* text = getenv("SIMNODE_LAUNCH_US");
+  if (text == nullptr || *text == '\0' || parse_us(text, launch_ns)) return;
+  say("SIMNODE_LAUNCH_US=%s is not a number of microseconds; using %lld. Give such as 2 or 0.5.", text,
+      static_cast<long long>(*launch_ns / 1000));
+}
+
+// PATTERN=US;PATTERN=US. One bad part is reported and skipped, the others stand.
+void read_kernels(std::vector<KernelDuration>* kernels) {
+  const char* text = getenv("SIMNODE_KERNEL_US");
+  std::string_view rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    size_t end = rest.find(';');
+    std::string_view part = rest.substr(0, end);
+    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+    if (part.find_first_not_of(" \t") == std::string_view::npos) continue;
+    size_t equals = part.rfind('=');
+    int64_t duration_ns;
+    if (equals != std::string_view::npos && equals > 0 && parse_us(part.substr(equals + 1), &duration_ns)) {
+      kernels->push_back({std::string(part.substr(0, equals)), duration_ns});
+      continue;
+    }
+    say("SIMNODE_KERNEL_US: '%.*s' is not PATTERN=MICROSECONDS; this part is ignored. Give such as 'gemm*=120;*=10'.",
+        static_cast<int>(part.size()), part.data());
+  }
+}
+
+}  // namespace
+
+bool parse_us(std::string_view text, int64_t* nanoseconds) {
+  std::string copy(text);
+  char* end;
+  double us = strtod(copy.c_str(), &end);
+  while (*end == ' ') ++end;
+  if (copy.empty() || end == copy.c_str() || *end != '\0' || !std::isfinite(us) || us < 0 || us > kLongestUs) return false;
+  *nanoseconds = std::llround(us * 1000);
+  return true;
+}
+
+Settings::Settings() : driver_version(CUDA_VERSION) {
+  int64_t value = devices;
+  read_whole("SIMNODE_GPUS", 0, kMaxDevices, &value);
+  devices = static_cast<int>(value);
+  value = compute_capability;
+  read_whole("SIMNODE_COMPUTE_CAPABILITY", 50, 999, &value);
+  compute_capability = static_cast<int>(value);
+  value = driver_version;
+  read_whole("SIMNODE_DRIVER_VERSION", 11000, CUDA_VERSION, &value);
+  driver_version = static_cast<int>(value);
+  value = memory_bytes >> 20;
+  read_whole("SIMNODE_MEMORY_MB", 64, 1 << 22, &value);
+  memory_bytes = value << 20;
+  read_launch_us(&launch_ns);
+  read_kernels(&kernels);
+  if (const char* text = getenv("SIMNODE_FAULT")) fault = text;
+}
+
+int64_t Settings::kernel_ns(const char* name) const {
+  for (const KernelDuration& kernel : kernels)
+    if (fnmatch(kernel.pattern.c_str(), name, 0) == 0) return kernel.duration_ns;
+  return other_kernel_ns;
+}
+
+}  // namespace simnode

@@ -1,0 +1,50 @@
+/* simnode: what a program can tell the simulated GPU node, in plain C. Nothing here needs linking: on a machine with a
+ * real driver simnode_register finds nothing, answers 0, and the program runs its kernels on the GPU.
+ *
+ *   static int add(const simnode_launch* launch, void* user) {
+ *     float** x = (float**)launch->parameters[0]; ...
+ *     return 0;                                   // else a CUresult that surfaces at the next synchronisation
+ *   }
+ *   simnode_register("add", add, NULL);           // from now on, launches of the kernel "add" really compute
+ */
+#ifndef HOSTPROBE_SIMNODE_H
+#define HOSTPROBE_SIMNODE_H
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct simnode_launch {
+  const char* kernel;
+  unsigned int grid[3];
+  unsigned int block[3];
+  unsigned int shared_bytes;           /* dynamic */
+  int device;                          /* ordinal */
+  unsigned int parameter_count;        /* 0 when the module does not tell (a cubin without parameter records) */
+  const size_t* parameter_bytes;
+  void* const* parameters;             /* addresses of copies of the arguments, as they were at the launch */
+} simnode_launch;
+
+/* Runs on a thread of the stand-in or on one that synchronises, in stream order. It must not call the driver. */
+typedef int (*simnode_kernel)(const simnode_launch* launch, void* user);
+
+/* Exported by the stand-in driver. A null function takes the registration back. Returns 0, or 1 for a null name. */
+typedef int (*simnode_register_kernel_function)(const char* kernel, simnode_kernel function, void* user);
+
+/* 1: registered with the stand-in. 0: the driver of this process is not the stand-in, or none is loaded yet. */
+static inline int simnode_register(const char* kernel, simnode_kernel function, void* user) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  simnode_register_kernel_function found = NULL;
+  if (driver == NULL) return 0;
+  *(void**)&found = dlsym(driver, "simnode_register_kernel");
+  dlclose(driver);
+  return found != NULL && found(kernel, function, user) == 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,88 @@
+// A stream: work in order, on a virtual clock of its own. Work whose effect nobody can see before it ends (a kernel that
+// computes nothing, an event) is only arithmetic on `tail_ns`, done by the thread that submits it. Work with an effect
+// (copies, kernels with a host function, callbacks) goes into a queue; it runs when the wall clock reaches its virtual
+// start, on the stream's worker thread or on a thread that synchronises, whichever comes first. Late effects never move
+// the virtual clock: sleep overshoot does not add up.
+#pragma once
+#include "clock.h"
+#include "futex.h"
+#include "handle.h"
+#include "moment.h"
+
+#include <cuda.h>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace simnode {
+
+struct Capture;
+struct Context;
+
+// Virtual ends of the nodes of one graph launch, so that branches of the graph overlap.
+struct GraphRun {
+  int64_t start_ns = -1;
+  std::vector<int64_t> end_ns;
+  const std::vector<std::vector<uint32_t>>* dependencies = nullptr;
+  std::shared_ptr<const void> keep_alive;
+};
+
+using Effect = std::function<CUresult()>;
+
+struct Op {
+  enum class What : uint8_t { kMark, kWait, kWork, kCallback, kPoll };
+  What what = What::kWork;
+  int64_t submit_ns = 0;
+  int64_t duration_ns = 0;
+  MomentRef moment;                    // kMark: to be fixed; kWait: to be waited for
+  Effect effect;                       // kWork, kCallback: what it does
+  std::function<bool()> arrived;       // kPoll: whether a value in memory has come
+  std::shared_ptr<GraphRun> run;
+  uint32_t run_index = 0;
+};
+
+struct Stream {
+  static constexpr Kind kKind = Kind::kStream;
+  Context* context = nullptr;
+  CUstream handle = nullptr;
+  unsigned flags = CU_STREAM_DEFAULT;
+  int priority = 0;
+  uint64_t id = 0;
+  bool legacy = false;
+  bool per_thread = false;
+  bool dying = false;
+
+  int64_t tail_ns = 0;     // virtual end of everything that left the queue
+  int64_t busy_ns = 0;     // sum of modelled durations, for the node's own statistics
+  std::deque<Op> queue;
+  bool running = false;    // the front's effect is running, without the lock
+  bool has_worker = false;
+  Condition work;          // the worker waits here when the queue is empty
+  MomentRef last_mark;     // the mark at the end of the queue, if the queue ends in one
+  std::shared_ptr<Capture> capture;
+
+  bool blocking() const { return (flags & CU_STREAM_NON_BLOCKING) == 0; }
+};
+
+// All of these are called with the node's lock held.
+void submit_pure(Stream& stream, int64_t submit_ns, int64_t duration_ns);
+void submit(Stream& stream, Op op);
+void submit_and_wait(Stream& stream, Op op, WaitMode mode);
+void submit_wait(Stream& stream, const MomentRef& moment);
+MomentRef mark(Stream& stream, int64_t submit_ns);
+void order_with_legacy(Stream& stream, int64_t submit_ns);
+bool reached(const MomentRef& moment);
+bool idle(Stream& stream);
+
+// Waits, releasing the lock meanwhile, until the moment is known and the wall clock has passed it.
+void wait_for(MomentRef moment, WaitMode mode);
+void wait_for_all(Context& context);
+
+Stream* make_stream(Context& context, unsigned flags, int priority);
+void destroy_stream(Stream& stream);
+
+// Resolves what a program passes as CUstream (null, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a handle).
+CUresult find_stream(CUstream handle, Stream** stream);
+
+}  // namespace simnode

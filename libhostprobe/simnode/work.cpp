@@ -1,0 +1,38 @@
+// See work.h.
+#include "work.h"
+
+#include "capture.h"
+#include "context.h"
+#include "device.h"
+#include "node.h"
+
+namespace simnode {
+
+int ordinal_of(const Context& context) { return context.device->ordinal; }
+
+CUresult submit_work_locked(Stream& stream, Work work, int64_t submit_ns) {
+  if (stream.capture != nullptr) return capture_work(stream, std::move(work));
+  SIMNODE_TRY(check_legacy_use(stream));
+  order_with_legacy(stream, submit_ns);
+  Op op;
+  op.what = work.callback ? Op::What::kCallback : Op::What::kWork;
+  op.submit_ns = submit_ns;
+  op.duration_ns = work.duration_ns;
+  op.effect = std::move(work.effect);
+  Context* context = stream.context;
+  if (work.waits) {
+    submit_and_wait(stream, std::move(op), context->wait_mode());
+    return context->failure;
+  }
+  submit(stream, std::move(op));
+  return CUDA_SUCCESS;
+}
+
+CUresult submit_work(CUstream handle, Work work) {
+  MutexLock lock(g_mutex);
+  Stream* stream;
+  SIMNODE_TRY(find_stream(handle, &stream));
+  return submit_work_locked(*stream, std::move(work), now_ns());
+}
+
+}  // namespace simnode

@@ -1,0 +1,46 @@
+// One piece of asynchronous work as an entry point describes it, before it is known whether it runs in a stream now or
+// becomes a node of a graph that a capture builds.
+#pragma once
+#include "stream.h"
+
+#include <cuda.h>
+#include <functional>
+#include <vector>
+
+namespace simnode {
+
+struct Context;
+struct Function;
+
+// What a graph node keeps so that it can be asked and changed. Only the part that belongs to `type` is set.
+struct NodeContent {
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  struct {
+    CUhostFn function = nullptr;
+    void* user = nullptr;
+  } host;
+  CUDA_MEMCPY3D copy{};
+  CUDA_MEMSET_NODE_PARAMS fill{};
+  CUDA_KERNEL_NODE_PARAMS kernel{};
+  std::vector<std::vector<char>> arguments;  // copies of the kernel's arguments
+  std::vector<void*> argument_pointers;      // to them, made when a program asks
+  CUevent event = nullptr;
+  CUgraph child = nullptr;
+};
+
+struct Work {
+  int64_t duration_ns = 0;
+  Effect effect;
+  bool callback = false;    // runs on the stream's worker only, and lasts as long as it takes
+  bool capturable = true;
+  bool waits = false;       // the call returns when the work is done (pageable copies)
+  NodeContent node;
+};
+
+// Takes the node's lock.
+CUresult submit_work(CUstream handle, Work work);
+// With the lock held; `submit_ns` is when the device learns of it.
+CUresult submit_work_locked(Stream& stream, Work work, int64_t submit_ns);
+int ordinal_of(const Context& context);
+
+}  // namespace simnode
