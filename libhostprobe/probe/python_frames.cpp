@@ -1,7 +1,8 @@
 // python_frames.cpp: see python_frames.h. First finding the interpreter (writer thread), then reading frames (any thread).
 //
-// Price of a read, CPython 3.11, 6 frames: PRICE. At most one per thread and
-// HOSTPROBE_STACK_INTERVAL_MS, after a wait of at least HOSTPROBE_STACK_US. 2 KiB of stack.
+// Price, CPython 3.11 and 3.13 in a virtual machine: 1 550 instructions of ours and 2.2 process_vm_readv per frame; 12 µs
+// for 6 frames, 28 µs for 16, nine tenths of it in the kernel. 3 KiB of stack. Paid at most once per thread and
+// HOSTPROBE_STACK_INTERVAL_MS, after a wait of at least HOSTPROBE_STACK_US.
 #include "python_frames.h"
 
 #include <dlfcn.h>
@@ -144,16 +145,17 @@ bool choose_layout(std::uint32_t hex, std::uint64_t runtime, PythonLayout& out) 
     default: return false;
   }
   std::uint64_t words[kMostOffsetWords];
-  return runtime != 0 && copy_piece(words, runtime, sizeof words) && layout_of_offsets(words, hex, out);
+  return runtime != 0 && Memory().copy(words, runtime, sizeof words) && layout_of_offsets(words, hex, out);
 }
 
 // The types must describe themselves where we look for a type; with Py_TRACE_REFS they do not. Proves at the same time
 // that the kernel lets us copy (a seccomp filter may refuse).
 bool types_are_readable(const Search& search) {
+  const Memory memory;
   const std::uint64_t type_type = search.of(kTypeType);
   for (unsigned i : {kCodeType, kTextType, kBytesType, kTypeType}) {
     std::uint64_t type = 0;
-    if (search.of(i) == 0 || !copy_piece(&type, search.of(i) + kObjectType, sizeof type) || type != type_type) return false;
+    if (search.of(i) == 0 || !memory.copy(&type, search.of(i) + kObjectType, sizeof type) || type != type_type) return false;
   }
   return true;
 }
@@ -195,7 +197,7 @@ struct Points {
 };
 
 // `raw`: what was already copied of the str at `from`.
-bool read_points(const char* raw, std::size_t raw_bytes, std::uint64_t from, Points& out) {
+bool read_points(const Memory& memory, const char* raw, std::size_t raw_bytes, std::uint64_t from, Points& out) {
   const PythonLayout& layout = g_python.layout;
   if (word(raw, kObjectType) != g_python.text_type) return false;
   const std::uint64_t length = word(raw, layout.text_length);
@@ -208,7 +210,7 @@ bool read_points(const char* raw, std::size_t raw_bytes, std::uint64_t from, Poi
   const std::uint64_t start = is_ascii ? layout.text_ascii_bytes : layout.text_compact_bytes;
   const std::uint64_t begin = start + (length - out.count) * out.width;
   const std::size_t bytes = std::size_t{out.count} * out.width;
-  if (begin + bytes > raw_bytes) return copy_piece(out.raw, from + begin, bytes);
+  if (begin + bytes > raw_bytes) return memory.copy(out.raw, from + begin, bytes);
   memcpy(out.raw, raw + begin, bytes);
   return true;
 }
@@ -264,7 +266,7 @@ char* put_number(char* to, unsigned number) {
 class TableBytes {
  public:
   // `raw`: what was already copied of the bytes object at `from`.
-  TableBytes(const char* raw, std::size_t raw_bytes, std::uint64_t from) {
+  TableBytes(const Memory& memory, const char* raw, std::size_t raw_bytes, std::uint64_t from) : memory_(memory) {
     const std::uint64_t length = word(raw, kBytesLength);
     if (word(raw, kObjectType) != g_python.bytes_type || length > kMostBytes) return;
     left_ = static_cast<std::size_t>(length);
@@ -292,10 +294,11 @@ class TableBytes {
   bool refill() {
     used_ = 0;
     held_ = left_ < sizeof bytes_ ? left_ : sizeof bytes_;
-    if (held_ == 0 || !copy_piece(bytes_, from_, held_)) held_ = left_ = 0;
+    if (held_ == 0 || !memory_.copy(bytes_, from_, held_)) held_ = left_ = 0;
     take_off(held_);
     return held_ != 0;
   }
+  const Memory& memory_;
   std::uint64_t from_ = 0;
   std::size_t left_ = 0, held_ = 0, used_ = 0;
   char bytes_[256];
@@ -341,7 +344,7 @@ struct Texts {
   std::size_t name_bytes, file_bytes, lines_bytes;
 };
 
-bool read_texts(std::uint64_t name, std::uint64_t file, std::uint64_t lines, Texts& out) {
+bool read_texts(const Memory& memory, std::uint64_t name, std::uint64_t file, std::uint64_t lines, Texts& out) {
   if (!may_be_object(name) || !may_be_object(file) || !may_be_object(lines)) return false;
   const unsigned head = g_python.layout.text_ascii_bytes;
   out.name_bytes = bytes_to_read(name, head, sizeof out.name);
@@ -349,7 +352,7 @@ bool read_texts(std::uint64_t name, std::uint64_t file, std::uint64_t lines, Tex
   out.lines_bytes = bytes_to_read(lines, kBytesStart, sizeof out.lines);
   const Piece pieces[] = {{out.name, name, out.name_bytes}, {out.file, file, out.file_bytes},
                           {out.lines, lines, out.lines_bytes}};
-  return copy_pieces(pieces, 3) == 3;
+  return memory.copy(pieces, 3) == 3;
 }
 
 // "get (queue.py:180)". The place is written first, into its own buffer: the name gets the room that is left.
@@ -376,18 +379,18 @@ void put_text(const Points& name, const Points& file, unsigned line, char* to) {
   *to = 0;
 }
 
-bool describe(const Frame& frame, const char* code, PythonFrame& out) {
+bool describe(const Memory& memory, const Frame& frame, const char* code, PythonFrame& out) {
   const PythonLayout& layout = g_python.layout;
   if (word(code, kObjectType) != g_python.code_type || !has_begun(frame, code)) return false;
   const std::uint64_t name = word(code, layout.code_name), file = word(code, layout.code_file),
                       lines = word(code, layout.code_lines);
   Texts texts;
   Points name_points, file_points;
-  if (!read_texts(name, file, lines, texts) || !read_points(texts.name, texts.name_bytes, name, name_points) ||
-      !read_points(texts.file, texts.file_bytes, file, file_points)) {
+  if (!read_texts(memory, name, file, lines, texts) || !read_points(memory, texts.name, texts.name_bytes, name, name_points) ||
+      !read_points(memory, texts.file, texts.file_bytes, file, file_points)) {
     return false;
   }
-  TableBytes table(texts.lines, texts.lines_bytes, lines);
+  TableBytes table(memory, texts.lines, texts.lines_bytes, lines);
   const int first_line = field<std::int32_t>(code, layout.code_first_line);
   const int line = line_of(layout.lines, table, first_line, instruction_offset(frame));
   out.code = reinterpret_cast<const void*>(frame.code);
@@ -399,24 +402,24 @@ bool describe(const Frame& frame, const char* code, PythonFrame& out) {
 // ---- the stack ----
 
 // Address of the innermost frame of the calling thread, 0: none.
-std::uint64_t innermost_frame() {
+std::uint64_t innermost_frame(const Memory& memory) {
   const PythonLayout& layout = g_python.layout;
   const auto thread = reinterpret_cast<std::uint64_t>(g_python.thread_state());
   if (!may_be_object(thread)) return 0;
   std::uint64_t id = 0, frame = 0;
   const Piece pieces[] = {{&id, thread + layout.thread_id, 8}, {&frame, thread + layout.thread_frame, 8}};
-  if (copy_pieces(pieces, 2) != 2) return 0;
+  if (memory.copy(pieces, 2) != 2) return 0;
   // Not ours: the key of the thread-local was deleted by Py_FinalizeEx and given to another library.
   if (id != static_cast<std::uint64_t>(pthread_self())) return 0;
-  if (layout.by_c_frame && (!may_be_object(frame) || !copy_piece(&frame, frame + layout.c_frame_frame, 8))) return 0;
+  if (layout.by_c_frame && (!may_be_object(frame) || !memory.copy(&frame, frame + layout.c_frame_frame, 8))) return 0;
   return frame;
 }
 
-unsigned walk(std::uint64_t innermost, PythonFrame* out, unsigned most) {
+unsigned walk(const Memory& memory, std::uint64_t innermost, PythonFrame* out, unsigned most) {
   constexpr unsigned kMostLeftOut = 64;  // a chain that goes in a circle ends here
   const PythonLayout& layout = g_python.layout;
   char raw[kMostFrameBytes], code[kMostCodeBytes];
-  if (!may_be_object(innermost) || !copy_piece(raw, innermost, layout.frame_bytes)) return 0;
+  if (!may_be_object(innermost) || !memory.copy(raw, innermost, layout.frame_bytes)) return 0;
   unsigned count = 0;
   for (unsigned left_out = 0; count < most && left_out < kMostLeftOut;) {
     const Frame frame = frame_of(raw);
@@ -426,9 +429,13 @@ unsigned walk(std::uint64_t innermost, PythonFrame* out, unsigned most) {
     unsigned wanted = 0;
     if (is_python) pieces[wanted++] = {code, frame.code, layout.code_bytes};
     if (goes_on) pieces[wanted++] = {raw, frame.back, layout.frame_bytes};
-    const unsigned got = wanted == 0 ? 0 : copy_pieces(pieces, wanted);
-    const bool is_described = is_python && got > 0 && describe(frame, code, out[count]);
-    is_described ? ++count : ++left_out;
+    const unsigned got = wanted == 0 ? 0 : memory.copy(pieces, wanted);
+    const bool is_described = is_python && got > 0 && describe(memory, frame, code, out[count]);
+    if (is_described) {
+      ++count;
+    } else {
+      ++left_out;
+    }
     if (!goes_on || got < wanted) break;
   }
   return count;
@@ -438,7 +445,8 @@ unsigned walk(std::uint64_t innermost, PythonFrame* out, unsigned most) {
 // Announced meanwhile: what was read may be of freed memory, and is thrown away.
 unsigned read_unless_finalizing(PythonFrame* out, unsigned most) {
   if (g_python.is_finalizing() != 0) return 0;
-  const unsigned count = walk(innermost_frame(), out, most);
+  const Memory memory;
+  const unsigned count = walk(memory, innermost_frame(memory), out, most);
   return g_python.is_finalizing() != 0 ? 0 : count;
 }
 

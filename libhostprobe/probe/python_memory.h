@@ -23,25 +23,34 @@ struct Piece {
 inline constexpr unsigned kPieces = 4;
 inline constexpr std::uint64_t kPageBytes = 4096;
 
-// How many pieces, from the first, were copied whole. Clobbers errno. The process id is asked for each time: a cached one
-// would read the parent's memory after a fork.
-inline unsigned copy_pieces(const Piece* pieces, unsigned count) {
-  iovec to[kPieces], from[kPieces];
-  if (count > kPieces) count = kPieces;
-  for (unsigned i = 0; i < count; ++i) {
-    to[i] = {pieces[i].to, pieces[i].bytes};
-    from[i] = {reinterpret_cast<void*>(pieces[i].from), pieces[i].bytes};
+// This process's memory, for one read: an id that were kept longer would mean the parent's memory after a fork.
+// Clobbers errno.
+class Memory {
+ public:
+  // How many pieces, from the first, were copied whole.
+  unsigned copy(const Piece* pieces, unsigned count) const {
+    iovec to[kPieces], from[kPieces];
+    if (count > kPieces) count = kPieces;
+    for (unsigned i = 0; i < count; ++i) {
+      to[i] = {pieces[i].to, pieces[i].bytes};
+      from[i] = {reinterpret_cast<void*>(pieces[i].from), pieces[i].bytes};
+    }
+    ssize_t copied = process_vm_readv(process_, to, count, from, count, 0);
+    if (copied < 0) return 0;
+    unsigned whole = 0;
+    for (; whole < count && static_cast<std::size_t>(copied) >= pieces[whole].bytes; ++whole) {
+      copied -= static_cast<ssize_t>(pieces[whole].bytes);
+    }
+    return whole;
   }
-  ssize_t copied = process_vm_readv(getpid(), to, count, from, count, 0);
-  unsigned whole = 0;
-  while (whole < count && copied >= static_cast<ssize_t>(pieces[whole].bytes)) copied -= pieces[whole++].bytes;
-  return copied < 0 ? 0 : whole;
-}
+  bool copy(void* to, std::uint64_t from, std::size_t bytes) const {
+    const Piece piece{to, from, bytes};
+    return copy(&piece, 1) == 1;
+  }
 
-inline bool copy_piece(void* to, std::uint64_t from, std::size_t bytes) {
-  Piece piece{to, from, bytes};
-  return copy_pieces(&piece, 1) == 1;
-}
+ private:
+  pid_t process_ = getpid();
+};
 
 // An object's address: in the lower half, not in the first pages, aligned.
 inline bool may_be_object(std::uint64_t address) {

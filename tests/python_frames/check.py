@@ -127,6 +127,19 @@ class Frames(unittest.TestCase):
         stacks = [[text.split(" ")[0].split(".")[-1] for text in frames] for *_, ms, frames in waits if ms > 20]
         self.assertEqual(stacks, [["wait", "get", "wait_here", "inner", "outer"]] * 6)
 
+    def test_an_embedded_interpreter_may_come_and_go(self):
+        library = subprocess.run([settings.python, "-c", "import sysconfig as s; v = s.get_config_var; "
+                                  "print(v('LIBDIR') + '/' + v('INSTSONAME'))"], capture_output=True, text=True).stdout.strip()
+        if not os.path.exists(library) or ".so" not in library:
+            self.skipTest("this interpreter has no shared library")
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "log"
+            env = dict(os.environ, LD_PRELOAD=str(settings.preload), PYTHON_FRAMES_LOG=str(log))
+            done = subprocess.run([settings.embedder, library], env=env, capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "closed\n", ""))
+            long_waits = [row.split(" ", 4)[4] for row in log.read_text().splitlines() if float(row.split(" ")[3]) > 40]
+            self.assertEqual(long_waits, ["inside (<string>:3)|<module> (<string>:4)"] * 2 + [""])
+
     def test_what_is_not_python_has_no_frames(self):
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "log"
@@ -140,9 +153,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--preload", type=Path, required=True)
     parser.add_argument("--waiter", type=Path, required=True, help="a program that is not Python and waits once")
+    parser.add_argument("--embedder", type=Path, required=True, help="a program that opens and closes a libpython")
     parser.add_argument("--version", required=True)
+    parser.add_argument("--python", help="this interpreter, whatever its version")
     settings, rest = parser.parse_known_args()
-    settings.python = find_python(settings.version)
+    settings.python = settings.python or find_python(settings.version)
     if settings.python is None:
         print(f"no python {settings.version} on this machine: nothing was checked")
         sys.exit(77)

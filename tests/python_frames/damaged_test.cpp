@@ -2,8 +2,14 @@
 // its thread state, frames, code objects and strings are ours to damage.
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <random>
@@ -29,8 +35,8 @@ void (*g_when_asked)() = nullptr;
 EXPORT Type PyType_Type, PyCode_Type, PyUnicode_Type, PyBytes_Type;
 Type PyType_Type = {1, &PyType_Type, {}}, PyCode_Type = {1, &PyType_Type, {}}, PyUnicode_Type = {1, &PyType_Type, {}},
      PyBytes_Type = {1, &PyType_Type, {}};
-EXPORT const unsigned long Py_Version;
-const unsigned long Py_Version = 0x030c01f0;
+EXPORT unsigned long Py_Version;
+unsigned long Py_Version = 0x030c01f0;
 EXPORT void* PyGILState_GetThisThreadState() { return g_thread; }
 EXPORT int _Py_IsFinalizing() {
   if (g_when_asked != nullptr) g_when_asked();
@@ -128,6 +134,52 @@ class World {
 const std::vector<std::string> kWhole = {"f0 (queue.py:1)", "f1 (queue.py:11)", "f2 (queue.py:21)", "f3 (queue.py:31)",
                                          "f4 (queue.py:41)"};
 
+// From here on this process may not copy memory that way, as under a container's filter.
+void refuse_copies() {
+  sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  sock_fprog program = {std::size(code), code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(77);
+}
+
+template <class Deed>
+int status_of_child(Deed deed) {
+  const pid_t child = fork();
+  if (child == 0) _exit(deed());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Runs first: once found, an interpreter stays found.
+TEST(APythonFindRefusal, WhatIsUnknownIsNotFound) {
+  ASSERT_FALSE(python_frames_ready());
+  for (unsigned long version : {0x030c00a1ul, 0x030c00b4ul, 0x030700f0ul, 0x031000f0ul, 0ul}) {
+    Py_Version = version;
+    EXPECT_FALSE(python_frames_find()) << std::hex << version;
+  }
+  Py_Version = 0x030d00f0;  // would need a _PyRuntime
+  EXPECT_FALSE(python_frames_find());
+  Py_Version = 0x030c01f0;
+  PyCode_Type.type = &PyCode_Type;
+  EXPECT_FALSE(python_frames_find());
+  PyCode_Type.type = &PyType_Type;
+  EXPECT_FALSE(python_frames_ready());
+  PythonFrame frame;
+  EXPECT_EQ(python_frames_read(&frame, 1), 0u);
+}
+
+TEST(APythonFindRefusal, AKernelThatDoesNotCopyMeansNoPython) {
+  ASSERT_FALSE(python_frames_ready());
+  const int status = status_of_child([] {
+    refuse_copies();
+    return python_frames_find() || python_frames_ready() ? 1 : 0;
+  });
+  if (status == 77) GTEST_SKIP() << "no seccomp filters here";
+  EXPECT_EQ(status, 0);
+}
+
 class DamagedPython : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(python_frames_find()); }
@@ -156,6 +208,24 @@ TEST_F(DamagedPython, AThreadStateOfAnotherThreadIsRefused) {
   std::vector<std::string> texts{"not run"};
   std::thread([&] { texts = world.read(); }).join();
   EXPECT_EQ(texts.size(), 0u);
+}
+
+TEST_F(DamagedPython, AKernelThatNoLongerCopiesMeansNoFrames) {
+  const int status = status_of_child([this] {
+    refuse_copies();
+    return world.read().empty() ? 0 : 1;
+  });
+  if (status == 77) GTEST_SKIP() << "no seccomp filters here";
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(DamagedPython, AForkedChildReadsItsOwnMemory) {
+  const int status = status_of_child([this] {
+    memcpy(reinterpret_cast<char*>(world.name(0)) + kPython312.text_ascii_bytes, "ki", 2);
+    return world.read().front() == "ki (queue.py:1)" ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(world.read(), kWhole);
 }
 
 TEST_F(DamagedPython, NothingIsReadWhileTheInterpreterEnds) {
