@@ -81,8 +81,11 @@ bool open_file() {
   return true;
 }
 
+// Names that other libraries of the node added (simnode.h) follow the driver's own.
+std::atomic<const char*> g_added_names[kMaxEntries];
+
 Digits* add_name(unsigned entry) {
-  const char* name = kEntryNames[entry];
+  const char* name = entry < kEntryCount ? kEntryNames[entry] : g_added_names[entry - kEntryCount].load();
   size_t quoted = g_file.end + 2;  // behind newline and quote
   size_t value = (quoted + strlen(name) + 2 + 7) / 8 * 8;
   if (!grow(value + 16)) return nullptr;
@@ -149,3 +152,17 @@ void count_slowly(unsigned entry) {
 }
 
 }  // namespace simnode
+
+extern "C" __attribute__((visibility("default"))) unsigned simnode_add_count(const char* name) {
+  using namespace simnode;
+  static std::atomic<unsigned> added{0};
+  if (name == nullptr) return 0;
+  unsigned number = kEntryCount + added.fetch_add(1, std::memory_order_relaxed);
+  if (number >= kMaxEntries) return 0;
+  g_added_names[number - kEntryCount].store(name, std::memory_order_release);
+  return number;
+}
+
+extern "C" __attribute__((visibility("default"))) void simnode_count(unsigned number) {
+  if (number != 0) simnode::count(number);
+}

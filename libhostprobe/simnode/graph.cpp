@@ -183,7 +183,7 @@ void submit_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
     if (event != nullptr && work.node.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) event->moment = mark(stream, submit_ns);
     if (event != nullptr && work.node.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) submit_wait(stream, event->moment);
     Op op;
-    op.what = work.callback ? Op::What::kCallback : Op::What::kWork;
+    op.what = what_of(work);
     op.submit_ns = submit_ns;
     op.duration_ns = work.duration_ns;
     op.effect = work.effect;

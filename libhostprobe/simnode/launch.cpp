@@ -131,6 +131,7 @@ bool has_host_function(Function& function) {
       if (found != g_host_kernels->end()) {
         function.host_function = found->second.function;
         function.host_user = found->second.user;
+        function.host_waits = found->second.waiting;
       }
     }
   }
@@ -174,6 +175,7 @@ CUresult kernel_work(Function& function, const LaunchShape& shape, void** parame
   node.sharedMemBytes = shape.shared_bytes;
   work->node.arguments = arguments->copies;
   if (!has_host_function(function)) return CUDA_SUCCESS;
+  work->waiting = function.host_waits;
   auto name = std::make_shared<std::string>(function.image.name);
   Context* current;
   int device = current_context(&current) == CUDA_SUCCESS ? current->device->ordinal : 0;
@@ -187,6 +189,8 @@ CUresult kernel_work(Function& function, const LaunchShape& shape, void** parame
     launch.parameter_count = static_cast<unsigned>(arguments->pointers.size());
     launch.parameter_bytes = arguments->bytes.data();
     launch.parameters = arguments->pointers.data();
+    launch.start_ns = t_effect_span.start_ns;
+    launch.end_ns = &t_effect_span.end_ns;
     return static_cast<CUresult>(host(&launch, user));
   };
   return CUDA_SUCCESS;
@@ -217,15 +221,36 @@ SIMNODE_ENTRY(cuLaunchCooperativeKernel)(CUfunction function, unsigned int grid_
 
 }  // namespace simnode
 
-// Not a driver function: found by dlsym (simnode.h), so that programs need no stand-in to start.
-extern "C" __attribute__((visibility("default"))) int simnode_register_kernel(const char* kernel, simnode_kernel function,
-                                                                             void* user) {
-  using namespace simnode;
+// Not driver functions: found by dlsym (simnode.h), so that programs need no stand-in to start.
+namespace simnode {
+
+namespace {
+
+int register_kernel(const char* kernel, const HostKernel& host) {
   if (kernel == nullptr) return 1;
   MutexLock lock(g_mutex);
   if (g_host_kernels == nullptr) g_host_kernels = new std::map<std::string, HostKernel>;
-  if (function != nullptr) (*g_host_kernels)[kernel] = {function, user};
+  if (host.function != nullptr) (*g_host_kernels)[kernel] = host;
   else g_host_kernels->erase(kernel);
   ++g_host_kernels_generation;
   return 0;
+}
+
+}  // namespace
+
+}  // namespace simnode
+
+#define SIMNODE_EXPORT extern "C" __attribute__((visibility("default")))
+
+SIMNODE_EXPORT int simnode_register_kernel(const char* kernel, simnode_kernel function, void* user) {
+  return simnode::register_kernel(kernel, {function, user, false});
+}
+
+SIMNODE_EXPORT int simnode_register_waiting_kernel(const char* kernel, simnode_kernel function, void* user) {
+  return simnode::register_kernel(kernel, {function, user, true});
+}
+
+SIMNODE_EXPORT long long simnode_start_ns(void) {
+  simnode::MutexLock lock(simnode::g_mutex);
+  return simnode::g_node == nullptr ? -1 : simnode::g_node->init_ns;
 }

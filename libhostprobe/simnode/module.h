@@ -28,6 +28,7 @@ struct Function {
   uint64_t host_generation = ~uint64_t{0};
   simnode_kernel host_function = nullptr;
   void* host_user = nullptr;
+  bool host_waits = false;
 };
 
 struct Global {

@@ -22,6 +22,7 @@ struct Stream;
 struct HostKernel {
   simnode_kernel function;
   void* user;
+  bool waiting;
 };
 
 struct Node {

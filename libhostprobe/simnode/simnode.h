@@ -26,6 +26,8 @@ typedef struct simnode_launch {
   unsigned int parameter_count;        /* 0 when the module does not tell (a cubin without parameter records) */
   const size_t* parameter_bytes;
   void* const* parameters;             /* addresses of copies of the arguments, as they were at the launch */
+  long long start_ns;                  /* on the stream's virtual clock, which has the scale of CLOCK_MONOTONIC */
+  long long* end_ns;                   /* when the kernel ends there: as modelled, or what the function makes of it */
 } simnode_launch;
 
 /* Runs on a thread of the stand-in or on one that synchronises, in stream order. It must not call the driver. */
@@ -33,6 +35,16 @@ typedef int (*simnode_kernel)(const simnode_launch* launch, void* user);
 
 /* Exported by the stand-in driver. A null function takes the registration back. Returns 0, or 1 for a null name. */
 typedef int (*simnode_register_kernel_function)(const char* kernel, simnode_kernel function, void* user);
+
+/* For libraries that bring kernels of their own, as the stand-in libnccl.so.2 does; also exported by the stand-in driver.
+ * simnode_register_waiting_kernel: as simnode_register_kernel, but the function may wait for others (a collective waits
+ *   for its peers). It therefore runs on the stream's own thread only, never inside a query or a synchronisation.
+ * simnode_add_count: a counter that appears in SIMNODE_COUNTS beside the driver's; `name` must live for ever. Returns its
+ *   number for simnode_count, 0 if there is no room.
+ * simnode_start_ns: when this process first called cuInit (CLOCK_MONOTONIC), the zero of SIMNODE_FAULT; -1 before. */
+typedef unsigned (*simnode_add_count_function)(const char* name);
+typedef void (*simnode_count_function)(unsigned number);
+typedef long long (*simnode_start_ns_function)(void);
 
 /* 1: registered with the stand-in. 0: the driver of this process is not the stand-in, or none is loaded yet. */
 static inline int simnode_register(const char* kernel, simnode_kernel function, void* user) {

@@ -12,6 +12,8 @@
 
 namespace simnode {
 
+thread_local EffectSpan t_effect_span;
+
 namespace {
 
 enum class Step { kMoved, kEmpty, kNotYet, kBlocked, kBusy, kNotMine };
@@ -53,11 +55,12 @@ void run_effect(Stream& stream, int64_t start_ns) {
   if (op.run && op.run->start_ns < 0) op.run->start_ns = std::max(stream.tail_ns, op.submit_ns);
   g_mutex.unlock();
   int64_t begin_ns = now_ns();
+  t_effect_span = {start_ns, start_ns + op.duration_ns};
   CUresult result = op.effect ? op.effect() : CUDA_SUCCESS;
-  int64_t took_ns = now_ns() - begin_ns;
-  g_mutex.lock();
   // A callback lasts as long as it really takes; everything else as long as it is modelled to.
-  finish(stream, op, start_ns, op.what == Op::What::kCallback ? took_ns : op.duration_ns);
+  int64_t took_ns = op.what == Op::What::kCallback ? now_ns() - begin_ns : t_effect_span.end_ns - start_ns;
+  g_mutex.lock();
+  finish(stream, op, start_ns, std::max(took_ns, int64_t{0}));
   if (result != CUDA_SUCCESS) stream.context->fail(result);
   stream.running = false;
   pop(stream);
@@ -87,6 +90,7 @@ Step step(Stream& stream, bool is_worker, int64_t* wake_ns) {
       pop(stream);
       return Step::kMoved;
     case Op::What::kCallback:
+    case Op::What::kWaiting:
       if (!is_worker && stream.has_worker) return Step::kNotMine;
       break;
     case Op::What::kWork:

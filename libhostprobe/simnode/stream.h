@@ -30,13 +30,21 @@ struct GraphRun {
 
 using Effect = std::function<CUresult()>;
 
+// Where the effect that runs on this thread stands on its stream's clock. The end is as modelled; a waiting kernel
+// (simnode.h) sets its own.
+struct EffectSpan {
+  long long start_ns = 0;
+  long long end_ns = 0;
+};
+extern thread_local EffectSpan t_effect_span;
+
 struct Op {
-  enum class What : uint8_t { kMark, kWait, kWork, kCallback, kPoll };
+  enum class What : uint8_t { kMark, kWait, kWork, kCallback, kWaiting, kPoll };
   What what = What::kWork;
   int64_t submit_ns = 0;
   int64_t duration_ns = 0;
   MomentRef moment;                    // kMark: to be fixed; kWait: to be waited for
-  Effect effect;                       // kWork, kCallback: what it does
+  Effect effect;                       // kWork, kCallback, kWaiting: what it does
   std::function<bool()> arrived;       // kPoll: whether a value in memory has come
   std::shared_ptr<GraphRun> run;
   uint32_t run_index = 0;

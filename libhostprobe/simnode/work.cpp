@@ -15,7 +15,7 @@ CUresult submit_work_locked(Stream& stream, Work work, int64_t submit_ns) {
   SIMNODE_TRY(check_legacy_use(stream));
   order_with_legacy(stream, submit_ns);
   Op op;
-  op.what = work.callback ? Op::What::kCallback : Op::What::kWork;
+  op.what = what_of(work);
   op.submit_ns = submit_ns;
   op.duration_ns = work.duration_ns;
   op.effect = std::move(work.effect);

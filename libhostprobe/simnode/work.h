@@ -32,10 +32,16 @@ struct Work {
   int64_t duration_ns = 0;
   Effect effect;
   bool callback = false;    // runs on the stream's worker only, and lasts as long as it takes
+  bool waiting = false;     // runs on the stream's worker only, and ends when its function says (simnode.h)
   bool capturable = true;
   bool waits = false;       // the call returns when the work is done (pageable copies)
   NodeContent node;
 };
+
+inline Op::What what_of(const Work& work) {
+  if (work.waiting) return Op::What::kWaiting;
+  return work.callback ? Op::What::kCallback : Op::What::kWork;
+}
 
 // Takes the node's lock.
 CUresult submit_work(CUstream handle, Work work);
