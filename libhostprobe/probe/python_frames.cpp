@@ -6,9 +6,7 @@
 #include "python_frames.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -18,6 +16,7 @@
 #include "python_layout.h"
 #include "python_lines.h"
 #include "python_memory.h"
+#include "python_symbols.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -34,83 +33,6 @@ constinit std::atomic<bool> g_ready{false};
 
 // ---- finding the interpreter ----
 
-// The interpreter's own symbols, without dlsym: a libpython inside a plug-in that was opened RTLD_LOCAL is in no scope
-// that dlsym searches. First definition in load order wins, so a copy of PyCode_Type in a non-PIE program beats the
-// original in libpython, as it does for the interpreter itself.
-struct Symbol {
-  const char* name;
-  std::uint64_t address;
-};
-enum : unsigned {
-  kThreadState, kFinalizing, kFinalizing312, kCodeType, kTextType, kBytesType, kTypeType, kRuntime, kVersion,
-  kGetVersion, kDebugBuild, kSymbols
-};
-struct Search {
-  Symbol symbols[kSymbols] = {{"PyGILState_GetThisThreadState", 0}, {"Py_IsFinalizing", 0}, {"_Py_IsFinalizing", 0},
-                              {"PyCode_Type", 0}, {"PyUnicode_Type", 0}, {"PyBytes_Type", 0}, {"PyType_Type", 0},
-                              {"_PyRuntime", 0}, {"Py_Version", 0}, {"Py_GetVersion", 0}, {"_Py_NegativeRefcount", 0}};
-  char home[1024] = {};  // path of the object with the functions; empty: the program itself
-  std::uint64_t of(unsigned i) const { return symbols[i].address; }
-};
-
-struct Exports {
-  std::uint64_t base;
-  const std::uint32_t* hash;
-  const ElfW(Sym)* symbols;
-  const char* names;
-};
-
-bool exports_of(const dl_phdr_info& object, Exports& out) {
-  const ElfW(Dyn)* dynamic = nullptr;
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC) {
-      dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
-    }
-  }
-  out = {object.dlpi_addr, nullptr, nullptr, nullptr};
-  for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
-    // The loader relocates these addresses in place, except in read-only objects (the vDSO).
-    std::uint64_t address = dynamic->d_un.d_ptr;
-    if (address < object.dlpi_addr) address += object.dlpi_addr;
-    if (dynamic->d_tag == DT_GNU_HASH) out.hash = reinterpret_cast<const std::uint32_t*>(address);
-    if (dynamic->d_tag == DT_SYMTAB) out.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
-    if (dynamic->d_tag == DT_STRTAB) out.names = reinterpret_cast<const char*>(address);
-  }
-  return out.hash != nullptr && out.symbols != nullptr && out.names != nullptr;
-}
-
-std::uint64_t address_of(const Exports& exports, const char* name) {
-  const std::uint32_t buckets = exports.hash[0], first = exports.hash[1], bloom_words = exports.hash[2];
-  const std::uint32_t* bucket = exports.hash + 4 + bloom_words * 2;
-  const std::uint32_t* chain = bucket + buckets;
-  std::uint32_t hash = 5381;
-  for (const char* c = name; *c != 0; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
-  std::uint32_t i = buckets == 0 ? 0 : bucket[hash % buckets];
-  if (i < first || i == 0) return 0;
-  for (;; ++i) {
-    const ElfW(Sym)& symbol = exports.symbols[i];
-    const std::uint32_t link = chain[i - first];
-    if ((link | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF && strcmp(exports.names + symbol.st_name, name) == 0) {
-      return exports.base + symbol.st_value;
-    }
-    if ((link & 1) != 0) return 0;
-  }
-}
-
-int search_object(dl_phdr_info* object, std::size_t, void* argument) {
-  auto& search = *static_cast<Search*>(argument);
-  Exports exports;
-  if (!exports_of(*object, exports)) return 0;
-  for (unsigned i = 0; i < kSymbols; ++i) {
-    if (search.symbols[i].address != 0) continue;
-    search.symbols[i].address = address_of(exports, search.symbols[i].name);
-    if (i == kThreadState && search.symbols[i].address != 0) {
-      strncpy(search.home, object->dlpi_name, sizeof search.home - 1);
-    }
-  }
-  return 0;
-}
-
 // "3.10.13 (main, ...": as PY_VERSION_HEX, 0 when it is not a release or a release candidate.
 std::uint32_t hex_of(const char* text) {
   unsigned parts[3] = {};
@@ -123,39 +45,35 @@ std::uint32_t hex_of(const char* text) {
   return parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | 0xf0;
 }
 
-std::uint32_t version_of(const Search& search) {
-  if (search.of(kVersion) != 0) {
-    auto hex = static_cast<std::uint32_t>(*reinterpret_cast<const unsigned long*>(search.of(kVersion)));
+std::uint32_t version_of(const PythonSymbols& symbols) {
+  if (symbols.version != 0) {
+    auto hex = static_cast<std::uint32_t>(*reinterpret_cast<const unsigned long*>(symbols.version));
     const bool candidate_or_release = (hex & 0xf0) >= 0xc0;
     return candidate_or_release ? hex : 0;
   }
-  if (search.of(kGetVersion) == 0) return 0;
-  return hex_of(reinterpret_cast<const char* (*)()>(search.of(kGetVersion))());
+  if (symbols.get_version == 0) return 0;
+  return hex_of(reinterpret_cast<const char* (*)()>(symbols.get_version)());
 }
 
 bool choose_layout(std::uint32_t hex, std::uint64_t runtime, PythonLayout& out) {
-  switch (hex >> 16) {
-    case 0x0308:
-    case 0x0309: out = kPython38; return true;
-    case 0x030a: out = kPython310; return true;
-    case 0x030b: out = kPython311; return true;
-    case 0x030c: out = kPython312; return true;
-    case 0x030d:
-    case 0x030e: break;
-    default: return false;
+  const unsigned version = hex >> 16;
+  for (const KnownLayout& known : kKnownLayouts) {
+    if (known.version != version) continue;
+    out = *known.layout;
+    return true;
   }
+  if (version != kVersion313 && version != kVersion314) return false;
   std::uint64_t words[kMostOffsetWords];
   return runtime != 0 && Memory().copy(words, runtime, sizeof words) && layout_of_offsets(words, hex, out);
 }
 
 // The types must describe themselves where we look for a type; with Py_TRACE_REFS they do not. Proves at the same time
 // that the kernel lets us copy (a seccomp filter may refuse).
-bool types_are_readable(const Search& search) {
+bool types_are_readable(const PythonSymbols& symbols) {
   const Memory memory;
-  const std::uint64_t type_type = search.of(kTypeType);
-  for (unsigned i : {kCodeType, kTextType, kBytesType, kTypeType}) {
+  for (std::uint64_t at : {symbols.code_type, symbols.text_type, symbols.bytes_type, symbols.type_type}) {
     std::uint64_t type = 0;
-    if (search.of(i) == 0 || !memory.copy(&type, search.of(i) + kObjectType, sizeof type) || type != type_type) return false;
+    if (at == 0 || !memory.copy(&type, at + kObjectType, sizeof type) || type != symbols.type_type) return false;
   }
   return true;
 }
@@ -166,18 +84,18 @@ bool stays_loaded(const char* path) {
 }
 
 bool find() {
-  Search search;
-  dl_iterate_phdr(search_object, &search);
-  const std::uint64_t finalizing = search.of(kFinalizing) != 0 ? search.of(kFinalizing) : search.of(kFinalizing312);
-  if (search.of(kThreadState) == 0 || finalizing == 0 || search.of(kDebugBuild) != 0) return false;
-  if (!types_are_readable(search)) return false;
-  if (!choose_layout(version_of(search), search.of(kRuntime), g_python.layout)) return false;
-  g_python.thread_state = reinterpret_cast<void* (*)()>(search.of(kThreadState));
+  PythonSymbols symbols;
+  find_python_symbols(symbols);
+  const std::uint64_t finalizing = symbols.finalizing != 0 ? symbols.finalizing : symbols.finalizing_before_313;
+  if (symbols.thread_state == 0 || finalizing == 0 || symbols.debug_build != 0) return false;
+  if (!types_are_readable(symbols)) return false;
+  if (!choose_layout(version_of(symbols), symbols.runtime, g_python.layout)) return false;
+  g_python.thread_state = reinterpret_cast<void* (*)()>(symbols.thread_state);
   g_python.is_finalizing = reinterpret_cast<int (*)()>(finalizing);
-  g_python.code_type = search.of(kCodeType);
-  g_python.text_type = search.of(kTextType);
-  g_python.bytes_type = search.of(kBytesType);
-  return stays_loaded(search.home);
+  g_python.code_type = symbols.code_type;
+  g_python.text_type = symbols.text_type;
+  g_python.bytes_type = symbols.bytes_type;
+  return stays_loaded(symbols.home);
 }
 
 // ---- text ----
@@ -350,8 +268,8 @@ bool read_texts(const Memory& memory, std::uint64_t name, std::uint64_t file, st
   out.name_bytes = bytes_to_read(name, head, sizeof out.name);
   out.file_bytes = bytes_to_read(file, head, sizeof out.file);
   out.lines_bytes = bytes_to_read(lines, kBytesStart, sizeof out.lines);
-  const Piece pieces[] = {{out.name, name, out.name_bytes}, {out.file, file, out.file_bytes},
-                          {out.lines, lines, out.lines_bytes}};
+  const Piece pieces[] = {
+      {out.name, name, out.name_bytes}, {out.file, file, out.file_bytes}, {out.lines, lines, out.lines_bytes}};
   return memory.copy(pieces, 3) == 3;
 }
 
@@ -386,7 +304,8 @@ bool describe(const Memory& memory, const Frame& frame, const char* code, Python
                       lines = word(code, layout.code_lines);
   Texts texts;
   Points name_points, file_points;
-  if (!read_texts(memory, name, file, lines, texts) || !read_points(memory, texts.name, texts.name_bytes, name, name_points) ||
+  if (!read_texts(memory, name, file, lines, texts) ||
+      !read_points(memory, texts.name, texts.name_bytes, name, name_points) ||
       !read_points(memory, texts.file, texts.file_bytes, file, file_points)) {
     return false;
   }

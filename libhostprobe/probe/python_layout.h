@@ -18,12 +18,12 @@ inline constexpr unsigned kFirstNotPython = 3;  // owners from here on: frames o
 struct PythonLayout {
   // thread state → frame, or thread state → C frame → frame
   std::uint16_t thread_id, thread_frame;
-  bool by_c_frame;
-  std::uint16_t c_frame_frame;
+  bool by_c_frame = false;
+  std::uint16_t c_frame_frame = 0;
   // frame; owner 0: there is no such field
-  std::uint16_t frame_code, frame_back, frame_instruction, frame_owner, frame_bytes;
-  // code object; the first two are 0 where instructions are counted in the frame
-  std::uint16_t code_start, code_traceable, code_file, code_name, code_lines, code_first_line, code_bytes;
+  std::uint16_t frame_code, frame_back, frame_instruction, frame_owner = 0, frame_bytes;
+  // code object; the first two are 0 where the frame counts instructions instead of pointing to one
+  std::uint16_t code_start = 0, code_traceable = 0, code_file, code_name, code_lines, code_first_line, code_bytes;
   // str
   std::uint16_t text_length, text_state, text_ascii_bytes, text_compact_bytes, text_kind_shift;
   LineTable lines;
@@ -31,15 +31,104 @@ struct PythonLayout {
 
 inline constexpr unsigned kMostFrameBytes = 128, kMostCodeBytes = 224, kMostTextHeadBytes = 80;
 
-//                                            thread       frame                 code object                          str
-inline constexpr PythonLayout kPython38 = {176, 24, false, 0, 32, 24, 104, 0, 108, 0, 0, 104, 112, 120, 40, 128,
-                                           16, 32, 48, 72, 2, LineTable::kSteps};
-inline constexpr PythonLayout kPython310 = {176, 24, false, 0, 32, 24, 96, 0, 100, 0, 0, 104, 112, 120, 40, 128,
-                                            16, 32, 48, 72, 2, LineTable::kRanges};
-inline constexpr PythonLayout kPython311 = {152, 56, true, 8, 32, 48, 56, 69, 70, 184, 168, 112, 128, 136, 72, 184,
-                                            16, 32, 48, 72, 2, LineTable::kLocations};
-inline constexpr PythonLayout kPython312 = {136, 56, true, 0, 0, 8, 56, 70, 71, 192, 176, 112, 128, 136, 68, 192,
-                                            16, 32, 40, 56, 2, LineTable::kLocations};
+inline constexpr PythonLayout kPython38 = {
+    .thread_id = 176,
+    .thread_frame = 24,
+    .frame_code = 32,
+    .frame_back = 24,
+    .frame_instruction = 104,
+    .frame_bytes = 108,
+    .code_file = 104,
+    .code_name = 112,
+    .code_lines = 120,
+    .code_first_line = 40,
+    .code_bytes = 128,
+    .text_length = 16,
+    .text_state = 32,
+    .text_ascii_bytes = 48,
+    .text_compact_bytes = 72,
+    .text_kind_shift = 2,
+    .lines = LineTable::kSteps,
+};
+
+inline constexpr PythonLayout kPython310 = {
+    .thread_id = 176,
+    .thread_frame = 24,
+    .frame_code = 32,
+    .frame_back = 24,
+    .frame_instruction = 96,
+    .frame_bytes = 100,
+    .code_file = 104,
+    .code_name = 112,
+    .code_lines = 120,
+    .code_first_line = 40,
+    .code_bytes = 128,
+    .text_length = 16,
+    .text_state = 32,
+    .text_ascii_bytes = 48,
+    .text_compact_bytes = 72,
+    .text_kind_shift = 2,
+    .lines = LineTable::kRanges,
+};
+
+inline constexpr PythonLayout kPython311 = {
+    .thread_id = 152,
+    .thread_frame = 56,
+    .by_c_frame = true,
+    .c_frame_frame = 8,
+    .frame_code = 32,
+    .frame_back = 48,
+    .frame_instruction = 56,
+    .frame_owner = 69,
+    .frame_bytes = 70,
+    .code_start = 184,
+    .code_traceable = 168,
+    .code_file = 112,
+    .code_name = 128,
+    .code_lines = 136,
+    .code_first_line = 72,
+    .code_bytes = 184,
+    .text_length = 16,
+    .text_state = 32,
+    .text_ascii_bytes = 48,
+    .text_compact_bytes = 72,
+    .text_kind_shift = 2,
+    .lines = LineTable::kLocations,
+};
+
+inline constexpr PythonLayout kPython312 = {
+    .thread_id = 136,
+    .thread_frame = 56,
+    .by_c_frame = true,
+    .c_frame_frame = 0,
+    .frame_code = 0,
+    .frame_back = 8,
+    .frame_instruction = 56,
+    .frame_owner = 70,
+    .frame_bytes = 71,
+    .code_start = 192,
+    .code_traceable = 176,
+    .code_file = 112,
+    .code_name = 128,
+    .code_lines = 136,
+    .code_first_line = 68,
+    .code_bytes = 192,
+    .text_length = 16,
+    .text_state = 32,
+    .text_ascii_bytes = 40,
+    .text_compact_bytes = 56,
+    .text_kind_shift = 2,
+    .lines = LineTable::kLocations,
+};
+
+struct KnownLayout {
+  unsigned version;  // PY_VERSION_HEX >> 16
+  const PythonLayout* layout;
+};
+inline constexpr KnownLayout kKnownLayouts[] = {
+    {0x0308, &kPython38}, {0x0309, &kPython38}, {0x030a, &kPython310}, {0x030b, &kPython311}, {0x030c, &kPython312},
+};
+inline constexpr unsigned kVersion313 = 0x030d, kVersion314 = 0x030e;
 
 // The interpreter's own table, as 64-bit words: cookie, version, free-threaded, then groups that start with a size.
 // The numbers are the positions of the groups' sizes.
@@ -59,18 +148,30 @@ inline bool group_is_sane(const std::uint64_t* group, unsigned fields) {
   return group[0] >= 16 && group[0] < 1 << 16;
 }
 
+// The fields that are read lie in the part of a frame, of a code object and of a str that is copied.
+inline bool fields_are_copied(const std::uint64_t* words, const OffsetTable& at) {
+  const std::uint64_t owner = words[at.frame + 5], start = words[at.code + 9], text = words[at.text + 3];
+  for (unsigned i = 1; i <= 3; ++i) {
+    if (words[at.frame + i] + 8 > owner + 1) return false;
+  }
+  for (unsigned i = 1; i <= 5; ++i) {
+    if (words[at.code + i] + 8 > start) return false;
+  }
+  return owner < kMostFrameBytes && start <= kMostCodeBytes && words[at.text + 1] + 4 <= text &&
+         words[at.text + 2] + 8 <= text;
+}
+
 inline bool offsets_are_sane(const std::uint64_t* words, const OffsetTable& at) {
   return group_is_sane(words + at.thread, 7) && group_is_sane(words + at.frame, 5) &&
          group_is_sane(words + at.code, 9) && group_is_sane(words + at.object, 1) &&
-         group_is_sane(words + at.bytes, 2) && group_is_sane(words + at.text, 3) &&
+         group_is_sane(words + at.bytes, 2) && group_is_sane(words + at.text, 3) && fields_are_copied(words, at) &&
          words[at.object + 1] == kObjectType && words[at.bytes + 1] == kBytesLength &&
-         words[at.bytes + 2] == kBytesStart && words[at.frame + 5] < kMostFrameBytes &&
-         words[at.code + 9] <= kMostCodeBytes && words[at.code + 9] > 16;
+         words[at.bytes + 2] == kBytesStart;
 }
 
 // Fills `out` from the interpreter's own table. `hex` is PY_VERSION_HEX; the table must say the same.
 inline bool layout_of_offsets(const std::uint64_t* words, std::uint32_t hex, PythonLayout& out) {
-  const bool is_314 = hex >> 16 == 0x030e;
+  const bool is_314 = hex >> 16 == kVersion314;
   const OffsetTable& at = is_314 ? kOffsets314 : kOffsets313;
   const bool free_threaded = words[2] != 0;
   if (words[0] != kOffsetCookie || words[1] != hex || free_threaded || !offsets_are_sane(words, at)) return false;

@@ -84,9 +84,12 @@ template <class Bytes>
 int line_of(LineTable kind, Bytes& table, int first_line, std::int64_t offset) {
   if (offset < 0) return first_line;  // not started
   switch (kind) {
-    case LineTable::kSteps: return line_in_steps(table, first_line, offset);
-    case LineTable::kRanges: return line_in_ranges(table, first_line, offset);
-    case LineTable::kLocations: return line_in_locations(table, first_line, offset);
+    case LineTable::kSteps:
+      return line_in_steps(table, first_line, offset);
+    case LineTable::kRanges:
+      return line_in_ranges(table, first_line, offset);
+    case LineTable::kLocations:
+      return line_in_locations(table, first_line, offset);
   }
   return first_line;
 }

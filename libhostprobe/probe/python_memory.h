@@ -6,12 +6,12 @@
 // business; so the kernel does the copying and reports EFAULT. Price: one system call, 0.5-1 µs, for up to kPieces places.
 #pragma once
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-
-#include <sys/uio.h>
-#include <unistd.h>
 
 namespace hostprobe::probe {
 

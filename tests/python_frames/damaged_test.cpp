@@ -49,12 +49,12 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr unsigned kFrames = 5, kMost = 32;
 
-// Everything the reader follows lies in `bytes`; the page behind it is missing.
+// Everything the reader follows lies in `bytes`; the page behind it cannot be read.
 class World {
  public:
   World() {
     bytes_ = static_cast<char*>(mmap(nullptr, 5 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    munmap(bytes_ + kBytes, kPage);
+    mprotect(bytes_ + kBytes, kPage, PROT_NONE);
     build();
   }
   ~World() {
@@ -63,7 +63,7 @@ class World {
     unmap();
   }
   void unmap() {
-    if (bytes_ != nullptr) munmap(bytes_, kBytes);
+    if (bytes_ != nullptr) munmap(bytes_, kBytes + kPage);
     bytes_ = nullptr;
   }
   static constexpr std::size_t kBytes = 4 * kPage;
@@ -138,9 +138,11 @@ const std::vector<std::string> kWhole = {"f0 (queue.py:1)", "f1 (queue.py:11)", 
 void refuse_copies() {
   sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   sock_fprog program = {std::size(code), code};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(77);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    _exit(77);
 }
 
 template <class Deed>
@@ -284,7 +286,8 @@ TEST_F(DamagedPython, AStringAtTheEndOfMemoryIsReadToItsEnd) {
 }
 
 TEST_F(DamagedPython, AStringLongerThanItsMemoryLeavesTheFrameOut) {
-  world.put(world.name(1), kPython312.text_length, 1 << 20);
+  const std::uint64_t end = reinterpret_cast<std::uint64_t>(world.bytes()) + World::kBytes;
+  world.put(world.name(1), kPython312.text_length, end - world.name(1));
   EXPECT_EQ(world.read().size(), kWhole.size() - 1);
 }
 
@@ -307,8 +310,14 @@ TEST_F(DamagedPython, NoDamageEndsTheProcessOrOverrunsTheText) {
   for (int round = 0; round < 30000; ++round) {
     memcpy(world.bytes(), good.data(), good.size());
     for (unsigned n = 1 + random() % 4; n > 0; --n) {
-      const std::uint64_t values[] = {0, random(), first + random() % (2 * World::kBytes), random() % 300, ~std::uint64_t{0},
-                                      first + World::kBytes - 8, random() % (std::uint64_t{1} << 47), 1 << 30};
+      const std::uint64_t values[] = {0,
+                                      random(),
+                                      first + random() % (2 * World::kBytes),
+                                      random() % 300,
+                                      ~std::uint64_t{0},
+                                      first + World::kBytes - 8,
+                                      random() % (std::uint64_t{1} << 47),
+                                      1 << 30};
       const std::size_t used = 4096;
       memcpy(world.bytes() + random() % (used / 8) * 8, &values[random() % std::size(values)], 8);
     }

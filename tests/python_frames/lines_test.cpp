@@ -1,10 +1,10 @@
 // The line tables, decoded from bytes written down here and from damaged ones.
-#include "probe/python_lines.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
+
+#include "probe/python_lines.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -67,7 +67,9 @@ TEST(PythonLines, ATableThatEndsEarlyGivesTheLineReachedSoFar) {
   EXPECT_EQ(line(LineTable::kLocations, {}, 7, 90), 7);
 }
 
-TEST(PythonLines, AnEntryWithoutItsMarkEndsTheSearch) { EXPECT_EQ(line(LineTable::kLocations, {0x04, 0xd8}, 7, 90), 7); }
+TEST(PythonLines, AnEntryWithoutItsMarkEndsTheSearch) {
+  EXPECT_EQ(line(LineTable::kLocations, {0x04, 0xd8}, 7, 90), 7);
+}
 
 TEST(PythonLines, NoBytesMakeTheDecodersRunOn) {
   std::mt19937 random(3);

@@ -65,13 +65,13 @@ void look(const char* function, double began) {
 
 }  // namespace
 
-#define WAIT(name, parameters, arguments)          \
-  EXPORT int name parameters {                     \
-    static int(*real) parameters = nullptr;        \
-    const double began = now_ms();                 \
+#define WAIT(name, parameters, arguments)                \
+  EXPORT int name parameters {                           \
+    static int(*real) parameters = nullptr;              \
+    const double began = now_ms();                       \
     const int result = behind_us(real, #name) arguments; \
-    look(#name, began);                            \
-    return result;                                 \
+    look(#name, began);                                  \
+    return result;                                       \
   }
 
 WAIT(sem_wait, (sem_t * s), (s))

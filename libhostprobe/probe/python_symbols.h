@@ -1,0 +1,100 @@
+// python_symbols.h: the interpreter's own symbols.
+//
+// Room 2 (probe/), used by python_frames.cpp only, cold. Not by dlsym: a libpython inside a plug-in that was opened
+// RTLD_LOCAL is in no scope that dlsym searches. The first definition in load order wins, so a copy of PyCode_Type in a
+// non-PIE program beats the original in libpython, as it does for the interpreter itself.
+#pragma once
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+#include <cstdint>
+
+namespace hostprobe::probe {
+
+struct PythonSymbols {
+  std::uint64_t thread_state = 0, finalizing = 0, finalizing_before_313 = 0;
+  std::uint64_t code_type = 0, text_type = 0, bytes_type = 0, type_type = 0;
+  std::uint64_t runtime = 0, version = 0, get_version = 0;
+  std::uint64_t debug_build = 0;  // only there with Py_DEBUG
+  char home[1024] = {};           // path of the object that has thread_state; empty: the program itself
+};
+
+struct PythonName {
+  const char* name;
+  std::uint64_t PythonSymbols::*place;
+};
+inline constexpr PythonName kPythonNames[] = {
+    {"PyGILState_GetThisThreadState", &PythonSymbols::thread_state},
+    {"Py_IsFinalizing", &PythonSymbols::finalizing},
+    {"_Py_IsFinalizing", &PythonSymbols::finalizing_before_313},
+    {"PyCode_Type", &PythonSymbols::code_type},
+    {"PyUnicode_Type", &PythonSymbols::text_type},
+    {"PyBytes_Type", &PythonSymbols::bytes_type},
+    {"PyType_Type", &PythonSymbols::type_type},
+    {"_PyRuntime", &PythonSymbols::runtime},
+    {"Py_Version", &PythonSymbols::version},
+    {"Py_GetVersion", &PythonSymbols::get_version},
+    {"_Py_NegativeRefcount", &PythonSymbols::debug_build},
+};
+
+struct Exports {
+  std::uint64_t base = 0;
+  const std::uint32_t* hash = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
+  const char* names = nullptr;
+};
+
+inline bool exports_of(const dl_phdr_info& object, Exports& out) {
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+  }
+  out.base = object.dlpi_addr;
+  for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
+    // The loader relocates these addresses in place, except in read-only objects (the vDSO).
+    std::uint64_t address = dynamic->d_un.d_ptr;
+    if (address < object.dlpi_addr) address += object.dlpi_addr;
+    if (dynamic->d_tag == DT_GNU_HASH) out.hash = reinterpret_cast<const std::uint32_t*>(address);
+    if (dynamic->d_tag == DT_SYMTAB) out.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+    if (dynamic->d_tag == DT_STRTAB) out.names = reinterpret_cast<const char*>(address);
+  }
+  return out.hash != nullptr && out.symbols != nullptr && out.names != nullptr;
+}
+
+inline std::uint64_t address_of(const Exports& exports, const char* name) {
+  const std::uint32_t buckets = exports.hash[0], first = exports.hash[1], bloom_words = exports.hash[2];
+  const std::uint32_t* bucket = exports.hash + 4 + bloom_words * 2;
+  const std::uint32_t* chain = bucket + buckets;
+  std::uint32_t hash = 5381;
+  for (const char* c = name; *c != 0; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
+  std::uint32_t i = buckets == 0 ? 0 : bucket[hash % buckets];
+  if (i < first || i == 0) return 0;
+  for (;; ++i) {
+    const ElfW(Sym)& symbol = exports.symbols[i];
+    const std::uint32_t link = chain[i - first];
+    if ((link | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF && strcmp(exports.names + symbol.st_name, name) == 0) {
+      return exports.base + symbol.st_value;
+    }
+    if ((link & 1) != 0) return 0;
+  }
+}
+
+inline int search_object(dl_phdr_info* object, std::size_t, void* argument) {
+  auto& symbols = *static_cast<PythonSymbols*>(argument);
+  Exports exports;
+  if (!exports_of(*object, exports)) return 0;
+  const bool is_first_home = symbols.thread_state == 0;
+  for (const PythonName& wanted : kPythonNames) {
+    std::uint64_t& place = symbols.*wanted.place;
+    if (place == 0) place = address_of(exports, wanted.name);
+  }
+  if (is_first_home && symbols.thread_state != 0) strncpy(symbols.home, object->dlpi_name, sizeof symbols.home - 1);
+  return 0;
+}
+
+inline void find_python_symbols(PythonSymbols& out) { dl_iterate_phdr(search_object, &out); }
+
+}  // namespace hostprobe::probe
