@@ -35,6 +35,7 @@ if [[ -z $sanitize ]]; then [[ $profile == fast ]] && sanitize=no || sanitize=ye
 
 say() { echo "tests: $*" >&2; }
 
+# build PRESET [TARGET]
 build() {
   local launcher=()
   if command -v ccache >/dev/null; then
@@ -42,25 +43,27 @@ build() {
   fi
   say "building preset $1"
   cmake --preset "$1" "${launcher[@]}" --log-level=WARNING >&2
-  cmake --build --preset "$1" >&2
+  cmake --build --preset "$1" --target "${2:-all}" >&2
 }
 
-# A preload of our own, left over in the caller's shell, would probe the compiler and every test.
-unset LD_PRELOAD "${!HOSTPROBE_OUT@}" "${!HOSTPROBE_TARGET@}" "${!HOSTPROBE_OFF@}" "${!SIMNODE_@}"
+# Settings left over in the caller's shell would probe the compiler and change every test.
+for name in "${!HOSTPROBE_@}" "${!SIMNODE_@}"; do
+  [[ $name == HOSTPROBE_CACHE ]] || unset "$name"
+done
 
 ./setup.sh "$profile"
 build release
 failed=()
 if [[ $sanitize == yes ]]; then
   for preset in asan tsan; do
-    build "$preset"
-    ctest --preset "$preset" || failed+=("$preset")
+    build "$preset" tests/unit/all
+    ctest --preset "$preset" --no-tests=error || failed+=("$preset")
   done
 fi
 exclude=()
 [[ $profile == fast ]] && exclude=(--label-exclude '^python$')
 say "running preset release"
-ctest --preset release "${exclude[@]}" || failed+=(release)
+ctest --preset release --no-tests=error --parallel "$(nproc)" "${exclude[@]}" || failed+=(release)
 if [[ ${#failed[@]} -gt 0 ]]; then
   say "failed: ${failed[*]}"
   exit 1
