@@ -486,6 +486,27 @@ SIMNODE_ENTRY(cuGraphGetEdges)(CUgraph graph, CUgraphNode* from, CUgraphNode* to
   return list_edges(graph, from, to, count);
 }
 
+// Edges carry no data here: what a program asks for reads as zero.
+static CUresult without_data(CUresult result, CUgraphEdgeData* data, const CUgraphNode* nodes, const size_t* count) {
+  if (result == CUDA_SUCCESS && data != nullptr && nodes != nullptr) std::fill(data, data + *count, CUgraphEdgeData{});
+  return result;
+}
+
+SIMNODE_ENTRY(cuGraphGetEdges_v2)(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
+                                  size_t* count) {
+  return without_data(list_edges(graph, from, to, count), data, from, count);
+}
+
+SIMNODE_ENTRY(cuGraphNodeGetDependencies_v2)(CUgraphNode node, CUgraphNode* dependencies, CUgraphEdgeData* data,
+                                             size_t* count) {
+  return without_data(list_dependencies(node, dependencies, count), data, dependencies, count);
+}
+
+SIMNODE_ENTRY(cuGraphNodeGetDependentNodes_v2)(CUgraphNode node, CUgraphNode* dependents, CUgraphEdgeData* data,
+                                               size_t* count) {
+  return without_data(list_dependents(node, dependents, count), data, dependents, count);
+}
+
 SIMNODE_ENTRY(cuGraphNodeGetDependencies)(CUgraphNode node, CUgraphNode* dependencies, size_t* count) {
   return list_dependencies(node, dependencies, count);
 }

@@ -42,7 +42,9 @@ void read_kernels(std::vector<KernelDuration>* kernels) {
     size_t end = rest.find(';');
     std::string_view part = rest.substr(0, end);
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
-    if (part.find_first_not_of(" \t") == std::string_view::npos) continue;
+    size_t first = part.find_first_not_of(" \t");
+    if (first == std::string_view::npos) continue;
+    part.remove_prefix(first);
     size_t equals = part.rfind('=');
     int64_t duration_ns;
     if (equals != std::string_view::npos && equals > 0 && parse_us(part.substr(equals + 1), &duration_ns)) {

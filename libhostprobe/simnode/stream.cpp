@@ -54,11 +54,10 @@ void run_effect(Stream& stream, int64_t start_ns) {
   Op& op = stream.queue.front();  // a deque does not move its elements when others are pushed
   if (op.run && op.run->start_ns < 0) op.run->start_ns = std::max(stream.tail_ns, op.submit_ns);
   g_mutex.unlock();
-  int64_t begin_ns = now_ns();
   t_effect_span = {start_ns, start_ns + op.duration_ns};
-  CUresult result = op.effect ? op.effect() : CUDA_SUCCESS;
-  // A callback lasts as long as it really takes; everything else as long as it is modelled to.
-  int64_t took_ns = op.what == Op::What::kCallback ? now_ns() - begin_ns : t_effect_span.end_ns - start_ns;
+  CUresult result = op.effect();
+  // A callback is the program's own and ends when it really ends; everything else lasts as long as it is modelled to.
+  int64_t took_ns = (op.what == Op::What::kCallback ? now_ns() : t_effect_span.end_ns) - start_ns;
   g_mutex.lock();
   finish(stream, op, start_ns, std::max(took_ns, int64_t{0}));
   if (result != CUDA_SUCCESS) stream.context->fail(result);

@@ -1,0 +1,166 @@
+// Small programs in one binary, for what needs a process of its own. Prints what it saw; process_test.cpp checks it.
+#include <cuda.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+constexpr char kPtx[] = ".version 7.0\n.target sm_50\n.visible .entry quick() { ret; }\n.visible .entry gemm_a() { ret; }\n";
+
+CUcontext open_device() {
+  CUcontext context = nullptr;
+  CUresult result = cuInit(0);
+  if (result == CUDA_SUCCESS) result = cuDevicePrimaryCtxRetain(&context, 0);
+  if (result == CUDA_SUCCESS) result = cuCtxSetCurrent(context);
+  if (result != CUDA_SUCCESS) printf("open failed %d\n", result);
+  return context;
+}
+
+CUfunction kernel(const char* name) {
+  CUmodule module;
+  CUfunction function = nullptr;
+  cuModuleLoadData(&module, kPtx);
+  cuModuleGetFunction(&function, module, name);
+  return function;
+}
+
+void launch(CUfunction function, int times) {
+  for (int i = 0; i < times; ++i) cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+}
+
+int count_devices() {
+  CUresult result = cuInit(0);
+  int count = -1, version = 0, major = 0, minor = 0;
+  cuDeviceGetCount(&count);
+  cuDriverGetVersion(&version);
+  cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0);
+  cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0);
+  printf("init %d count %d version %d capability %d.%d\n", result, count, version, major, minor);
+  return 0;
+}
+
+// Modelled duration of a kernel in microseconds, measured behind another that keeps the stream busy.
+int duration(const char* name) {
+  open_device();
+  CUevent begin, end;
+  cuEventCreate(&begin, 0);
+  cuEventCreate(&end, 0);
+  CUstream stream;
+  cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  std::atomic<bool> open{false};
+  cuLaunchHostFunc(stream, [](void* gate) { while (!*static_cast<std::atomic<bool>*>(gate)) usleep(100); }, &open);
+  cuEventRecord(begin, stream);
+  cuLaunchKernel(kernel(name), 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+  cuEventRecord(end, stream);
+  open = true;
+  cuEventSynchronize(end);
+  float ms = -1;
+  cuEventElapsedTime(&ms, begin, end);
+  printf("%s %.3f us\n", name, static_cast<double>(ms) * 1000);
+  return 0;
+}
+
+int leave(const char* how) {
+  open_device();
+  CUfunction quick = kernel("quick");
+  launch(quick, 1234);
+  if (strcmp(how, "unfinished") == 0) launch(kernel("gemm_a"), 1000);
+  fflush(stdout);
+  if (strcmp(how, "_exit") == 0) _exit(3);
+  if (strcmp(how, "kill") == 0) kill(getpid(), SIGKILL);
+  if (strcmp(how, "quick_exit") == 0) quick_exit(3);
+  if (strcmp(how, "thread") == 0) std::thread([] { exit(3); }).join();
+  if (strcmp(how, "atexit") == 0) atexit([] { printf("at exit %d\n", cuCtxSynchronize()); });
+  exit(3);
+}
+
+int leave_while_working() {
+  open_device();
+  CUstream stream;
+  cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  cuLaunchHostFunc(stream, [](void*) { pause(); }, nullptr);  // a worker that never ends
+  std::thread([stream] {
+    CUcontext context;
+    cuDevicePrimaryCtxRetain(&context, 0);
+    cuCtxSetCurrent(context);
+    cuStreamSynchronize(stream);  // and a thread that waits for it
+  }).detach();
+  usleep(20000);
+  printf("leaving\n");
+  return 0;
+}
+
+int fork_after_init() {
+  open_device();
+  CUfunction quick = kernel("quick");
+  launch(quick, 5);
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    CUdevice device;
+    printf("child launch %d\n", cuLaunchKernel(quick, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
+    printf("child sync %d\n", cuCtxSynchronize());
+    printf("child init %d\n", cuInit(0));
+    printf("child device %d\n", cuDeviceGet(&device, 0));
+    fflush(stdout);
+    _exit(0);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  launch(quick, 5);
+  printf("parent sync %d child %d\n", cuCtxSynchronize(), status);
+  return 0;
+}
+
+int fork_before_init() {
+  int version;
+  cuDriverGetVersion(&version);
+  for (int i = 0; i < 2; ++i) {
+    fflush(stdout);
+    if (fork() != 0) continue;
+    open_device();
+    launch(kernel("quick"), 10 + i);
+    printf("child sync %d\n", cuCtxSynchronize());
+    fflush(stdout);
+    _exit(0);
+  }
+  while (wait(nullptr) > 0) continue;
+  return 0;
+}
+
+int count_from_threads() {
+  CUcontext context = open_device();
+  CUfunction quick = kernel("quick");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([=] {
+      cuCtxSetCurrent(context);
+      launch(quick, 30000);
+    });
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "";
+  const char* how = argc > 2 ? argv[2] : "";
+  if (strcmp(what, "devices") == 0) return count_devices();
+  if (strcmp(what, "duration") == 0) return duration(how);
+  if (strcmp(what, "leave") == 0) return leave(how);
+  if (strcmp(what, "leave-while-working") == 0) return leave_while_working();
+  if (strcmp(what, "fork-after-init") == 0) return fork_after_init();
+  if (strcmp(what, "fork-before-init") == 0) return fork_before_init();
+  if (strcmp(what, "threads") == 0) return count_from_threads();
+  fprintf(stderr, "simnode_program: unknown case '%s'\n", what);
+  return 2;
+}
