@@ -21,10 +21,12 @@ std::string who(const ProcessAnswer& process) {
   return (process.kind == ProcessKind::kWorker ? "Worker " : "Process ") + pid;
 }
 
+std::string percent_text(double percent) { return percent < 0.1 ? fmt::format("{:.1g}", percent) : fmt::format("{:.1f}", percent); }
+
 std::string lost_records(const ProcessAnswer& process) {
   const double all = static_cast<double>(process.records + process.lost);
-  std::string text = fmt::format("{} lost {} of {} records ({:.2g} %)", who(process), grouped(process.lost),
-                                 grouped(process.records + process.lost), 100.0 * static_cast<double>(process.lost) / all);
+  std::string text = fmt::format("{} lost {} of {} records ({} %)", who(process), grouped(process.lost),
+                                 grouped(process.records + process.lost), percent_text(100.0 * static_cast<double>(process.lost) / all));
   if (process.lost_in_file > 0) {
     text += fmt::format("; {} of them were not taken by the file system ({}): make room in the run folder",
                         grouped(process.lost_in_file), std::strerror(process.file_errno));

@@ -8,10 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <filesystem>
 #include <system_error>
-#include <thread>
 
 #include "blocks.h"
 #include "checksum.h"
@@ -23,8 +21,8 @@ namespace {
 
 std::string char_field(const char* text, std::size_t size) { return std::string(text, strnlen(text, size)); }
 
-// The header is rewritten in place every moment, so a reader can meet it half old, half new; a second look tells that
-// from damage.
+// The header is rewritten in place every moment, so a reader can meet it half old, half new. A second look tells that
+// from damage, which stays the same.
 constexpr int kHeaderReads = 5;
 
 struct RawHeader {
@@ -50,11 +48,11 @@ RawHeader read_header(const std::string& path) {
   if (file < 0) throw std::system_error(errno, std::generic_category(), "cannot open it");
   RawHeader raw;
   for (int attempt = 0; attempt < kHeaderReads && !raw.whole; ++attempt) {
-    if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const RawHeader before = raw;
     const ssize_t got = pread(file, raw.bytes, sizeof(raw.bytes), 0);
     raw.size = got < 0 ? 0 : static_cast<std::size_t>(got);
     raw.whole = checksum_matches(raw);
-    if (raw.size < kFileHeaderBytes) break;
+    if (std::memcmp(before.bytes, raw.bytes, sizeof(raw.bytes)) == 0) break;
   }
   close(file);
   return raw;

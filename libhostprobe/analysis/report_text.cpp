@@ -210,15 +210,15 @@ class TextReport {
     const bool any = std::any_of(process.waits.begin(), process.waits.end(), [](const WaitSite& s) { return s.wake.count() > 0; });
     if (!any) return;
     line("");
-    line("{} {} {} {:>7} {:>7} {:>7} {:>7} {:>7} {}", left("Wake latency", 22), left("called from", 16), left("thread role", 13),
-         "woken", "total", "p50", "p99", "max", "woken by");
+    line("{} {} {} {:>7} {:>7} {:>7} {:>7} {}", left("Wake latency", 22), left("called from", 16), left("thread role", 13),
+         "woken", "p50", "p99", "max", "woken by");
     const std::size_t shown = shown_sites(process.waits.size());
     for (std::size_t i = 0; i < shown; ++i) {
       const WaitSite& site = process.waits[i];
       if (site.wake.count() == 0) continue;
-      line("{} {} {} {} {} {} {}", site_columns(site), right(compact(site.wake.count()), 7),
-           right(duration_text(site.wake.total_ns()), 7), right(duration_text(site.wake.percentile_ns(50)), 7),
-           right(duration_text(site.wake.percentile_ns(99)), 7), right(duration_text(site.wake.max_ns()), 7),
+      line("{} {} {} {} {} {}", site_columns(site), right(compact(site.wake.count()), 7),
+           right(duration_text(site.wake.percentile_ns(50)), 7), right(duration_text(site.wake.percentile_ns(99)), 7),
+           right(duration_text(site.wake.max_ns()), 7),
            site.wakers.empty() ? "unknown" : role_name(site.main_waker()));
     }
   }

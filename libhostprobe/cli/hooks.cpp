@@ -13,24 +13,21 @@ namespace {
 
 using analysis::Hook;
 
-std::string described(const Hook& hook) {
-  const char* versions = hook.versions.empty() ? "not exported" : hook.versions.c_str();
-  return fmt::format("{:<7} {:<32} {:<14}", analysis::family_name(hook.family), analysis::demangle(hook.name), versions);
+// The name comes last: it is the only part without a bound to its length.
+std::string described(const Hook& hook, const std::string& state) {
+  return fmt::format("{:<7} {:<14} {}\n", analysis::family_name(hook.family), state, analysis::demangle(hook.name));
 }
+
+std::string versions_of(const Hook& hook) { return hook.versions.empty() ? "not exported" : hook.versions; }
 
 void sort_for_people(std::vector<Hook>& hooks) {
   std::sort(hooks.begin(), hooks.end(), [](const Hook& l, const Hook& r) { return std::tie(l.family, l.name) < std::tie(r.family, r.name); });
 }
 
-std::string trimmed(std::string text) {
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text + "\n";
-}
-
 void list_hooks() {
   std::vector<Hook> hooks = analysis::hooks_of_library(probe_library());
   sort_for_people(hooks);
-  for (const Hook& hook : hooks) write_out(trimmed(described(hook)));
+  for (const Hook& hook : hooks) write_out(described(hook, versions_of(hook)));
 }
 
 struct Use {
@@ -56,9 +53,9 @@ void list_hooks_of_run(const std::string& path) {
   for (const Hook& hook : hooks) {
     const Use& use = uses[hook.name];
     const std::string state = use.records > 0     ? fmt::format("{} records", use.records)
-                              : use.found_in == 0 ? "missing: no process had such a function"
-                                                  : "found, no record";
-    write_out(trimmed(described(hook) + " " + state));
+                              : use.found_in == 0 ? "missing"
+                                                  : "no record";
+    write_out(described(hook, state));
   }
 }
 
@@ -68,7 +65,8 @@ void add_hooks(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("hooks", "Lists the hooked functions; with RUN: which were there and which recorded.");
   auto run = std::make_shared<std::string>();
   command->add_option("RUN", *run, "A run folder, or one trace file");
-  command->footer("Examples:\n  hostprobe hooks\n  hostprobe hooks RUN");
+  command->footer("With RUN, missing means that no process had such a function.\n"
+                  "Examples:\n  hostprobe hooks\n  hostprobe hooks RUN");
   command->callback([run, &context] {
     if (run->empty()) {
       list_hooks();

@@ -1,0 +1,145 @@
+// What a killed process left behind is brought into its file: analysis/recover.cpp
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "analysis/reader.h"
+#include "analysis/recover.h"
+#include "support/trace_file.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+using test::Call;
+using test::TraceFile;
+using test::TraceSegment;
+
+constexpr std::uint64_t kCookie = 77;
+
+pid_t dead_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  return child;
+}
+
+class Recovering : public testing::Test {
+ protected:
+  Recovering() {
+    file_.header.state = kFileOpen;
+    file_.belongs_to(dead_process(), current_boot_id());
+    file_.header.cookie = kCookie;
+    file_.header.segment_id = segment_.id();
+    file_.hooks({test::wait_hook("sem_wait")});
+    file_.calls(7, 0, {{.begin_us = 1, .end_us = 2, .d = 0}});
+    test::StringArea strings;
+    frame_ = strings.add("get (queue.py:180)");
+    segment_.strings(strings);
+    const std::string stack = test::stack_bytes({0x10}, {frame_});
+    std::memcpy(static_cast<void*>(&segment_.stack(0)), stack.data(), stack.size());
+    segment_.fill(0, 7, 1, {{.begin_us = 3, .end_us = 4, .d = 1, .stack = 1}, {.begin_us = 5, .end_us = 6, .d = 2}});
+    segment_.thread(0) = test::thread_entry(7, "worker", 4);  // a third call had begun when it was killed
+  }
+  RecoveryAnswer recover(const std::string& bytes) {
+    TraceFile::write_bytes(path(), bytes);
+    return recover_trace(path());
+  }
+  bool segment_exists() const {
+    shmid_ds status{};
+    return shmctl(segment_.id(), IPC_STAT, &status) == 0 && (status.shm_perm.mode & SHM_DEST) == 0;
+  }
+  std::string path() const { return folder_.file("h-1-1.hptrace"); }
+  test::TestFolder folder_;
+  TraceSegment segment_{kCookie};
+  TraceFile file_;
+  std::uint32_t frame_ = 0;
+};
+
+TEST_F(Recovering, BringsTheSegmentIntoTheFileAndFreesIt) {
+  const RecoveryAnswer answer = recover(file_.bytes());
+  ASSERT_EQ(answer.result, Recovery::kDone) << answer.what;
+  EXPECT_EQ(answer.records, 2u);
+  EXPECT_FALSE(segment_exists());
+
+  const Trace trace = read_trace_file_only(path());
+  EXPECT_EQ(trace.header.state, static_cast<std::uint32_t>(kFileRecovered));
+  EXPECT_TRUE(trace.damages.empty());
+  const Thread& thread = trace.threads.at({7, test::at_us(0)});
+  EXPECT_EQ(thread.kept, 3u);
+  EXPECT_EQ(thread.lost, 0u) << "a call that the kill cut short is not a lost record";
+  EXPECT_EQ(thread.name, "worker");
+  EXPECT_EQ(trace.strings.text(trace.stacks.at(0).python.at(0)), "get (queue.py:180)");
+  EXPECT_EQ(trace.last.ticks, test::at_us(2'000'000));
+}
+
+TEST_F(Recovering, SecondTimeThereIsNothingToDo) {
+  recover(file_.bytes());
+  EXPECT_EQ(recover_trace(path()).result, Recovery::kNotNeeded);
+}
+
+TEST_F(Recovering, InterruptedBeforeTheHeaderWasWrittenItCanBeDoneAgain) {
+  recover(file_.bytes());
+  // As if the power had gone between the blocks and the header: blocks appended, header still says open.
+  std::ifstream in(path(), std::ios::binary);
+  std::string recovered((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  recovered.replace(0, kFileHeaderBytes, file_.bytes().substr(0, kFileHeaderBytes));
+  TraceFile::write_bytes(path(), recovered);
+  EXPECT_EQ(read_trace_file_only(path()).records(), 3u);
+}
+
+TEST_F(Recovering, TailThatTheKillCutShortIsReplaced) {
+  const std::string whole = file_.bytes();
+  file_.clock(test::clock_at_us(7));
+  const RecoveryAnswer answer = recover(file_.bytes().substr(0, whole.size() + 20));
+  ASSERT_EQ(answer.result, Recovery::kDone) << answer.what;
+  const Trace trace = read_trace_file_only(path());
+  EXPECT_TRUE(trace.damages.empty());
+  EXPECT_EQ(trace.records(), 3u);
+}
+
+TEST_F(Recovering, DamagedMiddleStaysWhereItIs) {
+  std::string bytes = file_.bytes();
+  bytes[bytes.size() - 10] ^= 1;  // in the last block, which is whole in length
+  ASSERT_EQ(recover(bytes).result, Recovery::kDone);
+  const Trace trace = read_trace_file_only(path());
+  ASSERT_EQ(trace.damages.size(), 1u);
+  EXPECT_EQ(trace.records(), 2u);
+  EXPECT_EQ(trace.lost(), 1u);
+}
+
+TEST_F(Recovering, LiveProcessIsLeftAlone) {
+  file_.header.pid = static_cast<std::uint32_t>(getpid());
+  const std::string bytes = file_.bytes();
+  EXPECT_EQ(recover(bytes).result, Recovery::kLives);
+  EXPECT_TRUE(segment_exists());
+  EXPECT_EQ(std::filesystem::file_size(path()), bytes.size());
+}
+
+TEST_F(Recovering, TraceOfAnotherBootIsLeftAlone) {
+  test::set_text(file_.header.boot_id, "no-such-boot");
+  EXPECT_EQ(recover(file_.bytes()).result, Recovery::kElsewhere);
+  EXPECT_TRUE(segment_exists());
+}
+
+TEST_F(Recovering, SegmentThatBelongsToSomebodyElseIsNeitherReadNorRemoved) {
+  file_.header.cookie = kCookie + 1;
+  EXPECT_EQ(recover(file_.bytes()).result, Recovery::kGone);
+  EXPECT_TRUE(segment_exists());
+}
+
+TEST_F(Recovering, FileThatIsNoTraceFailsWithAReason) {
+  const RecoveryAnswer answer = recover("nothing of ours");
+  EXPECT_EQ(answer.result, Recovery::kFailed);
+  EXPECT_NE(answer.what, "");
+}
+
+TEST_F(Recovering, DamagedHeaderNeitherCrashesNorChangesTheFile) {
+  file_.clock(test::clock_at_us(0));
+  file_.clock(test::clock_at_us(500));
+  std::string bytes = file_.bytes();
+  bytes[40] ^= 1;
+  EXPECT_EQ(recover(bytes).result, Recovery::kFailed);
+  EXPECT_TRUE(segment_exists());
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis

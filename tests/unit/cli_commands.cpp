@@ -1,0 +1,139 @@
+// Exit codes, usage errors and what goes to stdout: libhostprobe/cli, all subcommands but `run`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/trace_file.h"
+#include "unit/cli_command.h"
+
+namespace hostprobe::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::size_t lines(const std::string& text) { return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')); }
+
+class WithRun : public testing::Test {
+ protected:
+  WithRun() {
+    TraceFile file;
+    file.header.rank = 0;
+    file.hooks({wait_hook("sem_wait")});
+    file.calls(4242, 0, {{.begin_us = 0, .end_us = 5}});
+    file.write(folder_.file("h-4242-1.hptrace"));
+  }
+  std::string run() const { return folder_.path().string(); }
+  TestFolder folder_;
+};
+
+TEST(Usage, MistakesExitWithTwoAndSayNothingOnStdout) {
+  const std::vector<std::vector<std::string>> kMistakes = {
+      {}, {"bogus"}, {"report"}, {"report", "a", "b"}, {"report", "--bogus", "a"}, {"dump"}, {"recover"}, {"run"}, {"run", "--"},
+      {"run", "true"}, {"run", "--bogus", "1", "--", "true"}, {"options", "x"}, {"--bogus"}};
+  for (const auto& mistake : kMistakes) {
+    const Said said = hostprobe(mistake);
+    EXPECT_EQ(said.status, 2) << testing::PrintToString(mistake) << said.err;
+    EXPECT_EQ(said.out, "") << testing::PrintToString(mistake);
+    EXPECT_NE(said.err, "") << testing::PrintToString(mistake);
+  }
+}
+
+TEST(Usage, HelpOfEveryCommandHasExamples) {
+  EXPECT_THAT(hostprobe({"--help"}).out, HasSubstr("Examples:"));
+  for (const char* command : {"run", "report", "dump", "recover", "hooks", "options"}) {
+    const Said said = hostprobe({command, "--help"});
+    EXPECT_EQ(said.status, 0) << command;
+    EXPECT_THAT(said.out, HasSubstr("xample")) << command;
+  }
+}
+
+TEST(Usage, VersionIsOneLineOnStdout) {
+  const Said said = hostprobe({"--version"});
+  EXPECT_EQ(said.status, 0);
+  EXPECT_TRUE(said.out.starts_with("hostprobe ")) << said.out;
+  EXPECT_EQ(lines(said.out), 1u);
+}
+
+TEST(Usage, RunThatIsNotThereIsOneLineAndExitOne) {
+  for (const char* command : {"report", "dump", "recover", "hooks"}) {
+    const Said said = hostprobe({command, "/no/such/run"});
+    EXPECT_EQ(said.status, 1) << command;
+    EXPECT_EQ(said.out, "") << command;
+    EXPECT_EQ(lines(said.err), 1u) << said.err;
+    EXPECT_THAT(said.err, HasSubstr("/no/such/run"));
+  }
+}
+
+TEST(Usage, RunFolderWithoutATraceSaysWhichProcessesRecord) {
+  const TestFolder empty;
+  for (const char* command : {"report", "dump", "recover", "hooks"}) {
+    const Said said = hostprobe({command, empty.path().string()});
+    EXPECT_EQ(said.status, 1) << command;
+    EXPECT_THAT(said.err, HasSubstr("HOSTPROBE_TARGET=all")) << command;
+    EXPECT_EQ(lines(said.err), 1u) << said.err;
+  }
+}
+
+TEST(Usage, RunWithNothingReadableReportsItAndExitsWithOne) {
+  const TestFolder folder;
+  TraceFile::write_bytes(folder.file("x.hptrace"), "rubbish");
+  const Said said = hostprobe({"report", folder.path().string(), "--json"});
+  EXPECT_EQ(said.status, 1);
+  EXPECT_EQ(nlohmann::json::parse(said.out)["unreadable"].size(), 1u);
+}
+
+TEST_F(WithRun, ReportGoesToStdoutAndNothingElseDoes) {
+  const Said text = hostprobe({"report", run()});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.out, HasSubstr("RANK 0"));
+  EXPECT_EQ(text.err, "");
+  const Said json = hostprobe({"report", run(), "--json"});
+  EXPECT_EQ(json.status, 0);
+  EXPECT_EQ(nlohmann::json::parse(json.out)["schema"], 1);
+  EXPECT_EQ(json.err, "");
+}
+
+TEST_F(WithRun, DumpGivesOneLineARecordAndDamageGoesToStderr) {
+  EXPECT_EQ(lines(hostprobe({"dump", run()}).out), 1u);
+  TraceFile::write_bytes(folder_.file("y.hptrace"), "rubbish");
+  const Said said = hostprobe({"dump", run(), "--json"});
+  EXPECT_EQ(said.status, 0);
+  EXPECT_EQ(nlohmann::json::parse(said.out)["function"], "sem_wait");
+  EXPECT_THAT(said.err, HasSubstr("y.hptrace"));
+}
+
+TEST_F(WithRun, HooksOfARunTellWhichRecorded) {
+  const Said said = hostprobe({"hooks", run()});
+  EXPECT_EQ(said.status, 0);
+  EXPECT_THAT(said.out, HasSubstr("1 records"));
+  EXPECT_THAT(said.out, HasSubstr("sem_wait"));
+}
+
+TEST_F(WithRun, RecoverOfACompleteRunHasNothingToDo) {
+  const Said said = hostprobe({"recover", run()});
+  EXPECT_EQ(said.status, 0);
+  EXPECT_THAT(said.out, HasSubstr("nothing to do"));
+}
+
+TEST_F(WithRun, FullStdoutIsAnError) {
+  const Said said = hostprobe({"options"});
+  EXPECT_EQ(said.status, 0);
+  EXPECT_EQ(std::system((std::string(HOSTPROBE_TEST_COMMAND) + " dump " + run() + " --json > /dev/full 2> /dev/null").c_str()) >> 8, 1);
+}
+
+TEST(Options, EverySettingHasEnvironmentFlagAndDefault) {
+  const Said text = hostprobe({"options"});
+  for (const char* part : {"HOSTPROBE_BUFFER_MB", "--buffer-mb", "HOSTPROBE_TARGET", "HOSTPROBE_OUT"}) EXPECT_THAT(text.out, HasSubstr(part));
+  const Said markdown = hostprobe({"options", "--markdown"});
+  EXPECT_THAT(markdown.out, HasSubstr("| `HOSTPROBE_BUFFER_MB` | `--buffer-mb` |"));
+}
+
+TEST(Hooks, ListComesFromTheLibraryThatIsInjected) {
+  const Said said = hostprobe({"hooks"});
+  EXPECT_EQ(said.status, 0) << said.err;
+  for (const char* name : {"sem_wait", "cuLaunchKernel", "pthread_create"}) EXPECT_THAT(said.out, HasSubstr(name));
+}
+
+}  // namespace
+}  // namespace hostprobe::test
