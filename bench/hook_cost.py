@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""What a hooked call costs, as one table: runs <build>/bench/hook_cost in four ways and sets the ratios side by side.
+
+  bare       without the probe: shows what the method itself adds (nothing)
+  off        HOSTPROBE_OFF=1
+  shut       hooks in place, but nothing can be recorded (its folder cannot be made)
+  recording  everything is recorded
+
+Each way runs in processes of its own, in turns, each of which measures both floors beside its calls. Every figure is the
+median of all repetitions of all processes, with their least and greatest.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+WAYS = ("bare", "off", "shut", "recording")
+
+
+def environment_of(way, library, folder):
+    clean = {name: value for name, value in os.environ.items()
+             if name != "LD_PRELOAD" and not name.startswith(("HOSTPROBE_", "SIMNODE_"))}
+    if way == "bare":
+        return clean
+    clean |= {"LD_PRELOAD": str(library), "HOSTPROBE_TARGET": "all", "HOSTPROBE_OUT": str(folder / "run")}
+    if way == "off":
+        clean["HOSTPROBE_OFF"] = "1"
+    if way == "shut":
+        (folder / "file").touch()
+        clean["HOSTPROBE_OUT"] = str(folder / "file/run")
+    return clean
+
+
+def run_once(way, options):
+    """The repetitions of one process: {benchmark: [{counter: value}]}."""
+    with tempfile.TemporaryDirectory(prefix="hook-cost-") as name:
+        folder = Path(name)
+        command = [options.build / "bench/hook_cost", f"--benchmark_out={folder / 'out.json'}",
+                   f"--benchmark_filter={options.filter}"]
+        done = subprocess.run([str(word) for word in command], env=environment_of(way, options.library, folder),
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"hook_cost.py: {command[0]} ended with {done.returncode}:\n{done.stderr}")
+        found = {}
+        for line in json.loads((folder / "out.json").read_text())["benchmarks"]:
+            if line.get("error_occurred"):
+                sys.exit(f"hook_cost.py: {line['name']} ({way}): {line['error_message']}")
+            if line["run_type"] == "iteration":
+                found.setdefault(line["name"].split("/iterations:")[0], []).append(line)
+        return found
+
+
+def check(way, found):
+    """A table of calls that were not recorded, or were lost, would be a table of something else."""
+    for name, lines in found.items():
+        if any(line.get("lost", 0) for line in lines):
+            sys.exit(f"hook_cost.py: {name} lost records while {way}: its figures are those of lost records; "
+                     "let the machine be quieter")
+        if way == "recording" and name.startswith("hot/") and name.endswith(("idle", "wait_at_once")) and "try" not in name:
+            if not all(line["quiet"] for line in lines):
+                sys.exit(f"hook_cost.py: {name} never came through a hook; is {way} preloaded?")
+
+
+def figure(lines, key, digits=2):
+    values = [line[key] for line in lines if key in line]
+    if not values:
+        return "–"
+    return (f"{statistics.median(values):.{digits}f} "
+            f"({min(values):.{digits}f}–{max(values):.{digits}f})").replace("-0." + "0" * digits, "0." + "0" * digits)
+
+
+def table(heading, rows):
+    yield "| " + " | ".join(heading) + " |"
+    yield "|" + "---|" * len(heading)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+
+
+def names_of(results, kind):
+    return [name for name in results["recording"] if name.startswith(kind + "/")]
+
+
+def hot_rows(results, unit):
+    for name in names_of(results, "hot"):
+        yield [name.split("/")[1].replace("_", " ")] + [figure(results[way][name], f"added_of_{unit}") for way in WAYS]
+
+
+def report(results):
+    everything = [line for way in WAYS for name in names_of(results, "hot") for line in results[way][name]]
+    yield f"floor P = {figure(everything, 'floor_p_ns', 1)} ns, floor T = {figure(everything, 'floor_t_ns', 1)} ns"
+    yield ""
+    yield "Added CPU time per call, in T (2 × rdtsc + a 64-byte store): median (least–greatest)"
+    yield ""
+    yield from table(("call", *WAYS), hot_rows(results, "t"))
+    yield "The same in P (2 × rdtscp + a 64-byte store)"
+    yield ""
+    yield from table(("call", *WAYS), hot_rows(results, "p"))
+    yield "Nanoseconds of this run, bare → recording"
+    yield ""
+    yield from table(("call", "bare", "recording"),
+                     ([name.split("/")[1].replace("_", " "), figure(results["recording"][name], "bare_ns", 1),
+                       figure(results["recording"][name], "hooked_ns", 1)] for name in names_of(results, "hot")))
+    yield "Cold (caches evicted before every call), in P of a hot loop"
+    yield ""
+    yield from table(("call", "bare call", *(f"added, {way}" for way in WAYS[1:])),
+                     ([name.split("/")[1].replace("_", " "), figure(results["recording"][name], "bare_of_p")]
+                      + [figure(results[way][name], "added_of_p") for way in WAYS[1:]]
+                      for name in names_of(results, "cold")))
+    yield "Two threads at once: CPU time per call over that of one thread alone, recording"
+    yield ""
+    yield from table(("call", "hooked call", "floor T"),
+                     ([name.split("/")[1].replace("_", " "), figure(results["recording"][name], "two_of_one"),
+                       figure(results["recording"][name], "floor_two_of_one")]
+                      for name in names_of(results, "two_threads")))
+    for name in names_of(results, "wake"):
+        lines = results["recording"][name]
+        yield (f"For information, one wake from thread to thread by semaphores ({name.split('/')[1]}): "
+               f"{figure(lines, 'bare_ns', 0)} ns bare, {figure(lines, 'added_ns', 0)} ns added")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     epilog="example: bench/hook_cost.py --build build/release")
+    parser.add_argument("--build", type=Path, default=Path("build"), help="build folder (default: build)")
+    parser.add_argument("--library", type=Path, help="the probe (default: <build>/lib/libhostprobe.so)")
+    parser.add_argument("--processes", type=int, default=3, help="processes of each way (default: 3)")
+    parser.add_argument("--filter", default=".", help="only benchmarks that match this expression")
+    options = parser.parse_args()
+    options.library = (options.library or options.build / "lib/libhostprobe.so").resolve()
+    if not options.library.exists():
+        parser.error(f"no {options.library}: build it, or name it by --library")
+    results = {way: {} for way in WAYS}
+    for turn in range(options.processes):
+        for way in WAYS:
+            print(f"hook_cost.py: {way}, process {turn + 1} of {options.processes}", file=sys.stderr)
+            found = run_once(way, options)
+            check(way, found)
+            for name, lines in found.items():
+                results[way].setdefault(name, []).extend(lines)
+    print("\n".join(report(results)))
+
+
+if __name__ == "__main__":
+    main()
