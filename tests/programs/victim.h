@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 inline void tell(const char* format, ...) __attribute__((format(printf, 1, 2)));
 inline void tell(const char* format, ...) {
   char line[512];

@@ -32,6 +32,7 @@ Call call_of(const nlohmann::json& line) {
   call.function = line.at("function").get<std::string>();
   call.begin_ns = line.at("begin_ns").get<std::int64_t>();
   call.duration_ns = line.at("duration_ns").get<std::int64_t>();
+  call.at_once = line.contains("at_once") && line.at("at_once") == true;
   call.args = line.at("args");
   return call;
 }
@@ -55,7 +56,9 @@ long long Call::waker_tid() const {
   return static_cast<long long>(waker.is_object() ? word(waker.at("tid")) : word(waker));
 }
 
-bool Call::at_once() const { return args.contains("at_once") && args.at("at_once") == true; }
+std::string Call::text(const std::string& name) const {
+  return args.contains(name) && args.at(name).is_string() ? args.at(name).get<std::string>() : "";
+}
 
 std::vector<Call> Dump::of(const std::string& function) const {
   std::vector<Call> found;
@@ -72,7 +75,7 @@ std::vector<Call> Dump::of(const std::string& function, long long tid) const {
 
 std::vector<Call> Dump::blocked(const std::string& function) const {
   std::vector<Call> found = of(function);
-  std::erase_if(found, [](const Call& call) { return call.at_once(); });
+  std::erase_if(found, [](const Call& call) { return call.at_once; });
   return found;
 }
 

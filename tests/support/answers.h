@@ -18,11 +18,12 @@ struct Call {
   std::string function;
   std::int64_t begin_ns = 0;
   std::int64_t duration_ns = 0;
+  bool at_once = false;  // satisfied without blocking
   nlohmann::json args;
 
-  std::uint64_t object() const;   // what was waited on; 0 = not told
-  long long waker_tid() const;    // 0 = unknown
-  bool at_once() const;           // satisfied without blocking
+  std::uint64_t object() const;                  // what was waited on; 0 = not told
+  long long waker_tid() const;                   // 0 = unknown
+  std::string text(const std::string& name) const;  // an argument that is text; "" when unknown
 };
 
 struct Dump {

@@ -82,19 +82,30 @@ bool drain(int fd, std::string& text) {
   return got > 0 || (got < 0 && errno == EINTR);
 }
 
-void collect(Outcome& outcome, Pipe& out, Pipe& err, std::chrono::seconds limit) {
-  const auto end = Clock::now() + limit;
+void end_it(Outcome& outcome) {
+  outcome.over_time = true;
+  kill(outcome.pid, SIGKILL);
+}
+
+void collect(Outcome& outcome, Pipe& out, Pipe& err, Clock::time_point end) {
   pollfd waiting[2] = {{out.ends[0], POLLIN, 0}, {err.ends[0], POLLIN, 0}};
   std::string* texts[2] = {&outcome.out, &outcome.err};
   while (waiting[0].fd >= 0 || waiting[1].fd >= 0) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    if (left <= 0 || poll(waiting, 2, static_cast<int>(left)) == 0) {
-      outcome.over_time = true;
-      kill(outcome.pid, SIGKILL);
-      return;
-    }
+    if (left <= 0 || poll(waiting, 2, static_cast<int>(left)) == 0) return end_it(outcome);
     for (int i = 0; i < 2; ++i)
       if (waiting[i].fd >= 0 && waiting[i].revents != 0 && !drain(waiting[i].fd, *texts[i])) waiting[i].fd = -1;
+  }
+}
+
+// The output may end before the process does: with its last thread but one, say.
+void await_end(Outcome& outcome, Clock::time_point end) {
+  for (;;) {
+    const pid_t ended = waitpid(outcome.pid, &outcome.status, outcome.over_time ? 0 : WNOHANG);
+    if (ended == outcome.pid) return;
+    if (ended < 0 && errno != EINTR) throw std::runtime_error("waitpid failed");
+    if (Clock::now() > end && !outcome.over_time) end_it(outcome);
+    usleep(500);
   }
 }
 
@@ -151,9 +162,9 @@ Outcome run(const Launch& launch) {
   out.close_end(1);
   err.close_end(1);
   if (launch.while_running) launch.while_running(outcome.pid);
-  collect(outcome, out, err, launch.limit);
-  while (waitpid(outcome.pid, &outcome.status, 0) < 0 && errno == EINTR) {
-  }
+  const auto end = Clock::now() + launch.limit;
+  collect(outcome, out, err, end);
+  await_end(outcome, end);
   return outcome;
 }
 

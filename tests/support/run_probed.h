@@ -36,7 +36,7 @@ struct Launch {
   std::filesystem::path folder = {};            // working folder; empty: the test's own
   std::function<void()> before_exec = {};       // runs in the child: limits, namespaces, mounts
   std::function<void(pid_t)> while_running = {};  // runs in the test, once the child has been started
-  std::chrono::seconds limit{90};
+  std::chrono::seconds limit{40};
 };
 // Returns once the child has ended and every process that kept its output open has closed it.
 Outcome run(const Launch& launch);
@@ -62,7 +62,7 @@ struct Victim {
   Environment probe = {};              // in the probed run only
   std::function<void()> before_exec = {};  // in both runs
   std::function<void(pid_t)> while_running = {};
-  std::chrono::seconds limit{90};
+  std::chrono::seconds limit{40};
 };
 std::filesystem::path program_path(const std::string& program);
 std::filesystem::path probe_library();

@@ -236,6 +236,8 @@ class TraceFile {
   void write(const std::filesystem::path& path) const { write_bytes(path, bytes()); }
 
   static void write_bytes(const std::filesystem::path& path, const std::string& bytes) {
+    // Some file systems bring a file to disk at once when it is cut to nothing and written anew.
+    std::filesystem::remove(path);
     std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
 

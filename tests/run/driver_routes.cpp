@@ -1,0 +1,172 @@
+// driver_routes: every way by which a program gets at the GPU driver. Whatever the way, each launch and each synchronising
+// call is counted exactly once: as often as the stand-in driver itself was entered, under the name it was entered by.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "answers.h"
+#include "run_probed.h"
+
+namespace hostprobe::test {
+namespace {
+namespace fs = std::filesystem;
+using Counts = std::map<std::string, std::uint64_t>;
+
+std::string library(const char* name) {
+  return (fs::path(HOSTPROBE_TEST_PROGRAMS) / ("lib" + std::string(name) + ".so")).string();
+}
+
+bool is_hooked(const std::string& name) {
+  static const char* const kNames[] = {"cuLaunchKernel",   "cuLaunchKernelEx", "cuLaunchCooperativeKernel",
+                                       "cuGraphLaunch",    "cuLaunchHostFunc", "cuStreamSynchronize",
+                                       "cuEventSynchronize", "cuCtxSynchronize", "cuCtxSynchronize_v2"};
+  const std::string base = name.ends_with("_ptsz") ? name.substr(0, name.size() - 5) : name;
+  return std::find(std::begin(kNames), std::end(kNames), base) != std::end(kNames);
+}
+
+// What the stand-in counted in its own entry points.
+Counts entered(const fs::path& folder) {
+  Counts counts;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing)) {
+    const auto file = nlohmann::json::parse(std::ifstream(entry.path()));
+    for (const auto& [name, count] : file.items())
+      if (is_hooked(name) && count != 0) counts[name] += count.get<std::uint64_t>();
+  }
+  return counts;
+}
+
+// What the victim says it called.
+Counts called(const OneRun& one_run) {
+  Counts counts;
+  for (const auto& line : one_run.truth())
+    if (line.at(0) == "count") counts[line.at(1)] += std::stoull(line.at(2));
+  return counts;
+}
+
+Counts reported(const fs::path& run_folder) {
+  const auto answers = report(run_folder);
+  Counts counts = launches_by_function(answers);
+  for (const auto& [name, count] : syncs_by_function(answers)) counts[name] += count;
+  return counts;
+}
+
+Victim on_the_stand_in(const std::string& program, std::vector<std::string> args = {}) {
+  return {.program = program,
+          .args = std::move(args),
+          .environment = {{"LD_LIBRARY_PATH", simnode_folder()}, {"SIMNODE_GPUS", "1"}, {"SIMNODE_COUNTS", "counts"}}};
+}
+
+void expect_exact_counts(const Pair& pair) {
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+  const Counts truth = entered(pair.probed.folder / "counts");
+  EXPECT_EQ(truth, called(pair.probed));
+  EXPECT_EQ(reported(pair.run()), truth);
+}
+
+struct Route {
+  const char* name;
+  const char* program;
+  std::vector<std::string> args;
+};
+void PrintTo(const Route& route, std::ostream* out) { *out << route.name; }
+
+class DriverRoute : public testing::TestWithParam<Route> {};
+
+TEST_P(DriverRoute, CountsEveryCallExactlyOnce) {
+  expect_exact_counts(Pair(on_the_stand_in(GetParam().program, GetParam().args)));
+}
+
+// The same under `auto`: a program that uses the driver is a target, whichever way it finds it.
+TEST_P(DriverRoute, MakesTheProgramATarget) {
+  Victim victim = on_the_stand_in(GetParam().program, GetParam().args);
+  victim.probe["HOSTPROBE_TARGET"] = "auto";
+  expect_exact_counts(Pair(victim));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Driver, DriverRoute,
+    testing::Values(Route{"plt", "driver_plt", {}}, Route{"plt_of_a_fixed_program", "driver_plt_fixed", {}},
+                    Route{"pointers_in_data", "driver_pointers", {}},
+                    Route{"pointers_in_a_fixed_program", "driver_pointers_fixed", {}},
+                    Route{"dlsym_on_a_handle", "driver_dlsym", {"handle"}},
+                    Route{"dlsym_default", "driver_dlsym", {"default"}}, Route{"dlsym_next", "driver_dlsym", {"next"}},
+                    Route{"first_procaddress", "driver_procaddress", {"1"}},
+                    Route{"second_procaddress", "driver_procaddress", {"2"}},
+                    Route{"first_procaddress_by_its_own_answer", "driver_procaddress", {"1", "own"}},
+                    Route{"second_procaddress_by_its_own_answer", "driver_procaddress", {"2", "own"}},
+                    Route{"several_threads_at_once", "driver_threads", {}}, Route{"all_mixed", "driver_mixed", {}},
+                    Route{"all_mixed_in_a_fixed_program", "driver_mixed_fixed", {}},
+                    Route{"late_plugin_lazily_bound", "driver_opens_plugin", {library("driver_plugin"), "lazy"}},
+                    Route{"late_plugin", "driver_opens_plugin", {library("driver_plugin"), "now"}},
+                    Route{"deepbind_core", "driver_opens_plugin", {library("driver_core"), "deepbind"}},
+                    Route{"deepbind_plugin", "driver_opens_plugin", {library("driver_plugin"), "deepbind"}},
+                    Route{"variables_of_the_same_names", "driver_uses_variables", {}},
+                    Route{"functions_of_the_same_names", "driver_uses_functions", {}},
+                    Route{"closed_and_opened_again", "driver_reopened", {}}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+class BesideAnotherDlsym : public testing::TestWithParam<bool> {};
+
+TEST_P(BesideAnotherDlsym, CountsEveryCallExactlyOnce) {
+  const std::string other = library("other_dlsym"), ours = probe_library();
+  for (const Route& route : {Route{"", "driver_dlsym", {"handle"}}, Route{"", "driver_procaddress", {"2", "own"}},
+                             Route{"", "driver_mixed", {}}}) {
+    SCOPED_TRACE(route.program);
+    Victim victim = on_the_stand_in(route.program, route.args);
+    victim.environment["LD_PRELOAD"] = other;
+    victim.probe["LD_PRELOAD"] = GetParam() ? ours + ":" + other : other + ":" + ours;
+    expect_exact_counts(Pair(victim));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Driver, BesideAnotherDlsym, testing::Bool(),
+                         [](const auto& each) { return each.param ? "which_comes_after" : "which_comes_first"; });
+
+TEST(Driver, AnswersOddRequestsAsWithoutUs) {
+  const Pair pair(on_the_stand_in("driver_odd_requests"));
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+}
+
+TEST(Driver, WrappersAreNeverSeenWhenSwitchedOff) {
+  Victim victim = on_the_stand_in("driver_mixed");
+  victim.probe["HOSTPROBE_OFF"] = "1";
+  const Pair pair(victim);
+  expect_same(pair);
+  EXPECT_EQ(entered(pair.probed.folder / "counts"), called(pair.probed));
+  EXPECT_FALSE(fs::exists(pair.run()));
+}
+
+// The arguments of launch_round in driver_work.h.
+TEST(Driver, LaunchesCarryShapeStreamAndKernel) {
+  const Pair pair(on_the_stand_in("driver_dlsym", {"handle"}));
+  const Dump calls = dump(pair.run());
+  std::size_t shaped = 0;
+  for (const Call& call : calls.of("cuLaunchKernel")) {
+    EXPECT_EQ(call.text("kernel"), "the_victims_kernel");
+    if (call.args.at("shared_bytes") != 96) continue;
+    ++shaped;
+    EXPECT_EQ(call.args.at("grid"), nlohmann::json({7, 3, 2}));
+    EXPECT_EQ(call.args.at("block"), nlohmann::json({32, 4, 1}));
+    EXPECT_NE(call.args.at("stream"), "0x0");
+  }
+  EXPECT_EQ(shaped, 18u);
+  for (const Call& call : calls.of("cuLaunchKernelEx")) EXPECT_EQ(call.args.at("grid"), nlohmann::json({5, 1, 1}));
+}
+
+TEST(Driver, IsReachedThroughTheLauncherWithNothingElseSet) {
+  ScratchFolder scratch;
+  fs::create_directories(scratch.path() / "work");
+  Launch launch;
+  launch.command = {probe_command(), "run", "--simgpu", "1", "-o", scratch.run(), "--", program_path("driver_mixed")};
+  launch.environment = {{"SIMNODE_COUNTS", scratch.path() / "counts"}};
+  launch.folder = scratch.path() / "work";
+  const Outcome outcome = run(launch);
+  EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+  EXPECT_EQ(reported(scratch.run()), entered(scratch.path() / "counts"));
+}
+
+}  // namespace
+}  // namespace hostprobe::test

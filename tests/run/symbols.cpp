@@ -1,0 +1,54 @@
+// symbols: the probe stands in front of dlsym, and nobody may notice: not by what is found, not by what is not found, not
+// by the error text, and not when another library stands there as well. None of its own exports is a driver function.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "run_probed.h"
+
+namespace hostprobe::test {
+namespace {
+
+std::string library(const char* name) {
+  return (std::filesystem::path(HOSTPROBE_TEST_PROGRAMS) / ("lib" + std::string(name) + ".so")).string();
+}
+
+TEST(Symbols, LookupsMeanToTheirCallerWhatTheyMeanWithoutUs) {
+  const Pair pair({.program = "looks_up_symbols", .args = {library("symbols_local")}});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  EXPECT_NE(pair.bare.outcome.out.find("own 1, next 43\nby default from a local library 7\n"), std::string::npos);
+  expect_same(pair);
+}
+
+// In both orders; the other library alone is what "without us" means here.
+TEST(Symbols, AnotherDlsymInTheProcessKeepsItsPlace) {
+  const std::string other = library("other_dlsym"), ours = probe_library();
+  const Victim alone = {.program = "looks_up_symbols",
+                        .args = {library("symbols_local")},
+                        .environment = {{"LD_PRELOAD", other}}};
+  for (const std::string& order : {other + ":" + ours, ours + ":" + other}) {
+    SCOPED_TRACE(order);
+    Victim both = alone;
+    both.probe["LD_PRELOAD"] = order;
+    const Pair pair(both);
+    EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+    expect_same(pair);
+  }
+}
+
+TEST(Symbols, NoDriverFunctionIsExported) {
+  const Outcome symbols = run({.command = {"nm", "-D", "--defined-only", probe_library()}});
+  ASSERT_TRUE(symbols.exited_with(0)) << symbols.describe();
+  std::istringstream lines(symbols.out);
+  int exported = 0;
+  for (std::string address, kind, name; lines >> address >> kind >> name; ++exported) {
+    EXPECT_FALSE(name.starts_with("cu") || name.starts_with("nccl")) << name;
+    // Data could be copied into a program or written by it.
+    EXPECT_TRUE(kind == "T" || kind == "W" || name.starts_with("hostprobe_") || name.starts_with("HOSTPROBE_"))
+        << kind << ' ' << name;
+  }
+  EXPECT_GT(exported, 8);
+}
+
+}  // namespace
+}  // namespace hostprobe::test
