@@ -212,8 +212,9 @@ void run(double seconds, const std::string& folder) {
   allowed_cpus();
   pin(0, allowed_cpu(0));
   double ticks_per_ns = measure_ticks_per_ns();
-  std::puts("| place | state | stores, M | mean ns | median ns | p99.9 ns | > 1 µs per M | > 10 µs per M | "
-            "> 100 µs per M | > 1 ms per M | longest µs |\n|---|---|---|---|---|---|---|---|---|---|---|");
+  std::puts(
+      "| place | state | stores, M | mean ns | median ns | p99.9 ns | > 1 µs per M | > 10 µs per M | "
+      "> 100 µs per M | > 1 ms per M | longest µs |\n|---|---|---|---|---|---|---|---|---|---|---|");
   for (const Place& place : places) measure_resident(place, seconds, ticks_per_ns);
   for (const Place& place : places)
     if (!place.synced) measure_untouched(place, seconds / 2, ticks_per_ns);

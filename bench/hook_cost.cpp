@@ -62,10 +62,18 @@ FloorRing& own_ring() {
 // Each slice begins with another one of the four, so that none is always the one after the pause.
 void add_slice(const Shape& shape, int first, Costs& sum) {
   for (int i = 0; i < 4; ++i) switch ((first + i) % 4) {
-      case 0: sum.floor_p += timed_floor(own_ring(), run_floor_p, shape.burst); break;
-      case 1: sum.floor_t += timed_floor(own_ring(), run_floor_t, shape.burst); break;
-      case 2: sum.bare += timed(shape, shape.bare, shape.burst); break;
-      case 3: sum.hooked += timed(shape, shape.hooked, shape.burst); break;
+      case 0:
+        sum.floor_p += timed_floor(own_ring(), run_floor_p, shape.burst);
+        break;
+      case 1:
+        sum.floor_t += timed_floor(own_ring(), run_floor_t, shape.burst);
+        break;
+      case 2:
+        sum.bare += timed(shape, shape.bare, shape.burst);
+        break;
+      case 3:
+        sum.hooked += timed(shape, shape.hooked, shape.burst);
+        break;
     }
 }
 
