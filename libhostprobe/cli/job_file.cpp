@@ -25,7 +25,8 @@ void write_file(const std::string& path, int flags, const std::string& text) {
   const int file = open(path.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) throw std::system_error(errno, std::generic_category(), "cannot make " + path);
   const ssize_t written = write(file, text.data(), text.size());
-  const int error = written == static_cast<ssize_t>(text.size()) ? 0 : (written < 0 ? errno : ENOSPC);
+  int error = written == static_cast<ssize_t>(text.size()) ? 0 : (written < 0 ? errno : ENOSPC);
+  if (error == 0 && ftruncate(file, written) != 0) error = errno;
   close(file);
   if (error != 0) throw std::system_error(error, std::generic_category(), "cannot write " + path);
 }
@@ -41,7 +42,7 @@ JobFile::JobFile(const std::string& run, const std::vector<std::string>& argumen
 
 void JobFile::finish(int status) noexcept {
   try {
-    write_file(path_, O_TRUNC, text(status, true));
+    write_file(path_, 0, text(status, true));
   } catch (const std::exception&) {
     // The start is on disk; nobody waits for the rest.
   }
