@@ -17,6 +17,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TEXT_BYTES = 160
+ASLEEP_MS = 30  # watched.py has seen each thread sleep at least so long
+TIMED = ("sem_clockwait", "sem_timedwait")  # what a wait with a timeout is, by version
 settings = None
 
 
@@ -85,16 +87,14 @@ class Frames(unittest.TestCase):
                 expected = [text_of(*frame) for frame in case["expected"]][:32]
                 self.assertGreater(len(expected), 2)
                 seen = [frames for _, tid, function, ms, frames in waits
-                        if tid == case["tid"] and function.startswith("sem_") and ms > 40]
+                        if tid == case["tid"] and function.startswith("sem_") and ms > ASLEEP_MS]
                 self.assertIn(expected, seen)
+        self.assert_reads_as_in_the_docs(next(frames for *_, frames in waits if "(queue.py:" in str(frames[1:2])))
 
-    def test_a_wait_in_a_queue_reads_as_in_the_docs(self):
-        output, waits = self.run_logged("watched.py")
-        plain = next(json.loads(line) for line in output.splitlines() if json.loads(line)["case"] == "main plain")
-        texts = next(frames for _, tid, _, ms, frames in waits if tid == plain["tid"] and ms > 100)
-        dotted = not settings.version_text.startswith(("3.8", "3.9", "3.10"))
-        self.assertRegex(texts[0], r"^Condition\.wait \(threading\.py:\d+\)$" if dotted else r"^wait \(threading\.py:\d+\)$")
-        self.assertRegex(texts[1], r"^Queue\.get \(queue\.py:\d+\)$" if dotted else r"^get \(queue\.py:\d+\)$")
+    def assert_reads_as_in_the_docs(self, texts):
+        before, after = ("", "") if settings.version_text in ("3.8", "3.9", "3.10") else ("Condition.", "Queue.")
+        self.assertRegex(texts[0], rf"^{before}wait \(threading\.py:\d+\)$")
+        self.assertRegex(texts[1], rf"^{after}get \(queue\.py:\d+\)$")
         self.assertRegex(texts[2], r"^wait \(watched\.py:\d+\)$")
         self.assertRegex(texts[-1], r"^<module> \(watched\.py:\d+\)$")
 
@@ -108,7 +108,7 @@ class Frames(unittest.TestCase):
 
     def test_a_signal_handler_may_wait_anywhere_in_the_interpreter(self):
         done = self.run_python("signals.py")
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "2531000 interrupted\n", ""))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "interrupted\n", ""))
 
     def test_subinterpreters_run_as_before(self):
         self.same_output_with_and_without("subinterpreters.py")
@@ -116,15 +116,15 @@ class Frames(unittest.TestCase):
     def test_faulthandler_sees_its_own_frames(self):
         done = self.run_python("late_traceback.py")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("late_traceback.py", done.stdout)
-        self.assertTrue(done.stdout.endswith("empty\n"))
+        self.assertRegex(done.stdout, r"late_traceback\.py\", line \d+ in <module>")
 
     def test_a_greenlet_shows_its_own_stack(self):
         if subprocess.run([settings.python, "-c", "import greenlet"], capture_output=True).returncode != 0:
             self.skipTest("greenlet is not installed for this interpreter")
         output, waits = self.run_logged("greenlets.py")
         self.assertEqual(output, "[0, 1, 2]\n[0, 1, 2]\n")
-        stacks = [[text.split(" ")[0].split(".")[-1] for text in frames] for *_, ms, frames in waits if ms > 20]
+        stacks = [[text.split(" ")[0].split(".")[-1] for text in frames] for _, _, function, _, frames in waits
+                  if function in TIMED]
         self.assertEqual(stacks, [["wait", "get", "wait_here", "inner", "outer"]] * 6)
 
     def test_an_embedded_interpreter_may_come_and_go(self):
@@ -137,8 +137,8 @@ class Frames(unittest.TestCase):
             env = dict(os.environ, LD_PRELOAD=str(settings.preload), PYTHON_FRAMES_LOG=str(log))
             done = subprocess.run([settings.embedder, library], env=env, capture_output=True, text=True, timeout=60)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "closed\n", ""))
-            long_waits = [row.split(" ", 4)[4] for row in log.read_text().splitlines() if float(row.split(" ")[3]) > 40]
-            self.assertEqual(long_waits, ["inside (<string>:3)|<module> (<string>:4)"] * 2 + [""])
+            rows = [row.split(" ", 4) for row in log.read_text().splitlines()]
+            self.assertEqual([row[4] for row in rows if row[2] in TIMED], ["inside (<string>:3)|<module> (<string>:4)"] * 2 + [""])
 
     def test_what_is_not_python_has_no_frames(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kScript =
     "import _thread; lock = _thread.allocate_lock(); lock.acquire()\n"
     "def inside():\n"
-    "    lock.acquire(True, 0.06)\n"
+    "    lock.acquire(True, 0.01)\n"
     "inside()\n";
 
 template <class F>
@@ -18,12 +18,12 @@ F* function(void* library, const char* name) {
   return reinterpret_cast<F*>(dlsym(library, name));
 }
 
-void wait_60_ms() {
+void wait_a_moment() {
   sem_t never;
   sem_init(&never, 0, 0);
   timespec later;
   clock_gettime(CLOCK_REALTIME, &later);
-  later.tv_nsec += 60'000'000;
+  later.tv_nsec += 10'000'000;
   later.tv_sec += later.tv_nsec / 1'000'000'000;
   later.tv_nsec %= 1'000'000'000;
   sem_timedwait(&never, &later);
@@ -42,6 +42,6 @@ int main(int count, char** arguments) {
     if (run(kScript, nullptr) != 0 || end() != 0) return 2;
   }
   dlclose(library);
-  wait_60_ms();
+  wait_a_moment();
   puts("closed");
 }

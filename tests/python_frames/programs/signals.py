@@ -15,12 +15,18 @@ def numbers(n):
     yield from (i * 2 for i in range(n))
 
 
-ctypes.CDLL(None).wait_in_signals(ctypes.c_long(100))
-total = 0
-for i in range(1000):
-    total += Node(1).walk(4) + sum(numbers(50))
-    exec(compile("def f(%s): return 1\ntotal = f(%s)" % (("a%d" % i), i), "x%d" % i, "exec"), {})
-    if i % 50 == 0:
+def interrupt(us):
+    """Sets the time between signals; gives how many there were."""
+    return ctypes.CDLL(None).wait_in_signals(ctypes.c_long(us))
+
+
+interrupt(100)
+rounds = 0
+while rounds < 100 or rounds % 50 or interrupt(100) < 2000:
+    assert Node(1).walk(4) + sum(numbers(50)) == 2531
+    exec(compile("def f(a%d): return a%d\nassert f(1) == 1" % (rounds, rounds), "x%d" % rounds, "exec"), {})
+    rounds += 1
+    if rounds % 50 == 0:
         gc.collect()
-count = ctypes.CDLL(None).wait_in_signals(ctypes.c_long(0))
-print(total, "interrupted" if count > 500 else count)
+interrupt(0)
+print("interrupted")

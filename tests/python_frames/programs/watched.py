@@ -1,4 +1,4 @@
-"""Every case waits once for a while; meanwhile another thread asks the interpreter itself where it waits.
+"""Every case waits once, until another thread has asked the interpreter itself where it waits.
 
 One line per case: JSON {"case", "tid", "expected": [[name, file, line], ...]}, innermost first.
 """
@@ -11,33 +11,63 @@ import sys
 import threading
 import time
 
-WAIT_S = 0.12
+ASLEEP_S = 0.03
+TIMEOUT_S = 60
 lines = []
+
+
+class Gate:
+    """What the case in progress waits for, in three ways; one opens them all."""
+
+    def __init__(self):
+        self.queue, self.event, self.lock = queue.Queue(), threading.Event(), threading.Lock()
+        self.lock.acquire()
+
+    def open(self):
+        self.queue.put(1)
+        self.event.set()
+        self.lock.release()
+
+
+gate = None
 
 
 def name_of(code):
     return getattr(code, "co_qualname", code.co_name)
 
 
-def stack_of(frame):
-    found = []
+def stack_of(ident):
+    frame, found = sys._current_frames()[ident], []
     while frame is not None:
         found.append([name_of(frame.f_code), frame.f_code.co_filename, frame.f_lineno])
         frame = frame.f_back
     return found
 
 
-def watch(case, ident, tid, started):
-    started.wait()
-    time.sleep(WAIT_S / 2)
-    lines.append(json.dumps({"case": case, "tid": tid, "expected": stack_of(sys._current_frames()[ident])}))
+def sleep_of(tid):
+    """The thread's state and how often it went to sleep so far."""
+    with open("/proc/self/task/%d/status" % tid) as status:
+        fields = dict(line.split(":", 1) for line in status)
+    return fields["State"].split()[0], fields["voluntary_ctxt_switches"].strip()
+
+
+def watch(case, ident, tid):
+    """Two looks, and the thread did not wake in between: it is in its wait."""
+    while True:
+        before = sleep_of(tid), stack_of(ident)
+        time.sleep(ASLEEP_S)
+        after = sleep_of(tid), stack_of(ident)
+        if before == after and before[0][0] == "S":
+            break
+    lines.append(json.dumps({"case": case, "tid": tid, "expected": after[1]}))
+    gate.open()
 
 
 def run(case, function):
-    started = threading.Event()
-    watcher = threading.Thread(target=watch, args=(case, threading.get_ident(), threading.get_native_id(), started))
+    global gate
+    gate = Gate()
+    watcher = threading.Thread(target=watch, args=(case, threading.get_ident(), threading.get_native_id()))
     watcher.start()
-    started.set()
     function()
     watcher.join()
 
@@ -49,10 +79,7 @@ def run_in_thread(case, function):
 
 
 def wait():
-    try:
-        queue.Queue().get(timeout=WAIT_S)
-    except queue.Empty:
-        pass
+    gate.queue.get(timeout=TIMEOUT_S)
 
 
 def nested():
@@ -104,7 +131,7 @@ class Holder:
 
 class Event:
     def wait(self):
-        threading.Event().wait(WAIT_S)
+        gate.event.wait(TIMEOUT_S)
 
 
 def inlined_init():
@@ -123,12 +150,8 @@ def destructor():
 
 
 def lock_without_timeout():
-    lock = threading.Lock()
-    lock.acquire()
-    timer = threading.Timer(WAIT_S, lock.release)
-    timer.start()
-    lock.acquire()
-    timer.join()
+    gate.lock.acquire()
+    gate.lock.release()
 
 
 def in_except():
