@@ -140,28 +140,22 @@ HP_READS_LIVE_COUNTS void copy_words(ThreadEntry& to, const ThreadEntry& from) {
 }
 
 ThreadEntry g_changed[kThreads];
-std::uint32_t g_ended[kThreads];
-
-// Ended entries are written once and given back; the others when something changed.
-void write_threads(bool ask_kernel) {
-  std::uint32_t count = 0, ended = 0;
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
-    ThreadEntry& entry = g_segment.threads[i];
-    std::uint32_t state = std::atomic_ref(entry.state).load(std::memory_order_acquire);
-    if (state != kThreadLive && state != kThreadEnded) continue;
-    if (state == kThreadLive && ask_kernel) read_from_kernel(entry);
-    if (state == kThreadEnded) g_ended[ended++] = i;
-    if (state == kThreadEnded || changed(i, entry)) copy_words(g_changed[count++], entry);
-  }
+void write_changed(std::uint32_t count) {
   if (count == 0) return;
   iovec part{g_changed, count * sizeof(ThreadEntry)};
   append_block(kBlockThreads, &part, 1);
-  for (std::uint32_t i = 0; i < ended; ++i) {
-    ThreadEntry& entry = g_segment.threads[g_ended[i]];
-    add(g_totals, entry);
-    g_written_cpu[g_ended[i]] = g_written_records[g_ended[i]] = 0;
-    release_thread(&entry);
+}
+
+// Living entries, when something changed.
+void write_living_threads(bool ask_kernel) {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < kThreads; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadLive) continue;
+    if (ask_kernel) read_from_kernel(entry);
+    if (changed(i, entry)) copy_words(g_changed[count++], entry);
   }
+  write_changed(count);
 }
 
 void write_strings() {
@@ -200,6 +194,19 @@ void drain_full_chunks() {
   grow_pool();
 }
 
+void drain_ended_threads() {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < kThreads; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadEnded) continue;
+    copy_words(g_changed[count++], entry);
+    add(g_totals, entry);
+    g_written_cpu[i] = g_written_records[i] = 0;
+    release_thread(&entry);
+  }
+  write_changed(count);
+}
+
 void drain_rest(bool ask_kernel) {
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     ThreadEntry& entry = g_segment.threads[i];
@@ -207,7 +214,8 @@ void drain_rest(bool ask_kernel) {
   }
   write_strings();
   write_stacks();
-  write_threads(ask_kernel);
+  drain_ended_threads();
+  write_living_threads(ask_kernel);
   sum_up();
 }
 

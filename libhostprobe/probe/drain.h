@@ -8,6 +8,8 @@ namespace hostprobe::probe {
 
 // All chunks that were handed over.
 void drain_full_chunks();
+// Threads that ended: written and their entries given back.
+void drain_ended_threads();
 // What is new in chunks still being filled, and threads, strings and stacks; with `ask_kernel` also CPU time and names
 // of all living threads.
 void drain_rest(bool ask_kernel);

@@ -31,6 +31,7 @@
 extern "C" {
 extern void* hp_real_vfork __attribute__((visibility("hidden")));
 int __cxa_atexit(void (*)(void*), void*, void*);
+int __cxa_at_quick_exit(void (*)(void*), void*);
 }
 
 namespace hostprobe::probe {
@@ -117,9 +118,11 @@ void choose(char** argv, char** environment) {
   }
   remember_stderr();
   make_thread_key();
+  watch_thread_end();
   // Registered before anybody else's, so it runs after everybody else's: calls in atexit handlers and static
   // destructors are recorded too. No object handle, or it would run when our own destructors do.
   __cxa_atexit([](void*) { end_trace(); }, nullptr, nullptr);
+  __cxa_at_quick_exit([](void*) { end_trace(); }, nullptr);
   scan_new_objects();
 }
 

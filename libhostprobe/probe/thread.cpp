@@ -12,6 +12,7 @@
 
 #include "chunk.h"
 #include "hook.h"
+#include "last_thread.h"
 #include "pairing.h"
 #include "writer.h"
 
@@ -55,6 +56,7 @@ void record_open_wait(ThreadLocal& t) {
 }
 
 void end_thread(ThreadLocal& t) {
+  t.closed = 1;
   if (t.entry == nullptr) return;
   std::uint64_t slots = 0;
   if (t.chunk != nullptr) {
@@ -70,8 +72,8 @@ void end_thread(ThreadLocal& t) {
   entry->records = records;
   entry->end_ticks = ticks();
   t.entry = nullptr;
-  t.closed = 1;
   std::atomic_ref(entry->state).store(kThreadEnded, std::memory_order_release);
+  wake_writer();
 }
 
 #if !defined(__has_feature)
@@ -87,18 +89,17 @@ constexpr std::uint32_t kLastRound = 4;  // PTHREAD_DESTRUCTOR_ITERATIONS
 // other destructors are recorded too.
 void key_destructor(void*) {
   ThreadLocal& t = t_local;
-  if (g_gate.recording == 0 || t.entry == nullptr) return;
   int saved = errno;
-  record_open_wait(t);
-  if (++t.exit_rounds < kLastRound)
+  if (g_gate.recording != 0 && t.entry != nullptr) record_open_wait(t);
+  if (++t.exit_rounds < kLastRound) {
     pthread_setspecific(g_key, &t);
-  else
-    end_thread(t);
+  } else {
+    auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    note_thread_is_ending(tid);
+    if (g_gate.recording != 0) end_thread(t);
+    if (std::uint32_t writer = writer_tid(); writer != 0 && nobody_remains(tid, writer)) send_writer_away();
+  }
   errno = saved;
-}
-
-void arm_key() {
-  if (g_key_made) pthread_setspecific(g_key, &t_local);
 }
 
 void count_lost(ThreadLocal& t) {
@@ -142,6 +143,10 @@ void make_thread_key() {
   if (!g_key_made) g_key_made = pthread_key_create(&g_key, key_destructor) == 0;
 }
 
+void watch_thread_end() {
+  if (g_key_made) pthread_setspecific(g_key, &t_local);
+}
+
 ThreadEntry* reserve_thread(std::uint32_t& index) {
   std::uint32_t start = g_next_entry.fetch_add(1, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < kThreads; ++i) {
@@ -170,7 +175,7 @@ void adopt_thread(ThreadEntry* entry, std::uint32_t index) {
   prctl(PR_GET_NAME, entry->name);
   t.entry = entry;
   std::atomic_ref(entry->state).store(kThreadLive, std::memory_order_release);
-  arm_key();
+  watch_thread_end();
 }
 
 bool attach_thread() {

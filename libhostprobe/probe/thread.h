@@ -58,6 +58,8 @@ void adopt_thread(ThreadEntry* entry, std::uint32_t index);
 
 // The pthread key whose destructor ends the trace of a thread. Made once, before main.
 void make_thread_key();
+// Makes it run for the calling thread.
+void watch_thread_end();
 
 // After fork, in the child: forget everything that belongs to the parent.
 void reset_thread_local();

@@ -42,6 +42,9 @@ std::atomic<State> g_state{State::kNone};
 std::atomic<std::uint32_t> g_bell{0};      // futex: rung when there is work
 std::atomic<std::uint32_t> g_asleep{0};
 std::atomic<std::uint32_t> g_finish{0};
+std::atomic<std::uint32_t> g_leave{0};
+std::atomic<std::uint32_t> g_tid{0};
+pthread_t g_thread;
 std::atomic<std::uint32_t> g_finished{0};  // futex: the exiting thread waits here
 bool g_own_descriptors = false;
 bool g_complained = false;
@@ -148,13 +151,17 @@ void work_with_file(bool last) {
   if (!g_own_descriptors || last) close_file();
 }
 
+bool told_to_stop() {
+  return g_finish.load(std::memory_order_acquire) != 0 || g_leave.load(std::memory_order_acquire) != 0;
+}
+
 void sleep_until_needed(std::uint64_t& next_work_ns) {
   std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
   if (now >= next_work_ns) return;
   std::uint32_t bell = g_bell.load(std::memory_order_acquire);
   g_asleep.store(1, std::memory_order_seq_cst);
   timespec limit{0, static_cast<long>(next_work_ns - now)};
-  if (g_finish.load(std::memory_order_acquire) == 0) futex(g_bell, FUTEX_WAIT, bell, &limit);
+  if (!told_to_stop()) futex(g_bell, FUTEX_WAIT, bell, &limit);
   g_asleep.store(0, std::memory_order_relaxed);
 }
 
@@ -162,7 +169,7 @@ void sleep_until_needed(std::uint64_t& next_work_ns) {
 void enter_thread_table() {
   std::uint32_t index = 0;
   if (ThreadEntry* entry = reserve_thread(index)) {
-    entry->tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    entry->tid = g_tid.load(std::memory_order_relaxed);
     entry->start_ticks = ticks();
     entry->start_routine = reinterpret_cast<std::uint64_t>(&start_writer);
     entry->creator_site = entry->start_routine;
@@ -173,6 +180,7 @@ void enter_thread_table() {
 
 void* run_writer(void*) {
   t_local.muted = 1;
+  g_tid.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_release);
   prctl(PR_SET_NAME, "hostprobe");
   g_own_descriptors = syscall(SYS_close_range, 0u, ~0u, kCloseRangeUnshare) == 0;
   enter_thread_table();
@@ -183,16 +191,21 @@ void* run_writer(void*) {
   open_unwinder();
   python_frames_find();
   std::uint64_t next_work_ns = 0;
-  while (g_finish.load(std::memory_order_acquire) == 0) {
+  while (!told_to_stop()) {
     if (read_clock_ns(CLOCK_MONOTONIC) >= next_work_ns) {
       work_with_file(false);
       next_work_ns = read_clock_ns(CLOCK_MONOTONIC) + kPauseNs;
     } else {
       if (g_file.fd < 0) open_file();
       drain_full_chunks();
+      drain_ended_threads();
       if (!g_own_descriptors) close_file();
     }
     sleep_until_needed(next_work_ns);
+  }
+  if (g_finish.load(std::memory_order_acquire) == 0) {
+    close_file();
+    return nullptr;
   }
   work_with_file(true);
   g_state.store(State::kFinished, std::memory_order_release);
@@ -205,13 +218,11 @@ using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void
 
 // A process with large thread-local storage needs more than the small stack; then the default must do.
 int create_thread(Create create) {
-  pthread_t thread;
   for (std::size_t stack : {std::size_t{256} << 10, std::size_t{2} << 20, std::size_t{0}}) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     if (stack != 0) pthread_attr_setstacksize(&attributes, stack);
-    int result = create(&thread, &attributes, run_writer, nullptr);
+    int result = create(&g_thread, &attributes, run_writer, nullptr);
     pthread_attr_destroy(&attributes);
     if (result != EINVAL) return result;
   }
@@ -275,10 +286,23 @@ bool finish_trace() {
   return true;
 }
 
+std::uint32_t writer_tid() { return g_tid.load(std::memory_order_acquire); }
+
+void send_writer_away() {
+  if (g_leave.exchange(1, std::memory_order_acq_rel) != 0) return;
+  g_bell.fetch_add(1, std::memory_order_release);
+  futex(g_bell, FUTEX_WAKE, 1, nullptr);
+  pthread_join(g_thread, nullptr);
+  g_tid.store(0, std::memory_order_release);
+  g_state.store(State::kNone, std::memory_order_release);
+}
+
 void forget_writer() {
   g_state.store(State::kNone, std::memory_order_relaxed);
   g_asleep.store(0, std::memory_order_relaxed);
   g_finish.store(0, std::memory_order_relaxed);
+  g_leave.store(0, std::memory_order_relaxed);
+  g_tid.store(0, std::memory_order_relaxed);
   g_finished.store(0, std::memory_order_relaxed);
   g_own_descriptors = g_complained = false;
   g_next_kernel_ns = g_next_clock_ns = 0;

@@ -23,6 +23,11 @@ void wake_writer();
 // time, the rest stays in the segment.
 bool finish_trace();
 
+// Thread id of the writer; 0 when there is none.
+std::uint32_t writer_tid();
+// Ends the writer thread without closing the trace, and waits for it; what comes later is written at exit.
+void send_writer_away();
+
 // Child of a fork: the writer thread did not come along.
 void forget_writer();
 

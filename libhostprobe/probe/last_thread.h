@@ -1,0 +1,17 @@
+// last_thread.h: a process whose main thread left by pthread_exit ends when its last thread ends.
+//
+// Room 2 (probe/). glibc counts threads for that, and would count our writer: such a program would never end. So every
+// ending thread, once the main thread has left, looks whether only the writer and other ending threads remain, and then
+// sends the writer away; glibc does the rest, on the program's thread, as without us.
+#pragma once
+
+#include <cstdint>
+
+namespace hostprobe::probe {
+
+// From the key destructor, in its last round, on the ending thread.
+void note_thread_is_ending(std::uint32_t tid);
+// True when `tid` is about to end, the main thread has left or is `tid`, and nobody but the writer will remain.
+bool nobody_remains(std::uint32_t tid, std::uint32_t writer_tid);
+
+}  // namespace hostprobe::probe
