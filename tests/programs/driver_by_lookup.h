@@ -5,7 +5,7 @@
 
 #include "driver_work.h"
 
-inline void* g_library;         // what dlsym is asked on: a handle, RTLD_DEFAULT or RTLD_NEXT
+inline void* g_library;           // what dlsym is asked on: a handle, RTLD_DEFAULT or RTLD_NEXT
 inline void* g_get_proc_address;  // what to ask by, and whether it is the five-argument form
 inline bool g_second_form;
 

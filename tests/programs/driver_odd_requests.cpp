@@ -21,8 +21,9 @@ static void by_procaddress(const char* name, int version, cuuint64_t flags, bool
 
 int main() {
   open_library(RTLD_NOW);
-  for (const char* name : {"cuLaunchKernel_v2", "cuInit_v2", "cuLaunchKernel_ptds", "cuLaunchKernelE", "cuGraphLaunch_v2",
-                           "cuGetProcAddress_v3", "cuLaunchKernel", "cuCtxSynchronize_v3", "cudnnCreate", "cu", ""})
+  for (const char* name :
+       {"cuLaunchKernel_v2", "cuInit_v2", "cuLaunchKernel_ptds", "cuLaunchKernelE", "cuGraphLaunch_v2",
+        "cuGetProcAddress_v3", "cuLaunchKernel", "cuCtxSynchronize_v3", "cudnnCreate", "cu", ""})
     by_dlsym(name);
   for (bool second : {false, true}) {
     use_procaddress(second);

@@ -76,8 +76,7 @@ inline Driver find_driver(FindFunction find, bool per_thread) {
   fetch(find, per_thread, d.instantiate, {"cuGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags", 11040, 0});
   fetch(find, per_thread, d.launch, {"cuLaunchKernel", "cuLaunchKernel", 4000, 7000});
   fetch(find, per_thread, d.launch_ex, {"cuLaunchKernelEx", "cuLaunchKernelEx", 11060, 11060});
-  fetch(find, per_thread, d.launch_cooperative,
-        {"cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel", 9000, 9000});
+  fetch(find, per_thread, d.launch_cooperative, {"cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel", 9000, 9000});
   fetch(find, per_thread, d.graph_launch, {"cuGraphLaunch", "cuGraphLaunch", 10000, 10000});
   fetch(find, per_thread, d.launch_host, {"cuLaunchHostFunc", "cuLaunchHostFunc", 10000, 10000});
   fetch(find, per_thread, d.stream_synchronize, {"cuStreamSynchronize", "cuStreamSynchronize", 2000, 7000});
@@ -142,8 +141,7 @@ inline void launch_round(const Driver& d, const DriverState& s) {
   check(d.launch_host(s.stream, nothing_on_host, nullptr), "cuLaunchHostFunc");
 }
 
-inline void work_with(const Driver& d, int rounds) {
-  const DriverState s = set_up(d);
+inline void work_rounds(const Driver& d, const DriverState& s, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     launch_round(d, s);
     check(d.event_record(s.event, s.stream), "cuEventRecord");
@@ -162,3 +160,5 @@ inline void work_with(const Driver& d, int rounds) {
   tell("count cuCtxSynchronize %d", rounds);
   if (d.context_synchronize_v2 != nullptr) tell("count cuCtxSynchronize_v2 %d", rounds);
 }
+
+inline void work_with(const Driver& d, int rounds) { work_rounds(d, set_up(d), rounds); }

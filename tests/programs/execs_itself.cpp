@@ -1,7 +1,7 @@
 // execs_itself COUNT: two waits with a second thread asleep, then the program replaces itself, COUNT times.
-#include "victim.h"
-
 #include <atomic>
+
+#include "victim.h"
 
 static sem_t g_never;
 static std::atomic<pid_t> g_sleeper;

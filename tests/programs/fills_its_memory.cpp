@@ -1,8 +1,8 @@
 // fills_its_memory: waits once, then takes 64 KiB pieces of memory until it has 24 MiB, with waits and a thread on the
 // way. Tells the most address space it had, so that its test can set a limit that is just enough.
-#include "victim.h"
-
 #include <sys/mman.h>
+
+#include "victim.h"
 
 static void* routine(void*) {
   wait_moments(20);

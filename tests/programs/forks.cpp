@@ -1,7 +1,7 @@
 // forks fork|_Fork|clone: waits, forks, and waits on in both processes, child and grandchild included.
-#include "victim.h"
-
 #include <sys/syscall.h>
+
+#include "victim.h"
 
 static const char* g_way;
 

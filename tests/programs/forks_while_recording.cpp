@@ -1,8 +1,8 @@
 // forks_while_recording: one thread forks again and again while four others wait and post without pause. Each child does
 // four waits, starts a thread of its own that does three, and leaves.
-#include "victim.h"
-
 #include <atomic>
+
+#include "victim.h"
 
 static constexpr int kChildren = 25;
 static std::atomic<bool> g_stop;

@@ -1,9 +1,9 @@
 // killed THREADS [fork]: every thread waits without pause, on one of eight semaphores in turn, and counts each wait in
 // the wait log before it enters and after it has returned, until somebody kills the process. With `fork`, a child does.
+#include <sys/prctl.h>
+
 #include "../support/wait_log.h"
 #include "victim.h"
-
-#include <sys/prctl.h>
 
 using namespace hostprobe::test;
 

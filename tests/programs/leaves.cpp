@@ -32,6 +32,7 @@ static uint64_t all_waits() {
 static void* exits(void*) { exit(21); }
 
 static void leave(const char* way) {
+  for (LoggedThread& thread : g_log->thread) thread.returned_at_leaving = thread.returned.load();
   if (strcmp(way, "exit") == 0) exit(20);
   if (strcmp(way, "exit-in-thread") == 0) pthread_join(start(exits), nullptr);
   if (strcmp(way, "_exit") == 0) _exit(22);

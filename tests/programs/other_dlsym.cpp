@@ -10,4 +10,6 @@ extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, cons
   ++g_seen;
   return real(handle, name);
 }
-__attribute__((destructor)) static void say() { fprintf(stderr, "other dlsym was %s\n", g_seen > 0 ? "used" : "passed by"); }
+__attribute__((destructor)) static void say() {
+  fprintf(stderr, "other dlsym was %s\n", g_seen > 0 ? "used" : "passed by");
+}

@@ -1,7 +1,7 @@
 // signals_end_it SIGNAL: five waits, then the given signal arrives while the program waits; nobody handles it.
-#include "victim.h"
-
 #include <atomic>
+
+#include "victim.h"
 
 static sem_t g_never;
 static std::atomic<pid_t> g_main;

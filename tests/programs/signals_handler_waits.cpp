@@ -1,10 +1,10 @@
 // signals_handler_waits: a timer's signal handler waits on a semaphore of its own, in the middle of a main thread that
 // waits and posts all the time. Tells how many waits of each kind there were; each of them blocked.
-#include "victim.h"
-
 #include <sys/time.h>
 
 #include <atomic>
+
+#include "victim.h"
 
 static constexpr int kRounds = 4000;
 static sem_t g_in_handler, g_ping, g_pong, g_never;

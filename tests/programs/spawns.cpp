@@ -39,8 +39,9 @@ static void by_spawn() {
   char echo[] = "echo", text[] = "spawned";
   char* argv[] = {echo, text, nullptr};
   pid_t child = -1;
-  printf("posix_spawnp: %d\n", posix_spawnp(&child, "echo", nullptr, nullptr, argv, environ));
+  const int result = posix_spawnp(&child, "echo", nullptr, nullptr, argv, environ);
   print_end_of("posix_spawn", child);
+  printf("posix_spawnp: %d\n", result);
   printf("missing: %d\n", posix_spawnp(&child, "/there/is/no/such/program", nullptr, nullptr, argv, environ));
 }
 

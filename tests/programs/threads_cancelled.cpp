@@ -1,8 +1,8 @@
 // threads_cancelled FUNCTION [async|pending|disabled]: cancels a thread inside FUNCTION once it sleeps there (or before
 // it calls it). Prints whether cleanup handlers and destructors ran and who held the mutex.
-#include "victim.h"
-
 #include <atomic>
+
+#include "victim.h"
 
 static const char* g_function;
 static const char* g_way = "deferred";
@@ -29,8 +29,7 @@ static int wait_inside() {
   if (strcmp(g_function, "sem_timedwait") == 0) return sem_timedwait(&g_semaphore, &late);
   if (strcmp(g_function, "sem_clockwait") == 0) return sem_clockwait(&g_semaphore, CLOCK_MONOTONIC, &late_mono);
   if (strcmp(g_function, "pthread_cond_wait") == 0) return pthread_cond_wait(&g_condition, &g_mutex);
-  if (strcmp(g_function, "pthread_cond_timedwait") == 0)
-    return pthread_cond_timedwait(&g_condition, &g_mutex, &late);
+  if (strcmp(g_function, "pthread_cond_timedwait") == 0) return pthread_cond_timedwait(&g_condition, &g_mutex, &late);
   return pthread_cond_clockwait(&g_condition, &g_mutex, CLOCK_MONOTONIC, &late_mono);
 }
 

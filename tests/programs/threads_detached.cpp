@@ -1,7 +1,7 @@
 // threads_detached: detached threads that wait and end by themselves, and one that never ends before main returns.
-#include "victim.h"
-
 #include <atomic>
+
+#include "victim.h"
 
 static std::atomic<int> g_ended;
 static sem_t g_never;

@@ -1,8 +1,8 @@
 // threads_named: threads by pthread_create and std::thread, from main and from another thread, that name themselves or
 // are named by others; and pthread_create calls that fail.
-#include "victim.h"
-
 #include <thread>
+
+#include "victim.h"
 
 extern "C" {
 __attribute__((visibility("default"), noinline)) void* routine_of_alpha(void* child);

@@ -1,9 +1,9 @@
 // threads_pthread_exit: threads end by pthread_exit below C++ frames with destructors, inside a signal handler's
 // interrupted frame, and finally the main thread does so while another one still waits.
-#include "victim.h"
-
 #include <atomic>
 #include <thread>
+
+#include "victim.h"
 
 struct Guard {
   int number;

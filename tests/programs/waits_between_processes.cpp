@@ -1,11 +1,11 @@
 // waits_between_processes: parent and child hand a process-shared semaphore to and fro.
-#include "victim.h"
-
 #include <sys/mman.h>
 
+#include "victim.h"
+
 int main() {
-  auto* semaphores = static_cast<sem_t*>(
-      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* semaphores =
+      static_cast<sem_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   sem_init(&semaphores[0], 1, 0);
   sem_init(&semaphores[1], 1, 0);
   const pid_t child = fork();

@@ -1,8 +1,8 @@
 // waits_blocked FUNCTION [signal|broadcast]: one thread blocks in FUNCTION again and again; three others take turns to
 // wake it, each only when it really sleeps. Tells who woke it each time.
-#include "victim.h"
-
 #include <atomic>
+
+#include "victim.h"
 
 static constexpr int kRounds = 24;
 static constexpr int kWakers = 3;
@@ -57,8 +57,10 @@ static void wake() {
   }
   pthread_mutex_lock(&g_mutex);
   g_ready = true;
-  if (g_broadcast) pthread_cond_broadcast(&g_condition);
-  else pthread_cond_signal(&g_condition);
+  if (g_broadcast)
+    pthread_cond_broadcast(&g_condition);
+  else
+    pthread_cond_signal(&g_condition);
   pthread_mutex_unlock(&g_mutex);
 }
 

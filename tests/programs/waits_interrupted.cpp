@@ -1,8 +1,8 @@
 // waits_interrupted: a handler installed without SA_RESTART ends semaphore waits with EINTR, one with SA_RESTART does
 // not end sem_wait, and condition waits never answer EINTR. The signal is sent only to a thread that really sleeps.
-#include "victim.h"
-
 #include <atomic>
+
+#include "victim.h"
 
 static sem_t g_semaphore;
 static pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;

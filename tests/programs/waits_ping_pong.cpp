@@ -1,8 +1,8 @@
 // waits_ping_pong: two pairs of threads hand a semaphore (and a condition) to and fro as fast as they can, so that posts
 // race with waits that are just going to sleep. Tells which thread is whose only waker.
-#include "victim.h"
-
 #include <atomic>
+
+#include "victim.h"
 
 static constexpr int kRounds = 20000;
 struct Pair {

@@ -72,8 +72,11 @@ int main() {
   const struct {
     const char* name;
     const timespec* time;
-  } times[] = {{"long past", &past}, {"before 1970", &negative}, {"negative nanoseconds", &below},
-               {"a second of nanoseconds", &above}, {"far ahead, bad nanoseconds", &far_above}};
+  } times[] = {{"long past", &past},
+               {"before 1970", &negative},
+               {"negative nanoseconds", &below},
+               {"a second of nanoseconds", &above},
+               {"far ahead, bad nanoseconds", &far_above}};
   for (const auto& time : times) {
     semaphores(time.name, time.time, 0);
     semaphores(time.name, time.time, 1);

@@ -1,8 +1,8 @@
 // waits_shared sem|signal|broadcast: four threads sleep on one object; three others take turns to wake one of them
 // (all of them with broadcast), each only when all four sleep. Every waiter tells, call by call, who woke it.
-#include "victim.h"
-
 #include <atomic>
+
+#include "victim.h"
 
 static constexpr int kWaiters = 4;
 static constexpr int kWakers = 3;
@@ -54,8 +54,10 @@ static void* waiter(void* argument) {
 static void await_all_asleep() {
   for (auto& tid : g_waiters) {
     while (tid == 0) nap();
-    if (g_semaphore_used) await_asleep(tid, &g_semaphore, sizeof g_semaphore);
-    else await_asleep(tid, &g_condition, sizeof g_condition);
+    if (g_semaphore_used)
+      await_asleep(tid, &g_semaphore, sizeof g_semaphore);
+    else
+      await_asleep(tid, &g_condition, sizeof g_condition);
   }
 }
 
@@ -68,8 +70,10 @@ static void wake(bool all) {
   pthread_mutex_lock(&g_mutex);
   g_tokens += all ? kWaiters : 1;
   ++g_generation;
-  if (all || g_broadcast) pthread_cond_broadcast(&g_condition);
-  else pthread_cond_signal(&g_condition);
+  if (all || g_broadcast)
+    pthread_cond_broadcast(&g_condition);
+  else
+    pthread_cond_signal(&g_condition);
   pthread_mutex_unlock(&g_mutex);
 }
 

@@ -18,8 +18,8 @@ std::string library(const char* name) {
 }
 
 bool is_hooked(const std::string& name) {
-  static const char* const kNames[] = {"cuLaunchKernel",   "cuLaunchKernelEx", "cuLaunchCooperativeKernel",
-                                       "cuGraphLaunch",    "cuLaunchHostFunc", "cuStreamSynchronize",
+  static const char* const kNames[] = {"cuLaunchKernel",     "cuLaunchKernelEx", "cuLaunchCooperativeKernel",
+                                       "cuGraphLaunch",      "cuLaunchHostFunc", "cuStreamSynchronize",
                                        "cuEventSynchronize", "cuCtxSynchronize", "cuCtxSynchronize_v2"};
   const std::string base = name.ends_with("_ptsz") ? name.substr(0, name.size() - 5) : name;
   return std::find(std::begin(kNames), std::end(kNames), base) != std::end(kNames);

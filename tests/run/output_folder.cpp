@@ -83,8 +83,8 @@ TEST_P(FullFileSystem, IsSaidOnceAndTheLossIsCounted) {
   }
   umount2(scratch.run().c_str(), MNT_DETACH);
 }
-INSTANTIATE_TEST_SUITE_P(OutputFolder, FullFileSystem, testing::Values("size=4k", "size=16k", "size=128k", "nr_inodes=1"),
-                         [](const auto& each) {
+INSTANTIATE_TEST_SUITE_P(OutputFolder, FullFileSystem,
+                         testing::Values("size=4k", "size=16k", "size=128k", "nr_inodes=1"), [](const auto& each) {
                            std::string name = each.param;
                            name[name.find('=')] = '_';
                            return name;

@@ -42,8 +42,7 @@ TEST_F(NamedThreads, HaveTheirCreatorAndStartRoutineRecorded) {
   const auto by_main = calls.of("pthread_create", pair_.probed.number("main"));
   const auto by_alpha = calls.of("pthread_create", pair_.probed.number("alpha"));
   ASSERT_EQ(by_alpha.size(), 1u);
-  EXPECT_NE(by_alpha[0].text("start").find("routine_of_beta"), std::string::npos)
-      << by_alpha[0].args.dump();
+  EXPECT_NE(by_alpha[0].text("start").find("routine_of_beta"), std::string::npos) << by_alpha[0].args.dump();
   EXPECT_TRUE(std::any_of(by_main.begin(), by_main.end(), [](const Call& call) {
     return call.text("start").find("routine_of_alpha") != std::string::npos;
   }));
@@ -91,9 +90,8 @@ std::vector<Cancelling> all_cancellings() {
   all.push_back({"pthread_cond_wait", "async"});
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Threads, Cancelled, testing::ValuesIn(all_cancellings()), [](const auto& each) {
-  return std::string(each.param.function) + "_" + each.param.way;
-});
+INSTANTIATE_TEST_SUITE_P(Threads, Cancelled, testing::ValuesIn(all_cancellings()),
+                         [](const auto& each) { return std::string(each.param.function) + "_" + each.param.way; });
 
 TEST(Threads, EndByPthreadExitBelowFramesWithDestructors) {
   const Pair pair({.program = "threads_pthread_exit"});

@@ -84,8 +84,10 @@ Dump dump(const std::filesystem::path& run_folder) {
   std::istringstream lines(answer("dump", run_folder));
   for (std::string text; std::getline(lines, text);) {
     const nlohmann::json line = nlohmann::json::parse(text);
-    if (line.contains("function")) result.calls.push_back(call_of(line));
-    else if (line.contains("lost")) result.lost += word(line.at("lost"));
+    if (line.contains("function"))
+      result.calls.push_back(call_of(line));
+    else if (line.contains("lost"))
+      result.lost += word(line.at("lost"));
   }
   return result;
 }

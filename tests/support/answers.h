@@ -21,8 +21,8 @@ struct Call {
   bool at_once = false;  // satisfied without blocking
   nlohmann::json args;
 
-  std::uint64_t object() const;                  // what was waited on; 0 = not told
-  long long waker_tid() const;                   // 0 = unknown
+  std::uint64_t object() const;                     // what was waited on; 0 = not told
+  long long waker_tid() const;                      // 0 = unknown
   std::string text(const std::string& name) const;  // an argument that is text; "" when unknown
 };
 

@@ -32,9 +32,9 @@ struct Outcome {
 
 struct Launch {
   std::vector<std::string> command = {};
-  Environment environment = {};                 // on top of the cleaned environment of the test
-  std::filesystem::path folder = {};            // working folder; empty: the test's own
-  std::function<void()> before_exec = {};       // runs in the child: limits, namespaces, mounts
+  Environment environment = {};                   // on top of the cleaned environment of the test
+  std::filesystem::path folder = {};              // working folder; empty: the test's own
+  std::function<void()> before_exec = {};         // runs in the child: limits, namespaces, mounts
   std::function<void(pid_t)> while_running = {};  // runs in the test, once the child has been started
   std::chrono::seconds limit{40};
 };
@@ -56,10 +56,10 @@ class ScratchFolder {
 };
 
 struct Victim {
-  std::string program = {};            // a name in tests/programs, or a path
+  std::string program = {};  // a name in tests/programs, or a path
   std::vector<std::string> args = {};
-  Environment environment = {};        // in both runs
-  Environment probe = {};              // in the probed run only
+  Environment environment = {};            // in both runs
+  Environment probe = {};                  // in the probed run only
   std::function<void()> before_exec = {};  // in both runs
   std::function<void(pid_t)> while_running = {};
   std::chrono::seconds limit{40};

@@ -23,6 +23,7 @@ struct alignas(64) LoggedThread {
   std::atomic<std::uint64_t> objects;  // address of the first of kLoggedObjects semaphores
   std::atomic<std::uint64_t> entered;
   std::atomic<std::uint64_t> returned;
+  std::atomic<std::uint64_t> returned_at_leaving;  // `returned`, noted just before the process left of its own will
 };
 
 struct WaitLog {
