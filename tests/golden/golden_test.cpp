@@ -1,0 +1,55 @@
+// Every later reader reads the traces of earlier versions, and says the same about them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "analysis/dump.h"
+#include "analysis/report_json.h"
+#include "analysis/run_answer.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+std::string path_of(const std::string& name) { return std::string(HOSTPROBE_TEST_GOLDEN) + "/" + name; }
+
+std::vector<std::string> lines_of(std::istream& in) {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Golden, DumpOfVersion1IsWhatItAlwaysWas) {
+  std::stringstream said;
+  const auto problems = dump_run(path_of("version1.hptrace"), DumpForm::kJson, [&said](std::string_view text) { said << text; });
+  EXPECT_THAT(problems, testing::IsEmpty());
+  std::ifstream expected(path_of("version1.dump.jsonl"));
+  ASSERT_TRUE(expected);
+  EXPECT_EQ(lines_of(said), lines_of(expected));
+}
+
+TEST(Golden, ReportOfVersion1HasItsNumbers) {
+  const auto report = nlohmann::json::parse(report_json(analyse_run(path_of("version1.hptrace"), {})));
+  const auto& process = report["processes"].at(0);
+  EXPECT_EQ(process["rank"], 1);
+  EXPECT_EQ(process["records"], 9);
+  EXPECT_EQ(process["lost"], 2);
+  EXPECT_DOUBLE_EQ(process["wall_ms"].get<double>(), 1000);
+  EXPECT_EQ(process["threads"].at(0)["role"], "main");
+  EXPECT_EQ(process["threads"].at(1)["role"], "gloo");
+  EXPECT_EQ(process["launches"]["count"], 2);
+  EXPECT_NEAR(process["launches"]["gap_p50_us"].get<double>(), 8, 0.4);
+  EXPECT_EQ(process["syncs"]["by_function"]["cuStreamSynchronize"], 1);
+  const auto& wait = process["waits"].at(0);
+  EXPECT_EQ(wait["library"], "libtorch_cpu.so");
+  EXPECT_EQ(wait["count"], 2);
+  const auto& woken = process["waits"].at(1);
+  EXPECT_EQ(woken["python"].at(0)["text"], "Queue.get (queue.py:180)");
+  EXPECT_EQ(woken["wake"]["waker_role"], "gloo");
+  EXPECT_NEAR(woken["wake"]["p50_us"].get<double>(), 2, 0.1);
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
