@@ -18,18 +18,15 @@ constexpr unsigned kRegistersRecord = 0x2f;   // EIATTR_REGCOUNT, in the section
 
 class Elf {
  public:
-  Elf(const char* content, size_t bytes) : content_(content), bytes_(bytes) {}
+  explicit Elf(const std::string& content) : content_(content.data()), bytes_(content.size()) {}
 
   bool open() {
-    if (bytes_ != 0 && bytes_ < sizeof(Elf64_Ehdr)) return false;
+    if (bytes_ < sizeof(Elf64_Ehdr)) return false;
     memcpy(&header_, content_, sizeof header_);
     if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_machine != 190 /* EM_CUDA */) return false;
     if (header_.e_shentsize != sizeof(Elf64_Shdr) || header_.e_shstrndx >= header_.e_shnum) return false;
-    // Without a length from the caller, the tables at the end tell it.
-    uint64_t sections_end = header_.e_shoff + uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr);
-    uint64_t segments_end = header_.e_phoff + uint64_t{header_.e_phnum} * sizeof(Elf64_Phdr);
-    if (bytes_ == 0) bytes_ = std::max(sections_end, segments_end);
-    return sections_end <= bytes_ && header_.e_shoff < sections_end;
+    uint64_t table_bytes = uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr);
+    return header_.e_shoff <= bytes_ && table_bytes <= bytes_ - header_.e_shoff;
   }
 
   unsigned sections() const { return header_.e_shnum; }
@@ -134,8 +131,8 @@ void read_symbol(const Elf& elf, const Elf64_Shdr& table, uint32_t index, const 
 
 }  // namespace
 
-CUresult read_cubin(const char* content, size_t bytes, Image* image) {
-  Elf elf(content, bytes);
+CUresult read_cubin(const std::string& content, Image* image) {
+  Elf elf(content);
   if (!elf.open()) return CUDA_ERROR_INVALID_IMAGE;
   bool symbols = false;
   for (unsigned i = 0; i < elf.sections(); ++i) {

@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <dlfcn.h>
+#include <string_view>
 
 namespace simnode {
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr uint16_t kPtx = 1, kCubin = 2;
 constexpr uint64_t kLz4Flag = 0x2000, kZstdFlag = 0x8000;
-constexpr uint64_t kMaxBytes = uint64_t{1} << 32;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;  // of one entry, expanded
 
 struct Entry {
   uint16_t kind = 0;
@@ -65,31 +66,34 @@ bool expand_zstd(const char* from, size_t bytes, std::string* to, size_t wanted)
   // Opened when needed: a program without compressed modules needs no zstd on its machine.
   static void* const library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
   using Decompress = size_t (*)(void*, size_t, const void*, size_t);
-  auto decompress = library == nullptr ? nullptr : reinterpret_cast<Decompress>(dlsym(library, "ZSTD_decompress"));
-  if (decompress == nullptr) {
+  using ContentSize = unsigned long long (*)(const void*, size_t);
+  auto find = [](const char* name) { return library == nullptr ? nullptr : dlsym(library, name); };
+  auto decompress = reinterpret_cast<Decompress>(find("ZSTD_decompress"));
+  auto content_size = reinterpret_cast<ContentSize>(find("ZSTD_getFrameContentSize"));
+  if (decompress == nullptr || content_size == nullptr) {
     say("a zstd-compressed module cannot be read: %s. Install libzstd1 or build with nvcc --compress-mode=none.",
         library == nullptr ? dlerror() : "no ZSTD_decompress");
     return false;
   }
+  // The frame knows its size too; a damaged one must not make us take a gigabyte first.
+  if (content_size(from, bytes) != wanted) return false;
   to->resize(wanted);
   return decompress(to->data(), wanted, from, bytes) == wanted;
 }
 
 CUresult read_entry(const Entry& entry, Image* image) {
   std::string expanded;
-  const char* content = entry.content;
-  size_t bytes = entry.bytes;
+  std::string_view content(entry.content, entry.bytes);
   if ((entry.flags & (kLz4Flag | kZstdFlag)) != 0) {
     if (entry.compressed_bytes > entry.bytes || entry.uncompressed_bytes > kMaxBytes) return CUDA_ERROR_INVALID_IMAGE;
     bool good = (entry.flags & kLz4Flag) != 0
-                    ? expand_lz4(content, entry.compressed_bytes, &expanded, entry.uncompressed_bytes)
-                    : expand_zstd(content, entry.compressed_bytes, &expanded, entry.uncompressed_bytes);
+                    ? expand_lz4(content.data(), entry.compressed_bytes, &expanded, entry.uncompressed_bytes)
+                    : expand_zstd(content.data(), entry.compressed_bytes, &expanded, entry.uncompressed_bytes);
     if (!good) return CUDA_ERROR_INVALID_IMAGE;
-    content = expanded.data();
-    bytes = expanded.size();
+    content = expanded;
   }
-  if (entry.kind == kCubin) return read_cubin(content, bytes, image);
-  return read_ptx(std::string(content, strnlen(content, bytes)), image);
+  if (entry.kind == kCubin) return read_cubin(std::string(content), image);
+  return read_ptx(std::string(content.substr(0, content.find('\0'))), image);
 }
 
 // A cubin of the same generation wins over PTX; of several, the newest that the device can run.
@@ -102,11 +106,11 @@ bool better(const Entry& entry, const Entry& best, uint32_t capability) {
 
 }  // namespace
 
-CUresult read_fatbin(const char* content, Image* image) {
-  if (at<uint32_t>(content) != 0xba55ed50 || at<uint16_t>(content + 4) != 1) return CUDA_ERROR_INVALID_IMAGE;
-  const char* next = content + at<uint16_t>(content + 6);
-  uint64_t left = at<uint64_t>(content + 8);
-  if (left > kMaxBytes) return CUDA_ERROR_INVALID_IMAGE;
+// `content` is as long as its header says (image.cpp).
+CUresult read_fatbin(const std::string& content, Image* image) {
+  if (content.size() < 16 || at<uint16_t>(content.data() + 4) != 1) return CUDA_ERROR_INVALID_IMAGE;
+  uint64_t left = at<uint64_t>(content.data() + 8);
+  const char* next = content.data() + at<uint16_t>(content.data() + 6);
   Entry best;
   auto capability = static_cast<uint32_t>(g_node->settings.compute_capability);
   while (left >= 64) {

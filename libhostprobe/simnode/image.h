@@ -41,7 +41,7 @@ struct Image {
 // `bytes` 0: unknown, as the driver API gives none; the format itself says where it ends.
 CUresult read_image(const void* content, size_t bytes, Image* image);
 CUresult read_ptx(const std::string& text, Image* image);
-CUresult read_cubin(const char* content, size_t bytes, Image* image);
-CUresult read_fatbin(const char* content, Image* image);
+CUresult read_cubin(const std::string& content, Image* image);
+CUresult read_fatbin(const std::string& content, Image* image);
 
 }  // namespace simnode

@@ -93,6 +93,16 @@ void Arena::forget_content(int64_t offset, size_t bytes) {
   if (last > first) fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, first, last - first);
 }
 
+void Arena::clear(int64_t offset, size_t bytes) {
+  if (bytes < 2 * kPage) {
+    memset(base_ + offset, 0, bytes);
+    return;
+  }
+  memset(base_ + offset, 0, kPage);
+  memset(base_ + offset + bytes - kPage, 0, kPage);
+  forget_content(offset, bytes);
+}
+
 bool on_device(const Allocation& allocation) {
   return allocation.kind == MemoryKind::kDevice || allocation.kind == MemoryKind::kManaged ||
          allocation.kind == MemoryKind::kMapped;

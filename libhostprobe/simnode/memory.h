@@ -18,7 +18,8 @@ class Arena {
   // Offset of `bytes` (rounded up to 512) aligned as asked, or -1.
   int64_t take(size_t bytes, size_t alignment);
   void give_back(int64_t offset, size_t bytes);
-  void forget_content(int64_t offset, size_t bytes);  // the pages go back to the machine and read as zero
+  void forget_content(int64_t offset, size_t bytes);  // whole pages go back to the machine and read as zero
+  void clear(int64_t offset, size_t bytes);           // all of it reads as zero, without touching whole pages
   char* base() const { return base_; }
   int fd() const { return fd_; }
   size_t used_bytes() const { return used_bytes_; }

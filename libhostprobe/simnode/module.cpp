@@ -2,6 +2,7 @@
 #include "module.h"
 
 #include "context.h"
+#include "device.h"
 #include "entry.h"
 #include "memory.h"
 #include "node.h"
@@ -47,10 +48,14 @@ void destroy_functions(std::map<std::string, Function*>& functions) {
   functions.clear();
 }
 
-void destroy_module(Module& module) {
-  destroy_functions(module.functions);
+void free_globals(Module& module) {
   for (auto& [name, global] : module.globals)
     if (Allocation* allocation = allocation_at(global.pointer)) free_allocation(*allocation);
+}
+
+void destroy_module(Module& module) {
+  destroy_functions(module.functions);
+  free_globals(module);
   g_node->handles.remove(module.handle);
   delete &module;
 }
@@ -139,8 +144,13 @@ CUresult make_module(Context& context, Image image, CUmodule* handle) {
   module->image = std::move(image);
   for (const GlobalImage& global : module->image.globals) {
     CUdeviceptr pointer;
-    SIMNODE_TRY(allocate_on(*context.device, &context, global.bytes, 512, MemoryKind::kDevice, &pointer));
-    memset(reinterpret_cast<void*>(pointer), 0, global.bytes);
+    CUresult taken = allocate_on(*context.device, &context, global.bytes, 512, MemoryKind::kDevice, &pointer);
+    if (taken != CUDA_SUCCESS) {
+      free_globals(*module);
+      return taken;
+    }
+    Arena& arena = context.device->arena;
+    arena.clear(static_cast<int64_t>(pointer - reinterpret_cast<uintptr_t>(arena.base())), global.bytes);
     module->globals[global.name] = {pointer, global.bytes};
   }
   module->handle = static_cast<CUmodule>(g_node->handles.add(Kind::kModule, module.get()));

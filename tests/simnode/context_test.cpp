@@ -74,11 +74,15 @@ TEST_F(Contexts, OfEveryWaitingModeWaitForTheDevice) {
     OK(cuModuleLoadData(&module, kPtx));
     OK(cuModuleGetFunction(&kernel, module, "k1000"));
     CUevent end = event();
+    Gate gate;
+    OK(cuLaunchHostFunc(nullptr, Gate::wait, &gate));
     OK(launch(kernel, nullptr));
     OK(cuEventRecord(end, nullptr));
     EXPECT_EQ(cuEventQuery(end), CUDA_ERROR_NOT_READY) << flags;
+    std::thread opener([&] { gate.open = true; });
     OK(cuCtxSynchronize());
     EXPECT_EQ(cuEventQuery(end), CUDA_SUCCESS) << flags;
+    opener.join();
     OK(cuCtxDestroy(other));
   }
 }

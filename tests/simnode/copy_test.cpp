@@ -9,10 +9,6 @@ using Copies = NodeTest;
 
 namespace {
 
-void CUDA_CB hold(void* open) {
-  while (!*static_cast<std::atomic<bool>*>(open)) std::this_thread::yield();
-}
-
 std::vector<uint32_t> numbers(size_t count) {
   std::vector<uint32_t> all(count);
   std::iota(all.begin(), all.end(), 1u);
@@ -37,11 +33,11 @@ TEST_F(Copies, KeepStreamOrder) {
   auto from = numbers(64);
   std::vector<uint32_t> back(64);
   CUdeviceptr device = allocate(256);
-  std::atomic<bool> open{false};
-  OK(cuLaunchHostFunc(one, hold, &open));
+  Gate gate;
+  OK(cuLaunchHostFunc(one, Gate::wait, &gate));
   OK(cuMemcpyHtoDAsync(device, from.data(), 256, one));
   OK(cuMemsetD32Async(device, 9, 1, one));
-  std::thread opener([&] { open = true; });
+  std::thread opener([&] { gate.open = true; });
   OK(cuMemcpyDtoHAsync(back.data(), device, 256, one));  // to pageable memory: returns when it is there
   EXPECT_EQ(back[0], 9u);
   EXPECT_EQ(back[63], 64u);
@@ -52,11 +48,11 @@ TEST_F(Copies, SmallPageableSourcesAreStagedBeforeTheCallReturns) {
   CUstream one = stream();
   auto from = numbers(16);
   CUdeviceptr device = allocate(64);
-  std::atomic<bool> open{false};
-  OK(cuLaunchHostFunc(one, hold, &open));
+  Gate gate;
+  OK(cuLaunchHostFunc(one, Gate::wait, &gate));
   OK(cuMemcpyHtoDAsync(device, from.data(), 64, one));
   from.assign(16, 0);  // allowed now
-  open = true;
+  gate.open = true;
   uint32_t last;
   OK(cuStreamSynchronize(one));
   OK(cuMemcpyDtoH(&last, device + 60, 4));
@@ -68,12 +64,12 @@ TEST_F(Copies, PinnedOnesReturnAtOnce) {
   void* pinned;
   OK(cuMemAllocHost(&pinned, 1 << 20));
   CUdeviceptr device = allocate(1 << 20);
-  std::atomic<bool> open{false};
-  OK(cuLaunchHostFunc(one, hold, &open));
+  Gate gate;
+  OK(cuLaunchHostFunc(one, Gate::wait, &gate));
   OK(cuMemcpyHtoDAsync(device, pinned, 1 << 20, one));  // would hang here if it waited
   OK(cuMemcpyDtoHAsync(pinned, device, 1 << 20, one));
   EXPECT_EQ(cuStreamQuery(one), CUDA_ERROR_NOT_READY);
-  open = true;
+  gate.open = true;
   OK(cuStreamSynchronize(one));
   OK(cuMemFreeHost(pinned));
 }

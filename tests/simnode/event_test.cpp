@@ -5,40 +5,32 @@
 
 using Events = NodeTest;
 
-namespace {
-
-void CUDA_CB hold(void* open) {
-  while (!*static_cast<std::atomic<bool>*>(open)) std::this_thread::yield();
-}
-
-}  // namespace
-
 // Everything is submitted while the stream is held, so the modelled time cannot depend on this machine.
 TEST_F(Events, TimeIsExactlyTheModelledTime) {
   CUstream one = stream();
-  std::atomic<bool> open{false};
-  OK(cuLaunchHostFunc(one, hold, &open));
+  Gate gate;
+  OK(cuLaunchHostFunc(one, Gate::wait, &gate));
   CUevent start = recorded(one);
   for (int i = 0; i < 7; ++i) OK(launch("k100", one));
   CUevent middle = recorded(one);
   for (int i = 0; i < 3; ++i) OK(launch("k1000", one));
   OK(launch("k10", one));
   CUevent end = recorded(one);
-  open = true;
+  gate.open = true;
   OK(cuEventSynchronize(end));
   EXPECT_FLOAT_EQ(elapsed_us(start, middle), 700);
   EXPECT_FLOAT_EQ(elapsed_us(middle, end), 3010);
   EXPECT_FLOAT_EQ(elapsed_us(start, end), 3710);
 }
 
-// The busy stream's own clock: no gap may come in between, however late this thread submits.
-TEST_F(Events, BehindALongKernelTimeIsExactWithoutHolding) {
+// Without an effect in the stream nothing is queued and no thread takes part: the other way through the model.
+TEST_F(Events, BehindALongKernelTimeIsExactWithoutAQueue) {
   CUstream one = stream();
   OK(launch("slow", one));
   CUevent start = recorded(one);
   for (int i = 0; i < 5; ++i) OK(launch("k100", one));
   CUevent end = recorded(one);
-  ASSERT_EQ(cuEventQuery(start), CUDA_ERROR_NOT_READY) << "this machine was too slow for the test to mean anything";
+  if (cuEventQuery(start) == CUDA_SUCCESS) GTEST_SKIP() << "this machine took longer to submit than the kernel lasts";
   OK(cuEventSynchronize(end));
   EXPECT_FLOAT_EQ(elapsed_us(start, end), 500);
 }
@@ -58,9 +50,11 @@ TEST_F(Events, ElapsedTimeSaysWhatIsMissing) {
   EXPECT_EQ(cuEventElapsedTime(&ms, plain, done), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(cuEventElapsedTime(&ms, done, untimed), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(cuEventElapsedTime(nullptr, done, done), CUDA_ERROR_INVALID_VALUE);
-  OK(launch("slow", one));
+  Gate gate;
+  OK(cuLaunchHostFunc(one, Gate::wait, &gate));
   CUevent late = recorded(one);
   EXPECT_EQ(cuEventElapsedTime(&ms, done, late), CUDA_ERROR_NOT_READY);
+  gate.open = true;
   OK(cuEventSynchronize(late));
   OK(cuEventElapsedTime(&ms, done, late));
 }

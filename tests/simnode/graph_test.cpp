@@ -58,10 +58,12 @@ TEST_F(Graphs, BranchesOverlapInVirtualTime) {
   CUgraphExec exec;
   OK(cuGraphInstantiate(&exec, graph, 0));
   CUstream one = stream();
-  OK(launch("slow", one));
+  Gate gate;
+  OK(cuLaunchHostFunc(one, Gate::wait, &gate));
   CUevent before = recorded(one);
   OK(cuGraphLaunch(exec, one));
   CUevent after = recorded(one);
+  gate.open = true;
   OK(cuStreamSynchronize(one));
   EXPECT_FLOAT_EQ(elapsed_us(before, after), 1200);
 }
@@ -181,10 +183,12 @@ TEST_F(Graphs, UpdateTakesOverNewArgumentsAndRefusesAnotherShape) {
   OK(cuGraphExecUpdate(exec, capture(2, "k1000"), &info));
   EXPECT_EQ(cuGraphExecUpdate(exec, capture(3, "k1000"), &info), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
   EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
-  OK(launch("slow", one));
+  Gate gate;
+  OK(cuLaunchHostFunc(one, Gate::wait, &gate));
   CUevent before = recorded(one);
   OK(cuGraphLaunch(exec, one));
   CUevent after = recorded(one);
+  gate.open = true;
   OK(cuStreamSynchronize(one));
   EXPECT_FLOAT_EQ(elapsed_us(before, after), 2000);
 }

@@ -4,8 +4,10 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #define OK(call) ASSERT_EQ(call, CUDA_SUCCESS)
@@ -49,6 +51,14 @@ inline CUresult make_context(CUcontext* context, unsigned flags, CUdevice device
   return cuCtxCreate(context, flags, device);
 #endif
 }
+
+// A host function that holds its stream until it is told to go on, so that nothing depends on this machine's speed.
+struct Gate {
+  std::atomic<bool> open{false};
+  static void CUDA_CB wait(void* gate) {
+    while (!static_cast<Gate*>(gate)->open) std::this_thread::yield();
+  }
+};
 
 class NodeTest : public testing::Test {
  protected:

@@ -7,17 +7,9 @@
 
 using PerThread = NodeTest;
 
-namespace {
-
-void CUDA_CB hold(void* open) {
-  while (!*static_cast<std::atomic<bool>*>(open)) std::this_thread::yield();
-}
-
-}  // namespace
-
 TEST_F(PerThread, NullStreamsOfTwoThreadsDoNotWaitForEachOther) {
-  std::atomic<bool> open{false};
-  OK(cuLaunchHostFunc(nullptr, hold, &open));
+  Gate gate;
+  OK(cuLaunchHostFunc(nullptr, Gate::wait, &gate));
   std::thread([&] {
     EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
     EXPECT_EQ(launch("k10", nullptr), CUDA_SUCCESS);
@@ -29,20 +21,20 @@ TEST_F(PerThread, NullStreamsOfTwoThreadsDoNotWaitForEachOther) {
     EXPECT_EQ(back, 5);
   }).join();
   EXPECT_EQ(cuStreamQuery(nullptr), CUDA_ERROR_NOT_READY);
-  open = true;
+  gate.open = true;
   OK(cuStreamSynchronize(nullptr));
 }
 
 TEST_F(PerThread, LaunchConfigurationsWithoutStreamMeanTheThreadsOwn) {
-  std::atomic<bool> open{false};
-  OK(cuLaunchHostFunc(nullptr, hold, &open));
+  Gate gate;
+  OK(cuLaunchHostFunc(nullptr, Gate::wait, &gate));
   CUlaunchConfig config{};
   config.gridDimX = config.gridDimY = config.gridDimZ = 1;
   config.blockDimX = config.blockDimY = config.blockDimZ = 1;
   OK(cuLaunchKernelEx(&config, function("k10"), nullptr, nullptr));
   CUevent after = recorded(nullptr);
   EXPECT_EQ(cuEventQuery(after), CUDA_ERROR_NOT_READY);  // behind the gate, so in the same stream
-  open = true;
+  gate.open = true;
   OK(cuEventSynchronize(after));
   EXPECT_EQ(config.hStream, nullptr);
 }

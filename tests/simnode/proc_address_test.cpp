@@ -111,7 +111,6 @@ TEST_F(ProcAddress, NewestVersionIsWhatTheHeaderNames) {
   EXPECT_CURRENT(cuIpcOpenMemHandle);
   EXPECT_CURRENT(cuMemPrefetchAsync);
   EXPECT_CURRENT(cuGetProcAddress);
-  EXPECT_CURRENT(cuCtxCreate);
   EXPECT_CURRENT(cuLaunchKernel);
 }
 

@@ -8,17 +8,6 @@ using Streams = NodeTest;
 
 namespace {
 
-// A callback that holds its stream until it is told to go on.
-struct Gate {
-  std::atomic<bool> open{false};
-  std::atomic<bool> entered{false};
-  static void CUDA_CB wait(void* gate) {
-    auto* self = static_cast<Gate*>(gate);
-    self->entered = true;
-    while (!self->open) std::this_thread::yield();
-  }
-};
-
 struct Note {
   std::vector<int>* order;
   int number;
