@@ -34,7 +34,7 @@ hp_dlsym:
         .cfi_adjust_cfa_offset -8
         test    %rax, %rax
         jnz     1f
-        jmp     *hp_real_dlsym(%rip)
+        jmp     *hp_next_dlsym(%rip)
 1:      ret
         .cfi_endproc
         .size   hp_dlsym, . - hp_dlsym

@@ -1,10 +1,12 @@
 // drain.cpp: see drain.h. A record is copied only when it carries the lap of its chunk: that is its mark of completeness.
 #include "drain.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -146,12 +148,26 @@ void write_changed(std::uint32_t count) {
   append_block(kBlockThreads, &part, 1);
 }
 
+// A thread that ended without our seeing it (a raw exit system call, a wait after its last destructor): its chunk has no
+// owner any more.
+bool end_if_gone(ThreadEntry& entry) {
+  if (syscall(SYS_tgkill, getpid(), entry.tid, 0) == 0 || errno != ESRCH) return false;
+  write_open_chunk(entry);
+  std::uint32_t index = std::atomic_ref(entry.chunk).load(std::memory_order_acquire);
+  if (index != 0) recycle_chunk(chunk_at(index - 1));
+  entry.chunk = 0;
+  entry.end_ticks = ticks();
+  std::atomic_ref(entry.state).store(kThreadEnded, std::memory_order_release);
+  return true;
+}
+
 // Living entries, when something changed.
 void write_living_threads(bool ask_kernel) {
   std::uint32_t count = 0;
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     ThreadEntry& entry = g_segment.threads[i];
     if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadLive) continue;
+    if (ask_kernel && end_if_gone(entry)) continue;
     if (ask_kernel) read_from_kernel(entry);
     if (changed(i, entry)) copy_words(g_changed[count++], entry);
   }

@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "elf_object.h"
 #include "got.h"
 #include "lifecycle.h"
 #include "resolve.h"
@@ -17,21 +18,13 @@ namespace hostprobe::probe {
 namespace {
 
 struct Driver {
-  std::uintptr_t begin, end;
-  void* handle;
+  ElfObject object;
+  bool pinned;
 };
 constexpr unsigned kDrivers = 4;
 Driver g_drivers[kDrivers];
 std::atomic<unsigned> g_driver_count{0};
 std::atomic<std::uint32_t> g_unwrapped{0};
-
-void* in_driver(const char* name) {
-  unsigned count = g_driver_count.load(std::memory_order_acquire);
-  for (unsigned i = 0; i < count; ++i)
-    if (g_drivers[i].handle != nullptr)
-      if (void* found = real_dlsym(g_drivers[i].handle, name)) return found;
-  return nullptr;
-}
 
 Hook* driver_hook(const char* name) {
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
@@ -54,23 +47,39 @@ void* wrapper_of(Hook& hook, void* real) {
   return nullptr;
 }
 
-// The handle of a program's dlopen is its link_map; so is what dladdr1 tells of the caller. Searching there finds what
-// the caller's own (RTLD_LOCAL) scope holds.
-void* in_scope_of(const void* caller, const char* name) {
-  Dl_info where;
-  link_map* map = nullptr;
-  if (dladdr1(caller, &where, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr) return nullptr;
-  return real_dlsym(map, name);
+struct Asked {
+  const void* caller;
+  bool needs_driver;
+};
+
+int look_at_caller(dl_phdr_info* info, size_t, void* argument) {
+  auto* asked = static_cast<Asked*>(argument);
+  ElfObject object;
+  if (!read_elf_object(*info, object) || !object.holds(asked->caller)) return 0;
+  asked->needs_driver = object.needs_driver;
+  return 1;
 }
 
+// What the caller's own (RTLD_LOCAL) scope holds beyond the global one: the driver, if it is linked to it.
+void* in_scope_of(const void* caller, const char* name) {
+  Asked asked{caller, false};
+  dl_iterate_phdr(look_at_caller, &asked);
+  return asked.needs_driver ? driver_function(name) : nullptr;
+}
+
+// What the program's own lookup gives, for a name we hook, if it comes from a driver; else nullptr. Another interposer's
+// dlsym may answer with a function of its own in front of the driver's: then we stand in front of that.
 void* look_up(void* handle, const char* name, const void* caller) {
   if (handle == RTLD_NEXT) {
     void* found = real_dlsym(RTLD_NEXT, name);
     return is_driver_address(found) ? found : nullptr;
   }
-  if (handle != RTLD_DEFAULT) return real_dlsym(handle, name);
-  void* found = real_dlsym(RTLD_DEFAULT, name);
-  return found != nullptr ? found : in_scope_of(caller, name);
+  if (handle == RTLD_DEFAULT) {
+    void* found = real_dlsym(RTLD_DEFAULT, name);
+    if (found == nullptr) found = in_scope_of(caller, name);
+    return is_driver_address(found) ? found : nullptr;
+  }
+  return is_driver_address(real_dlsym(handle, name)) ? hp_next_dlsym(handle, name) : nullptr;
 }
 
 // ---- cuGetProcAddress -------------------------------------------------------------------------------------------------
@@ -119,7 +128,7 @@ void* replace_answer(const char* name, int version, std::uint64_t flags, void* a
   // The exported address, where it is the same, says exactly which function was answered.
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
     if (hook->wrappers != nullptr && strncmp(hook->row->name, name, strlen(name)) == 0 &&
-        in_driver(hook->row->name) == answer) {
+        driver_function(hook->row->name) == answer) {
       void* wrapper = wrapper_of(*hook, answer);
       return wrapper != nullptr ? wrapper : answer;
     }
@@ -198,37 +207,45 @@ void* wrapper_for(const char* name, void* real) {
 }
 
 bool is_driver_address(const void* address) {
-  auto a = reinterpret_cast<std::uintptr_t>(address);
   unsigned count = g_driver_count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i)
-    if (a >= g_drivers[i].begin && a < g_drivers[i].end) return true;
+    if (g_drivers[i].object.holds(address)) return true;
   return false;
 }
 
-void* global_driver_function(const char* name) {
-  void* found = real_dlsym(RTLD_DEFAULT, name);
-  return is_driver_address(found) ? found : nullptr;
+void* driver_function(const char* name) {
+  unsigned count = g_driver_count.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i)
+    if (void* found = defined_function(g_drivers[i].object, name)) return found;
+  return nullptr;
 }
 
-void learn_driver(const char* path, std::uintptr_t begin, std::uintptr_t end) {
+void learn_driver(const ElfObject& object) {
   unsigned count = g_driver_count.load(std::memory_order_relaxed);
   for (unsigned i = 0; i < count; ++i)
-    if (g_drivers[i].begin == begin) return;
+    if (g_drivers[i].object.begin == object.begin) return;
   if (count == kDrivers) return;
-  // NODELETE: wrappers keep addresses of this library, so it must not go away under them.
-  void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-  Dl_info where;
-  if (handle == nullptr) dladdr1(reinterpret_cast<void*>(begin), &where, &handle, RTLD_DL_LINKMAP);
-  g_drivers[count] = {begin, end, handle};
+  g_drivers[count] = {object, false};
   g_driver_count.store(count + 1, std::memory_order_release);
+}
+
+void pin_drivers() {
+  unsigned count = g_driver_count.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i) {
+    Driver& driver = g_drivers[i];
+    Dl_info where;
+    if (driver.pinned || dladdr(reinterpret_cast<void*>(driver.object.begin), &where) == 0) continue;
+    driver.pinned = true;
+    dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  }
 }
 
 const char* driver_kernel_name(const void* function) {
   using NameOf = CUresult (*)(const char**, const void*);
   static std::atomic<NameOf> of_function{nullptr}, of_kernel{nullptr};
   if (of_function.load(std::memory_order_acquire) == nullptr) {
-    of_kernel.store(reinterpret_cast<NameOf>(in_driver("cuKernelGetName")), std::memory_order_relaxed);
-    of_function.store(reinterpret_cast<NameOf>(in_driver("cuFuncGetName")), std::memory_order_release);
+    of_kernel.store(reinterpret_cast<NameOf>(driver_function("cuKernelGetName")), std::memory_order_relaxed);
+    of_function.store(reinterpret_cast<NameOf>(driver_function("cuFuncGetName")), std::memory_order_release);
   }
   const char* name = nullptr;
   NameOf ask = of_function.load(std::memory_order_acquire);
@@ -246,14 +263,14 @@ using namespace hostprobe::probe;
 
 // What dlsym shall answer, or nullptr: then the stub jumps to the real one, which sees the true caller.
 extern "C" __attribute__((visibility("hidden"))) void* hp_match_dlsym(void* handle, const char* name, void* caller) {
-  if (hp_real_dlsym == nullptr) find_dlsym();
+  if (hp_next_dlsym == nullptr) find_dlsym();
   if (!hooks_enabled() || name == nullptr) return nullptr;
   int saved = errno;
   scan_new_objects();
   void* answer = nullptr;
   if (is_driver_name(name) && !is_driver_address(caller) && !is_own_address(caller)) {
     void* real = look_up(handle, name, caller);
-    if (is_driver_address(real)) answer = wrapper_for(name, real);
+    if (real != nullptr) answer = wrapper_for(name, real);
   }
   errno = saved;
   return answer;

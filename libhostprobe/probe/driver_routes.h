@@ -10,6 +10,8 @@
 
 namespace hostprobe::probe {
 
+struct ElfObject;
+
 // Looks at objects loaded since the last time: learns libcuda, patches slots. Cheap when nothing was loaded.
 void scan_new_objects();
 
@@ -18,11 +20,14 @@ void* wrapper_for(const char* name, void* real);
 bool is_driver_name(const char* name);
 // True for code of a libcuda.so.1 that was seen.
 bool is_driver_address(const void* address);
-// What `name` means to an object that finds it in the global scope, when that is the driver's; else nullptr.
-void* global_driver_function(const char* name);
 
 // Called by got.cpp's scan for an object that is a CUDA driver library.
-void learn_driver(const char* path, std::uintptr_t begin, std::uintptr_t end);
+void learn_driver(const ElfObject& object);
+// Keeps known drivers loaded: wrappers hold their addresses. Not in our constructor: it opens them once more, which would
+// run initialisers before libc's.
+void pin_drivers();
+// `name` in the first driver that has it.
+void* driver_function(const char* name);
 
 // The name of a kernel by cuFuncGetName or cuKernelGetName; nullptr when the driver cannot tell.
 const char* driver_kernel_name(const void* function);

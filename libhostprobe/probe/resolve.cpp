@@ -1,4 +1,4 @@
-// resolve.cpp: see resolve.h. Our own lookups go through hp_real_dlsym, never through our dlsym.
+// resolve.cpp: see resolve.h. Our own lookups go through libc's dlsym, never through ours.
 #include "resolve.h"
 
 #include <dlfcn.h>
@@ -9,12 +9,15 @@
 #include "thread.h"
 
 extern "C" {
-void* (*hp_real_dlsym)(void*, const char*) = nullptr;
+void* (*hp_next_dlsym)(void*, const char*) = nullptr;
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 }
 
 namespace hostprobe::probe {
+
+void* (*real_dlsym)(void*, const char*) = nullptr;
+
 namespace {
 
 // Paths of all loaded objects. Collected first and asked afterwards: dlopen inside the walk would take the loader's
@@ -49,18 +52,25 @@ void* find_in_any_object(const char* name) {
 }  // namespace
 
 void find_dlsym() {
-  if (hp_real_dlsym != nullptr) return;
+  if (hp_next_dlsym != nullptr) return;
   void* found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
   if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-  hp_real_dlsym = reinterpret_cast<void* (*)(void*, const char*)>(found);
+  real_dlsym = reinterpret_cast<void* (*)(void*, const char*)>(found);
+  // A lookup with a version passes by an interposer whose dlsym has none; one without finds it.
+  void* next = real_dlsym == nullptr ? nullptr : real_dlsym(RTLD_NEXT, "dlsym");
+  hp_next_dlsym = next != nullptr ? reinterpret_cast<void* (*)(void*, const char*)>(next) : real_dlsym;
 }
 
-void* find_behind_us(const char* name, const char* version) {
+static void* find_next(const char* name, const char* version) {
   find_dlsym();
   if (version[0] != 0)
     if (void* found = dlvsym(RTLD_NEXT, name, version)) return found;
-  if (void* found = real_dlsym(RTLD_NEXT, name)) return found;
-  return find_in_any_object(name);
+  return real_dlsym(RTLD_NEXT, name);
+}
+
+void* find_behind_us(const char* name, const char* version) {
+  void* found = find_next(name, version);
+  return found != nullptr ? found : find_in_any_object(name);
 }
 
 void find_real(Hook& hook) {
@@ -71,7 +81,7 @@ void find_libc_functions() {
   find_dlsym();
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
     if (hook->wrappers == nullptr && hook->real[0] == nullptr && strncmp(hook->row->versions, "GLIBC_", 6) == 0)
-      find_real(*hook);
+      hook->real[0] = find_next(hook->row->name, hook->row->versions);
 }
 
 void number_hooks() {

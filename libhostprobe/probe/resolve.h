@@ -6,16 +6,18 @@
 #include "hook_row.h"
 
 extern "C" {
-// The dlsym behind ours; the assembly stub jumps to it. Set by find_dlsym().
-__attribute__((visibility("hidden"))) extern void* (*hp_real_dlsym)(void*, const char*);
+// The dlsym that comes after ours in the program's search order, perhaps another interposer's: the assembly stub jumps
+// there. Set by find_dlsym().
+__attribute__((visibility("hidden"))) extern void* (*hp_next_dlsym)(void*, const char*);
 }
 
 namespace hostprobe::probe {
 
-inline void* real_dlsym(void* handle, const char* name) { return hp_real_dlsym(handle, name); }
+// libc's own dlsym, for our lookups.
+extern void* (*real_dlsym)(void* handle, const char* name);
 
 void find_dlsym();
-// All hooks of libc.
+// All hooks of libc. Opens nothing: it runs in our constructor, before libc's, and dlopen would run initialisers.
 void find_libc_functions();
 // `name` in the objects after ours, else in any loaded object: a library that was opened RTLD_LOCAL (PyTorch opens NCCL
 // so) calls our hook although RTLD_NEXT does not see it. nullptr: nowhere.

@@ -56,7 +56,6 @@ void record_open_wait(ThreadLocal& t) {
 }
 
 void end_thread(ThreadLocal& t) {
-  t.closed = 1;
   if (t.entry == nullptr) return;
   std::uint64_t slots = 0;
   if (t.chunk != nullptr) {
@@ -86,7 +85,7 @@ constexpr std::uint32_t kLastRound = 4;  // PTHREAD_DESTRUCTOR_ITERATIONS
 #endif
 
 // Key destructors run up to four times, among those of everybody else. We stay until the last round, so that waits in
-// other destructors are recorded too.
+// other destructors are recorded too. One that waits even after that gets an entry of its own; drain.cpp finds it orphaned.
 void key_destructor(void*) {
   ThreadLocal& t = t_local;
   int saved = errno;
@@ -181,7 +180,7 @@ void adopt_thread(ThreadEntry* entry, std::uint32_t index) {
 bool attach_thread() {
   ThreadLocal& t = t_local;
   if (t.entry != nullptr) return true;
-  if (t.closed || t.taking) return false;
+  if (t.taking) return false;
   t.taking = true;
   std::uint32_t index = 0;
   ThreadEntry* entry = reserve_thread(index);

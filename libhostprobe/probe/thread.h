@@ -31,7 +31,7 @@ struct alignas(64) ThreadLocal {
   ChunkHead* chunk;
   std::uint32_t tid;
   std::uint16_t lap;
-  std::uint16_t closed;         // the thread's destructors are through; what comes now is lost, and counted
+  std::uint16_t reserved;
   const void* cxx_site;         // caller of std::condition_variable::wait, for the pthread_cond_wait inside it
   std::uintptr_t vfork_return;  // the caller of vfork, see dlsym_x86_64.S
   // Second line.

@@ -103,6 +103,7 @@ bool create_file(const char* folder, std::uint64_t start_ns) {
     return false;
   }
   g_file.fd = open(g_file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (g_file.fd >= 0) fchmod(g_file.fd, 0600);  // whatever the umask left
   g_file.bytes = kFileHeaderBytes;
   g_file.error = 0;
   return g_file.fd >= 0;

@@ -48,6 +48,7 @@ pthread_t g_thread;
 std::atomic<std::uint32_t> g_finished{0};  // futex: the exiting thread waits here
 bool g_own_descriptors = false;
 bool g_complained = false;
+bool g_header_written = false;
 std::uint64_t g_next_kernel_ns = 0;
 std::uint64_t g_next_clock_ns = 0;
 
@@ -96,7 +97,7 @@ void refresh_header(FileState state) {
   g_segment.header->clock = g_header.last;
   g_segment.header->process_cpu_ns = g_header.process_cpu_ns;
   g_segment.header->writer_cpu_ns = g_header.writer_cpu_ns;
-  write_header();
+  g_header_written = write_header();
 }
 
 std::uint32_t living_threads() {
@@ -125,6 +126,7 @@ void refine_tick_rate() {
 void look_at_new_objects() {
   if (!modules_changed()) return;
   scan_new_objects();
+  pin_drivers();
   python_frames_find();
   write_new_modules();
 }
@@ -144,11 +146,26 @@ void work(bool last) {
 }
 
 // With a table of its own the file stays open; else it is opened anew each time, so that a descriptor which the program
-// closed and got again for a file of its own is never written to.
-void work_with_file(bool last) {
-  if (g_file.fd < 0) open_file();
-  work(last);
-  if (!g_own_descriptors || last) close_file();
+// closed and got again for a file of its own is never written to. False: it cannot be opened; everything stays in the
+// segment, where a reader finds it.
+bool ready_to_write() {
+  if (g_file.fd >= 0 || open_file()) return true;
+  complain_once();
+  return false;
+}
+
+void done_writing() {
+  if (!g_own_descriptors) close_file();
+}
+
+// True: the trace is complete in the file and the segment can go.
+bool g_complete = false;
+
+void write_the_rest() {
+  if (!ready_to_write()) return;
+  work(true);
+  g_complete = g_header_written;
+  close_file();
 }
 
 bool told_to_stop() {
@@ -190,24 +207,25 @@ void* run_writer(void*) {
   refine_tick_rate();
   open_unwinder();
   python_frames_find();
-  std::uint64_t next_work_ns = 0;
-  while (!told_to_stop()) {
-    if (read_clock_ns(CLOCK_MONOTONIC) >= next_work_ns) {
-      work_with_file(false);
-      next_work_ns = read_clock_ns(CLOCK_MONOTONIC) + kPauseNs;
-    } else {
-      if (g_file.fd < 0) open_file();
-      drain_full_chunks();
-      drain_ended_threads();
-      if (!g_own_descriptors) close_file();
+  for (std::uint64_t next_work_ns = 0; !told_to_stop(); sleep_until_needed(next_work_ns)) {
+    bool all = read_clock_ns(CLOCK_MONOTONIC) >= next_work_ns;
+    if (ready_to_write()) {
+      if (all) {
+        work(false);
+      } else {
+        drain_full_chunks();
+        drain_ended_threads();
+        complain_once();
+      }
+      done_writing();
     }
-    sleep_until_needed(next_work_ns);
+    if (all) next_work_ns = read_clock_ns(CLOCK_MONOTONIC) + kPauseNs;
   }
   if (g_finish.load(std::memory_order_acquire) == 0) {
     close_file();
     return nullptr;
   }
-  work_with_file(true);
+  write_the_rest();
   g_state.store(State::kFinished, std::memory_order_release);
   g_finished.store(1, std::memory_order_release);
   futex(g_finished, FUTEX_WAKE, 1, nullptr);
@@ -273,9 +291,8 @@ void wake_writer() {
 
 bool finish_trace() {
   if (g_state.load(std::memory_order_acquire) == State::kNone) {
-    if (!open_file()) return false;
-    work_with_file(true);
-    return g_file.error == 0;
+    write_the_rest();
+    return g_complete;
   }
   g_finish.store(1, std::memory_order_release);
   g_bell.fetch_add(1, std::memory_order_release);
@@ -283,7 +300,7 @@ bool finish_trace() {
   timespec limit{kFinishSeconds, 0};
   while (g_finished.load(std::memory_order_acquire) == 0)
     if (futex(g_finished, FUTEX_WAIT, 0, &limit) != 0 && errno == ETIMEDOUT) return false;
-  return true;
+  return g_complete;
 }
 
 std::uint32_t writer_tid() { return g_tid.load(std::memory_order_acquire); }
@@ -304,7 +321,7 @@ void forget_writer() {
   g_leave.store(0, std::memory_order_relaxed);
   g_tid.store(0, std::memory_order_relaxed);
   g_finished.store(0, std::memory_order_relaxed);
-  g_own_descriptors = g_complained = false;
+  g_own_descriptors = g_complained = g_header_written = g_complete = false;
   g_next_kernel_ns = g_next_clock_ns = 0;
   g_file.fd = -1;  // the parent's, or the number in its own table: not ours to close
   forget_modules();
