@@ -1,19 +1,25 @@
-// driver_opens_plugin PATH lazy|now|deepbind: knows nothing of the driver; opens the plug-in at PATH and lets it work.
+// driver_opens_plugin PATH lazy|now|deepbind [TIMES]: knows nothing of the driver; opens the plug-in at PATH, lets it work
+// and closes it, as often as said. A plug-in that is opened again mostly lies where it lay before.
 #include <dlfcn.h>
 
 #include "victim.h"
 
+static int flags_of(const char* way) {
+  if (strcmp(way, "lazy") == 0) return RTLD_LAZY | RTLD_LOCAL;
+  return RTLD_NOW | RTLD_LOCAL | (strcmp(way, "deepbind") == 0 ? RTLD_DEEPBIND : 0);
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   wait_moments(3);
-  const int flags = strcmp(argv[2], "lazy") == 0       ? RTLD_LAZY | RTLD_LOCAL
-                    : strcmp(argv[2], "deepbind") == 0 ? RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND
-                                                       : RTLD_NOW | RTLD_LOCAL;
-  void* plugin = dlopen(argv[1], flags);
-  if (plugin == nullptr) {
-    printf("dlopen: %s\n", dlerror());
-    return 1;
+  for (int times = argc > 3 ? atoi(argv[3]) : 1; times > 0; --times) {
+    void* plugin = dlopen(argv[1], flags_of(argv[2]));
+    if (plugin == nullptr) {
+      printf("dlopen: %s\n", dlerror());
+      return 1;
+    }
+    reinterpret_cast<void (*)()>(dlsym(plugin, "plugin_work"))();
+    printf("close: %d\n", dlclose(plugin));
   }
-  reinterpret_cast<void (*)()>(dlsym(plugin, "plugin_work"))();
   printf("done\n");
 }

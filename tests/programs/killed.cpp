@@ -15,7 +15,6 @@ static void* waits_on(void* argument) {
   LoggedThread& mine = g_log->thread[index];
   mine.objects = reinterpret_cast<uintptr_t>(g_never[index]);
   mine.tid = gettid();
-  ++g_log->threads;
   for (uint64_t i = 0;; ++i) {
     mine.entered = i + 1;
     wait_a_moment(&g_never[index][i % kLoggedObjects], 5000);

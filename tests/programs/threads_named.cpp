@@ -28,12 +28,12 @@ void* routine_of_alpha(void* child) {
   return reinterpret_cast<void*>(42);
 }
 
-static void by_standard_library() {
-  std::thread([] {
+struct ChoreOfTheVictim {
+  void operator()() const {
     tell("standard %d", static_cast<int>(gettid()));
     wait_moments(1);
-  }).join();
-}
+  }
+};
 
 static void* unreached(void*) { abort(); }
 
@@ -61,6 +61,6 @@ int main() {
   void* result = nullptr;
   pthread_join(alpha, &result);
   printf("alpha returned %ld\n", static_cast<long>(reinterpret_cast<intptr_t>(result)));
-  by_standard_library();
+  std::thread(ChoreOfTheVictim()).join();
   failing();
 }

@@ -2,6 +2,7 @@
 // in order, by `dump`, by `report` and after `recover`; and recover leaves no shared memory behind.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -36,8 +37,15 @@ Log prepared_log(const ScratchFolder& scratch) {
   return Log(map_wait_log((scratch.path() / "probed/log").c_str()));
 }
 
-void await_threads(const WaitLog& log, unsigned threads, pid_t pid) {
-  while (log.threads < threads && kill(pid, 0) == 0) usleep(100);
+bool has_ended(pid_t pid) {
+  siginfo_t about = {};
+  return waitid(P_PID, static_cast<id_t>(pid), &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == pid;
+}
+
+// Every thread has one wait behind it: the trace has begun.
+void await_first_waits(const WaitLog& log, unsigned threads, pid_t pid) {
+  for (unsigned i = 0; i < threads; ++i)
+    while (log.thread[i].returned == 0 && !has_ended(pid)) usleep(50);
 }
 
 // The process that waits is the victim or its child: the thread that logs slot 0 is its main thread.
@@ -69,12 +77,12 @@ class Killed : public testing::TestWithParam<Killing> {
 void Killed::kill_once(std::mt19937& random) {
   const Killing& how = GetParam();
   const int delay_us = std::uniform_int_distribution<int>(0, how.longest_us)(random);
-  SCOPED_TRACE("killed " + std::to_string(delay_us) + " us after the threads had begun");
+  SCOPED_TRACE("killed " + std::to_string(delay_us) + " us after the first waits");
   ScratchFolder scratch;
   const Log log = prepared_log(scratch);
   ASSERT_NE(log, nullptr);
   const auto kill_it = [&](pid_t pid) {
-    await_threads(*log, how.threads, pid);
+    await_first_waits(*log, how.threads, pid);
     usleep(static_cast<useconds_t>(delay_us));
     kill(process_to_kill(*log), SIGKILL);
   };
@@ -113,7 +121,7 @@ TEST(Kills, ALivingProcessIsReadWithoutDisturbingIt) {
   const Log log = prepared_log(scratch);
   ASSERT_NE(log, nullptr);
   const auto look = [&](pid_t pid) {
-    await_threads(*log, 4, pid);
+    await_first_waits(*log, 4, pid);
     for (int i = 0; i < 4; ++i) {
       usleep(20000);
       kill(pid, SIGSTOP);

@@ -182,5 +182,25 @@ TEST_P(ClosesFds, NothingIsEverWrittenIntoTheProgramsFiles) {
 INSTANTIATE_TEST_SUITE_P(Limits, ClosesFds, testing::Values("closefrom", "range", "loop", "daemon", "dup2"),
                          [](const auto& each) { return std::string(each.param); });
 
+// A message of ours has a place only where the program was started with standard error, and only while it is there.
+TEST(Limits, MessagesNeverLandInAFileThatTookTheNumberOfStandardError) {
+  for (const char* out : {"/dev/null/run", "good-folder"}) {
+    for (const char* way : {"closed", "late"}) {
+      SCOPED_TRACE(std::string(way) + " " + out);
+      const auto close_all = [=] {
+        for (int fd = 0; fd < 3 && std::string(way) == "closed"; ++fd) close(fd);
+      };
+      const Pair pair({.program = "replaces_stderr",
+                       .args = {way},
+                       .probe = {{"HOSTPROBE_OUT", out}, {"HOSTPROBE_NO_SUCH_SETTING", "1"}},
+                       .before_exec = close_all});
+      EXPECT_TRUE(pair.bare.outcome.exited_with(4)) << pair.bare.outcome.describe();
+      expect_same(pair, 2);
+      EXPECT_EQ(pair.probed.number("bytes"), 0);
+      EXPECT_EQ(pair.probed.told("numbers"), pair.bare.told("numbers"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hostprobe::test

@@ -50,6 +50,15 @@ INSTANTIATE_TEST_SUITE_P(Settings, MalformedSetting,
                                          std::pair{"HOSTPROBE_STACK_INTERVAL_MS", "5 "},
                                          std::pair{"HOSTPROBE_MODE", "everything"}, std::pair{"HOSTPROBE_OFF", "yes"}));
 
+TEST(Settings, HoweverManyAreUnknownTheMessagesAreFew) {
+  Victim victim = under("works", "all");
+  for (char letter = 'A'; letter <= 'Z'; ++letter) victim.probe[std::string("HOSTPROBE_NONSENSE_") + letter] = "1";
+  const Pair pair(victim);
+  expect_same(pair, 16);
+  EXPECT_GE(probe_messages(pair.probed.outcome.err).size(), 1u);
+  EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), 100u);
+}
+
 TEST(Settings, SpawnedProgramsDoNotRepeatTheMessage) {
   Victim victim = under("spawns", "spawns", {"system"});
   victim.probe["HOSTPROBE_STACK_US"] = "often";

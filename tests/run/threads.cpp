@@ -48,6 +48,14 @@ TEST_F(NamedThreads, HaveTheirCreatorAndStartRoutineRecorded) {
   }));
 }
 
+// The start routine of a std::thread lies in libstdc++ and says nothing; the type of what it runs does.
+TEST_F(NamedThreads, OfTheStandardLibraryHaveTheTypeTheyRunRecorded) {
+  const auto by_main = dump(pair_.run()).of("pthread_create", pair_.probed.number("main"));
+  EXPECT_TRUE(std::any_of(by_main.begin(), by_main.end(), [](const Call& call) {
+    return call.text("type").find("ChoreOfTheVictim") != std::string::npos;
+  }));
+}
+
 TEST(Threads, TwoThousandShortOnesAreAllRecordedOrCountedLost) {
   const Pair pair({.program = "threads_many"});
   expect_same(pair);

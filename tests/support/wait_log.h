@@ -27,7 +27,6 @@ struct alignas(64) LoggedThread {
 };
 
 struct WaitLog {
-  std::atomic<std::uint32_t> threads;  // how many have begun
   LoggedThread thread[kLoggedThreads];
 };
 
