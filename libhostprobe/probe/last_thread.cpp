@@ -10,6 +10,8 @@
 
 #include <atomic>
 
+#include "writer.h"
+
 namespace hostprobe::probe {
 namespace {
 
@@ -51,14 +53,16 @@ void note_thread_is_ending(std::uint32_t tid) {
 }
 
 // Of two threads that end at the same time, the one that looks later finds the other's note; both finding it is harmless.
-bool nobody_remains(std::uint32_t tid, std::uint32_t writer_tid) {
+bool nobody_remains(std::uint32_t tid) {
   if (!g_main_left.load(std::memory_order_seq_cst)) return false;
+  std::uint32_t writer = writer_tid();
+  if (writer == 0) return false;
   int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return false;
   alignas(8) char buffer[4096];
   bool alone = true;
   for (long got; alone && (got = syscall(SYS_getdents64, folder, buffer, sizeof buffer)) > 0;)
-    alone = all_ending(buffer, got, writer_tid);
+    alone = all_ending(buffer, got, writer);
   close(folder);
   return alone;
 }

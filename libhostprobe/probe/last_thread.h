@@ -12,6 +12,6 @@ namespace hostprobe::probe {
 // From the key destructor, in its last round, on the ending thread.
 void note_thread_is_ending(std::uint32_t tid);
 // True when `tid` is about to end, the main thread has left or is `tid`, and nobody but the writer will remain.
-bool nobody_remains(std::uint32_t tid, std::uint32_t writer_tid);
+bool nobody_remains(std::uint32_t tid);
 
 }  // namespace hostprobe::probe

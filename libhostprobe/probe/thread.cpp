@@ -96,7 +96,7 @@ void key_destructor(void*) {
     auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
     note_thread_is_ending(tid);
     if (g_gate.recording != 0) end_thread(t);
-    if (std::uint32_t writer = writer_tid(); writer != 0 && nobody_remains(tid, writer)) send_writer_away();
+    if (nobody_remains(tid)) send_writer_away();
   }
   errno = saved;
 }

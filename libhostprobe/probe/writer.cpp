@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -303,7 +304,15 @@ bool finish_trace() {
   return g_complete;
 }
 
-std::uint32_t writer_tid() { return g_tid.load(std::memory_order_acquire); }
+// A writer that was started but has not run yet is there all the same: on a busy machine that may take a while.
+std::uint32_t writer_tid() {
+  State state;
+  while ((state = g_state.load(std::memory_order_acquire)) == State::kStarting || state == State::kRunning) {
+    if (std::uint32_t tid = g_tid.load(std::memory_order_acquire); tid != 0) return tid;
+    sched_yield();
+  }
+  return 0;
+}
 
 void send_writer_away() {
   if (g_leave.exchange(1, std::memory_order_acq_rel) != 0) return;
