@@ -108,7 +108,8 @@ TEST_F(Memory, RegisteringTwiceIsAnError) {
 TEST_F(Memory, VirtualMappingsShareWhatTheyMap) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = 0;
   size_t granularity;
   OK(cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
   CUdeviceptr address;
@@ -117,7 +118,9 @@ TEST_F(Memory, VirtualMappingsShareWhatTheyMap) {
   OK(cuMemCreate(&handle, granularity, &properties, 0));
   OK(cuMemMap(address, granularity, 0, handle, 0));
   OK(cuMemMap(address + granularity, granularity, 0, handle, 0));
-  CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUmemAccessDesc access{};
+  access.location = properties.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   OK(cuMemSetAccess(address, 2 * granularity, &access, 1));
   OK(cuMemsetD8(address, 42, 16));
   unsigned char seen = 0;
