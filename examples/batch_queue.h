@@ -36,7 +36,8 @@ class BatchQueue {
   Batch make(int step) const {
     auto until = std::chrono::steady_clock::now() + std::chrono::duration<double, std::micro>(load_us_);
     Batch batch(elements_);
-    for (size_t i = 0; i < elements_; ++i) batch[i] = static_cast<uint32_t>(i) * 2654435761u + static_cast<uint32_t>(step);
+    for (size_t i = 0; i < elements_; ++i)
+      batch[i] = static_cast<uint32_t>(i) * 2654435761u + static_cast<uint32_t>(step);
     std::this_thread::sleep_until(until);
     return batch;
   }

@@ -3,9 +3,9 @@
 #pragma once
 #include <cuda.h>
 
+#include <dlfcn.h>
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
 
 // cuda.h renames entry points (cuMemAlloc is cuMemAlloc_v2); the detour through a second macro looks up the final name.
 #define DRIVER_TEXT_OF(name) #name
@@ -17,8 +17,10 @@ class Driver {
  public:
   Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
     if (library_ != nullptr) return;
-    fprintf(stderr, "train_loop: no CUDA driver: %s. Run it as `hostprobe run --simgpu 1 -- train_loop`, or on a machine "
-                    "with a GPU.\n", dlerror());
+    fprintf(stderr,
+            "train_loop: no CUDA driver: %s. Run it as `hostprobe run --simgpu 1 -- train_loop`, or on a machine "
+            "with a GPU.\n",
+            dlerror());
     exit(1);
   }
 

@@ -110,16 +110,26 @@ Options parse(int argc, char** argv) {
     const char* value = argv[i + 1];
     auto whole = [&](int low) { return static_cast<int>(number(argv[i], value, low, 1e8)); };
     auto us = [&] { return number(argv[i], value, 0, 1e8); };
-    if (name == "--steps") options.steps = whole(1);
-    else if (name == "--kernels") options.kernels = whole(0);
-    else if (name == "--threads") options.threads = whole(0);
-    else if (name == "--queue") options.queue = whole(1);
-    else if (name == "--elements") options.elements = whole(1);
-    else if (name == "--kernel-us") options.kernel_us = us(), options.kernel_us_given = true;
-    else if (name == "--host-us") options.host_us = us();
-    else if (name == "--load-us") options.load_us = us();
-    else if (name == "--sync") options.sync = value;
-    else usage_error("unknown switch", argv[i]);
+    if (name == "--steps")
+      options.steps = whole(1);
+    else if (name == "--kernels")
+      options.kernels = whole(0);
+    else if (name == "--threads")
+      options.threads = whole(0);
+    else if (name == "--queue")
+      options.queue = whole(1);
+    else if (name == "--elements")
+      options.elements = whole(1);
+    else if (name == "--kernel-us")
+      options.kernel_us = us(), options.kernel_us_given = true;
+    else if (name == "--host-us")
+      options.host_us = us();
+    else if (name == "--load-us")
+      options.load_us = us();
+    else if (name == "--sync")
+      options.sync = value;
+    else
+      usage_error("unknown switch", argv[i]);
   }
   return options;
 }
@@ -150,7 +160,8 @@ void work_on_host(double us) {
 
 class Trainer {
  public:
-  explicit Trainer(const Options& options) : options_(options), bytes_(sizeof(uint32_t) * static_cast<size_t>(options.elements)) {
+  explicit Trainer(const Options& options)
+      : options_(options), bytes_(sizeof(uint32_t) * static_cast<size_t>(options.elements)) {
     CUdevice device;
     DRIVER_CALL(driver_, cuInit, 0);
     DRIVER_CALL(driver_, cuDeviceGet, &device, 0);

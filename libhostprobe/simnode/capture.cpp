@@ -8,10 +8,10 @@
 #include "node.h"
 #include "stream.h"
 
-#include <algorithm>
-#include <set>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
+#include <set>
 
 namespace simnode {
 
@@ -230,8 +230,9 @@ SIMNODE_ENTRY(cuStreamBeginCapture)(CUstream stream) {
   return entry_cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-SIMNODE_ENTRY(cuStreamBeginCaptureToGraph)(CUstream stream, CUgraph handle, const CUgraphNode* dependencies,
-                                           const CUgraphEdgeData*, size_t count, CUstreamCaptureMode mode) {
+SIMNODE_ENTRY(cuStreamBeginCaptureToGraph)
+(CUstream stream, CUgraph handle, const CUgraphNode* dependencies, const CUgraphEdgeData*, size_t count,
+ CUstreamCaptureMode mode) {
   MutexLock lock(g_mutex);
   SIMNODE_TRY(ready());
   auto* graph = g_node->find<Graph>(handle);
@@ -276,24 +277,26 @@ SIMNODE_ENTRY(cuStreamGetCaptureInfo)(CUstream stream, CUstreamCaptureStatus* st
   return tell(stream, {status, id});
 }
 
-SIMNODE_ENTRY(cuStreamGetCaptureInfo_v2)(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                                         const CUgraphNode** dependencies, size_t* count) {
+SIMNODE_ENTRY(cuStreamGetCaptureInfo_v2)
+(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph, const CUgraphNode** dependencies,
+ size_t* count) {
   return tell(stream, {status, id, graph, dependencies, count});
 }
 
-SIMNODE_ENTRY(cuStreamGetCaptureInfo_v3)(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                                         const CUgraphNode** dependencies, const CUgraphEdgeData** edges, size_t* count) {
+SIMNODE_ENTRY(cuStreamGetCaptureInfo_v3)
+(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph, const CUgraphNode** dependencies,
+ const CUgraphEdgeData** edges, size_t* count) {
   if (edges != nullptr) *edges = nullptr;  // no edge of a captured graph carries data here
   return tell(stream, {status, id, graph, dependencies, count});
 }
 
-SIMNODE_ENTRY(cuStreamUpdateCaptureDependencies)(CUstream stream, CUgraphNode* dependencies, size_t count,
-                                                 unsigned int flags) {
+SIMNODE_ENTRY(cuStreamUpdateCaptureDependencies)
+(CUstream stream, CUgraphNode* dependencies, size_t count, unsigned int flags) {
   return update_dependencies(stream, dependencies, count, flags);
 }
 
-SIMNODE_ENTRY(cuStreamUpdateCaptureDependencies_v2)(CUstream stream, CUgraphNode* dependencies, const CUgraphEdgeData*,
-                                                    size_t count, unsigned int flags) {
+SIMNODE_ENTRY(cuStreamUpdateCaptureDependencies_v2)
+(CUstream stream, CUgraphNode* dependencies, const CUgraphEdgeData*, size_t count, unsigned int flags) {
   return update_dependencies(stream, dependencies, count, flags);
 }
 

@@ -4,9 +4,9 @@
 #include "work.h"
 
 #include <cuda.h>
+#include <sys/types.h>
 #include <map>
 #include <memory>
-#include <sys/types.h>
 #include <vector>
 
 namespace simnode {

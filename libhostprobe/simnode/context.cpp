@@ -20,20 +20,27 @@ constexpr unsigned kFlagsMask = CU_CTX_FLAGS_MASK;
 
 bool valid_flags(unsigned flags) {
   unsigned sched = flags & kSchedMask;
-  bool one_sched = sched == 0 || sched == CU_CTX_SCHED_SPIN || sched == CU_CTX_SCHED_YIELD ||
-                   sched == CU_CTX_SCHED_BLOCKING_SYNC;
+  bool one_sched =
+      sched == 0 || sched == CU_CTX_SCHED_SPIN || sched == CU_CTX_SCHED_YIELD || sched == CU_CTX_SCHED_BLOCKING_SYNC;
   return one_sched && (flags & ~kFlagsMask) == 0;
 }
 
 size_t limit_default(CUlimit limit) {
   switch (limit) {
-    case CU_LIMIT_STACK_SIZE: return 1024;
-    case CU_LIMIT_PRINTF_FIFO_SIZE: return size_t{6} << 20;
-    case CU_LIMIT_MALLOC_HEAP_SIZE: return size_t{8} << 20;
-    case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH: return 2;
-    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: return 2048;
-    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY: return 64;
-    default: return 0;
+    case CU_LIMIT_STACK_SIZE:
+      return 1024;
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+      return size_t{6} << 20;
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+      return size_t{8} << 20;
+    case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH:
+      return 2;
+    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
+      return 2048;
+    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
+      return 64;
+    default:
+      return 0;
   }
 }
 
@@ -117,10 +124,14 @@ Stream& Context::per_thread_stream() {
 // CU_CTX_SCHED_AUTO: spin while there are no more contexts than processors, else yield, as cuda.h says.
 WaitMode Context::wait_mode() const {
   switch (flags & kSchedMask) {
-    case CU_CTX_SCHED_SPIN: return WaitMode::kSpin;
-    case CU_CTX_SCHED_YIELD: return WaitMode::kYield;
-    case CU_CTX_SCHED_BLOCKING_SYNC: return WaitMode::kBlock;
-    default: break;
+    case CU_CTX_SCHED_SPIN:
+      return WaitMode::kSpin;
+    case CU_CTX_SCHED_YIELD:
+      return WaitMode::kYield;
+    case CU_CTX_SCHED_BLOCKING_SYNC:
+      return WaitMode::kBlock;
+    default:
+      break;
   }
   static const size_t processors = std::thread::hardware_concurrency();
   return g_node->contexts.size() > processors ? WaitMode::kYield : WaitMode::kSpin;

@@ -21,7 +21,8 @@ constexpr double kDeviceGbps = 1500;
 constexpr double kPeerGbps = 300;
 constexpr double kFillGbps = 2500;
 constexpr int64_t kLatencyNs = 1500;
-constexpr size_t kStagedBytes = 64 << 10;  // cuda.h: up to 64 KiB of pageable memory a copy does not wait for the device
+constexpr size_t kStagedBytes =
+    64 << 10;  // cuda.h: up to 64 KiB of pageable memory a copy does not wait for the device
 
 enum class Place { kPageable, kPinned, kDevice };
 
@@ -33,8 +34,8 @@ struct Side {
   const Device* device = nullptr;
 };
 
-CUresult resolve(CUmemorytype type, const void* host, CUdeviceptr device, size_t pitch, size_t height, size_t x, size_t y,
-                 size_t z, const CUDA_MEMCPY3D& copy, Side* side) {
+CUresult resolve(CUmemorytype type, const void* host, CUdeviceptr device, size_t pitch, size_t height, size_t x,
+                 size_t y, size_t z, const CUDA_MEMCPY3D& copy, Side* side) {
   if (type == CU_MEMORYTYPE_ARRAY) return CUDA_ERROR_NOT_SUPPORTED;
   if (type != CU_MEMORYTYPE_HOST && type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_UNIFIED)
     return CUDA_ERROR_INVALID_VALUE;
@@ -62,7 +63,9 @@ double gbps(const Side& from, const Side& to) {
   return from.device == to.device ? kDeviceGbps : kPeerGbps;
 }
 
-int64_t lasting(size_t bytes, double rate) { return kLatencyNs + static_cast<int64_t>(static_cast<double>(bytes) / rate); }
+int64_t lasting(size_t bytes, double rate) {
+  return kLatencyNs + static_cast<int64_t>(static_cast<double>(bytes) / rate);
+}
 
 void move(const Side& to, const Side& from, size_t width, size_t height, size_t depth) {
   for (size_t z = 0; z < depth; ++z)
@@ -235,7 +238,8 @@ CUresult fill_work(const CUDA_MEMSET_NODE_PARAMS& fill, Work* work) {
   if (fill.height > 1 && fill.pitch < row_bytes) return CUDA_ERROR_INVALID_VALUE;
   const Allocation* allocation = allocation_holding(fill.dst);
   size_t bytes = fill.height == 0 ? 0 : (fill.height - 1) * fill.pitch + row_bytes;
-  if (allocation == nullptr || fill.dst + bytes > allocation->address + allocation->bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (allocation == nullptr || fill.dst + bytes > allocation->address + allocation->bytes)
+    return CUDA_ERROR_INVALID_VALUE;
   work->duration_ns = lasting(row_bytes * fill.height, kFillGbps);
   work->effect = [fill] {
     fill_rows(fill);
@@ -283,7 +287,8 @@ SIMNODE_ENTRY(cuMemcpyPeer)(CUstream stream, CUdeviceptr to, CUcontext, CUdevice
   return copy_in(stream, linear(kDevice, to, kDevice, from, bytes), Return::kQueued);
 }
 
-SIMNODE_ENTRY(cuMemcpyPeerAsync)(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream stream) {
+SIMNODE_ENTRY(cuMemcpyPeerAsync)
+(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream stream) {
   return copy_in(stream, linear(kDevice, to, kDevice, from, bytes), Return::kAsCuda);
 }
 
@@ -345,33 +350,33 @@ SIMNODE_ENTRY(cuMemsetD32Async)(CUdeviceptr to, unsigned int value, size_t count
   return fill_in(stream, to, 0, value, 4, count, 1);
 }
 
-SIMNODE_ENTRY(cuMemsetD2D8_v2)(CUstream stream, CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
-                               size_t height) {
+SIMNODE_ENTRY(cuMemsetD2D8_v2)
+(CUstream stream, CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height) {
   return fill_in(stream, to, pitch, value, 1, width, height);
 }
 
-SIMNODE_ENTRY(cuMemsetD2D16_v2)(CUstream stream, CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
-                                size_t height) {
+SIMNODE_ENTRY(cuMemsetD2D16_v2)
+(CUstream stream, CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height) {
   return fill_in(stream, to, pitch, value, 2, width, height);
 }
 
-SIMNODE_ENTRY(cuMemsetD2D32_v2)(CUstream stream, CUdeviceptr to, size_t pitch, unsigned int value, size_t width,
-                                size_t height) {
+SIMNODE_ENTRY(cuMemsetD2D32_v2)
+(CUstream stream, CUdeviceptr to, size_t pitch, unsigned int value, size_t width, size_t height) {
   return fill_in(stream, to, pitch, value, 4, width, height);
 }
 
-SIMNODE_ENTRY(cuMemsetD2D8Async)(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
-                                 CUstream stream) {
+SIMNODE_ENTRY(cuMemsetD2D8Async)
+(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream stream) {
   return fill_in(stream, to, pitch, value, 1, width, height);
 }
 
-SIMNODE_ENTRY(cuMemsetD2D16Async)(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height,
-                                  CUstream stream) {
+SIMNODE_ENTRY(cuMemsetD2D16Async)
+(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height, CUstream stream) {
   return fill_in(stream, to, pitch, value, 2, width, height);
 }
 
-SIMNODE_ENTRY(cuMemsetD2D32Async)(CUdeviceptr to, size_t pitch, unsigned int value, size_t width, size_t height,
-                                  CUstream stream) {
+SIMNODE_ENTRY(cuMemsetD2D32Async)
+(CUdeviceptr to, size_t pitch, unsigned int value, size_t width, size_t height, CUstream stream) {
   return fill_in(stream, to, pitch, value, 4, width, height);
 }
 

@@ -3,16 +3,16 @@
 // from the program and may be anything.
 #include "image.h"
 
+#include <elf.h>
 #include <algorithm>
 #include <cstring>
-#include <elf.h>
 
 namespace simnode {
 
 namespace {
 
-constexpr unsigned char kEntryFlag = 0x10;  // st_other of a kernel
-constexpr unsigned kParameterRecord = 0x17;  // EIATTR_KPARAM_INFO
+constexpr unsigned char kEntryFlag = 0x10;    // st_other of a kernel
+constexpr unsigned kParameterRecord = 0x17;   // EIATTR_KPARAM_INFO
 constexpr unsigned kMaxThreadsRecord = 0x05;  // EIATTR_MAX_THREADS
 constexpr unsigned kRegistersRecord = 0x2f;   // EIATTR_REGCOUNT, in the section for all kernels
 
@@ -38,7 +38,8 @@ class Elf {
   }
 
   bool holds(const Elf64_Shdr& section) const {
-    return section.sh_type != SHT_NOBITS && section.sh_offset <= bytes_ && section.sh_size <= bytes_ - section.sh_offset;
+    return section.sh_type != SHT_NOBITS && section.sh_offset <= bytes_ &&
+           section.sh_size <= bytes_ - section.sh_offset;
   }
 
   std::string text(unsigned strings, uint64_t offset) const {

@@ -93,14 +93,22 @@ constexpr AttributeValue kAttributes[] = {
 int attribute_of(const Device& device, CUdevice_attribute attribute) {
   int capability = g_node->settings.compute_capability;
   switch (static_cast<int>(attribute)) {
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return bus_of(device);
-    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID: return domain_of(device);
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return capability / 10;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return capability % 10;
-    case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH: return capability >= 90;
-    case CU_DEVICE_ATTRIBUTE_NUMA_ID: return device.numa_node;
-    case 134 /* HOST_NUMA_ID, absent from older headers */: return device.numa_node;
-    default: break;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+      return bus_of(device);
+    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+      return domain_of(device);
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      return capability / 10;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      return capability % 10;
+    case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
+      return capability >= 90;
+    case CU_DEVICE_ATTRIBUTE_NUMA_ID:
+      return device.numa_node;
+    case 134 /* HOST_NUMA_ID, absent from older headers */:
+      return device.numa_node;
+    default:
+      break;
   }
   for (const AttributeValue& known : kAttributes)
     if (known.attribute == attribute) return known.value;
@@ -194,8 +202,8 @@ SIMNODE_ENTRY(cuDeviceGetProperties)(CUdevprop* properties, CUdevice number) {
   Device* device;
   SIMNODE_TRY(find_device(number, &device));
   if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *properties = CUdevprop{1024, {1024, 1024, 64}, {2147483647, 65535, 65535}, 49152, 65536, 32, 2147483647, 65536,
-                          1980000, 512};
+  *properties =
+      CUdevprop{1024, {1024, 1024, 64}, {2147483647, 65535, 65535}, 49152, 65536, 32, 2147483647, 65536, 1980000, 512};
   return CUDA_SUCCESS;
 }
 
@@ -237,7 +245,8 @@ SIMNODE_ENTRY(cuDeviceGetP2PAttribute)(int* value, CUdevice_P2PAttribute attribu
   Device *device, *other;
   SIMNODE_TRY(find_device(number, &device));
   SIMNODE_TRY(find_device(peer, &other));
-  if (value == nullptr || device == other) return device == other ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr || device == other)
+    return device == other ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
   *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ? 0 : 1;
   return CUDA_SUCCESS;
 }

@@ -120,8 +120,7 @@ SIMNODE_ENTRY(cuStreamWaitEvent)(CUstream stream_handle, CUevent handle, unsigne
   if ((flags & ~static_cast<unsigned>(CU_EVENT_WAIT_EXTERNAL)) != 0) return CUDA_ERROR_INVALID_VALUE;
   SIMNODE_TRY(find_event(handle, &event));
   SIMNODE_TRY(find_stream(stream_handle, &stream));
-  if (stream->capture != nullptr || still_capturing(*event))
-    return capture_wait(*stream, *event, handle, flags);
+  if (stream->capture != nullptr || still_capturing(*event)) return capture_wait(*stream, *event, handle, flags);
   order_with_legacy(*stream, now_ns());
   submit_wait(*stream, event->moment);
   return CUDA_SUCCESS;

@@ -17,9 +17,9 @@ struct Event {
   static constexpr Kind kKind = Kind::kEvent;
   Context* context = nullptr;
   unsigned flags = 0;
-  MomentRef moment;             // null: never recorded, which counts as complete
-  std::weak_ptr<Capture> capture;            // recorded in a stream that is being captured
-  std::vector<GraphNode*> capture_ends;      // and after these nodes
+  MomentRef moment;                      // null: never recorded, which counts as complete
+  std::weak_ptr<Capture> capture;        // recorded in a stream that is being captured
+  std::vector<GraphNode*> capture_ends;  // and after these nodes
 };
 
 }  // namespace simnode

@@ -8,8 +8,8 @@
 #include "node.h"
 #include "say.h"
 
-#include <cstring>
 #include <dlfcn.h>
+#include <cstring>
 #include <string_view>
 
 namespace simnode {
@@ -42,7 +42,8 @@ bool expand_lz4(const char* from, size_t bytes, std::string* to, size_t wanted) 
   size_t in = 0;
   auto length = [&](size_t base) {
     if (base != 15) return base;
-    for (unsigned char more = 255; more == 255 && in < bytes; base += more) more = static_cast<unsigned char>(from[in++]);
+    for (unsigned char more = 255; more == 255 && in < bytes; base += more)
+      more = static_cast<unsigned char>(from[in++]);
     return base;
   };
   while (in < bytes) {
@@ -115,7 +116,7 @@ CUresult read_fatbin(const std::string& content, Image* image) {
   auto capability = static_cast<uint32_t>(g_node->settings.compute_capability);
   while (left >= 64) {
     uint32_t header_bytes = at<uint32_t>(next + 4);
-    Entry entry{at<uint16_t>(next), at<uint32_t>(next + 28), at<uint64_t>(next + 40), next + header_bytes,
+    Entry entry{at<uint16_t>(next),     at<uint32_t>(next + 28), at<uint64_t>(next + 40), next + header_bytes,
                 at<uint64_t>(next + 8), at<uint32_t>(next + 16), at<uint64_t>(next + 56)};
     if (header_bytes < 64 || header_bytes > left || entry.bytes > left - header_bytes) return CUDA_ERROR_INVALID_IMAGE;
     if ((entry.kind == kPtx || entry.kind == kCubin) && better(entry, best, capability)) best = entry;

@@ -49,16 +49,23 @@ int attribute_of(const Function& function, CUfunction_attribute attribute) {
   if (auto set = function.attributes.find(attribute); set != function.attributes.end()) return set->second;
   int capability = g_node->settings.compute_capability;
   switch (static_cast<int>(attribute)) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return function.image.max_threads;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: return static_cast<int>(function.image.static_shared_bytes);
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: return static_cast<int>(function.image.local_bytes);
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: return function.image.registers;
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      return function.image.max_threads;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      return static_cast<int>(function.image.static_shared_bytes);
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      return static_cast<int>(function.image.local_bytes);
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      return function.image.registers;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: return capability;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      return capability;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       return 49152 - static_cast<int>(function.image.static_shared_bytes);
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return -1;
-    default: return 0;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      return -1;
+    default:
+      return 0;
   }
 }
 
@@ -215,24 +222,24 @@ SIMNODE_ENTRY(cuFuncLoad)(CUfunction handle) {
   return find(handle, &function);
 }
 
-SIMNODE_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* blocks, CUfunction function, int threads,
-                                                           size_t dynamic_shared) {
+SIMNODE_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor)
+(int* blocks, CUfunction function, int threads, size_t dynamic_shared) {
   return occupancy(blocks, function, threads, dynamic_shared);
 }
 
-SIMNODE_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int* blocks, CUfunction function, int threads,
-                                                                    size_t dynamic_shared, unsigned int) {
+SIMNODE_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
+(int* blocks, CUfunction function, int threads, size_t dynamic_shared, unsigned int) {
   return occupancy(blocks, function, threads, dynamic_shared);
 }
 
-SIMNODE_ENTRY(cuOccupancyMaxPotentialBlockSize)(int* grid, int* block, CUfunction function, CUoccupancyB2DSize shared_of,
-                                                size_t dynamic_shared, int limit) {
+SIMNODE_ENTRY(cuOccupancyMaxPotentialBlockSize)
+(int* grid, int* block, CUfunction function, CUoccupancyB2DSize shared_of, size_t dynamic_shared, int limit) {
   return best_block_size(grid, block, function, shared_of, dynamic_shared, limit);
 }
 
-SIMNODE_ENTRY(cuOccupancyMaxPotentialBlockSizeWithFlags)(int* grid, int* block, CUfunction function,
-                                                         CUoccupancyB2DSize shared_of, size_t dynamic_shared, int limit,
-                                                         unsigned int) {
+SIMNODE_ENTRY(cuOccupancyMaxPotentialBlockSizeWithFlags)
+(int* grid, int* block, CUfunction function, CUoccupancyB2DSize shared_of, size_t dynamic_shared, int limit,
+ unsigned int) {
   return best_block_size(grid, block, function, shared_of, dynamic_shared, limit);
 }
 

@@ -3,11 +3,11 @@
 
 #include "clock.h"
 
-#include <climits>
-#include <ctime>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <climits>
+#include <ctime>
 
 namespace simnode {
 

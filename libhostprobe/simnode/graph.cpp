@@ -26,7 +26,8 @@ CUresult find(const void* handle, T** object) {
   return *object == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-CUresult find_dependencies(const Graph& graph, const CUgraphNode* handles, size_t count, std::vector<GraphNode*>* found) {
+CUresult find_dependencies(const Graph& graph, const CUgraphNode* handles, size_t count,
+                           std::vector<GraphNode*>* found) {
   if (count != 0 && handles == nullptr) return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
     auto* node = g_node->find<GraphNode>(handles[i]);
@@ -56,7 +57,8 @@ CUresult fill_kernel(const CUDA_KERNEL_NODE_PARAMS& params, Work* work) {
   Function* function = find_function(handle);
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   LaunchShape shape{{params.gridDimX, params.gridDimY, params.gridDimZ},
-                    {params.blockDimX, params.blockDimY, params.blockDimZ}, params.sharedMemBytes};
+                    {params.blockDimX, params.blockDimY, params.blockDimZ},
+                    params.sharedMemBytes};
   SIMNODE_TRY(check_launch(*function, shape, params.kernelParams, params.extra));
   SIMNODE_TRY(kernel_work(*function, shape, params.kernelParams, params.extra, work));
   work->node.kernel.func = params.func;
@@ -400,32 +402,36 @@ SIMNODE_ENTRY(cuGraphClone)(CUgraph* handle, CUgraph original) {
   return CUDA_SUCCESS;
 }
 
-SIMNODE_ENTRY(cuGraphAddKernelNode_v2)(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
-                                       const CUDA_KERNEL_NODE_PARAMS* params) {
+SIMNODE_ENTRY(cuGraphAddKernelNode_v2)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+ const CUDA_KERNEL_NODE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return add(node, graph, dependencies, count, [&](Work* work) { return fill_kernel(*params, work); });
 }
 
-SIMNODE_ENTRY(cuGraphAddKernelNode)(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
-                                    const CUDA_KERNEL_NODE_PARAMS_v1* params) {
+SIMNODE_ENTRY(cuGraphAddKernelNode)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+ const CUDA_KERNEL_NODE_PARAMS_v1* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return add(node, graph, dependencies, count, [&](Work* work) { return fill_kernel(widened(*params), work); });
 }
 
-SIMNODE_ENTRY(cuGraphAddMemcpyNode)(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
-                                    const CUDA_MEMCPY3D* copy, CUcontext) {
+SIMNODE_ENTRY(cuGraphAddMemcpyNode)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count, const CUDA_MEMCPY3D* copy,
+ CUcontext) {
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return add(node, graph, dependencies, count, [&](Work* work) { return fill_copy(*copy, work); });
 }
 
-SIMNODE_ENTRY(cuGraphAddMemsetNode)(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
-                                    const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext) {
+SIMNODE_ENTRY(cuGraphAddMemsetNode)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count, const CUDA_MEMSET_NODE_PARAMS* fill,
+ CUcontext) {
   if (fill == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return add(node, graph, dependencies, count, [&](Work* work) { return fill_work(*fill, work); });
 }
 
-SIMNODE_ENTRY(cuGraphAddHostNode)(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
-                                  const CUDA_HOST_NODE_PARAMS* params) {
+SIMNODE_ENTRY(cuGraphAddHostNode)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count, const CUDA_HOST_NODE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return add(node, graph, dependencies, count, [&](Work* work) { return fill_host(*params, work); });
 }
@@ -434,8 +440,8 @@ SIMNODE_ENTRY(cuGraphAddEmptyNode)(CUgraphNode* node, CUgraph graph, const CUgra
   return add(node, graph, dependencies, count, [](Work*) { return CUDA_SUCCESS; });
 }
 
-SIMNODE_ENTRY(cuGraphAddEventRecordNode)(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
-                                         CUevent event) {
+SIMNODE_ENTRY(cuGraphAddEventRecordNode)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count, CUevent event) {
   return add(node, graph, dependencies, count, [&](Work* work) {
     work->node.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD;
     work->node.event = event;
@@ -443,8 +449,8 @@ SIMNODE_ENTRY(cuGraphAddEventRecordNode)(CUgraphNode* node, CUgraph graph, const
   });
 }
 
-SIMNODE_ENTRY(cuGraphAddEventWaitNode)(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
-                                       CUevent event) {
+SIMNODE_ENTRY(cuGraphAddEventWaitNode)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count, CUevent event) {
   return add(node, graph, dependencies, count, [&](Work* work) {
     work->node.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT;
     work->node.event = event;
@@ -452,8 +458,8 @@ SIMNODE_ENTRY(cuGraphAddEventWaitNode)(CUgraphNode* node, CUgraph graph, const C
   });
 }
 
-SIMNODE_ENTRY(cuGraphAddChildGraphNode)(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
-                                        CUgraph child) {
+SIMNODE_ENTRY(cuGraphAddChildGraphNode)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count, CUgraph child) {
   return add(node, graph, dependencies, count, [&](Work* work) {
     auto* inner = g_node->find<Graph>(child);
     if (inner == nullptr || child == graph) return CUDA_ERROR_INVALID_VALUE;
@@ -492,18 +498,18 @@ static CUresult without_data(CUresult result, CUgraphEdgeData* data, const CUgra
   return result;
 }
 
-SIMNODE_ENTRY(cuGraphGetEdges_v2)(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
-                                  size_t* count) {
+SIMNODE_ENTRY(cuGraphGetEdges_v2)
+(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data, size_t* count) {
   return without_data(list_edges(graph, from, to, count), data, from, count);
 }
 
-SIMNODE_ENTRY(cuGraphNodeGetDependencies_v2)(CUgraphNode node, CUgraphNode* dependencies, CUgraphEdgeData* data,
-                                             size_t* count) {
+SIMNODE_ENTRY(cuGraphNodeGetDependencies_v2)
+(CUgraphNode node, CUgraphNode* dependencies, CUgraphEdgeData* data, size_t* count) {
   return without_data(list_dependencies(node, dependencies, count), data, dependencies, count);
 }
 
-SIMNODE_ENTRY(cuGraphNodeGetDependentNodes_v2)(CUgraphNode node, CUgraphNode* dependents, CUgraphEdgeData* data,
-                                               size_t* count) {
+SIMNODE_ENTRY(cuGraphNodeGetDependentNodes_v2)
+(CUgraphNode node, CUgraphNode* dependents, CUgraphEdgeData* data, size_t* count) {
   return without_data(list_dependents(node, dependents, count), data, dependents, count);
 }
 
@@ -515,13 +521,13 @@ SIMNODE_ENTRY(cuGraphNodeGetDependentNodes)(CUgraphNode node, CUgraphNode* depen
   return list_dependents(node, dependents, count);
 }
 
-SIMNODE_ENTRY(cuGraphAddDependencies_v2)(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                         const CUgraphEdgeData*, size_t count) {
+SIMNODE_ENTRY(cuGraphAddDependencies_v2)
+(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*, size_t count) {
   return add_edges(graph, from, to, count);
 }
 
-SIMNODE_ENTRY(cuGraphRemoveDependencies_v2)(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                            const CUgraphEdgeData*, size_t count) {
+SIMNODE_ENTRY(cuGraphRemoveDependencies_v2)
+(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*, size_t count) {
   return remove_edges(graph, from, to, count);
 }
 
@@ -584,13 +590,13 @@ SIMNODE_ENTRY(cuGraphKernelNodeSetParams)(CUgraphNode node, const CUDA_KERNEL_NO
   return params == nullptr ? CUDA_ERROR_INVALID_VALUE : set_kernel(node, widened(*params));
 }
 
-SIMNODE_ENTRY(cuGraphExecKernelNodeSetParams_v2)(CUgraphExec exec, CUgraphNode node,
-                                                 const CUDA_KERNEL_NODE_PARAMS* params) {
+SIMNODE_ENTRY(cuGraphExecKernelNodeSetParams_v2)
+(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params) {
   return params == nullptr ? CUDA_ERROR_INVALID_VALUE : set_exec_kernel(exec, node, *params);
 }
 
-SIMNODE_ENTRY(cuGraphExecKernelNodeSetParams)(CUgraphExec exec, CUgraphNode node,
-                                              const CUDA_KERNEL_NODE_PARAMS_v1* params) {
+SIMNODE_ENTRY(cuGraphExecKernelNodeSetParams)
+(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params) {
   return params == nullptr ? CUDA_ERROR_INVALID_VALUE : set_exec_kernel(exec, node, widened(*params));
 }
 
@@ -629,7 +635,8 @@ SIMNODE_ENTRY(cuGraphExecUpdate_v2)(CUgraphExec exec, CUgraph graph, CUgraphExec
   return update(exec, graph, &info->errorNode, &info->result);
 }
 
-SIMNODE_ENTRY(cuGraphExecUpdate)(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node, CUgraphExecUpdateResult* why) {
+SIMNODE_ENTRY(cuGraphExecUpdate)
+(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node, CUgraphExecUpdateResult* why) {
   if (error_node == nullptr || why == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return update(exec, graph, error_node, why);
 }

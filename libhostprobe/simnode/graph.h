@@ -15,7 +15,7 @@ struct GraphNode {
   static constexpr Kind kKind = Kind::kNode;
   Graph* graph = nullptr;
   CUgraphNode handle = nullptr;
-  Work work;                             // its effect may be run any number of times
+  Work work;  // its effect may be run any number of times
   std::vector<GraphNode*> dependencies;
 };
 
@@ -34,9 +34,9 @@ struct ExecNode {
 struct Exec {
   static constexpr Kind kKind = Kind::kExec;
   CUgraphExec handle = nullptr;
-  std::vector<ExecNode> nodes;                       // in an order that respects the dependencies
-  std::vector<std::vector<uint32_t>> dependencies;   // indices into nodes, per node
-  bool pure = false;                                 // no node has an effect: only the longest path counts
+  std::vector<ExecNode> nodes;                      // in an order that respects the dependencies
+  std::vector<std::vector<uint32_t>> dependencies;  // indices into nodes, per node
+  bool pure = false;                                // no node has an effect: only the longest path counts
   int64_t longest_path_ns = 0;
 };
 

@@ -9,8 +9,22 @@
 namespace simnode {
 
 enum class Kind : uint32_t {
-  kNone, kContext, kStream, kEvent, kModule, kFunction, kLibrary, kKernel, kLink,
-  kGraph, kNode, kExec, kPool, kPhysical, kUserObject, kTexture
+  kNone,
+  kContext,
+  kStream,
+  kEvent,
+  kModule,
+  kFunction,
+  kLibrary,
+  kKernel,
+  kLink,
+  kGraph,
+  kNode,
+  kExec,
+  kPool,
+  kPhysical,
+  kUserObject,
+  kTexture
 };
 
 class HandleTable {

@@ -5,13 +5,13 @@
 // a string that ends where it says.
 #include "image.h"
 
+#include <elf.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <elf.h>
 #include <sstream>
-#include <sys/uio.h>
-#include <unistd.h>
 
 namespace simnode {
 
@@ -144,8 +144,10 @@ CUresult read_image(const void* from, size_t bytes, Image* image) {
       break;
   }
   if (!is_text(head)) return CUDA_ERROR_INVALID_IMAGE;
-  if (bytes != 0) whole.assign(content, strnlen(content, bytes));
-  else if (!copy_of_text(content, &whole)) return CUDA_ERROR_INVALID_IMAGE;
+  if (bytes != 0)
+    whole.assign(content, strnlen(content, bytes));
+  else if (!copy_of_text(content, &whole))
+    return CUDA_ERROR_INVALID_IMAGE;
   if (whole.rfind("simnode-module 1", 0) == 0) return read_own(whole, image);
   return read_ptx(whole, image);
 }

@@ -5,9 +5,9 @@
 //   kernel NAME [BYTES_OF_PARAMETER …]
 //   global NAME BYTES
 #pragma once
+#include <cuda.h>
 #include <cstddef>
 #include <cstdint>
-#include <cuda.h>
 #include <string>
 #include <vector>
 

@@ -51,9 +51,12 @@ struct ExtraBuffer {
 
 bool read_extra(void** extra, ExtraBuffer* buffer) {
   for (size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer->content = static_cast<const char*>(extra[i + 1]);
-    else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) buffer->bytes = *static_cast<const size_t*>(extra[i + 1]);
-    else return false;
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+      buffer->content = static_cast<const char*>(extra[i + 1]);
+    else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+      buffer->bytes = *static_cast<const size_t*>(extra[i + 1]);
+    else
+      return false;
   }
   return true;
 }
@@ -64,8 +67,10 @@ std::shared_ptr<Arguments> copy_arguments(const Function& function, void** param
   if (extra != nullptr) read_extra(extra, &buffer);
   for (size_t i = 0; i < function.image.parameters.size(); ++i) {
     const Parameter& parameter = function.image.parameters[i];
-    if (parameters != nullptr) arguments->add(parameters[i], parameter.bytes);
-    else arguments->add(buffer.content + parameter.offset, parameter.bytes);
+    if (parameters != nullptr)
+      arguments->add(parameters[i], parameter.bytes);
+    else
+      arguments->add(buffer.content + parameter.offset, parameter.bytes);
   }
   arguments->finish();
   return arguments;
@@ -196,9 +201,10 @@ CUresult kernel_work(Function& function, const LaunchShape& shape, void** parame
   return CUDA_SUCCESS;
 }
 
-SIMNODE_ENTRY(cuLaunchKernel)(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                              unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
-                              CUstream stream, void** parameters, void** extra) {
+SIMNODE_ENTRY(cuLaunchKernel)
+(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
+ unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void** parameters,
+ void** extra) {
   return launch(function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, stream, parameters,
                 extra);
 }
@@ -207,14 +213,14 @@ SIMNODE_ENTRY(cuLaunchKernelEx)(const CUlaunchConfig* config, CUfunction functio
   SIMNODE_TRY(ready());
   if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   LaunchShape shape{{config->gridDimX, config->gridDimY, config->gridDimZ},
-                    {config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes};
+                    {config->blockDimX, config->blockDimY, config->blockDimZ},
+                    config->sharedMemBytes};
   return launch(function, shape, config->hStream, parameters, extra);
 }
 
-SIMNODE_ENTRY(cuLaunchCooperativeKernel)(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                                         unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-                                         void** parameters) {
+SIMNODE_ENTRY(cuLaunchCooperativeKernel)
+(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
+ unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void** parameters) {
   return launch(function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, stream, parameters,
                 nullptr);
 }
@@ -230,8 +236,10 @@ int register_kernel(const char* kernel, const HostKernel& host) {
   if (kernel == nullptr) return 1;
   MutexLock lock(g_mutex);
   if (g_host_kernels == nullptr) g_host_kernels = new std::map<std::string, HostKernel>;
-  if (host.function != nullptr) (*g_host_kernels)[kernel] = host;
-  else g_host_kernels->erase(kernel);
+  if (host.function != nullptr)
+    (*g_host_kernels)[kernel] = host;
+  else
+    g_host_kernels->erase(kernel);
   ++g_host_kernels_generation;
   return 0;
 }

@@ -74,17 +74,18 @@ SIMNODE_ENTRY(cuLinkCreate)(unsigned int count, CUjit_option* options, void** va
   return create(count, options, values, link);
 }
 
-SIMNODE_ENTRY(cuLinkAddData_v2)(CUlinkState link, CUjitInputType, void* content, size_t bytes, const char*, unsigned int,
-                                CUjit_option*, void**) {
+SIMNODE_ENTRY(cuLinkAddData_v2)
+(CUlinkState link, CUjitInputType, void* content, size_t bytes, const char*, unsigned int, CUjit_option*, void**) {
   return bytes == 0 ? CUDA_ERROR_INVALID_VALUE : add(link, content, bytes);
 }
 
-SIMNODE_ENTRY(cuLinkAddData)(CUlinkState link, CUjitInputType, void* content, size_t bytes, const char*, unsigned int,
-                             CUjit_option*, void**) {
+SIMNODE_ENTRY(cuLinkAddData)
+(CUlinkState link, CUjitInputType, void* content, size_t bytes, const char*, unsigned int, CUjit_option*, void**) {
   return bytes == 0 ? CUDA_ERROR_INVALID_VALUE : add(link, content, bytes);
 }
 
-SIMNODE_ENTRY(cuLinkAddFile_v2)(CUlinkState link, CUjitInputType, const char* path, unsigned int, CUjit_option*, void**) {
+SIMNODE_ENTRY(cuLinkAddFile_v2)
+(CUlinkState link, CUjitInputType, const char* path, unsigned int, CUjit_option*, void**) {
   return add_file(link, path);
 }
 

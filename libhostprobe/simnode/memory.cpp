@@ -6,11 +6,11 @@
 #include "node.h"
 #include "say.h"
 
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstring>
 
 namespace simnode {
 
@@ -39,7 +39,8 @@ bool Arena::open(size_t bytes) {
     if (mapped == MAP_FAILED) continue;
     if (size != bytes)
       say("a device of %zu MiB does not fit into the address space (%s); it has %zu MiB. Raise ulimit -v or lower "
-          "SIMNODE_MEMORY_MB.", bytes >> 20, strerror(errno), size >> 20);
+          "SIMNODE_MEMORY_MB.",
+          bytes >> 20, strerror(errno), size >> 20);
     base_ = static_cast<char*>(mapped);
     total_bytes_ = size;
     free_[0] = size;

@@ -42,7 +42,7 @@ struct Allocation {
   Device* device = nullptr;
   Context* context = nullptr;  // null for memory of a pool, which belongs to the device
   uint64_t id = 0;
-  unsigned flags = 0;          // cuMemHostAlloc, cuMemHostRegister
+  unsigned flags = 0;  // cuMemHostAlloc, cuMemHostRegister
   bool sync_memops = false;
   CUmemoryPool pool = nullptr;
 };
@@ -54,8 +54,8 @@ CUresult allocate_on(Device& device, Context* context, size_t bytes, size_t alig
                      CUdeviceptr* pointer);
 const Allocation& note_allocation(Allocation allocation);
 void forget_allocation(uintptr_t address);
-Allocation* allocation_at(uintptr_t address);      // one that starts here
-Allocation* allocation_holding(uintptr_t address); // one that contains this address
+Allocation* allocation_at(uintptr_t address);       // one that starts here
+Allocation* allocation_holding(uintptr_t address);  // one that contains this address
 void free_allocation(Allocation& allocation);
 void release_memory_of(Context& context);
 

@@ -140,8 +140,8 @@ SIMNODE_ENTRY(cuMemAlloc_v2)(CUdeviceptr* pointer, size_t bytes) {
   return allocate(pointer, bytes, MemoryKind::kDevice);
 }
 
-SIMNODE_ENTRY(cuMemAllocPitch_v2)(CUdeviceptr* pointer, size_t* pitch, size_t width, size_t height,
-                                  unsigned int element_bytes) {
+SIMNODE_ENTRY(cuMemAllocPitch_v2)
+(CUdeviceptr* pointer, size_t* pitch, size_t width, size_t height, unsigned int element_bytes) {
   if (pitch == nullptr || (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
     return CUDA_ERROR_INVALID_VALUE;
   *pitch = (width + 511) / 512 * 512;
@@ -254,8 +254,8 @@ SIMNODE_ENTRY(cuPointerGetAttribute)(void* out, CUpointer_attribute attribute, C
 }
 
 // What has no answer is set to zero, and the call still succeeds.
-SIMNODE_ENTRY(cuPointerGetAttributes)(unsigned int count, CUpointer_attribute* attributes, void** out,
-                                      CUdeviceptr pointer) {
+SIMNODE_ENTRY(cuPointerGetAttributes)
+(unsigned int count, CUpointer_attribute* attributes, void** out, CUdeviceptr pointer) {
   MutexLock lock(g_mutex);
   SIMNODE_TRY(ready());
   if (attributes == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;

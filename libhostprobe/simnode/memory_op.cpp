@@ -17,10 +17,14 @@ bool has_come(const std::atomic<Value>& memory, Value value, unsigned flags) {
   Value now = memory.load(std::memory_order_acquire);
   using Signed = std::make_signed_t<Value>;
   switch (flags & 3) {
-    case CU_STREAM_WAIT_VALUE_GEQ: return static_cast<Signed>(now - value) >= 0;
-    case CU_STREAM_WAIT_VALUE_EQ: return now == value;
-    case CU_STREAM_WAIT_VALUE_AND: return (now & value) != 0;
-    default: return ~(now | value) != 0;
+    case CU_STREAM_WAIT_VALUE_GEQ:
+      return static_cast<Signed>(now - value) >= 0;
+    case CU_STREAM_WAIT_VALUE_EQ:
+      return now == value;
+    case CU_STREAM_WAIT_VALUE_AND:
+      return (now & value) != 0;
+    default:
+      return ~(now | value) != 0;
   }
 }
 
@@ -102,8 +106,8 @@ SIMNODE_ENTRY(cuStreamWriteValue64_v2)(CUstream stream, CUdeviceptr address, cuu
   return write_value<uint64_t>(stream, address, value);
 }
 
-SIMNODE_ENTRY(cuStreamBatchMemOp_v2)(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* operations,
-                                     unsigned int) {
+SIMNODE_ENTRY(cuStreamBatchMemOp_v2)
+(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* operations, unsigned int) {
   return batch(stream, count, operations);
 }
 
@@ -123,8 +127,8 @@ SIMNODE_ENTRY(cuStreamWriteValue64)(CUstream stream, CUdeviceptr address, cuuint
   return write_value<uint64_t>(stream, address, value);
 }
 
-SIMNODE_ENTRY(cuStreamBatchMemOp)(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* operations,
-                                  unsigned int) {
+SIMNODE_ENTRY(cuStreamBatchMemOp)
+(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* operations, unsigned int) {
   return batch(stream, count, operations);
 }
 

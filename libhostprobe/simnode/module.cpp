@@ -169,8 +169,8 @@ void release_modules_of(Context& context) {
 
 SIMNODE_ENTRY(cuModuleLoadData)(CUmodule* module, const void* content) { return load(module, content, 0); }
 
-SIMNODE_ENTRY(cuModuleLoadDataEx)(CUmodule* module, const void* content, unsigned int count, CUjit_option* options,
-                                  void** values) {
+SIMNODE_ENTRY(cuModuleLoadDataEx)
+(CUmodule* module, const void* content, unsigned int count, CUjit_option* options, void** values) {
   answer_logs(count, options, values);
   return load(module, content, 0);
 }
@@ -235,14 +235,16 @@ SIMNODE_ENTRY(cuModuleGetGlobal_v2)(CUdeviceptr* pointer, size_t* bytes, CUmodul
   return global_of(*module, name, pointer, bytes);
 }
 
-SIMNODE_ENTRY(cuLibraryLoadData)(CUlibrary* library, const void* content, CUjit_option* options, void** values,
-                                 unsigned int count, CUlibraryOption*, void**, unsigned int) {
+SIMNODE_ENTRY(cuLibraryLoadData)
+(CUlibrary* library, const void* content, CUjit_option* options, void** values, unsigned int count, CUlibraryOption*,
+ void**, unsigned int) {
   answer_logs(count, options, values);
   return load_library(library, content, 0);
 }
 
-SIMNODE_ENTRY(cuLibraryLoadFromFile)(CUlibrary* library, const char* path, CUjit_option* options, void** values,
-                                     unsigned int count, CUlibraryOption*, void**, unsigned int) {
+SIMNODE_ENTRY(cuLibraryLoadFromFile)
+(CUlibrary* library, const char* path, CUjit_option* options, void** values, unsigned int count, CUlibraryOption*,
+ void**, unsigned int) {
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::string content;
   if (!read_file(path, &content)) return CUDA_ERROR_FILE_NOT_FOUND;

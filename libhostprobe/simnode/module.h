@@ -19,7 +19,7 @@ struct Module;
 struct Function {
   static constexpr Kind kKind = Kind::kFunction;
   KernelImage image;
-  Module* module = nullptr;    // null for a kernel of a library
+  Module* module = nullptr;  // null for a kernel of a library
   Library* library = nullptr;
   CUfunction handle = nullptr;
   int64_t duration_ns = 0;

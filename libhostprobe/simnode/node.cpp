@@ -10,8 +10,8 @@
 #include "stream.h"
 #include "topology.h"
 
-#include <cstdlib>
 #include <pthread.h>
+#include <cstdlib>
 
 namespace simnode {
 

@@ -61,8 +61,8 @@ CUresult current_context(Context** context);
 extern std::map<std::string, HostKernel>* g_host_kernels;
 extern uint64_t g_host_kernels_generation;
 
-#define SIMNODE_TRY(expression)                            \
-  do {                                                     \
+#define SIMNODE_TRY(expression)                                                                        \
+  do {                                                                                                 \
     if (CUresult simnode_result = (expression); simnode_result != CUDA_SUCCESS) return simnode_result; \
   } while (0)
 

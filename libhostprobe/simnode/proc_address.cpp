@@ -15,9 +15,7 @@ namespace {
 constexpr cuuint64_t kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 constexpr cuuint64_t kKnownFlags = CU_GET_PROC_ADDRESS_LEGACY_STREAM | kPerThread;
 
-int driver_version() {
-  return g_node != nullptr ? g_node->settings.driver_version : Settings().driver_version;
-}
+int driver_version() { return g_node != nullptr ? g_node->settings.driver_version : Settings().driver_version; }
 
 CUresult look_up(const char* name, void** function, int version, cuuint64_t flags,
                  CUdriverProcAddressQueryResult* status) {
@@ -28,8 +26,8 @@ CUresult look_up(const char* name, void** function, int version, cuuint64_t flag
   *function = nullptr;
   // Rows of one name stand together, oldest first.
   const Address* end = kAddresses + kAddressCount;
-  const Address* row = std::lower_bound(kAddresses, end, name,
-                                        [](const Address& address, const char* key) { return strcmp(address.name, key) < 0; });
+  const Address* row = std::lower_bound(
+      kAddresses, end, name, [](const Address& address, const char* key) { return strcmp(address.name, key) < 0; });
   bool known = false;
   for (; row != end && strcmp(row->name, name) == 0; ++row) {
     if (row->version > newest) continue;
@@ -50,8 +48,8 @@ SIMNODE_ENTRY(cuGetProcAddress)(const char* name, void** function, int version, 
   return look_up(name, function, version, flags, &status);
 }
 
-SIMNODE_ENTRY(cuGetProcAddress_v2)(const char* name, void** function, int version, cuuint64_t flags,
-                                   CUdriverProcAddressQueryResult* out) {
+SIMNODE_ENTRY(cuGetProcAddress_v2)
+(const char* name, void** function, int version, cuuint64_t flags, CUdriverProcAddressQueryResult* out) {
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   CUresult result = look_up(name, function, version, flags, &status);
   if (out != nullptr) *out = status;  // the runtime passes null

@@ -74,7 +74,8 @@ struct Variable {
 std::string read_variable(Words& words, Variable* variable) {
   size_t element = 0, count = 1;
   std::string word;
-  for (word = words.next(); !word.empty() && word != "," && word != ")" && word != ";" && word != "="; word = words.next()) {
+  for (word = words.next(); !word.empty() && word != "," && word != ")" && word != ";" && word != "=";
+       word = words.next()) {
     if (word == ".align") {
       variable->alignment = strtoul(words.next().c_str(), nullptr, 10);
     } else if (word == ".ptr") {
@@ -101,7 +102,7 @@ std::string read_variable(Words& words, Variable* variable) {
 
 bool read_parameters(Words& words, KernelImage* kernel) {
   size_t offset = 0;
-  for (std::string word = words.next(); word != ")"; ) {
+  for (std::string word = words.next(); word != ")";) {
     if (word != ".param") return false;
     Variable parameter;
     word = read_variable(words, &parameter);
@@ -109,8 +110,10 @@ bool read_parameters(Words& words, KernelImage* kernel) {
     offset = (offset + parameter.alignment - 1) / parameter.alignment * parameter.alignment;
     kernel->parameters.push_back({offset, parameter.bytes});
     offset += parameter.bytes;
-    if (word == ",") word = words.next();
-    else if (word != ")") return false;
+    if (word == ",")
+      word = words.next();
+    else if (word != ")")
+      return false;
   }
   return true;
 }
@@ -137,8 +140,10 @@ bool read_entry(Words& words, Image* image) {
   while (word != "{") {
     if (word == ";") return true;  // a declaration without a body
     if (word.empty()) return false;
-    if (word == ".maxntid" || word == ".reqntid") kernel.max_threads = product_of_three(words, &word);
-    else word = words.next();
+    if (word == ".maxntid" || word == ".reqntid")
+      kernel.max_threads = product_of_three(words, &word);
+    else
+      word = words.next();
   }
   for (int depth = 1; depth > 0;) {
     word = words.next();

@@ -1,10 +1,10 @@
 // See say.h. write(2) and a stack buffer, so that it may be called in a forked child and with errno in use.
 #include "say.h"
 
+#include <unistd.h>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <unistd.h>
 
 namespace simnode {
 

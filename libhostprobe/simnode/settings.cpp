@@ -3,10 +3,10 @@
 
 #include "say.h"
 
-#include <cmath>
 #include <cuda.h>
-#include <cstdlib>
 #include <fnmatch.h>
+#include <cmath>
+#include <cstdlib>
 
 namespace simnode {
 
@@ -63,7 +63,8 @@ bool parse_us(std::string_view text, int64_t* nanoseconds) {
   char* end;
   double us = strtod(copy.c_str(), &end);
   while (*end == ' ') ++end;
-  if (copy.empty() || end == copy.c_str() || *end != '\0' || !std::isfinite(us) || us < 0 || us > kLongestUs) return false;
+  if (copy.empty() || end == copy.c_str() || *end != '\0' || !std::isfinite(us) || us < 0 || us > kLongestUs)
+    return false;
   *nanoseconds = std::llround(us * 1000);
   return true;
 }

@@ -21,13 +21,13 @@ typedef struct simnode_launch {
   const char* kernel;
   unsigned int grid[3];
   unsigned int block[3];
-  unsigned int shared_bytes;           /* dynamic */
-  int device;                          /* ordinal */
-  unsigned int parameter_count;        /* 0 when the module does not tell (a cubin without parameter records) */
+  unsigned int shared_bytes;    /* dynamic */
+  int device;                   /* ordinal */
+  unsigned int parameter_count; /* 0 when the module does not tell (a cubin without parameter records) */
   const size_t* parameter_bytes;
-  void* const* parameters;             /* addresses of copies of the arguments, as they were at the launch */
-  long long start_ns;                  /* on the stream's virtual clock, which has the scale of CLOCK_MONOTONIC */
-  long long* end_ns;                   /* when the kernel ends there: as modelled, or what the function makes of it */
+  void* const* parameters; /* addresses of copies of the arguments, as they were at the launch */
+  long long start_ns;      /* on the stream's virtual clock, which has the scale of CLOCK_MONOTONIC */
+  long long* end_ns;       /* when the kernel ends there: as modelled, or what the function makes of it */
 } simnode_launch;
 
 /* Runs on a thread of the stand-in or on one that synchronises, in stream order. It must not call the driver. */

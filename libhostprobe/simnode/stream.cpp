@@ -4,11 +4,11 @@
 #include "context.h"
 #include "node.h"
 
-#include <algorithm>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <algorithm>
 
 namespace simnode {
 
@@ -21,8 +21,7 @@ enum class Step { kMoved, kEmpty, kNotYet, kBlocked, kBusy, kNotMine };
 int64_t start_of(const Stream& stream, const Op& op) {
   if (!op.run) return std::max(stream.tail_ns, op.submit_ns);
   int64_t start = op.run->start_ns >= 0 ? op.run->start_ns : std::max(stream.tail_ns, op.submit_ns);
-  for (uint32_t dependency : (*op.run->dependencies)[op.run_index])
-    start = std::max(start, op.run->end_ns[dependency]);
+  for (uint32_t dependency : (*op.run->dependencies)[op.run_index]) start = std::max(start, op.run->end_ns[dependency]);
   return start;
 }
 
@@ -162,8 +161,10 @@ void drive(Stream* stream, WaitMode mode) {
     return;
   }
   g_mutex.unlock();
-  if (mode == WaitMode::kYield) sched_yield();
-  else relax();
+  if (mode == WaitMode::kYield)
+    sched_yield();
+  else
+    relax();
   g_mutex.lock();
 }
 

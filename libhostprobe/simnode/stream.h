@@ -43,9 +43,9 @@ struct Op {
   What what = What::kWork;
   int64_t submit_ns = 0;
   int64_t duration_ns = 0;
-  MomentRef moment;                    // kMark: to be fixed; kWait: to be waited for
-  Effect effect;                       // kWork, kCallback, kWaiting: what it does
-  std::function<bool()> arrived;       // kPoll: whether a value in memory has come
+  MomentRef moment;               // kMark: to be fixed; kWait: to be waited for
+  Effect effect;                  // kWork, kCallback, kWaiting: what it does
+  std::function<bool()> arrived;  // kPoll: whether a value in memory has come
   std::shared_ptr<GraphRun> run;
   uint32_t run_index = 0;
 };
@@ -61,13 +61,13 @@ struct Stream {
   bool per_thread = false;
   bool dying = false;
 
-  int64_t tail_ns = 0;     // virtual end of everything that left the queue
-  int64_t busy_ns = 0;     // sum of modelled durations, for the node's own statistics
+  int64_t tail_ns = 0;  // virtual end of everything that left the queue
+  int64_t busy_ns = 0;  // sum of modelled durations, for the node's own statistics
   std::deque<Op> queue;
-  bool running = false;    // the front's effect is running, without the lock
+  bool running = false;  // the front's effect is running, without the lock
   bool has_worker = false;
-  Condition work;          // the worker waits here when the queue is empty
-  MomentRef last_mark;     // the mark at the end of the queue, if the queue ends in one
+  Condition work;       // the worker waits here when the queue is empty
+  MomentRef last_mark;  // the mark at the end of the queue, if the queue ends in one
   std::shared_ptr<Capture> capture;
 
   bool blocking() const { return (flags & CU_STREAM_NON_BLOCKING) == 0; }

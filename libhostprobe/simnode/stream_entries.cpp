@@ -16,7 +16,8 @@ CUresult create(CUstream* handle, unsigned flags, int priority) {
   MutexLock lock(g_mutex);
   Context* context;
   SIMNODE_TRY(current_context(&context));
-  if (handle == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (handle == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
   *handle = make_stream(*context, flags, std::clamp(priority, -5, 0))->handle;
   return *handle == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }

@@ -1,8 +1,8 @@
 // See topology.h. A machine without NUMA information has one node, 0.
 #include "topology.h"
 
-#include <cstdio>
 #include <unistd.h>
+#include <cstdio>
 
 namespace simnode {
 

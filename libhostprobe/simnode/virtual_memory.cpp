@@ -67,8 +67,8 @@ void* reserve_aligned(size_t bytes) {
 
 }  // namespace
 
-SIMNODE_ENTRY(cuMemGetAllocationGranularity)(size_t* granularity, const CUmemAllocationProp* properties,
-                                             CUmemAllocationGranularity_flags) {
+SIMNODE_ENTRY(cuMemGetAllocationGranularity)
+(size_t* granularity, const CUmemAllocationProp* properties, CUmemAllocationGranularity_flags) {
   SIMNODE_TRY(ready());
   if (granularity == nullptr || properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *granularity = kGranularity;
@@ -96,8 +96,8 @@ SIMNODE_ENTRY(cuMemAddressFree)(CUdeviceptr pointer, size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-SIMNODE_ENTRY(cuMemCreate)(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp* properties,
-                           unsigned long long flags) {
+SIMNODE_ENTRY(cuMemCreate)
+(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp* properties, unsigned long long flags) {
   MutexLock lock(g_mutex);
   Device* device;
   if (handle == nullptr || properties == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -125,8 +125,8 @@ SIMNODE_ENTRY(cuMemRelease)(CUmemGenericAllocationHandle handle) {
   return CUDA_SUCCESS;
 }
 
-SIMNODE_ENTRY(cuMemMap)(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                        unsigned long long flags) {
+SIMNODE_ENTRY(cuMemMap)
+(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags) {
   MutexLock lock(g_mutex);
   SIMNODE_TRY(ready());
   Physical* physical = find_physical(handle);
@@ -182,8 +182,8 @@ SIMNODE_ENTRY(cuMemSetAccess)(CUdeviceptr pointer, size_t bytes, const CUmemAcce
   return mprotect(reinterpret_cast<void*>(pointer), bytes, protection) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-SIMNODE_ENTRY(cuMemGetAllocationPropertiesFromHandle)(CUmemAllocationProp* properties,
-                                                      CUmemGenericAllocationHandle handle) {
+SIMNODE_ENTRY(cuMemGetAllocationPropertiesFromHandle)
+(CUmemAllocationProp* properties, CUmemGenericAllocationHandle handle) {
   MutexLock lock(g_mutex);
   SIMNODE_TRY(ready());
   Physical* physical = find_physical(handle);

@@ -31,10 +31,10 @@ struct NodeContent {
 struct Work {
   int64_t duration_ns = 0;
   Effect effect;
-  bool callback = false;    // runs on the stream's worker only, and ends when it really ends
-  bool waiting = false;     // runs on the stream's worker only, and ends when its function says (simnode.h)
+  bool callback = false;  // runs on the stream's worker only, and ends when it really ends
+  bool waiting = false;   // runs on the stream's worker only, and ends when its function says (simnode.h)
   bool capturable = true;
-  bool waits = false;       // the call returns when the work is done (pageable copies)
+  bool waits = false;  // the call returns when the work is done (pageable copies)
   NodeContent node;
 };
 

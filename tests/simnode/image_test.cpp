@@ -1,10 +1,10 @@
 // Modules that are not text: cubins made here byte by byte, and fatbins around PTX and cubin in every compression.
 #include "node_test.h"
 
-#include <cstring>
 #include <elf.h>
-#include <random>
 #include <zstd.h>
+#include <cstring>
+#include <random>
 
 using Images = NodeTest;
 
@@ -175,10 +175,10 @@ TEST_F(Images, FatbinsGiveTheEntryOfTheDevice) {
   std::string old_ptx = ".version 7.0\n.target sm_70\n.visible .entry from_70() { ret; }\n";
   std::string new_ptx = ".version 7.0\n.target sm_80\n.visible .entry from_80() { ret; }\n";
   std::string foreign = entry(2, 120, Cubin().build(), Pack::kPlain);
-  EXPECT_TRUE(has_kernel(fatbin(foreign + entry(1, 70, old_ptx, Pack::kPlain) + entry(1, 80, new_ptx, Pack::kLz4)),
-                         "from_80"));
-  EXPECT_TRUE(has_kernel(fatbin(entry(1, 80, new_ptx, Pack::kPlain) + entry(2, 90, Cubin().build(), Pack::kPlain)),
-                         "scale"));
+  EXPECT_TRUE(
+      has_kernel(fatbin(foreign + entry(1, 70, old_ptx, Pack::kPlain) + entry(1, 80, new_ptx, Pack::kLz4)), "from_80"));
+  EXPECT_TRUE(
+      has_kernel(fatbin(entry(1, 80, new_ptx, Pack::kPlain) + entry(2, 90, Cubin().build(), Pack::kPlain)), "scale"));
   CUmodule module;
   EXPECT_EQ(cuModuleLoadData(&module, fatbin(foreign).data()), CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
@@ -200,18 +200,22 @@ TEST_F(Images, DamagedOnesAreErrorsAndNeverCrash) {
   std::mt19937 random(7);
   std::string ptx = kPtx;
   const std::string originals[] = {Cubin().build(), fatbin(entry(1, 80, ptx, Pack::kLz4)),
-                                   fatbin(entry(1, 80, ptx, Pack::kZstd) + entry(2, 90, Cubin().build(), Pack::kLz4)), ptx};
+                                   fatbin(entry(1, 80, ptx, Pack::kZstd) + entry(2, 90, Cubin().build(), Pack::kLz4)),
+                                   ptx};
   int errors = 0, rounds = 0;
   for (const std::string& original : originals)
     for (int i = 0; i < 300; ++i) {
       std::string damaged = original;
-      for (int flips = 0; flips < 4; ++flips) damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);
+      for (int flips = 0; flips < 4; ++flips)
+        damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);
       damaged += std::string(4096, '\0');
       CUmodule module;
       CUresult result = cuModuleLoadData(&module, damaged.data());
       ++rounds;
-      if (result != CUDA_SUCCESS) ++errors;
-      else cuModuleUnload(module);
+      if (result != CUDA_SUCCESS)
+        ++errors;
+      else
+        cuModuleUnload(module);
     }
   EXPECT_GT(errors, rounds / 20);
 }

@@ -1,8 +1,8 @@
 #include "node_test.h"
 
+#include <unistd.h>
 #include <cstdio>
 #include <cstring>
-#include <unistd.h>
 
 using Modules = NodeTest;
 

@@ -115,8 +115,8 @@ TEST_F(ProcAddress, NewestVersionIsWhatTheHeaderNames) {
 }
 
 TEST_F(ProcAddress, UnknownNamesAreNotFound) {
-  for (const char* name : {"cuNoSuchThing", "", "cuMemAlloc_v2", "cuLaunchKernel_ptsz", "cuLaunchKernel_v2", "cuInit_v2",
-                           "cuLaunchKern", "cuLaunchKernelX", "simnode_register_kernel", "malloc"}) {
+  for (const char* name : {"cuNoSuchThing", "", "cuMemAlloc_v2", "cuLaunchKernel_ptsz", "cuLaunchKernel_v2",
+                           "cuInit_v2", "cuLaunchKern", "cuLaunchKernelX", "simnode_register_kernel", "malloc"}) {
     int status = -1;
     EXPECT_EQ(asked(name, CUDA_VERSION, 0, &status), nullptr) << name;
     EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND) << name;

@@ -2,17 +2,17 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <dlfcn.h>
+#include <sys/wait.h>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
 #include <set>
 #include <string>
-#include <sys/wait.h>
 #include <vector>
 
 namespace {
@@ -28,8 +28,8 @@ struct Outcome {
 Outcome run(const std::string& arguments, const Settings& settings) {
   std::string command = "env -u SIMNODE_GPUS -u SIMNODE_LAUNCH_US -u SIMNODE_KERNEL_US ";
   for (auto& [name, value] : settings) command += name + "='" + value + "' ";
-  command += std::string("LD_LIBRARY_PATH=") + SIMNODE_LIBRARY_DIR + " timeout 60 " + SIMNODE_PROGRAM + " " + arguments +
-             " 2>&1";
+  command += std::string("LD_LIBRARY_PATH=") + SIMNODE_LIBRARY_DIR + " timeout 60 " + SIMNODE_PROGRAM + " " +
+             arguments + " 2>&1";
   Outcome outcome;
   FILE* pipe = popen(command.c_str(), "r");
   char part[4096];
@@ -124,16 +124,20 @@ TEST(SettingsOfTheNode, MalformedOnesAreReportedInOneLineAndTheDefaultIsUsed) {
     const char *name, *value, *arguments, *still;
   };
   const Case cases[] = {
-      {"SIMNODE_GPUS", "many", "devices", "count 1 "},       {"SIMNODE_GPUS", "-3", "devices", "count 1 "},
-      {"SIMNODE_GPUS", "100000", "devices", "count 1 "},     {"SIMNODE_LAUNCH_US", "fast", "devices", "init 0"},
-      {"SIMNODE_LAUNCH_US", "-1", "devices", "init 0"},      {"SIMNODE_LAUNCH_US", "nan", "devices", "init 0"},
+      {"SIMNODE_GPUS", "many", "devices", "count 1 "},
+      {"SIMNODE_GPUS", "-3", "devices", "count 1 "},
+      {"SIMNODE_GPUS", "100000", "devices", "count 1 "},
+      {"SIMNODE_LAUNCH_US", "fast", "devices", "init 0"},
+      {"SIMNODE_LAUNCH_US", "-1", "devices", "init 0"},
+      {"SIMNODE_LAUNCH_US", "nan", "devices", "init 0"},
       {"SIMNODE_KERNEL_US", "quick", "duration quick", "quick 10.000"},
       {"SIMNODE_KERNEL_US", "quick=soon;quick=4", "duration quick", "quick 4.000"},
       {"SIMNODE_KERNEL_US", "=5", "duration quick", "quick 10.000"},
   };
   for (const Case& one : cases) {
     Outcome outcome = run(one.arguments, {{one.name, one.value}});
-    EXPECT_NE(outcome.output.find(one.still), std::string::npos) << one.name << "=" << one.value << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find(one.still), std::string::npos) << one.name << "=" << one.value << "\n"
+                                                                 << outcome.output;
     std::smatch match;
     std::regex line("simnode\\[\\d+\\]: [^\n]*" + std::string(one.name) + "[^\n]*\n");
     ASSERT_TRUE(std::regex_search(outcome.output, match, line)) << outcome.output;
@@ -143,8 +147,7 @@ TEST(SettingsOfTheNode, MalformedOnesAreReportedInOneLineAndTheDefaultIsUsed) {
 
 TEST(Processes, ForkedAfterInitAreNotInitialized) {
   Outcome outcome = run("fork-after-init", {});
-  EXPECT_EQ(outcome.output,
-            "child launch 3\nchild sync 3\nchild init 3\nchild device 3\nparent sync 0 child 0\n");
+  EXPECT_EQ(outcome.output, "child launch 3\nchild sync 3\nchild init 3\nchild device 3\nparent sync 0 child 0\n");
 }
 
 TEST(Processes, ExitWhileWorkersAndWaitersAreUnderWay) {

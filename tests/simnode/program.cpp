@@ -1,19 +1,20 @@
 // Small programs in one binary, for what needs a process of its own. Prints what it saw; process_test.cpp checks it.
 #include <cuda.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace {
 
-constexpr char kPtx[] = ".version 7.0\n.target sm_50\n.visible .entry quick() { ret; }\n.visible .entry gemm_a() { ret; }\n";
+constexpr char kPtx[] =
+    ".version 7.0\n.target sm_50\n.visible .entry quick() { ret; }\n.visible .entry gemm_a() { ret; }\n";
 
 CUcontext open_device() {
   CUcontext context = nullptr;
@@ -56,7 +57,12 @@ int duration(const char* name) {
   CUstream stream;
   cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
   std::atomic<bool> open{false};
-  cuLaunchHostFunc(stream, [](void* gate) { while (!*static_cast<std::atomic<bool>*>(gate)) usleep(100); }, &open);
+  cuLaunchHostFunc(
+      stream,
+      [](void* gate) {
+        while (!*static_cast<std::atomic<bool>*>(gate)) usleep(100);
+      },
+      &open);
   cuEventRecord(begin, stream);
   cuLaunchKernel(kernel(name), 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
   cuEventRecord(end, stream);
@@ -86,7 +92,8 @@ int leave_while_working() {
   open_device();
   CUstream stream;
   cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-  cuLaunchHostFunc(stream, [](void*) { pause(); }, nullptr);  // a worker that never ends
+  cuLaunchHostFunc(
+      stream, [](void*) { pause(); }, nullptr);  // a worker that never ends
   std::thread([stream] {
     CUcontext context;
     cuDevicePrimaryCtxRetain(&context, 0);

@@ -36,7 +36,8 @@ TEST_F(Streams, RunTheirWorkInOrder) {
 TEST_F(Streams, HostFunctionsRunOnAnotherThread) {
   CUstream one = stream();
   std::thread::id where;
-  OK(cuLaunchHostFunc(one, [](void* out) { *static_cast<std::thread::id*>(out) = std::this_thread::get_id(); }, &where));
+  OK(cuLaunchHostFunc(
+      one, [](void* out) { *static_cast<std::thread::id*>(out) = std::this_thread::get_id(); }, &where));
   OK(cuStreamSynchronize(one));
   EXPECT_NE(where, std::thread::id());
   EXPECT_NE(where, std::this_thread::get_id());
@@ -48,9 +49,12 @@ TEST_F(Streams, CallbacksGetTheirStream) {
     CUstream stream;
     CUresult result;
   } seen{nullptr, CUDA_ERROR_UNKNOWN};
-  OK(cuStreamAddCallback(one, [](CUstream handle, CUresult result, void* out) {
-    *static_cast<Seen*>(out) = {handle, result};
-  }, &seen, 0));
+  OK(cuStreamAddCallback(
+      one,
+      [](CUstream handle, CUresult result, void* out) {
+        *static_cast<Seen*>(out) = {handle, result};
+      },
+      &seen, 0));
   OK(cuStreamSynchronize(one));
   EXPECT_EQ(seen.stream, one);
   EXPECT_EQ(seen.result, CUDA_SUCCESS);
@@ -106,12 +110,12 @@ TEST_F(Streams, WaitForEventsOfOthers) {
 TEST_F(Streams, AWaitCapturesTheRecordOfItsTime) {
   CUstream one = stream(), two = stream(), three = stream();
   Gate gate;
-  CUevent mark = recorded(one);                 // long past
+  CUevent mark = recorded(one);  // long past
   OK(cuStreamWaitEvent(two, mark, 0));
   OK(cuLaunchHostFunc(three, Gate::wait, &gate));
-  OK(cuEventRecord(mark, three));               // recorded again, behind the gate
+  OK(cuEventRecord(mark, three));  // recorded again, behind the gate
   OK(launch("k10", two));
-  OK(cuStreamSynchronize(two));                 // must not wait for the second record
+  OK(cuStreamSynchronize(two));  // must not wait for the second record
   EXPECT_EQ(cuEventQuery(mark), CUDA_ERROR_NOT_READY);
   gate.open = true;
   OK(cuStreamSynchronize(three));
@@ -215,7 +219,8 @@ TEST_F(Streams, ManyThreadsMayUseOne) {
       cuCtxSetCurrent(context_);
       for (int i = 0; i < 200; ++i) {
         launch("k10", one);
-        cuLaunchHostFunc(one, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &ran);
+        cuLaunchHostFunc(
+            one, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &ran);
       }
     });
   for (std::thread& thread : threads) thread.join();
