@@ -1,6 +1,7 @@
 // Batches prepared by loader threads for the training thread, through a queue of bounded length, as data loaders do: a
 // slow loader shows as waits of the training thread, a slow training thread as waits of the loaders.
 #pragma once
+#include <pthread.h>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -44,6 +45,7 @@ class BatchQueue {
 
  private:
   void load() {
+    pthread_setname_np(pthread_self(), "loader");
     for (;;) {
       std::unique_lock<std::mutex> lock(mutex_);
       int step = next_++;
