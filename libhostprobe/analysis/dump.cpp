@@ -36,6 +36,7 @@ class Dump {
 
   void write() {
     for (const auto& [key, thread] : trace_.threads) write_thread(thread);
+    write_lost_of_nobody();
     flush(0);
   }
 
@@ -44,9 +45,19 @@ class Dump {
     const char* role = role_name(roles_.at(thread.key));
     head_ = json_ ? fmt::format(R"({{"pid":{},"tid":{},"role":"{}")", trace_.header.pid, thread.key.tid, role)
                   : fmt::format("{:>7} {:>7} {:<13} ", trace_.header.pid, thread.key.tid, role);
-    OrderedRecords records(thread, [this](const Record& record) { write_record(record); },
-                           [this](std::uint64_t count) { write_lost(count); });
+    OrderedRecords records(
+        thread, [this](const Record& record) { write_record(record); },
+        [this](std::uint64_t count) { write_lost(count); });
     records.walk();
+  }
+
+  // Losses the process counted that belong to no thread in the trace: of threads that got no entry, or of the last
+  // chunks of a file that could not be written.
+  void write_lost_of_nobody() {
+    if (trace_.lost_without_thread == 0) return;
+    head_ = json_ ? fmt::format(R"({{"pid":{},"tid":null,"role":null)", trace_.header.pid)
+                  : fmt::format("{:>7} {:>7} {:<13} ", trace_.header.pid, "-", "-");
+    write_lost(trace_.lost_without_thread);
   }
 
   void write_record(const Record& record) {
@@ -69,7 +80,9 @@ class Dump {
 
   void write_lost(std::uint64_t count) {
     if (json_) {
-      print(R"({},"lost":{}}})" "\n", head_, count);
+      print(R"({},"lost":{}}})"
+            "\n",
+            head_, count);
     } else {
       print("{}{} records lost here\n", head_, count);
     }
@@ -86,21 +99,35 @@ class Dump {
       } else {
         print("{}{}=", separator, printable(label.name));
       }
-      write_word(label.form, word(record, i), record);
+      write_word(label, word(record, i), record);
       separator = json_ ? "," : ", ";
     }
   }
 
-  void write_word(Form form, std::uint64_t value, const Record& record) {
-    switch (form) {
+  void write_word(const Label& label, std::uint64_t value, const Record& record) {
+    switch (label.form) {
       case Form::kDecimal:
-      case Form::kMicroseconds: print("{}", value); break;
-      case Form::kSigned: print("{}", static_cast<std::int64_t>(value)); break;
-      case Form::kHex: print("{}{:#x}{}", quote(), value, quote()); break;
-      case Form::kCode: write_text(value == 0 ? std::string() : code_text(value)); break;
-      case Form::kString: write_text(trace_.strings.text(value)); break;
-      case Form::kDim: print("[{},{},{}]", value & 0xffffffffu, value >> 32 & 0xffffu, value >> 48); break;
-      case Form::kPost: write_post(value, record); break;
+      case Form::kMicroseconds:
+        print("{}", value);
+        break;
+      case Form::kSigned:
+        print("{}", static_cast<std::int64_t>(value));
+        break;
+      case Form::kHex:
+        print("{}{:#x}{}", quote(), value, quote());
+        break;
+      case Form::kCode:
+        write_text(value == 0 ? std::string() : code_text(value, label.name == "site"));
+        break;
+      case Form::kString:
+        write_text(trace_.strings.text(value));
+        break;
+      case Form::kDim:
+        print("[{},{},{}]", value & 0xffffffffu, value >> 32 & 0xffffu, value >> 48);
+        break;
+      case Form::kPost:
+        write_post(value, record);
+        break;
     }
   }
 
@@ -152,9 +179,10 @@ class Dump {
     print(R"(,"stack":[{}])", text);
   }
 
-  const std::string& code_text(std::uint64_t address) {
-    std::string& text = places_[address];
-    if (text.empty()) text = symbols_.place(trace_, address).text();
+  // A site is a return address, one behind its call; a start routine is where a function begins.
+  const std::string& code_text(std::uint64_t address, bool is_return_address) {
+    std::string& text = places_[{address, is_return_address}];
+    if (text.empty()) text = symbols_.place(trace_, address, is_return_address).text();
     return text;
   }
 
@@ -191,7 +219,7 @@ class Dump {
   std::map<ThreadKey, Role> roles_;
   std::string head_;
   fmt::memory_buffer buffer_;
-  std::unordered_map<std::uint64_t, std::string> places_;
+  std::map<std::pair<std::uint64_t, bool>, std::string> places_;
   std::unordered_map<std::string, std::string> json_names_;
   std::unordered_map<std::uint16_t, std::string> stacks_, unknown_;
 };
@@ -206,7 +234,8 @@ std::vector<std::string> dump_run(const std::string& path, DumpForm form, const 
       const Trace trace = read_trace(file);
       Dump(trace, symbols, form, sink).write();
       for (const Damage& damage : trace.damages) {
-        problems.push_back(fmt::format("{}: {} bytes at offset {}: {}", file, damage.bytes, damage.offset, damage.what));
+        problems.push_back(
+            fmt::format("{}: {} bytes at offset {}: {}", file, damage.bytes, damage.offset, damage.what));
       }
     } catch (const TraceError& error) {
       problems.push_back(fmt::format("{}: offset {}: {}", file, error.offset, error.what()));

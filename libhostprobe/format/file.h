@@ -28,16 +28,16 @@ struct FileHeader {
   std::uint32_t state;         // FileState
   std::uint32_t pid;
   std::uint32_t parent_pid;
-  std::uint32_t forked_from;   // pid of the traced process this one was forked from (no exec since); 0 = none
-  std::int32_t rank;           // of the job, from the environment; -1 = none
+  std::uint32_t forked_from;  // pid of the traced process this one was forked from (no exec since); 0 = none
+  std::int32_t rank;          // of the job, from the environment; -1 = none
   std::int32_t local_rank;
   std::int32_t world_size;
-  std::int32_t segment_id;     // System V shared memory id; -1 = the process had none that outlives it
-  std::uint64_t cookie;        // equals SegmentHeader::cookie
-  std::uint64_t data_bytes;    // length of the valid part of the file, as of the last header write
-  ClockPair start;             // when the library was loaded into the process
-  ClockPair first;             // when the trace was opened
-  ClockPair last;              // latest reading
+  std::int32_t segment_id;   // System V shared memory id; -1 = the process had none that outlives it
+  std::uint64_t cookie;      // equals SegmentHeader::cookie
+  std::uint64_t data_bytes;  // length of the valid part of the file, as of the last header write
+  ClockPair start;           // when the library was loaded into the process
+  ClockPair first;           // when the trace was opened
+  ClockPair last;            // latest reading
   std::uint64_t process_cpu_ns;
   std::uint64_t writer_cpu_ns;      // CPU of hostprobe's own thread
   std::uint64_t record_cost_ticks;  // measured on this CPU: what one record adds to a call, in 1/1024 ticks
@@ -56,9 +56,9 @@ struct FileHeader {
   char boot_id[40];
   char hostprobe_version[24];
   char hostprobe_commit[48];
-  char program[256];           // the executable's path
-  char command[1024];          // argv, joined by blanks, cut to length
-  char out[512];               // the run folder as the process saw it
+  char program[256];   // the executable's path
+  char command[1024];  // argv, joined by blanks, cut to length
+  char out[512];       // the run folder as the process saw it
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 
@@ -77,10 +77,10 @@ enum BlockKind : std::uint16_t {
 //  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |
 struct BlockHead {
   std::uint32_t magic;
-  std::uint16_t kind;      // BlockKind; a reader skips kinds it does not know
+  std::uint16_t kind;  // BlockKind; a reader skips kinds it does not know
   std::uint16_t reserved;
   std::uint64_t payload_bytes;
-  std::uint64_t checksum;  // over the payload
+  std::uint64_t checksum;       // over the payload
   std::uint64_t head_checksum;  // over the 24 bytes before
 };
 static_assert(sizeof(BlockHead) == 32);
@@ -89,12 +89,12 @@ static_assert(sizeof(BlockHead) == 32);
 
 struct HookRow {
   char name[64];
-  char versions[32];     // symbol versions it is exported under, "" = none or hidden
-  char labels[5][16];    // of a..e, see record.h
-  std::uint8_t family;   // Family
-  std::uint8_t found;    // 1 when the real function had been found by the time the table was written
-  std::uint8_t blocking; // 1: time inside is waiting; 0: work or a launch
-  std::uint8_t launch;   // 1: a GPU launch
+  char versions[32];      // symbol versions it is exported under, "" = none or hidden
+  char labels[5][16];     // of a..e, see record.h
+  std::uint8_t family;    // Family
+  std::uint8_t found;     // 1 when the real function had been found by the time the table was written
+  std::uint8_t blocking;  // 1: time inside is waiting; 0: work or a launch
+  std::uint8_t launch;    // 1: a GPU launch
   std::uint32_t reserved;
 };
 static_assert(sizeof(HookRow) == 184);
@@ -116,7 +116,7 @@ struct StringsHead {
 };
 
 struct StacksHead {
-  std::uint32_t first;   // index of the first entry
+  std::uint32_t first;  // index of the first entry
   std::uint32_t count;
 };
 
@@ -124,8 +124,8 @@ struct RecordsHead {
   std::uint64_t thread_start_ticks;
   std::uint64_t first_sequence;  // running number, in its thread, of slot 0 of this slice
   std::uint32_t tid;
-  std::uint32_t slots;           // how many running numbers the slice covers
-  std::uint32_t count;           // how many of them hold a record; the rest is lost
+  std::uint32_t slots;  // how many running numbers the slice covers
+  std::uint32_t count;  // how many of them hold a record; the rest is lost
   std::uint32_t reserved;
 };
 static_assert(sizeof(RecordsHead) == 32);

@@ -36,12 +36,12 @@ struct alignas(64) SegmentHeader {
   std::uint32_t strings_bytes;
   std::uint32_t chunk_count;
   std::uint32_t chunk_bytes;
-  std::uint32_t chunks_ready;   // [atomic] chunks that have ever been in use: those before this index
-  std::uint32_t strings_used;  // [atomic] bytes of the strings area handed out
-  std::uint32_t stacks_lost;   // [atomic] stacks that found the table full
-  std::uint64_t lost;          // [atomic] records lost by threads that had no ThreadEntry
-  ClockPair clock;                           // latest reading, refreshed by the writer
-  std::uint64_t process_cpu_ns;              // refreshed with the clock
+  std::uint32_t chunks_ready;    // [atomic] chunks that have ever been in use: those before this index
+  std::uint32_t strings_used;    // [atomic] bytes of the strings area handed out
+  std::uint32_t stacks_lost;     // [atomic] stacks that found the table full
+  std::uint64_t lost;            // [atomic] records lost by threads that had no ThreadEntry
+  ClockPair clock;               // latest reading, refreshed by the writer
+  std::uint64_t process_cpu_ns;  // refreshed with the clock
   std::uint64_t writer_cpu_ns;
 };
 static_assert(sizeof(SegmentHeader) <= 4096);
@@ -52,22 +52,22 @@ struct alignas(64) ThreadEntry {
   std::uint32_t state;  // [atomic] ThreadState
   std::uint32_t tid;
   std::uint64_t start_ticks;
-  std::uint64_t end_ticks;       // 0 while it lives
-  std::uint64_t start_routine;   // code address given to pthread_create; 0 = not seen
-  std::uint64_t creator_site;    // return address of that pthread_create call; 0 = not seen
+  std::uint64_t end_ticks;      // 0 while it lives
+  std::uint64_t start_routine;  // code address given to pthread_create; 0 = not seen
+  std::uint64_t creator_site;   // return address of that pthread_create call; 0 = not seen
   std::uint32_t creator_tid;
-  std::uint32_t type_name;       // string id of the C++ type behind a std::thread; 0 = none
+  std::uint32_t type_name;  // string id of the C++ type behind a std::thread; 0 = none
   // second cache line: written by the owner all the time
   alignas(64) std::uint64_t records;  // records reserved so far, kept or not
-  std::uint64_t lost;            // of those, how many could not be kept
-  std::uint64_t quiet_calls;     // hooked calls that needed no record (uncontended, idle signal)
-  std::uint64_t own_ticks;       // spent in hostprobe's slow paths (stacks, taking chunks)
-  std::uint32_t chunk;           // chunk being filled, plus 1; 0 = none
+  std::uint64_t lost;                 // of those, how many could not be kept
+  std::uint64_t quiet_calls;          // hooked calls that needed no record (uncontended, idle signal)
+  std::uint64_t own_ticks;            // spent in hostprobe's slow paths (stacks, taking chunks)
+  std::uint32_t chunk;                // chunk being filled, plus 1; 0 = none
   std::uint32_t reserved0;
   // third cache line: written by the writer thread
   alignas(64) std::uint64_t cpu_ns;
-  std::uint64_t run_delay_ns;    // runnable but not running
-  char name[16];                 // the kernel's name of the thread, NUL-terminated
+  std::uint64_t run_delay_ns;  // runnable but not running
+  char name[16];               // the kernel's name of the thread, NUL-terminated
   std::uint64_t reserved1[4];
 };
 static_assert(sizeof(ThreadEntry) == 192);
@@ -79,12 +79,12 @@ inline constexpr std::size_t kStackPythonFrames = 15;
 
 // One distinct call stack, innermost frame first. Entries are only ever added.
 struct alignas(64) StackEntry {
-  std::uint64_t key;                     // [atomic] hash of the frames; 0 = free
-  std::uint32_t ready;                   // [atomic] 1 once everything below is complete
+  std::uint64_t key;    // [atomic] hash of the frames; 0 = free
+  std::uint32_t ready;  // [atomic] 1 once everything below is complete
   std::uint16_t native_count;
   std::uint16_t python_count;
-  std::uint64_t native[kStackFrames];                 // return addresses
-  std::uint32_t python[kStackPythonFrames];           // string ids, "function (file:line)"
+  std::uint64_t native[kStackFrames];        // return addresses
+  std::uint32_t python[kStackPythonFrames];  // string ids, "function (file:line)"
   std::uint32_t reserved;
 };
 static_assert(sizeof(StackEntry) == 256);
@@ -102,10 +102,10 @@ struct alignas(64) ChunkHead {
   std::uint64_t thread_start_ticks;  // with tid: whose records these are
   std::uint64_t first_sequence;      // the thread's running number of the record in slot 0
   std::uint32_t tid;
-  std::uint16_t lap;                 // a record belongs to this lap of the chunk, or it is an old one
+  std::uint16_t lap;  // a record belongs to this lap of the chunk, or it is an old one
   std::uint16_t reserved;
-  std::uint32_t state;  // [atomic] ChunkState
-  std::uint32_t drained;             // slots whose records are in the file already
+  std::uint32_t state;    // [atomic] ChunkState
+  std::uint32_t drained;  // slots whose records are in the file already
   std::uint64_t padding[4];
 };
 static_assert(sizeof(ChunkHead) == 64);

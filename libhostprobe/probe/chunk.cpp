@@ -18,9 +18,9 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "concurrentqueue/concurrentqueue.h"
 #include "options.h"
 #include "say.h"
-#include "concurrentqueue/concurrentqueue.h"
 
 namespace hostprobe::probe {
 

@@ -20,7 +20,7 @@ namespace hostprobe::probe {
 namespace {
 
 alignas(64) Record g_records[kChunkRecords];
-std::uint64_t g_written_cpu[kThreads];      // of each entry, when it was last written
+std::uint64_t g_written_cpu[kThreads];  // of each entry, when it was last written
 std::uint64_t g_written_records[kThreads];
 std::uint32_t g_strings_written = 0;
 bool g_stack_written[kStacks];
@@ -39,8 +39,8 @@ bool is_complete(const Record& r, std::uint16_t lap) {
 // Slots [chunk.drained, end) to the file; incomplete ones in between are records that never came to be.
 void write_slots(ChunkHead* chunk, std::uint32_t end) {
   const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
-  RecordsHead head{chunk->thread_start_ticks, chunk->first_sequence + chunk->drained, chunk->tid, end - chunk->drained,
-                   0, 0};
+  RecordsHead head{
+      chunk->thread_start_ticks, chunk->first_sequence + chunk->drained, chunk->tid, end - chunk->drained, 0, 0};
   for (std::uint32_t i = chunk->drained; i < end; ++i)
     if (is_complete(slots[i], chunk->lap)) g_records[head.count++] = slots[i];
   if (head.slots == 0) return;

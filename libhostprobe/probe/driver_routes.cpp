@@ -40,8 +40,7 @@ void* wrapper_of(Hook& hook, void* real) {
   for (unsigned copy = 0; copy < kCopies; ++copy) {
     void* none = nullptr;
     std::atomic_ref slot(hook.real[copy]);
-    if (slot.compare_exchange_strong(none, real, std::memory_order_acq_rel) || none == real)
-      return hook.wrappers[copy];
+    if (slot.compare_exchange_strong(none, real, std::memory_order_acq_rel) || none == real) return hook.wrappers[copy];
   }
   g_unwrapped.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
@@ -91,10 +90,10 @@ using GetProcAddress2 = CUresult (*)(const char*, void**, int, cuuint64_t, CUdri
 // could mean another prototype, so then the answer must be the very address that the exported name has.
 struct Request {
   const char* name;
-  int first_version;      // from here on …
-  int next_version;       // … and below this one, the function is …
-  bool per_thread;        // … for this stream flavour …
-  const char* exported;   // … this one
+  int first_version;     // from here on …
+  int next_version;      // … and below this one, the function is …
+  bool per_thread;       // … for this stream flavour …
+  const char* exported;  // … this one
 };
 constexpr int kEver = 1 << 30;
 constexpr Request kRequests[] = {

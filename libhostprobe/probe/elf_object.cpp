@@ -27,16 +27,35 @@ void read_entry(const ElfW(Dyn) & entry, ElfObject& object) {
   ElfW(Addr) value = entry.d_un.d_ptr;
   std::uintptr_t bias = object.bias;
   switch (entry.d_tag) {
-    case DT_SYMTAB: object.symbols = pointer_in<ElfW(Sym)>(bias, value); break;
-    case DT_STRTAB: object.strings = pointer_in<char>(bias, value); break;
-    case DT_JMPREL: object.plt = pointer_in<ElfW(Rela)>(bias, value); break;
-    case DT_PLTRELSZ: object.plt_count = value / sizeof(ElfW(Rela)); break;
-    case DT_RELA: object.data = pointer_in<ElfW(Rela)>(bias, value); break;
-    case DT_RELASZ: object.data_count = value / sizeof(ElfW(Rela)); break;
-    case DT_RELACOUNT: object.relative_count = value; break;
-    case DT_GNU_HASH: object.gnu_hash = pointer_in<std::uint32_t>(bias, value); break;
-    case DT_HASH: object.old_hash = pointer_in<std::uint32_t>(bias, value); break;
-    default: break;
+    case DT_SYMTAB:
+      object.symbols = pointer_in<ElfW(Sym)>(bias, value);
+      break;
+    case DT_STRTAB:
+      object.strings = pointer_in<char>(bias, value);
+      break;
+    case DT_JMPREL:
+      object.plt = pointer_in<ElfW(Rela)>(bias, value);
+      break;
+    case DT_PLTRELSZ:
+      object.plt_count = value / sizeof(ElfW(Rela));
+      break;
+    case DT_RELA:
+      object.data = pointer_in<ElfW(Rela)>(bias, value);
+      break;
+    case DT_RELASZ:
+      object.data_count = value / sizeof(ElfW(Rela));
+      break;
+    case DT_RELACOUNT:
+      object.relative_count = value;
+      break;
+    case DT_GNU_HASH:
+      object.gnu_hash = pointer_in<std::uint32_t>(bias, value);
+      break;
+    case DT_HASH:
+      object.old_hash = pointer_in<std::uint32_t>(bias, value);
+      break;
+    default:
+      break;
   }
 }
 

@@ -99,8 +99,7 @@ void look_up_global_names() {
   g_global.count = 0;
   if (g_known_drivers.load(std::memory_order_relaxed) == 0) return;  // a failed lookup makes libc allocate
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state && g_global.count < kMostNames - 2; ++hook)
-    if (hook->wrappers != nullptr)
-      add_global_name(hook->row->name);
+    if (hook->wrappers != nullptr) add_global_name(hook->row->name);
   add_global_name("cuGetProcAddress");
   add_global_name("cuGetProcAddress_v2");
 }

@@ -32,9 +32,7 @@ enum class Moment {
 };
 bool begin_recording(Moment moment);
 
-inline bool recording() {
-  return HP_LIKELY(g_gate.recording != 0) && HP_LIKELY(t_local.muted == 0);
-}
+inline bool recording() { return HP_LIKELY(g_gate.recording != 0) && HP_LIKELY(t_local.muted == 0); }
 
 // False for good when the process is not a target; cheap then: two loads.
 inline bool recording_or_begun(Moment moment) { return recording() || begin_recording(moment); }
@@ -55,8 +53,8 @@ inline Record* reserve_record() {
 // Makes the record valid: everything else is stored before its last word.
 inline void commit_record(Record* r, const Hook& hook, std::uint16_t flags, std::uint16_t stack) {
   ThreadLocal& t = t_local;
-  std::uint64_t last = std::uint64_t{hook.number} | std::uint64_t{t.lap} << 16 | std::uint64_t{flags} << 32 |
-                       std::uint64_t{stack} << 48;
+  std::uint64_t last =
+      std::uint64_t{hook.number} | std::uint64_t{t.lap} << 16 | std::uint64_t{flags} << 32 | std::uint64_t{stack} << 48;
   __atomic_store_n(reinterpret_cast<std::uint64_t*>(&r->hook), last, __ATOMIC_RELEASE);
   asm volatile("decl %0" : "+m"(t.filling));
 }
@@ -90,45 +88,45 @@ Pointer libc_real(Hook& hook) {
 
 // The constant row and the pointers of one hook; g_hook_<name> is what the hook's code uses.
 // alignas(8) on the row: without it the compiler pads rows of 184 bytes and the section is no table any more.
-#define HP_ROW(family_, name_, versions_, blocking_, launch_, wrappers_, l0, l1, l2, l3, l4)                       \
-  alignas(8) __attribute__((section("hp_hooks"), used)) static const ::hostprobe::HookRow g_row_##name_ = {        \
-      #name_, versions_, {l0, l1, l2, l3, l4}, static_cast<std::uint8_t>(::hostprobe::Family::family_), 0,         \
-      blocking_, launch_, 0};                                                                                      \
-  __attribute__((section("hp_state"), used)) static ::hostprobe::probe::Hook g_hook_##name_ = {                    \
+#define HP_ROW(family_, name_, versions_, blocking_, launch_, wrappers_, l0, l1, l2, l3, l4)                           \
+  alignas(8) __attribute__((section("hp_hooks"), used)) static const ::hostprobe::HookRow g_row_##name_ = {            \
+      #name_,  versions_, {l0, l1, l2, l3, l4}, static_cast<std::uint8_t>(::hostprobe::Family::family_), 0, blocking_, \
+      launch_, 0};                                                                                                     \
+  __attribute__((section("hp_state"), used)) static ::hostprobe::probe::Hook g_hook_##name_ = {                        \
       {}, &g_row_##name_, wrappers_, 0, 0};
 
 // One function of the driver API. `kind` is kLaunch or kBlocking. The body fills `rec` from the arguments and `result`.
 // Instantiated kCopies times: each copy stands in front of one real address. Never exported: facts/driver-clients.md.
-#define HP_DRIVER_HOOK(kind, name, params, args, l0, l1, l2, l3, l4)                                               \
-  namespace {                                                                                                      \
-  extern void* const g_wrappers_##name[::hostprobe::probe::kCopies];                                               \
-  HP_ROW(kCuda, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch,          \
-         g_wrappers_##name, l0, l1, l2, l3, l4)                                                                    \
-  struct Fill_##name {                                                                                             \
-    ::hostprobe::Record& rec;                                                                                      \
-    CUresult result;                                                                                               \
-    inline void operator() params;                                                                                 \
-  };                                                                                                               \
-  template <unsigned copy>                                                                                         \
-  CUresult wrap_##name params {                                                                                    \
-    auto real = ::hostprobe::probe::real_of<CUresult(*) params>(g_hook_##name, copy);                              \
-    if (HP_UNLIKELY(!::hostprobe::probe::recording_or_begun(::hostprobe::probe::Moment::kGpu))) return real args;                                  \
-    std::uint64_t begin = ::hostprobe::probe::ticks();                                                             \
-    CUresult result = real args;                                                                                   \
-    std::uint64_t end = ::hostprobe::probe::ticks();                                                               \
-    ::hostprobe::Record* rec = ::hostprobe::probe::reserve_record();                                               \
-    if (HP_UNLIKELY(rec == nullptr)) return result;                                                                \
-    rec->begin_ticks = begin;                                                                                      \
-    rec->end_ticks = end;                                                                                          \
-    rec->c = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));                                         \
-    Fill_##name{*rec, result} args;                                                                                \
-    ::hostprobe::probe::commit_record(rec, g_hook_##name, result == CUDA_SUCCESS ? 0 : kRecordFailed, 0);          \
-    return result;                                                                                                 \
-  }                                                                                                                \
-  void* const g_wrappers_##name[::hostprobe::probe::kCopies] = {                                                   \
-      reinterpret_cast<void*>(&wrap_##name<0>), reinterpret_cast<void*>(&wrap_##name<1>),                          \
-      reinterpret_cast<void*>(&wrap_##name<2>), reinterpret_cast<void*>(&wrap_##name<3>)};                         \
-  }                                                                                                                \
+#define HP_DRIVER_HOOK(kind, name, params, args, l0, l1, l2, l3, l4)                                              \
+  namespace {                                                                                                     \
+  extern void* const g_wrappers_##name[::hostprobe::probe::kCopies];                                              \
+  HP_ROW(kCuda, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch,         \
+         g_wrappers_##name, l0, l1, l2, l3, l4)                                                                   \
+  struct Fill_##name {                                                                                            \
+    ::hostprobe::Record& rec;                                                                                     \
+    CUresult result;                                                                                              \
+    inline void operator() params;                                                                                \
+  };                                                                                                              \
+  template <unsigned copy>                                                                                        \
+  CUresult wrap_##name params {                                                                                   \
+    auto real = ::hostprobe::probe::real_of<CUresult(*) params>(g_hook_##name, copy);                             \
+    if (HP_UNLIKELY(!::hostprobe::probe::recording_or_begun(::hostprobe::probe::Moment::kGpu))) return real args; \
+    std::uint64_t begin = ::hostprobe::probe::ticks();                                                            \
+    CUresult result = real args;                                                                                  \
+    std::uint64_t end = ::hostprobe::probe::ticks();                                                              \
+    ::hostprobe::Record* rec = ::hostprobe::probe::reserve_record();                                              \
+    if (HP_UNLIKELY(rec == nullptr)) return result;                                                               \
+    rec->begin_ticks = begin;                                                                                     \
+    rec->end_ticks = end;                                                                                         \
+    rec->c = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));                                        \
+    Fill_##name{*rec, result} args;                                                                               \
+    ::hostprobe::probe::commit_record(rec, g_hook_##name, result == CUDA_SUCCESS ? 0 : kRecordFailed, 0);         \
+    return result;                                                                                                \
+  }                                                                                                               \
+  void* const g_wrappers_##name[::hostprobe::probe::kCopies] = {                                                  \
+      reinterpret_cast<void*>(&wrap_##name<0>), reinterpret_cast<void*>(&wrap_##name<1>),                         \
+      reinterpret_cast<void*>(&wrap_##name<2>), reinterpret_cast<void*>(&wrap_##name<3>)};                        \
+  }                                                                                                               \
   inline void Fill_##name::operator() params
 
 namespace hostprobe::probe {

@@ -15,11 +15,11 @@ namespace hostprobe::probe {
 inline constexpr unsigned kCopies = 4;
 
 struct alignas(64) Hook {
-  void* real[kCopies];     // what is called; [0] only, except for driver functions
+  void* real[kCopies];  // what is called; [0] only, except for driver functions
   const HookRow* row;
-  void* const* wrappers;   // driver hooks: kCopies of them
-  std::uint32_t used;      // 1 once it was called in this process
-  std::uint16_t number;    // row index + 1, set by number_hooks()
+  void* const* wrappers;  // driver hooks: kCopies of them
+  std::uint32_t used;     // 1 once it was called in this process
+  std::uint16_t number;   // row index + 1, set by number_hooks()
 };
 
 extern "C" {

@@ -64,45 +64,43 @@ inline void fill_enqueue(Record& rec, std::uint64_t what, CUstream stream) {
 HP_LAUNCH_KERNEL(cuLaunchKernel)
 HP_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
 
-#define HP_LAUNCH_KERNEL_EX(name)                                                                                  \
-  HP_DRIVER_HOOK(kLaunch, name, (const CUlaunchConfig* config, CUfunction f, void** params, void** extra),         \
+#define HP_LAUNCH_KERNEL_EX(name)                                                                                   \
+  HP_DRIVER_HOOK(kLaunch, name, (const CUlaunchConfig* config, CUfunction f, void** params, void** extra),          \
                  (config, f, params, extra), "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes") { \
-    fill_config(rec, result, config, f);                                                                           \
+    fill_config(rec, result, config, f);                                                                            \
   }
 HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx)
 HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
 
-#define HP_LAUNCH_COOPERATIVE(name)                                                                              \
-  HP_DRIVER_HOOK(kLaunch, name,                                                                                  \
-                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,    \
-                  unsigned shared, CUstream stream, void** params),                                              \
-                 (f, gx, gy, gz, bx, by, bz, shared, stream, params), "kernel:str", "grid:dim", "block:dim",     \
-                 "stream:hex", "shared_bytes") {                                                                 \
-    fill_launch(rec, result, f, pack_dim(gx, gy, gz), pack_dim(bx, by, bz), stream, shared);                     \
+#define HP_LAUNCH_COOPERATIVE(name)                                                                           \
+  HP_DRIVER_HOOK(kLaunch, name,                                                                               \
+                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+                  unsigned shared, CUstream stream, void** params),                                           \
+                 (f, gx, gy, gz, bx, by, bz, shared, stream, params), "kernel:str", "grid:dim", "block:dim",  \
+                 "stream:hex", "shared_bytes") {                                                              \
+    fill_launch(rec, result, f, pack_dim(gx, gy, gz), pack_dim(bx, by, bz), stream, shared);                  \
   }
 HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
 HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 
-#define HP_GRAPH_LAUNCH(name)                                                                                     \
+#define HP_GRAPH_LAUNCH(name)                                                                                        \
   HP_DRIVER_HOOK(kLaunch, name, (CUgraphExec graph, CUstream stream), (graph, stream), "graph:hex", "", "site:code", \
-                 "stream:hex", "") {                                                                              \
-    fill_enqueue(rec, reinterpret_cast<std::uint64_t>(graph), stream);                                            \
+                 "stream:hex", "") {                                                                                 \
+    fill_enqueue(rec, reinterpret_cast<std::uint64_t>(graph), stream);                                               \
   }
 HP_GRAPH_LAUNCH(cuGraphLaunch)
 HP_GRAPH_LAUNCH(cuGraphLaunch_ptsz)
 
-#define HP_LAUNCH_HOST(name)                                                                              \
+#define HP_LAUNCH_HOST(name)                                                                                \
   HP_DRIVER_HOOK(kLaunch, name, (CUstream stream, CUhostFn function, void* user), (stream, function, user), \
-                 "function:code", "", "site:code", "stream:hex", "") {                                    \
-    fill_enqueue(rec, reinterpret_cast<std::uint64_t>(function), stream);                                 \
+                 "function:code", "", "site:code", "stream:hex", "") {                                      \
+    fill_enqueue(rec, reinterpret_cast<std::uint64_t>(function), stream);                                   \
   }
 HP_LAUNCH_HOST(cuLaunchHostFunc)
 HP_LAUNCH_HOST(cuLaunchHostFunc_ptsz)
 
-#define HP_SYNCHRONIZE(name, params, args, label, object)                                    \
-  HP_DRIVER_HOOK(kBlocking, name, params, args, label, "", "site:code", "", "") {            \
-    fill_sync(rec, object);                                                                  \
-  }
+#define HP_SYNCHRONIZE(name, params, args, label, object) \
+  HP_DRIVER_HOOK(kBlocking, name, params, args, label, "", "site:code", "", "") { fill_sync(rec, object); }
 HP_SYNCHRONIZE(cuStreamSynchronize, (CUstream stream), (stream), "stream:hex", stream)
 HP_SYNCHRONIZE(cuStreamSynchronize_ptsz, (CUstream stream), (stream), "stream:hex", stream)
 HP_SYNCHRONIZE(cuEventSynchronize, (CUevent event), (event), "event:hex", event)

@@ -123,15 +123,15 @@ extern "C" int hp_pthread_setname_np(pthread_t thread, const char* name) {
 }
 
 // Processes that leave without exit(): data-loader workers do. Their trace is complete all the same.
-#define HP_EXIT_HOOK(name)                                                                          \
-  HP_ROW(kThread, name, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")                           \
-  extern "C" HP_EXPORT __attribute__((noreturn)) void hp_##name(int status) __asm__(#name);         \
-  extern "C" void hp_##name(int status) {                                                           \
-    auto real = libc_real<void (*)(int)>(g_hook_##name);                                            \
-    mark_used(g_hook_##name);                                                                       \
-    end_trace();                                                                                    \
-    real(status);                                                                                   \
-    __builtin_unreachable();                                                                        \
+#define HP_EXIT_HOOK(name)                                                                  \
+  HP_ROW(kThread, name, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")                   \
+  extern "C" HP_EXPORT __attribute__((noreturn)) void hp_##name(int status) __asm__(#name); \
+  extern "C" void hp_##name(int status) {                                                   \
+    auto real = libc_real<void (*)(int)>(g_hook_##name);                                    \
+    mark_used(g_hook_##name);                                                               \
+    end_trace();                                                                            \
+    real(status);                                                                           \
+    __builtin_unreachable();                                                                \
   }
 HP_EXIT_HOOK(_exit)
 HP_EXIT_HOOK(_Exit)

@@ -46,57 +46,62 @@ using namespace hostprobe::probe;
 
 #define HP_SITE __builtin_return_address(0)
 
-HP_WAIT_HOOK(sem_wait, "GLIBC_2.34", (sem_t* sem)) {
+HP_WAIT_HOOK(sem_wait, "GLIBC_2.34", (sem_t * sem)) {
   auto real = libc_real<int (*)(sem_t*)>(g_hook_sem_wait);
   if (!recording_or_begun(Moment::kAnywhere)) return real(sem);
   if (taken_at_once(sem)) return 0;
-  return timed_wait(g_hook_sem_wait, sem, HP_SITE, [=] { return real(sem); }, errno_of);
+  return timed_wait(
+      g_hook_sem_wait, sem, HP_SITE, [=] { return real(sem); }, errno_of);
 }
 
-HP_WAIT_HOOK(sem_timedwait, "GLIBC_2.34", (sem_t* sem, const timespec* limit)) {
+HP_WAIT_HOOK(sem_timedwait, "GLIBC_2.34", (sem_t * sem, const timespec* limit)) {
   auto real = libc_real<int (*)(sem_t*, const timespec*)>(g_hook_sem_timedwait);
   if (!recording_or_begun(Moment::kAnywhere) || !plain_limit(limit)) return real(sem, limit);
   if (taken_at_once(sem)) return 0;
-  return timed_wait(g_hook_sem_timedwait, sem, HP_SITE, [=] { return real(sem, limit); }, errno_of);
+  return timed_wait(
+      g_hook_sem_timedwait, sem, HP_SITE, [=] { return real(sem, limit); }, errno_of);
 }
 
-HP_WAIT_HOOK(sem_clockwait, "GLIBC_2.34", (sem_t* sem, clockid_t clock, const timespec* limit)) {
+HP_WAIT_HOOK(sem_clockwait, "GLIBC_2.34", (sem_t * sem, clockid_t clock, const timespec* limit)) {
   auto real = libc_real<int (*)(sem_t*, clockid_t, const timespec*)>(g_hook_sem_clockwait);
-  if (!recording_or_begun(Moment::kAnywhere) || !plain_clock(clock) || !plain_limit(limit)) return real(sem, clock, limit);
+  if (!recording_or_begun(Moment::kAnywhere) || !plain_clock(clock) || !plain_limit(limit))
+    return real(sem, clock, limit);
   if (taken_at_once(sem)) return 0;
-  return timed_wait(g_hook_sem_clockwait, sem, HP_SITE, [=] { return real(sem, clock, limit); }, errno_of);
+  return timed_wait(
+      g_hook_sem_clockwait, sem, HP_SITE, [=] { return real(sem, clock, limit); }, errno_of);
 }
 
-HP_WAIT_HOOK(pthread_cond_wait, "GLIBC_2.3.2", (pthread_cond_t* cond, pthread_mutex_t* mutex)) {
+HP_WAIT_HOOK(pthread_cond_wait, "GLIBC_2.3.2", (pthread_cond_t * cond, pthread_mutex_t* mutex)) {
   auto real = libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*)>(g_hook_pthread_cond_wait);
   const void* site = site_of_condition(HP_SITE);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex);
-  return timed_wait(g_hook_pthread_cond_wait, cond, site, [=] { return real(cond, mutex); }, result_itself);
+  return timed_wait(
+      g_hook_pthread_cond_wait, cond, site, [=] { return real(cond, mutex); }, result_itself);
 }
 
 HP_WAIT_HOOK(pthread_cond_timedwait, "GLIBC_2.3.2",
-             (pthread_cond_t* cond, pthread_mutex_t* mutex, const timespec* limit)) {
+             (pthread_cond_t * cond, pthread_mutex_t* mutex, const timespec* limit)) {
   auto real = libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>(g_hook_pthread_cond_timedwait);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex, limit);
-  return timed_wait(g_hook_pthread_cond_timedwait, cond, HP_SITE, [=] { return real(cond, mutex, limit); },
-                    result_itself);
+  return timed_wait(
+      g_hook_pthread_cond_timedwait, cond, HP_SITE, [=] { return real(cond, mutex, limit); }, result_itself);
 }
 
 HP_WAIT_HOOK(pthread_cond_clockwait, "GLIBC_2.34",
-             (pthread_cond_t* cond, pthread_mutex_t* mutex, clockid_t clock, const timespec* limit)) {
-  auto real = libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>(
-      g_hook_pthread_cond_clockwait);
+             (pthread_cond_t * cond, pthread_mutex_t* mutex, clockid_t clock, const timespec* limit)) {
+  auto real =
+      libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>(g_hook_pthread_cond_clockwait);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex, clock, limit);
-  return timed_wait(g_hook_pthread_cond_clockwait, cond, HP_SITE, [=] { return real(cond, mutex, clock, limit); },
-                    result_itself);
+  return timed_wait(
+      g_hook_pthread_cond_clockwait, cond, HP_SITE, [=] { return real(cond, mutex, clock, limit); }, result_itself);
 }
 
 // std::condition_variable::wait(std::unique_lock<std::mutex>&) lies in libstdc++, so every untimed C++ wait would be
 // blamed on libstdc++. This shell only notes who called; the wait itself is pthread_cond_wait above.
-HP_ROW(kWait, _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE, "GLIBCXX_3.4.30", 0, 0, nullptr, "", "", "", "",
-       "")
-extern "C" HP_EXPORT void hp_cxx_wait(void* self, void* lock) __asm__(
-    "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
+HP_ROW(kWait, _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE, "GLIBCXX_3.4.30", 0, 0, nullptr, "", "", "",
+       "", "")
+extern "C" HP_EXPORT void hp_cxx_wait(void* self,
+                                      void* lock) __asm__("_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
 extern "C" void hp_cxx_wait(void* self, void* lock) {
   Hook& hook = g_hook__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE;
   auto real = libc_real<void (*)(void*, void*)>(hook);

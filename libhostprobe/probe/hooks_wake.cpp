@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "pairing.h"
 #include "hook.h"
+#include "pairing.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -28,13 +28,13 @@ inline void note_wake(Hook& hook, const void* object) {
 
 using namespace hostprobe::probe;
 
-#define HP_WAKE_HOOK(name, versions, type)                                   \
-  HP_ROW(kWake, name, versions, 0, 0, nullptr, "", "", "", "", "")           \
-  extern "C" HP_EXPORT int hp_##name(type* object) __asm__(#name);           \
-  extern "C" int hp_##name(type* object) {                                   \
-    auto real = libc_real<int (*)(type*)>(g_hook_##name);                    \
-    note_wake(g_hook_##name, object);                                        \
-    return real(object);                                                     \
+#define HP_WAKE_HOOK(name, versions, type)                         \
+  HP_ROW(kWake, name, versions, 0, 0, nullptr, "", "", "", "", "") \
+  extern "C" HP_EXPORT int hp_##name(type* object) __asm__(#name); \
+  extern "C" int hp_##name(type* object) {                         \
+    auto real = libc_real<int (*)(type*)>(g_hook_##name);          \
+    note_wake(g_hook_##name, object);                              \
+    return real(object);                                           \
   }
 
 HP_WAKE_HOOK(sem_post, "GLIBC_2.34", sem_t)

@@ -17,8 +17,7 @@ std::uint32_t ask_kernel_name(const void* function);
 
 inline std::uint32_t kernel_name(const void* function) {
   auto handle = reinterpret_cast<std::uint64_t>(function);
-  std::uint64_t known =
-      g_kernels[(handle * 0x9e3779b97f4a7c15u) >> (64 - kKernelBits)].load(std::memory_order_relaxed);
+  std::uint64_t known = g_kernels[(handle * 0x9e3779b97f4a7c15u) >> (64 - kKernelBits)].load(std::memory_order_relaxed);
   if (__builtin_expect((known >> 16) == handle, 1)) return static_cast<std::uint32_t>(known & 0xffff);
   return ask_kernel_name(function);
 }

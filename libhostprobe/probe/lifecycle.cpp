@@ -112,9 +112,15 @@ void choose(char** argv, char** environment) {
   program[length > 0 ? length : 0] = 0;
   const char* name = argv != nullptr && argv[0] != nullptr ? argv[0] : "";
   switch (choose_target(environment, length > 0 ? program : name, name)) {
-    case Target::kNever: g_plan.store(Plan::kNever, std::memory_order_release); return;
-    case Target::kCandidate: g_plan.store(Plan::kCandidate, std::memory_order_release); break;
-    case Target::kYes: g_plan.store(Plan::kTarget, std::memory_order_release); break;
+    case Target::kNever:
+      g_plan.store(Plan::kNever, std::memory_order_release);
+      return;
+    case Target::kCandidate:
+      g_plan.store(Plan::kCandidate, std::memory_order_release);
+      break;
+    case Target::kYes:
+      g_plan.store(Plan::kTarget, std::memory_order_release);
+      break;
   }
   remember_stderr();
   make_thread_key();
@@ -196,6 +202,7 @@ void end_trace() {
   int saved = errno;
   g_gate.recording = 0;
   if (finish_trace() && g_segment.id >= 0) shmctl(g_segment.id, IPC_RMID, nullptr);
+  report_write_failure();
   errno = saved;
 }
 

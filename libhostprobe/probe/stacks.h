@@ -14,8 +14,8 @@ extern constinit std::uint64_t g_stack_ticks;  // a wait this long may carry a s
 // Entry of the stack table plus 1, or 0.
 std::uint16_t sample_stack(std::uint64_t now_ticks);
 
-void open_unwinder();                            // writer thread
-void set_stack_ticks(double ticks_per_us);       // whenever the tick rate is known better
-void forget_stacks();                            // child of a fork
+void open_unwinder();                       // writer thread
+void set_stack_ticks(double ticks_per_us);  // whenever the tick rate is known better
+void forget_stacks();                       // child of a fork
 
 }  // namespace hostprobe::probe

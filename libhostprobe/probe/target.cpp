@@ -21,9 +21,10 @@ constexpr const char* kWorldSizeNames[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE",
 constexpr const char* kLibraries[] = {"libtorch_cpu.so", "libtorch.so", "libnccl.so", "librccl.so"};
 
 // A launcher gives the rank to a shell or wrapper as often as to the program itself: the program comes later.
-constexpr const char* kWrappers[] = {"sh",   "bash",  "dash",  "zsh",     "ksh",     "csh",    "tcsh", "fish", "env",  "time",
-                                     "nice", "xargs", "nohup", "timeout", "taskset", "setsid", "tee",  "sudo", "srun", "numactl",
-                                     "ssh",  "stdbuf", "mpirun", "mpiexec", "orted", "prted"};
+constexpr const char* kWrappers[] = {"sh",      "bash",   "dash",    "zsh",   "ksh",   "csh",     "tcsh",
+                                     "fish",    "env",    "time",    "nice",  "xargs", "nohup",   "timeout",
+                                     "taskset", "setsid", "tee",     "sudo",  "srun",  "numactl", "ssh",
+                                     "stdbuf",  "mpirun", "mpiexec", "orted", "prted"};
 
 const char* value_of(char** environment, const char* name) {
   std::size_t length = strlen(name);

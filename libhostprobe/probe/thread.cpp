@@ -50,8 +50,17 @@ void record_open_wait(ThreadLocal& t) {
   withdraw(*open.bucket);
   Record* r = reserve_record();
   if (r == nullptr) return;
-  *r = Record{open.begin_ticks, ticks(), 0, 0, 0, 0, reinterpret_cast<std::uint64_t>(open.object), 0,
-              reinterpret_cast<std::uint64_t>(open.site), 0, 0};
+  *r = Record{open.begin_ticks,
+              ticks(),
+              0,
+              0,
+              0,
+              0,
+              reinterpret_cast<std::uint64_t>(open.object),
+              0,
+              reinterpret_cast<std::uint64_t>(open.site),
+              0,
+              0};
   commit_record(r, *open.hook, kRecordCancelled, 0);
 }
 
@@ -160,9 +169,7 @@ ThreadEntry* reserve_thread(std::uint32_t& index) {
   return nullptr;
 }
 
-void release_thread(ThreadEntry* entry) {
-  std::atomic_ref(entry->state).store(kThreadFree, std::memory_order_release);
-}
+void release_thread(ThreadEntry* entry) { std::atomic_ref(entry->state).store(kThreadFree, std::memory_order_release); }
 
 void adopt_thread(ThreadEntry* entry, std::uint32_t index) {
   ThreadLocal& t = t_local;
@@ -201,6 +208,7 @@ Record* reserve_in_new_chunk() {
       record = reinterpret_cast<Record*>(t.cursor);
       t.cursor += sizeof(Record);
     }
+    report_write_failure();
     t.entry->own_ticks += ticks() - begin;
     t.taking = false;
   }

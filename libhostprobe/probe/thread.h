@@ -23,11 +23,11 @@ struct OpenWait {
 
 struct alignas(64) ThreadLocal {
   // First line: the hot path.
-  std::uintptr_t cursor;        // next free slot; beyond `end` when a chunk must be taken
-  std::uintptr_t end;           // one past the last slot of the chunk
-  std::uint32_t filling;        // reservations that are not finished; more than 1: we are in a signal handler
-  std::uint32_t muted;          // nothing is recorded: writer thread, vfork child
-  ThreadEntry* entry;           // in the segment; nullptr before the first record
+  std::uintptr_t cursor;  // next free slot; beyond `end` when a chunk must be taken
+  std::uintptr_t end;     // one past the last slot of the chunk
+  std::uint32_t filling;  // reservations that are not finished; more than 1: we are in a signal handler
+  std::uint32_t muted;    // nothing is recorded: writer thread, vfork child
+  ThreadEntry* entry;     // in the segment; nullptr before the first record
   ChunkHead* chunk;
   std::uint32_t tid;
   std::uint16_t lap;
@@ -35,12 +35,12 @@ struct alignas(64) ThreadLocal {
   const void* cxx_site;         // caller of std::condition_variable::wait, for the pthread_cond_wait inside it
   std::uintptr_t vfork_return;  // the caller of vfork, see dlsym_x86_64.S
   // Second line.
-  std::uint64_t sequence;       // running number of slot 0 of `chunk`, lost ones included
+  std::uint64_t sequence;  // running number of slot 0 of `chunk`, lost ones included
   std::uint64_t last_stack_ticks;
   OpenWait open;
-  std::uint32_t index;          // of `entry`
+  std::uint32_t index;  // of `entry`
   std::uint32_t exit_rounds;
-  bool taking;                  // inside a slow path of ours
+  bool taking;  // inside a slow path of ours
 };
 
 static_assert(offsetof(ThreadLocal, muted) == 20 && offsetof(ThreadLocal, vfork_return) == 56);  // dlsym_x86_64.S

@@ -49,7 +49,7 @@ int timed_wait(Hook& hook, const void* object, const void* site, Call call, Erro
 
 // A libc function that blocks. Exported under its own name through an internal C++ name, because redefining a function
 // beside its header's declaration does not compile. Labels are those of every wait.
-#define HP_WAIT_HOOK(name, versions, params)                                                                    \
-  HP_ROW(kWait, name, versions, 1, 0, nullptr, "object:hex", "waker:post", "site:code", "result:i", "")        \
-  extern "C" HP_EXPORT int hp_##name params __asm__(#name);                                                     \
+#define HP_WAIT_HOOK(name, versions, params)                                                            \
+  HP_ROW(kWait, name, versions, 1, 0, nullptr, "object:hex", "waker:post", "site:code", "result:i", "") \
+  extern "C" HP_EXPORT int hp_##name params __asm__(#name);                                             \
   extern "C" int hp_##name params

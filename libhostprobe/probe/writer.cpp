@@ -40,7 +40,7 @@ constexpr int kFinishSeconds = 3;
 
 enum class State : std::uint32_t { kNone, kStarting, kRunning, kFinished };
 std::atomic<State> g_state{State::kNone};
-std::atomic<std::uint32_t> g_bell{0};      // futex: rung when there is work
+std::atomic<std::uint32_t> g_bell{0};  // futex: rung when there is work
 std::atomic<std::uint32_t> g_asleep{0};
 std::atomic<std::uint32_t> g_finish{0};
 std::atomic<std::uint32_t> g_leave{0};
@@ -48,14 +48,15 @@ std::atomic<std::uint32_t> g_tid{0};
 pthread_t g_thread;
 std::atomic<std::uint32_t> g_finished{0};  // futex: the exiting thread waits here
 bool g_own_descriptors = false;
-bool g_complained = false;
+std::atomic<bool> g_complained{false};
 bool g_header_written = false;
 std::uint64_t g_next_kernel_ns = 0;
 std::uint64_t g_next_clock_ns = 0;
 
 // syscall() is libc's, but the program may interpose it; hostprobe itself does not hook it for its own thread.
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
-  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value, limit, 0, 0);
+  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value, limit, 0,
+                 0);
 }
 
 // The rows as the file has them, with what is known about this process.
@@ -78,14 +79,6 @@ void write_clock() {
   ClockPair pair = read_clock_pair();
   iovec part{&pair, sizeof pair};
   append_block(kBlockClock, &part, 1);
-}
-
-void complain_once() {
-  if (g_file.error == 0 || g_complained) return;
-  g_complained = true;
-  say("cannot write %s (%s): records are lost and counted until it can be written again; free space or choose another "
-      "HOSTPROBE_OUT",
-      g_file.path, strerrordesc_np(g_file.error));
 }
 
 void refresh_header(FileState state) {
@@ -143,17 +136,12 @@ void work(bool last) {
   }
   refine_tick_rate();
   refresh_header(last ? kFileClosed : kFileOpen);
-  complain_once();
 }
 
 // With a table of its own the file stays open; else it is opened anew each time, so that a descriptor which the program
 // closed and got again for a file of its own is never written to. False: it cannot be opened; everything stays in the
 // segment, where a reader finds it.
-bool ready_to_write() {
-  if (g_file.fd >= 0 || open_file()) return true;
-  complain_once();
-  return false;
-}
+bool ready_to_write() { return g_file.fd >= 0 || open_file(); }
 
 void done_writing() {
   if (!g_own_descriptors) close_file();
@@ -216,7 +204,6 @@ void* run_writer(void*) {
       } else {
         drain_full_chunks();
         drain_ended_threads();
-        complain_once();
       }
       done_writing();
     }
@@ -264,7 +251,6 @@ bool create_trace_file() {
   write_clock();
   write_header();
   close_file();
-  complain_once();
   return true;
 }
 
@@ -323,6 +309,13 @@ void send_writer_away() {
   g_state.store(State::kNone, std::memory_order_release);
 }
 
+void report_write_failure() {
+  if (g_file.error == 0 || g_complained.exchange(true, std::memory_order_relaxed)) return;
+  say("cannot write %s (%s): records are lost and counted until it can be written again; free space or choose another "
+      "HOSTPROBE_OUT",
+      g_file.path, strerrordesc_np(g_file.error));
+}
+
 void forget_writer() {
   g_state.store(State::kNone, std::memory_order_relaxed);
   g_asleep.store(0, std::memory_order_relaxed);
@@ -330,7 +323,8 @@ void forget_writer() {
   g_leave.store(0, std::memory_order_relaxed);
   g_tid.store(0, std::memory_order_relaxed);
   g_finished.store(0, std::memory_order_relaxed);
-  g_own_descriptors = g_complained = g_header_written = g_complete = false;
+  g_own_descriptors = g_header_written = g_complete = false;
+  g_complained.store(false, std::memory_order_relaxed);
   g_next_kernel_ns = g_next_clock_ns = 0;
   g_file.fd = -1;  // the parent's, or the number in its own table: not ours to close
   forget_modules();

@@ -28,6 +28,10 @@ std::uint32_t writer_tid();
 // Ends the writer thread without closing the trace, and waits for it; what comes later is written at exit.
 void send_writer_away();
 
+// Says, once, that the file could not be written, if so. By the program's threads, at moments that are not hot: the
+// writer's own descriptor table has no standard error.
+void report_write_failure();
+
 // Child of a fork: the writer thread did not come along.
 void forget_writer();
 

@@ -30,6 +30,7 @@ unsigned bells_rung() { return g_bells.load(); }
 void wake_writer() { g_bells.fetch_add(1); }
 std::uint32_t writer_tid() { return 0; }
 void send_writer_away() {}
+void report_write_failure() {}
 bool begin_recording(Moment) { return false; }
 // In the library this is resolve.cpp's; here there is no code of ours to leave out.
 bool is_own_address(const void*) { return false; }
