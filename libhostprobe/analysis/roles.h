@@ -1,4 +1,4 @@
-// roles.h: what a thread is for (design.md §5).
+// roles.h: what a thread of a training process is for.
 //
 // Room 3. Asked before anything else, because waits, wakers and launches are told per role. Evidence in this order: who
 // created the thread and with which start routine, the C++ type behind a std::thread, what its Python stacks show, and
@@ -13,8 +13,19 @@
 namespace hostprobe::analysis {
 
 enum class Role {
-  kMain, kAutograd, kNcclProgress, kNcclService, kNcclOther, kPinMemory, kDataloader,
-  kGloo, kOpenmp, kWatchdog, kCudaInternal, kHostprobe, kOther,
+  kMain,
+  kAutograd,
+  kNcclProgress,
+  kNcclService,
+  kNcclOther,
+  kPinMemory,
+  kDataloader,
+  kGloo,
+  kOpenmp,
+  kWatchdog,
+  kCudaInternal,
+  kHostprobe,
+  kOther,
 };
 
 const char* role_name(Role role);

@@ -55,7 +55,7 @@ constexpr std::uint64_t pack_dim(std::uint32_t x, std::uint32_t y, std::uint32_t
   return std::uint64_t{x} | std::uint64_t{y & 0xffffu} << 32 | std::uint64_t{z & 0xffffu} << 48;
 }
 
-// Families, in the order of design.md §1. The number is part of the format.
+// Families of hooks. The number is part of the format.
 enum class Family : std::uint8_t { kCuda = 0, kNccl = 1, kWait = 2, kWake = 3, kThread = 4, kIo = 5, kPython = 6 };
 
 }  // namespace hostprobe

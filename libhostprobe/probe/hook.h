@@ -96,7 +96,7 @@ Pointer libc_real(Hook& hook) {
       {}, &g_row_##name_, wrappers_, 0, 0};
 
 // One function of the driver API. `kind` is kLaunch or kBlocking. The body fills `rec` from the arguments and `result`.
-// Instantiated kCopies times: each copy stands in front of one real address. Never exported: facts/driver-clients.md.
+// Instantiated kCopies times: each copy stands in front of one real address. Never exported, see decision 4.
 #define HP_DRIVER_HOOK(kind, name, params, args, l0, l1, l2, l3, l4)                                              \
   namespace {                                                                                                     \
   extern void* const g_wrappers_##name[::hostprobe::probe::kCopies];                                              \
