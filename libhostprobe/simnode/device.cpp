@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kFirstBus = 0x1b;
 constexpr int kBusStep = 0x11;
-constexpr int kLastAttribute = 160;  // above what any known header names; unknown ones below answer 0
+constexpr int kLastAttribute = CU_DEVICE_ATTRIBUTE_MAX;  // those of the header that have no value here answer 0
 
 int bus_of(const Device& device) { return (kFirstBus + kBusStep * device.ordinal) & 0xff; }
 int domain_of(const Device& device) { return (kFirstBus + kBusStep * device.ordinal) >> 8; }
