@@ -52,14 +52,16 @@ class OrderedRecords {
     return count;
   }
 
+  // Of two that begin at the same tick the outer one comes first.
+  static bool is_earlier(const Record& l, const Record& r) {
+    return l.begin_ticks != r.begin_ticks ? l.begin_ticks < r.begin_ticks : l.end_ticks > r.end_ticks;
+  }
+
+  // Not stable_sort and inplace_merge: their buffers are not aligned as a Record has to be (libstdc++ 12).
   void take(const Slice& slice, std::uint64_t limit) {
-    const auto old = static_cast<std::ptrdiff_t>(pending_.size());
     for (std::uint32_t k = 0; k < slice.count; ++k) pending_.push_back(slice.record(k));
-    const auto earlier = [](const Record& l, const Record& r) { return l.begin_ticks < r.begin_ticks; };
-    const auto from = pending_.begin() + old;
-    if (!std::is_sorted(from, pending_.end(), earlier)) std::stable_sort(from, pending_.end(), earlier);
-    if (old > 0 && from != pending_.end() && earlier(*from, *(from - 1))) {
-      std::inplace_merge(pending_.begin(), from, pending_.end(), earlier);
+    if (!std::is_sorted(pending_.begin(), pending_.end(), is_earlier)) {
+      std::sort(pending_.begin(), pending_.end(), is_earlier);
     }
     flush(limit);
   }

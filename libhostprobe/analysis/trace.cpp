@@ -13,6 +13,7 @@ int Hook::word_of(std::string_view label) const {
 }
 
 void Strings::put(std::uint64_t offset, const std::byte* bytes, std::size_t count) {
+  if (count == 0) return;  // then there may be nowhere to copy from or to
   if (area_.size() < offset + count) area_.resize(offset + count);
   std::memcpy(area_.data() + offset, bytes, count);
 }
