@@ -64,7 +64,8 @@ bool BlockWalk::whole_at(std::uint64_t offset, Block& block, std::string& why) {
     why = std::string("the checksum of a block of ") + kind_name(head->kind) + " does not match";
     return false;
   }
-  block = {static_cast<BlockKind>(head->kind), offset, sizeof(BlockHead) + head->payload_bytes, payload, head->payload_bytes};
+  block = {static_cast<BlockKind>(head->kind), offset, sizeof(BlockHead) + head->payload_bytes, payload,
+           head->payload_bytes};
   return true;
 }
 
@@ -85,7 +86,8 @@ std::uint64_t BlockWalk::next_head(std::uint64_t from) const {
   const std::byte* const end = file_.bytes() + file_.size();
   const std::byte* at = file_.bytes() + std::min<std::uint64_t>(from, file_.size());
   while (at < end) {
-    at = static_cast<const std::byte*>(memmem(at, static_cast<std::size_t>(end - at), kMagicBytes, sizeof(kMagicBytes)));
+    at =
+        static_cast<const std::byte*>(memmem(at, static_cast<std::size_t>(end - at), kMagicBytes, sizeof(kMagicBytes)));
     if (at == nullptr) break;
     const auto offset = static_cast<std::uint64_t>(at - file_.bytes());
     if (head_at(offset)) return offset;
@@ -97,12 +99,14 @@ std::uint64_t BlockWalk::next_head(std::uint64_t from) const {
 void BlockWalk::skip_damage(std::uint64_t from, const std::string& why) {
   const std::optional<BlockHead> head = head_at(from);
   std::uint64_t behind = from + 1;
-  if (head && checked_bytes_ / kMostChecksPerByte > file_.size()) behind = from + sizeof(BlockHead) + head->payload_bytes;
+  if (head && checked_bytes_ / kMostChecksPerByte > file_.size())
+    behind = from + sizeof(BlockHead) + head->payload_bytes;
   offset_ = next_head(behind);
   if (offset_ == file_.size()) {
     const std::byte* rest = file_.bytes() + from;
     const bool unused = std::all_of(rest, file_.bytes() + file_.size(), [](std::byte b) { return b == std::byte{0}; });
-    cut_short_ = unused || file_.size() - from < sizeof(BlockHead) || (head && head->payload_bytes > file_.size() - from - sizeof(BlockHead));
+    cut_short_ = unused || file_.size() - from < sizeof(BlockHead) ||
+                 (head && head->payload_bytes > file_.size() - from - sizeof(BlockHead));
   }
   if (!damages_.empty() && damages_.back().offset + damages_.back().bytes == from) {
     damages_.back().bytes += offset_ - from;
@@ -113,13 +117,20 @@ void BlockWalk::skip_damage(std::uint64_t from, const std::string& why) {
 
 bool BlockContent::add(const Block& block) {
   switch (block.kind) {
-    case kBlockHooks: return add_hooks(block);
-    case kBlockModules: return add_modules(block);
-    case kBlockStrings: return add_strings(block);
-    case kBlockThreads: return add_threads(block);
-    case kBlockStacks: return add_stacks(block);
-    case kBlockRecords: return add_record_slice(block);
-    case kBlockClock: return add_clock(block);
+    case kBlockHooks:
+      return add_hooks(block);
+    case kBlockModules:
+      return add_modules(block);
+    case kBlockStrings:
+      return add_strings(block);
+    case kBlockThreads:
+      return add_threads(block);
+    case kBlockStacks:
+      return add_stacks(block);
+    case kBlockRecords:
+      return add_record_slice(block);
+    case kBlockClock:
+      return add_clock(block);
   }
   return true;  // of a kind that came later: skipped, as the format promises
 }

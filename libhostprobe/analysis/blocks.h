@@ -12,8 +12,8 @@ namespace hostprobe::analysis {
 
 struct Block {
   BlockKind kind;
-  std::uint64_t offset;      // of its head, in the file
-  std::uint64_t bytes;       // head and payload
+  std::uint64_t offset;  // of its head, in the file
+  std::uint64_t bytes;   // head and payload
   const std::byte* payload;
   std::uint64_t payload_bytes;
 };

@@ -52,8 +52,8 @@ void TickClock::set_pairs(std::vector<ClockPair> pairs) {
 }
 
 double TickClock::on_line_ns(const ClockPair& left, const ClockPair& right, std::uint64_t ticks) const {
-  const double rate = static_cast<double>(right.monotonic_ns - left.monotonic_ns) /
-                      static_cast<double>(right.ticks - left.ticks);
+  const double rate =
+      static_cast<double>(right.monotonic_ns - left.monotonic_ns) / static_cast<double>(right.ticks - left.ticks);
   const double distance = static_cast<double>(static_cast<std::int64_t>(ticks - left.ticks));
   return static_cast<double>(left.monotonic_ns - pairs_.front().monotonic_ns) + distance * rate;
 }

@@ -21,7 +21,7 @@ constexpr double kLaunchSpanPct = 30;  // launching is what this process does fo
 constexpr double kWakePct = 1;
 constexpr double kNotRunningPct = 3;
 constexpr double kOwnCostPct = 0.5;
-constexpr double kPeerGapPct = 5;      // between the rank that waits most and the one that waits least
+constexpr double kPeerGapPct = 5;  // between the rank that waits most and the one that waits least
 constexpr std::size_t kMostSentences = 3;
 
 struct Candidate {
@@ -30,7 +30,8 @@ struct Candidate {
 };
 
 std::string who(const ProcessAnswer& process) {
-  return process.kind == ProcessKind::kRank ? fmt::format("rank {}", process.rank.value_or(0)) : fmt::format("pid {}", process.pid);
+  return process.kind == ProcessKind::kRank ? fmt::format("rank {}", process.rank.value_or(0))
+                                            : fmt::format("pid {}", process.pid);
 }
 
 std::string sentence(std::string text) {
@@ -42,7 +43,8 @@ std::string sentence(std::string text) {
 std::vector<const ProcessAnswer*> leading(const RunAnswer& run) {
   std::vector<const ProcessAnswer*> result;
   for (const ProcessAnswer& process : run.processes) {
-    if (run.ranks > 0 ? process.kind == ProcessKind::kRank : process.kind != ProcessKind::kWorker) result.push_back(&process);
+    if (run.ranks > 0 ? process.kind == ProcessKind::kRank : process.kind != ProcessKind::kWorker)
+      result.push_back(&process);
   }
   return result;
 }
@@ -55,13 +57,20 @@ double main_wait_pct(const ProcessAnswer& process, WaitPurpose purpose) {
   return process.wall_share(ms);
 }
 
-std::string place_of(const WaitSite& site) {
-  if (!site.python.empty()) return printable(site.python.front().text);
-  std::string text = fmt::format("{} of {}", printable(site.function), printable(site.library));
-  if (!site.code.empty() && site.code.front().total_ms > 0.5e-6 * site.time.total_ns()) {
-    text = fmt::format("{} ({})", printable(site.function), shortened(site.code.front().text, 90));
-  }
-  return text;
+// "c10d::Reducer::finalize_backward() (libtorch_cpu.so)" without parameters and library.
+std::string function_of(const std::string& place) {
+  const auto end = place.find('(');
+  return printable(end == std::string::npos || end == 0 ? place
+                                                        : place.substr(0, place.find_last_not_of(' ', end - 1) + 1));
+}
+
+std::string place_of(const WaitSite& site, WaitPurpose purpose) {
+  // A gradient exchange is told by the library's own function: in Python it looks like any backward().
+  const bool by_code = purpose == WaitPurpose::kPeers && !site.code.empty();
+  if (!site.python.empty() && !by_code) return printable(site.python.front().text);
+  const bool one_caller = !site.code.empty() && site.code.front().total_ms > 0.5e-6 * site.time.total_ns();
+  return one_caller ? shortened(function_of(site.code.front().text), 80)
+                    : fmt::format("{} of {}", printable(site.function), printable(site.library));
 }
 
 WaitPurpose main_purpose(const WaitSite& site) {
@@ -76,14 +85,20 @@ std::string advice(const WaitSite& site) {
   switch (main_purpose(site)) {
     case WaitPurpose::kDataLoader:
       return "the data loader is the limit: more workers (num_workers), more prefetching, or cheaper samples";
-    case WaitPurpose::kQueue: return "what is on the other side of this queue is the limit, make that faster";
-    case WaitPurpose::kPeers: return "it waits for other ranks";
-    case WaitPurpose::kGpu: return "it waits inside the GPU driver";
-    case WaitPurpose::kGil: return "other Python threads hold the interpreter lock";
-    case WaitPurpose::kUnknown: break;
+    case WaitPurpose::kQueue:
+      return "what is on the other side of this queue is the limit, make that faster";
+    case WaitPurpose::kPeers:
+      return "it waits for other ranks";
+    case WaitPurpose::kGpu:
+      return "it waits inside the GPU driver";
+    case WaitPurpose::kGil:
+      return "other Python threads hold the interpreter lock";
+    case WaitPurpose::kUnknown:
+      break;
   }
   return site.wakers.empty() ? "look at what it waits for there"
-                             : fmt::format("it is woken by {}, so look at what that thread does meanwhile", role_name(site.main_waker()));
+                             : fmt::format("it is woken by {}, so look at what that thread does meanwhile",
+                                           role_name(site.main_waker()));
 }
 
 // One per process: the heaviest wait of its main thread.
@@ -92,7 +107,8 @@ std::optional<Candidate> heaviest_wait(const ProcessAnswer& process) {
     if (site.role != Role::kMain || main_purpose(site) == WaitPurpose::kGil) continue;
     const double pct = process.wall_share(1e-6 * site.time.total_ns());
     if (pct < kWaitPct) return std::nullopt;
-    return Candidate{pct, fmt::format("{} main waits {:.0f} % of the run in {}: {}.", who(process), pct, place_of(site), advice(site))};
+    return Candidate{pct, fmt::format("{} main waits {:.0f} % of the run in {}: {}.", who(process), pct,
+                                      place_of(site, main_purpose(site)), advice(site))};
   }
   return std::nullopt;
 }
@@ -114,16 +130,21 @@ std::optional<Candidate> late_rank(const std::vector<const ProcessAnswer*>& rank
     return main_wait_pct(*l, WaitPurpose::kPeers) < main_wait_pct(*r, WaitPurpose::kPeers);
   };
   const auto [least, most] = std::minmax_element(ranks.begin(), ranks.end(), less);
-  const double least_pct = main_wait_pct(**least, WaitPurpose::kPeers), most_pct = main_wait_pct(**most, WaitPurpose::kPeers);
+  const double least_pct = main_wait_pct(**least, WaitPurpose::kPeers),
+               most_pct = main_wait_pct(**most, WaitPurpose::kPeers);
   if (most_pct - least_pct < kPeerGapPct) return std::nullopt;
-  return Candidate{most_pct - least_pct, fmt::format("{} waits {:.0f} % of the run for other ranks, {} only {:.0f} %: the others wait for {}, look there first.",
-                                                     who(**most), most_pct, who(**least), least_pct, who(**least))};
+  return Candidate{
+      most_pct - least_pct,
+      fmt::format(
+          "{} waits {:.0f} % of the run for other ranks, {} only {:.0f} %: the others wait for {}, look there first.",
+          who(**most), most_pct, who(**least), least_pct, who(**least))};
 }
 
 std::optional<Candidate> interpreter_lock(const ProcessAnswer& process) {
   const double pct = main_wait_pct(process, WaitPurpose::kGil);
   if (pct < kGilPct) return std::nullopt;
-  return Candidate{pct, fmt::format("{} main waits {:.1f} % of the run for Python's interpreter lock: move the work of its other Python threads into processes.",
+  return Candidate{pct, fmt::format("{} main waits {:.1f} % of the run for Python's interpreter lock: move the work of "
+                                    "its other Python threads into processes.",
                                     who(process), pct)};
 }
 
@@ -132,8 +153,10 @@ std::optional<Candidate> gpu_waits(const ProcessAnswer& process) {
   const double pct = process.wall_share(1e-6 * time.total_ns());
   if (time.count() == 0 || pct < kSyncPct) return std::nullopt;
   const double launches = static_cast<double>(process.launches.call.count()) / static_cast<double>(time.count());
-  return Candidate{pct, fmt::format("{} waits {:.0f} % of the run for the GPU ({} synchronisations, {:.0f} launches between two): "
-                                    "the GPU is the limit, or it is waited for too often.", who(process), pct, grouped(time.count()), launches)};
+  return Candidate{
+      pct, fmt::format("{} waits {:.0f} % of the run for the GPU ({} synchronisations, {:.0f} launches between two): "
+                       "the GPU is the limit, or it is waited for too often.",
+                       who(process), pct, grouped(time.count()), launches)};
 }
 
 std::optional<Candidate> launch_pace(const ProcessAnswer& process) {
@@ -141,9 +164,12 @@ std::optional<Candidate> launch_pace(const ProcessAnswer& process) {
   const double span_pct = process.wall_share(launches.span_ms);
   const double sync_pct = process.wall_share(1e-6 * process.syncs.time.total_ns());
   if (launches.gap.count() == 0 || span_pct < kLaunchSpanPct || sync_pct >= kSyncPct) return std::nullopt;
-  return Candidate{span_pct - sync_pct, fmt::format("{} launches {} kernels, {} each plus {} until the next (medians), and waits for the GPU only {:.1f} % of the run: "
-                                                    "the host sets the pace; fewer and larger launches (fusion, graphs) help.", who(process), grouped(launches.kernels),
-                                                    duration_text(launches.call.percentile_ns(50)), duration_text(launches.gap.percentile_ns(50)), sync_pct)};
+  return Candidate{span_pct - sync_pct,
+                   fmt::format("{} launches {} kernels, {} each plus {} until the next (medians), and waits for the "
+                               "GPU only {:.1f} % of the run: "
+                               "the host sets the pace; fewer and larger launches (fusion, graphs) help.",
+                               who(process), grouped(launches.kernels), duration_text(launches.call.percentile_ns(50)),
+                               duration_text(launches.gap.percentile_ns(50)), sync_pct)};
 }
 
 std::optional<Candidate> late_wakes(const ProcessAnswer& process) {
@@ -153,8 +179,10 @@ std::optional<Candidate> late_wakes(const ProcessAnswer& process) {
   }
   const double pct = process.wall_share(1e-6 * wakes.total_ns());
   if (wakes.count() == 0 || pct < kWakePct) return std::nullopt;
-  return Candidate{pct, fmt::format("{} main runs again late after it was woken ({} wakes, p50 {}, p99 {}): {:.1f} % of the run.", who(process),
-                                    grouped(wakes.count()), duration_text(wakes.percentile_ns(50)), duration_text(wakes.percentile_ns(99)), pct)};
+  return Candidate{
+      pct, fmt::format("{} main runs again late after it was woken ({} wakes, p50 {}, p99 {}): {:.1f} % of the run.",
+                       who(process), grouped(wakes.count()), duration_text(wakes.percentile_ns(50)),
+                       duration_text(wakes.percentile_ns(99)), pct)};
 }
 
 std::optional<Candidate> not_running(const ProcessAnswer& process) {
@@ -162,14 +190,19 @@ std::optional<Candidate> not_running(const ProcessAnswer& process) {
   if (thread == nullptr || !thread->run_delay_ms) return std::nullopt;
   const double pct = process.wall_share(*thread->run_delay_ms);
   if (pct < kNotRunningPct) return std::nullopt;
-  return Candidate{pct, fmt::format("{} main was ready to run but had no CPU for {:.0f} % of the run: give the job more CPUs or start fewer threads.", who(process), pct)};
+  return Candidate{pct, fmt::format("{} main was ready to run but had no CPU for {:.0f} % of the run: give the job "
+                                    "more CPUs or start fewer threads.",
+                                    who(process), pct)};
 }
 
 std::optional<Candidate> dear_probe(const ProcessAnswer& process) {
   if (!process.own_cost) return std::nullopt;
   const double pct = process.wall_share(process.own_cost->total_ms());
   if (pct < kOwnCostPct) return std::nullopt;
-  return Candidate{pct, fmt::format("hostprobe itself costs {} {:.1f} % of its wall time, so every other number here is a little too high.", who(process), pct)};
+  return Candidate{
+      pct, fmt::format(
+               "hostprobe itself costs {} {:.1f} % of its wall time, so every other number here is a little too high.",
+               who(process), pct)};
 }
 
 std::string all_well(const std::vector<const ProcessAnswer*>& processes) {
@@ -181,7 +214,8 @@ std::string all_well(const std::vector<const ProcessAnswer*>& processes) {
       if (site.wake.count() > 0) wake_ns = std::max(wake_ns, site.wake.percentile_ns(99));
     }
   }
-  std::string text = fmt::format("Nothing on the host side stands out: no wait of a main thread takes more than {:.1f} % of the run", wait_pct);
+  std::string text = fmt::format(
+      "Nothing on the host side stands out: no wait of a main thread takes more than {:.1f} % of the run", wait_pct);
   if (wake_ns > 0) text += fmt::format(", and 99 of 100 wakes take less than {}", duration_text(wake_ns));
   return text + ".";
 }
@@ -197,7 +231,8 @@ std::vector<std::string> headline(const RunAnswer& run) {
     add_worst(processes, candidates, tell);
   }
   if (candidates.empty()) return {all_well(processes)};
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& l, const Candidate& r) { return l.weight_pct > r.weight_pct; });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& l, const Candidate& r) { return l.weight_pct > r.weight_pct; });
   candidates.resize(std::min(candidates.size(), kMostSentences));
   std::vector<std::string> sentences;
   for (Candidate& candidate : candidates) sentences.push_back(sentence(std::move(candidate.text)));

@@ -14,7 +14,7 @@ namespace hostprobe::analysis {
 class Histogram {
  public:
   void add(double value_ns) {
-    const std::uint64_t value = value_ns <= 0 ? 0 : static_cast<std::uint64_t>(value_ns);
+    const std::uint64_t value = value_ns <= 0 ? 0 : static_cast<std::uint64_t>(std::min(value_ns, kMostNs));
     const std::uint32_t bucket = bucket_of(value);
     grow_to(bucket);
     ++buckets_[bucket - first_];
@@ -42,7 +42,8 @@ class Histogram {
   // The value below or at which `percent` of all values lie.
   double percentile_ns(double percent) const {
     if (count_ == 0) return 0;
-    const auto rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(percent / 100.0 * static_cast<double>(count_) + 0.999999));
+    const auto rank = std::max<std::uint64_t>(
+        1, static_cast<std::uint64_t>(percent / 100.0 * static_cast<double>(count_) + 0.999999));
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
       seen += buckets_[i];
@@ -52,6 +53,7 @@ class Histogram {
   }
 
  private:
+  static constexpr double kMostNs = 0x1.fffffffffffffp63;  // damaged times; what lies above has no place in 64 bits
   static constexpr std::uint32_t kBitsPerOctave = 5;
   static constexpr std::uint32_t kPerOctave = 1u << kBitsPerOctave;
 

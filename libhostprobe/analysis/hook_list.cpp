@@ -12,7 +12,7 @@ std::string text_of(const char* text, std::size_t size) { return std::string(tex
 
 Label parse_label(const std::string& text) {
   static constexpr std::pair<const char*, Form> kForms[] = {
-      {"i", Form::kSigned}, {"hex", Form::kHex},   {"code", Form::kCode},       {"str", Form::kString},
+      {"i", Form::kSigned}, {"hex", Form::kHex},   {"code", Form::kCode},      {"str", Form::kString},
       {"dim", Form::kDim},  {"post", Form::kPost}, {"us", Form::kMicroseconds}};
   const auto colon = text.find(':');
   Label label{text.substr(0, colon), Form::kDecimal};

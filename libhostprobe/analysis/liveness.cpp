@@ -43,7 +43,8 @@ double suspended_s() {
   timespec boot{}, monotonic{};
   clock_gettime(CLOCK_BOOTTIME, &boot);
   clock_gettime(CLOCK_MONOTONIC, &monotonic);
-  return static_cast<double>(boot.tv_sec - monotonic.tv_sec) + 1e-9 * static_cast<double>(boot.tv_nsec - monotonic.tv_nsec);
+  return static_cast<double>(boot.tv_sec - monotonic.tv_sec) +
+         1e-9 * static_cast<double>(boot.tv_nsec - monotonic.tv_nsec);
 }
 
 }  // namespace

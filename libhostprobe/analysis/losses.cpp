@@ -21,12 +21,15 @@ std::string who(const ProcessAnswer& process) {
   return (process.kind == ProcessKind::kWorker ? "Worker " : "Process ") + pid;
 }
 
-std::string percent_text(double percent) { return percent < 0.1 ? fmt::format("{:.1g}", percent) : fmt::format("{:.1f}", percent); }
+std::string percent_text(double percent) {
+  return percent < 0.1 ? fmt::format("{:.1g}", percent) : fmt::format("{:.1f}", percent);
+}
 
 std::string lost_records(const ProcessAnswer& process) {
   const double all = static_cast<double>(process.records + process.lost);
   std::string text = fmt::format("{} lost {} of {} records ({} %)", who(process), grouped(process.lost),
-                                 grouped(process.records + process.lost), percent_text(100.0 * static_cast<double>(process.lost) / all));
+                                 grouped(process.records + process.lost),
+                                 percent_text(100.0 * static_cast<double>(process.lost) / all));
   if (process.lost_in_file > 0) {
     text += fmt::format("; {} of them were not taken by the file system ({}): make room in the run folder",
                         grouped(process.lost_in_file), std::strerror(process.file_errno));
@@ -40,11 +43,13 @@ void add_damages(const ProcessAnswer& process, std::vector<std::string>& sentenc
   std::size_t shown = 0;
   for (const Damage& damage : process.damages) {
     if (shown++ == kDamagesPerFile) {
-      sentences.push_back(fmt::format("… and {} more in {}.", process.damages.size() - kDamagesPerFile, base_name(process.trace_path)));
+      sentences.push_back(
+          fmt::format("… and {} more in {}.", process.damages.size() - kDamagesPerFile, base_name(process.trace_path)));
       return;
     }
-    sentences.push_back(fmt::format("{}: {} bytes at offset {} cannot be read: {}.", printable(base_name(process.trace_path)),
-                                    grouped(damage.bytes), damage.offset, damage.what));
+    sentences.push_back(fmt::format("{}: {} bytes at offset {} cannot be read: {}.",
+                                    printable(base_name(process.trace_path)), grouped(damage.bytes), damage.offset,
+                                    damage.what));
   }
 }
 
@@ -53,13 +58,16 @@ void add_damages(const ProcessAnswer& process, std::vector<std::string>& sentenc
 std::vector<std::string> loss_sentences(const RunAnswer& run) {
   std::vector<std::string> sentences;
   for (const Unreadable& file : run.unreadable) {
-    sentences.push_back(fmt::format("{} cannot be read (offset {}): {}.", printable(base_name(file.path)), file.offset, printable(file.what)));
+    sentences.push_back(fmt::format("{} cannot be read (offset {}): {}.", printable(base_name(file.path)), file.offset,
+                                    printable(file.what)));
   }
   for (const ProcessAnswer& process : run.processes) {
     if (process.lost > 0) sentences.push_back(lost_records(process));
     if (process.tail_gone) {
-      sentences.push_back(fmt::format("{} did not end properly and its shared memory is gone: its last records are missing, "
-                                      "how many nobody knows.", who(process)));
+      sentences.push_back(
+          fmt::format("{} did not end properly and its shared memory is gone: its last records are missing, "
+                      "how many nobody knows.",
+                      who(process)));
     }
     add_damages(process, sentences);
   }

@@ -57,11 +57,15 @@ class OrderedRecords {
     return l.begin_ticks != r.begin_ticks ? l.begin_ticks < r.begin_ticks : l.end_ticks > r.end_ticks;
   }
 
-  // Not stable_sort and inplace_merge: their buffers are not aligned as a Record has to be (libstdc++ 12).
+  // Not stable_sort and inplace_merge: their buffers are not aligned as a Record has to be (libstdc++ 12). Only what the
+  // new slice disturbs is sorted, because a call that spans a whole trace keeps all of it pending.
   void take(const Slice& slice, std::uint64_t limit) {
+    const auto old = static_cast<std::ptrdiff_t>(pending_.size());
     for (std::uint32_t k = 0; k < slice.count; ++k) pending_.push_back(slice.record(k));
-    if (!std::is_sorted(pending_.begin(), pending_.end(), is_earlier)) {
-      std::sort(pending_.begin(), pending_.end(), is_earlier);
+    auto from = pending_.begin() + old;
+    if (!std::is_sorted(from, pending_.end(), is_earlier)) std::sort(from, pending_.end(), is_earlier);
+    if (from != pending_.end() && old > 0 && is_earlier(*from, *(from - 1))) {
+      std::sort(std::upper_bound(pending_.begin(), from, *from, is_earlier), pending_.end(), is_earlier);
     }
     flush(limit);
   }

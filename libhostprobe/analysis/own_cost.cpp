@@ -24,7 +24,8 @@ std::optional<OwnCost> own_cost(const Trace& trace) {
   slow_ticks = std::max(slow_ticks, header.own_ticks);
   const auto ms = [&trace](double ticks) { return 1e-6 * trace.clock.length_ns(ticks); };
   OwnCost cost;
-  cost.records_ms = ms(static_cast<double>(records) * static_cast<double>(header.record_cost_ticks) / kCostUnitsPerTick);
+  cost.records_ms =
+      ms(static_cast<double>(records) * static_cast<double>(header.record_cost_ticks) / kCostUnitsPerTick);
   cost.quiet_ms = ms(static_cast<double>(quiet) * static_cast<double>(header.quiet_cost_ticks) / kCostUnitsPerTick);
   cost.slow_ms = ms(static_cast<double>(slow_ticks));
   cost.writer_ms = 1e-6 * static_cast<double>(trace.writer_cpu_ns);

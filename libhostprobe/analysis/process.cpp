@@ -31,12 +31,39 @@ class WaitTime {
   double total_ns_ = 0;
 };
 
+// The outermost frame of a Python thread that is its own: those further out are threading.py's.
+std::string python_entry(const Trace& trace, const Thread& thread) {
+  for (const std::uint16_t id : thread.stacks) {
+    const auto stack = trace.stacks.find(id - 1u);
+    if (stack == trace.stacks.end()) continue;
+    for (auto frame = stack->second.python.rbegin(); frame != stack->second.python.rend(); ++frame) {
+      const std::string_view text = trace.strings.text(*frame);
+      if (text.empty() || text.find("threading.py:") != std::string_view::npos) continue;
+      return std::string(text.substr(0, text.find(" (")));
+    }
+  }
+  return {};
+}
+
+// "std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (c10d::ProcessGroupGloo::*)(int), …" names the class
+// whose member the thread runs.
+std::string type_entry(const std::string& type) {
+  const auto end = type.find("::*)");
+  const auto begin = end == std::string::npos ? end : type.rfind('(', end);
+  return begin == std::string::npos ? std::string() : type.substr(begin + 1, end - begin - 1);
+}
+
 bool is_family(const Hook& hook, Family family) { return hook.family == static_cast<std::uint8_t>(family); }
 
 class Questions {
  public:
   Questions(const Trace& trace, Symbols& symbols, const std::map<ThreadKey, Role>& roles, ProcessAnswer& answer)
-      : trace_(trace), symbols_(symbols), roles_(roles), answer_(answer), waits_(trace, roles), launches_(trace, roles),
+      : trace_(trace),
+        symbols_(symbols),
+        roles_(roles),
+        answer_(answer),
+        waits_(trace, roles),
+        launches_(trace, roles),
         syncs_(trace, roles) {
     answer_.hook_calls.assign(trace.hooks.size(), 0);
   }
@@ -52,6 +79,8 @@ class Questions {
     answer.name = thread.name;
     answer.role = roles_.at(thread.key);
     answer.type = demangle_type(std::string(trace_.strings.text(thread.entry.type_name)));
+    answer.runs = thread.key.tid == trace_.header.pid ? std::string() : python_entry(trace_, thread);
+    if (answer.runs.empty()) answer.runs = type_entry(answer.type);
     if (thread.entry.cpu_ns != 0) {
       answer.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
       answer.run_delay_ms = 1e-6 * static_cast<double>(thread.entry.run_delay_ns);
@@ -157,10 +186,11 @@ ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols) {
   answer.lost = trace.lost();
   answer.own_cost = own_cost(trace);
   answer.hooks = trace.hooks;
-  std::stable_sort(answer.threads.begin(), answer.threads.end(), [&answer](const ThreadAnswer& l, const ThreadAnswer& r) {
-    const bool l_main = l.tid == answer.pid, r_main = r.tid == answer.pid;
-    return std::tuple(!l_main, l.role, l.tid) < std::tuple(!r_main, r.role, r.tid);
-  });
+  std::stable_sort(answer.threads.begin(), answer.threads.end(),
+                   [&answer](const ThreadAnswer& l, const ThreadAnswer& r) {
+                     const bool l_main = l.tid == answer.pid, r_main = r.tid == answer.pid;
+                     return std::tuple(!l_main, l.role, l.tid) < std::tuple(!r_main, r.role, r.tid);
+                   });
   return answer;
 }
 

@@ -26,7 +26,8 @@ struct ThreadAnswer {
   std::uint32_t tid = 0;
   std::string name;
   Role role = Role::kOther;
-  std::string type;   // of a std::thread, demangled
+  std::string type;  // of a std::thread, demangled
+  std::string runs;  // what it was started to do, as far as its Python stacks or its C++ type show; "" = unknown
   std::optional<double> cpu_ms;
   std::optional<double> run_delay_ms;  // runnable, but not running
   double wait_ms = 0;                  // in blocking calls; a wait inside another one counts once

@@ -160,7 +160,8 @@ class Reader {
     bool any = false;
     while (walk.next(block)) {
       any = true;
-      if (!content.add(block)) trace_.damages.push_back({block.offset, block.bytes, "a block whose content makes no sense"});
+      if (!content.add(block))
+        trace_.damages.push_back({block.offset, block.bytes, "a block whose content makes no sense"});
       trace_.whole_end = block.offset + block.bytes;
     }
     trace_.cut_short = walk.cut_short();
@@ -181,7 +182,8 @@ class Reader {
   void note_missing_end() {
     if (!trace_.header_whole || trace_.header.state == kFileOpen) return;
     if (trace_.header.data_bytes > trace_.file_bytes) {
-      trace_.damages.push_back({trace_.file_bytes, trace_.header.data_bytes - trace_.file_bytes, "the end of the file is missing"});
+      trace_.damages.push_back(
+          {trace_.file_bytes, trace_.header.data_bytes - trace_.file_bytes, "the end of the file is missing"});
     }
   }
 
@@ -192,7 +194,8 @@ class Reader {
     for (SegmentRun& run : segment_->runs) {
       trace_.segment_chunks.push_back(std::move(run.records));
       const std::vector<std::byte>& bytes = trace_.segment_chunks.back();
-      add_records(trace_, run.key, run.first_sequence, bytes.data(), static_cast<std::uint32_t>(bytes.size() / sizeof(Record)));
+      add_records(trace_, run.key, run.first_sequence, bytes.data(),
+                  static_cast<std::uint32_t>(bytes.size() / sizeof(Record)));
     }
     trace_.lost_without_thread = segment_->header.lost;
   }

@@ -69,6 +69,7 @@ Json thread_json(const ThreadAnswer& thread) {
                {"lost", thread.lost}};
   if (thread.unfinished > 0) json["unfinished"] = thread.unfinished;
   if (!thread.type.empty()) json["type"] = thread.type;
+  if (!thread.runs.empty()) json["runs"] = thread.runs;
   return json;
 }
 
@@ -103,10 +104,14 @@ Json syncs_json(const SyncAnswer& syncs) {
 
 const char* end_name(EndState end) {
   switch (end) {
-    case EndState::kEnded: return "ended";
-    case EndState::kRunning: return "running";
-    case EndState::kKilled: return "killed";
-    case EndState::kRecovered: return "recovered";
+    case EndState::kEnded:
+      return "ended";
+    case EndState::kRunning:
+      return "running";
+    case EndState::kKilled:
+      return "killed";
+    case EndState::kRecovered:
+      return "recovered";
   }
   return "ended";
 }
@@ -157,24 +162,26 @@ Json process_json(const ProcessAnswer& process) {
 }  // namespace
 
 std::string report_json(const RunAnswer& run) {
-  Json json = {{"schema", 1},
-               {"hostprobe", {{"version", version()}, {"commit", commit()}}},
-               {"run",
-                {{"path", run.path},
-                 {"started", run.started().empty() ? Json(nullptr) : Json(run.started())},
-                 {"hosts", run.hosts},
-                 {"mode", run.mode},
-                 {"ranks", run.ranks},
-                 {"wall_s", run.wall_s},
-                 {"clock_error_us", or_null(run.clock_error_us)}}},
-               {"headline", run.headline},
-               {"findings", Json::array()},
-               {"step_share_pct", nullptr},
-               {"steps", {{"source", "none"}, {"count", nullptr}, {"median_ms", nullptr}, {"p99_ms", nullptr}, {"max_ms", nullptr}}},
-               {"critical_path_pct", nullptr},
-               {"processes", Json::array()},
-               {"collectives", Json::array()},
-               {"unreadable", Json::array()}};
+  Json json = {
+      {"schema", 1},
+      {"hostprobe", {{"version", version()}, {"commit", commit()}}},
+      {"run",
+       {{"path", run.path},
+        {"started", run.started().empty() ? Json(nullptr) : Json(run.started())},
+        {"hosts", run.hosts},
+        {"mode", run.mode},
+        {"ranks", run.ranks},
+        {"wall_s", run.wall_s},
+        {"clock_error_us", or_null(run.clock_error_us)}}},
+      {"headline", run.headline},
+      {"findings", Json::array()},
+      {"step_share_pct", nullptr},
+      {"steps",
+       {{"source", "none"}, {"count", nullptr}, {"median_ms", nullptr}, {"p99_ms", nullptr}, {"max_ms", nullptr}}},
+      {"critical_path_pct", nullptr},
+      {"processes", Json::array()},
+      {"collectives", Json::array()},
+      {"unreadable", Json::array()}};
   for (const ProcessAnswer& process : run.processes) json["processes"].push_back(process_json(process));
   for (const Unreadable& file : run.unreadable) {
     json["unreadable"].push_back({{"path", file.path}, {"what", file.what}, {"offset", file.offset}});

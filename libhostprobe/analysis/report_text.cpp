@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <sstream>
 
 #include "losses.h"
 #include "text.h"
@@ -69,7 +69,8 @@ class TextReport {
     const bool any_rank = run_.ranks > 0;
     std::vector<const ProcessAnswer*> brief;
     for (const ProcessAnswer& process : run_.processes) {
-      const bool full = options_.all || (any_rank ? process.kind == ProcessKind::kRank : process.kind != ProcessKind::kWorker);
+      const bool full =
+          options_.all || (any_rank ? process.kind == ProcessKind::kRank : process.kind != ProcessKind::kWorker);
       if (full) {
         write_process(process);
       } else {
@@ -97,7 +98,8 @@ class TextReport {
     std::string what;
     const auto add = [&what](const std::string& part) { what += (what.empty() ? "" : ", ") + part; };
     if (run_.ranks > 0) add(plural(run_.ranks, "rank", "ranks"));
-    if (others > 0) add(run_.ranks > 0 ? plural(others, "other process", "other processes") : plural(others, "process", "processes"));
+    if (others > 0)
+      add(run_.ranks > 0 ? plural(others, "other process", "other processes") : plural(others, "process", "processes"));
     if (workers > 0) add(plural(workers, "forked worker", "forked workers"));
     if (what.empty()) what = "no process that could be read";
     line("hostprobe report {}", printable(run_.path));
@@ -117,28 +119,42 @@ class TextReport {
     line("");
     line("WHAT TO DO NOW");
     int number = 0;
-    for (const std::string& sentence : run_.headline) out_ += wrapped(sentence, fmt::format("  {}. ", ++number), "     ");
+    for (const std::string& sentence : run_.headline)
+      out_ += wrapped(sentence, fmt::format("  {}. ", ++number), "     ");
+  }
+
+  // Folders of the interpreter and the script take the place that their arguments need.
+  static std::string short_command(const ProcessAnswer& process) {
+    std::string text, word;
+    std::istringstream words(process.command.empty() ? process.program : process.command);
+    while (words >> word) {
+      if (!text.empty()) text += ' ';
+      text += word.starts_with('/') ? base_name(word) : word;
+    }
+    return text;
   }
 
   std::string title(const ProcessAnswer& process) const {
-    std::string name = process.kind == ProcessKind::kRank ? fmt::format("RANK {}", process.rank.value_or(0))
-                       : process.kind == ProcessKind::kWorker ? "WORKER" : "PROCESS";
+    std::string name = process.kind == ProcessKind::kRank     ? fmt::format("RANK {}", process.rank.value_or(0))
+                       : process.kind == ProcessKind::kWorker ? "WORKER"
+                                                              : "PROCESS";
     if (process.kind == ProcessKind::kWorker && process.rank) name += fmt::format(" of rank {}", *process.rank);
     name += fmt::format(" · pid {}", process.pid);
     if (run_.hosts.size() > 1) name += " · " + printable(process.host);
     if (process.end == EndState::kRunning) name += " · running";
     if (process.end == EndState::kKilled) name += " · did not end properly";
     if (process.end == EndState::kRecovered) name += " · did not end properly, recovered";
-    const std::string command = process.command.empty() ? process.program : process.command;
-    return name + " · " + shortened(command, kWidth - std::min(kWidth - 20, columns(name) + 3));
+    return name + " · " + shortened(short_command(process), kWidth - std::min(kWidth - 20, columns(name) + 3));
   }
 
   void write_process(const ProcessAnswer& process) {
     line("");
     line("{}", title(process));
-    const std::string cost = process.own_cost ? fmt::format("{:.2f} %", process.wall_share(process.own_cost->total_ms())) : "not measured";
+    const std::string cost =
+        process.own_cost ? fmt::format("{:.2f} %", process.wall_share(process.own_cost->total_ms())) : "not measured";
     line("wall {} · CPU {} · records {} · lost {} · hostprobe's own cost {}", ms_text(process.wall_ms),
-         process.cpu_ms ? ms_text(*process.cpu_ms) : "not measured", grouped(process.records), grouped(process.lost), cost);
+         process.cpu_ms ? ms_text(*process.cpu_ms) : "not measured", grouped(process.records), grouped(process.lost),
+         cost);
     write_launches(process);
     write_waits(process);
     write_wakes(process);
@@ -149,8 +165,9 @@ class TextReport {
     const LaunchAnswer& launches = process.launches;
     if (launches.call.count() > 0) {
       line("");
-      line("Launches {}, {} kernels, by {} · call p50 {}, p99 {}", grouped(launches.call.count()), grouped(launches.kernels),
-           role_name(launches.role), duration_text(launches.call.percentile_ns(50)), duration_text(launches.call.percentile_ns(99)));
+      line("Launches {}, {} kernels, by {} · call p50 {}, p99 {}", grouped(launches.call.count()),
+           grouped(launches.kernels), role_name(launches.role), duration_text(launches.call.percentile_ns(50)),
+           duration_text(launches.call.percentile_ns(99)));
       if (launches.gap.count() > 0) {
         line("  gap to the next launch p50 {}, p99 {}, max {}{}", duration_text(launches.gap.percentile_ns(50)),
              duration_text(launches.gap.percentile_ns(99)), duration_text(launches.gap.max_ns()),
@@ -161,8 +178,8 @@ class TextReport {
     if (process.syncs.time.count() == 0) return;
     const Histogram& time = process.syncs.time;
     line("GPU synchronisations {} · total {} ({:.1f} % of wall) · p50 {}, p99 {}, max {}", grouped(time.count()),
-         duration_text(time.total_ns()), process.wall_share(1e-6 * time.total_ns()), duration_text(time.percentile_ns(50)),
-         duration_text(time.percentile_ns(99)), duration_text(time.max_ns()));
+         duration_text(time.total_ns()), process.wall_share(1e-6 * time.total_ns()),
+         duration_text(time.percentile_ns(50)), duration_text(time.percentile_ns(99)), duration_text(time.max_ns()));
     for (const auto& [name, count] : process.syncs.by_function) line("  {:<34} {:>9}", printable(name), count);
   }
 
@@ -175,8 +192,8 @@ class TextReport {
   void write_waits(const ProcessAnswer& process) {
     if (process.waits.empty()) return;
     line("");
-    line("{} {} {} {:>7} {:>7} {:>5} {:>7} {:>7} {:>7}", left("Waits", 22), left("called from", 16), left("thread role", 13),
-         "count", "total", "%wall", "p50", "p99", "max");
+    line("{} {} {} {:>7} {:>7} {:>5} {:>7} {:>7} {:>7}", left("Waits", 22), left("called from", 16),
+         left("thread role", 13), "count", "total", "%wall", "p50", "p99", "max");
     const std::size_t shown = shown_sites(process.waits.size());
     for (std::size_t i = 0; i < shown; ++i) {
       const WaitSite& site = process.waits[i];
@@ -191,68 +208,76 @@ class TextReport {
 
   void write_site_detail(const WaitSite& site) {
     const double total_ms = 1e-6 * site.time.total_ns();
-    if (const double ms = site.ms_for(WaitPurpose::kGil); ms > 0) line("    Python's interpreter lock (GIL): {}", ms_text(ms));
-    const std::vector<WaitPlace>& places = site.python.empty() ? site.code : site.python;
+    if (const double ms = site.ms_for(WaitPurpose::kGil); ms > 0)
+      line("    Python's interpreter lock (GIL): {}", ms_text(ms));
+    // Code that Python's own lock functions stand for says nothing; its frames do.
+    const bool python_waits = !site.python.empty() && is_python_library(site.library);
+    if (!python_waits) write_places(site.code, total_ms, " % of it");
+    write_places(site.python, site.sampled_ms, " % of the sampled time");
+  }
+
+  void write_places(const std::vector<WaitPlace>& places, double all_ms, const char* of_what) {
     std::size_t shown = 0;
     for (const WaitPlace& place : places) {
-      if (shown == 2 || place.total_ms < 0.05 * total_ms) break;
-      const std::string share = site.python.empty() && site.sampled_ms == 0 ? "" : fmt::format(" · {:.0f} % of the sampled time", sample_share(site, place));
+      const double pct = all_ms <= 0 ? 0 : std::min(100.0, 100.0 * place.total_ms / all_ms);
+      if (shown++ == 2 || pct < 5) break;
+      const std::string share = pct > 99.5 ? "" : fmt::format(" · {:.0f}{}", pct, of_what);
       line("    in {}{}", shortened(place.text, kWidth - 7 - columns(share)), share);
-      ++shown;
     }
   }
 
-  static double sample_share(const WaitSite& site, const WaitPlace& place) {
-    return site.sampled_ms <= 0 ? 0 : std::min(100.0, 100.0 * place.total_ms / site.sampled_ms);
-  }
-
   void write_wakes(const ProcessAnswer& process) {
-    const bool any = std::any_of(process.waits.begin(), process.waits.end(), [](const WaitSite& s) { return s.wake.count() > 0; });
+    const bool any =
+        std::any_of(process.waits.begin(), process.waits.end(), [](const WaitSite& s) { return s.wake.count() > 0; });
     if (!any) return;
     line("");
-    line("{} {} {} {:>7} {:>7} {:>7} {:>7} {}", left("Wake latency", 22), left("called from", 16), left("thread role", 13),
-         "woken", "p50", "p99", "max", "woken by");
+    line("{} {} {} {:>7} {:>7} {:>7} {:>7} {}", left("Wake latency", 22), left("called from", 16),
+         left("thread role", 13), "woken", "p50", "p99", "max", "woken by");
     const std::size_t shown = shown_sites(process.waits.size());
     for (std::size_t i = 0; i < shown; ++i) {
       const WaitSite& site = process.waits[i];
       if (site.wake.count() == 0) continue;
       line("{} {} {} {} {} {}", site_columns(site), right(compact(site.wake.count()), 7),
            right(duration_text(site.wake.percentile_ns(50)), 7), right(duration_text(site.wake.percentile_ns(99)), 7),
-           right(duration_text(site.wake.max_ns()), 7),
-           site.wakers.empty() ? "unknown" : role_name(site.main_waker()));
+           right(duration_text(site.wake.max_ns()), 7), site.wakers.empty() ? "unknown" : role_name(site.main_waker()));
     }
   }
 
   void write_threads(const ProcessAnswer& process) {
     line("");
-    line("{} {} {:>8} {:>8} {:>8} {:>11} {:>10} {:>7}", left("Threads", 13), left("name", 16), "tid", "CPU", "waiting",
-         "not running", "records", "lost");
+    line("{} {} {:>7} {:>7} {:>7} {:>7} {:>8} {:>6} {}", left("Threads", 13), left("name", 15), "tid", "CPU", "waiting",
+         "no CPU", "records", "lost", "runs");
     const std::size_t count = process.threads.size();
     const std::size_t shown = options_.all ? count : std::min(count, kShortThreads);
     for (std::size_t i = 0; i < shown; ++i) {
       const ThreadAnswer& thread = process.threads[i];
-      line("{} {} {:>8} {} {} {} {:>10} {:>7}", left(role_name(thread.role), 13), left(thread.name, 16), thread.tid,
-           right(thread.cpu_ms ? ms_text(*thread.cpu_ms) : "?", 8), right(ms_text(thread.wait_ms), 8),
-           right(thread.run_delay_ms ? ms_text(*thread.run_delay_ms) : "?", 11), thread.records, thread.lost);
+      line("{} {} {:>7} {} {} {} {:>8} {:>6} {}", left(role_name(thread.role), 13), left(thread.name, 15), thread.tid,
+           right(thread.cpu_ms ? ms_text(*thread.cpu_ms) : "?", 7), right(ms_text(thread.wait_ms), 7),
+           right(thread.run_delay_ms ? ms_text(*thread.run_delay_ms) : "?", 7), thread.records, thread.lost,
+           shortened(thread.runs, 22));
     }
     if (shown < count) line("  … and {} more (--all)", count - shown);
   }
 
+  // The heaviest wait of a process in one phrase.
+  static std::string heaviest(const ProcessAnswer& process) {
+    if (process.waits.empty()) return "-";
+    const WaitSite& site = process.waits.front();
+    return fmt::format("{:.0f} % {}", process.wall_share(1e-6 * site.time.total_ns()),
+                       site.python.empty() ? site.function : site.python.front().text);
+  }
+
   void write_brief(const std::vector<const ProcessAnswer*>& processes) {
     line("");
-    line("{} {:>7} {:>5} {:>8} {:>8} {:>9} {:>7} {:>6}  {}", left("Others (--all)", 14), "pid", "rank", "wall", "CPU", "records",
-         "lost", "cost %", "heaviest wait");
+    line("{} {:>7} {:>4} {:>7} {:>7} {:>8} {:>6} {:>6}  {}", left("Others (--all)", 14), "pid", "rank", "wall", "CPU",
+         "records", "lost", "cost %", "heaviest wait");
     for (const ProcessAnswer* process : processes) {
-      std::string wait = "-";
-      if (!process->waits.empty()) {
-        const WaitSite& site = process->waits.front();
-        wait = fmt::format("{:.0f} % {} {}", process->wall_share(1e-6 * site.time.total_ns()), role_name(site.role),
-                           site.python.empty() ? site.function : site.python.front().text);
-      }
-      const std::string cost = process->own_cost ? fmt::format("{:.2f}", process->wall_share(process->own_cost->total_ms())) : "?";
-      line("{} {:>7} {:>5} {} {} {:>9} {:>7} {:>6}  {}", left(kind_name(process->kind), 14), process->pid,
-           process->rank ? std::to_string(*process->rank) : "-", right(ms_text(process->wall_ms), 8),
-           right(process->cpu_ms ? ms_text(*process->cpu_ms) : "?", 8), process->records, process->lost, cost, shortened(wait, 27));
+      const std::string cost =
+          process->own_cost ? fmt::format("{:.2f}", process->wall_share(process->own_cost->total_ms())) : "?";
+      line("{} {:>7} {:>4} {} {} {:>8} {:>6} {:>6}  {}", left(kind_name(process->kind), 14), process->pid,
+           process->rank ? std::to_string(*process->rank) : "-", right(ms_text(process->wall_ms), 7),
+           right(process->cpu_ms ? ms_text(*process->cpu_ms) : "?", 7), process->records, process->lost, cost,
+           shortened(heaviest(*process), 31));
     }
   }
 

@@ -22,27 +22,39 @@ constexpr Row kTypes[] = {
 };
 
 constexpr Row kStartRoutines[] = {
-    {"ncclProxyProgress", Role::kNcclProgress}, {"ncclGinProgress", Role::kNcclProgress},
-    {"ncclProxyService", Role::kNcclService},   {"nccl", Role::kNcclOther},
-    {"rasThreadMain", Role::kNcclOther},        {"bootstrapRoot", Role::kNcclOther},
+    {"ncclProxyProgress", Role::kNcclProgress},   {"ncclGinProgress", Role::kNcclProgress},
+    {"ncclProxyService", Role::kNcclService},     {"nccl", Role::kNcclOther},
+    {"rasThreadMain", Role::kNcclOther},          {"bootstrapRoot", Role::kNcclOther},
     {"persistentSocketThread", Role::kNcclOther},
 };
 
 constexpr Row kNames[] = {
-    {"NCCL Progress", Role::kNcclProgress}, {"NCCL GIN Progre", Role::kNcclProgress},
-    {"NCCL RMA Proxy", Role::kNcclProgress}, {"NCCL Service", Role::kNcclService},
-    {"NCCL UDS", Role::kNcclService},       {"NCCL ", Role::kNcclOther},
-    {"pt_autograd", Role::kAutograd},       {"pt_data_pin", Role::kPinMemory},
-    {"pt_data_worker", Role::kDataloader},  {"pt_gloo", Role::kGloo},
-    {"gloo_", Role::kGloo},                 {"pt_nccl_", Role::kWatchdog},
-    {"cuda-EvtHandlr", Role::kCudaInternal}, {"cuda0", Role::kCudaInternal},
-    {"cuda", Role::kCudaInternal},          {"hostprobe", Role::kHostprobe},
+    {"NCCL Progress", Role::kNcclProgress},
+    {"NCCL GIN Progre", Role::kNcclProgress},
+    {"NCCL RMA Proxy", Role::kNcclProgress},
+    {"NCCL Service", Role::kNcclService},
+    {"NCCL UDS", Role::kNcclService},
+    {"NCCL ", Role::kNcclOther},
+    {"pt_autograd", Role::kAutograd},
+    {"pt_data_pin", Role::kPinMemory},
+    {"pt_data_worker", Role::kDataloader},
+    {"pt_gloo", Role::kGloo},
+    {"gloo_", Role::kGloo},
+    {"pt_nccl_", Role::kWatchdog},
+    {"cuda-EvtHandlr", Role::kCudaInternal},
+    {"cuda0", Role::kCudaInternal},
+    {"cuda", Role::kCudaInternal},
+    {"hostprobe", Role::kHostprobe},
 };
 
 // The module that holds the start routine, or, for a std::thread, the creator.
 constexpr Row kModules[] = {
-    {"libhostprobe.so", Role::kHostprobe}, {"libcuda.so", Role::kCudaInternal}, {"libgomp", Role::kOpenmp},
-    {"libomp", Role::kOpenmp},             {"libiomp", Role::kOpenmp},          {"libgloo", Role::kGloo},
+    {"libhostprobe.so", Role::kHostprobe},
+    {"libcuda.so", Role::kCudaInternal},
+    {"libgomp", Role::kOpenmp},
+    {"libomp", Role::kOpenmp},
+    {"libiomp", Role::kOpenmp},
+    {"libgloo", Role::kGloo},
 };
 
 // Functions of PyTorch's own loops, as "function (file:line)".
@@ -105,19 +117,32 @@ std::optional<Role> by_python(const Trace& trace, const Thread& thread) {
 
 const char* role_name(Role role) {
   switch (role) {
-    case Role::kMain: return "main";
-    case Role::kAutograd: return "autograd";
-    case Role::kNcclProgress: return "nccl_progress";
-    case Role::kNcclService: return "nccl_service";
-    case Role::kNcclOther: return "nccl_other";
-    case Role::kPinMemory: return "pin_memory";
-    case Role::kDataloader: return "dataloader";
-    case Role::kGloo: return "gloo";
-    case Role::kOpenmp: return "openmp";
-    case Role::kWatchdog: return "watchdog";
-    case Role::kCudaInternal: return "cuda_internal";
-    case Role::kHostprobe: return "hostprobe";
-    case Role::kOther: return "other";
+    case Role::kMain:
+      return "main";
+    case Role::kAutograd:
+      return "autograd";
+    case Role::kNcclProgress:
+      return "nccl_progress";
+    case Role::kNcclService:
+      return "nccl_service";
+    case Role::kNcclOther:
+      return "nccl_other";
+    case Role::kPinMemory:
+      return "pin_memory";
+    case Role::kDataloader:
+      return "dataloader";
+    case Role::kGloo:
+      return "gloo";
+    case Role::kOpenmp:
+      return "openmp";
+    case Role::kWatchdog:
+      return "watchdog";
+    case Role::kCudaInternal:
+      return "cuda_internal";
+    case Role::kHostprobe:
+      return "hostprobe";
+    case Role::kOther:
+      return "other";
   }
   return "other";
 }

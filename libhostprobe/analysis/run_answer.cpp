@@ -14,6 +14,8 @@
 namespace hostprobe::analysis {
 namespace {
 
+constexpr double kMostWallMs = 1e12;  // 30 years: more is a damaged clock, and would not fit 64 bits of nanoseconds
+
 std::uint64_t bytes_of(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -40,7 +42,8 @@ void tell_times(RunAnswer& run) {
     if (run.start_realtime_ns == 0 || process.start_realtime_ns < run.start_realtime_ns) {
       run.start_realtime_ns = process.start_realtime_ns;
     }
-    end_ns = std::max(end_ns, process.start_realtime_ns + static_cast<std::uint64_t>(process.wall_ms * 1e6));
+    end_ns = std::max(
+        end_ns, process.start_realtime_ns + static_cast<std::uint64_t>(std::min(process.wall_ms, kMostWallMs) * 1e6));
     if (!process.host.empty()) hosts.insert(process.host);
     if (process.kind == ProcessKind::kRank) ranks.insert(process.rank.value_or(0));
     if (run.mode.empty()) run.mode = process.mode;
@@ -91,7 +94,8 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress) {
   tell_kinds(run.processes);
   std::stable_sort(run.processes.begin(), run.processes.end(), [](const ProcessAnswer& l, const ProcessAnswer& r) {
     const auto order = [](const ProcessAnswer& p) {
-      return std::tuple(p.kind != ProcessKind::kRank, p.kind == ProcessKind::kRank ? p.rank.value_or(0) : 0, p.start_monotonic_ns);
+      return std::tuple(p.kind != ProcessKind::kRank, p.kind == ProcessKind::kRank ? p.rank.value_or(0) : 0,
+                        p.start_monotonic_ns);
     };
     return order(l) < order(r);
   });

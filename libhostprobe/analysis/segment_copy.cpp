@@ -50,8 +50,7 @@ bool geometry_fits(const SegmentHeader& h, std::uint64_t size) {
          h.threads_offset % 64 == 0 && h.stacks_offset % 64 == 0 &&
          fits(h.threads_offset, h.thread_count, sizeof(ThreadEntry), size) &&
          fits(h.stacks_offset, h.stack_count, sizeof(StackEntry), size) &&
-         fits(h.strings_offset, h.strings_bytes, 1, size) &&
-         fits(h.chunks_offset, h.chunk_count, h.chunk_bytes, size);
+         fits(h.strings_offset, h.strings_bytes, 1, size) && fits(h.chunks_offset, h.chunk_count, h.chunk_bytes, size);
 }
 
 void copy_threads(const std::byte* base, SegmentCopy& copy) {
@@ -84,9 +83,7 @@ bool same_owner(const ChunkHead& chunk, const ChunkHead& before) {
 }
 
 // A hook stores `hook` and `lap` last, in one 8-byte word; reading that word first makes the rest visible.
-bool finished(const Record& record, std::uint16_t lap) {
-  return load(record.hook) != 0 && load(record.lap) == lap;
-}
+bool finished(const Record& record, std::uint16_t lap) { return load(record.hook) != 0 && load(record.lap) == lap; }
 
 void copy_chunk(const std::byte* base, std::uint32_t chunk_bytes, SegmentCopy& copy) {
   const auto& chunk = *reinterpret_cast<const ChunkHead*>(base);
@@ -135,14 +132,14 @@ std::optional<SegmentCopy> copy_segment(std::int32_t segment_id, std::uint64_t c
   }
   // Threads first: their counters then never run ahead of the chunks that are copied after them.
   copy_threads(segment.bytes(), copy);
-  const std::uint32_t ready = std::min(copy.header.chunks_ready, copy.header.chunk_count);
+  const auto* live = reinterpret_cast<const SegmentHeader*>(segment.bytes());
+  const std::uint32_t ready = std::min(load(live->chunks_ready), copy.header.chunk_count);
   for (std::uint32_t i = 0; i < ready; ++i) {
     copy_chunk(segment.bytes() + copy.header.chunks_offset + std::uint64_t{i} * copy.header.chunk_bytes,
                copy.header.chunk_bytes, copy);
   }
   // Stacks and strings last: whatever a copied record refers to is complete by now.
   copy_stacks(segment.bytes(), copy);
-  const auto* live = reinterpret_cast<const SegmentHeader*>(segment.bytes());
   const std::byte* strings = segment.bytes() + copy.header.strings_offset;
   copy.strings.assign(strings, strings + std::min(load(live->strings_used), copy.header.strings_bytes));
   copy.header.lost = load(live->lost);

@@ -44,7 +44,8 @@ SymbolTable::SymbolTable(const std::string& path, const std::string& build_id) {
   // A stripped library keeps its dynamic symbols only; its debug file, where one is installed, has all of them.
   if (build_id.size() > 2) load(kDebugFolder + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug", build_id);
   if (symbols_.empty()) load(path, build_id);
-  std::stable_sort(symbols_.begin(), symbols_.end(), [](const Symbol& l, const Symbol& r) { return l.address < r.address; });
+  std::stable_sort(symbols_.begin(), symbols_.end(),
+                   [](const Symbol& l, const Symbol& r) { return l.address < r.address; });
 }
 
 void SymbolTable::load(const std::string& path, const std::string& build_id) {

@@ -36,8 +36,8 @@ class SymbolTable {
 };
 
 struct CodePlace {
-  std::string library;   // "unknown" when no module holds the address
-  std::string function;  // demangled; "" = no symbol covers the address
+  std::string library;       // "unknown" when no module holds the address
+  std::string function;      // demangled; "" = no symbol covers the address
   std::uint64_t offset = 0;  // into the function, or else into the module
 
   // "function+0x12 (library)" or "library+0x1234".

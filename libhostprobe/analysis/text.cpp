@@ -11,7 +11,11 @@ namespace {
 // Bytes of the UTF-8 character at the front of `text`; 0 when it is broken.
 std::size_t character_bytes(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t bytes = first < 0x80 ? 1 : (first >> 5) == 6 ? 2 : (first >> 4) == 14 ? 3 : (first >> 3) == 30 ? 4 : 0;
+  const std::size_t bytes = first < 0x80         ? 1
+                            : (first >> 5) == 6  ? 2
+                            : (first >> 4) == 14 ? 3
+                            : (first >> 3) == 30 ? 4
+                                                 : 0;
   if (bytes == 0 || bytes > text.size()) return 0;
   for (std::size_t i = 1; i < bytes; ++i) {
     if ((static_cast<unsigned char>(text[i]) >> 6) != 2) return 0;

@@ -90,8 +90,8 @@ struct Slice {
 
 struct Thread {
   ThreadKey key;
-  ThreadEntry entry{};        // zeros when only records of the thread were found
-  std::vector<Slice> slices;  // by running number, no two overlap
+  ThreadEntry entry{};                // zeros when only records of the thread were found
+  std::vector<Slice> slices;          // by running number, no two overlap
   std::vector<std::uint16_t> stacks;  // which stacks its records carry, sorted
   std::uint64_t kept = 0;
   std::uint64_t lost = 0;
@@ -121,12 +121,12 @@ class Strings {
 struct Trace {
   std::string path;
   FileHeader header{};
-  bool header_whole = true;   // false: only what the blocks and the file's name tell is known of the process
+  bool header_whole = true;  // false: only what the blocks and the file's name tell is known of the process
   SegmentState segment = SegmentState::kNotNeeded;
-  bool alive = false;         // the process was running while this was read
+  bool alive = false;  // the process was running while this was read
   std::uint64_t file_bytes = 0;
-  std::uint64_t whole_end = 0;      // behind the last whole block
-  bool cut_short = false;           // the file ends inside a block: what a kill leaves, not damage
+  std::uint64_t whole_end = 0;  // behind the last whole block
+  bool cut_short = false;       // the file ends inside a block: what a kill leaves, not damage
   std::uint64_t lost_without_thread = 0;
   std::uint64_t process_cpu_ns = 0;
   std::uint64_t writer_cpu_ns = 0;

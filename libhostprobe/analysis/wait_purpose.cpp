@@ -7,15 +7,12 @@
 namespace hostprobe::analysis {
 namespace {
 
-bool is_python(std::string_view library) {
-  return library.starts_with("python") || library.starts_with("libpython");
-}
-
 // Functions that call take_gil; which of them is seen depends on what the interpreter's build exports and inlines.
 bool takes_gil(const CodePlace& place) {
-  static constexpr std::string_view kFunctions[] = {"take_gil",           "PyEval_RestoreThread", "PyEval_AcquireThread",
-                                                    "PyEval_AcquireLock", "PyGILState_Ensure",    "_PyThreadState_Attach"};
-  return is_python(place.library) &&
+  static constexpr std::string_view kFunctions[] = {
+      "take_gil",           "PyEval_RestoreThread", "PyEval_AcquireThread",
+      "PyEval_AcquireLock", "PyGILState_Ensure",    "_PyThreadState_Attach"};
+  return is_python_library(place.library) &&
          std::find(std::begin(kFunctions), std::end(kFunctions), place.function) != std::end(kFunctions);
 }
 
@@ -29,11 +26,16 @@ bool contains(std::string_view text, std::string_view part) { return text.find(p
 WaitPurpose purpose_of_python(std::string_view frame) {
   if (contains(frame, "dataloader.py:")) return WaitPurpose::kDataLoader;
   if (contains(frame, "torch/distributed/") || contains(frame, "distributed_c10d.py:")) return WaitPurpose::kPeers;
-  if (contains(frame, "(queue.py:") || contains(frame, "/queue.py:") || contains(frame, "queues.py:")) return WaitPurpose::kQueue;
+  if (contains(frame, "(queue.py:") || contains(frame, "/queue.py:") || contains(frame, "queues.py:"))
+    return WaitPurpose::kQueue;
   return WaitPurpose::kUnknown;
 }
 
 }  // namespace
+
+bool is_python_library(std::string_view library) {
+  return library.starts_with("python") || library.starts_with("libpython");
+}
 
 WaitPurpose purpose_of_caller(const CodePlace& caller, std::string_view waiting_function) {
   if (waiting_function.starts_with("pthread_cond_") && takes_gil(caller)) return WaitPurpose::kGil;
@@ -42,7 +44,8 @@ WaitPurpose purpose_of_caller(const CodePlace& caller, std::string_view waiting_
   return WaitPurpose::kUnknown;
 }
 
-WaitPurpose purpose_of_stack(const Trace& trace, const Stack& stack, std::string_view waiting_function, Symbols& symbols) {
+WaitPurpose purpose_of_stack(const Trace& trace, const Stack& stack, std::string_view waiting_function,
+                             Symbols& symbols) {
   // The interpreter lock is taken at most a few frames below a function that is known by name; further out the same
   // names only say that Python is running.
   constexpr std::size_t kGilFrames = 3;

@@ -20,10 +20,14 @@ enum class WaitPurpose {
   kGpu,         // the driver
 };
 
+// An interpreter or its shared library, by its file name.
+bool is_python_library(std::string_view library);
+
 // By the function that called the waiting function.
 WaitPurpose purpose_of_caller(const CodePlace& caller, std::string_view waiting_function);
 
 // By a sampled stack.
-WaitPurpose purpose_of_stack(const Trace& trace, const Stack& stack, std::string_view waiting_function, Symbols& symbols);
+WaitPurpose purpose_of_stack(const Trace& trace, const Stack& stack, std::string_view waiting_function,
+                             Symbols& symbols);
 
 }  // namespace hostprobe::analysis

@@ -31,7 +31,8 @@ PythonFrame split_frame(std::string_view text) {
 
 // The standard library's own steps on the way into a wait; the frame outside of them says what is waited for.
 bool is_way_into_wait(const PythonFrame& frame) {
-  static constexpr std::string_view kThreading[] = {"wait", "wait_for", "acquire", "__enter__", "_wait_for_tstate_lock"};
+  static constexpr std::string_view kThreading[] = {"wait", "wait_for", "acquire", "__enter__",
+                                                    "_wait_for_tstate_lock"};
   if (frame.file == "connection.py" || frame.file == "selectors.py") return true;
   if (frame.file != "threading.py") return false;
   const auto dot = frame.function.rfind('.');
@@ -42,7 +43,8 @@ bool is_way_into_wait(const PythonFrame& frame) {
 std::vector<WaitPlace> heaviest_first(std::map<std::string, WaitPlace> places) {
   std::vector<WaitPlace> sorted;
   for (auto& [text, place] : places) sorted.push_back(std::move(place));
-  std::sort(sorted.begin(), sorted.end(), [](const WaitPlace& l, const WaitPlace& r) { return l.total_ms > r.total_ms; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const WaitPlace& l, const WaitPlace& r) { return l.total_ms > r.total_ms; });
   return sorted;
 }
 
@@ -67,8 +69,8 @@ std::string telling_frame(const Trace& trace, const Stack& stack) {
 }
 
 Role WaitSite::main_waker() const {
-  const auto most = std::max_element(wakers.begin(), wakers.end(),
-                                     [](const auto& l, const auto& r) { return l.second < r.second; });
+  const auto most =
+      std::max_element(wakers.begin(), wakers.end(), [](const auto& l, const auto& r) { return l.second < r.second; });
   return most == wakers.end() ? Role::kOther : most->first;
 }
 

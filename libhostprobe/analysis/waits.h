@@ -35,10 +35,10 @@ struct WaitSite {
   std::uint64_t unknown_wakers = 0;  // the post came from a thread this trace does not know
   std::uint64_t timed_out = 0;
   std::map<WaitPurpose, double> purpose_ms;  // how much of the total is proven to be for what
-  std::vector<WaitPlace> code;    // calling functions, heaviest first
-  std::vector<WaitPlace> python;  // innermost telling Python frame of the sampled waits
-  std::vector<std::string> stack; // the heaviest sampled stack, innermost first
-  double sampled_ms = 0;          // how much of the total carried a stack
+  std::vector<WaitPlace> code;               // calling functions, heaviest first
+  std::vector<WaitPlace> python;             // innermost telling Python frame of the sampled waits
+  std::vector<std::string> stack;            // the heaviest sampled stack, innermost first
+  double sampled_ms = 0;                     // how much of the total carried a stack
 
   Role main_waker() const;
   double ms_for(WaitPurpose purpose) const;

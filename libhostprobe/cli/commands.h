@@ -20,8 +20,8 @@ inline constexpr int kUsage = 2;
 
 struct Context {
   int status = kDone;
-  bool has_separator = false;          // `--` stood on the command line
-  std::vector<std::string> program;    // what stood behind it
+  bool has_separator = false;        // `--` stood on the command line
+  std::vector<std::string> program;  // what stood behind it
 };
 
 // The command line asks for something that cannot be: exit status 2.

@@ -1,6 +1,6 @@
 // dump.cpp: `hostprobe dump`.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "analysis/dump.h"
 #include "analysis/reader.h"

@@ -1,6 +1,6 @@
 // hooks.cpp: `hostprobe hooks`.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "analysis/hook_list.h"
 #include "analysis/run_answer.h"
@@ -21,7 +21,8 @@ std::string described(const Hook& hook, const std::string& state) {
 std::string versions_of(const Hook& hook) { return hook.versions.empty() ? "not exported" : hook.versions; }
 
 void sort_for_people(std::vector<Hook>& hooks) {
-  std::sort(hooks.begin(), hooks.end(), [](const Hook& l, const Hook& r) { return std::tie(l.family, l.name) < std::tie(r.family, r.name); });
+  std::sort(hooks.begin(), hooks.end(),
+            [](const Hook& l, const Hook& r) { return std::tie(l.family, l.name) < std::tie(r.family, r.name); });
 }
 
 void list_hooks() {
@@ -38,7 +39,8 @@ struct Use {
 void list_hooks_of_run(const std::string& path) {
   const analysis::RunAnswer run = analysis::analyse_run(path, progress_on_stderr());
   end_progress();
-  if (run.processes.empty()) throw std::runtime_error(run.unreadable.empty() ? no_trace_text(path) : "no trace in " + path + " could be read");
+  if (run.processes.empty())
+    throw std::runtime_error(run.unreadable.empty() ? no_trace_text(path) : "no trace in " + path + " could be read");
   std::vector<Hook> hooks;
   std::map<std::string, Use> uses;
   for (const auto& process : run.processes) {
@@ -62,11 +64,13 @@ void list_hooks_of_run(const std::string& path) {
 }  // namespace
 
 void add_hooks(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("hooks", "Lists the hooked functions; with RUN: which were there and which recorded.");
+  auto* command =
+      app.add_subcommand("hooks", "Lists the hooked functions; with RUN: which were there and which recorded.");
   auto run = std::make_shared<std::string>();
   command->add_option("RUN", *run, "A run folder, or one trace file");
-  command->footer("With RUN, missing means that no process had such a function.\n"
-                  "Examples:\n  hostprobe hooks\n  hostprobe hooks RUN");
+  command->footer(
+      "With RUN, missing means that no process had such a function.\n"
+      "Examples:\n  hostprobe hooks\n  hostprobe hooks RUN");
   command->callback([run, &context] {
     if (run->empty()) {
       list_hooks();

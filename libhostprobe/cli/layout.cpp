@@ -13,7 +13,8 @@ std::string existing(const fs::path& below_prefix, const char* what) {
   const fs::path prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
   const fs::path path = prefix / below_prefix;
   if (!fs::exists(path)) {
-    throw std::runtime_error(std::string("no ") + what + " at " + path.string() + ": build or install all of hostprobe, not the command alone");
+    throw std::runtime_error(std::string("no ") + what + " at " + path.string() +
+                             ": build or install all of hostprobe, not the command alone");
   }
   return path.string();
 }

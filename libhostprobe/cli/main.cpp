@@ -2,8 +2,8 @@
 //
 // Room 4. What scripts want goes to stdout, what is said to a person goes to stderr. Exit 0 done, 1 could not (one line
 // why), 2 usage; `run` exits with its program's status.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -47,7 +47,8 @@ void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
 }
 
 int run_command(int argc, char** argv) {
-  CLI::App app("hostprobe finds, prices and fixes the time that large-model training loses on the host (CPU) side.", "hostprobe");
+  CLI::App app("hostprobe finds, prices and fixes the time that large-model training loses on the host (CPU) side.",
+               "hostprobe");
   app.set_version_flag("--version", fmt::format("hostprobe {} ({})", analysis::version(), analysis::commit()));
   app.require_subcommand(1);
   app.footer(kExamples);

@@ -1,8 +1,8 @@
 // options.cpp: see options.h; and `hostprobe options`.
 #include "options.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -26,8 +26,10 @@ bool is_choice(const std::string& choices, const std::string& value) {
 std::string number_complaint(const Setting& setting, const std::string& value) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error == std::errc() && end == value.data() + value.size() && number >= setting.least && number <= setting.most) return {};
-  return fmt::format("{} takes a whole number from {} to {}, not '{}'", setting.flag(), setting.least, setting.most, value);
+  if (error == std::errc() && end == value.data() + value.size() && number >= setting.least && number <= setting.most)
+    return {};
+  return fmt::format("{} takes a whole number from {} to {}, not '{}'", setting.flag(), setting.least, setting.most,
+                     value);
 }
 
 // Names and values must line up with docs/options.md, which a test compares with this.
@@ -36,7 +38,8 @@ std::string as_markdown() {
   for (const Setting& setting : settings()) {
     std::string values = setting.values();
     for (std::size_t at = 0; (at = values.find('|', at)) != std::string::npos; at += 2) values.replace(at, 1, "\\|");
-    text += fmt::format("| `{}` | `{}` | `{}` | {} | {} |\n", setting.environment(), setting.flag(), setting.usual, values, setting.meaning);
+    text += fmt::format("| `{}` | `{}` | `{}` | {} | {} |\n", setting.environment(), setting.flag(), setting.usual,
+                        values, setting.meaning);
   }
   return text;
 }
@@ -54,7 +57,8 @@ std::string as_text() {
 
 std::string Setting::environment() const {
   std::string text = "HOSTPROBE_" + name;
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
 }
 
@@ -66,10 +70,14 @@ std::string Setting::flag() const {
 
 std::string Setting::values() const {
   switch (kind) {
-    case SettingKind::kText: return "text";
-    case SettingKind::kNumber: return fmt::format("{}..{}", least, most);
-    case SettingKind::kChoice: return choices;
-    case SettingKind::kSwitch: return "0|1";
+    case SettingKind::kText:
+      return "text";
+    case SettingKind::kNumber:
+      return fmt::format("{}..{}", least, most);
+    case SettingKind::kChoice:
+      return choices;
+    case SettingKind::kSwitch:
+      return "0|1";
   }
   return {};
 }
@@ -91,9 +99,11 @@ const std::vector<Setting>& settings() {
 
 std::string complaint(const Setting& setting, const std::string& value) {
   switch (setting.kind) {
-    case SettingKind::kText: return {};
+    case SettingKind::kText:
+      return {};
     case SettingKind::kNumber:
-    case SettingKind::kSwitch: return number_complaint(setting, value);
+    case SettingKind::kSwitch:
+      return number_complaint(setting, value);
     case SettingKind::kChoice:
       if (is_choice(setting.choices, value)) return {};
       return fmt::format("{} takes one of {}, not '{}'", setting.flag(), setting.choices, value);
@@ -105,7 +115,8 @@ void add_options(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("options", "Prints every setting with its default and its meaning.");
   auto markdown = std::make_shared<bool>(false);
   command->add_flag("--markdown", *markdown, "As the table of docs/options.md");
-  command->footer("Each setting is an environment variable and a flag of `hostprobe run`.\nExample:\n  hostprobe options");
+  command->footer(
+      "Each setting is an environment variable and a flag of `hostprobe run`.\nExample:\n  hostprobe options");
   command->callback([markdown, &context] {
     write_out(*markdown ? as_markdown() : as_text());
     context.status = kDone;

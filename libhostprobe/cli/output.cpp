@@ -45,8 +45,10 @@ void end_progress() {
 
 std::string no_trace_text(const std::string& run) {
   return fmt::format(
-      "{} holds no trace. By default only these processes record: a rank of a job (RANK is set), one that loads the GPU "
-      "driver, NCCL or PyTorch, and the program that `hostprobe run` starts. HOSTPROBE_TARGET=all records every process. "
+      "{} holds no trace. By default only these processes record: a rank of a job (RANK is set), one that loads the "
+      "GPU "
+      "driver, NCCL or PyTorch, and the program that `hostprobe run` starts. HOSTPROBE_TARGET=all records every "
+      "process. "
       "A statically linked or setuid program cannot be recorded, nor one started with HOSTPROBE_OFF=1.",
       run);
 }

@@ -14,8 +14,8 @@ inline constexpr int kNotFound = 127;
 inline constexpr int kSignalBase = 128;
 
 struct ProgramEnd {
-  int status = 0;        // as a shell tells it: the exit status, or 128 + signal
-  int start_error = 0;   // errno when the program could not be started
+  int status = 0;       // as a shell tells it: the exit status, or 128 + signal
+  int start_error = 0;  // errno when the program could not be started
 };
 
 // `prepare` is called in the child, after the fork and before the program, to set its environment; it must not throw.

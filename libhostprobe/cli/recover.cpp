@@ -1,6 +1,6 @@
 // recover.cpp: `hostprobe recover`.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "analysis/recover.h"
 #include "analysis/trace.h"
@@ -15,12 +15,18 @@ using analysis::Recovery;
 std::string describe(const analysis::RecoveryAnswer& answer) {
   const std::string note = answer.what.empty() ? "" : " (" + answer.what + ")";
   switch (answer.result) {
-    case Recovery::kDone: return fmt::format("recovered, {} records added{}", answer.records, note);
-    case Recovery::kNotNeeded: return "complete, nothing to do";
-    case Recovery::kLives: return "its process is running, left alone";
-    case Recovery::kElsewhere: return "written on another host or before the last boot: run recover there, or read it as it is";
-    case Recovery::kGone: return "its shared memory no longer exists, read it as it is" + note;
-    case Recovery::kFailed: return "failed: " + answer.what;
+    case Recovery::kDone:
+      return fmt::format("recovered, {} records added{}", answer.records, note);
+    case Recovery::kNotNeeded:
+      return "complete, nothing to do";
+    case Recovery::kLives:
+      return "its process is running, left alone";
+    case Recovery::kElsewhere:
+      return "written on another host or before the last boot: run recover there, or read it as it is";
+    case Recovery::kGone:
+      return "its shared memory no longer exists, read it as it is" + note;
+    case Recovery::kFailed:
+      return "failed: " + answer.what;
   }
   return {};
 }
@@ -42,7 +48,8 @@ int recover(const std::string& run) {
 }  // namespace
 
 void add_recover(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("recover", "Saves what killed processes left in shared memory, and frees the memory.");
+  auto* command =
+      app.add_subcommand("recover", "Saves what killed processes left in shared memory, and frees the memory.");
   auto run = std::make_shared<std::string>();
   command->add_option("RUN", *run, "The run folder, or one trace file")->required();
   command->footer(

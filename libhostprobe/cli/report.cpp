@@ -23,7 +23,8 @@ int report(const ReportArguments& arguments) {
                            : analysis::report_text(run, analysis::TextOptions{arguments.all}));
   if (!run.processes.empty()) return kDone;
   // The report above is complete, and says why; but a script that expected numbers must notice.
-  throw std::runtime_error("no trace in " + arguments.run + " could be read; the first: " + run.unreadable.front().what);
+  throw std::runtime_error("no trace in " + arguments.run +
+                           " could be read; the first: " + run.unreadable.front().what);
 }
 
 }  // namespace

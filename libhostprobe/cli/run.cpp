@@ -1,8 +1,8 @@
 // run.cpp: `hostprobe run`.
-#include <CLI/CLI.hpp>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdlib>
 #include <cstring>
@@ -37,7 +37,9 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string prepended(const std::string& front, const std::string& rest) { return rest.empty() ? front : front + ":" + rest; }
+std::string prepended(const std::string& front, const std::string& rest) {
+  return rest.empty() ? front : front + ":" + rest;
+}
 
 // -o, else HOSTPROBE_OUT, else a folder of this second: two runs one after the other never mix by accident.
 std::string run_folder(const std::string& given) {
@@ -59,7 +61,8 @@ std::string preloaded_library() {
   const std::string library = probe_library();
   // The dynamic loader separates names by blanks and colons and knows no quoting.
   if (library.find_first_of(" :") != std::string::npos) {
-    throw std::runtime_error("LD_PRELOAD cannot name " + library + ": install hostprobe in a folder without blanks and colons");
+    throw std::runtime_error("LD_PRELOAD cannot name " + library +
+                             ": install hostprobe in a folder without blanks and colons");
   }
   return library;
 }
@@ -92,13 +95,15 @@ void say_end(const std::string& run) {
     const std::vector<analysis::RecoveryAnswer> answers = analysis::recover_run(run);
     for (const auto& answer : answers) {
       recovered += answer.result == analysis::Recovery::kDone ? 1 : 0;
-      if (answer.result == analysis::Recovery::kFailed) fmt::print(stderr, "hostprobe: {}: {}\n", answer.path, answer.what);
+      if (answer.result == analysis::Recovery::kFailed)
+        fmt::print(stderr, "hostprobe: {}: {}\n", answer.path, answer.what);
     }
     if (answers.empty()) {
       fmt::print(stderr, "hostprobe: {}\n", no_trace_text(run));
       return;
     }
-    const std::string note = recovered == 0 ? "" : fmt::format(", {} of them saved from processes that were killed", recovered);
+    const std::string note =
+        recovered == 0 ? "" : fmt::format(", {} of them saved from processes that were killed", recovered);
     fmt::print(stderr, "hostprobe: {} trace{} in {}{}\nhostprobe: next: hostprobe report {}\n", answers.size(),
                answers.size() == 1 ? "" : "s", run, note, run);
   } catch (const std::exception& error) {
@@ -142,7 +147,8 @@ int run(const RunArguments& arguments, const Context& context) {
 }  // namespace
 
 void add_run(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("run", "Runs a program with hostprobe loaded: hostprobe run [OPTIONS] -- PROGRAM ARGS…");
+  auto* command =
+      app.add_subcommand("run", "Runs a program with hostprobe loaded: hostprobe run [OPTIONS] -- PROGRAM ARGS…");
   auto arguments = std::make_shared<RunArguments>();
   arguments->values.resize(settings().size());
   for (std::size_t i = 0; i < settings().size(); ++i) {
@@ -153,10 +159,14 @@ void add_run(CLI::App& app, Context& context) {
     option->type_name(setting.name == "out" ? "RUN" : setting.values());
     arguments->given.push_back(option);
   }
-  command->add_option("--simgpu", arguments->simulated_gpus, "Put a stand-in GPU driver with N devices on the library path")
-      ->type_name("N")->check(CLI::Range(1, kMostSimulatedGpus));
+  command
+      ->add_option("--simgpu", arguments->simulated_gpus,
+                   "Put a stand-in GPU driver with N devices on the library path")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostSimulatedGpus));
   command->footer(
-      "Exits with the program's status, 128 + signal when it was killed, 127 when there is no such program, 126 when it\n"
+      "Exits with the program's status, 128 + signal when it was killed, 127 when there is no such program, 126 when "
+      "it\n"
       "cannot be executed. Says nothing on stdout.\n"
       "Examples:\n  hostprobe run -o RUN -- torchrun --nproc-per-node=2 train.py\n"
       "  hostprobe run --simgpu 1 -- build/examples/train_loop\n"

@@ -15,18 +15,31 @@ namespace {
 
 constexpr int kMutations = 400;
 
-void run(const std::string& bytes) { LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()); }
+void run(const std::string& bytes) {
+  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+}
 
 std::string mutated(std::string bytes, std::mt19937& random) {
   const std::size_t count = 1 + random() % 8;
   for (std::size_t i = 0; i < count && !bytes.empty(); ++i) {
     const std::size_t at = random() % bytes.size();
     switch (random() % 5) {
-      case 0: bytes[at] = static_cast<char>(random()); break;
-      case 1: bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8)); break;
-      case 2: bytes.erase(at, random() % 64); break;
-      case 3: bytes.insert(at, bytes.substr(random() % bytes.size(), random() % 256)); break;
-      default: bytes.replace(at, std::min<std::size_t>(8, bytes.size() - at), std::min<std::size_t>(8, bytes.size() - at), '\xff'); break;
+      case 0:
+        bytes[at] = static_cast<char>(random());
+        break;
+      case 1:
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+        break;
+      case 2:
+        bytes.erase(at, random() % 64);
+        break;
+      case 3:
+        bytes.insert(at, bytes.substr(random() % bytes.size(), random() % 256));
+        break;
+      default:
+        bytes.replace(at, std::min<std::size_t>(8, bytes.size() - at), std::min<std::size_t>(8, bytes.size() - at),
+                      '\xff');
+        break;
     }
   }
   return bytes;

@@ -23,7 +23,8 @@ std::vector<std::string> lines_of(std::istream& in) {
 
 TEST(Golden, DumpOfVersion1IsWhatItAlwaysWas) {
   std::stringstream said;
-  const auto problems = dump_run(path_of("version1.hptrace"), DumpForm::kJson, [&said](std::string_view text) { said << text; });
+  const auto problems =
+      dump_run(path_of("version1.hptrace"), DumpForm::kJson, [&said](std::string_view text) { said << text; });
   EXPECT_THAT(problems, testing::IsEmpty());
   std::ifstream expected(path_of("version1.dump.jsonl"));
   ASSERT_TRUE(expected);

@@ -24,11 +24,17 @@ void describe(TraceFile& file) {
 }
 
 HookLook create_hook() {
-  return {.name = "pthread_create", .family = Family::kThread, .labels = {"start:code", "", "site:code", "type:str", "result:i"}, .blocking = false};
+  return {.name = "pthread_create",
+          .family = Family::kThread,
+          .labels = {"start:code", "", "site:code", "type:str", "result:i"},
+          .blocking = false};
 }
 
 HookLook every_form() {
-  return {.name = "every_form", .family = Family::kIo, .labels = {"plain", "signed:i", "hex:hex", "time:us", "future:what"}, .blocking = false};
+  return {.name = "every_form",
+          .family = Family::kIo,
+          .labels = {"plain", "signed:i", "hex:hex", "time:us", "future:what"},
+          .blocking = false};
 }
 
 void main_thread(TraceFile& file, std::uint32_t kernel, std::uint32_t type) {
@@ -39,12 +45,41 @@ void main_thread(TraceFile& file, std::uint32_t kernel, std::uint32_t type) {
   main.own_ticks = 40'000;
   main.lost = 2;
   file.thread(main);
-  file.calls(4242, 0, {{.hook = 4, .begin_us = 100, .end_us = 130, .a = kTorch + 0x2000, .c = kTorch + 0x1500, .d = type},
-                       {.hook = 1, .begin_us = 210, .end_us = 290, .a = 0x5000, .b = pack_post(4250, at_us(288)), .c = kPython + 0x123, .stack = 1},
-                       {.hook = 3, .begin_us = 200, .end_us = 300, .a = 0x77, .c = kTorch + 0x1600}});
-  file.calls(4242, 5, {{.hook = 2, .begin_us = 400, .end_us = 402, .a = kernel, .b = pack_dim(70'000, 2, 3), .c = pack_dim(256, 1, 1), .d = 0x77, .e = 4096},
-                       {.hook = 2, .begin_us = 410, .end_us = 412, .a = kernel, .b = pack_dim(1, 1, 1), .c = pack_dim(32, 1, 1), .d = 0x77, .flags = kRecordFailed},
-                       {.hook = 5, .begin_us = 420, .end_us = 421, .a = 7, .b = static_cast<std::uint64_t>(-7), .c = 255, .d = 1500, .e = 9}});
+  file.calls(4242, 0,
+             {{.hook = 4, .begin_us = 100, .end_us = 130, .a = kTorch + 0x2000, .c = kTorch + 0x1500, .d = type},
+              {.hook = 1,
+               .begin_us = 210,
+               .end_us = 290,
+               .a = 0x5000,
+               .b = pack_post(4250, at_us(288)),
+               .c = kPython + 0x123,
+               .stack = 1},
+              {.hook = 3, .begin_us = 200, .end_us = 300, .a = 0x77, .c = kTorch + 0x1600}});
+  file.calls(4242, 5,
+             {{.hook = 2,
+               .begin_us = 400,
+               .end_us = 402,
+               .a = kernel,
+               .b = pack_dim(70'000, 2, 3),
+               .c = pack_dim(256, 1, 1),
+               .d = 0x77,
+               .e = 4096},
+              {.hook = 2,
+               .begin_us = 410,
+               .end_us = 412,
+               .a = kernel,
+               .b = pack_dim(1, 1, 1),
+               .c = pack_dim(32, 1, 1),
+               .d = 0x77,
+               .flags = kRecordFailed},
+              {.hook = 5,
+               .begin_us = 420,
+               .end_us = 421,
+               .a = 7,
+               .b = static_cast<std::uint64_t>(-7),
+               .c = 255,
+               .d = 1500,
+               .e = 9}});
 }
 
 void other_thread(TraceFile& file, std::uint32_t type) {
@@ -57,10 +92,17 @@ void other_thread(TraceFile& file, std::uint32_t type) {
   loop.state = kThreadEnded;
   loop.cpu_ns = 20'000'000;
   file.thread(loop);
-  file.calls(4250, 0, {{.hook = 1, .begin_us = 500, .end_us = 700, .a = 0x5000, .c = kTorch + 0x1700, .d = static_cast<std::uint64_t>(-1),
-                        .flags = kRecordFailed | kRecordTimedOut},
-                       {.hook = 1, .begin_us = 710, .end_us = 711, .a = 0x5000, .c = kTorch + 0x1700, .flags = kRecordAtOnce},
-                       {.hook = 1, .begin_us = 720, .end_us = 900'000, .a = 0x5000, .c = kTorch + 0x1700, .flags = kRecordCancelled}});
+  file.calls(
+      4250, 0,
+      {{.hook = 1,
+        .begin_us = 500,
+        .end_us = 700,
+        .a = 0x5000,
+        .c = kTorch + 0x1700,
+        .d = static_cast<std::uint64_t>(-1),
+        .flags = kRecordFailed | kRecordTimedOut},
+       {.hook = 1, .begin_us = 710, .end_us = 711, .a = 0x5000, .c = kTorch + 0x1700, .flags = kRecordAtOnce},
+       {.hook = 1, .begin_us = 720, .end_us = 900'000, .a = 0x5000, .c = kTorch + 0x1700, .flags = kRecordCancelled}});
 }
 
 void write(const std::filesystem::path& folder) {
@@ -68,10 +110,12 @@ void write(const std::filesystem::path& folder) {
   describe(file);
   StringArea strings;
   const auto kernel = strings.add("vectorized_elementwise_kernel<4>");
-  const auto type = strings.add("NSt6thread11_State_implINS_8_InvokerISt5tupleIJMN4c10d16ProcessGroupGlooEFviEPS4_iEEEEEE");
+  const auto type =
+      strings.add("NSt6thread11_State_implINS_8_InvokerISt5tupleIJMN4c10d16ProcessGroupGlooEFviEPS4_iEEEEEE");
   const auto inner = strings.add("Condition.wait (threading.py:324)");
   const auto outer = strings.add("Queue.get (queue.py:180)");
-  file.hooks({wait_hook("sem_clockwait"), launch_hook("cuLaunchKernel"), sync_hook("cuStreamSynchronize"), create_hook(), every_form()});
+  file.hooks({wait_hook("sem_clockwait"), launch_hook("cuLaunchKernel"), sync_hook("cuStreamSynchronize"),
+              create_hook(), every_form()});
   file.module(kPython, kPython + 0x100000, "/no/such/bin/python3.11");
   file.module(kTorch, kTorch + 0x100000, "/no/such/lib/libtorch_cpu.so");
   file.strings(strings);

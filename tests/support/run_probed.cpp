@@ -121,6 +121,10 @@ std::vector<pid_t> pids_in(const fs::path& run) {
   return pids;
 }
 
+void remove_segments_of(const std::vector<pid_t>& pids) {
+  for (const int id : orphaned_segments(pids)) shmctl(id, IPC_RMID, nullptr);
+}
+
 OneRun run_victim(const Victim& victim, const fs::path& folder, const Environment& probe) {
   fs::create_directories(folder);
   Launch launch;
@@ -176,7 +180,7 @@ ScratchFolder::ScratchFolder() {
 }
 
 ScratchFolder::~ScratchFolder() {
-  for (const int id : orphaned_segments(pids_in(run()))) shmctl(id, IPC_RMID, nullptr);
+  remove_segments_of(pids_in(run()));
   std::error_code ignored;
   fs::remove_all(path_, ignored);
 }
@@ -217,6 +221,7 @@ OneRun run_probed(const Victim& victim, const ScratchFolder& scratch) {
 }
 
 Pair::Pair(const Victim& victim) : bare(run_bare(victim, scratch)), probed(run_probed(victim, scratch)) {}
+Pair::~Pair() { remove_segments_of({probed.outcome.pid}); }
 
 std::vector<std::string> probe_messages(const std::string& err) {
   std::vector<std::string> messages;

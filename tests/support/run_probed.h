@@ -87,6 +87,8 @@ struct Pair {
   OneRun bare;
   OneRun probed;
   explicit Pair(const Victim& victim);
+  // Memory of the probed run goes even where its trace lay elsewhere, or could not be written.
+  ~Pair();
   std::filesystem::path run() const { return scratch.run(); }
 };
 

@@ -74,8 +74,11 @@ struct HookLook {
 
 inline HookLook wait_hook(const std::string& name) { return {.name = name}; }
 inline HookLook launch_hook(const std::string& name) {
-  return {.name = name, .family = Family::kCuda,
-          .labels = {"kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes"}, .blocking = false, .launch = true};
+  return {.name = name,
+          .family = Family::kCuda,
+          .labels = {"kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes"},
+          .blocking = false,
+          .launch = true};
 }
 inline HookLook sync_hook(const std::string& name) {
   return {.name = name, .family = Family::kCuda, .labels = {"stream:hex", "", "site:code"}};
@@ -104,8 +107,17 @@ struct Call {
 };
 
 inline Record record_of(const Call& call) {
-  return {at_us(call.begin_us), at_us(call.end_us), call.hook, call.lap, call.flags, call.stack,
-          call.a, call.b, call.c, call.d, call.e};
+  return {at_us(call.begin_us),
+          at_us(call.end_us),
+          call.hook,
+          call.lap,
+          call.flags,
+          call.stack,
+          call.a,
+          call.b,
+          call.c,
+          call.d,
+          call.e};
 }
 
 inline ThreadEntry thread_entry(std::uint32_t tid, std::string_view name = "", std::uint64_t records = 0) {
@@ -171,8 +183,10 @@ class TraceFile {
   void belongs_to(pid_t pid, std::string_view boot_id) {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
-    const std::uint64_t now_ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-    for (ClockPair* pair : {&header.start, &header.first, &header.last}) pair->monotonic_ns += now_ns - kStartMonotonicNs;
+    const std::uint64_t now_ns =
+        static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+    for (ClockPair* pair : {&header.start, &header.first, &header.last})
+      pair->monotonic_ns += now_ns - kStartMonotonicNs;
     header.pid = static_cast<std::uint32_t>(pid);
     set_text(header.boot_id, boot_id);
   }
@@ -238,7 +252,8 @@ class TraceFile {
   static void write_bytes(const std::filesystem::path& path, const std::string& bytes) {
     // Some file systems bring a file to disk at once when it is cut to nothing and written anew.
     std::filesystem::remove(path);
-    std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
 
  private:
@@ -287,8 +302,12 @@ class TraceSegment {
 
   int id() const { return id_; }
   SegmentHeader& header() { return *reinterpret_cast<SegmentHeader*>(base_); }
-  ThreadEntry& thread(std::uint32_t index) { return reinterpret_cast<ThreadEntry*>(base_ + header().threads_offset)[index]; }
-  StackEntry& stack(std::uint32_t index) { return reinterpret_cast<StackEntry*>(base_ + header().stacks_offset)[index]; }
+  ThreadEntry& thread(std::uint32_t index) {
+    return reinterpret_cast<ThreadEntry*>(base_ + header().threads_offset)[index];
+  }
+  StackEntry& stack(std::uint32_t index) {
+    return reinterpret_cast<StackEntry*>(base_ + header().stacks_offset)[index];
+  }
   ChunkHead& chunk(std::uint32_t index) {
     return *reinterpret_cast<ChunkHead*>(base_ + header().chunks_offset + index * header().chunk_bytes);
   }

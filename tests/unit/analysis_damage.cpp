@@ -25,7 +25,9 @@ TraceFile small_trace() {
   file.clock(test::clock_at_us(0));
   file.clock(test::clock_at_us(1000));
   file.thread(test::thread_entry(7, "worker", 4));
-  file.calls(7, 0, {{.hook = 1, .begin_us = 1, .end_us = 2, .c = 0x1010, .stack = 1}, {.hook = 2, .begin_us = 3, .end_us = 4, .a = text}});
+  file.calls(7, 0,
+             {{.hook = 1, .begin_us = 1, .end_us = 2, .c = 0x1010, .stack = 1},
+              {.hook = 2, .begin_us = 3, .end_us = 4, .a = text}});
   file.calls(7, 2, {{.hook = 1, .begin_us = 5, .end_us = 6, .d = 9}, {.hook = 1, .begin_us = 7, .end_us = 8, .d = 10}});
   return file;
 }
@@ -77,7 +79,8 @@ TEST_F(Damaged, AnyFlippedByteIsNoticedAndNoRecordIsMadeUp) {
     std::string bytes = whole;
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << (at % 8)));
     std::size_t damages = 0;
-    for (const std::string& record : records_of(bytes, &damages)) ASSERT_TRUE(truth.contains(record)) << "flipped " << at;
+    for (const std::string& record : records_of(bytes, &damages))
+      ASSERT_TRUE(truth.contains(record)) << "flipped " << at;
     ASSERT_GT(damages, 0u) << "flipped " << at;
   }
 }

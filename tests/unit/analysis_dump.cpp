@@ -41,7 +41,15 @@ class Dumping : public testing::Test {
 };
 
 TEST_F(Dumping, LaunchHasEveryArgumentInItsOwnForm) {
-  file_.calls(4242, 0, {{.hook = 2, .begin_us = 3, .end_us = 5, .a = kernel_, .b = pack_dim(100'000, 2, 65'535), .c = pack_dim(32, 4, 1), .d = 0xdead, .e = 48 << 10}});
+  file_.calls(4242, 0,
+              {{.hook = 2,
+                .begin_us = 3,
+                .end_us = 5,
+                .a = kernel_,
+                .b = pack_dim(100'000, 2, 65'535),
+                .c = pack_dim(32, 4, 1),
+                .d = 0xdead,
+                .e = 48 << 10}});
   const json line = lines().at(0);
   EXPECT_EQ(line["pid"], 4242);
   EXPECT_EQ(line["tid"], 4242);
@@ -58,8 +66,15 @@ TEST_F(Dumping, LaunchHasEveryArgumentInItsOwnForm) {
 
 TEST_F(Dumping, WaitNamesItsWakerAndItsCaller) {
   file_.thread(test::thread_entry(9, "pt_gloo_runloop"));
-  file_.calls(4242, 0, {{.hook = 1, .begin_us = 0, .end_us = 100, .a = 0x77, .b = pack_post(9, test::at_us(95)), .c = 0x1100,
-                         .d = static_cast<std::uint64_t>(-1), .flags = kRecordFailed}});
+  file_.calls(4242, 0,
+              {{.hook = 1,
+                .begin_us = 0,
+                .end_us = 100,
+                .a = 0x77,
+                .b = pack_post(9, test::at_us(95)),
+                .c = 0x1100,
+                .d = static_cast<std::uint64_t>(-1),
+                .flags = kRecordFailed}});
   const json line = lines().at(0);
   EXPECT_EQ(line["args"]["waker"], json({{"tid", 9}, {"role", "gloo"}, {"wake_ns", 5000}}));
   EXPECT_EQ(line["args"]["site"], "libx.so+0x100");
@@ -94,7 +109,9 @@ TEST_F(Dumping, RecordOfAHookThatTheTableLacksIsNotHidden) {
 }
 
 TEST_F(Dumping, TextHasOneLineARecord) {
-  file_.calls(4242, 0, {{.hook = 2, .begin_us = 3, .end_us = 5, .a = kernel_, .b = pack_dim(1, 2, 3)}, {.hook = 1, .begin_us = 6, .end_us = 7}});
+  file_.calls(4242, 0,
+              {{.hook = 2, .begin_us = 3, .end_us = 5, .a = kernel_, .b = pack_dim(1, 2, 3)},
+               {.hook = 1, .begin_us = 6, .end_us = 7}});
   const std::string text = dump(DumpForm::kText);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
   EXPECT_NE(text.find("cuLaunchKernel(kernel=my \"kernel\", grid=[1,2,3]"), std::string::npos) << text;

@@ -22,7 +22,8 @@ class Headline : public testing::Test {
     TraceFile file;
     file.header.rank = rank;
     file.header.pid = static_cast<std::uint32_t>(1000 + rank);
-    file.hooks({test::wait_hook("sem_wait"), test::launch_hook("cuLaunchKernel"), test::sync_hook("cuStreamSynchronize")});
+    file.hooks(
+        {test::wait_hook("sem_wait"), test::launch_hook("cuLaunchKernel"), test::sync_hook("cuStreamSynchronize")});
     file.module(kLibX, kLibX + 0x1000, "/x/libx.so");
     return file;
   }
@@ -49,8 +50,9 @@ TEST_F(Headline, DataLoaderIsNamedWhenAStackShowsIt) {
   file.stack(0, {}, {get, next});
   file.calls(1000, 0, {wait(0, 360, 1)});
   keep(file);
-  EXPECT_THAT(headline(), ElementsAre(testing::AllOf(HasSubstr("Rank 0 main waits 36 % of the run in Queue.get (queues.py:113)"),
-                                                     HasSubstr("the data loader is the limit"))));
+  EXPECT_THAT(headline(),
+              ElementsAre(testing::AllOf(HasSubstr("Rank 0 main waits 36 % of the run in Queue.get (queues.py:113)"),
+                                         HasSubstr("the data loader is the limit"))));
 }
 
 TEST_F(Headline, WaitThatNothingExplainsIsNotGivenACause) {
@@ -60,7 +62,8 @@ TEST_F(Headline, WaitThatNothingExplainsIsNotGivenACause) {
   const auto sentences = headline();
   ASSERT_EQ(sentences.size(), 1u);
   EXPECT_THAT(sentences[0], HasSubstr("Rank 0 main waits 50 % of the run"));
-  EXPECT_THAT(sentences[0], testing::Not(testing::AnyOf(HasSubstr("loader"), HasSubstr("queue"), HasSubstr("other ranks"), HasSubstr("lock"))));
+  EXPECT_THAT(sentences[0], testing::Not(testing::AnyOf(HasSubstr("loader"), HasSubstr("queue"),
+                                                        HasSubstr("other ranks"), HasSubstr("lock"))));
 }
 
 TEST_F(Headline, WorstRankIsTheOneThatIsNamed) {
@@ -82,7 +85,8 @@ TEST_F(Headline, RankThatTheOthersWaitForIsNamed) {
     file.calls(1000 + static_cast<std::uint32_t>(rank), 0, {wait(0, rank == 0 ? 400 : 50, 1)});
     keep(file);
   }
-  EXPECT_THAT(headline(), testing::Contains(testing::AllOf(HasSubstr("rank 1 only 5 %"), HasSubstr("the others wait for rank 1"))));
+  EXPECT_THAT(headline(),
+              testing::Contains(testing::AllOf(HasSubstr("rank 1 only 5 %"), HasSubstr("the others wait for rank 1"))));
 }
 
 TEST_F(Headline, SynchronisingTooMuchIsTold) {
@@ -94,7 +98,8 @@ TEST_F(Headline, SynchronisingTooMuchIsTold) {
   }
   file.calls(1000, 0, calls);
   keep(file);
-  EXPECT_THAT(headline(), ElementsAre(testing::AllOf(HasSubstr("waits 40 % of the run for the GPU"), HasSubstr("10 synchronisations, 1 launches between"))));
+  EXPECT_THAT(headline(), ElementsAre(testing::AllOf(HasSubstr("waits 40 % of the run for the GPU"),
+                                                     HasSubstr("10 synchronisations, 1 launches between"))));
 }
 
 TEST_F(Headline, ManyLaunchesWithoutWaitingForTheGpuMeanTheHostSetsThePace) {
@@ -103,7 +108,8 @@ TEST_F(Headline, ManyLaunchesWithoutWaitingForTheGpuMeanTheHostSetsThePace) {
   for (int i = 0; i < 2000; ++i) calls.push_back({.hook = 2, .begin_us = 400.0 * i, .end_us = 400.0 * i + 5});
   file.calls(1000, 0, calls);
   keep(file);
-  EXPECT_THAT(headline(), ElementsAre(testing::AllOf(HasSubstr("launches 2 000 kernels"), HasSubstr("the host sets the pace"))));
+  EXPECT_THAT(headline(),
+              ElementsAre(testing::AllOf(HasSubstr("launches 2 000 kernels"), HasSubstr("the host sets the pace"))));
 }
 
 TEST_F(Headline, ThreadWithoutACpuIsTold) {
@@ -126,7 +132,9 @@ TEST_F(Headline, NeverMoreThanThreeSentences) {
   file.header.writer_cpu_ns = 100'000'000;
   Call late = wait(0, 400);
   late.b = pack_post(7, test::at_us(300'000));
-  file.calls(1000, 0, {late, {.hook = 2, .begin_us = 500'000, .end_us = 500'001}, {.hook = 3, .begin_us = 500'010, .end_us = 800'000}});
+  file.calls(
+      1000, 0,
+      {late, {.hook = 2, .begin_us = 500'000, .end_us = 500'001}, {.hook = 3, .begin_us = 500'010, .end_us = 800'000}});
   keep(file);
   EXPECT_EQ(headline().size(), 3u);
 }

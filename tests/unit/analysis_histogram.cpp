@@ -29,7 +29,8 @@ TEST(Histogram, PercentilesOfManyShapesAreWithinFivePercent) {
     }
     for (const double percent : {1.0, 50.0, 90.0, 99.0, 99.9}) {
       const double truth = exact(values, percent);
-      EXPECT_NEAR(histogram.percentile_ns(percent), truth, kMostError * truth + 1) << percent << " of spread " << spread;
+      EXPECT_NEAR(histogram.percentile_ns(percent), truth, kMostError * truth + 1)
+          << percent << " of spread " << spread;
     }
   }
 }
@@ -66,7 +67,8 @@ TEST(Histogram, SumOfTwoEqualsAllValuesInOne) {
   left.add(right);
   EXPECT_EQ(left.count(), all.count());
   EXPECT_DOUBLE_EQ(left.max_ns(), all.max_ns());
-  for (const double percent : {5.0, 50.0, 99.0}) EXPECT_DOUBLE_EQ(left.percentile_ns(percent), all.percentile_ns(percent));
+  for (const double percent : {5.0, 50.0, 99.0})
+    EXPECT_DOUBLE_EQ(left.percentile_ns(percent), all.percentile_ns(percent));
 }
 
 TEST(Histogram, ExtremesFindABucket) {

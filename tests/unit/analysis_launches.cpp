@@ -14,8 +14,8 @@ using test::TraceFile;
 class LaunchAnswers : public testing::Test {
  protected:
   LaunchAnswers() {
-    file_.hooks({test::launch_hook("cuLaunchKernel"), test::launch_hook("cuGraphLaunch"), test::sync_hook("cuStreamSynchronize"),
-                 test::launch_hook("cuLaunchKernelEx_ptsz")});
+    file_.hooks({test::launch_hook("cuLaunchKernel"), test::launch_hook("cuGraphLaunch"),
+                 test::sync_hook("cuStreamSynchronize"), test::launch_hook("cuLaunchKernelEx_ptsz")});
     file_.thread(test::thread_entry(4242, "main"));
   }
   ProcessAnswer ask() {
@@ -28,7 +28,10 @@ class LaunchAnswers : public testing::Test {
 };
 
 TEST_F(LaunchAnswers, GapRunsFromTheEndOfACallToTheStartOfTheNext) {
-  file_.calls(4242, 0, {{.hook = 1, .begin_us = 0, .end_us = 2}, {.hook = 4, .begin_us = 7, .end_us = 8}, {.hook = 2, .begin_us = 28, .end_us = 30}});
+  file_.calls(4242, 0,
+              {{.hook = 1, .begin_us = 0, .end_us = 2},
+               {.hook = 4, .begin_us = 7, .end_us = 8},
+               {.hook = 2, .begin_us = 28, .end_us = 30}});
   const ProcessAnswer answer = ask();
   EXPECT_EQ(answer.launches.call.count(), 3u);
   EXPECT_EQ(answer.launches.kernels, 2u) << "nobody knows how many kernels a graph holds";

@@ -3,8 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analysis/liveness.h"
 #include "analysis/clock.h"
+#include "analysis/liveness.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

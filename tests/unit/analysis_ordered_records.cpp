@@ -29,8 +29,9 @@ class Ordered : public testing::Test {
   // Begins in the order they come, and minus the count where records are lost.
   std::vector<long> walk() {
     std::vector<long> seen;
-    OrderedRecords records(thread_, [&](const Record& r) { seen.push_back(static_cast<long>(r.begin_ticks)); },
-                           [&](std::uint64_t count) { seen.push_back(-static_cast<long>(count)); });
+    OrderedRecords records(
+        thread_, [&](const Record& r) { seen.push_back(static_cast<long>(r.begin_ticks)); },
+        [&](std::uint64_t count) { seen.push_back(-static_cast<long>(count)); });
     records.walk();
     return seen;
   }

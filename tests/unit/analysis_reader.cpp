@@ -49,7 +49,9 @@ TEST_F(Reading, GivesBackEveryFieldThatWasWritten) {
   file.strings(strings);
   file.stack(0, {0x1010, 0x1020}, {frame});
   file.thread(test::thread_entry(7, "worker", 2));
-  file.calls(7, 0, {{.hook = 1, .begin_us = 100, .end_us = 150, .c = 0x1010, .stack = 1}, {.hook = 2, .begin_us = 200, .end_us = 201, .a = kernel}});
+  file.calls(7, 0,
+             {{.hook = 1, .begin_us = 100, .end_us = 150, .c = 0x1010, .stack = 1},
+              {.hook = 2, .begin_us = 200, .end_us = 201, .a = kernel}});
   const Trace trace = read(file);
 
   EXPECT_EQ(trace.header.rank, 3);
@@ -110,7 +112,8 @@ TEST_F(Reading, LossesOfThreadsWithoutAnEntryCount) {
 TEST_F(Reading, RecordsThatWereWrittenTwiceCountOnce) {
   TraceFile file;
   file.hooks({test::wait_hook("sem_wait")});
-  const std::vector<Call> calls = {{.begin_us = 1, .end_us = 2, .d = 1}, {.begin_us = 3, .end_us = 4, .d = 2}, {.begin_us = 5, .end_us = 6, .d = 3}};
+  const std::vector<Call> calls = {
+      {.begin_us = 1, .end_us = 2, .d = 1}, {.begin_us = 3, .end_us = 4, .d = 2}, {.begin_us = 5, .end_us = 6, .d = 3}};
   file.calls(7, 0, {calls[0], calls[1]});
   file.calls(7, 1, {calls[1], calls[2]});
   file.calls(7, 0, {calls[0]});
@@ -124,7 +127,12 @@ TEST_F(Reading, EmptyFileIsRefused) {
 }
 
 TEST_F(Reading, ForeignFilesAreRefused) {
-  EXPECT_EQ(error_offset([&] { read_bytes("\x7f" "ELF and then something else"); }), 0u);
+  EXPECT_EQ(error_offset([&] {
+              read_bytes(
+                  "\x7f"
+                  "ELF and then something else");
+            }),
+            0u);
   EXPECT_EQ(error_offset([&] { read_bytes(std::string(10000, 'x')); }), 0u);
   EXPECT_EQ(error_offset([&] { read_bytes(std::string(10000, '\0')); }), 0u);
 }
@@ -220,7 +228,8 @@ TEST_F(Reading, StringIdsThatPointNowhereAreEmpty) {
   TraceFile file;
   file.strings(strings);
   const Trace trace = read(file);
-  for (const std::uint64_t id : {std::uint64_t{0}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{1} << 61, UINT64_MAX}) {
+  for (const std::uint64_t id :
+       {std::uint64_t{0}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{1} << 61, UINT64_MAX}) {
     EXPECT_EQ(trace.strings.text(id), "") << id;
   }
 }
@@ -272,7 +281,8 @@ TEST_F(Reading, ClosedFileThatLostItsEndSaysSo) {
 }
 
 TEST_F(Reading, RunFolderGivesItsTracesSortedAndNothingElse) {
-  for (const char* name : {"b-2-1.hptrace", "a-1-1.hptrace", "a-1-1.job.json", "notes.txt"}) TraceFile().write(folder_.file(name));
+  for (const char* name : {"b-2-1.hptrace", "a-1-1.hptrace", "a-1-1.job.json", "notes.txt"})
+    TraceFile().write(folder_.file(name));
   const auto paths = trace_paths(folder_.path().string());
   ASSERT_EQ(paths.size(), 2u);
   EXPECT_LT(paths[0], paths[1]);

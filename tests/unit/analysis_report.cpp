@@ -24,7 +24,8 @@ class Reports : public testing::Test {
     TraceFile file;
     file.header.rank = rank;
     file.header.pid = pid;
-    file.hooks({test::wait_hook("sem_clockwait"), test::launch_hook("cuLaunchKernel"), test::sync_hook("cuStreamSynchronize")});
+    file.hooks({test::wait_hook("sem_clockwait"), test::launch_hook("cuLaunchKernel"),
+                test::sync_hook("cuStreamSynchronize")});
     file.module(0x1000, 0x2000, "/usr/bin/python3.11");
     file.thread(test::thread_entry(pid, "python3"));
     return file;
@@ -38,24 +39,28 @@ class Reports : public testing::Test {
 
 TEST_F(Reports, JsonHasEveryKeyOfTheContract) {
   TraceFile file = process(0, 100);
-  file.calls(100, 0, {{.hook = 1, .begin_us = 0, .end_us = 100, .b = pack_post(100, test::at_us(90)), .c = 0x1001},
-                      {.hook = 2, .begin_us = 200, .end_us = 202}, {.hook = 2, .begin_us = 210, .end_us = 212},
-                      {.hook = 3, .begin_us = 220, .end_us = 320}});
+  file.calls(100, 0,
+             {{.hook = 1, .begin_us = 0, .end_us = 100, .b = pack_post(100, test::at_us(90)), .c = 0x1001},
+              {.hook = 2, .begin_us = 200, .end_us = 202},
+              {.hook = 2, .begin_us = 210, .end_us = 212},
+              {.hook = 3, .begin_us = 220, .end_us = 320}});
   keep(file);
   const json report = as_json();
   EXPECT_EQ(report["schema"], 1);
-  for (const char* key : {"hostprobe", "run", "headline", "findings", "step_share_pct", "steps", "critical_path_pct", "processes", "collectives"}) {
+  for (const char* key : {"hostprobe", "run", "headline", "findings", "step_share_pct", "steps", "critical_path_pct",
+                          "processes", "collectives"}) {
     EXPECT_TRUE(report.contains(key)) << key;
   }
-  for (const char* key : {"path", "started", "hosts", "mode", "ranks", "wall_s", "clock_error_us"}) EXPECT_TRUE(report["run"].contains(key)) << key;
+  for (const char* key : {"path", "started", "hosts", "mode", "ranks", "wall_s", "clock_error_us"})
+    EXPECT_TRUE(report["run"].contains(key)) << key;
   EXPECT_EQ(report["run"]["ranks"], 1);
   EXPECT_EQ(report["run"]["hosts"], json({"testhost"}));
   EXPECT_EQ(report["run"]["started"], "2023-11-14T22:13:20Z");
   EXPECT_DOUBLE_EQ(report["run"]["wall_s"].get<double>(), 1.0);
   EXPECT_EQ(report["steps"]["source"], "none");
   const json& process = report["processes"].at(0);
-  for (const char* key : {"rank", "pid", "host", "command", "wall_ms", "cpu_ms", "records", "lost", "own_cost_pct", "threads", "waits",
-                          "launches", "syncs", "gc", "gpu", "progress"}) {
+  for (const char* key : {"rank", "pid", "host", "command", "wall_ms", "cpu_ms", "records", "lost", "own_cost_pct",
+                          "threads", "waits", "launches", "syncs", "gc", "gpu", "progress"}) {
     EXPECT_TRUE(process.contains(key)) << key;
   }
   EXPECT_EQ(process["threads"].at(0)["role"], "main");
@@ -79,9 +84,11 @@ TEST_F(Reports, WhatWasNotMeasuredIsNullNeverZero) {
   keep(file);
   const json report = as_json();
   const json& process = report["processes"].at(0);
-  for (const json* value : {&report["step_share_pct"], &report["critical_path_pct"], &report["steps"]["median_ms"], &process["cpu_ms"],
-                            &process["own_cost_pct"], &process["gc"], &process["gpu"], &process["progress"], &process["threads"][0]["cpu_ms"],
-                            &process["waits"][0]["wake"]["p50_us"], &process["waits"][0]["wake"]["waker_role"], &process["launches"]["gap_p50_us"]}) {
+  for (const json* value :
+       {&report["step_share_pct"], &report["critical_path_pct"], &report["steps"]["median_ms"], &process["cpu_ms"],
+        &process["own_cost_pct"], &process["gc"], &process["gpu"], &process["progress"],
+        &process["threads"][0]["cpu_ms"], &process["waits"][0]["wake"]["p50_us"],
+        &process["waits"][0]["wake"]["waker_role"], &process["launches"]["gap_p50_us"]}) {
     EXPECT_TRUE(value->is_null()) << *value;
   }
   EXPECT_EQ(process["launches"]["count"], 0) << "the driver was there and nothing was launched: that is a measured 0";
@@ -99,17 +106,20 @@ TEST_F(Reports, ProcessWithoutAGpuHasNoLaunches) {
 }
 
 TEST_F(Reports, RanksComeFirstAndKindsAreTold) {
-  TraceFile agent = process(-1, 10), second = process(1, 30), first = process(0, 40), worker = process(0, 50), started = process(0, 60);
+  TraceFile agent = process(-1, 10), second = process(1, 30), first = process(0, 40), worker = process(0, 50),
+            started = process(0, 60);
   worker.header.forked_from = worker.header.parent_pid = 40;
   started.header.parent_pid = 40;  // an exec'd child of rank 0 inherits RANK
   started.header.start = started.header.first = test::clock_at_us(100);
   for (TraceFile* file : {&agent, &second, &first, &worker, &started}) keep(*file);
   const json report = as_json();
   std::vector<std::pair<int, std::string>> seen;
-  for (const json& process : report["processes"]) seen.emplace_back(process["pid"].get<int>(), process["kind"].get<std::string>());
+  for (const json& process : report["processes"])
+    seen.emplace_back(process["pid"].get<int>(), process["kind"].get<std::string>());
   EXPECT_EQ(seen[0], std::pair(40, std::string("rank")));
   EXPECT_EQ(seen[1], std::pair(30, std::string("rank")));
-  EXPECT_THAT(seen, testing::IsSupersetOf({std::pair(50, std::string("worker")), std::pair(60, std::string("other")), std::pair(10, std::string("other"))}));
+  EXPECT_THAT(seen, testing::IsSupersetOf({std::pair(50, std::string("worker")), std::pair(60, std::string("other")),
+                                           std::pair(10, std::string("other"))}));
   EXPECT_EQ(report["run"]["ranks"], 2);
 }
 
@@ -119,9 +129,17 @@ TEST_F(Reports, NoLineOfTheTextIsWiderThanAHundredColumns) {
   file.module(0x10000, 0x20000, "/x/" + std::string(60, 'l') + ".so");
   file.thread(test::thread_entry(7, "pt_gloo_runloop"));
   std::vector<Call> calls;
-  for (int i = 0; i < 50; ++i) calls.push_back({.hook = 1, .begin_us = 2000.0 * i, .end_us = 2000.0 * i + 1900, .b = pack_post(100, test::at_us(2000.0 * i + 5)), .c = 0x10010});
+  for (int i = 0; i < 50; ++i)
+    calls.push_back({.hook = 1,
+                     .begin_us = 2000.0 * i,
+                     .end_us = 2000.0 * i + 1900,
+                     .b = pack_post(100, test::at_us(2000.0 * i + 5)),
+                     .c = 0x10010});
   file.calls(7, 0, calls);
-  file.calls(100, 3, {{.hook = 2, .begin_us = 5, .end_us = 9}, {.hook = 2, .begin_us = 15, .end_us = 19}, {.hook = 3, .begin_us = 20, .end_us = 900'000}});
+  file.calls(100, 3,
+             {{.hook = 2, .begin_us = 5, .end_us = 9},
+              {.hook = 2, .begin_us = 15, .end_us = 19},
+              {.hook = 3, .begin_us = 20, .end_us = 900'000}});
   keep(file);
   TraceFile worker = process(0, 200);
   worker.header.forked_from = 100;
@@ -138,7 +156,8 @@ TEST_F(Reports, LossesStandBeforeEverythingElse) {
   keep(file);
   TraceFile::write_bytes(folder_.file("broken.hptrace"), "not a trace");
   const std::string text = as_text();
-  const auto lost = text.find("Rank 0 (pid 100) lost 10 of 11 records"), broken = text.find("broken.hptrace cannot be read (offset 0)");
+  const auto lost = text.find("Rank 0 (pid 100) lost 10 of 11 records"),
+             broken = text.find("broken.hptrace cannot be read (offset 0)");
   ASSERT_NE(lost, std::string::npos) << text;
   ASSERT_NE(broken, std::string::npos) << text;
   EXPECT_LT(lost, text.find("WHAT TO DO NOW"));

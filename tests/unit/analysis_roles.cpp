@@ -46,22 +46,36 @@ class Roles : public testing::Test {
   Symbols symbols_;
 };
 
-TEST_F(Roles, FirstThreadIsMainWhateverItsName) { EXPECT_EQ(role(test::thread_entry(4242, "pt_autograd_0")), Role::kMain); }
+TEST_F(Roles, FirstThreadIsMainWhateverItsName) {
+  EXPECT_EQ(role(test::thread_entry(4242, "pt_autograd_0")), Role::kMain);
+}
 
 TEST_F(Roles, NamesOfPyTorchAndNcclTell) {
-  const std::pair<const char*, Role> kTruth[] = {
-      {"NCCL Progress 1", Role::kNcclProgress}, {"NCCL GIN Progre", Role::kNcclProgress}, {"NCCL Service 0", Role::kNcclService},
-      {"NCCL UDS Servic", Role::kNcclService},  {"NCCL RAS", Role::kNcclOther},           {"pt_autograd_3", Role::kAutograd},
-      {"pt_data_pin", Role::kPinMemory},        {"pt_data_worker", Role::kDataloader},    {"pt_gloo_runloop", Role::kGloo},
-      {"gloo_tcp_loop", Role::kGloo},           {"pt_nccl_watchdg", Role::kWatchdog},     {"cuda-EvtHandlr", Role::kCudaInternal},
-      {"cuda00001400006", Role::kCudaInternal}, {"hostprobe", Role::kHostprobe},          {"python3", Role::kOther}};
+  const std::pair<const char*, Role> kTruth[] = {{"NCCL Progress 1", Role::kNcclProgress},
+                                                 {"NCCL GIN Progre", Role::kNcclProgress},
+                                                 {"NCCL Service 0", Role::kNcclService},
+                                                 {"NCCL UDS Servic", Role::kNcclService},
+                                                 {"NCCL RAS", Role::kNcclOther},
+                                                 {"pt_autograd_3", Role::kAutograd},
+                                                 {"pt_data_pin", Role::kPinMemory},
+                                                 {"pt_data_worker", Role::kDataloader},
+                                                 {"pt_gloo_runloop", Role::kGloo},
+                                                 {"gloo_tcp_loop", Role::kGloo},
+                                                 {"pt_nccl_watchdg", Role::kWatchdog},
+                                                 {"cuda-EvtHandlr", Role::kCudaInternal},
+                                                 {"cuda00001400006", Role::kCudaInternal},
+                                                 {"hostprobe", Role::kHostprobe},
+                                                 {"python3", Role::kOther}};
   for (const auto& [name, truth] : kTruth) EXPECT_EQ(role_of_name(name), truth) << name;
 }
 
 TEST_F(Roles, TypeBehindAStdThreadTells) {
-  EXPECT_EQ(role_of_type("NSt6thread11_State_implINS_8_InvokerISt5tupleIJMN5torch8autograd6EngineEFvvEPS5_EEEEEE"), Role::kAutograd);
-  EXPECT_EQ(role_of_type("NSt6thread11_State_implINS_8_InvokerISt5tupleIJMN4c10d16ProcessGroupGlooEFviEPS4_iEEEEEE"), Role::kGloo);
-  EXPECT_EQ(role_of_type("NSt6thread11_State_implINS_8_InvokerISt5tupleIJMN4gloo9transport3tcp4LoopEFvvEPS6_EEEEEE"), Role::kGloo);
+  EXPECT_EQ(role_of_type("NSt6thread11_State_implINS_8_InvokerISt5tupleIJMN5torch8autograd6EngineEFvvEPS5_EEEEEE"),
+            Role::kAutograd);
+  EXPECT_EQ(role_of_type("NSt6thread11_State_implINS_8_InvokerISt5tupleIJMN4c10d16ProcessGroupGlooEFviEPS4_iEEEEEE"),
+            Role::kGloo);
+  EXPECT_EQ(role_of_type("NSt6thread11_State_implINS_8_InvokerISt5tupleIJMN4gloo9transport3tcp4LoopEFvvEPS6_EEEEEE"),
+            Role::kGloo);
   EXPECT_EQ(role_of_type("NSt6thread11_State_implINS_8_InvokerISt5tupleIJPFvvEEEEEE"), Role::kOther);
 }
 

@@ -22,7 +22,9 @@ std::vector<Call> calls(std::uint64_t first, int count) {
   std::vector<Call> result;
   for (int i = 0; i < count; ++i) {
     const auto number = first + static_cast<std::uint64_t>(i);
-    result.push_back({.begin_us = 10.0 * static_cast<double>(number), .end_us = 10.0 * static_cast<double>(number) + 1, .d = number});
+    result.push_back({.begin_us = 10.0 * static_cast<double>(number),
+                      .end_us = 10.0 * static_cast<double>(number) + 1,
+                      .d = number});
   }
   return result;
 }
@@ -130,10 +132,14 @@ TEST_F(OpenTrace, SegmentOfSomebodyElseIsNotRead) {
 TEST_F(OpenTrace, SegmentWhoseGeometryDoesNotFitItsSizeIsNotRead) {
   const SegmentHeader good = segment_.header();
   const std::vector<std::function<void(SegmentHeader&)>> spoils = {
-      [](SegmentHeader& h) { h.chunk_count = 0xffffffff; }, [](SegmentHeader& h) { h.chunk_bytes = 1; },
-      [](SegmentHeader& h) { h.threads_offset = UINT64_MAX - 63; }, [](SegmentHeader& h) { h.thread_count = 0x10000000; },
-      [](SegmentHeader& h) { h.stack_count = 0xffffffff; }, [](SegmentHeader& h) { h.strings_bytes = 0xffffffff; },
-      [](SegmentHeader& h) { h.chunks_offset += 8; }, [](SegmentHeader& h) { h.version = 99; }};
+      [](SegmentHeader& h) { h.chunk_count = 0xffffffff; },
+      [](SegmentHeader& h) { h.chunk_bytes = 1; },
+      [](SegmentHeader& h) { h.threads_offset = UINT64_MAX - 63; },
+      [](SegmentHeader& h) { h.thread_count = 0x10000000; },
+      [](SegmentHeader& h) { h.stack_count = 0xffffffff; },
+      [](SegmentHeader& h) { h.strings_bytes = 0xffffffff; },
+      [](SegmentHeader& h) { h.chunks_offset += 8; },
+      [](SegmentHeader& h) { h.version = 99; }};
   for (std::size_t i = 0; i < spoils.size(); ++i) {
     segment_.header() = good;
     spoils[i](segment_.header());

@@ -7,8 +7,9 @@ namespace hostprobe::analysis {
 namespace {
 
 TEST(Text, DurationsTakeTheUnitThatFits) {
-  const std::pair<double, const char*> kTruth[] = {{0, "0 ns"},           {842, "842 ns"},         {7310, "7.31 µs"},    {12400, "12.4 µs"},
-                                                   {123456, "123 µs"},    {999'600, "1.00 ms"},    {4.321e9, "4.32 s"}, {1.2345e12, "1234 s"}};
+  const std::pair<double, const char*> kTruth[] = {{0, "0 ns"},         {842, "842 ns"},      {7310, "7.31 µs"},
+                                                   {12400, "12.4 µs"},  {123456, "123 µs"},   {999'600, "1.00 ms"},
+                                                   {4.321e9, "4.32 s"}, {1.2345e12, "1234 s"}};
   for (const auto& [ns, text] : kTruth) EXPECT_EQ(duration_text(ns), text);
 }
 
@@ -21,7 +22,9 @@ TEST(Text, NumbersAreGroupedByThree) {
 
 TEST(Text, NothingThatSteersATerminalIsPrinted) {
   EXPECT_EQ(printable("a\x1b[31mb\n\x7f"), "a?[31mb??");
-  EXPECT_EQ(printable("\xc2\x9b" "x"), "??x");  // the same as ESC [, in two bytes
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "x"),
+            "??x");  // the same as ESC [, in two bytes
   EXPECT_EQ(printable("\xff\xc3"), "??");
   EXPECT_EQ(printable("µs …"), "µs …");
 }

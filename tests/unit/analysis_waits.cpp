@@ -44,8 +44,11 @@ const WaitSite& site(const ProcessAnswer& answer, const std::string& function, c
 }
 
 TEST_F(WaitAnswers, SiteIsFunctionLibraryAndRole) {
-  file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 10, .c = kLibX + 1}, {.begin_us = 20, .end_us = 50, .c = kLibX + 99},
-                         {.begin_us = 60, .end_us = 70, .c = kLibY + 1}, {.hook = 2, .begin_us = 80, .end_us = 90, .c = kLibX + 1}});
+  file_.calls(kMain, 0,
+              {{.begin_us = 0, .end_us = 10, .c = kLibX + 1},
+               {.begin_us = 20, .end_us = 50, .c = kLibX + 99},
+               {.begin_us = 60, .end_us = 70, .c = kLibY + 1},
+               {.hook = 2, .begin_us = 80, .end_us = 90, .c = kLibX + 1}});
   file_.calls(kOtherThread, 0, {{.begin_us = 0, .end_us = 5, .c = kLibX + 1}, {.begin_us = 6, .end_us = 7, .c = 0x42}});
   const ProcessAnswer answer = ask();
   EXPECT_EQ(answer.waits.size(), 5u);
@@ -59,21 +62,25 @@ TEST_F(WaitAnswers, SiteIsFunctionLibraryAndRole) {
 }
 
 TEST_F(WaitAnswers, HeaviestSiteComesFirst) {
-  file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 10, .c = kLibX + 1}, {.begin_us = 20, .end_us = 90, .c = kLibY + 1}});
+  file_.calls(kMain, 0,
+              {{.begin_us = 0, .end_us = 10, .c = kLibX + 1}, {.begin_us = 20, .end_us = 90, .c = kLibY + 1}});
   EXPECT_EQ(ask().waits.front().library, "liby.so.3");
 }
 
 TEST_F(WaitAnswers, CallThatWasSatisfiedAtOnceIsNoWait) {
-  file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 10, .c = kLibX + 1, .flags = kRecordAtOnce}, {.begin_us = 20, .end_us = 30, .c = kLibX + 1}});
+  file_.calls(kMain, 0,
+              {{.begin_us = 0, .end_us = 10, .c = kLibX + 1, .flags = kRecordAtOnce},
+               {.begin_us = 20, .end_us = 30, .c = kLibX + 1}});
   const ProcessAnswer answer = ask();
   EXPECT_EQ(answer.waits.front().time.count(), 1u);
   EXPECT_DOUBLE_EQ(answer.threads.front().wait_ms, 0.010);
 }
 
 TEST_F(WaitAnswers, WakeLatencyRunsFromThePostToTheReturn) {
-  file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 100, .b = post(kLoop, 93), .c = kLibX + 1},
-                         {.begin_us = 200, .end_us = 300, .b = post(kLoop, 297), .c = kLibX + 1},
-                         {.begin_us = 400, .end_us = 500, .b = post(kOtherThread, 480), .c = kLibX + 1}});
+  file_.calls(kMain, 0,
+              {{.begin_us = 0, .end_us = 100, .b = post(kLoop, 93), .c = kLibX + 1},
+               {.begin_us = 200, .end_us = 300, .b = post(kLoop, 297), .c = kLibX + 1},
+               {.begin_us = 400, .end_us = 500, .b = post(kOtherThread, 480), .c = kLibX + 1}});
   const ProcessAnswer answer = ask();
   const WaitSite& wait = answer.waits.front();
   EXPECT_EQ(wait.wake.count(), 3u);
@@ -89,7 +96,8 @@ TEST_F(WaitAnswers, PostFromBeforeTheWaitDidNotWakeIt) {
 }
 
 TEST_F(WaitAnswers, WaitThatEndedByItsTimeLimitWasNotWoken) {
-  file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 100, .b = post(kLoop, 50), .c = kLibX + 1, .flags = kRecordTimedOut}});
+  file_.calls(kMain, 0,
+              {{.begin_us = 0, .end_us = 100, .b = post(kLoop, 50), .c = kLibX + 1, .flags = kRecordTimedOut}});
   const ProcessAnswer answer = ask();
   EXPECT_EQ(answer.waits.front().wake.count(), 0u);
   EXPECT_EQ(answer.waits.front().timed_out, 1u);
@@ -104,7 +112,9 @@ TEST_F(WaitAnswers, WakerThatThisTraceDoesNotKnowIsUnknown) {
 }
 
 TEST_F(WaitAnswers, WaitInsideAnotherBlockingCallCountsOnceForTheThread) {
-  file_.calls(kMain, 0, {{.hook = 2, .begin_us = 10, .end_us = 20, .c = kLibX + 1}, {.hook = 1, .begin_us = 0, .end_us = 100, .c = kLibX + 1}});
+  file_.calls(kMain, 0,
+              {{.hook = 2, .begin_us = 10, .end_us = 20, .c = kLibX + 1},
+               {.hook = 1, .begin_us = 0, .end_us = 100, .c = kLibX + 1}});
   const ProcessAnswer answer = ask();
   EXPECT_DOUBLE_EQ(answer.threads.front().wait_ms, 0.100);
 }
@@ -115,14 +125,17 @@ TEST_F(WaitAnswers, PythonFrameOutsideOfTheLockWrappersIsTold) {
   const auto user = strings_.add("main (train.py:9)");
   file_.stack(0, {}, {wait, get, user});
   file_.stack(1, {}, {wait});
-  file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 900, .c = kLibX + 1, .stack = 1}, {.begin_us = 1000, .end_us = 1100, .c = kLibX + 1, .stack = 2}});
+  file_.calls(kMain, 0,
+              {{.begin_us = 0, .end_us = 900, .c = kLibX + 1, .stack = 1},
+               {.begin_us = 1000, .end_us = 1100, .c = kLibX + 1, .stack = 2}});
   const ProcessAnswer answer = ask();
   const WaitSite& site = answer.waits.front();
   ASSERT_EQ(site.python.size(), 2u);
   EXPECT_EQ(site.python[0].text, "Queue.get (queue.py:180)");
   EXPECT_DOUBLE_EQ(site.python[0].total_ms, 0.9);
   EXPECT_EQ(site.python[1].text, "Condition.wait (threading.py:331)");
-  EXPECT_EQ(site.stack, (std::vector<std::string>{"Condition.wait (threading.py:331)", "Queue.get (queue.py:180)", "main (train.py:9)"}));
+  EXPECT_EQ(site.stack, (std::vector<std::string>{"Condition.wait (threading.py:331)", "Queue.get (queue.py:180)",
+                                                  "main (train.py:9)"}));
   EXPECT_DOUBLE_EQ(site.ms_for(WaitPurpose::kQueue), 0.9);
 }
 
@@ -139,13 +152,15 @@ TEST_F(WaitAnswers, InterpreterLockNeedsASymbolThatProvesIt) {
   sample.add_to(file_);
   const std::uint64_t unnamed = sample.base() + 0x40, named = sample.address("PyEval_RestoreThread") + 4;
   file_.stack(0, {unnamed, named}, {});
-  file_.calls(kMain, 0, {{.hook = 2, .begin_us = 0, .end_us = 10, .c = named},                        // by its own symbol
-                         {.hook = 2, .begin_us = 20, .end_us = 40, .c = unnamed, .stack = 1},         // by its stack
-                         {.hook = 2, .begin_us = 50, .end_us = 90, .c = unnamed},                     // same line of code
-                         {.hook = 2, .begin_us = 100, .end_us = 180, .c = sample.address("sample_sum") + 4},  // no proof
-                         {.hook = 1, .begin_us = 200, .end_us = 360, .c = named}});                   // a semaphore
+  file_.calls(kMain, 0,
+              {{.hook = 2, .begin_us = 0, .end_us = 10, .c = named},                                // by its own symbol
+               {.hook = 2, .begin_us = 20, .end_us = 40, .c = unnamed, .stack = 1},                 // by its stack
+               {.hook = 2, .begin_us = 50, .end_us = 90, .c = unnamed},                             // same line of code
+               {.hook = 2, .begin_us = 100, .end_us = 180, .c = sample.address("sample_sum") + 4},  // no proof
+               {.hook = 1, .begin_us = 200, .end_us = 360, .c = named}});                           // a semaphore
   const ProcessAnswer answer = ask();
-  EXPECT_NEAR(site(answer, "pthread_cond_wait", "libpython3.99.so", Role::kMain).ms_for(WaitPurpose::kGil), 0.070, 1e-9);
+  EXPECT_NEAR(site(answer, "pthread_cond_wait", "libpython3.99.so", Role::kMain).ms_for(WaitPurpose::kGil), 0.070,
+              1e-9);
   EXPECT_EQ(site(answer, "sem_wait", "libpython3.99.so", Role::kMain).ms_for(WaitPurpose::kGil), 0);
 }
 

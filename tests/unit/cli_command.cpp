@@ -17,7 +17,8 @@ std::vector<std::string> clean_environment(const std::vector<std::string>& extra
   std::vector<std::string> result = extra;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
-    if (!text.starts_with("HOSTPROBE_") && !text.starts_with("LD_PRELOAD=") && !text.starts_with("RANK=")) result.push_back(text);
+    if (!text.starts_with("HOSTPROBE_") && !text.starts_with("LD_PRELOAD=") && !text.starts_with("RANK="))
+      result.push_back(text);
   }
   return result;
 }
@@ -51,7 +52,8 @@ void read_both(int out, int err, Said& said) {
 
 }  // namespace
 
-Said hostprobe(const std::vector<std::string>& arguments, const std::vector<std::string>& extra, const std::string& folder) {
+Said hostprobe(const std::vector<std::string>& arguments, const std::vector<std::string>& extra,
+               const std::string& folder) {
   std::vector<std::string> command = {HOSTPROBE_TEST_COMMAND};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const std::vector<std::string> environment = clean_environment(extra);

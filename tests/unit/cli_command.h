@@ -13,6 +13,7 @@ struct Said {
 };
 
 // `extra` is added to the environment, which holds no HOSTPROBE_* of whoever runs the tests.
-Said hostprobe(const std::vector<std::string>& arguments, const std::vector<std::string>& extra = {}, const std::string& folder = "");
+Said hostprobe(const std::vector<std::string>& arguments, const std::vector<std::string>& extra = {},
+               const std::string& folder = "");
 
 }  // namespace hostprobe::test

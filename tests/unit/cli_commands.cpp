@@ -12,7 +12,9 @@ namespace {
 
 using testing::HasSubstr;
 
-std::size_t lines(const std::string& text) { return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')); }
+std::size_t lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
 
 class WithRun : public testing::Test {
  protected:
@@ -28,9 +30,19 @@ class WithRun : public testing::Test {
 };
 
 TEST(Usage, MistakesExitWithTwoAndSayNothingOnStdout) {
-  const std::vector<std::vector<std::string>> kMistakes = {
-      {}, {"bogus"}, {"report"}, {"report", "a", "b"}, {"report", "--bogus", "a"}, {"dump"}, {"recover"}, {"run"}, {"run", "--"},
-      {"run", "true"}, {"run", "--bogus", "1", "--", "true"}, {"options", "x"}, {"--bogus"}};
+  const std::vector<std::vector<std::string>> kMistakes = {{},
+                                                           {"bogus"},
+                                                           {"report"},
+                                                           {"report", "a", "b"},
+                                                           {"report", "--bogus", "a"},
+                                                           {"dump"},
+                                                           {"recover"},
+                                                           {"run"},
+                                                           {"run", "--"},
+                                                           {"run", "true"},
+                                                           {"run", "--bogus", "1", "--", "true"},
+                                                           {"options", "x"},
+                                                           {"--bogus"}};
   for (const auto& mistake : kMistakes) {
     const Said said = hostprobe(mistake);
     EXPECT_EQ(said.status, 2) << testing::PrintToString(mistake) << said.err;
@@ -119,12 +131,17 @@ TEST_F(WithRun, RecoverOfACompleteRunHasNothingToDo) {
 TEST_F(WithRun, FullStdoutIsAnError) {
   const Said said = hostprobe({"options"});
   EXPECT_EQ(said.status, 0);
-  EXPECT_EQ(std::system((std::string(HOSTPROBE_TEST_COMMAND) + " dump " + run() + " --json > /dev/full 2> /dev/null").c_str()) >> 8, 1);
+  EXPECT_EQ(
+      std::system(
+          (std::string(HOSTPROBE_TEST_COMMAND) + " dump " + run() + " --json > /dev/full 2> /dev/null").c_str()) >>
+          8,
+      1);
 }
 
 TEST(Options, EverySettingHasEnvironmentFlagAndDefault) {
   const Said text = hostprobe({"options"});
-  for (const char* part : {"HOSTPROBE_BUFFER_MB", "--buffer-mb", "HOSTPROBE_TARGET", "HOSTPROBE_OUT"}) EXPECT_THAT(text.out, HasSubstr(part));
+  for (const char* part : {"HOSTPROBE_BUFFER_MB", "--buffer-mb", "HOSTPROBE_TARGET", "HOSTPROBE_OUT"})
+    EXPECT_THAT(text.out, HasSubstr(part));
   const Said markdown = hostprobe({"options", "--markdown"});
   EXPECT_THAT(markdown.out, HasSubstr("| `HOSTPROBE_BUFFER_MB` | `--buffer-mb` |"));
 }

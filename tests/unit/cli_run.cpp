@@ -1,7 +1,7 @@
 // `hostprobe run`: the program's status, its environment, signals: libhostprobe/cli/run.cpp, program.cpp, job_file.cpp
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -34,7 +34,8 @@ class Run : public testing::Test {
 };
 
 TEST_F(Run, ExitsWithTheProgramsStatus) {
-  for (const int status : {0, 1, 7, 255}) EXPECT_EQ(run({"--", "sh", "-c", "exit " + std::to_string(status)}).status, status);
+  for (const int status : {0, 1, 7, 255})
+    EXPECT_EQ(run({"--", "sh", "-c", "exit " + std::to_string(status)}).status, status);
 }
 
 TEST_F(Run, SignalThatEndedTheProgramIsToldAsAShellDoes) {
@@ -77,12 +78,15 @@ TEST_F(Run, LaunchedProgramIsNamedByItsProcessId) {
 }
 
 TEST_F(Run, PreloadsOfTheUserAreKept) {
-  EXPECT_THAT(run({"--", "sh", "-c", "echo $LD_PRELOAD"}, {"LD_PRELOAD=/no/such/lib.so"}).out, HasSubstr("libhostprobe.so:/no/such/lib.so"));
+  EXPECT_THAT(run({"--", "sh", "-c", "echo $LD_PRELOAD"}, {"LD_PRELOAD=/no/such/lib.so"}).out,
+              HasSubstr("libhostprobe.so:/no/such/lib.so"));
 }
 
 TEST_F(Run, BadValuesAreRefusedBeforeAnythingStarts) {
-  const std::vector<std::vector<std::string>> kBad = {{"--buffer-mb", "0"}, {"--buffer-mb", "1025"}, {"--buffer-mb", "eight"}, {"--buffer-mb", "8x"},
-                                                      {"--buffer-mb", ""},  {"--mode", "bogus"},     {"--off", "2"},           {"--simgpu", "0"}, {"--simgpu", "x"}};
+  const std::vector<std::vector<std::string>> kBad = {
+      {"--buffer-mb", "0"},  {"--buffer-mb", "1025"}, {"--buffer-mb", "eight"},
+      {"--buffer-mb", "8x"}, {"--buffer-mb", ""},     {"--mode", "bogus"},
+      {"--off", "2"},        {"--simgpu", "0"},       {"--simgpu", "x"}};
   for (auto bad : kBad) {
     const std::string shown = testing::PrintToString(bad);
     bad.insert(bad.end(), {"--", "touch", folder_.file("started")});
@@ -136,7 +140,8 @@ int status_after_signal(const TestFolder& folder, int signal, const std::string&
   if (command == 0) {
     const int null = open("/dev/null", O_WRONLY);
     dup2(null, STDERR_FILENO);
-    execl(HOSTPROBE_TEST_COMMAND, "hostprobe", "run", "-o", run.c_str(), "--", "sh", "-c", (script + "; : > " + ready + "; while :; do sleep 0.02; done").c_str(), nullptr);
+    execl(HOSTPROBE_TEST_COMMAND, "hostprobe", "run", "-o", run.c_str(), "--", "sh", "-c",
+          (script + "; : > " + ready + "; while :; do sleep 0.02; done").c_str(), nullptr);
     _exit(99);
   }
   while (!std::filesystem::exists(ready)) usleep(5000);
@@ -146,13 +151,9 @@ int status_after_signal(const TestFolder& folder, int signal, const std::string&
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-TEST_F(Run, SignalsReachTheProgram) {
-  EXPECT_EQ(status_after_signal(folder_, SIGTERM, "trap 'exit 42' TERM"), 42);
-}
+TEST_F(Run, SignalsReachTheProgram) { EXPECT_EQ(status_after_signal(folder_, SIGTERM, "trap 'exit 42' TERM"), 42); }
 
-TEST_F(Run, UserSignalsReachTheProgram) {
-  EXPECT_EQ(status_after_signal(folder_, SIGUSR1, "trap 'exit 43' USR1"), 43);
-}
+TEST_F(Run, UserSignalsReachTheProgram) { EXPECT_EQ(status_after_signal(folder_, SIGUSR1, "trap 'exit 43' USR1"), 43); }
 
 TEST_F(Run, SignalThatTheProgramDoesNotHandleEndsBoth) {
   EXPECT_EQ(status_after_signal(folder_, SIGINT, "true"), 128 + SIGINT);
