@@ -18,6 +18,7 @@ constinit FileHeader g_header{};
 namespace {
 
 constexpr int kMostParts = 6;
+struct stat g_root;  // when the file was made
 
 // The checksum of format/file.h, over any number of parts.
 std::uint64_t checksum(std::uint64_t h, const void* bytes, std::size_t length) {
@@ -104,9 +105,16 @@ bool create_file(const char* folder, std::uint64_t start_ns) {
   }
   g_file.fd = open(g_file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (g_file.fd >= 0) fchmod(g_file.fd, 0600);  // whatever the umask left
+  stat("/", &g_root);
   g_file.bytes = kFileHeaderBytes;
   g_file.error = 0;
   return g_file.fd >= 0;
+}
+
+bool file_was_removed() {
+  struct stat file, root;
+  if (stat(g_file.path, &file) == 0 || errno != ENOENT || stat("/", &root) != 0) return false;
+  return root.st_dev == g_root.st_dev && root.st_ino == g_root.st_ino;
 }
 
 bool open_file() {

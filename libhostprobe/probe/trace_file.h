@@ -25,6 +25,8 @@ extern FileHeader g_header;
 // Makes the run folder and a new file in it, named <host>-<pid>-<start>.hptrace. False: errno says why.
 bool create_file(const char* folder, std::uint64_t start_ns);
 bool open_file();
+// True after open_file() failed when the file was removed, as opposed to out of sight (chroot).
+bool file_was_removed();
 void close_file();
 
 // One block from the given parts (their lengths add up to a multiple of 8). False: nothing was added.

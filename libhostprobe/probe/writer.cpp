@@ -151,7 +151,10 @@ void done_writing() {
 bool g_complete = false;
 
 void write_the_rest() {
-  if (!ready_to_write()) return;
+  if (!ready_to_write()) {
+    g_complete = file_was_removed();  // then nobody can find the segment either
+    return;
+  }
   work(true);
   g_complete = g_header_written;
   close_file();
