@@ -44,6 +44,7 @@ class Histogram {
     if (count_ == 0) return 0;
     const auto rank = std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(percent / 100.0 * static_cast<double>(count_) + 0.999999));
+    if (rank >= count_) return max_ns_;
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
       seen += buckets_[i];
