@@ -10,6 +10,8 @@ namespace simnode {
 
 namespace {
 
+constexpr int64_t kLastSpinNs = 20000;  // from here on to the moment itself without giving the CPU away
+
 // The kernel may add 50 us (the default timer slack) to any sleep: as much as a few kernels last.
 void sleep_until(int64_t until_ns) {
   int slack_ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
@@ -24,6 +26,10 @@ void sleep_until(int64_t until_ns) {
 void wait_until(int64_t until_ns, WaitMode mode) {
   switch (mode) {
     case WaitMode::kSpin:
+      while (now_ns() < until_ns - kLastSpinNs) {
+        spin_a_while();
+        sched_yield();
+      }
       spin_until(until_ns);
       break;
     case WaitMode::kYield:

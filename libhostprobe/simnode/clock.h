@@ -24,6 +24,12 @@ inline void spin_until(int64_t until_ns) {
   while (now_ns() < until_ns) relax();
 }
 
+// One round of a spinning wait for something that other threads must do. A sched_yield is due between rounds: where
+// simulated devices outnumber CPUs, spinning through would keep away the very threads that are waited for.
+inline void spin_a_while() {
+  for (int i = 0; i < 200; ++i) relax();
+}
+
 enum class WaitMode { kSpin, kYield, kBlock };
 
 void wait_until(int64_t until_ns, WaitMode mode);

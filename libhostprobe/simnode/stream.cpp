@@ -161,10 +161,8 @@ void drive(Stream* stream, WaitMode mode) {
     return;
   }
   g_mutex.unlock();
-  if (mode == WaitMode::kYield)
-    sched_yield();
-  else
-    relax();
+  if (mode == WaitMode::kSpin) spin_a_while();
+  sched_yield();
   g_mutex.lock();
 }
 
