@@ -4,6 +4,7 @@
 #include <cuda.h>
 
 #include <dlfcn.h>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
@@ -18,9 +19,8 @@ class Driver {
   Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
     if (library_ != nullptr) return;
     fprintf(stderr,
-            "train_loop: no CUDA driver: %s. Run it as `hostprobe run --simgpu 1 -- train_loop`, or on a machine "
-            "with a GPU.\n",
-            dlerror());
+            "%s: no CUDA driver: %s. Run it as `hostprobe run --simgpu N -- PROGRAM`, or on a machine with a GPU.\n",
+            program_invocation_short_name, dlerror());
     exit(1);
   }
 
@@ -28,7 +28,7 @@ class Driver {
   Function find(const char* name) const {
     auto function = reinterpret_cast<Function>(dlsym(library_, name));
     if (function != nullptr) return function;
-    fprintf(stderr, "train_loop: this driver has no %s. Use a driver of CUDA 12.4 or later.\n", name);
+    fprintf(stderr, "%s: this driver has no %s. Use a driver of CUDA 12.4 or later.\n", program_invocation_short_name, name);
     exit(1);
   }
 
@@ -36,7 +36,7 @@ class Driver {
     if (result == CUDA_SUCCESS) return;
     const char* name = nullptr;
     find<decltype(&cuGetErrorName)>("cuGetErrorName")(result, &name);
-    fprintf(stderr, "train_loop: %s failed: %s (%d).\n", call, name != nullptr ? name : "unknown error", result);
+    fprintf(stderr, "%s: %s failed: %s (%d).\n", program_invocation_short_name, call, name != nullptr ? name : "unknown error", result);
     exit(1);
   }
 
