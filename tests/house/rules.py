@@ -264,6 +264,17 @@ def long_functions(name, lines, most=45):
             start = None
 
 
+@rule
+def every_source_file_is_built(tree):
+    """A file that fell out of its CMakeLists.txt is a test that silently passes."""
+    lists = {name.parent: tree.text(name) for name in tree.files(".txt") if name.name == "CMakeLists.txt"}
+    for name in tree.files(".cpp", ".c", ".S"):
+        by_stem = [lists[folder] for folder in name.parents if folder in lists]
+        if (not any(re.search(rf"\b{re.escape(name.stem)}\b", text) for text in by_stem)
+                and not any(f"/{name.parent.name}/{name.name}" in text for text in lists.values())):
+            yield f"{name} is named by no CMakeLists.txt"
+
+
 # Character classes keep these patterns from matching themselves.
 FORBIDDEN_TEXT = {
     "a path of one machine": r"(?<![\w.])[/](?:work|root)/|[/]home/\w+/|[/]tmp/build-",

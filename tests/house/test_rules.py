@@ -62,6 +62,11 @@ class Rules(unittest.TestCase):
         self.assert_rule("files_stay_short", {name: "void f() {\n" + body[:-7] + "}\n", "docs/long.md": "x\n" * 900},
                          {name: "void f() {\n" + body + "}\n" + "\n" * 500}, breaches=2)
 
+    def test_a_source_file_that_is_not_built_is_found(self):
+        self.assert_rule("every_source_file_is_built",
+                         {"tests/unit/a.cpp": "", "tests/unit/CMakeLists.txt": "x(a.cpp)"},
+                         {"tests/unit/a.cpp": "", "tests/unit/CMakeLists.txt": "x(ba.cpp)"})
+
     def test_places_of_one_machine_are_found(self):
         path, host = "/" + "work/main", "py" + "pi.org"
         self.assert_rule("no_machine_paths_hosts_or_authoring_words",
