@@ -1,9 +1,9 @@
 // Making, splitting, shrinking and ending communicators, and everything that may be wrong with the calls.
 #include "ranks.h"
 
+#include <unistd.h>
 #include <climits>
 #include <cstring>
-#include <unistd.h>
 
 namespace {
 
@@ -154,15 +154,17 @@ TEST(Communicator, OneDeviceTwiceIsRefused) {
 }
 
 TEST(Communicator, OneDeviceOnEachOfTwoHostsIsNotTwiceTheSame) {
-  ranks::run(2, [](const Rank& rank) {
-    CUcontext first;
-    EXPECT_EQ(cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
-    EXPECT_EQ(cuCtxSetCurrent(first), CUDA_SUCCESS);
-    CUstream stream;
-    EXPECT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-    Rank there{rank.rank, rank.ranks, rank.shared, first, stream};
-    EXPECT_EQ(sum_of_ranks(there, rank.make_communicator(), 1), 2);
-  }, {{"SIMNODE_HOSTS", "2"}});
+  ranks::run(2,
+             [](const Rank& rank) {
+               CUcontext first;
+               EXPECT_EQ(cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
+               EXPECT_EQ(cuCtxSetCurrent(first), CUDA_SUCCESS);
+               CUstream stream;
+               EXPECT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+               Rank there{rank.rank, rank.ranks, rank.shared, first, stream};
+               EXPECT_EQ(sum_of_ranks(there, rank.make_communicator(), 1), 2);
+             },
+             {{"SIMNODE_HOSTS", "2"}});
 }
 
 TEST(Communicator, BadArgumentsOfInitAreRefused) {
@@ -238,17 +240,19 @@ TEST(Communicator, BadArgumentsOfCollectivesAreRefused) {
     ncclComm_t communicator = rank.make_communicator();
     auto* buffer = reinterpret_cast<float*>(rank.allocate(kCount * sizeof(float)));
     auto reduce = [&](const void* send, void* recv, size_t count, int type, int op) {
-      return ncclAllReduce(send, recv, count, static_cast<ncclDataType_t>(type), static_cast<ncclRedOp_t>(op), communicator,
-                           rank.stream);
+      return ncclAllReduce(send, recv, count, static_cast<ncclDataType_t>(type), static_cast<ncclRedOp_t>(op),
+                           communicator, rank.stream);
     };
     EXPECT_EQ(reduce(nullptr, buffer, kCount, ncclFloat32, ncclSum), ncclInvalidArgument);
     EXPECT_EQ(reduce(buffer, nullptr, kCount, ncclFloat32, ncclSum), ncclInvalidArgument);
     EXPECT_EQ(reduce(buffer, buffer, kCount, 99, ncclSum), ncclInvalidArgument);
     EXPECT_EQ(reduce(buffer, buffer, kCount, -1, ncclSum), ncclInvalidArgument);
-    EXPECT_EQ(reduce(buffer, buffer, kCount, ncclFloat32, ncclNumOps), ncclInvalidArgument) << "an operator nobody made";
+    EXPECT_EQ(reduce(buffer, buffer, kCount, ncclFloat32, ncclNumOps), ncclInvalidArgument)
+        << "an operator nobody made";
     EXPECT_EQ(reduce(buffer, buffer, SIZE_MAX / 2, ncclFloat32, ncclSum), ncclInvalidArgument);
     EXPECT_EQ(ncclBroadcast(buffer, buffer, kCount, ncclFloat32, 2, communicator, rank.stream), ncclInvalidArgument);
-    EXPECT_EQ(ncclReduce(buffer, buffer, kCount, ncclFloat32, ncclSum, -1, communicator, rank.stream), ncclInvalidArgument);
+    EXPECT_EQ(ncclReduce(buffer, buffer, kCount, ncclFloat32, ncclSum, -1, communicator, rank.stream),
+              ncclInvalidArgument);
     EXPECT_EQ(ncclRecv(buffer, kCount, ncclFloat32, 5, communicator, rank.stream), ncclInvalidArgument);
     EXPECT_EQ(ncclSend(buffer, kCount, ncclFloat32, rank.rank, communicator, rank.stream), ncclInvalidUsage)
         << "a send to oneself that nobody can receive";
@@ -292,20 +296,22 @@ TEST(Communicator, MemoryAndRegistrationsComeAndGo) {
 }
 
 TEST(Communicator, ParametersCanBeAskedFor) {
-  ranks::run(1, [](const Rank&) {
-    ncclParamHandle_t handle;
-    int64_t value = 0;
-    int8_t small = 0;
-    const char* text = nullptr;
-    EXPECT_NCCL(ncclParamBind(&handle, "NCCL_BUFFSIZE"));
-    EXPECT_NCCL(ncclParamGetI64(handle, &value));
-    EXPECT_EQ(value, 1 << 20);
-    EXPECT_EQ(ncclParamGetI8(handle, &small), ncclInvalidArgument) << "does not fit";
-    EXPECT_NCCL(ncclParamGetStr(handle, &text));
-    EXPECT_STREQ(text, "1048576");
-    EXPECT_EQ(ncclParamBind(&handle, "NCCL_NO_SUCH_THING"), ncclInvalidArgument);
-    EXPECT_EQ(ncclParamGetStr(nullptr, &text), ncclInvalidArgument);
-  }, {{"NCCL_BUFFSIZE", "1048576"}});
+  ranks::run(1,
+             [](const Rank&) {
+               ncclParamHandle_t handle;
+               int64_t value = 0;
+               int8_t small = 0;
+               const char* text = nullptr;
+               EXPECT_NCCL(ncclParamBind(&handle, "NCCL_BUFFSIZE"));
+               EXPECT_NCCL(ncclParamGetI64(handle, &value));
+               EXPECT_EQ(value, 1 << 20);
+               EXPECT_EQ(ncclParamGetI8(handle, &small), ncclInvalidArgument) << "does not fit";
+               EXPECT_NCCL(ncclParamGetStr(handle, &text));
+               EXPECT_STREQ(text, "1048576");
+               EXPECT_EQ(ncclParamBind(&handle, "NCCL_NO_SUCH_THING"), ncclInvalidArgument);
+               EXPECT_EQ(ncclParamGetStr(nullptr, &text), ncclInvalidArgument);
+             },
+             {{"NCCL_BUFFSIZE", "1048576"}});
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 // NCCL hangs too, which an abort ends.
 #include "ranks.h"
 
+#include <unistd.h>
 #include <csignal>
 #include <cstring>
 #include <thread>
-#include <unistd.h>
 
 namespace {
 
@@ -59,7 +59,8 @@ TEST(Mismatch, OfTypeOperatorAndRootAreInvalidUsage) {
       float* buffer = floats(rank);
       bool odd = rank.rank == 1;
       EXPECT_NCCL(ncclReduce(buffer, buffer, 10, what == 0 && odd ? ncclInt32 : ncclFloat32,
-                             what == 1 && odd ? ncclMax : ncclSum, what == 2 && odd ? 1 : 0, communicator, rank.stream));
+                             what == 1 && odd ? ncclMax : ncclSum, what == 2 && odd ? 1 : 0, communicator,
+                             rank.stream));
       expect_mismatch(rank, communicator);
     });
 }
@@ -89,58 +90,66 @@ TEST(Mismatch, OfSendAndReceiveIsInvalidUsage) {
 }
 
 TEST(Death, OfARankIsARemoteErrorAndAbortReleasesItsPeers) {
-  ranks::run(4, [](const Rank& rank) {
-    ncclComm_t communicator = rank.make_communicator();
-    float* buffer = floats(rank);
-    EXPECT_NCCL(ncclAllReduce(buffer, buffer, kCount, ncclFloat32, ncclSum, communicator, rank.stream));
-    rank.synchronize();
-    rank.enter_stage(1);
-    if (rank.rank == 2) die_when_others_have_launched(rank);
-    EXPECT_NCCL(ncclAllReduce(buffer, buffer, kCount, ncclFloat32, ncclSum, communicator, rank.stream));
-    rank.shared->number[rank.rank][0] = 1;
-    await_error(communicator, ncclRemoteError);
-    EXPECT_EQ(cuStreamQuery(rank.stream), CUDA_ERROR_NOT_READY) << "the kernel of a collective with a dead rank hangs";
-    EXPECT_EQ(ncclAllReduce(buffer, buffer, kCount, ncclFloat32, ncclSum, communicator, rank.stream), ncclRemoteError);
-    EXPECT_NCCL(ncclCommAbort(communicator));
-    rank.synchronize();
-  }, {}, {2});
+  ranks::run(4,
+             [](const Rank& rank) {
+               ncclComm_t communicator = rank.make_communicator();
+               float* buffer = floats(rank);
+               EXPECT_NCCL(ncclAllReduce(buffer, buffer, kCount, ncclFloat32, ncclSum, communicator, rank.stream));
+               rank.synchronize();
+               rank.enter_stage(1);
+               if (rank.rank == 2) die_when_others_have_launched(rank);
+               EXPECT_NCCL(ncclAllReduce(buffer, buffer, kCount, ncclFloat32, ncclSum, communicator, rank.stream));
+               rank.shared->number[rank.rank][0] = 1;
+               await_error(communicator, ncclRemoteError);
+               EXPECT_EQ(cuStreamQuery(rank.stream), CUDA_ERROR_NOT_READY)
+                   << "the kernel of a collective with a dead rank hangs";
+               EXPECT_EQ(ncclAllReduce(buffer, buffer, kCount, ncclFloat32, ncclSum, communicator, rank.stream),
+                         ncclRemoteError);
+               EXPECT_NCCL(ncclCommAbort(communicator));
+               rank.synchronize();
+             },
+             {}, {2});
 }
 
 TEST(Death, SurvivorsMayShrinkAndGoOn) {
-  ranks::run(4, [](const Rank& rank) {
-    ncclComm_t communicator = rank.make_communicator(), smaller = nullptr;
-    float* buffer = floats(rank);
-    buffer[0] = 1;
-    EXPECT_NCCL(ncclAllReduce(buffer, buffer + 1, 1, ncclFloat32, ncclSum, communicator, rank.stream));
-    rank.synchronize();
-    rank.enter_stage(1);
-    if (rank.rank == 3) die_when_others_have_launched(rank);
-    EXPECT_NCCL(ncclAllReduce(buffer, buffer + 1, 1, ncclFloat32, ncclSum, communicator, rank.stream));
-    rank.shared->number[rank.rank][0] = 1;
-    await_error(communicator, ncclRemoteError);
-    int excluded[] = {3};
-    EXPECT_NCCL(ncclCommShrink(communicator, excluded, 1, &smaller, nullptr, 1));
-    rank.synchronize();
-    EXPECT_NCCL(ncclAllReduce(buffer, buffer + 1, 1, ncclFloat32, ncclSum, smaller, rank.stream));
-    rank.synchronize();
-    EXPECT_EQ(buffer[1], 3.0f);
-    EXPECT_NCCL(ncclCommAbort(communicator));
-    EXPECT_NCCL(ncclCommDestroy(smaller));
-  }, {}, {3});
+  ranks::run(4,
+             [](const Rank& rank) {
+               ncclComm_t communicator = rank.make_communicator(), smaller = nullptr;
+               float* buffer = floats(rank);
+               buffer[0] = 1;
+               EXPECT_NCCL(ncclAllReduce(buffer, buffer + 1, 1, ncclFloat32, ncclSum, communicator, rank.stream));
+               rank.synchronize();
+               rank.enter_stage(1);
+               if (rank.rank == 3) die_when_others_have_launched(rank);
+               EXPECT_NCCL(ncclAllReduce(buffer, buffer + 1, 1, ncclFloat32, ncclSum, communicator, rank.stream));
+               rank.shared->number[rank.rank][0] = 1;
+               await_error(communicator, ncclRemoteError);
+               int excluded[] = {3};
+               EXPECT_NCCL(ncclCommShrink(communicator, excluded, 1, &smaller, nullptr, 1));
+               rank.synchronize();
+               EXPECT_NCCL(ncclAllReduce(buffer, buffer + 1, 1, ncclFloat32, ncclSum, smaller, rank.stream));
+               rank.synchronize();
+               EXPECT_EQ(buffer[1], 3.0f);
+               EXPECT_NCCL(ncclCommAbort(communicator));
+               EXPECT_NCCL(ncclCommDestroy(smaller));
+             },
+             {}, {3});
 }
 
 TEST(Death, DuringInitIsARemoteErrorForThoseWhoWait) {
-  ranks::run(2, [](const Rank& rank) {
-    ncclUniqueId id = rank.unique_id();  // rank 0 owns the meeting
-    if (rank.rank == 0) {
-      while (rank.shared->stage[1] == 0) usleep(1000);
-      usleep(20000);
-      kill(getpid(), SIGKILL);
-    }
-    ncclComm_t communicator = nullptr;
-    rank.shared->stage[1] = 1;
-    EXPECT_EQ(ncclCommInitRank(&communicator, 2, id, 1), ncclRemoteError);
-  }, {}, {0});
+  ranks::run(2,
+             [](const Rank& rank) {
+               ncclUniqueId id = rank.unique_id();  // rank 0 owns the meeting
+               if (rank.rank == 0) {
+                 while (rank.shared->stage[1] == 0) usleep(1000);
+                 usleep(20000);
+                 kill(getpid(), SIGKILL);
+               }
+               ncclComm_t communicator = nullptr;
+               rank.shared->stage[1] = 1;
+               EXPECT_EQ(ncclCommInitRank(&communicator, 2, id, 1), ncclRemoteError);
+             },
+             {}, {0});
 }
 
 TEST(Missing, APeerThatNeverCallsBlocksTheHostUntilItComes) {
@@ -184,7 +193,8 @@ TEST(Missing, AbortReleasesTheStuckStreamAndTheStuckHost) {
     if (rank.rank == 0) {
       std::thread stuck([&] {
         EXPECT_EQ(cuCtxSetCurrent(rank.context), CUDA_SUCCESS);
-        EXPECT_EQ(ncclAllReduce(buffer, buffer, kCount, ncclFloat32, ncclSum, communicator, rank.stream), ncclInternalError);
+        EXPECT_EQ(ncclAllReduce(buffer, buffer, kCount, ncclFloat32, ncclSum, communicator, rank.stream),
+                  ncclInternalError);
       });
       usleep(30000);
       EXPECT_NCCL(ncclCommAbort(communicator));

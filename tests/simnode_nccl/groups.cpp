@@ -1,11 +1,11 @@
 // Groups: what is fused into one launch, several communicators at once, several devices of one thread, graphs.
 #include "ranks.h"
 
+#include <unistd.h>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <unistd.h>
 
 namespace {
 
@@ -128,41 +128,44 @@ TEST(Groups, OneCommunicatorOnTwoStreamsKeepsTheOrderOfItsCalls) {
 }
 
 TEST(Groups, OneThreadDrivesAllDevicesOfAProcess) {
-  ranks::run(1, [](const Rank&) {
-    constexpr int kDevices = 4;
-    ncclComm_t communicators[kDevices];
-    ASSERT_NCCL(ncclCommInitAll(communicators, kDevices, nullptr));
-    float *sends[kDevices], *recvs[kDevices];
-    CUstream streams[kDevices];
-    for (int i = 0; i < kDevices; ++i) {
-      CUcontext context;
-      EXPECT_EQ(cuDevicePrimaryCtxRetain(&context, i), CUDA_SUCCESS);
-      EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
-      EXPECT_EQ(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-      CUdeviceptr pointer;
-      EXPECT_EQ(cuMemAlloc(&pointer, 2 * kCount * sizeof(float)), CUDA_SUCCESS);
-      sends[i] = reinterpret_cast<float*>(pointer);
-      recvs[i] = sends[i] + kCount;
-      for (size_t j = 0; j < kCount; ++j) sends[i][j] = static_cast<float>(i + 1);
-      int device = -1, rank = -1;
-      EXPECT_NCCL(ncclCommCuDevice(communicators[i], &device));
-      EXPECT_NCCL(ncclCommUserRank(communicators[i], &rank));
-      EXPECT_EQ(device, i);
-      EXPECT_EQ(rank, i);
-    }
-    EXPECT_NCCL(ncclGroupStart());
-    for (int i = 0; i < kDevices; ++i)
-      EXPECT_NCCL(ncclAllReduce(sends[i], recvs[i], kCount, ncclFloat32, ncclSum, communicators[i], streams[i]));
-    EXPECT_NCCL(ncclGroupEnd());
-    for (int i = 0; i < kDevices; ++i) {
-      CUcontext context;
-      EXPECT_EQ(cuDevicePrimaryCtxRetain(&context, i), CUDA_SUCCESS);
-      EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
-      EXPECT_EQ(cuStreamSynchronize(streams[i]), CUDA_SUCCESS);
-      EXPECT_EQ(recvs[i][kCount - 1], 10.0f);
-    }
-    for (ncclComm_t communicator : communicators) EXPECT_NCCL(ncclCommDestroy(communicator));
-  }, {{"SIMNODE_GPUS", "4"}});
+  ranks::run(
+      1,
+      [](const Rank&) {
+        constexpr int kDevices = 4;
+        ncclComm_t communicators[kDevices];
+        ASSERT_NCCL(ncclCommInitAll(communicators, kDevices, nullptr));
+        float *sends[kDevices], *recvs[kDevices];
+        CUstream streams[kDevices];
+        for (int i = 0; i < kDevices; ++i) {
+          CUcontext context;
+          EXPECT_EQ(cuDevicePrimaryCtxRetain(&context, i), CUDA_SUCCESS);
+          EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+          EXPECT_EQ(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+          CUdeviceptr pointer;
+          EXPECT_EQ(cuMemAlloc(&pointer, 2 * kCount * sizeof(float)), CUDA_SUCCESS);
+          sends[i] = reinterpret_cast<float*>(pointer);
+          recvs[i] = sends[i] + kCount;
+          for (size_t j = 0; j < kCount; ++j) sends[i][j] = static_cast<float>(i + 1);
+          int device = -1, rank = -1;
+          EXPECT_NCCL(ncclCommCuDevice(communicators[i], &device));
+          EXPECT_NCCL(ncclCommUserRank(communicators[i], &rank));
+          EXPECT_EQ(device, i);
+          EXPECT_EQ(rank, i);
+        }
+        EXPECT_NCCL(ncclGroupStart());
+        for (int i = 0; i < kDevices; ++i)
+          EXPECT_NCCL(ncclAllReduce(sends[i], recvs[i], kCount, ncclFloat32, ncclSum, communicators[i], streams[i]));
+        EXPECT_NCCL(ncclGroupEnd());
+        for (int i = 0; i < kDevices; ++i) {
+          CUcontext context;
+          EXPECT_EQ(cuDevicePrimaryCtxRetain(&context, i), CUDA_SUCCESS);
+          EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+          EXPECT_EQ(cuStreamSynchronize(streams[i]), CUDA_SUCCESS);
+          EXPECT_EQ(recvs[i][kCount - 1], 10.0f);
+        }
+        for (ncclComm_t communicator : communicators) EXPECT_NCCL(ncclCommDestroy(communicator));
+      },
+      {{"SIMNODE_GPUS", "4"}});
 }
 
 TEST(Groups, CapturedCollectivesRunAtEveryLaunchOfTheGraph) {

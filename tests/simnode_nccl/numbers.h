@@ -21,13 +21,18 @@ struct Type {
 };
 
 inline const std::vector<Type>& all_types() {
-  static const std::vector<Type> all = {
-      {ncclInt8, "int8", 1, 0, 0, false, true},       {ncclUint8, "uint8", 1, 0, 0, false, false},
-      {ncclInt32, "int32", 4, 0, 0, false, true},     {ncclUint32, "uint32", 4, 0, 0, false, false},
-      {ncclInt64, "int64", 8, 0, 0, false, true},     {ncclUint64, "uint64", 8, 0, 0, false, false},
-      {ncclFloat16, "float16", 2, 5, 10, true, true}, {ncclFloat32, "float32", 4, 0, 0, true, true},
-      {ncclFloat64, "float64", 8, 0, 0, true, true},  {ncclBfloat16, "bfloat16", 2, 8, 7, true, true},
-      {ncclFloat8e4m3, "float8e4m3", 1, 4, 3, true, true}, {ncclFloat8e5m2, "float8e5m2", 1, 5, 2, true, true}};
+  static const std::vector<Type> all = {{ncclInt8, "int8", 1, 0, 0, false, true},
+                                        {ncclUint8, "uint8", 1, 0, 0, false, false},
+                                        {ncclInt32, "int32", 4, 0, 0, false, true},
+                                        {ncclUint32, "uint32", 4, 0, 0, false, false},
+                                        {ncclInt64, "int64", 8, 0, 0, false, true},
+                                        {ncclUint64, "uint64", 8, 0, 0, false, false},
+                                        {ncclFloat16, "float16", 2, 5, 10, true, true},
+                                        {ncclFloat32, "float32", 4, 0, 0, true, true},
+                                        {ncclFloat64, "float64", 8, 0, 0, true, true},
+                                        {ncclBfloat16, "bfloat16", 2, 8, 7, true, true},
+                                        {ncclFloat8e4m3, "float8e4m3", 1, 4, 3, true, true},
+                                        {ncclFloat8e5m2, "float8e5m2", 1, 5, 2, true, true}};
   return all;
 }
 
@@ -56,14 +61,22 @@ inline double get(const Type& type, const void* from, size_t i) {
     return decode_small(type, bits);
   }
   switch (type.type) {
-    case ncclInt8: return read(int8_t{});
-    case ncclUint8: return read(uint8_t{});
-    case ncclInt32: return read(int32_t{});
-    case ncclUint32: return read(uint32_t{});
-    case ncclInt64: return read(int64_t{});
-    case ncclUint64: return read(uint64_t{});
-    case ncclFloat32: return read(float{});
-    default: return read(double{});
+    case ncclInt8:
+      return read(int8_t{});
+    case ncclUint8:
+      return read(uint8_t{});
+    case ncclInt32:
+      return read(int32_t{});
+    case ncclUint32:
+      return read(uint32_t{});
+    case ncclInt64:
+      return read(int64_t{});
+    case ncclUint64:
+      return read(uint64_t{});
+    case ncclFloat32:
+      return read(float{});
+    default:
+      return read(double{});
   }
 }
 
@@ -86,14 +99,22 @@ inline void set(const Type& type, void* to, size_t i, int value) {
     return;
   }
   switch (type.type) {
-    case ncclInt8: return write(static_cast<int8_t>(value));
-    case ncclUint8: return write(static_cast<uint8_t>(value));
-    case ncclInt32: return write(int32_t{value});
-    case ncclUint32: return write(static_cast<uint32_t>(value));
-    case ncclInt64: return write(static_cast<int64_t>(value));
-    case ncclUint64: return write(static_cast<uint64_t>(value));
-    case ncclFloat32: return write(static_cast<float>(value));
-    default: return write(static_cast<double>(value));
+    case ncclInt8:
+      return write(static_cast<int8_t>(value));
+    case ncclUint8:
+      return write(static_cast<uint8_t>(value));
+    case ncclInt32:
+      return write(int32_t{value});
+    case ncclUint32:
+      return write(static_cast<uint32_t>(value));
+    case ncclInt64:
+      return write(static_cast<int64_t>(value));
+    case ncclUint64:
+      return write(static_cast<uint64_t>(value));
+    case ncclFloat32:
+      return write(static_cast<float>(value));
+    default:
+      return write(static_cast<double>(value));
   }
 }
 
@@ -139,10 +160,14 @@ inline double reduced(const Type& type, ncclRedOp_t op, size_t i, int ranks) {
   double result = input(op, i, 0);
   for (int rank = 1; rank < ranks; ++rank) {
     double next = input(op, i, rank);
-    if (op == ncclProd) result *= next;
-    else if (op == ncclMax) result = std::max(result, next);
-    else if (op == ncclMin) result = std::min(result, next);
-    else result += next;
+    if (op == ncclProd)
+      result *= next;
+    else if (op == ncclMax)
+      result = std::max(result, next);
+    else if (op == ncclMin)
+      result = std::min(result, next);
+    else
+      result += next;
   }
   return wrapped(type, op == ncclAvg ? result / ranks : result);
 }

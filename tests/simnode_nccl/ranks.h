@@ -5,8 +5,8 @@
 #include "nccl_abi.h"
 
 #include <cuda.h>
-#include <functional>
 #include <gtest/gtest.h>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,9 +29,9 @@ struct Rank {
   CUcontext context;
   CUstream stream;
 
-  ncclUniqueId unique_id() const;                      // rank 0 makes it, the others wait for it
-  ncclComm_t make_communicator() const;                // of all ranks
-  void enter_stage(int stage) const;                   // and wait until all ranks are there
+  ncclUniqueId unique_id() const;        // rank 0 makes it, the others wait for it
+  ncclComm_t make_communicator() const;  // of all ranks
+  void enter_stage(int stage) const;     // and wait until all ranks are there
   CUdeviceptr allocate(size_t bytes) const;
   void synchronize() const;
 };

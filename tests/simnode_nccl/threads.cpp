@@ -1,12 +1,12 @@
 // The threads of a communicator: how many, when, how named, and that they sleep when there is nothing to do.
 #include "ranks.h"
 
+#include <dirent.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cstdio>
-#include <dirent.h>
 #include <fstream>
 #include <string>
-#include <unistd.h>
 
 namespace {
 
@@ -68,9 +68,7 @@ void expect_nccl_threads(const Rank& rank) {
   EXPECT_EQ(named("NCCL RAS"), 1) << "outlives the communicators";
 }
 
-TEST(Threads, AreNamedAsNcclNamesThem) {
-  ranks::run(2, expect_nccl_threads, {{"NCCL_SET_THREAD_NAME", "1"}});
-}
+TEST(Threads, AreNamedAsNcclNamesThem) { ranks::run(2, expect_nccl_threads, {{"NCCL_SET_THREAD_NAME", "1"}}); }
 
 TEST(Threads, AreTheSameWhenMadeByTheStandardLibrary) {
   ranks::run(2, expect_nccl_threads, {{"NCCL_SET_THREAD_NAME", "1"}, {"SIMNODE_NCCL_THREADS", "std"}});
@@ -86,21 +84,23 @@ TEST(Threads, HaveTheProgramsNameUnlessAskedForTheirOwn) {
 }
 
 TEST(Threads, TheProgressThreadSleepsWhenNothingIsEnqueued) {
-  ranks::run(2, [](const Rank& rank) {
-    ncclComm_t communicator = rank.make_communicator();
-    use(rank, communicator);
-    rank.enter_stage(1);
-    std::string name = "NCCL Progress " + std::to_string(rank.rank);
-    auto ticks = [&] {
-      for (const ThreadSeen& one : threads())
-        if (one.name == name) return one.cpu_ticks;
-      ADD_FAILURE() << "no " << name;
-      return 0L;
-    };
-    long before = ticks();
-    usleep(300000);
-    EXPECT_LE(ticks() - before, 1) << "of 30 hundredths of a second";
-  }, {{"NCCL_SET_THREAD_NAME", "1"}});
+  ranks::run(2,
+             [](const Rank& rank) {
+               ncclComm_t communicator = rank.make_communicator();
+               use(rank, communicator);
+               rank.enter_stage(1);
+               std::string name = "NCCL Progress " + std::to_string(rank.rank);
+               auto ticks = [&] {
+                 for (const ThreadSeen& one : threads())
+                   if (one.name == name) return one.cpu_ticks;
+                 ADD_FAILURE() << "no " << name;
+                 return 0L;
+               };
+               long before = ticks();
+               usleep(300000);
+               EXPECT_LE(ticks() - before, 1) << "of 30 hundredths of a second";
+             },
+             {{"NCCL_SET_THREAD_NAME", "1"}});
 }
 
 }  // namespace

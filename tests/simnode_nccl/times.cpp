@@ -2,9 +2,9 @@
 // that a fault planted on one rank lengthens it on all of them through the chunks, as much as it should.
 #include "ranks.h"
 
+#include <unistd.h>
 #include <algorithm>
 #include <cmath>
-#include <unistd.h>
 
 namespace {
 
@@ -30,7 +30,8 @@ void all_reduce(const Rank& rank, ncclComm_t communicator, char* buffer, size_t 
 void send_receive(const Rank& rank, ncclComm_t communicator, char* buffer, size_t bytes) {
   EXPECT_NCCL(ncclGroupStart());
   EXPECT_NCCL(ncclSend(buffer, bytes, ncclUint8, (rank.rank + 1) % rank.ranks, communicator, rank.stream));
-  EXPECT_NCCL(ncclRecv(buffer + bytes, bytes, ncclUint8, (rank.rank + rank.ranks - 1) % rank.ranks, communicator, rank.stream));
+  EXPECT_NCCL(
+      ncclRecv(buffer + bytes, bytes, ncclUint8, (rank.rank + rank.ranks - 1) % rank.ranks, communicator, rank.stream));
   EXPECT_NCCL(ncclGroupEnd());
 }
 
@@ -57,22 +58,25 @@ class Gate {
 Times time_of(const Operation& operation, size_t bytes, Environment environment = {}, int count = kRanks) {
   environment.insert({{"NCCL_BUFFSIZE", std::to_string(8 * kChunkBytes)}, {"SIMNODE_KERNEL_US", "gate=50000;*=10"}});
   environment.insert({{"NCCL_P2P_NET_CHUNKSIZE", std::to_string(kChunkBytes)}});
-  ranks::Shared told = ranks::run(count, [&](const Rank& rank) {
-    ncclComm_t communicator = rank.make_communicator();
-    auto* buffer = reinterpret_cast<char*>(rank.allocate(2 * bytes));
-    operation(rank, communicator, buffer, bytes);
-    rank.synchronize();
-    Gate gate(rank);
-    double best = 1e9;
-    for (int i = 0; i < kRepeats; ++i) {
-      rank.enter_stage(i + 1);
-      gate.close(communicator, buffer);
-      double ms = ranks::timed_ms(rank, [&] { operation(rank, communicator, buffer, bytes); });
-      best = std::min(best, ms);
-    }
-    rank.shared->number[rank.rank][0] = best;
-    rank.enter_stage(kRepeats + 1);
-  }, environment);
+  ranks::Shared told = ranks::run(
+      count,
+      [&](const Rank& rank) {
+        ncclComm_t communicator = rank.make_communicator();
+        auto* buffer = reinterpret_cast<char*>(rank.allocate(2 * bytes));
+        operation(rank, communicator, buffer, bytes);
+        rank.synchronize();
+        Gate gate(rank);
+        double best = 1e9;
+        for (int i = 0; i < kRepeats; ++i) {
+          rank.enter_stage(i + 1);
+          gate.close(communicator, buffer);
+          double ms = ranks::timed_ms(rank, [&] { operation(rank, communicator, buffer, bytes); });
+          best = std::min(best, ms);
+        }
+        rank.shared->number[rank.rank][0] = best;
+        rank.enter_stage(kRepeats + 1);
+      },
+      environment);
   Times times{};
   for (int rank = 0; rank < std::min(count, kRanks); ++rank) times.ms[rank] = told.number[rank][0];
   return times;
@@ -109,7 +113,8 @@ TEST(ProxyDelay, OfOneRankLengthensTheCollectiveByChunksTimesItOnAllRanks) {
   constexpr size_t kChunks = 64;
   Times healthy = time_of(all_reduce, kChunks * kChunkBytes);
   for (double delay_us : {20.0, 100.0}) {
-    Times slow = time_of(all_reduce, kChunks * kChunkBytes, fault("proxy_delay,rank=2,amount=" + std::to_string(delay_us)));
+    Times slow =
+        time_of(all_reduce, kChunks * kChunkBytes, fault("proxy_delay,rank=2,amount=" + std::to_string(delay_us)));
     double expected_ms = kChunks * delay_us / 1000;
     for (int rank = 0; rank < kRanks; ++rank) {
       EXPECT_GT(slow.ms[rank] - healthy.ms[rank], 0.7 * expected_ms) << "rank " << rank << " delay " << delay_us;
@@ -166,13 +171,16 @@ double now_ms() {
 
 TEST(MissingRank, StopsEnteringCollectivesAndTheOthersWait) {
   double start_ms = now_ms();  // before any rank's cuInit
-  ranks::run(2, [start_ms](const Rank& rank) {
-    ncclComm_t communicator = rank.make_communicator();
-    auto* buffer = reinterpret_cast<float*>(rank.allocate(4));
-    EXPECT_NCCL(ncclAllReduce(buffer, buffer, 1, ncclFloat32, ncclSum, communicator, rank.stream));
-    EXPECT_GE(now_ms() - start_ms, 190) << "rank 1 came when the fault was over, and it is the first collective";
-    rank.synchronize();
-  }, fault("missing_rank,rank=1,to_ms=200"));
+  ranks::run(
+      2,
+      [start_ms](const Rank& rank) {
+        ncclComm_t communicator = rank.make_communicator();
+        auto* buffer = reinterpret_cast<float*>(rank.allocate(4));
+        EXPECT_NCCL(ncclAllReduce(buffer, buffer, 1, ncclFloat32, ncclSum, communicator, rank.stream));
+        EXPECT_GE(now_ms() - start_ms, 190) << "rank 1 came when the fault was over, and it is the first collective";
+        rank.synchronize();
+      },
+      fault("missing_rank,rank=1,to_ms=200"));
 }
 
 TEST(MissingRank, ShowsAsTimeOnTheStreamsOfTheOthers) {

@@ -13,10 +13,10 @@
 
 #include "../clock.h"
 
+#include <sys/mman.h>
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <sys/mman.h>
 
 namespace simnode::nccl {
 
@@ -51,14 +51,20 @@ int depth_of(int ranks) {
 class Collective {
  public:
   Collective(Communicator& communicator, Run& run)
-      : communicator_(communicator), run_(run), work_(run.plan->collectives[run.collective]), at_(run.at),
-        segment_(communicator.segment()), ranks_(communicator.ranks()), rank_(communicator.rank()) {
+      : communicator_(communicator),
+        run_(run),
+        work_(run.plan->collectives[run.collective]),
+        at_(run.at),
+        segment_(communicator.segment()),
+        ranks_(communicator.ranks()),
+        rank_(communicator.rank()) {
     size_t element = bytes_of(work_.type);
     bytes_ = work_.count * element;
     size_t whole = segment_.header().chunk_bytes;
     // Collectives whose messages differ per rank share a chunk between the ranks.
     piece_ = scattered() ? std::max(whole / static_cast<size_t>(ranks_) / 64 * 64, size_t{64}) : whole;
-    if (scattered() && piece_ * static_cast<size_t>(ranks_) > whole) piece_ = whole / static_cast<size_t>(ranks_) / 8 * 8;
+    if (scattered() && piece_ * static_cast<size_t>(ranks_) > whole)
+      piece_ = whole / static_cast<size_t>(ranks_) / 8 * 8;
     at_.chunks = (bytes_ + piece_ - 1) / piece_;
   }
 
@@ -208,7 +214,8 @@ class Collective {
         break;
       case Kind::kReduceScatter:
         for (int to_rank = 0; to_rank < ranks_; ++to_rank)
-          copy_in(to + static_cast<size_t>(to_rank) * piece_, from + static_cast<size_t>(to_rank) * bytes_ + offset(i), i);
+          copy_in(to + static_cast<size_t>(to_rank) * piece_, from + static_cast<size_t>(to_rank) * bytes_ + offset(i),
+                  i);
         break;
       default:
         copy_in(to, from + offset(i), i);
@@ -279,8 +286,12 @@ class Collective {
 class Messages {
  public:
   Messages(Communicator& communicator, Run& run)
-      : communicator_(communicator), run_(run), segment_(communicator.segment()), rank_(communicator.rank()),
-        chunk_bytes_(segment_.header().p2p_chunk_bytes), busy_to_(static_cast<size_t>(communicator.ranks())),
+      : communicator_(communicator),
+        run_(run),
+        segment_(communicator.segment()),
+        rank_(communicator.rank()),
+        chunk_bytes_(segment_.header().p2p_chunk_bytes),
+        busy_to_(static_cast<size_t>(communicator.ranks())),
         busy_from_(static_cast<size_t>(communicator.ranks())) {
     if (!run.messages.empty()) return;
     int64_t start_ns = std::max(run.start_ns, run.end_ns) + kStartNs;
@@ -361,8 +372,10 @@ class Messages {
     uint32_t type = channel.message_type[number % kSlots];
     if (sent == bytes(work) && type == static_cast<uint32_t>(work.type)) return true;
     char text[200];
-    snprintf(text, sizeof text, "mismatched point to point: rank %d sends %llu bytes of datatype %u, rank %d receives %zu "
-             "bytes of datatype %d", work.root, static_cast<unsigned long long>(sent), type, rank_, bytes(work), work.type);
+    snprintf(text, sizeof text,
+             "mismatched point to point: rank %d sends %llu bytes of datatype %u, rank %d receives %zu "
+             "bytes of datatype %d",
+             work.root, static_cast<unsigned long long>(sent), type, rank_, bytes(work), work.type);
     communicator_.mismatch(text);
     return false;
   }
@@ -399,13 +412,20 @@ bool buffers_exist(const Work& work, int rank, int ranks) {
   size_t all = bytes * static_cast<size_t>(ranks);
   bool root = rank == work.root;
   switch (work.kind) {
-    case Kind::kAllReduce: return readable(work.send, bytes) && readable(work.recv, bytes);
-    case Kind::kReduce: return readable(work.send, bytes) && (!root || readable(work.recv, bytes));
-    case Kind::kReduceScatter: return readable(work.send, all) && readable(work.recv, bytes);
-    case Kind::kAllGather: return readable(work.send, bytes) && readable(work.recv, all);
-    case Kind::kBroadcast: return (!root || readable(work.send, bytes)) && readable(work.recv, bytes);
-    case Kind::kSend: return readable(work.send, bytes);
-    case Kind::kRecv: return readable(work.recv, bytes);
+    case Kind::kAllReduce:
+      return readable(work.send, bytes) && readable(work.recv, bytes);
+    case Kind::kReduce:
+      return readable(work.send, bytes) && (!root || readable(work.recv, bytes));
+    case Kind::kReduceScatter:
+      return readable(work.send, all) && readable(work.recv, bytes);
+    case Kind::kAllGather:
+      return readable(work.send, bytes) && readable(work.recv, all);
+    case Kind::kBroadcast:
+      return (!root || readable(work.send, bytes)) && readable(work.recv, bytes);
+    case Kind::kSend:
+      return readable(work.send, bytes);
+    case Kind::kRecv:
+      return readable(work.recv, bytes);
   }
   return false;
 }

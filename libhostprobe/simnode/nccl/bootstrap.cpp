@@ -5,16 +5,16 @@
 #include "socket.h"
 #include "thread.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <memory>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
 
 namespace simnode::nccl {
 
@@ -134,11 +134,14 @@ Meeting read_id(const ncclUniqueId& id) {
 
 ncclResult_t lost(const std::atomic<uint32_t>& abort, const char* what) {
   if (abort.load() != 0) return fail(ncclInternalError, "aborted while %s", what);
-  return fail(ncclRemoteError, "connection closed by a remote peer while %s: another rank or the process that made the "
-              "unique id has ended", what);
+  return fail(ncclRemoteError,
+              "connection closed by a remote peer while %s: another rank or the process that made the "
+              "unique id has ended",
+              what);
 }
 
-ncclResult_t introduce_oneself(int fd, const Hello& hello, const std::atomic<uint32_t>& abort, std::vector<Peer>* peers) {
+ncclResult_t introduce_oneself(int fd, const Hello& hello, const std::atomic<uint32_t>& abort,
+                               std::vector<Peer>* peers) {
   Answer answer;
   if (!send_all(fd, &hello, sizeof hello)) return lost(abort, "telling the bootstrap root");
   if (!receive_all(fd, &answer, sizeof answer, abort, -1)) return lost(abort, "waiting for the other ranks");

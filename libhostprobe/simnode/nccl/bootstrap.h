@@ -11,9 +11,9 @@ namespace simnode::nccl {
 
 struct Peer {
   int rank, pid, world_rank, host, device;
-  uint16_t port;      // where it listens for the rank before it
+  uint16_t port;  // where it listens for the rank before it
   char pci_id[16];
-  char door[64];      // abstract UNIX socket of its "NCCL UDS Service", which hands out the segment
+  char door[64];  // abstract UNIX socket of its "NCCL UDS Service", which hands out the segment
 };
 
 struct Ring {

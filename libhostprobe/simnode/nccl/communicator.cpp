@@ -5,11 +5,11 @@
 #include "driver.h"
 #include "last_error.h"
 
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <unistd.h>
 
 namespace simnode::nccl {
 
@@ -67,9 +67,11 @@ ncclResult_t Communicator::init(const ncclUniqueId& id) {
   NearDevice placement(numa_node_);
   Peer mine;
   describe(&mine);
-  if (rank_ == 0 && !segment_.create(ranks_, std::max(settings().chunk_bytes(), size_t{64} * static_cast<size_t>(ranks_)),
-                                    settings().p2p_chunk_bytes))
-    return fail(ncclSystemError, "cannot make the shared memory of a communicator of %d ranks: %s", ranks_, strerror(errno));
+  if (rank_ == 0 &&
+      !segment_.create(ranks_, std::max(settings().chunk_bytes(), size_t{64} * static_cast<size_t>(ranks_)),
+                       settings().p2p_chunk_bytes))
+    return fail(ncclSystemError, "cannot make the shared memory of a communicator of %d ranks: %s", ranks_,
+                strerror(errno));
   if (!service_.open_door(mine.door)) return fail(ncclSystemError, "cannot start the UDS service: %s", strerror(errno));
   NCCL_TRY(meet(id, ranks_, mine, abort_, &peers_, &ring_));
   NCCL_TRY(check_devices());
@@ -116,7 +118,8 @@ ncclResult_t Communicator::wait_host(const std::function<bool()>& done, bool wha
     if (done()) return ncclSuccess;
     if (aborted()) return fail(ncclInternalError, "the communicator was aborted");
     if (uint32_t failed = segment_.header().failed.load(); failed != 0 && !whatever_failed)
-      return fail(static_cast<ncclResult_t>(failed), "rank %d has ended or failed", segment_.header().failed_rank.load());
+      return fail(static_cast<ncclResult_t>(failed), "rank %d has ended or failed",
+                  segment_.header().failed_rank.load());
     segment_.sleep(rank_, bell, now_ns() + kLookNs);
   }
 }
@@ -185,16 +188,18 @@ ncclResult_t Communicator::share_id(int leader, uint64_t key, ncclUniqueId* id) 
     return ncclSuccess;
   }
   // The leader may have had other meetings that this rank was not part of.
-  return wait_host([&] {
-    for (const Invite& invite : block.invites) {
-      uint64_t number = invite.number.load(std::memory_order_acquire);
-      if (number <= seen || invite.key != key) continue;
-      seen = number;
-      *id = invite.id;
-      return true;
-    }
-    return false;
-  }, true);
+  return wait_host(
+      [&] {
+        for (const Invite& invite : block.invites) {
+          uint64_t number = invite.number.load(std::memory_order_acquire);
+          if (number <= seen || invite.key != key) continue;
+          seen = number;
+          *id = invite.id;
+          return true;
+        }
+        return false;
+      },
+      true);
 }
 
 void Communicator::neighbour_gone(int direction) {
@@ -282,8 +287,10 @@ ncclResult_t find_ready(ncclComm_t handle, const char* call, std::shared_ptr<Com
   if ((*communicator)->aborted()) return fail(ncclInvalidUsage, "%s : the communicator was aborted", call);
   ncclResult_t error = (*communicator)->async_error();
   if (error == ncclInProgress)
-    return fail(ncclInvalidArgument, "%s : attempt to use the communicator before the previous operation returned "
-                "ncclSuccess", call);
+    return fail(ncclInvalidArgument,
+                "%s : attempt to use the communicator before the previous operation returned "
+                "ncclSuccess",
+                call);
   if (error != ncclSuccess) return fail(error, "%s : the communicator has failed before", call);
   if ((*communicator)->finalized) return fail(ncclInvalidArgument, "%s : the communicator was finalized", call);
   return ncclSuccess;

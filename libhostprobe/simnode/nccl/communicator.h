@@ -20,7 +20,7 @@ namespace simnode::nccl {
 
 struct UserOp {
   ncclDataType_t type;
-  const void* scalar;      // in device memory, or null:
+  const void* scalar;  // in device memory, or null:
   uint64_t scalar_value;
 };
 
@@ -31,7 +31,8 @@ struct Origin {
 
 class Communicator {
  public:
-  Communicator(bool blocking, Origin origin) : blocking_(blocking), origin_(origin), progress_(*this), service_(*this) {}
+  Communicator(bool blocking, Origin origin)
+      : blocking_(blocking), origin_(origin), progress_(*this), service_(*this) {}
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;

@@ -31,10 +31,8 @@ bool ask_all(GetProcAddress get, Driver* all) {
   return ask(get, "cuInit", &all->init) && ask(get, "cuCtxGetCurrent", &all->context_current) &&
          ask(get, "cuCtxSetCurrent", &all->set_context) && ask(get, "cuCtxPushCurrent", &all->push_context) &&
          ask(get, "cuCtxPopCurrent", &all->pop_context) && ask(get, "cuCtxGetDevice", &all->context_device) &&
-         ask(get, "cuDeviceGetCount", &all->device_count) &&
-         ask(get, "cuDeviceGetAttribute", &all->device_attribute) &&
-         ask(get, "cuDeviceGetPCIBusId", &all->pci_id) &&
-         ask(get, "cuDevicePrimaryCtxRetain", &all->retain_primary) &&
+         ask(get, "cuDeviceGetCount", &all->device_count) && ask(get, "cuDeviceGetAttribute", &all->device_attribute) &&
+         ask(get, "cuDeviceGetPCIBusId", &all->pci_id) && ask(get, "cuDevicePrimaryCtxRetain", &all->retain_primary) &&
          ask(get, "cuModuleLoadData", &all->load_module) && ask(get, "cuModuleGetFunction", &all->find_function) &&
          ask(get, "cuLaunchKernelEx", &all->launch) && ask(get, "cuStreamIsCapturing", &all->is_capturing) &&
          ask(get, "cuEventCreate", &all->create_event) && ask(get, "cuEventRecord", &all->record_event) &&
@@ -61,7 +59,8 @@ const Driver* open_driver() {
              find_own(library, "simnode_count", &all->count) && find_own(library, "simnode_start_ns", &all->start_ns);
   GetProcAddress get = nullptr;
   if (own && find_own(library, "cuGetProcAddress_v2", &get) && ask_all(get, all)) return all;
-  say("libcuda.so.1 is not the stand-in driver that belongs to this libnccl.so.2; communicators cannot be made. Put the "
+  say("libcuda.so.1 is not the stand-in driver that belongs to this libnccl.so.2; communicators cannot be made. Put "
+      "the "
       "stand-in's folder first into LD_LIBRARY_PATH, or take it out to use the real libraries.");
   delete all;
   return nullptr;

@@ -3,8 +3,8 @@
 #pragma once
 #include "nccl_types.h"
 
-#include <atomic>
 #include <cuda.h>
+#include <atomic>
 
 namespace simnode::nccl {
 
@@ -68,9 +68,9 @@ class CurrentContext {
   bool pushed_ = false;
 };
 
-#define NCCL_TRY(expression)                                                                          \
-  do {                                                                                                \
-    if (ncclResult_t nccl_result = (expression); nccl_result != ncclSuccess) return nccl_result;      \
+#define NCCL_TRY(expression)                                                                     \
+  do {                                                                                           \
+    if (ncclResult_t nccl_result = (expression); nccl_result != ncclSuccess) return nccl_result; \
   } while (0)
 
 }  // namespace simnode::nccl

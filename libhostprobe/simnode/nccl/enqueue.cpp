@@ -117,8 +117,10 @@ ncclResult_t launch_plan(Communicator& communicator, std::unique_ptr<Plan> plan,
   plan->run = run;
   communicator.progress().post(run);
   ncclResult_t result = launch_kernel(communicator, plan.get(), stream);
-  if (result == ncclSuccess) plan.release();  // run_kernel's now
-  else communicator.progress().take_back(run);
+  if (result == ncclSuccess)
+    plan.release();  // run_kernel's now
+  else
+    communicator.progress().take_back(run);
   return result;
 }
 
@@ -138,8 +140,10 @@ ncclResult_t prepare(Communicator& communicator, const std::vector<Call>& calls)
   bool collectives = false;
   for (const Call& call : calls)
     for (const Work& work : call.works) {
-      if (work.point_to_point()) messages.push_back(work);
-      else collectives = true;
+      if (work.point_to_point())
+        messages.push_back(work);
+      else
+        collectives = true;
     }
   if (collectives) NCCL_TRY(communicator.connect());
   return communicator.connect_pairs(messages);

@@ -20,7 +20,8 @@ ncclResult_t check_type(const char* call, ncclDataType_t type) {
 
 ncclResult_t check_rank(const char* call, const char* what, int rank, const Communicator& communicator) {
   if (rank >= 0 && rank < communicator.ranks()) return ncclSuccess;
-  return fail(ncclInvalidArgument, "%s : invalid %s %d (communicator has %d ranks)", call, what, rank, communicator.ranks());
+  return fail(ncclInvalidArgument, "%s : invalid %s %d (communicator has %d ranks)", call, what, rank,
+              communicator.ranks());
 }
 
 ncclResult_t check_count(const char* call, size_t count, ncclDataType_t type, int ranks) {
@@ -47,7 +48,8 @@ ncclResult_t set_op(const char* call, Communicator& communicator, ncclRedOp_t op
                 static_cast<long long>(value));
   const UserOp& own = *communicator.ops[index];
   if (own.type != work->type)
-    return fail(ncclInvalidArgument, "%s : the type of the user-created ncclRedOp_t is not the type of the operation", call);
+    return fail(ncclInvalidArgument, "%s : the type of the user-created ncclRedOp_t is not the type of the operation",
+                call);
   work->op = Op::kPreMulSum;
   work->scalar = own.scalar;
   work->scalar_value = own.scalar_value;
@@ -92,8 +94,8 @@ Work work_of(Kind kind, const void* send, void* recv, size_t count, ncclDataType
 }
 
 // Send or receive: the buffer of the other direction is not asked for.
-ncclResult_t point_to_point(const char* call, Kind kind, const void* send, void* recv, size_t count, ncclDataType_t type,
-                            int peer, ncclComm_t handle, CUstream_st* stream) {
+ncclResult_t point_to_point(const char* call, Kind kind, const void* send, void* recv, size_t count,
+                            ncclDataType_t type, int peer, ncclComm_t handle, CUstream_st* stream) {
   std::shared_ptr<Communicator> communicator;
   NCCL_TRY(note_error(find_ready(handle, call, &communicator)));
   NCCL_TRY(note_error(check_rank(call, "peer", peer, *communicator)));
@@ -108,8 +110,8 @@ ncclResult_t point_to_point(const char* call, Kind kind, const void* send, void*
 // AlltoAll, Gather and Scatter are sends and receives between pairs, as in NCCL.
 enum class Exchange { kAlltoAll, kGather, kScatter };
 
-ncclResult_t exchange(const char* call, Exchange exchange, const void* send, void* recv, size_t count, ncclDataType_t type,
-                      int root, ncclComm_t handle, CUstream_st* stream) {
+ncclResult_t exchange(const char* call, Exchange exchange, const void* send, void* recv, size_t count,
+                      ncclDataType_t type, int root, ncclComm_t handle, CUstream_st* stream) {
   std::shared_ptr<Communicator> communicator;
   NCCL_TRY(note_error(find_ready(handle, call, &communicator)));
   Request request{call, work_of(Kind::kSend, send, recv, count, type, root)};
@@ -138,15 +140,18 @@ ncclResult_t exchange(const char* call, Exchange exchange, const void* send, voi
 ncclResult_t check_config(const char* call, const ncclCollConfig_t* config) {
   if (config == nullptr) return ncclSuccess;
   if (config->magic != kConfigMagic || config->size < offsetof(ncclCollConfig_t, minCTAs))
-    return note_error(fail(ncclInvalidArgument, "%s : ncclCollConfig_t argument not initialized via "
-                           "NCCL_COLLCONFIG_INITIALIZER", call));
-  bool event = config->size > offsetof(ncclCollConfig_t, launchCompletionEvent) && config->launchCompletionEvent != nullptr;
+    return note_error(fail(ncclInvalidArgument,
+                           "%s : ncclCollConfig_t argument not initialized via "
+                           "NCCL_COLLCONFIG_INITIALIZER",
+                           call));
+  bool event =
+      config->size > offsetof(ncclCollConfig_t, launchCompletionEvent) && config->launchCompletionEvent != nullptr;
   if (event) return note_error(fail(ncclInvalidUsage, "%s : launchCompletionEvent is not modelled", call));
   return ncclSuccess;
 }
 
-ncclResult_t all_reduce(const char* call, const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
-                        ncclComm_t comm, CUstream_st* stream) {
+ncclResult_t all_reduce(const char* call, const void* send, void* recv, size_t count, ncclDataType_t type,
+                        ncclRedOp_t op, ncclComm_t comm, CUstream_st* stream) {
   Request request{call, work_of(Kind::kAllReduce, send, recv, count, type), op};
   request.reduces = true;
   return enqueue(request, comm, stream);
@@ -166,8 +171,8 @@ ncclResult_t reduce_scatter(const char* call, const void* send, void* recv, size
   return enqueue(request, comm, stream);
 }
 
-ncclResult_t all_gather(const char* call, const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm,
-                        CUstream_st* stream) {
+ncclResult_t all_gather(const char* call, const void* send, void* recv, size_t count, ncclDataType_t type,
+                        ncclComm_t comm, CUstream_st* stream) {
   return enqueue(Request{call, work_of(Kind::kAllGather, send, recv, count, type)}, comm, stream);
 }
 
@@ -208,7 +213,8 @@ NCCL_ENTRY(ncclResult_t, ncclAllGather,
 }
 
 NCCL_ENTRY(ncclResult_t, ncclBroadcast,
-           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, CUstream_st* stream),
+           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+            CUstream_st* stream),
            (send, recv, count, type, root, comm, stream)) {
   return broadcast("Broadcast", send, recv, count, type, root, comm, stream);
 }
@@ -227,13 +233,15 @@ NCCL_ENTRY(ncclResult_t, ncclAlltoAll,
 }
 
 NCCL_ENTRY(ncclResult_t, ncclGather,
-           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, CUstream_st* stream),
+           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+            CUstream_st* stream),
            (send, recv, count, type, root, comm, stream)) {
   return exchange("Gather", Exchange::kGather, send, recv, count, type, root, comm, stream);
 }
 
 NCCL_ENTRY(ncclResult_t, ncclScatter,
-           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, CUstream_st* stream),
+           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+            CUstream_st* stream),
            (send, recv, count, type, root, comm, stream)) {
   return exchange("Scatter", Exchange::kScatter, send, recv, count, type, root, comm, stream);
 }
@@ -259,8 +267,8 @@ NCCL_ENTRY(ncclResult_t, ncclAllReduceConfig,
 }
 
 NCCL_ENTRY(ncclResult_t, ncclBroadcastConfig,
-           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, CUstream_st* stream,
-            const ncclCollConfig_t* config),
+           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+            CUstream_st* stream, const ncclCollConfig_t* config),
            (send, recv, count, type, root, comm, stream, config)) {
   NCCL_TRY(check_config("BroadcastConfig", config));
   return broadcast("BroadcastConfig", send, recv, count, type, root, comm, stream);
@@ -299,16 +307,16 @@ NCCL_ENTRY(ncclResult_t, ncclAlltoAllConfig,
 }
 
 NCCL_ENTRY(ncclResult_t, ncclGatherConfig,
-           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, CUstream_st* stream,
-            const ncclCollConfig_t* config),
+           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+            CUstream_st* stream, const ncclCollConfig_t* config),
            (send, recv, count, type, root, comm, stream, config)) {
   NCCL_TRY(check_config("GatherConfig", config));
   return exchange("GatherConfig", Exchange::kGather, send, recv, count, type, root, comm, stream);
 }
 
 NCCL_ENTRY(ncclResult_t, ncclScatterConfig,
-           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, CUstream_st* stream,
-            const ncclCollConfig_t* config),
+           (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+            CUstream_st* stream, const ncclCollConfig_t* config),
            (send, recv, count, type, root, comm, stream, config)) {
   NCCL_TRY(check_config("ScatterConfig", config));
   return exchange("ScatterConfig", Exchange::kScatter, send, recv, count, type, root, comm, stream);
@@ -321,7 +329,7 @@ NCCL_ENTRY(ncclResult_t, ncclGroupStart, (), ()) {
 
 NCCL_ENTRY(ncclResult_t, ncclGroupEnd, (), ()) { return group_end(); }
 
-NCCL_ENTRY(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t* estimate), (estimate)) {
+NCCL_ENTRY(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * estimate), (estimate)) {
   constexpr unsigned kSimMagic = 0x74685283;
   if (estimate != nullptr && estimate->magic != kSimMagic)
     return fail(ncclInvalidArgument, "ncclSimInfo_t argument not initialized via NCCL_SIM_INFO_INITIALIZER");

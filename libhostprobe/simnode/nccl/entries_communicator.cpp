@@ -105,8 +105,8 @@ ncclResult_t init_all(ncclComm_t* handles, int count, const int* devices) {
   group_start();
   for (int i = 0; i < count; ++i) {
     CUcontext context = nullptr;
-    ncclResult_t result = check_cuda(cuda->retain_primary(&context, devices != nullptr ? devices[i] : i),
-                                     "cuDevicePrimaryCtxRetain");
+    ncclResult_t result =
+        check_cuda(cuda->retain_primary(&context, devices != nullptr ? devices[i] : i), "cuDevicePrimaryCtxRetain");
     if (result == ncclSuccess) {
       CurrentContext current(context);
       init_rank("CommInitAll", &handles[i], count, id, i, nullptr, Origin{i, count});
@@ -152,7 +152,8 @@ ncclResult_t start_split(ncclComm_t handle, Color mine, ncclComm_t* out, const n
   std::shared_ptr<Communicator> parent;
   NCCL_TRY(find_ready(handle, "CommSplit", &parent));
   if (out == nullptr) return fail(ncclInvalidArgument, "CommSplit : newcomm argument is NULL");
-  if (mine.color < kNoColor) return fail(ncclInvalidArgument, "CommSplit : color must be greater or equal to -1, not %d", mine.color);
+  if (mine.color < kNoColor)
+    return fail(ncclInvalidArgument, "CommSplit : color must be greater or equal to -1, not %d", mine.color);
   Choices choices{parent->blocking(), ""};
   NCCL_TRY(read_config(config, &choices));
   *out = nullptr;
@@ -201,7 +202,8 @@ ncclResult_t find_parent(ncclComm_t handle, int flags, std::shared_ptr<Communica
   if (flags != 0 && flags != kShrinkAbort) return fail(ncclInvalidArgument, "CommShrink : unknown flags %d", flags);
   if (flags == 0) return find_ready(handle, "CommShrink", parent);
   *parent = find_communicator(handle);
-  if (*parent == nullptr) return fail(ncclInvalidArgument, "CommShrink : the communicator does not exist or was destroyed");
+  if (*parent == nullptr)
+    return fail(ncclInvalidArgument, "CommShrink : the communicator does not exist or was destroyed");
   return ncclSuccess;
 }
 
@@ -271,24 +273,24 @@ ncclResult_t finalize(const std::shared_ptr<Communicator>& communicator) {
 
 }  // namespace
 
-NCCL_ENTRY(ncclResult_t, ncclGetUniqueId, (ncclUniqueId* id), (id)) {
+NCCL_ENTRY(ncclResult_t, ncclGetUniqueId, (ncclUniqueId * id), (id)) {
   if (id == nullptr) return fail(ncclInvalidArgument, "GetUniqueId : out argument is NULL");
   return make_unique_id(id);
 }
 
-NCCL_ENTRY(ncclResult_t, ncclCommInitRank, (ncclComm_t* comm, int nranks, ncclUniqueId id, int rank),
+NCCL_ENTRY(ncclResult_t, ncclCommInitRank, (ncclComm_t * comm, int nranks, ncclUniqueId id, int rank),
            (comm, nranks, id, rank)) {
   return init_rank("CommInitRank", comm, nranks, id, rank, nullptr, origin_of(rank, nranks));
 }
 
 NCCL_ENTRY(ncclResult_t, ncclCommInitRankConfig,
-           (ncclComm_t* comm, int nranks, ncclUniqueId id, int rank, ncclConfig_t* config),
+           (ncclComm_t * comm, int nranks, ncclUniqueId id, int rank, ncclConfig_t* config),
            (comm, nranks, id, rank, config)) {
   return init_rank("CommInitRankConfig", comm, nranks, id, rank, config, origin_of(rank, nranks));
 }
 
 NCCL_ENTRY(ncclResult_t, ncclCommInitRankScalable,
-           (ncclComm_t* comm, int nranks, int rank, int id_count, ncclUniqueId* ids, ncclConfig_t* config),
+           (ncclComm_t * comm, int nranks, int rank, int id_count, ncclUniqueId* ids, ncclConfig_t* config),
            (comm, nranks, rank, id_count, ids, config)) {
   if (ids == nullptr || id_count < 1 || id_count > nranks)
     return note_error(fail(ncclInvalidArgument, "CommInitRankScalable : %d unique ids for %d ranks", id_count, nranks));
@@ -296,7 +298,7 @@ NCCL_ENTRY(ncclResult_t, ncclCommInitRankScalable,
   return init_rank("CommInitRankScalable", comm, nranks, ids[0], rank, config, origin_of(rank, nranks));
 }
 
-NCCL_ENTRY(ncclResult_t, ncclCommInitAll, (ncclComm_t* comms, int ndev, const int* devices), (comms, ndev, devices)) {
+NCCL_ENTRY(ncclResult_t, ncclCommInitAll, (ncclComm_t * comms, int ndev, const int* devices), (comms, ndev, devices)) {
   return init_all(comms, ndev, devices);
 }
 

@@ -57,26 +57,35 @@ ncclResult_t remove_registration(ncclComm_t handle, const char* call, void* regi
 }
 
 // The parameters that this library reads, as ncclParam* shows them.
-const char* const kKeys[] = {"NCCL_BUFFSIZE", "NCCL_COMM_BLOCKING", "NCCL_DEBUG", "NCCL_IGNORE_CPU_AFFINITY",
-                             "NCCL_P2P_NET_CHUNKSIZE", "NCCL_RAS_ENABLE", "NCCL_SET_THREAD_NAME"};
+const char* const kKeys[] = {
+    "NCCL_BUFFSIZE",          "NCCL_COMM_BLOCKING", "NCCL_DEBUG",          "NCCL_IGNORE_CPU_AFFINITY",
+    "NCCL_P2P_NET_CHUNKSIZE", "NCCL_RAS_ENABLE",    "NCCL_SET_THREAD_NAME"};
 
 std::string value_of(size_t key) {
   const Settings& all = settings();
   switch (key) {
-    case 0: return std::to_string(all.buffer_bytes);
-    case 1: return std::to_string(all.blocking ? 1 : 0);
-    case 2: return all.warn ? "WARN" : "NONE";
-    case 3: return std::to_string(all.ignore_affinity ? 1 : 0);
-    case 4: return std::to_string(all.p2p_chunk_bytes);
-    case 5: return std::to_string(all.ras ? 1 : 0);
-    default: return std::to_string(all.name_threads ? 1 : 0);
+    case 0:
+      return std::to_string(all.buffer_bytes);
+    case 1:
+      return std::to_string(all.blocking ? 1 : 0);
+    case 2:
+      return all.warn ? "WARN" : "NONE";
+    case 3:
+      return std::to_string(all.ignore_affinity ? 1 : 0);
+    case 4:
+      return std::to_string(all.p2p_chunk_bytes);
+    case 5:
+      return std::to_string(all.ras ? 1 : 0);
+    default:
+      return std::to_string(all.name_threads ? 1 : 0);
   }
 }
 
 // A handle is the key's place in the list, plus one.
 ncclResult_t find_key(ncclParamHandle_t handle, size_t* key) {
   auto place = reinterpret_cast<uintptr_t>(handle);
-  if (place == 0 || place > std::size(kKeys)) return fail(ncclInvalidArgument, "unknown parameter handle %p", static_cast<void*>(handle));
+  if (place == 0 || place > std::size(kKeys))
+    return fail(ncclInvalidArgument, "unknown parameter handle %p", static_cast<void*>(handle));
   *key = place - 1;
   return ncclSuccess;
 }
@@ -108,8 +117,10 @@ ncclResult_t get_number(ncclParamHandle_t handle, Number* value) {
 ncclResult_t make_op(ncclRedOp_t* op, const void* scalar, ncclDataType_t type, ncclScalarResidence_t residence,
                      Communicator& communicator) {
   auto own = std::make_unique<UserOp>(UserOp{type, nullptr, 0});
-  if (residence == ncclScalarDevice) own->scalar = scalar;
-  else memcpy(&own->scalar_value, scalar, bytes_of(type));
+  if (residence == ncclScalarDevice)
+    own->scalar = scalar;
+  else
+    memcpy(&own->scalar_value, scalar, bytes_of(type));
   simnode::MutexLock lock(communicator.mutex);
   auto free = std::find(communicator.ops.begin(), communicator.ops.end(), nullptr);
   if (free == communicator.ops.end()) free = communicator.ops.insert(free, nullptr);
@@ -138,16 +149,26 @@ NCCL_ENTRY(ncclResult_t, ncclGetVersion, (int* version), (version)) {
 
 NCCL_ENTRY(const char*, ncclGetErrorString, (ncclResult_t result), (result)) {
   switch (result) {
-    case ncclSuccess: return "no error";
-    case ncclUnhandledCudaError: return "unhandled cuda error (run with NCCL_DEBUG=WARN for details)";
-    case ncclSystemError: return "unhandled system error (run with NCCL_DEBUG=WARN for details)";
-    case ncclInternalError: return "internal error (run with NCCL_DEBUG=WARN for details)";
-    case ncclInvalidArgument: return "invalid argument (run with NCCL_DEBUG=WARN for details)";
-    case ncclInvalidUsage: return "invalid usage (run with NCCL_DEBUG=WARN for details)";
-    case ncclRemoteError: return "remote process exited or there was a network error";
-    case ncclInProgress: return "NCCL operation in progress";
-    case ncclTimeout: return "NCCL operation timed out";
-    default: return "unknown result code";
+    case ncclSuccess:
+      return "no error";
+    case ncclUnhandledCudaError:
+      return "unhandled cuda error (run with NCCL_DEBUG=WARN for details)";
+    case ncclSystemError:
+      return "unhandled system error (run with NCCL_DEBUG=WARN for details)";
+    case ncclInternalError:
+      return "internal error (run with NCCL_DEBUG=WARN for details)";
+    case ncclInvalidArgument:
+      return "invalid argument (run with NCCL_DEBUG=WARN for details)";
+    case ncclInvalidUsage:
+      return "invalid usage (run with NCCL_DEBUG=WARN for details)";
+    case ncclRemoteError:
+      return "remote process exited or there was a network error";
+    case ncclInProgress:
+      return "NCCL operation in progress";
+    case ncclTimeout:
+      return "NCCL operation timed out";
+    default:
+      return "unknown result code";
   }
 }
 
@@ -161,7 +182,7 @@ extern "C" SIMNODE_EXPORTED void pncclResetDebugInit() {
 extern "C" SIMNODE_EXPORTED __attribute__((weak, alias("pncclResetDebugInit"))) void ncclResetDebugInit();
 
 NCCL_ENTRY(ncclResult_t, ncclRedOpCreatePreMulSum,
-           (ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResidence_t residence, ncclComm_t comm),
+           (ncclRedOp_t * op, void* scalar, ncclDataType_t type, ncclScalarResidence_t residence, ncclComm_t comm),
            (op, scalar, type, residence, comm)) {
   std::shared_ptr<Communicator> communicator;
   NCCL_TRY(find_ready(comm, "RedOpCreatePreMulSum", &communicator));
@@ -186,7 +207,8 @@ NCCL_ENTRY(ncclResult_t, ncclRedOpDestroy, (ncclRedOp_t op, ncclComm_t comm), (o
 }
 
 NCCL_ENTRY(ncclResult_t, ncclMemAlloc, (void** pointer, size_t bytes), (pointer, bytes)) {
-  if (pointer == nullptr || bytes == 0) return fail(ncclInvalidArgument, "MemAlloc : no place for the pointer, or no bytes");
+  if (pointer == nullptr || bytes == 0)
+    return fail(ncclInvalidArgument, "MemAlloc : no place for the pointer, or no bytes");
   if (driver() == nullptr) return fail(ncclUnhandledCudaError, "no usable driver");
   CUdeviceptr made = 0;
   NCCL_TRY(check_cuda(driver()->allocate(&made, bytes), "cuMemAlloc"));
@@ -219,7 +241,8 @@ NCCL_ENTRY(ncclResult_t, ncclCommWindowDeregister, (ncclComm_t comm, ncclWindow_
   return remove_registration(comm, "CommWindowDeregister", window);
 }
 
-NCCL_ENTRY(ncclResult_t, ncclWinGetUserPtr, (ncclComm_t comm, ncclWindow_t window, void** pointer), (comm, window, pointer)) {
+NCCL_ENTRY(ncclResult_t, ncclWinGetUserPtr, (ncclComm_t comm, ncclWindow_t window, void** pointer),
+           (comm, window, pointer)) {
   std::shared_ptr<Communicator> communicator;
   NCCL_TRY(find_any(comm, "WinGetUserPtr", &communicator));
   simnode::MutexLock lock(communicator->mutex);
@@ -233,7 +256,8 @@ NCCL_ENTRY(ncclResult_t, ncclWinGetUserPtr, (ncclComm_t comm, ncclWindow_t windo
 NCCL_ENTRY(ncclResult_t, ncclCommSuspend, (ncclComm_t comm, int flags), (comm, flags)) {
   std::shared_ptr<Communicator> communicator;
   NCCL_TRY(find_ready(comm, "CommSuspend", &communicator));
-  if (flags != 1 || communicator->suspended) return fail(ncclInvalidArgument, "CommSuspend : unknown flags, or suspended already");
+  if (flags != 1 || communicator->suspended)
+    return fail(ncclInvalidArgument, "CommSuspend : unknown flags, or suspended already");
   communicator->suspended = true;
   return ncclSuccess;
 }
@@ -247,18 +271,21 @@ NCCL_ENTRY(ncclResult_t, ncclCommResume, (ncclComm_t comm), (comm)) {
 }
 
 // The stand-in keeps no device memory of its own.
-NCCL_ENTRY(ncclResult_t, ncclCommMemStats, (ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value), (comm, stat, value)) {
+NCCL_ENTRY(ncclResult_t, ncclCommMemStats, (ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value),
+           (comm, stat, value)) {
   std::shared_ptr<Communicator> communicator;
   NCCL_TRY(find_any(comm, "CommMemStats", &communicator));
   bool known = static_cast<int>(stat) >= 0 && stat <= ncclStatGpuMemTotal;
-  if (value == nullptr || !known) return fail(ncclInvalidArgument, "CommMemStats : unknown statistic, or no place for it");
+  if (value == nullptr || !known)
+    return fail(ncclInvalidArgument, "CommMemStats : unknown statistic, or no place for it");
   *value = stat == ncclStatGpuMemSuspended && communicator->suspended ? 1 : 0;
   return ncclSuccess;
 }
 
 NCCL_ENTRY(ncclResult_t, ncclSetEncryption, (const ncclEncryptionConfig_t* config), (config)) {
   if (config == nullptr || config->magic != 0xcafebeef)
-    return fail(ncclInvalidArgument, "ncclEncryptionConfig_t argument not initialized via NCCL_ENCRYPTION_CONFIG_INITIALIZER");
+    return fail(ncclInvalidArgument,
+                "ncclEncryptionConfig_t argument not initialized via NCCL_ENCRYPTION_CONFIG_INITIALIZER");
   return config->mode == 0 ? ncclSuccess : not_modelled("ncclSetEncryption with a key");
 }
 
@@ -272,7 +299,7 @@ NCCL_ENTRY(ncclResult_t, ncclCommGrow,
   return note_error(not_modelled("ncclCommGrow"));
 }
 
-NCCL_ENTRY(ncclResult_t, ncclParamBind, (ncclParamHandle_t* handle, const char* key), (handle, key)) {
+NCCL_ENTRY(ncclResult_t, ncclParamBind, (ncclParamHandle_t * handle, const char* key), (handle, key)) {
   size_t place = 0;
   NCCL_TRY(find_key(key, &place));
   if (handle == nullptr) return fail(ncclInvalidArgument, "ParamBind : out argument is NULL");
@@ -280,9 +307,9 @@ NCCL_ENTRY(ncclResult_t, ncclParamBind, (ncclParamHandle_t* handle, const char* 
   return ncclSuccess;
 }
 
-#define NCCL_PARAMETER(suffix, type)                                                                             \
-  NCCL_ENTRY(ncclResult_t, ncclParamGet##suffix, (ncclParamHandle_t handle, type * value), (handle, value)) {    \
-    return get_number(handle, value);                                                                            \
+#define NCCL_PARAMETER(suffix, type)                                                                          \
+  NCCL_ENTRY(ncclResult_t, ncclParamGet##suffix, (ncclParamHandle_t handle, type * value), (handle, value)) { \
+    return get_number(handle, value);                                                                         \
   }
 NCCL_PARAMETER(I8, int8_t)
 NCCL_PARAMETER(I16, int16_t)
@@ -314,7 +341,8 @@ NCCL_ENTRY(ncclResult_t, ncclParamGet, (ncclParamHandle_t handle, void* value, i
   return ncclSuccess;
 }
 
-NCCL_ENTRY(ncclResult_t, ncclParamGetParameter, (const char* key, const char** value, int* length), (key, value, length)) {
+NCCL_ENTRY(ncclResult_t, ncclParamGetParameter, (const char* key, const char** value, int* length),
+           (key, value, length)) {
   thread_local std::string text;
   size_t place = 0;
   NCCL_TRY(find_key(key, &place));
@@ -326,7 +354,8 @@ NCCL_ENTRY(ncclResult_t, ncclParamGetParameter, (const char* key, const char** v
 }
 
 NCCL_ENTRY(ncclResult_t, ncclParamGetAllParameterKeys, (const char*** table, int* length), (table, length)) {
-  if (table == nullptr || length == nullptr) return fail(ncclInvalidArgument, "ParamGetAllParameterKeys : out argument is NULL");
+  if (table == nullptr || length == nullptr)
+    return fail(ncclInvalidArgument, "ParamGetAllParameterKeys : out argument is NULL");
   *table = const_cast<const char**>(kKeys);
   *length = static_cast<int>(std::size(kKeys));
   return ncclSuccess;
@@ -347,7 +376,8 @@ NCCL_ENTRY(ncclResult_t, ncclCommQueryProperties, (ncclComm_t comm, CommProperti
   std::shared_ptr<Communicator> communicator;
   NCCL_TRY(find_ready(comm, "CommQueryProperties", &communicator));
   if (out == nullptr || out->magic != 0xcafebeef || out->size < sizeof *out)
-    return fail(ncclInvalidArgument, "ncclCommProperties_t argument not initialized via NCCL_COMM_PROPERTIES_INITIALIZER");
+    return fail(ncclInvalidArgument,
+                "ncclCommProperties_t argument not initialized via NCCL_COMM_PROPERTIES_INITIALIZER");
   memset(reinterpret_cast<char*>(out) + sizeof *out, 0, out->size - sizeof *out);
   out->rank = communicator->rank();
   out->ranks = communicator->ranks();

@@ -4,12 +4,12 @@
 #include "driver.h"
 #include "nccl_abi.h"
 
-#define NCCL_ENTRY(result, name, parameters, arguments)                                          \
-  static result model_##name parameters;                                                         \
-  extern "C" SIMNODE_EXPORTED result p##name parameters {                                        \
-    static simnode::nccl::Counter counter(#name);                                                \
-    counter.add();                                                                               \
-    return model_##name arguments;                                                               \
-  }                                                                                              \
-  extern "C" SIMNODE_EXPORTED __attribute__((weak, alias("p" #name))) result name parameters;    \
+#define NCCL_ENTRY(result, name, parameters, arguments)                                       \
+  static result model_##name parameters;                                                      \
+  extern "C" SIMNODE_EXPORTED result p##name parameters {                                     \
+    static simnode::nccl::Counter counter(#name);                                             \
+    counter.add();                                                                            \
+    return model_##name arguments;                                                            \
+  }                                                                                           \
+  extern "C" SIMNODE_EXPORTED __attribute__((weak, alias("p" #name))) result name parameters; \
   static result model_##name parameters

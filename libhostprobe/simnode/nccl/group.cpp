@@ -7,8 +7,8 @@
 #include "last_error.h"
 #include "reduce.h"
 
-#include <algorithm>
 #include <unistd.h>
+#include <algorithm>
 
 namespace simnode::nccl {
 
@@ -100,8 +100,10 @@ ncclResult_t check_self(const Communicator& communicator, const std::vector<Call
     for (const Work& work : call.works)
       if (work.point_to_point() && work.root == communicator.rank()) balance += work.kind == Kind::kSend ? 1 : -1;
   if (balance == 0) return ncclSuccess;
-  return fail(ncclInvalidUsage, "rank %d sends to itself without a matching receive in the same group, or the other way "
-              "round", communicator.rank());
+  return fail(ncclInvalidUsage,
+              "rank %d sends to itself without a matching receive in the same group, or the other way "
+              "round",
+              communicator.rank());
 }
 
 ncclResult_t carry_out(const std::vector<Making>& makings, std::vector<Call> calls) {
@@ -110,7 +112,8 @@ ncclResult_t carry_out(const std::vector<Making>& makings, std::vector<Call> cal
   std::vector<std::function<ncclResult_t()>> bodies;
   for (auto& [communicator, its_calls] : all) {
     NCCL_TRY(check_self(*communicator, its_calls));
-    bodies.push_back([&communicator = communicator, &its_calls = its_calls] { return prepare(*communicator, its_calls); });
+    bodies.push_back(
+        [&communicator = communicator, &its_calls = its_calls] { return prepare(*communicator, its_calls); });
   }
   if (!bodies.empty()) NCCL_TRY(run_all(std::move(bodies)));
   for (auto& [communicator, its_calls] : all) NCCL_TRY(launch(communicator, its_calls));
@@ -176,7 +179,8 @@ ncclResult_t group_end() {
     return group.error;
   }
   auto all = communicators_of(group);
-  size_t blocking = static_cast<size_t>(std::count_if(all.begin(), all.end(), [](auto& one) { return one->blocking(); }));
+  size_t blocking =
+      static_cast<size_t>(std::count_if(all.begin(), all.end(), [](auto& one) { return one->blocking(); }));
   if (blocking == all.size()) {
     auto in_use = mark_busy(all);
     return carry_out(group.makings, std::move(group.calls));

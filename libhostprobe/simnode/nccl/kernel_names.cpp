@@ -12,12 +12,17 @@ const char* const kTypes[] = {"i8", "u8", "i32", "u32", "i64", "u64", "f16", "f3
 
 const char* operation_name(Op op) {
   switch (op) {
-    case Op::kSum: return "Sum";
-    case Op::kProd: return "Prod";
+    case Op::kSum:
+      return "Sum";
+    case Op::kProd:
+      return "Prod";
     case Op::kMax:
-    case Op::kMin: return "MinMax";
-    case Op::kAvg: return "SumPostDiv";
-    default: return "PreMulSum";
+    case Op::kMin:
+      return "MinMax";
+    case Op::kAvg:
+      return "SumPostDiv";
+    default:
+      return "PreMulSum";
   }
 }
 
@@ -59,13 +64,20 @@ const Names& names() {
 
 const char* collective_name(Kind kind) {
   switch (kind) {
-    case Kind::kAllReduce: return "AllReduce";
-    case Kind::kReduce: return "Reduce";
-    case Kind::kReduceScatter: return "ReduceScatter";
-    case Kind::kAllGather: return "AllGather";
-    case Kind::kBroadcast: return "Broadcast";
-    case Kind::kSend: return "Send";
-    case Kind::kRecv: return "Recv";
+    case Kind::kAllReduce:
+      return "AllReduce";
+    case Kind::kReduce:
+      return "Reduce";
+    case Kind::kReduceScatter:
+      return "ReduceScatter";
+    case Kind::kAllGather:
+      return "AllGather";
+    case Kind::kBroadcast:
+      return "Broadcast";
+    case Kind::kSend:
+      return "Send";
+    case Kind::kRecv:
+      return "Recv";
   }
   return "unknown";
 }
@@ -77,7 +89,8 @@ const char* kernel_name(Kind kind, Op op, ncclDataType_t type) {
 const std::string& kernel_module() {
   static const std::string* const text = [] {
     auto* made = new std::string("simnode-module 1\n");
-    for (const char* name : names().list) *made += "kernel " + std::string(name) + " " + std::to_string(kArgumentBytes) + "\n";
+    for (const char* name : names().list)
+      *made += "kernel " + std::string(name) + " " + std::to_string(kArgumentBytes) + "\n";
     return made;
   }();
   return *text;

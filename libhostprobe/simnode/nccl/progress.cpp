@@ -5,16 +5,16 @@
 #include "communicator.h"
 #include "driver.h"
 
-#include <algorithm>
 #include <sched.h>
+#include <algorithm>
 
 namespace simnode::nccl {
 
 namespace {
 
-constexpr int kYieldRounds = 40;            // fruitless rounds of pure polling; then rounds get rarer
+constexpr int kYieldRounds = 40;  // fruitless rounds of pure polling; then rounds get rarer
 constexpr int64_t kFirstRestNs = 20000;
-constexpr int64_t kLongestRestNs = 5000000; // a bell ends a rest, so this only bounds how late an abort is seen
+constexpr int64_t kLongestRestNs = 5000000;  // a bell ends a rest, so this only bounds how late an abort is seen
 
 // As a thread that does not get a CPU: no call that a tool could take for a wait.
 void lose_time(int64_t ns) {
@@ -59,16 +59,20 @@ void Progress::finish(const std::shared_ptr<Run>& run) {
 
 void Progress::post(const std::shared_ptr<Run>& run) {
   posted_.lock();
-  if (stopping_) finish(run);
-  else runs_.push_back(run);
+  if (stopping_)
+    finish(run);
+  else
+    runs_.push_back(run);
   posted_.signal();
   posted_.unlock();
 }
 
 void Progress::post_begun(const std::shared_ptr<Run>& run) {
   posted_.lock();
-  if (stopping_) finish(run);
-  else graph_runs_.push_back(run);
+  if (stopping_)
+    finish(run);
+  else
+    graph_runs_.push_back(run);
   posted_.signal();
   posted_.unlock();
   communicator_.segment().ring(communicator_.rank());

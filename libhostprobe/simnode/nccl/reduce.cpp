@@ -97,14 +97,18 @@ T multiply(T a, T b) {
 
 template <class T>
 T larger(T a, T b) {
-  if constexpr (std::is_integral_v<T>) return std::max(a, b);
-  else return std::fmax(a, b);
+  if constexpr (std::is_integral_v<T>)
+    return std::max(a, b);
+  else
+    return std::fmax(a, b);
 }
 
 template <class T>
 T smaller(T a, T b) {
-  if constexpr (std::is_integral_v<T>) return std::min(a, b);
-  else return std::fmin(a, b);
+  if constexpr (std::is_integral_v<T>)
+    return std::min(a, b);
+  else
+    return std::fmin(a, b);
 }
 
 template <class Type, class Combine>
@@ -126,10 +130,18 @@ void reduce_as(Op op, void* to, const void* const* from, int sources, size_t cou
   for (size_t first = 0; first < count; first += kBlock) {
     size_t now = std::min(kBlock, count - first);
     switch (op) {
-      case Op::kProd: fold<Type>(sums, from, sources, first, now, multiply<Sum>); break;
-      case Op::kMax: fold<Type>(sums, from, sources, first, now, larger<Sum>); break;
-      case Op::kMin: fold<Type>(sums, from, sources, first, now, smaller<Sum>); break;
-      default: fold<Type>(sums, from, sources, first, now, add<Sum>); break;
+      case Op::kProd:
+        fold<Type>(sums, from, sources, first, now, multiply<Sum>);
+        break;
+      case Op::kMax:
+        fold<Type>(sums, from, sources, first, now, larger<Sum>);
+        break;
+      case Op::kMin:
+        fold<Type>(sums, from, sources, first, now, smaller<Sum>);
+        break;
+      default:
+        fold<Type>(sums, from, sources, first, now, add<Sum>);
+        break;
     }
     if (op == Op::kAvg)
       for (size_t i = 0; i < now; ++i) sums[i] = static_cast<Sum>(sums[i] / static_cast<Sum>(sources));
@@ -152,19 +164,32 @@ void multiply_as(void* to, const void* from, const void* scalar, size_t count) {
 template <class Act>
 void with_type(ncclDataType_t type, Act act) {
   switch (type) {
-    case ncclInt8: return act(Plain<int8_t>{});
-    case ncclUint8: return act(Plain<uint8_t>{});
-    case ncclInt32: return act(Plain<int32_t>{});
-    case ncclUint32: return act(Plain<uint32_t>{});
-    case ncclInt64: return act(Plain<int64_t>{});
-    case ncclUint64: return act(Plain<uint64_t>{});
-    case ncclFloat16: return act(SmallFloat<uint16_t, 5, 10, true>{});
-    case ncclFloat32: return act(Plain<float>{});
-    case ncclFloat64: return act(Plain<double>{});
-    case ncclBfloat16: return act(Bfloat16{});
-    case ncclFloat8e4m3: return act(SmallFloat<uint8_t, 4, 3, false>{});
-    case ncclFloat8e5m2: return act(SmallFloat<uint8_t, 5, 2, true>{});
-    case ncclNumTypes: return;
+    case ncclInt8:
+      return act(Plain<int8_t>{});
+    case ncclUint8:
+      return act(Plain<uint8_t>{});
+    case ncclInt32:
+      return act(Plain<int32_t>{});
+    case ncclUint32:
+      return act(Plain<uint32_t>{});
+    case ncclInt64:
+      return act(Plain<int64_t>{});
+    case ncclUint64:
+      return act(Plain<uint64_t>{});
+    case ncclFloat16:
+      return act(SmallFloat<uint16_t, 5, 10, true>{});
+    case ncclFloat32:
+      return act(Plain<float>{});
+    case ncclFloat64:
+      return act(Plain<double>{});
+    case ncclBfloat16:
+      return act(Bfloat16{});
+    case ncclFloat8e4m3:
+      return act(SmallFloat<uint8_t, 4, 3, false>{});
+    case ncclFloat8e5m2:
+      return act(SmallFloat<uint8_t, 5, 2, true>{});
+    case ncclNumTypes:
+      return;
   }
 }
 

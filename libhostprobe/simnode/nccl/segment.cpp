@@ -3,13 +3,13 @@
 
 #include "../clock.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <climits>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <climits>
 
 namespace simnode::nccl {
 
@@ -35,9 +35,7 @@ Layout layout_of(int ranks, size_t chunk_bytes, size_t p2p_chunk_bytes) {
   return at;
 }
 
-Layout layout_of(const Header& header) {
-  return layout_of(header.ranks, header.chunk_bytes, header.p2p_chunk_bytes);
-}
+Layout layout_of(const Header& header) { return layout_of(header.ranks, header.chunk_bytes, header.p2p_chunk_bytes); }
 
 long raw_futex(std::atomic<uint32_t>* word, int operation, uint32_t value, const timespec* until) {
 #if defined(__x86_64__)

@@ -13,7 +13,7 @@
 
 namespace simnode::nccl {
 
-constexpr unsigned kSlots = 8;         // chunks in flight, as NCCL_STEPS
+constexpr unsigned kSlots = 8;  // chunks in flight, as NCCL_STEPS
 constexpr size_t kExchangeBytes = 256;
 constexpr unsigned kInvites = 8;
 
@@ -51,20 +51,20 @@ struct Header {
   uint32_t magic;
   int ranks;
   uint64_t chunk_bytes, p2p_chunk_bytes;
-  std::atomic<uint32_t> failed;      // an ncclResult_t that ended the communicator for all
+  std::atomic<uint32_t> failed;  // an ncclResult_t that ended the communicator for all
   std::atomic<int> failed_rank;
-  alignas(64) std::atomic<uint32_t> gathered;    // for barriers of the host
+  alignas(64) std::atomic<uint32_t> gathered;  // for barriers of the host
   std::atomic<uint32_t> generation;
   Milestone connected;
-  Milestone begun[2];                // a rank is never two operations ahead
+  Milestone begun[2];  // a rank is never two operations ahead
   ChunkSlot chunks[kSlots];
   Invite growth;
 };
 
 struct alignas(64) RankBlock {
-  std::atomic<uint32_t> bell;        // raised when something happened that this rank may wait for
+  std::atomic<uint32_t> bell;  // raised when something happened that this rank may wait for
   std::atomic<uint32_t> sleeping;
-  std::atomic<uint32_t> left;        // destroyed, finalised or aborted: its sockets may close
+  std::atomic<uint32_t> left;  // destroyed, finalised or aborted: its sockets may close
   std::atomic<uint32_t> revoked;
   int pid, world_rank, host, device;
   Signature signatures[2];
@@ -75,7 +75,7 @@ struct alignas(64) RankBlock {
 // One direction between two ranks.
 struct alignas(64) Channel {
   std::atomic<uint32_t> sender_ready, receiver_ready;
-  alignas(64) std::atomic<uint64_t> written;   // chunks
+  alignas(64) std::atomic<uint64_t> written;  // chunks
   std::atomic<int64_t> written_ns[kSlots];
   uint64_t message_bytes[kSlots];
   uint32_t message_type[kSlots];

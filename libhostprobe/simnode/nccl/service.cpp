@@ -5,12 +5,12 @@
 #include "communicator.h"
 #include "settings.h"
 
-#include <cerrno>
-#include <cstdint>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstdint>
 
 namespace simnode::nccl {
 
@@ -95,7 +95,8 @@ void* Service::run_service(void* self) {
 }
 
 void Service::watch() {
-  pollfd all[3] = {{poke_fd_, POLLIN, 0}, {communicator_.ring().next, POLLIN, 0}, {communicator_.ring().previous, POLLIN, 0}};
+  pollfd all[3] = {
+      {poke_fd_, POLLIN, 0}, {communicator_.ring().next, POLLIN, 0}, {communicator_.ring().previous, POLLIN, 0}};
   int busy_rounds = 0;
   while (!stopping_.load()) {
     poll(all, 3, busy_rounds > 0 ? 0 : kIdleMs);

@@ -5,11 +5,11 @@
 #include "../say.h"
 #include "driver.h"
 
+#include <strings.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <strings.h>
 
 namespace simnode::nccl {
 
@@ -60,7 +60,8 @@ int read_pair(const char* name, double least, double* inside, double* between) {
   if (comma != std::string::npos) good = good && parse_number(whole.substr(comma + 1), &b) && b >= least;
   if (!good) {
     say("%s=%s is neither a number nor two (inside a host, between hosts); the default is used. Give such as 100 or "
-        "100,25.", name, text);
+        "100,25.",
+        name, text);
     return 0;
   }
   *inside = a;
@@ -90,11 +91,16 @@ bool parse_fault(const std::string& part, Fault* fault) {
     double value;
     if (equals == std::string::npos || !parse_number(field.substr(equals + 1), &value)) return false;
     std::string name = field.substr(0, equals);
-    if (name == "rank") fault->rank = static_cast<int>(value);
-    else if (name == "from_ms") fault->from_ms = value;
-    else if (name == "to_ms") fault->to_ms = value;
-    else if (name == "amount") fault->amount = value;
-    else return false;
+    if (name == "rank")
+      fault->rank = static_cast<int>(value);
+    else if (name == "from_ms")
+      fault->from_ms = value;
+    else if (name == "to_ms")
+      fault->to_ms = value;
+    else if (name == "amount")
+      fault->amount = value;
+    else
+      return false;
   }
   return !fault->kind.empty();
 }
@@ -114,8 +120,8 @@ void read_faults(std::vector<Fault>* faults) {
 Settings* read_settings() {
   auto* all = new Settings;
   const char* debug = getenv("NCCL_DEBUG");
-  all->warn = debug != nullptr && (strcasecmp(debug, "WARN") == 0 || strcasecmp(debug, "INFO") == 0 ||
-                                   strcasecmp(debug, "TRACE") == 0);
+  all->warn = debug != nullptr &&
+              (strcasecmp(debug, "WARN") == 0 || strcasecmp(debug, "INFO") == 0 || strcasecmp(debug, "TRACE") == 0);
   all->name_threads = read_switch("NCCL_SET_THREAD_NAME", false);
   const char* threads = getenv("SIMNODE_NCCL_THREADS");
   all->std_threads = threads != nullptr && strcmp(threads, "std") == 0;

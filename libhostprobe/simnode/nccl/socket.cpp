@@ -3,14 +3,14 @@
 
 #include "bootstrap.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 
 namespace simnode::nccl {
 

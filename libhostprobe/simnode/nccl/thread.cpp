@@ -3,11 +3,11 @@
 
 #include "settings.h"
 
+#include <sched.h>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sched.h>
 #include <system_error>
 
 namespace simnode::nccl {
@@ -29,15 +29,19 @@ bool Thread::start(Body body, void* argument) {
 void Thread::join() {
   if (!started_) return;
   started_ = false;
-  if (standard_.joinable()) standard_.join();
-  else pthread_join(posix_, nullptr);
+  if (standard_.joinable())
+    standard_.join();
+  else
+    pthread_join(posix_, nullptr);
 }
 
 void Thread::detach() {
   if (!started_) return;
   started_ = false;
-  if (standard_.joinable()) standard_.detach();
-  else pthread_detach(posix_);
+  if (standard_.joinable())
+    standard_.detach();
+  else
+    pthread_detach(posix_);
 }
 
 void name_this_thread(const char* format, ...) {
@@ -56,13 +60,17 @@ WaitPoint::WaitPoint() : standard_(settings().std_threads) {
 }
 
 void WaitPoint::lock() {
-  if (standard_) mutex_.lock();
-  else pthread_mutex_lock(&posix_mutex_);
+  if (standard_)
+    mutex_.lock();
+  else
+    pthread_mutex_lock(&posix_mutex_);
 }
 
 void WaitPoint::unlock() {
-  if (standard_) mutex_.unlock();
-  else pthread_mutex_unlock(&posix_mutex_);
+  if (standard_)
+    mutex_.unlock();
+  else
+    pthread_mutex_unlock(&posix_mutex_);
 }
 
 void WaitPoint::wait() {
@@ -76,8 +84,10 @@ void WaitPoint::wait() {
 }
 
 void WaitPoint::signal() {
-  if (standard_) condition_.notify_all();
-  else pthread_cond_broadcast(&posix_condition_);
+  if (standard_)
+    condition_.notify_all();
+  else
+    pthread_cond_broadcast(&posix_condition_);
 }
 
 namespace {

@@ -1,10 +1,10 @@
 // Threads and waits as NCCL makes them: pthread_create and pthread_cond_wait up to 2.28, std::thread and
 // std::condition_variable from 2.29 on (SIMNODE_NCCL_THREADS=std). Through the PLT on purpose: tools are to see them.
 #pragma once
+#include <pthread.h>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <pthread.h>
 #include <thread>
 
 namespace simnode::nccl {

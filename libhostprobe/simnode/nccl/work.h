@@ -3,8 +3,8 @@
 #pragma once
 #include "kernel_names.h"
 
-#include <atomic>
 #include <cuda.h>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -16,11 +16,11 @@ struct Work {
   Kind kind;
   Op op = Op::kNone;
   ncclDataType_t type = ncclInt8;
-  int root = 0;                    // for send and receive: the peer
+  int root = 0;  // for send and receive: the peer
   const void* send = nullptr;
   void* recv = nullptr;
   size_t count = 0;
-  const void* scalar = nullptr;    // kPreMulSum: in device memory, read when the kernel runs; null: the value below
+  const void* scalar = nullptr;  // kPreMulSum: in device memory, read when the kernel runs; null: the value below
   uint64_t scalar_value = 0;
 
   bool point_to_point() const { return kind == Kind::kSend || kind == Kind::kRecv; }
@@ -30,16 +30,16 @@ struct Run;
 
 struct Plan {
   std::shared_ptr<Communicator> communicator;
-  std::vector<Work> collectives;      // one after the other
-  std::vector<Work> point_to_point;   // all at once
-  std::shared_ptr<Run> run;           // null when captured: then each launch of the graph makes its own
+  std::vector<Work> collectives;     // one after the other
+  std::vector<Work> point_to_point;  // all at once
+  std::shared_ptr<Run> run;          // null when captured: then each launch of the graph makes its own
 };
 
 // Where a collective stands in one run.
 struct CollectiveState {
   bool announced = false, matched = false;
   uint64_t chunks = 0, published = 0, reduced = 0, consumed = 0;
-  uint64_t base = 0;                  // of the communicator's chunks, counted over its life
+  uint64_t base = 0;  // of the communicator's chunks, counted over its life
   int64_t published_ns = 0, reduced_ns = 0, consumed_ns = 0;
 };
 
@@ -53,7 +53,7 @@ struct Run {
   std::atomic<uint32_t> state{kPosted};
   std::shared_ptr<const Plan> captured;  // keeps a captured plan; null for the others, whose plan owns the run
   const Plan* plan = nullptr;
-  int64_t start_ns = 0, end_ns = 0;      // on the virtual clock
+  int64_t start_ns = 0, end_ns = 0;  // on the virtual clock
   CUresult result = CUDA_SUCCESS;
 
   // Of the progress thread.
