@@ -21,7 +21,8 @@ constexpr double kLaunchSpanPct = 30;  // launching is what this process does fo
 constexpr double kWakePct = 1;
 constexpr double kNotRunningPct = 3;
 constexpr double kOwnCostPct = 0.5;
-constexpr double kPeerGapPct = 5;  // between the rank that waits most and the one that waits least
+constexpr double kPeerGapPct = 5;        // between the rank that waits most and the one that waits least
+constexpr double kOwnCostWallMs = 1000;  // below, the start of the writer is most of the cost and says nothing
 constexpr std::size_t kMostSentences = 3;
 
 struct Candidate {
@@ -29,9 +30,14 @@ struct Candidate {
   std::string text;
 };
 
-std::string who(const ProcessAnswer& process) {
-  return process.kind == ProcessKind::kRank ? fmt::format("rank {}", process.rank.value_or(0))
-                                            : fmt::format("pid {}", process.pid);
+// "rank 3", or the process id, or "the program" where there is only one it could be.
+std::string who(const RunAnswer& run, const ProcessAnswer& process) {
+  if (process.kind == ProcessKind::kRank) return fmt::format("rank {}", process.rank.value_or(0));
+  return run.processes.size() == 1 ? "the program" : fmt::format("process {}", process.pid);
+}
+
+std::string main_of(const RunAnswer& run, const ProcessAnswer& process) {
+  return who(run, process) == "the program" ? "the main thread" : who(run, process) + "'s main thread";
 }
 
 std::string sentence(std::string text) {
@@ -81,12 +87,25 @@ WaitPurpose main_purpose(const WaitSite& site) {
   return best;
 }
 
-std::string advice(const WaitSite& site) {
+// What fills the queue (or empties it) is known by who wakes the waiting thread.
+std::string queue_advice(const ProcessAnswer& process, const WaitSite& site) {
+  const ThreadAnswer* other = process.thread(site.main_waker_thread());
+  if (other == nullptr || other->runs.empty()) return "what is on the other side of this queue is the limit";
+  if (other->in_data_loader) {
+    return fmt::format(
+        "{} is on the other side and takes from the DataLoader, so the data loader is the limit: more "
+        "workers (num_workers), more prefetching, or cheaper samples",
+        printable(other->runs));
+  }
+  return fmt::format("{} (thread {}) is on the other side and is the limit", printable(other->runs), other->tid);
+}
+
+std::string advice(const ProcessAnswer& process, const WaitSite& site) {
   switch (main_purpose(site)) {
     case WaitPurpose::kDataLoader:
       return "the data loader is the limit: more workers (num_workers), more prefetching, or cheaper samples";
     case WaitPurpose::kQueue:
-      return "what is on the other side of this queue is the limit, make that faster";
+      return queue_advice(process, site);
     case WaitPurpose::kPeers:
       return "it waits for other ranks";
     case WaitPurpose::kGpu:
@@ -101,31 +120,9 @@ std::string advice(const WaitSite& site) {
                                            role_name(site.main_waker()));
 }
 
-// One per process: the heaviest wait of its main thread.
-std::optional<Candidate> heaviest_wait(const ProcessAnswer& process) {
-  for (const WaitSite& site : process.waits) {
-    if (site.role != Role::kMain || main_purpose(site) == WaitPurpose::kGil) continue;
-    const double pct = process.wall_share(1e-6 * site.time.total_ns());
-    if (pct < kWaitPct) return std::nullopt;
-    return Candidate{pct, fmt::format("{} main waits {:.0f} % of the run in {}: {}.", who(process), pct,
-                                      place_of(site, main_purpose(site)), advice(site))};
-  }
-  return std::nullopt;
-}
-
-// Of the same sentence for every process, the one with the heaviest share.
-template <typename Tell>
-void add_worst(const std::vector<const ProcessAnswer*>& processes, std::vector<Candidate>& candidates, Tell tell) {
-  std::optional<Candidate> worst;
-  for (const ProcessAnswer* process : processes) {
-    const std::optional<Candidate> candidate = tell(*process);
-    if (candidate && (!worst || candidate->weight_pct > worst->weight_pct)) worst = candidate;
-  }
-  if (worst) candidates.push_back(*worst);
-}
-
-std::optional<Candidate> late_rank(const std::vector<const ProcessAnswer*>& ranks) {
-  if (ranks.size() < 2) return std::nullopt;
+std::optional<Candidate> late_rank(const RunAnswer& run) {
+  const std::vector<const ProcessAnswer*> ranks = leading(run);
+  if (run.ranks < 2) return std::nullopt;
   const auto less = [](const ProcessAnswer* l, const ProcessAnswer* r) {
     return main_wait_pct(*l, WaitPurpose::kPeers) < main_wait_pct(*r, WaitPurpose::kPeers);
   };
@@ -137,18 +134,41 @@ std::optional<Candidate> late_rank(const std::vector<const ProcessAnswer*>& rank
       most_pct - least_pct,
       fmt::format(
           "{} waits {:.0f} % of the run for other ranks, {} only {:.0f} %: the others wait for {}, look there first.",
-          who(**most), most_pct, who(**least), least_pct, who(**least))};
+          who(run, **most), most_pct, who(run, **least), least_pct, who(run, **least))};
 }
 
-std::optional<Candidate> interpreter_lock(const ProcessAnswer& process) {
+// One per process: the heaviest wait of its main thread. Waits for other ranks are late_rank's, where one rank is late.
+std::optional<Candidate> heaviest_wait(const RunAnswer& run, const ProcessAnswer& process) {
+  for (const WaitSite& site : process.waits) {
+    if (site.role != Role::kMain || main_purpose(site) == WaitPurpose::kGil) continue;
+    const double pct = process.wall_share(1e-6 * site.time.total_ns());
+    if (pct < kWaitPct || (main_purpose(site) == WaitPurpose::kPeers && late_rank(run))) return std::nullopt;
+    return Candidate{pct, fmt::format("{} waits {:.0f} % of the run in {}: {}.", main_of(run, process), pct,
+                                      place_of(site, main_purpose(site)), advice(process, site))};
+  }
+  return std::nullopt;
+}
+
+// Of the same sentence for every process, the one with the heaviest share.
+template <typename Tell>
+void add_worst(const RunAnswer& run, std::vector<Candidate>& candidates, Tell tell) {
+  std::optional<Candidate> worst;
+  for (const ProcessAnswer* process : leading(run)) {
+    const std::optional<Candidate> candidate = tell(run, *process);
+    if (candidate && (!worst || candidate->weight_pct > worst->weight_pct)) worst = candidate;
+  }
+  if (worst) candidates.push_back(*worst);
+}
+
+std::optional<Candidate> interpreter_lock(const RunAnswer& run, const ProcessAnswer& process) {
   const double pct = main_wait_pct(process, WaitPurpose::kGil);
   if (pct < kGilPct) return std::nullopt;
-  return Candidate{pct, fmt::format("{} main waits {:.1f} % of the run for Python's interpreter lock: move the work of "
+  return Candidate{pct, fmt::format("{} waits {:.1f} % of the run for Python's interpreter lock: move the work of "
                                     "its other Python threads into processes.",
-                                    who(process), pct)};
+                                    main_of(run, process), pct)};
 }
 
-std::optional<Candidate> gpu_waits(const ProcessAnswer& process) {
+std::optional<Candidate> gpu_waits(const RunAnswer& run, const ProcessAnswer& process) {
   const Histogram& time = process.syncs.time;
   const double pct = process.wall_share(1e-6 * time.total_ns());
   if (time.count() == 0 || pct < kSyncPct) return std::nullopt;
@@ -156,53 +176,53 @@ std::optional<Candidate> gpu_waits(const ProcessAnswer& process) {
   return Candidate{
       pct, fmt::format("{} waits {:.0f} % of the run for the GPU ({} synchronisations, {:.0f} launches between two): "
                        "the GPU is the limit, or it is waited for too often.",
-                       who(process), pct, grouped(time.count()), launches)};
+                       who(run, process), pct, grouped(time.count()), launches)};
 }
 
-std::optional<Candidate> launch_pace(const ProcessAnswer& process) {
+std::optional<Candidate> launch_pace(const RunAnswer& run, const ProcessAnswer& process) {
   const LaunchAnswer& launches = process.launches;
   const double span_pct = process.wall_share(launches.span_ms);
   const double sync_pct = process.wall_share(1e-6 * process.syncs.time.total_ns());
   if (launches.gap.count() == 0 || span_pct < kLaunchSpanPct || sync_pct >= kSyncPct) return std::nullopt;
-  return Candidate{span_pct - sync_pct,
-                   fmt::format("{} launches {} kernels, {} each plus {} until the next (medians), and waits for the "
-                               "GPU only {:.1f} % of the run: "
-                               "the host sets the pace; fewer and larger launches (fusion, graphs) help.",
-                               who(process), grouped(launches.kernels), duration_text(launches.call.percentile_ns(50)),
-                               duration_text(launches.gap.percentile_ns(50)), sync_pct)};
+  return Candidate{
+      span_pct - sync_pct,
+      fmt::format("{} launches {} kernels, {} each plus {} until the next (medians), and waits for the "
+                  "GPU only {:.1f} % of the run: "
+                  "the host sets the pace; fewer and larger launches (fusion, graphs) help.",
+                  who(run, process), grouped(launches.kernels), duration_text(launches.call.percentile_ns(50)),
+                  duration_text(launches.gap.percentile_ns(50)), sync_pct)};
 }
 
-std::optional<Candidate> late_wakes(const ProcessAnswer& process) {
+std::optional<Candidate> late_wakes(const RunAnswer& run, const ProcessAnswer& process) {
   Histogram wakes;
   for (const WaitSite& site : process.waits) {
     if (site.role == Role::kMain) wakes.add(site.wake);
   }
   const double pct = process.wall_share(1e-6 * wakes.total_ns());
   if (wakes.count() == 0 || pct < kWakePct) return std::nullopt;
-  return Candidate{
-      pct, fmt::format("{} main runs again late after it was woken ({} wakes, p50 {}, p99 {}): {:.1f} % of the run.",
-                       who(process), grouped(wakes.count()), duration_text(wakes.percentile_ns(50)),
-                       duration_text(wakes.percentile_ns(99)), pct)};
+  return Candidate{pct,
+                   fmt::format("{} runs again late after it was woken ({} wakes, p50 {}, p99 {}): {:.1f} % of the run.",
+                               main_of(run, process), grouped(wakes.count()), duration_text(wakes.percentile_ns(50)),
+                               duration_text(wakes.percentile_ns(99)), pct)};
 }
 
-std::optional<Candidate> not_running(const ProcessAnswer& process) {
+std::optional<Candidate> not_running(const RunAnswer& run, const ProcessAnswer& process) {
   const ThreadAnswer* thread = process.main_thread();
   if (thread == nullptr || !thread->run_delay_ms) return std::nullopt;
   const double pct = process.wall_share(*thread->run_delay_ms);
   if (pct < kNotRunningPct) return std::nullopt;
-  return Candidate{pct, fmt::format("{} main was ready to run but had no CPU for {:.0f} % of the run: give the job "
+  return Candidate{pct, fmt::format("{} was ready to run but had no CPU for {:.0f} % of the run: give the job "
                                     "more CPUs or start fewer threads.",
-                                    who(process), pct)};
+                                    main_of(run, process), pct)};
 }
 
-std::optional<Candidate> dear_probe(const ProcessAnswer& process) {
-  if (!process.own_cost) return std::nullopt;
+std::optional<Candidate> dear_probe(const RunAnswer& run, const ProcessAnswer& process) {
+  if (!process.own_cost || process.wall_ms < kOwnCostWallMs) return std::nullopt;
   const double pct = process.wall_share(process.own_cost->total_ms());
   if (pct < kOwnCostPct) return std::nullopt;
   return Candidate{
-      pct, fmt::format(
-               "hostprobe itself costs {} {:.1f} % of its wall time, so every other number here is a little too high.",
-               who(process), pct)};
+      pct, fmt::format("the probe itself costs {} {:.1f} % of its wall time, so every other number here is too high.",
+                       who(run, process), pct)};
 }
 
 std::string all_well(const std::vector<const ProcessAnswer*>& processes) {
@@ -226,9 +246,9 @@ std::vector<std::string> headline(const RunAnswer& run) {
   if (run.processes.empty()) return {"No trace of this run can be read, so nothing can be said about it."};
   const std::vector<const ProcessAnswer*> processes = leading(run);
   std::vector<Candidate> candidates;
-  if (const auto candidate = late_rank(processes)) candidates.push_back(*candidate);
+  if (const auto candidate = late_rank(run)) candidates.push_back(*candidate);
   for (auto* tell : {heaviest_wait, interpreter_lock, gpu_waits, launch_pace, late_wakes, not_running, dear_probe}) {
-    add_worst(processes, candidates, tell);
+    add_worst(run, candidates, tell);
   }
   if (candidates.empty()) return {all_well(processes)};
   std::stable_sort(candidates.begin(), candidates.end(),

@@ -45,6 +45,17 @@ std::string python_entry(const Trace& trace, const Thread& thread) {
   return {};
 }
 
+bool shows_data_loader(const Trace& trace, const Thread& thread) {
+  for (const std::uint16_t id : thread.stacks) {
+    const auto stack = trace.stacks.find(id - 1u);
+    if (stack == trace.stacks.end()) continue;
+    for (const std::uint32_t frame : stack->second.python) {
+      if (trace.strings.text(frame).find("dataloader.py:") != std::string_view::npos) return true;
+    }
+  }
+  return false;
+}
+
 // "std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (c10d::ProcessGroupGloo::*)(int), …" names the class
 // whose member the thread runs.
 std::string type_entry(const std::string& type) {
@@ -76,10 +87,12 @@ class Questions {
     records.walk();
     ThreadAnswer answer;
     answer.tid = thread.key.tid;
+    answer.start_ticks = thread.key.start_ticks;
     answer.name = thread.name;
     answer.role = roles_.at(thread.key);
     answer.type = demangle_type(std::string(trace_.strings.text(thread.entry.type_name)));
     answer.runs = thread.key.tid == trace_.header.pid ? std::string() : python_entry(trace_, thread);
+    answer.in_data_loader = shows_data_loader(trace_, thread);
     if (answer.runs.empty()) answer.runs = type_entry(answer.type);
     if (thread.entry.cpu_ns != 0) {
       answer.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
@@ -166,6 +179,13 @@ const char* kind_name(ProcessKind kind) {
 const ThreadAnswer* ProcessAnswer::main_thread() const {
   for (const ThreadAnswer& thread : threads) {
     if (thread.tid == pid) return &thread;
+  }
+  return nullptr;
+}
+
+const ThreadAnswer* ProcessAnswer::thread(const ThreadKey& key) const {
+  for (const ThreadAnswer& thread : threads) {
+    if (thread.tid == key.tid && thread.start_ticks == key.start_ticks) return &thread;
   }
   return nullptr;
 }

@@ -24,10 +24,12 @@ const char* kind_name(ProcessKind kind);
 
 struct ThreadAnswer {
   std::uint32_t tid = 0;
+  std::uint64_t start_ticks = 0;
   std::string name;
   Role role = Role::kOther;
   std::string type;  // of a std::thread, demangled
   std::string runs;  // what it was started to do, as far as its Python stacks or its C++ type show; "" = unknown
+  bool in_data_loader = false;  // a stack of it goes through PyTorch's DataLoader
   std::optional<double> cpu_ms;
   std::optional<double> run_delay_ms;  // runnable, but not running
   double wait_ms = 0;                  // in blocking calls; a wait inside another one counts once
@@ -73,6 +75,7 @@ struct ProcessAnswer {
 
   double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
   const ThreadAnswer* main_thread() const;
+  const ThreadAnswer* thread(const ThreadKey& key) const;
 };
 
 ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols);

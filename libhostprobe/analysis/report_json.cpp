@@ -37,6 +37,7 @@ Json wake_json(const WaitSite& site) {
           {"p99_us", percentile_us(site.wake, 99)},
           {"max_us", us_or_null(site.wake, site.wake.max_ns())},
           {"waker_role", site.wakers.empty() ? Json(nullptr) : Json(role_name(site.main_waker()))},
+          {"waker_tid", site.waker_threads.empty() ? Json(nullptr) : Json(site.main_waker_thread().tid)},
           {"waker_roles", wakers}};
 }
 

@@ -74,6 +74,12 @@ Role WaitSite::main_waker() const {
   return most == wakers.end() ? Role::kOther : most->first;
 }
 
+ThreadKey WaitSite::main_waker_thread() const {
+  const auto most = std::max_element(waker_threads.begin(), waker_threads.end(),
+                                     [](const auto& l, const auto& r) { return l.second < r.second; });
+  return most == waker_threads.end() ? ThreadKey{} : most->first;
+}
+
 double WaitSite::ms_for(WaitPurpose purpose) const {
   const auto found = purpose_ms.find(purpose);
   return found == purpose_ms.end() ? 0 : found->second;
@@ -125,6 +131,7 @@ void Waits::add_wake(WaitSite& site, const Record& record, std::uint64_t post) {
     ++site.unknown_wakers;
   } else {
     ++site.wakers[roles_.at(waker->key)];
+    ++site.waker_threads[waker->key];
   }
 }
 

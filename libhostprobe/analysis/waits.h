@@ -32,6 +32,7 @@ struct WaitSite {
   Histogram time;  // of calls that blocked
   Histogram wake;  // return of the wait minus the waker's post
   std::map<Role, std::uint64_t> wakers;
+  std::map<ThreadKey, std::uint64_t> waker_threads;
   std::uint64_t unknown_wakers = 0;  // the post came from a thread this trace does not know
   std::uint64_t timed_out = 0;
   std::map<WaitPurpose, double> purpose_ms;  // how much of the total is proven to be for what
@@ -41,6 +42,8 @@ struct WaitSite {
   double sampled_ms = 0;                     // how much of the total carried a stack
 
   Role main_waker() const;
+  // The thread that woke it most often; zeros when none is known.
+  ThreadKey main_waker_thread() const;
   double ms_for(WaitPurpose purpose) const;
 };
 

@@ -50,9 +50,31 @@ TEST_F(Headline, DataLoaderIsNamedWhenAStackShowsIt) {
   file.stack(0, {}, {get, next});
   file.calls(1000, 0, {wait(0, 360, 1)});
   keep(file);
-  EXPECT_THAT(headline(),
-              ElementsAre(testing::AllOf(HasSubstr("Rank 0 main waits 36 % of the run in Queue.get (queues.py:113)"),
-                                         HasSubstr("the data loader is the limit"))));
+  EXPECT_THAT(headline(), ElementsAre(testing::AllOf(
+                              HasSubstr("Rank 0's main thread waits 36 % of the run in Queue.get (queues.py:113)"),
+                              HasSubstr("the data loader is the limit"))));
+}
+
+TEST_F(Headline, QueueIsFollowedToTheThreadThatFillsIt) {
+  for (const bool loader : {false, true}) {
+    TraceFile file = process(0);
+    test::StringArea strings;
+    const auto get = strings.add("Queue.get (queue.py:180)"), fill = strings.add("Prefetcher._fill (train.py:7)");
+    const auto next = strings.add("_next_data (dataloader.py:1300)"),
+               run = strings.add("Thread.run (threading.py:975)");
+    file.strings(strings);
+    file.stack(0, {}, {get});
+    file.stack(1, {}, loader ? std::vector<std::uint32_t>{next, fill, run} : std::vector<std::uint32_t>{fill, run});
+    file.thread(test::thread_entry(77, "python3"));
+    Call woken = wait(0, 360, 1);
+    woken.b = pack_post(77, test::at_us(359'990));
+    file.calls(1000, 0, {woken});
+    file.calls(77, 0, {wait(0, 1, 2)});
+    keep(file);
+    EXPECT_THAT(headline(), ElementsAre(testing::AllOf(
+                                HasSubstr("36 % of the run in Queue.get (queue.py:180): Prefetcher._fill"),
+                                loader ? HasSubstr("the data loader is the limit") : HasSubstr("(thread 77)"))));
+  }
 }
 
 TEST_F(Headline, WaitThatNothingExplainsIsNotGivenACause) {
@@ -61,7 +83,7 @@ TEST_F(Headline, WaitThatNothingExplainsIsNotGivenACause) {
   keep(file);
   const auto sentences = headline();
   ASSERT_EQ(sentences.size(), 1u);
-  EXPECT_THAT(sentences[0], HasSubstr("Rank 0 main waits 50 % of the run"));
+  EXPECT_THAT(sentences[0], HasSubstr("Rank 0's main thread waits 50 % of the run"));
   EXPECT_THAT(sentences[0], testing::Not(testing::AnyOf(HasSubstr("loader"), HasSubstr("queue"),
                                                         HasSubstr("other ranks"), HasSubstr("lock"))));
 }
@@ -72,7 +94,7 @@ TEST_F(Headline, WorstRankIsTheOneThatIsNamed) {
     file.calls(1000 + static_cast<std::uint32_t>(rank), 0, {wait(0, rank == 1 ? 700 : 200)});
     keep(file);
   }
-  EXPECT_THAT(headline(), ElementsAre(HasSubstr("Rank 1 main waits 70 %")));
+  EXPECT_THAT(headline(), ElementsAre(HasSubstr("Rank 1's main thread waits 70 %")));
 }
 
 TEST_F(Headline, RankThatTheOthersWaitForIsNamed) {
