@@ -8,9 +8,9 @@
 #endif
 
 #include <cuda.h>
+#include <dlfcn.h>
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
 
 class Collectives {
  public:
@@ -55,10 +55,11 @@ class Collectives {
   void open(bool local) {
     library_ = dlopen("libnccl.so.2", RTLD_NOW | (local ? RTLD_LOCAL : RTLD_GLOBAL));
     if (library_ != nullptr) return;
-    fprintf(stderr,
-            "train_parallel: no NCCL: %s. Run it as `hostprobe run --simgpu N -- train_parallel`, or where libnccl.so.2 is "
-            "installed.\n",
-            dlerror());
+    fprintf(
+        stderr,
+        "train_parallel: no NCCL: %s. Run it as `hostprobe run --simgpu N -- train_parallel`, or where libnccl.so.2 is "
+        "installed.\n",
+        dlerror());
     exit(1);
   }
 

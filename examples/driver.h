@@ -28,7 +28,8 @@ class Driver {
   Function find(const char* name) const {
     auto function = reinterpret_cast<Function>(dlsym(library_, name));
     if (function != nullptr) return function;
-    fprintf(stderr, "%s: this driver has no %s. Use a driver of CUDA 12.4 or later.\n", program_invocation_short_name, name);
+    fprintf(stderr, "%s: this driver has no %s. Use a driver of CUDA 12.4 or later.\n", program_invocation_short_name,
+            name);
     exit(1);
   }
 
@@ -36,7 +37,8 @@ class Driver {
     if (result == CUDA_SUCCESS) return;
     const char* name = nullptr;
     find<decltype(&cuGetErrorName)>("cuGetErrorName")(result, &name);
-    fprintf(stderr, "%s: %s failed: %s (%d).\n", program_invocation_short_name, call, name != nullptr ? name : "unknown error", result);
+    fprintf(stderr, "%s: %s failed: %s (%d).\n", program_invocation_short_name, call,
+            name != nullptr ? name : "unknown error", result);
     exit(1);
   }
 

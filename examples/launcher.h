@@ -1,13 +1,13 @@
 // A small torchrun: starts this program once per rank with RANK, LOCAL_RANK and WORLD_SIZE set, and ends all when one fails.
 #pragma once
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <vector>
 
 class Launcher {
@@ -18,7 +18,8 @@ class Launcher {
   int run() {
     char meeting[] = "/tmp/train_parallel.XXXXXX";
     if (mkdtemp(meeting) == nullptr) {
-      fprintf(stderr, "train_parallel: cannot make %s: %s. The ranks need it to find each other.\n", meeting, strerror(errno));
+      fprintf(stderr, "train_parallel: cannot make %s: %s. The ranks need it to find each other.\n", meeting,
+              strerror(errno));
       return 1;
     }
     setenv("TRAIN_PARALLEL_MEETING", meeting, 1);

@@ -37,7 +37,8 @@ struct Options {
 constexpr char kHelp[] =
     "Usage: train_parallel [--SWITCH VALUE]...\n"
     "\n"
-    "Starts its own ranks, unless a launcher has set RANK and WORLD_SIZE (then all ranks need the same existing folder in\n"
+    "Starts its own ranks, unless a launcher has set RANK and WORLD_SIZE (then all ranks need the same existing folder "
+    "in\n"
     "TRAIN_PARALLEL_MEETING). Data parallel ranks are what --tensor and --pipeline leave over.\n"
     "\n"
     "  --ranks N             ranks (8)\n"
@@ -118,12 +119,18 @@ void set_switch(Options& options, const char* name, const char* value) {
       options.*one.member = static_cast<int>(number(name, value, one.low, one.high));
       return;
     }
-  if (strcmp(name, "--kernel-us") == 0) options.kernel_us = number(name, value, 0, 1e8);
-  else if (strcmp(name, "--host-us") == 0) options.host_us = number(name, value, 0, 1e8);
-  else if (strcmp(name, "--load-us") == 0) options.load_us = number(name, value, 0, 1e8);
-  else if (strcmp(name, "--nccl") == 0) options.nccl = value;
-  else if (strcmp(name, "--sync") == 0) options.sync = value;
-  else usage_error("unknown switch", name);
+  if (strcmp(name, "--kernel-us") == 0)
+    options.kernel_us = number(name, value, 0, 1e8);
+  else if (strcmp(name, "--host-us") == 0)
+    options.host_us = number(name, value, 0, 1e8);
+  else if (strcmp(name, "--load-us") == 0)
+    options.load_us = number(name, value, 0, 1e8);
+  else if (strcmp(name, "--nccl") == 0)
+    options.nccl = value;
+  else if (strcmp(name, "--sync") == 0)
+    options.sync = value;
+  else
+    usage_error("unknown switch", name);
 }
 
 Options parse(int argc, char** argv) {
@@ -137,7 +144,8 @@ Options parse(int argc, char** argv) {
     set_switch(options, argv[i], argv[i + 1]);
   }
   context_flags(options.sync);
-  if (options.nccl != "global" && options.nccl != "local") usage_error("--nccl must be global or local, not", options.nccl.c_str());
+  if (options.nccl != "global" && options.nccl != "local")
+    usage_error("--nccl must be global or local, not", options.nccl.c_str());
   return options;
 }
 
@@ -169,7 +177,8 @@ void work_on_host(double us) {
 // Rank 0 writes the id into the folder that the launcher made; a rename, so that nobody reads half of it.
 ncclUniqueId meet(const Collectives& nccl, int rank) {
   const char* folder = getenv("TRAIN_PARALLEL_MEETING");
-  if (folder == nullptr) usage_error("RANK is set, so set TRAIN_PARALLEL_MEETING too: an empty folder all ranks see,", "please");
+  if (folder == nullptr)
+    usage_error("RANK is set, so set TRAIN_PARALLEL_MEETING too: an empty folder all ranks see,", "please");
   std::string path = std::string(folder) + "/id", draft = path + ".new";
   ncclUniqueId id;
   if (rank == 0) {
@@ -177,7 +186,8 @@ ncclUniqueId meet(const Collectives& nccl, int rank) {
     FILE* file = fopen(draft.c_str(), "wb");
     bool good = file != nullptr && fwrite(&id, sizeof id, 1, file) == 1 && fclose(file) == 0;
     if (good && rename(draft.c_str(), path.c_str()) == 0) return id;
-    fprintf(stderr, "train_parallel: cannot write %s: %s. The ranks need it to find each other.\n", path.c_str(), strerror(errno));
+    fprintf(stderr, "train_parallel: cannot write %s: %s. The ranks need it to find each other.\n", path.c_str(),
+            strerror(errno));
     exit(1);
   }
   FILE* file;
@@ -191,7 +201,9 @@ ncclUniqueId meet(const Collectives& nccl, int rank) {
 class Trainer {
  public:
   Trainer(const Options& options, const Place& place)
-      : options_(options), place_(place), nccl_(options.nccl == "local"),
+      : options_(options),
+        place_(place),
+        nccl_(options.nccl == "local"),
         activation_bytes_(round_up(static_cast<size_t>(options.activation_kb) << 10, place.tensor_ranks)),
         gradient_count_((static_cast<size_t>(options.gradient_kb) << 10) / sizeof(float)),
         batch_bytes_(sizeof(uint32_t) * static_cast<size_t>(options.elements)) {
@@ -209,7 +221,8 @@ class Trainer {
     for (int i = 0; i < options_.micro_batches; ++i) backward();
     reduce_gradients();
     launch(optimizer_, gradients_);
-    check(nccl_.all_reduce(pointer(loss_), pointer(loss_) + 1, 1, ncclFloat32, ncclSum, world_, compute_), "ncclAllReduce");
+    check(nccl_.all_reduce(pointer(loss_), pointer(loss_) + 1, 1, ncclFloat32, ncclSum, world_, compute_),
+          "ncclAllReduce");
     DRIVER_CALL(driver_, cuStreamSynchronize, compute_);
     if (checkpoint_ != nullptr && (number + 1) % options_.checkpoint_every == 0) save();
   }
@@ -307,7 +320,8 @@ class Trainer {
       work_on_host(options_.host_us);
       launch(layer_op_, activations_);
     }
-    check(nccl_.reduce_scatter(pointer(activations_), pointer(shard_), shard_count(), ncclFloat32, ncclSum, tensor_, compute_),
+    check(nccl_.reduce_scatter(pointer(activations_), pointer(shard_), shard_count(), ncclFloat32, ncclSum, tensor_,
+                               compute_),
           "ncclReduceScatter");
   }
 
@@ -330,10 +344,12 @@ class Trainer {
   }
 
   void send_to(int stage) {
-    check(nccl_.send(pointer(activations_), activation_bytes_ / sizeof(float), ncclFloat32, stage, pipeline_, compute_), "ncclSend");
+    check(nccl_.send(pointer(activations_), activation_bytes_ / sizeof(float), ncclFloat32, stage, pipeline_, compute_),
+          "ncclSend");
   }
   void receive_from(int stage) {
-    check(nccl_.recv(pointer(activations_), activation_bytes_ / sizeof(float), ncclFloat32, stage, pipeline_, compute_), "ncclRecv");
+    check(nccl_.recv(pointer(activations_), activation_bytes_ / sizeof(float), ncclFloat32, stage, pipeline_, compute_),
+          "ncclRecv");
   }
 
   void forward() {
@@ -355,8 +371,9 @@ class Trainer {
     auto buckets = static_cast<size_t>(options_.buckets);
     for (size_t i = 0; i < buckets; ++i) {
       size_t first = gradient_count_ * i / buckets, last = gradient_count_ * (i + 1) / buckets;
-      check(nccl_.all_reduce(pointer(gradients_) + first, pointer(reduced_) + first, last - first, ncclFloat32, ncclSum, data_,
-                             reduction_), "ncclAllReduce");
+      check(nccl_.all_reduce(pointer(gradients_) + first, pointer(reduced_) + first, last - first, ncclFloat32, ncclSum,
+                             data_, reduction_),
+            "ncclAllReduce");
     }
     DRIVER_CALL(driver_, cuEventRecord, reduced_event_, reduction_);
     DRIVER_CALL(driver_, cuStreamWaitEvent, compute_, reduced_event_, 0);

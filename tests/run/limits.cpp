@@ -87,7 +87,7 @@ TEST(Limits, AddressSpaceIsLeftToTheProgram) {
   const OneRun free_run = run_bare({.program = "fills_its_memory"}, measured);
   const rlim_t enough = static_cast<rlim_t>(free_run.number("peak-kib")) << 10;
   for (const rlim_t room_mib : {4, 8, 16, 24, 64}) {
-    SCOPED_TRACE("with " + std::to_string(room_mib) + " MiB more than the program needs");
+    SCOPED_TRACE(testing::Message() << "with " << room_mib << " MiB more than the program needs");
     const Pair pair({.program = "fills_its_memory", .before_exec = limited(RLIMIT_AS, enough + (room_mib << 20))});
     EXPECT_EQ(pair.bare.outcome.out, "pieces 384, thread 0\n");
     expect_same(pair, 1);
@@ -110,10 +110,7 @@ TEST(Limits, NoThreadForTheWriterIsNoReasonToFail) {
   expect_waits_or_losses(open_to_all.path() / "run", 50);
 }
 
-bool private_namespaces(int which) {
-  return unshare(which) == 0 &&
-         ((which & CLONE_NEWNS) == 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0);
-}
+constexpr int kNotPermitted = 123;
 
 bool write_setting(const char* path, const char* value) {
   std::ofstream file(path);
@@ -121,22 +118,35 @@ bool write_setting(const char* path, const char* value) {
   return static_cast<bool>(file.flush());
 }
 
-// The test process itself moves into namespaces of its own; the two runs then inherit them.
-TEST(Limits, NoSystemVSharedMemoryAtAll) {
-  if (!private_namespaces(CLONE_NEWIPC) || !write_setting("/proc/sys/kernel/shmmni", "0"))
-    GTEST_SKIP() << "this machine lets nobody make an IPC namespace without shared memory";
-  const Pair pair({.program = "works", .args = {"1000"}});
-  expect_same(pair, 1);
-  expect_waits_or_losses(pair.run(), 2000);
+// The program is started in an IPC namespace of its own, in which the kernel setting is what the test needs.
+std::function<void()> with_shared_memory_setting(const char* path, const char* value) {
+  return [=] {
+    if (unshare(CLONE_NEWIPC) != 0 || !write_setting(path, value)) _exit(kNotPermitted);
+  };
 }
 
-TEST(Limits, TooSmallSystemVSharedMemory) {
-  if (!private_namespaces(CLONE_NEWIPC) || !write_setting("/proc/sys/kernel/shmmax", "65536"))
-    GTEST_SKIP() << "this machine lets nobody make an IPC namespace with little shared memory";
-  const Pair pair({.program = "works", .args = {"1000"}});
+void with_full_dev_shm() {
+  if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=4k") != 0)
+    _exit(kNotPermitted);
+  std::ofstream("/dev/shm/filler") << std::string(4096, 'x');
+}
+
+class SharedMemory : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(SharedMemory, ThatCannotBeHadIsSaidOnceAtMost) {
+  const Pair pair({.program = "works",
+                   .args = {"1000"},
+                   .before_exec = with_shared_memory_setting(GetParam().first, GetParam().second)});
+  if (pair.bare.outcome.exited_with(kNotPermitted)) GTEST_SKIP() << "this machine permits no IPC namespaces";
+  EXPECT_TRUE(pair.bare.outcome.exited_with(5)) << pair.bare.outcome.describe();
   expect_same(pair, 1);
   expect_waits_or_losses(pair.run(), 2000);
 }
+INSTANTIATE_TEST_SUITE_P(Limits, SharedMemory,
+                         testing::Values(std::pair{"/proc/sys/kernel/shmmni", "0"},
+                                         std::pair{"/proc/sys/kernel/shmmax", "65536"},
+                                         std::pair{"/proc/sys/kernel/shmall", "16"}));
 
 // A container profile that forbids shmget and shmat, as a seccomp filter says it.
 void forbid_shared_memory() {
@@ -160,10 +170,9 @@ TEST(Limits, SharedMemoryForbiddenByAContainerProfile) {
 }
 
 TEST(Limits, AFullDevShmDoesNotMatter) {
-  if (!private_namespaces(CLONE_NEWNS) || mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=4k") != 0)
-    GTEST_SKIP() << "this machine lets nobody mount a small /dev/shm";
-  std::ofstream("/dev/shm/filler") << std::string(4096, 'x');
-  const Pair pair({.program = "works", .args = {"1000"}});
+  const Pair pair({.program = "works", .args = {"1000"}, .before_exec = with_full_dev_shm});
+  if (pair.bare.outcome.exited_with(kNotPermitted)) GTEST_SKIP() << "this machine permits no mounts";
+  EXPECT_TRUE(pair.bare.outcome.exited_with(5)) << pair.bare.outcome.describe();
   expect_same(pair);
   const Dump calls = dump(pair.run());
   EXPECT_EQ(calls.of("sem_timedwait").size(), 2000u);

@@ -1,8 +1,8 @@
 // Compiled once with each real nccl.h that is present: what nccl_types.h and functions.def say is what that header says.
 // That it compiles is the test.
+#include <nccl.h>
 #include <cstddef>
 #include <cstdint>
-#include <nccl.h>
 #include <type_traits>
 
 namespace ours {
@@ -45,8 +45,8 @@ SAME_SIZE(ncclDataType_t);
 SAME_SIZE(ncclRedOp_t);
 SAME_SIZE(ncclScalarResidence_t);
 
-#define SAME_MEMBER(type, member)                                            \
-  static_assert(offsetof(::type, member) == offsetof(ours::type, member) &&  \
+#define SAME_MEMBER(type, member)                                           \
+  static_assert(offsetof(::type, member) == offsetof(ours::type, member) && \
                 sizeof(::type::member) == sizeof(ours::type::member))
 SAME_MEMBER(ncclConfig_t, size);
 SAME_MEMBER(ncclConfig_t, magic);
@@ -96,7 +96,7 @@ SAME_SIZE(ncclEncryptionConfig_t);
 SAME_MEMBER(ncclEncryptionConfig_t, psk);
 #endif
 
-#define NCCL_FUNCTION(result, name, parameters, arguments) \
+#define NCCL_FUNCTION(result, name, parameters, arguments)                       \
   static_assert(std::is_same_v<decltype(&::name), result(*) parameters>, #name); \
   static_assert(std::is_same_v<decltype(&::p##name), result(*) parameters>, #name);
 #include "functions.def"

@@ -1,11 +1,11 @@
 // Every public function is there twice, weak ncclX and strong pncclX, and what is not modelled says so.
 #include "ranks.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 struct ncclTeam;
@@ -14,12 +14,13 @@ namespace {
 
 using ranks::Rank;
 
-
 // Every function that NCCL 2.18 to 2.32 export, by functions.def, device_functions.def and the rest.
 std::vector<std::string> all_names() {
-  std::vector<std::string> names = {"ncclResetDebugInit", "ncclCommQueryProperties", "ncclTeamWorld", "ncclTeamLsa", "ncclTeamRail",
-                                    "ncclTeamCft", "ncclTeamCftMultimem", "ncclTeamRankToWorld", "ncclTeamRankToLsa",
-                                    "ncclLLA2ACalcSlots"};
+  std::vector<std::string> names = {"ncclResetDebugInit",  "ncclCommQueryProperties",
+                                    "ncclTeamWorld",       "ncclTeamLsa",
+                                    "ncclTeamRail",        "ncclTeamCft",
+                                    "ncclTeamCftMultimem", "ncclTeamRankToWorld",
+                                    "ncclTeamRankToLsa",   "ncclLLA2ACalcSlots"};
 #define NCCL_FUNCTION(result, name, parameters, arguments) names.push_back(#name);
 #include "functions.def"
 #undef NCCL_FUNCTION

@@ -37,7 +37,9 @@ class CountFolder : public testing::Environment {
 const auto* const g_folder = testing::AddGlobalTestEnvironment(new CountFolder);
 
 long count_of(const char* name) {
-  std::ifstream file(std::string(getenv("SIMNODE_COUNTS")) + "/" + std::to_string(getpid()) + ".json");
+  std::ostringstream path;
+  path << getenv("SIMNODE_COUNTS") << "/" << getpid() << ".json";
+  std::ifstream file(path.str());
   std::stringstream text;
   text << file.rdbuf();
   std::string quoted = "\"";

@@ -55,7 +55,7 @@ void use(const Rank& rank, ncclComm_t communicator) {
 
 void expect_nccl_threads(const Rank& rank) {
   ncclComm_t communicator = rank.make_communicator();
-  std::string number = std::string(" ") + std::to_string(rank.rank);
+  std::string number = std::to_string(rank.rank).insert(0, 1, ' ');
   for (const std::string& name : {"NCCL Service " + number, std::string("NCCL UDS Servic"), std::string("NCCL RAS")})
     await_name(name);
   EXPECT_EQ(named("NCCL Progress" + number), 0) << "not before the first operation";
@@ -89,7 +89,7 @@ TEST(Threads, TheProgressThreadSleepsWhenNothingIsEnqueued) {
                ncclComm_t communicator = rank.make_communicator();
                use(rank, communicator);
                rank.enter_stage(1);
-               std::string name = "NCCL Progress " + std::to_string(rank.rank);
+               std::string name = std::to_string(rank.rank).insert(0, "NCCL Progress ");
                auto ticks = [&] {
                  for (const ThreadSeen& one : threads())
                    if (one.name == name) return one.cpu_ticks;

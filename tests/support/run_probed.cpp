@@ -121,10 +121,6 @@ std::vector<pid_t> pids_in(const fs::path& run) {
   return pids;
 }
 
-void remove_segments_of(const std::vector<pid_t>& pids) {
-  for (const int id : orphaned_segments(pids)) shmctl(id, IPC_RMID, nullptr);
-}
-
 OneRun run_victim(const Victim& victim, const fs::path& folder, const Environment& probe) {
   fs::create_directories(folder);
   Launch launch;
@@ -270,6 +266,10 @@ std::vector<int> orphaned_segments(const std::vector<pid_t>& pids) {
       ids.push_back(static_cast<int>(id));
   }
   return ids;
+}
+
+void remove_segments_of(const std::vector<pid_t>& pids) {
+  for (const int id : orphaned_segments(pids)) shmctl(id, IPC_RMID, nullptr);
 }
 
 }  // namespace hostprobe::test

@@ -102,5 +102,6 @@ std::vector<std::filesystem::path> trace_files(const std::filesystem::path& run)
 
 // System V segments that nobody is attached to and that one of `pids` made.
 std::vector<int> orphaned_segments(const std::vector<pid_t>& pids);
+void remove_segments_of(const std::vector<pid_t>& pids);
 
 }  // namespace hostprobe::test

@@ -117,7 +117,8 @@ TEST_F(Reading, RecordsThatWereWrittenTwiceCountOnce) {
   file.calls(7, 0, {calls[0], calls[1]});
   file.calls(7, 1, {calls[1], calls[2]});
   file.calls(7, 0, {calls[0]});
-  const Thread& thread = thread_of(read(file), 7);
+  const Trace trace = read(file);
+  const Thread& thread = thread_of(trace, 7);
   EXPECT_EQ(thread.kept, 3u);
   EXPECT_EQ(thread.lost, 0u);
 }

@@ -40,7 +40,7 @@ bool write_one(std::uint64_t value) {
 }
 
 struct Found {
-  std::map<std::uint32_t, std::vector<std::uint64_t>> values;  // per thread, in file order
+  std::map<std::uint32_t, std::vector<std::uint64_t>> values;  // per thread, by running number
   std::uint64_t slots = 0, records = 0;
 };
 
@@ -49,6 +49,8 @@ Found read_back() {
   std::ifstream in(g_file.path, std::ios::binary);
   std::vector<char> bytes((std::istreambuf_iterator<char>(in)), {});
   Found found;
+  // A chunk that fills up while the writer looks at the open ones may come after its successor.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::uint64_t>> blocks;
   for (std::size_t at = kFileHeaderBytes; at + sizeof(BlockHead) <= bytes.size();) {
     BlockHead head;
     memcpy(&head, &bytes[at], sizeof head);
@@ -63,11 +65,13 @@ Found read_back() {
         Record r;
         memcpy(&r, &bytes[at + sizeof records + i * sizeof r], sizeof r);
         EXPECT_EQ(r.a, r.e);
-        found.values[records.tid].push_back(r.a);
+        blocks[{records.tid, records.first_sequence}].push_back(r.a);
       }
     }
     at += head.payload_bytes;
   }
+  for (const auto& [place, values] : blocks)
+    found.values[place.first].insert(found.values[place.first].end(), values.begin(), values.end());
   return found;
 }
 
