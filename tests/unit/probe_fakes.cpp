@@ -5,7 +5,9 @@
 #include <sys/shm.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <stdexcept>
+#include <string>
 
 #include "probe/chunk.h"
 #include "probe/drain.h"
@@ -34,6 +36,14 @@ void report_write_failure() {}
 bool begin_recording(Moment) { return false; }
 // In the library this is resolve.cpp's; here there is no code of ours to leave out.
 bool is_own_address(const void*) { return false; }
+
+Folder::Folder() {
+  std::string name = (std::filesystem::temp_directory_path() / "hostprobe-unit-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder " + name);
+  path = name;
+}
+
+Folder::~Folder() { std::filesystem::remove_all(path); }
 
 Recording::Recording(const char* folder, unsigned buffer_mb) {
   static bool table_numbered = false;

@@ -1,7 +1,15 @@
 // probe_fakes.h: what the probe's record path needs from the parts that only exist in an injected process.
 #pragma once
+#include <filesystem>
 
 namespace hostprobe::probe {
+
+// A folder of this test alone; tests run at the same time.
+struct Folder {
+  std::filesystem::path path;
+  Folder();
+  ~Folder();
+};
 
 // A fresh segment and an open trace file in `folder`; ends with the object.
 class Recording {

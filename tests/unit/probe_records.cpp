@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <thread>
@@ -19,15 +18,6 @@
 
 namespace hostprobe::probe {
 namespace {
-
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "hostprobe-unit-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 bool write_one(std::uint64_t value) {
   Record* r = reserve_record();

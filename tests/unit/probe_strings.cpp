@@ -1,7 +1,6 @@
 // Texts that records name by number.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,9 +14,8 @@ namespace {
 
 class Strings : public testing::Test {
  protected:
-  std::string folder_ = testing::TempDir() + "hostprobe-strings";
-  Recording recording_{folder_.c_str()};
-  ~Strings() override { std::filesystem::remove_all(folder_); }
+  Folder folder_;
+  Recording recording_{folder_.path.c_str()};
 };
 
 std::string text_of(std::uint32_t id) {
