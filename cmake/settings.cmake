@@ -15,7 +15,7 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(HOSTPROBE_SIMNODE_DIR ${CMAKE_BINARY_DIR}/lib/hostprobe/simnode)
 
 add_library(hostprobe_warnings INTERFACE)
-target_compile_options(hostprobe_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-unused-parameter)
+target_compile_options(hostprobe_warnings INTERFACE -Wall -Wextra -Wno-psabi -Wpedantic -Wshadow -Wno-unused-parameter)
 
 # HOSTPROBE_SANITIZE=address,undefined or thread. Applied to everything except what is injected into other processes
 # (libhostprobe.so, the stand-in libraries): a sanitizer runtime must be the first library of a process, so it can never
