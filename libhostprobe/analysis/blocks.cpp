@@ -131,6 +131,8 @@ bool BlockContent::add(const Block& block) {
       return add_record_slice(block);
     case kBlockClock:
       return add_clock(block);
+    case kBlockHookStates:
+      return add_hook_states(block);
   }
   return true;  // of a kind that came later: skipped, as the format promises
 }
@@ -147,6 +149,16 @@ bool BlockContent::add_hooks(const Block& block) {
     if (hooks[i].name != trace_.hooks[i].name) return false;
   }
   trace_.hooks = std::move(hooks);
+  return true;
+}
+
+// Padded to 8 bytes, so it may be a little longer than the table; it is cut to the table's first rows where that is long.
+bool BlockContent::add_hook_states(const Block& block) {
+  for (std::size_t i = 0; i < trace_.hooks.size() && i < block.payload_bytes; ++i) {
+    const auto state = std::to_integer<unsigned>(block.payload[i]);
+    trace_.hooks[i].found = trace_.hooks[i].found || (state & kHookFound) != 0;
+    trace_.hooks[i].used = (state & kHookUsed) != 0;
+  }
   return true;
 }
 

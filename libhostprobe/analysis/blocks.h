@@ -51,6 +51,7 @@ class BlockContent {
 
  private:
   bool add_hooks(const Block& block);
+  bool add_hook_states(const Block& block);
   bool add_modules(const Block& block);
   bool add_strings(const Block& block);
   bool add_threads(const Block& block);

@@ -49,6 +49,7 @@ struct Hook {
   Label labels[5];
   std::uint8_t family = 0;
   bool found = false;
+  bool used = false;  // it was called, whether or not that left records
   bool blocking = false;
   bool launch = false;
 

@@ -33,6 +33,7 @@ void list_hooks() {
 
 struct Use {
   std::size_t found_in = 0;
+  std::size_t used_in = 0;
   std::uint64_t records = 0;
 };
 
@@ -48,6 +49,7 @@ void list_hooks_of_run(const std::string& path) {
       const auto [use, fresh] = uses.try_emplace(process.hooks[i].name);
       if (fresh) hooks.push_back(process.hooks[i]);
       use->second.found_in += process.hooks[i].found ? 1 : 0;
+      use->second.used_in += process.hooks[i].used ? 1 : 0;
       use->second.records += process.hook_calls[i];
     }
   }
@@ -55,8 +57,9 @@ void list_hooks_of_run(const std::string& path) {
   for (const Hook& hook : hooks) {
     const Use& use = uses[hook.name];
     const std::string state = use.records > 0     ? fmt::format("{} records", use.records)
+                              : use.used_in > 0   ? "used, no record"
                               : use.found_in == 0 ? "missing"
-                                                  : "no record";
+                                                  : "not used";
     write_out(described(hook, state));
   }
 }
@@ -69,7 +72,9 @@ void add_hooks(CLI::App& app, Context& context) {
   auto run = std::make_shared<std::string>();
   command->add_option("RUN", *run, "A run folder, or one trace file");
   command->footer(
-      "With RUN, missing means that no process had such a function.\n"
+      "With RUN, missing means that no process had such a function; used without a record means that its calls were "
+      "too\n"
+      "short to be kept one by one.\n"
       "Examples:\n  hostprobe hooks\n  hostprobe hooks RUN");
   command->callback([run, &context] {
     if (run->empty()) {

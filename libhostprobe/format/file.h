@@ -65,13 +65,14 @@ static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 inline constexpr std::uint32_t kBlockMagic = 0x4b425048;  // "HPBK"
 
 enum BlockKind : std::uint16_t {
-  kBlockHooks = 1,    // HookRow × n: the hook table; once, before any records
-  kBlockModules = 2,  // ModuleRow × n, each followed by its path: loaded objects (again whenever they change)
-  kBlockStrings = 3,  // StringsHead, then a slice of the segment's strings area
-  kBlockThreads = 4,  // ThreadEntry × n: latest state of threads; a later entry replaces an earlier one
-  kBlockStacks = 5,   // StacksHead, then StackEntry × n
-  kBlockRecords = 6,  // RecordsHead, then Record × count
-  kBlockClock = 7,    // ClockPair × n
+  kBlockHooks = 1,       // HookRow × n: the hook table; once, before any records
+  kBlockModules = 2,     // ModuleRow × n, each followed by its path: loaded objects (again whenever they change)
+  kBlockStrings = 3,     // StringsHead, then a slice of the segment's strings area
+  kBlockThreads = 4,     // ThreadEntry × n: latest state of threads; a later entry replaces an earlier one
+  kBlockStacks = 5,      // StacksHead, then StackEntry × n
+  kBlockRecords = 6,     // RecordsHead, then Record × count
+  kBlockClock = 7,       // ClockPair × n
+  kBlockHookStates = 8,  // a byte per row of the hook table, padded to 8: kHook… bits, latest last
 };
 
 //  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |
@@ -92,12 +93,15 @@ struct HookRow {
   char versions[32];      // symbol versions it is exported under, "" = none or hidden
   char labels[5][16];     // of a..e, see record.h
   std::uint8_t family;    // Family
-  std::uint8_t found;     // 1 when the real function had been found by the time the table was written
+  std::uint8_t found;     // 1: the real function was there from the start; later ones are told by kBlockHookStates
   std::uint8_t blocking;  // 1: time inside is waiting; 0: work or a launch
   std::uint8_t launch;    // 1: a GPU launch
   std::uint32_t reserved;
 };
 static_assert(sizeof(HookRow) == 184);
+
+inline constexpr std::uint8_t kHookFound = 1;  // the process has the function
+inline constexpr std::uint8_t kHookUsed = 2;   // it was called, whether or not that left records
 
 struct ModuleRow {
   std::uint64_t begin;       // first mapped byte

@@ -13,6 +13,7 @@
 
 #include "chunk.h"
 #include "clock.h"
+#include "hook_table.h"
 #include "thread.h"
 #include "trace_file.h"
 
@@ -45,7 +46,7 @@ void write_slots(ChunkHead* chunk, std::uint32_t end) {
     if (is_complete(slots[i], chunk->lap)) g_records[head.count++] = slots[i];
   if (head.slots == 0) return;
   iovec parts[] = {{&head, sizeof head}, {g_records, head.count * sizeof(Record)}};
-  if (!append_block(kBlockRecords, parts, 2)) {
+  if (!write_hook_table() || !append_block(kBlockRecords, parts, 2)) {
     g_header.lost_in_file += head.count;
     g_totals.lost += head.count;
   }

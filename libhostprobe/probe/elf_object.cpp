@@ -101,8 +101,8 @@ bool read_elf_object(const dl_phdr_info& info, ElfObject& object) {
   for (const ElfW(Dyn)* entry = first; entry->d_tag != DT_NULL; ++entry) read_entry(*entry, object);
   if (object.symbols == nullptr || object.strings == nullptr) return false;
   for (const ElfW(Dyn)* entry = first; entry->d_tag != DT_NULL; ++entry)
-    if (entry->d_tag == DT_NEEDED && strncmp(object.strings + entry->d_un.d_val, "libcuda.so", 10) == 0)
-      object.needs_driver = true;
+    if (Library library; entry->d_tag == DT_NEEDED && is_library_file(object.strings + entry->d_un.d_val, library))
+      object.needs[static_cast<unsigned>(library)] = true;
   return true;
 }
 

@@ -1,6 +1,6 @@
 // elf_object.h: what the dynamic section of a loaded object says about its symbols and slots.
 //
-// Room 2 (probe/). Used by got.cpp to find slots and by driver_routes.cpp to find functions without dlopen and dlsym: those
+// Room 2 (probe/). Used by got.cpp to find slots and by routes.cpp to find functions without dlopen and dlsym: those
 // would run initialisers too early, and a handle made of a link_map is only good for objects that dlopen itself opened.
 #pragma once
 
@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+
+#include "library.h"
 
 namespace hostprobe::probe {
 
@@ -23,7 +25,7 @@ struct ElfObject {
   std::size_t relative_count = 0;
   const std::uint32_t* gnu_hash = nullptr;
   const std::uint32_t* old_hash = nullptr;
-  bool needs_driver = false;  // linked to libcuda.so.1
+  bool needs[kLibraries] = {};  // which of our libraries it is linked to
 
   bool holds(const void* address) const {
     auto a = reinterpret_cast<std::uintptr_t>(address);

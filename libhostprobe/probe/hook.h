@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <type_traits>
 
 #include "clock.h"
 #include "thread.h"
@@ -31,6 +32,9 @@ enum class Moment {
   kGpu,       // in a call that only a process worth tracing makes
 };
 bool begin_recording(Moment moment);
+
+// A polled call (event and stream queries) shorter than this leaves no record.
+extern std::uint64_t g_polled_ticks;
 
 inline bool recording() { return HP_LIKELY(g_gate.recording != 0) && HP_LIKELY(t_local.muted == 0); }
 
@@ -95,32 +99,40 @@ Pointer libc_real(Hook& hook) {
   __attribute__((section("hp_state"), used)) static ::hostprobe::probe::Hook g_hook_##name_ = {                        \
       {}, &g_row_##name_, wrappers_, 0, 0};
 
-// One function of the driver API. `kind` is kLaunch or kBlocking. The body fills `rec` from the arguments and `result`.
+// One function of a library that is reached by more than one route (routes.h): the CUDA driver, NCCL. `kind` is one
+// of those below. The body fills `rec` from the arguments and `result`; `rec.c` holds the caller's address when it starts.
 // Instantiated kCopies times: each copy stands in front of one real address. Never exported, see decision 4.
-#define HP_DRIVER_HOOK(kind, name, params, args, l0, l1, l2, l3, l4)                                              \
+#define HP_ROUTED_HOOK(family, Result, kind, name, params, args, l0, l1, l2, l3, l4)                              \
   namespace {                                                                                                     \
   extern void* const g_wrappers_##name[::hostprobe::probe::kCopies];                                              \
-  HP_ROW(kCuda, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch,         \
+  HP_ROW(family, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch,        \
          g_wrappers_##name, l0, l1, l2, l3, l4)                                                                   \
   struct Fill_##name {                                                                                            \
     ::hostprobe::Record& rec;                                                                                     \
-    CUresult result;                                                                                              \
+    Result result;                                                                                                \
     inline void operator() params;                                                                                \
   };                                                                                                              \
   template <unsigned copy>                                                                                        \
-  CUresult wrap_##name params {                                                                                   \
-    auto real = ::hostprobe::probe::real_of<CUresult(*) params>(g_hook_##name, copy);                             \
+  Result wrap_##name params {                                                                                     \
+    auto real = ::hostprobe::probe::real_of<Result(*) params>(g_hook_##name, copy);                               \
     if (HP_UNLIKELY(!::hostprobe::probe::recording_or_begun(::hostprobe::probe::Moment::kGpu))) return real args; \
     std::uint64_t begin = ::hostprobe::probe::ticks();                                                            \
-    CUresult result = real args;                                                                                  \
+    Result result = real args;                                                                                    \
     std::uint64_t end = ::hostprobe::probe::ticks();                                                              \
+    if constexpr ((kind) == ::hostprobe::probe::kPolled) {                                                        \
+      if (HP_LIKELY(end - begin < ::hostprobe::probe::g_polled_ticks)) {                                          \
+        ::hostprobe::probe::count_quiet();                                                                        \
+        ::hostprobe::probe::mark_used(g_hook_##name);                                                             \
+        return result;                                                                                            \
+      }                                                                                                           \
+    }                                                                                                             \
     ::hostprobe::Record* rec = ::hostprobe::probe::reserve_record();                                              \
     if (HP_UNLIKELY(rec == nullptr)) return result;                                                               \
     rec->begin_ticks = begin;                                                                                     \
     rec->end_ticks = end;                                                                                         \
     rec->c = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));                                        \
     Fill_##name{*rec, result} args;                                                                               \
-    ::hostprobe::probe::commit_record(rec, g_hook_##name, result == CUDA_SUCCESS ? 0 : kRecordFailed, 0);         \
+    ::hostprobe::probe::commit_record(rec, g_hook_##name, static_cast<int>(result) == 0 ? 0 : kRecordFailed, 0);  \
     return result;                                                                                                \
   }                                                                                                               \
   void* const g_wrappers_##name[::hostprobe::probe::kCopies] = {                                                  \
@@ -129,8 +141,27 @@ Pointer libc_real(Hook& hook) {
   }                                                                                                               \
   inline void Fill_##name::operator() params
 
+#define HP_DRIVER_HOOK(kind, name, params, args, l0, l1, l2, l3, l4) \
+  HP_ROUTED_HOOK(kCuda, CUresult, kind, name, params, args, l0, l1, l2, l3, l4)
+
+// The usual driver hook: four words that stand in the arguments, and the caller's address.
+#define HP_DRIVER_CALL(kind, name, params, args, l0, l1, l3, l4, w0, w1, w3, w4)      \
+  HP_DRIVER_HOOK(kind, name, params, args, l0, l1, "site:code", l3, l4) {             \
+    rec.a = ::hostprobe::probe::word_of(w0), rec.b = ::hostprobe::probe::word_of(w1); \
+    rec.d = ::hostprobe::probe::word_of(w3), rec.e = ::hostprobe::probe::word_of(w4); \
+  }
+
 namespace hostprobe::probe {
 inline constexpr int kLaunch = 1;
 inline constexpr int kBlocking = 2;
 inline constexpr int kOther = 0;
+inline constexpr int kPolled = 3;  // asked in loops: a record only when it took long
+
+template <class T>
+std::uint64_t word_of(T value) {
+  if constexpr (std::is_pointer_v<T>)
+    return reinterpret_cast<std::uint64_t>(value);
+  else
+    return static_cast<std::uint64_t>(value);
+}
 }  // namespace hostprobe::probe

@@ -1,13 +1,14 @@
 // hooks_cuda.cpp: launches and synchronising calls of the CUDA driver API. One block per function.
 //
-// Room 2 (probe/). None of these is exported: driver_routes.cpp hands the wrappers out through dlsym, cuGetProcAddress and
+// Room 2 (probe/). None of these is exported: routes.cpp hands the wrappers out through dlsym, cuGetProcAddress and
 // patched GOT slots. Runs on the program's launching threads. `rec.c` holds the caller's return address when the body
 // starts; launches put the block's shape there instead.
 #include <cuda.h>
 
-#include "driver_routes.h"
+#include "graph_nodes.h"
 #include "hook.h"
 #include "kernel_name.h"
+#include "routes.h"
 
 // cuda.h renames functions by #define to their newest versions; hooks are named as the library exports them.
 #undef cuLaunchKernel
@@ -45,12 +46,6 @@ inline void fill_sync(Record& rec, const void* object) {
   rec.b = rec.d = rec.e = 0;
 }
 
-inline void fill_enqueue(Record& rec, std::uint64_t what, CUstream stream) {
-  rec.a = what;
-  rec.b = rec.e = 0;
-  rec.d = reinterpret_cast<std::uint64_t>(stream);
-}
-
 }  // namespace
 
 #define HP_LAUNCH_KERNEL(name)                                                                                      \
@@ -83,21 +78,30 @@ HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
 HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
 HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 
-#define HP_GRAPH_LAUNCH(name)                                                                                        \
-  HP_DRIVER_HOOK(kLaunch, name, (CUgraphExec graph, CUstream stream), (graph, stream), "graph:hex", "", "site:code", \
-                 "stream:hex", "") {                                                                                 \
-    fill_enqueue(rec, reinterpret_cast<std::uint64_t>(graph), stream);                                               \
-  }
+#define HP_GRAPH_LAUNCH(name)                                                                                \
+  HP_DRIVER_CALL(kLaunch, name, (CUgraphExec graph, CUstream stream), (graph, stream), "graph:hex", "nodes", \
+                 "stream:hex", "", graph, nodes_of(graph), stream, 0)
 HP_GRAPH_LAUNCH(cuGraphLaunch)
 HP_GRAPH_LAUNCH(cuGraphLaunch_ptsz)
 
-#define HP_LAUNCH_HOST(name)                                                                                \
-  HP_DRIVER_HOOK(kLaunch, name, (CUstream stream, CUhostFn function, void* user), (stream, function, user), \
-                 "function:code", "", "site:code", "stream:hex", "") {                                      \
-    fill_enqueue(rec, reinterpret_cast<std::uint64_t>(function), stream);                                   \
-  }
-HP_LAUNCH_HOST(cuLaunchHostFunc)
-HP_LAUNCH_HOST(cuLaunchHostFunc_ptsz)
+#define HP_LAUNCH_HOST(name, params, args) \
+  HP_DRIVER_CALL(kLaunch, name, params, args, "function:code", "", "stream:hex", "", function, 0, stream, 0)
+HP_LAUNCH_HOST(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void* user), (stream, function, user))
+HP_LAUNCH_HOST(cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void* user), (stream, function, user))
+HP_LAUNCH_HOST(cuLaunchHostFunc_v2, (CUstream stream, CUhostFn function, void* user, unsigned mode),
+               (stream, function, user, mode))
+HP_LAUNCH_HOST(cuLaunchHostFunc_v2_ptsz, (CUstream stream, CUhostFn function, void* user, unsigned mode),
+               (stream, function, user, mode))
+
+// One kernel on each of several devices; recorded as what the first device got.
+HP_DRIVER_HOOK(kLaunch, cuLaunchCooperativeKernelMultiDevice,
+               (CUDA_LAUNCH_PARAMS * each, unsigned devices, unsigned flags), (each, devices, flags), "kernel:str",
+               "grid:dim", "block:dim", "stream:hex", "shared_bytes") {
+  CUDA_LAUNCH_PARAMS first{};
+  if (result == CUDA_SUCCESS && each != nullptr && devices > 0) first = each[0];
+  fill_launch(rec, result, first.function, pack_dim(first.gridDimX, first.gridDimY, first.gridDimZ),
+              pack_dim(first.blockDimX, first.blockDimY, first.blockDimZ), first.hStream, first.sharedMemBytes);
+}
 
 #define HP_SYNCHRONIZE(name, params, args, label, object) \
   HP_DRIVER_HOOK(kBlocking, name, params, args, label, "", "site:code", "", "") { fill_sync(rec, object); }

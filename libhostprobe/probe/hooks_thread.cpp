@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "chunk.h"
-#include "driver_routes.h"
 #include "hook.h"
 #include "lifecycle.h"
 #include "resolve.h"
+#include "routes.h"
 #include "strings.h"
 #include "thread_type.h"
 #include "writer.h"

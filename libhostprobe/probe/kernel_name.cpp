@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "driver_routes.h"
+#include "routes.h"
 #include "strings.h"
 
 namespace hostprobe::probe {

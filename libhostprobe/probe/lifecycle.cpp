@@ -16,12 +16,12 @@
 #include <atomic>
 
 #include "chunk.h"
-#include "driver_routes.h"
 #include "hook.h"
 #include "kernel_name.h"
 #include "options.h"
 #include "pairing.h"
 #include "resolve.h"
+#include "routes.h"
 #include "say.h"
 #include "stacks.h"
 #include "strings.h"
@@ -37,6 +37,7 @@ int __cxa_at_quick_exit(void (*)(void*), void*);
 namespace hostprobe::probe {
 
 constinit Gate g_gate{};
+std::uint64_t g_polled_ticks = ~std::uint64_t{0};
 
 namespace {
 
@@ -134,6 +135,7 @@ void choose(char** argv, char** environment) {
 
 __attribute__((constructor)) void load(int, char** argv, char** environment) {
   number_hooks();
+  index_routed_hooks();
   find_libc_functions();
   hp_real_vfork = dlvsym(RTLD_NEXT, "vfork", "GLIBC_2.2.5");
   g_environment = environment;

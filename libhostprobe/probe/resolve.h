@@ -1,6 +1,6 @@
 // resolve.h: finding the real function behind a hook, and which library an address belongs to.
 //
-// Room 2 (probe/). Cold: run by the constructor, by a hook that is called before it, and by the lookups of driver_routes.cpp.
+// Room 2 (probe/). Cold: run by the constructor, by a hook that is called before it, and by the lookups of routes.cpp.
 #pragma once
 
 #include "hook_row.h"

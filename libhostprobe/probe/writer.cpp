@@ -17,14 +17,15 @@
 #include "calibrate.h"
 #include "chunk.h"
 #include "drain.h"
-#include "driver_routes.h"
 #include "file_header.h"
 #include "hook.h"
+#include "hook_table.h"
 #include "lifecycle.h"
 #include "modules.h"
 #include "options.h"
 #include "python_frames.h"
 #include "resolve.h"
+#include "routes.h"
 #include "say.h"
 #include "stacks.h"
 #include "trace_file.h"
@@ -57,22 +58,6 @@ std::uint64_t g_next_clock_ns = 0;
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
   return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value, limit, 0,
                  0);
-}
-
-// The rows as the file has them, with what is known about this process.
-void write_hook_table() {
-  constexpr unsigned kMostRows = 256;
-  static HookRow rows[kMostRows];
-  unsigned count = 0;
-  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) {
-    unsigned index = hook->number - 1u;
-    if (index >= kMostRows) continue;
-    rows[index] = *hook->row;
-    rows[index].found = hook->real[0] != nullptr;
-    if (index + 1 > count) count = index + 1;
-  }
-  iovec part{rows, count * sizeof(HookRow)};
-  append_block(kBlockHooks, &part, 1);
 }
 
 void write_clock() {
@@ -110,17 +95,22 @@ bool kernel_is_due(std::uint64_t now_ns) {
   return true;
 }
 
+void set_limits(double ticks_per_us) {
+  set_stack_ticks(ticks_per_us);
+  g_polled_ticks = static_cast<std::uint64_t>(static_cast<double>(g_options.poll_us) * ticks_per_us);
+}
+
 void refine_tick_rate() {
   ClockPair now = read_clock_pair(), then = load_clock();
   if (now.monotonic_ns <= then.monotonic_ns + 1000000) return;
-  set_stack_ticks(static_cast<double>(now.ticks - then.ticks) * 1000.0 /
-                  static_cast<double>(now.monotonic_ns - then.monotonic_ns));
+  set_limits(static_cast<double>(now.ticks - then.ticks) * 1000.0 /
+             static_cast<double>(now.monotonic_ns - then.monotonic_ns));
 }
 
 void look_at_new_objects() {
   if (!modules_changed()) return;
   scan_new_objects();
-  pin_drivers();
+  pin_libraries();
   python_frames_find();
   write_new_modules();
 }
@@ -134,6 +124,7 @@ void work(bool last) {
     write_clock();
     g_next_clock_ns = now_ns + 2000000000;
   }
+  write_hook_states();
   refine_tick_rate();
   refresh_header(last ? kFileClosed : kFileOpen);
 }
@@ -247,9 +238,11 @@ bool create_trace_file() {
         strerrordesc_np(errno));
     return false;
   }
-  set_stack_ticks(2500);  // a guess, until the writer has measured
+  set_limits(2500);  // a guess, until the writer has measured
   write_header();
+  forget_hook_table();
   write_hook_table();
+  write_hook_states();
   write_new_modules();
   write_clock();
   write_header();

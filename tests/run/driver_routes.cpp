@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include "answers.h"
 #include "run_probed.h"
@@ -64,6 +65,42 @@ void expect_exact_counts(const Pair& pair) {
   const Counts truth = entered(pair.probed.folder / "counts");
   EXPECT_EQ(truth, called(pair.probed));
   EXPECT_EQ(reported(pair.run()), truth);
+}
+
+// All functions of the driver that hostprobe says it hooks.
+std::vector<std::string> hooked_functions() {
+  const Outcome listed = run({.command = {probe_command(), "hooks"}});
+  std::vector<std::string> names;
+  std::istringstream lines(listed.out);
+  for (std::string family, name; lines >> family;) {
+    std::string rest;
+    std::getline(lines, rest);
+    std::istringstream words(rest);
+    while (words >> name && !name.starts_with("cu")) continue;
+    if (family == "cuda" && name.starts_with("cu")) names.push_back(name);
+  }
+  return names;
+}
+
+TEST(Driver, EveryHookedFunctionIsRecordedAsOftenAsItWasEntered) {
+  const std::vector<std::string> names = hooked_functions();
+  EXPECT_GT(names.size(), 100u);
+  Victim victim = on_the_stand_in("driver_everything", names);
+  victim.probe = {{"HOSTPROBE_POLL_US", "0"}};
+  const Pair pair(victim);
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+  std::map<std::string, std::uint64_t> recorded;
+  for (const Call& call : dump(pair.run()).calls) ++recorded[call.function];
+  const fs::path file = fs::directory_iterator(pair.probed.folder / "counts")->path();
+  const auto counts = nlohmann::json::parse(std::ifstream(file));
+  std::size_t entered_functions = 0;
+  for (const std::string& name : names) {
+    const std::uint64_t count = counts.value(name, std::uint64_t{0});
+    EXPECT_EQ(recorded[name], count) << name;
+    entered_functions += count > 0;
+  }
+  EXPECT_GT(entered_functions, 100u);
 }
 
 struct Route {

@@ -12,6 +12,7 @@
 #include "probe/chunk.h"
 #include "probe/drain.h"
 #include "probe/hook.h"
+#include "probe/hook_table.h"
 #include "probe/modules.h"
 #include "probe/options.h"
 #include "probe/strings.h"
@@ -65,8 +66,8 @@ Recording::Recording(const char* folder, unsigned buffer_mb) {
   g_header.start = g_header.first = g_header.last = g_segment.header->clock;
   static std::atomic<std::uint64_t> g_run{1};
   if (!create_file(folder, g_run.fetch_add(1))) throw std::runtime_error("no file");
-  iovec rows{const_cast<HookRow*>(__start_hp_hooks), sizeof(HookRow) * hook_count()};
-  append_block(kBlockHooks, &rows, 1);
+  forget_hook_table();
+  write_hook_table();
   g_gate.recording = 1;
 }
 

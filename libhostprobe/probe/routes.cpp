@@ -1,5 +1,5 @@
-// driver_routes.cpp: see driver_routes.h. Cold: runs inside the program's dlsym and cuGetProcAddress calls.
-#include "driver_routes.h"
+// routes.cpp: see routes.h. Cold: runs inside the program's dlsym and cuGetProcAddress calls.
+#include "routes.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -10,26 +10,30 @@
 #include <atomic>
 
 #include "elf_object.h"
-#include "got.h"
 #include "lifecycle.h"
 #include "resolve.h"
 
 namespace hostprobe::probe {
 namespace {
 
-struct Driver {
+struct Known {
+  Library library = Library::kDriver;
   ElfObject object;
-  bool pinned;
+  bool pinned = false;
 };
-constexpr unsigned kDrivers = 4;
-Driver g_drivers[kDrivers];
-std::atomic<unsigned> g_driver_count{0};
+constexpr unsigned kMostKnown = 8;
+constinit Known g_known[kMostKnown];  // constinit: it is filled before our own initialisers run
+std::atomic<unsigned> g_known_count{0};
 std::atomic<std::uint32_t> g_unwrapped{0};
 
-Hook* driver_hook(const char* name) {
-  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
-    if (hook->wrappers != nullptr && strcmp(hook->row->name, name) == 0) return hook;
-  return nullptr;
+// Hooks by name: a program's symbol tables are gone through name by name, and PyTorch's hold thousands that begin with cu.
+constexpr std::uint32_t kNameSlots = 1024;
+constinit std::uint16_t g_by_name[kNameSlots]{};
+
+std::uint32_t name_slot(const char* name) {
+  std::uint32_t hash = 2166136261u;
+  for (; *name != 0; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 16777619u;
+  return hash % kNameSlots;
 }
 
 bool is_wrapper(const void* address) { return is_own_address(address); }
@@ -48,37 +52,39 @@ void* wrapper_of(Hook& hook, void* real) {
 
 struct Asked {
   const void* caller;
-  bool needs_driver;
+  Library library;
+  bool needed;
 };
 
 int look_at_caller(dl_phdr_info* info, size_t, void* argument) {
   auto* asked = static_cast<Asked*>(argument);
   ElfObject object;
   if (!read_elf_object(*info, object) || !object.holds(asked->caller)) return 0;
-  asked->needs_driver = object.needs_driver;
+  asked->needed = object.needs[static_cast<unsigned>(asked->library)];
   return 1;
 }
 
-// What the caller's own (RTLD_LOCAL) scope holds beyond the global one: the driver, if it is linked to it.
+// What the caller's own (RTLD_LOCAL) scope holds beyond the global one: the library, if it is linked to it.
 void* in_scope_of(const void* caller, const char* name) {
-  Asked asked{caller, false};
+  Asked asked{caller, library_of(name), false};
   dl_iterate_phdr(look_at_caller, &asked);
-  return asked.needs_driver ? driver_function(name) : nullptr;
+  return asked.needed ? routed_function(name) : nullptr;
 }
 
-// What the program's own lookup gives, for a name we hook, if it comes from a driver; else nullptr. Another interposer's
-// dlsym may answer with a function of its own in front of the driver's: then we stand in front of that.
+// What the program's own lookup gives, for a name we hook, if it comes from its library; else nullptr. Another
+// interposer's dlsym may answer with a function of its own in front of the real one: then we stand in front of that.
 void* look_up(void* handle, const char* name, const void* caller) {
+  Library library = library_of(name);
   if (handle == RTLD_NEXT) {
     void* found = real_dlsym(RTLD_NEXT, name);
-    return is_driver_address(found) ? found : nullptr;
+    return is_address_of(library, found) ? found : nullptr;
   }
   if (handle == RTLD_DEFAULT) {
     void* found = real_dlsym(RTLD_DEFAULT, name);
     if (found == nullptr) found = in_scope_of(caller, name);
-    return is_driver_address(found) ? found : nullptr;
+    return is_address_of(library, found) ? found : nullptr;
   }
-  return is_driver_address(real_dlsym(handle, name)) ? hp_next_dlsym(handle, name) : nullptr;
+  return is_address_of(library, real_dlsym(handle, name)) ? hp_next_dlsym(handle, name) : nullptr;
 }
 
 // ---- cuGetProcAddress -------------------------------------------------------------------------------------------------
@@ -86,36 +92,71 @@ void* look_up(void* handle, const char* name, const void* caller) {
 using GetProcAddress1 = CUresult (*)(const char*, void**, int, cuuint64_t);
 using GetProcAddress2 = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
 
-// The exported name behind a request. cuda.h's versions decide, as in cudaTypedefs.h; a version newer than we know of
-// could mean another prototype, so then the answer must be the very address that the exported name has.
-struct Request {
+// Where a version of cuda.h gave a name another prototype: from then on a request for it means another exported name. A
+// version newer than we know of could do so again: then the answer must be the very address an exported name has.
+struct Change {
   const char* name;
-  int first_version;     // from here on …
-  int next_version;      // … and below this one, the function is …
-  bool per_thread;       // … for this stream flavour …
-  const char* exported;  // … this one
+  int version;
+  const char* exported;
 };
-constexpr int kEver = 1 << 30;
-constexpr Request kRequests[] = {
-    {"cuLaunchKernel", 4000, kEver, false, "cuLaunchKernel"},
-    {"cuLaunchKernel", 7000, kEver, true, "cuLaunchKernel_ptsz"},
-    {"cuLaunchKernelEx", 11060, kEver, false, "cuLaunchKernelEx"},
-    {"cuLaunchKernelEx", 11060, kEver, true, "cuLaunchKernelEx_ptsz"},
-    {"cuLaunchCooperativeKernel", 9000, kEver, false, "cuLaunchCooperativeKernel"},
-    {"cuLaunchCooperativeKernel", 9000, kEver, true, "cuLaunchCooperativeKernel_ptsz"},
-    {"cuGraphLaunch", 10000, kEver, false, "cuGraphLaunch"},
-    {"cuGraphLaunch", 10000, kEver, true, "cuGraphLaunch_ptsz"},
-    {"cuLaunchHostFunc", 10000, 13010, false, "cuLaunchHostFunc"},
-    {"cuLaunchHostFunc", 10000, 13010, true, "cuLaunchHostFunc_ptsz"},
-    {"cuStreamSynchronize", 2000, kEver, false, "cuStreamSynchronize"},
-    {"cuStreamSynchronize", 7000, kEver, true, "cuStreamSynchronize_ptsz"},
-    {"cuEventSynchronize", 2000, kEver, false, "cuEventSynchronize"},
-    {"cuEventSynchronize", 2000, kEver, true, "cuEventSynchronize"},
-    {"cuCtxSynchronize", 2000, 13000, false, "cuCtxSynchronize"},
-    {"cuCtxSynchronize", 2000, 13000, true, "cuCtxSynchronize"},
-    {"cuCtxSynchronize", 13000, kEver, false, "cuCtxSynchronize_v2"},
-    {"cuCtxSynchronize", 13000, kEver, true, "cuCtxSynchronize_v2"},
+constexpr Change kChanges[] = {
+    {"cuCtxSynchronize", 13000, "cuCtxSynchronize_v2"},
+    {"cuLaunchHostFunc", 13010, "cuLaunchHostFunc_v2"},
+    {"cuMemcpyHtoD", 3020, "cuMemcpyHtoD_v2"},
+    {"cuMemcpyDtoH", 3020, "cuMemcpyDtoH_v2"},
+    {"cuMemcpyDtoD", 3020, "cuMemcpyDtoD_v2"},
+    {"cuMemcpyHtoA", 3020, "cuMemcpyHtoA_v2"},
+    {"cuMemcpyAtoH", 3020, "cuMemcpyAtoH_v2"},
+    {"cuMemcpyDtoA", 3020, "cuMemcpyDtoA_v2"},
+    {"cuMemcpyAtoD", 3020, "cuMemcpyAtoD_v2"},
+    {"cuMemcpyAtoA", 3020, "cuMemcpyAtoA_v2"},
+    {"cuMemcpy2D", 3020, "cuMemcpy2D_v2"},
+    {"cuMemcpy2DUnaligned", 3020, "cuMemcpy2DUnaligned_v2"},
+    {"cuMemcpy3D", 3020, "cuMemcpy3D_v2"},
+    {"cuMemcpyHtoDAsync", 3020, "cuMemcpyHtoDAsync_v2"},
+    {"cuMemcpyDtoHAsync", 3020, "cuMemcpyDtoHAsync_v2"},
+    {"cuMemcpyDtoDAsync", 3020, "cuMemcpyDtoDAsync_v2"},
+    {"cuMemcpyHtoAAsync", 3020, "cuMemcpyHtoAAsync_v2"},
+    {"cuMemcpyAtoHAsync", 3020, "cuMemcpyAtoHAsync_v2"},
+    {"cuMemcpy2DAsync", 3020, "cuMemcpy2DAsync_v2"},
+    {"cuMemcpy3DAsync", 3020, "cuMemcpy3DAsync_v2"},
+    {"cuMemcpyBatchAsync", 13000, "cuMemcpyBatchAsync_v2"},
+    {"cuMemcpy3DBatchAsync", 13000, "cuMemcpy3DBatchAsync_v2"},
+    {"cuMemsetD8", 3020, "cuMemsetD8_v2"},
+    {"cuMemsetD16", 3020, "cuMemsetD16_v2"},
+    {"cuMemsetD32", 3020, "cuMemsetD32_v2"},
+    {"cuMemsetD2D8", 3020, "cuMemsetD2D8_v2"},
+    {"cuMemsetD2D16", 3020, "cuMemsetD2D16_v2"},
+    {"cuMemsetD2D32", 3020, "cuMemsetD2D32_v2"},
+    {"cuMemAlloc", 3020, "cuMemAlloc_v2"},
+    {"cuMemAllocPitch", 3020, "cuMemAllocPitch_v2"},
+    {"cuMemAllocHost", 3020, "cuMemAllocHost_v2"},
+    {"cuMemFree", 3020, "cuMemFree_v2"},
+    {"cuMemHostRegister", 6050, "cuMemHostRegister_v2"},
+    {"cuLinkAddData", 6050, "cuLinkAddData_v2"},
+    {"cuLinkAddFile", 6050, "cuLinkAddFile_v2"},
+    {"cuStreamBeginCapture", 10010, "cuStreamBeginCapture_v2"},
+    {"cuGraphInstantiate", 11000, "cuGraphInstantiate_v2"},
+    {"cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags"},
+    {"cuGraphExecUpdate", 12000, "cuGraphExecUpdate_v2"},
 };
+constexpr int kPerThreadSince = 7000;  // before, there was one default stream for all threads
+
+// The hook of the function that a request means; nullptr: not one of ours.
+Hook* requested_hook(const char* name, int version, bool per_thread) {
+  const char* exported = name;
+  for (const Change& change : kChanges)
+    if (version >= change.version && strcmp(change.name, name) == 0) exported = change.exported;
+  char long_name[96];
+  if (per_thread && version >= kPerThreadSince)
+    for (const char* suffix : {"_ptsz", "_ptds"}) {
+      if (strlen(exported) + strlen(suffix) >= sizeof long_name) return nullptr;
+      strcpy(stpcpy(long_name, exported), suffix);
+      if (Hook* hook = routed_hook(long_name)) return hook;
+    }
+  return routed_hook(exported);
+}
+
 constexpr int kNewestKnownVersion = 13050;
 
 void* wrapper_for_get_proc_address(int version, void* real);
@@ -127,18 +168,13 @@ void* replace_answer(const char* name, int version, std::uint64_t flags, void* a
   // The exported address, where it is the same, says exactly which function was answered.
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
     if (hook->wrappers != nullptr && strncmp(hook->row->name, name, strlen(name)) == 0 &&
-        driver_function(hook->row->name) == answer) {
+        routed_function(hook->row->name) == answer) {
       void* wrapper = wrapper_of(*hook, answer);
       return wrapper != nullptr ? wrapper : answer;
     }
   if (version > kNewestKnownVersion) return answer;
   bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
-  const char* exported = nullptr;
-  for (const Request& r : kRequests)
-    if (strcmp(r.name, name) == 0 && version >= r.first_version && version < r.next_version &&
-        (r.per_thread == per_thread || exported == nullptr))
-      if (!r.per_thread || per_thread) exported = r.exported;
-  Hook* hook = exported == nullptr ? nullptr : driver_hook(exported);
+  Hook* hook = requested_hook(name, version, per_thread);
   void* wrapper = hook == nullptr ? nullptr : wrapper_of(*hook, answer);
   return wrapper != nullptr ? wrapper : answer;
 }
@@ -191,50 +227,69 @@ void* wrapper_for_get_proc_address(int version, void* real) {
 
 }  // namespace
 
-bool is_driver_name(const char* name) {
-  if (name[0] != 'c' || name[1] != 'u') return false;
+void index_routed_hooks() {
+  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) {
+    if (hook->wrappers == nullptr) continue;
+    std::uint32_t slot = name_slot(hook->row->name);
+    while (g_by_name[slot] != 0) slot = (slot + 1) % kNameSlots;
+    g_by_name[slot] = static_cast<std::uint16_t>(hook - __start_hp_state + 1);
+  }
+}
+
+Hook* routed_hook(const char* name) {
+  for (std::uint32_t slot = name_slot(name); g_by_name[slot] != 0; slot = (slot + 1) % kNameSlots) {
+    Hook* hook = __start_hp_state + g_by_name[slot] - 1;
+    if (strcmp(hook->row->name, name) == 0) return hook;
+  }
+  return nullptr;
+}
+
+bool is_routed_name(const char* name) {
+  if (strncmp(name, "cu", 2) != 0 && strncmp(name, "nccl", 4) != 0) return false;
   return strcmp(name, "cuGetProcAddress") == 0 || strcmp(name, "cuGetProcAddress_v2") == 0 ||
-         driver_hook(name) != nullptr;
+         routed_hook(name) != nullptr;
 }
 
 void* wrapper_for(const char* name, void* real) {
   if (is_wrapper(real)) return real;
   if (strcmp(name, "cuGetProcAddress") == 0) return wrapper_for_get_proc_address(11030, real);
   if (strcmp(name, "cuGetProcAddress_v2") == 0) return wrapper_for_get_proc_address(12000, real);
-  Hook* hook = driver_hook(name);
+  Hook* hook = routed_hook(name);
   return hook == nullptr ? nullptr : wrapper_of(*hook, real);
 }
 
-bool is_driver_address(const void* address) {
-  unsigned count = g_driver_count.load(std::memory_order_acquire);
+bool is_address_of(Library library, const void* address) {
+  unsigned count = g_known_count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i)
-    if (g_drivers[i].object.holds(address)) return true;
+    if (g_known[i].library == library && g_known[i].object.holds(address)) return true;
   return false;
 }
 
-void* driver_function(const char* name) {
-  unsigned count = g_driver_count.load(std::memory_order_acquire);
+void* routed_function(const char* name) {
+  Library library = library_of(name);
+  unsigned count = g_known_count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i)
-    if (void* found = defined_function(g_drivers[i].object, name)) return found;
+    if (g_known[i].library == library)
+      if (void* found = defined_function(g_known[i].object, name)) return found;
   return nullptr;
 }
 
-void learn_driver(const ElfObject& object) {
-  unsigned count = g_driver_count.load(std::memory_order_relaxed);
+void learn_library(Library library, const ElfObject& object) {
+  unsigned count = g_known_count.load(std::memory_order_relaxed);
   for (unsigned i = 0; i < count; ++i)
-    if (g_drivers[i].object.begin == object.begin) return;
-  if (count == kDrivers) return;
-  g_drivers[count] = {object, false};
-  g_driver_count.store(count + 1, std::memory_order_release);
+    if (g_known[i].object.begin == object.begin) return;
+  if (count == kMostKnown) return;
+  g_known[count] = {library, object, false};
+  g_known_count.store(count + 1, std::memory_order_release);
 }
 
-void pin_drivers() {
-  unsigned count = g_driver_count.load(std::memory_order_acquire);
+void pin_libraries() {
+  unsigned count = g_known_count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {
-    Driver& driver = g_drivers[i];
+    Known& known = g_known[i];
     Dl_info where;
-    if (driver.pinned || dladdr(reinterpret_cast<void*>(driver.object.begin), &where) == 0) continue;
-    driver.pinned = true;
+    if (known.pinned || dladdr(reinterpret_cast<void*>(known.object.begin), &where) == 0) continue;
+    known.pinned = true;
     dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   }
 }
@@ -243,8 +298,8 @@ const char* driver_kernel_name(const void* function) {
   using NameOf = CUresult (*)(const char**, const void*);
   static std::atomic<NameOf> of_function{nullptr}, of_kernel{nullptr};
   if (of_function.load(std::memory_order_acquire) == nullptr) {
-    of_kernel.store(reinterpret_cast<NameOf>(driver_function("cuKernelGetName")), std::memory_order_relaxed);
-    of_function.store(reinterpret_cast<NameOf>(driver_function("cuFuncGetName")), std::memory_order_release);
+    of_kernel.store(reinterpret_cast<NameOf>(routed_function("cuKernelGetName")), std::memory_order_relaxed);
+    of_function.store(reinterpret_cast<NameOf>(routed_function("cuFuncGetName")), std::memory_order_release);
   }
   const char* name = nullptr;
   NameOf ask = of_function.load(std::memory_order_acquire);
@@ -267,7 +322,7 @@ extern "C" __attribute__((visibility("hidden"))) void* hp_match_dlsym(void* hand
   int saved = errno;
   scan_new_objects();
   void* answer = nullptr;
-  if (is_driver_name(name) && !is_driver_address(caller) && !is_own_address(caller)) {
+  if (is_routed_name(name) && !is_address_of(library_of(name), caller) && !is_own_address(caller)) {
     void* real = look_up(handle, name, caller);
     if (real != nullptr) answer = wrapper_for(name, real);
   }

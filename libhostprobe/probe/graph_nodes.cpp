@@ -1,0 +1,35 @@
+// graph_nodes.cpp: see graph_nodes.h. Cold: runs when graphs are captured, instantiated and destroyed.
+#include "graph_nodes.h"
+
+#include "routes.h"
+
+namespace hostprobe::probe {
+
+constinit std::atomic<std::uint64_t> g_graphs[1u << kGraphBits]{};
+
+std::uint64_t count_nodes(CUgraph graph) {
+  auto ask = reinterpret_cast<CUresult (*)(CUgraph, CUgraphNode*, size_t*)>(routed_function("cuGraphGetNodes"));
+  size_t count = 0;
+  return ask != nullptr && ask(graph, nullptr, &count) == CUDA_SUCCESS ? count : 0;
+}
+
+std::uint64_t remember_nodes(CUgraphExec executable, CUgraph graph) {
+  std::uint64_t nodes = count_nodes(graph);
+  std::uint64_t kept = graph_key(executable) << kNodeBits | (nodes < kMostNodes ? nodes : kMostNodes);
+  for (unsigned probe = 0; probe < kGraphProbes; ++probe) {
+    std::uint64_t none = 0;
+    if (graph_slot(executable, probe).compare_exchange_strong(none, kept, std::memory_order_relaxed)) return nodes;
+  }
+  graph_slot(executable, 0).store(kept, std::memory_order_relaxed);
+  return nodes;
+}
+
+void forget_nodes(CUgraphExec executable) {
+  for (unsigned probe = 0; probe < kGraphProbes; ++probe) {
+    auto& slot = graph_slot(executable, probe);
+    if (slot.load(std::memory_order_relaxed) >> kNodeBits == graph_key(executable))
+      slot.store(0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace hostprobe::probe
