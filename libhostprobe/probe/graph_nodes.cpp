@@ -17,8 +17,9 @@ std::uint64_t remember_nodes(CUgraphExec executable, CUgraph graph) {
   std::uint64_t nodes = count_nodes(graph);
   std::uint64_t kept = graph_key(executable) << kNodeBits | (nodes < kMostNodes ? nodes : kMostNodes);
   for (unsigned probe = 0; probe < kGraphProbes; ++probe) {
-    std::uint64_t none = 0;
-    if (graph_slot(executable, probe).compare_exchange_strong(none, kept, std::memory_order_relaxed)) return nodes;
+    auto& slot = graph_slot(executable, probe);
+    for (std::uint64_t unused : {std::uint64_t{0}, kForgottenGraph})
+      if (slot.compare_exchange_strong(unused, kept, std::memory_order_relaxed)) return nodes;
   }
   graph_slot(executable, 0).store(kept, std::memory_order_relaxed);
   return nodes;
@@ -28,7 +29,7 @@ void forget_nodes(CUgraphExec executable) {
   for (unsigned probe = 0; probe < kGraphProbes; ++probe) {
     auto& slot = graph_slot(executable, probe);
     if (slot.load(std::memory_order_relaxed) >> kNodeBits == graph_key(executable))
-      slot.store(0, std::memory_order_relaxed);
+      slot.store(kForgottenGraph, std::memory_order_relaxed);
   }
 }
 

@@ -17,6 +17,7 @@ inline constexpr unsigned kGraphBits = 12;
 inline constexpr unsigned kGraphProbes = 8;
 inline constexpr unsigned kNodeBits = 20;
 inline constexpr std::uint64_t kMostNodes = (1u << kNodeBits) - 1;
+inline constexpr std::uint64_t kForgottenGraph = 1;  // a slot that was in use: what is looked for may stand behind it
 extern constinit std::atomic<std::uint64_t> g_graphs[1u << kGraphBits];
 
 inline std::atomic<std::uint64_t>& graph_slot(CUgraphExec graph, unsigned probe) {
@@ -30,6 +31,7 @@ inline std::uint64_t nodes_of(CUgraphExec graph) {
   for (unsigned probe = 0; probe < kGraphProbes; ++probe) {
     std::uint64_t known = graph_slot(graph, probe).load(std::memory_order_relaxed);
     if (known >> kNodeBits == graph_key(graph)) return known & kMostNodes;
+    if (known == 0) return 0;
   }
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "node.h"
 #include "stream.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace simnode {
@@ -94,17 +95,15 @@ CUresult resolve(CUfunction handle, CUstream stream, Caller* caller) {
 }
 
 CUresult launch_locked(CUfunction handle, const LaunchShape& shape, CUstream stream, void** parameters, void** extra,
-                       int64_t begin_ns) {
+                       int64_t submit_ns) {
   MutexLock lock(g_mutex);
   Caller caller;
   SIMNODE_TRY(resolve(handle, stream, &caller));
   SIMNODE_TRY(check_launch(*caller.function, shape, parameters, extra));
-  // The device learns of the kernel when the call has cost what it costs.
-  int64_t submit_ns = begin_ns + launch_cost_ns();
   if (caller.stream->capture == nullptr && !has_host_function(*caller.function)) {
     SIMNODE_TRY(check_legacy_use(*caller.stream));
     order_with_legacy(*caller.stream, submit_ns);
-    submit_pure(*caller.stream, submit_ns, kernel_duration_ns(*caller.function));
+    submit_pure(*caller.stream, submit_ns, slowed_ns(caller.function->duration_ns));
     return CUDA_SUCCESS;
   }
   Work work;
@@ -115,17 +114,26 @@ CUresult launch_locked(CUfunction handle, const LaunchShape& shape, CUstream str
 
 CUresult launch(CUfunction handle, const LaunchShape& shape, CUstream stream, void** parameters, void** extra) {
   SIMNODE_TRY(ready());
-  int64_t begin_ns = now_ns();
-  SIMNODE_TRY(launch_locked(handle, shape, stream, parameters, extra, begin_ns));
-  if (int64_t cost_ns = launch_cost_ns(); cost_ns > 0) spin_until(begin_ns + cost_ns);
+  int64_t cost_ns = launch_cost_ns();
+  // The device learns of the kernel when the call has cost what it costs.
+  int64_t submit_ns = now_ns() + cost_ns;
+  SIMNODE_TRY(launch_locked(handle, shape, stream, parameters, extra, submit_ns));
+  if (cost_ns > 0) spin_until(submit_ns);
   return CUDA_SUCCESS;
 }
 
 }  // namespace
 
-int64_t launch_cost_ns() { return g_node->settings.launch_ns; }
+int64_t launch_cost_ns() {
+  const Settings& settings = g_node->settings;
+  if (settings.faults.none()) return settings.launch_ns;
+  return settings.launch_ns + std::llround(g_node->fault_amount(FaultKind::kLaunchDelay) * 1000);
+}
 
-int64_t kernel_duration_ns(const Function& function) { return function.duration_ns; }
+int64_t slowed_ns(int64_t duration_ns) {
+  if (g_node->settings.faults.none()) return duration_ns;
+  return std::llround(static_cast<double>(duration_ns) * g_node->fault_factor(FaultKind::kSlowGpu));
+}
 
 bool has_host_function(Function& function) {
   if (function.host_generation != g_host_kernels_generation) {
@@ -172,7 +180,7 @@ CUresult check_launch(const Function& function, const LaunchShape& shape, void**
 
 CUresult kernel_work(Function& function, const LaunchShape& shape, void** parameters, void** extra, Work* work) {
   auto arguments = copy_arguments(function, parameters, extra);
-  work->duration_ns = kernel_duration_ns(function);
+  work->duration_ns = function.duration_ns;
   work->node.type = CU_GRAPH_NODE_TYPE_KERNEL;
   CUDA_KERNEL_NODE_PARAMS& node = work->node.kernel;
   node.gridDimX = shape.grid[0], node.gridDimY = shape.grid[1], node.gridDimZ = shape.grid[2];

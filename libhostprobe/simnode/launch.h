@@ -19,7 +19,8 @@ struct LaunchShape {
 CUresult check_launch(const Function& function, const LaunchShape& shape, void** parameters, void** extra);
 CUresult kernel_work(Function& function, const LaunchShape& shape, void** parameters, void** extra, Work* work);
 bool has_host_function(Function& function);
-int64_t kernel_duration_ns(const Function& function);
+// How long a kernel lasts that is put into a stream now: a slow device stretches it.
+int64_t slowed_ns(int64_t duration_ns);
 
 // Modelled cost of a launch call on the calling thread; faults add to it.
 int64_t launch_cost_ns();

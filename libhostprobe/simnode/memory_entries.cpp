@@ -19,6 +19,7 @@ CUresult allocate(CUdeviceptr* pointer, size_t bytes, MemoryKind kind) {
   MutexLock lock(g_mutex);
   Context* context;
   SIMNODE_TRY(current_context(&context));
+  stall_allocation(*context);
   if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
   SIMNODE_TRY(check_unsafe_call());
   return allocate_on(*context->device, context, bytes, 512, kind, pointer);
@@ -28,6 +29,7 @@ CUresult allocate_host(void** pointer, size_t bytes, unsigned flags) {
   MutexLock lock(g_mutex);
   Context* context;
   SIMNODE_TRY(current_context(&context));
+  stall_allocation(*context);
   if (pointer == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   SIMNODE_TRY(check_unsafe_call());
   size_t rounded = (bytes + kPage - 1) / kPage * kPage;
@@ -161,6 +163,7 @@ SIMNODE_ENTRY(cuMemFree_v2)(CUdeviceptr pointer) {
   SIMNODE_TRY(check_unsafe_call());
   Allocation* allocation = allocation_at(pointer);
   if (allocation == nullptr || !on_device(*allocation)) return CUDA_ERROR_INVALID_VALUE;
+  stall_allocation(*context);
   wait_for_all(*context);
   allocation = allocation_at(pointer);  // another thread may have freed it meanwhile
   if (allocation == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -191,7 +194,10 @@ SIMNODE_ENTRY(cuMemFreeHost)(void* pointer) {
   SIMNODE_TRY(ready());
   Allocation* allocation = allocation_at(reinterpret_cast<uintptr_t>(pointer));
   if (allocation == nullptr || allocation->kind != MemoryKind::kPinned) return CUDA_ERROR_INVALID_VALUE;
-  if (allocation->context != nullptr) wait_for_all(*allocation->context);
+  if (allocation->context != nullptr) {
+    stall_allocation(*allocation->context);
+    wait_for_all(*allocation->context);
+  }
   allocation = allocation_at(reinterpret_cast<uintptr_t>(pointer));
   if (allocation == nullptr) return CUDA_ERROR_INVALID_VALUE;
   free_allocation(*allocation);

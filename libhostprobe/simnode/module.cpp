@@ -1,12 +1,14 @@
 // Modules and libraries: see module.h.
 #include "module.h"
 
+#include "clock.h"
 #include "context.h"
 #include "device.h"
 #include "entry.h"
 #include "memory.h"
 #include "node.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -65,6 +67,12 @@ std::vector<Module*>& modules() {
   return *all;
 }
 
+// A planted pause: the caller is busy, as it is when code is compiled or finalised, and holds no lock meanwhile.
+void pause_load() {
+  if (double pause_ms = g_node->fault_amount(FaultKind::kLoadPause); pause_ms > 0)
+    spin_until(now_ns() + std::llround(pause_ms * 1e6));
+}
+
 // Options 4 and 6 are sizes of log buffers, which the driver answers with what it wrote: nothing.
 void answer_logs(unsigned count, CUjit_option* options, void** values) {
   for (unsigned i = 0; options != nullptr && values != nullptr && i < count; ++i)
@@ -73,6 +81,8 @@ void answer_logs(unsigned count, CUjit_option* options, void** values) {
 }
 
 CUresult load(CUmodule* handle, const void* content, size_t bytes) {
+  SIMNODE_TRY(ready());
+  pause_load();
   MutexLock lock(g_mutex);
   Context* context;
   SIMNODE_TRY(current_context(&context));
@@ -83,8 +93,9 @@ CUresult load(CUmodule* handle, const void* content, size_t bytes) {
 }
 
 CUresult load_library(CUlibrary* handle, const void* content, size_t bytes) {
-  MutexLock lock(g_mutex);
   SIMNODE_TRY(ready());
+  pause_load();
+  MutexLock lock(g_mutex);
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto library = std::make_unique<Library>();
   SIMNODE_TRY(read_image(content, bytes, &library->image));

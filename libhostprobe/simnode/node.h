@@ -33,6 +33,9 @@ struct Node {
   Condition progress;  // some moment became known, or some queue moved
   int64_t init_ns = 0;
 
+  double fault_amount(FaultKind kind) const { return settings.faults.amount(kind, settings.rank, init_ns); }
+  double fault_factor(FaultKind kind) const { return settings.faults.factor(kind, settings.rank, init_ns); }
+
   template <class T>
   T* find(const void* handle) const {
     return static_cast<T*>(handles.find(handle, T::kKind));

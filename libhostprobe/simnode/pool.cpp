@@ -65,6 +65,7 @@ SIMNODE_ENTRY(cuMemAllocAsync)(CUdeviceptr* pointer, size_t bytes, CUstream hand
   MutexLock lock(g_mutex);
   Stream* stream;
   SIMNODE_TRY(find_stream(handle, &stream));
+  stall_allocation(*stream->context);
   return allocate_from(pointer, bytes, current_pool(*stream->context->device), *stream);
 }
 
@@ -72,6 +73,7 @@ SIMNODE_ENTRY(cuMemAllocFromPoolAsync)(CUdeviceptr* pointer, size_t bytes, CUmem
   MutexLock lock(g_mutex);
   Stream* stream;
   SIMNODE_TRY(find_stream(handle, &stream));
+  stall_allocation(*stream->context);
   return allocate_from(pointer, bytes, pool, *stream);
 }
 
@@ -82,6 +84,7 @@ SIMNODE_ENTRY(cuMemFreeAsync)(CUdeviceptr pointer, CUstream handle) {
   Allocation* allocation = allocation_at(pointer);
   if (allocation == nullptr || !on_device(*allocation)) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  stall_allocation(*stream->context);
   int64_t submit_ns = now_ns();
   order_with_legacy(*stream, submit_ns);
   if (stream->queue.empty()) {

@@ -84,7 +84,6 @@ Settings::Settings() : driver_version(CUDA_VERSION) {
   memory_bytes = value << 20;
   read_launch_us(&launch_ns);
   read_kernels(&kernels);
-  if (const char* text = getenv("SIMNODE_FAULT")) fault = text;
 }
 
 int64_t Settings::kernel_ns(const char* name) const {

@@ -1,5 +1,7 @@
 // The SIMNODE_* settings, read once by cuInit. A malformed value is reported in one line and its default used.
 #pragma once
+#include "fault.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,7 +24,8 @@ struct Settings {
   int compute_capability = 90;
   int driver_version;
   int64_t memory_bytes = int64_t{80} << 30;
-  std::string fault;  // SIMNODE_FAULT as given; its kinds act where Node::fault is asked
+  Faults faults{true};
+  int rank = job_rank();
 
   Settings();
   int64_t kernel_ns(const char* name) const;

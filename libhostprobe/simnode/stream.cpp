@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <algorithm>
+#include <cmath>
 
 namespace simnode {
 
@@ -287,6 +288,15 @@ void wait_for_all(Context& context) {
   for (Stream* stream : context.streams) ends.push_back(end_of(*stream));
   WaitMode mode = context.wait_mode();
   for (MomentRef& end : ends) wait_for(end, mode);
+}
+
+void stall_allocation(Context& context) {
+  double stall_us = g_node->fault_amount(FaultKind::kAllocStall);
+  if (stall_us <= 0) return;
+  wait_for_all(context);
+  g_mutex.unlock();
+  spin_until(now_ns() + std::llround(stall_us * 1000));
+  g_mutex.lock();
 }
 
 Stream* make_stream(Context& context, unsigned flags, int priority) {

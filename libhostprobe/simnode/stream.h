@@ -86,6 +86,8 @@ bool idle(Stream& stream);
 // Waits, releasing the lock meanwhile, until the moment is known and the wall clock has passed it.
 void wait_for(MomentRef moment, WaitMode mode);
 void wait_for_all(Context& context);
+// A planted stall of allocations and frees: the device runs empty, then the caller is kept busy.
+void stall_allocation(Context& context);
 
 Stream* make_stream(Context& context, unsigned flags, int priority);
 void destroy_stream(Stream& stream);

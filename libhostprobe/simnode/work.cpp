@@ -4,11 +4,16 @@
 #include "capture.h"
 #include "context.h"
 #include "device.h"
+#include "launch.h"
 #include "node.h"
 
 namespace simnode {
 
 int ordinal_of(const Context& context) { return context.device->ordinal; }
+
+int64_t duration_now_ns(const Work& work) {
+  return work.node.type == CU_GRAPH_NODE_TYPE_KERNEL ? slowed_ns(work.duration_ns) : work.duration_ns;
+}
 
 CUresult submit_work_locked(Stream& stream, Work work, int64_t submit_ns) {
   if (stream.capture != nullptr) return capture_work(stream, std::move(work));
@@ -17,7 +22,7 @@ CUresult submit_work_locked(Stream& stream, Work work, int64_t submit_ns) {
   Op op;
   op.what = what_of(work);
   op.submit_ns = submit_ns;
-  op.duration_ns = work.duration_ns;
+  op.duration_ns = duration_now_ns(work);
   op.effect = std::move(work.effect);
   Context* context = stream.context;
   if (work.waits) {

@@ -43,6 +43,8 @@ inline Op::What what_of(const Work& work) {
   return work.callback ? Op::What::kCallback : Op::What::kWork;
 }
 
+// How long it lasts if it is put into a stream now.
+int64_t duration_now_ns(const Work& work);
 // Takes the node's lock.
 CUresult submit_work(CUstream handle, Work work);
 // With the lock held; `submit_ns` is when the device learns of it.

@@ -27,6 +27,10 @@ struct Bench {
     send = reinterpret_cast<char*>(rank.allocate(bytes));
     recv = reinterpret_cast<char*>(rank.allocate(bytes));
   }
+  // A rank that leaves without this has died, as far as the others can see.
+  ~Bench() { EXPECT_NCCL(ncclCommDestroy(communicator)); }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
 
   // Elements [first, first + count) of the job's data of this rank.
   void fill(const Type& type, ncclRedOp_t op, size_t count, size_t first = 0) const {

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,8 +22,16 @@ void set_variables(int rank, int count, const Environment& environment) {
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
 }
 
+// A rank that ends while others still work has died, as far as they can see.
+void leave_together(Shared* shared, int survivors) {
+  __atomic_fetch_add(&shared->finished, 1, __ATOMIC_ACQ_REL);
+  while (__atomic_load_n(&shared->finished, __ATOMIC_ACQUIRE) < survivors &&
+         __atomic_load_n(&shared->failed, __ATOMIC_ACQUIRE) == 0)
+    usleep(500);
+}
+
 [[noreturn]] void be_rank(int rank, int count, Shared* shared, const std::function<void(const Rank&)>& body,
-                          const Environment& environment) {
+                          const Environment& environment, int survivors) {
   set_variables(rank, count, environment);
   Rank self{rank, count, shared, nullptr, nullptr};
   EXPECT_EQ(cuInit(0), CUDA_SUCCESS);
@@ -30,6 +39,8 @@ void set_variables(int rank, int count, const Environment& environment) {
   EXPECT_EQ(cuCtxSetCurrent(self.context), CUDA_SUCCESS);
   EXPECT_EQ(cuStreamCreate(&self.stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
   body(self);
+  if (testing::Test::HasFailure()) __atomic_store_n(&shared->failed, 1, __ATOMIC_RELEASE);
+  leave_together(shared, survivors);
   fflush(nullptr);
   _exit(testing::Test::HasFailure() ? 1 : 0);
 }
@@ -37,6 +48,25 @@ void set_variables(int rank, int count, const Environment& environment) {
 bool expected_end(int status, bool dies) {
   if (dies) return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// In the order in which they end. After one that failed the others may wait for it for ever, as NCCL's do.
+void await(std::vector<pid_t> pids, const std::vector<int>& dying) {
+  for (size_t ended = 0; ended < pids.size(); ++ended) {
+    int status = -1;
+    pid_t pid = waitpid(-1, &status, 0);
+    auto place = std::find(pids.begin(), pids.end(), pid);
+    ASSERT_NE(place, pids.end()) << "waitpid answered " << pid;
+    *place = 0;
+    auto rank = static_cast<int>(place - pids.begin());
+    bool dies = std::count(dying.begin(), dying.end(), rank) != 0;
+    if (expected_end(status, dies)) continue;
+    ADD_FAILURE() << "rank " << rank << " ended with wait status " << status << "; the others are stopped";
+    for (pid_t other : pids)
+      if (other != 0) kill(other, SIGKILL);
+    while (waitpid(-1, &status, 0) > 0) continue;
+    return;
+  }
 }
 
 }  // namespace
@@ -79,15 +109,10 @@ Shared run(int count, const std::function<void(const Rank&)>& body, const Enviro
   std::vector<pid_t> pids;
   for (int rank = 0; rank < count; ++rank) {
     pid_t pid = fork();
-    if (pid == 0) be_rank(rank, count, shared, body, environment);
+    if (pid == 0) be_rank(rank, count, shared, body, environment, count - static_cast<int>(dying.size()));
     pids.push_back(pid);
   }
-  for (int rank = 0; rank < count; ++rank) {
-    int status = -1;
-    EXPECT_EQ(waitpid(pids[static_cast<size_t>(rank)], &status, 0), pids[static_cast<size_t>(rank)]);
-    bool dies = std::count(dying.begin(), dying.end(), rank) != 0;
-    EXPECT_TRUE(expected_end(status, dies)) << "rank " << rank << " ended with wait status " << status;
-  }
+  await(pids, dying);
   Shared told = *shared;
   munmap(shared, sizeof(Shared));
   return told;

@@ -17,6 +17,8 @@ constexpr int kMostRanks = 64;
 
 // What a rank may tell the test and the other ranks.
 struct Shared {
+  int finished;  // ranks whose body has returned
+  int failed;
   ncclUniqueId id;
   volatile int id_ready;
   volatile int stage[kMostRanks];

@@ -33,10 +33,10 @@ struct Costs {
 Costs costs_of(const Communicator& communicator, const Link& link) {
   int rank = communicator.world_rank();
   Costs costs{link.bytes_per_ns, link.latency_ns, kRoundNs};
-  if (settings().faults.empty()) return costs;
-  if (double slower = fault_amount("slow_link", rank); slower > 1) costs.bytes_per_ns /= slower;
-  costs.latency_ns += std::llround(fault_amount("link_latency", rank) * 1000);
-  costs.round_ns += std::llround(fault_amount("proxy_delay", rank) * 1000);
+  if (settings().faults.none()) return costs;
+  costs.bytes_per_ns /= fault_factor(FaultKind::kSlowLink, rank);
+  costs.latency_ns += std::llround(fault_amount(FaultKind::kLinkLatency, rank) * 1000);
+  costs.round_ns += std::llround(fault_amount(FaultKind::kProxyDelay, rank) * 1000);
   return costs;
 }
 

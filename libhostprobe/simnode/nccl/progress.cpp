@@ -132,7 +132,7 @@ void Progress::loop() {
     posted_.unlock();
     uint32_t bell = communicator_.segment().rank(communicator_.rank()).bell.load(std::memory_order_seq_cst);
     int64_t until_ns = -1;
-    double late_us = fault_amount("proxy_delay", communicator_.world_rank());
+    double late_us = fault_amount(FaultKind::kProxyDelay, communicator_.world_rank());
     if (late_us > 0) lose_time(static_cast<int64_t>(late_us * 1000));
     bool moved = run != nullptr && advance(communicator_, *run, &until_ns);
     bool done = run != nullptr && finished(*run);

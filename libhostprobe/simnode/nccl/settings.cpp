@@ -80,43 +80,6 @@ void read_links(Settings* all) {
   all->between.latency_ns = std::llround((count == 2 ? b : a * 4) * 1000);
 }
 
-bool parse_fault(const std::string& part, Fault* fault) {
-  size_t comma = part.find(',');
-  fault->kind = part.substr(0, comma);
-  while (comma != std::string::npos) {
-    size_t next = part.find(',', comma + 1);
-    std::string field = part.substr(comma + 1, next == std::string::npos ? next : next - comma - 1);
-    comma = next;
-    size_t equals = field.find('=');
-    double value;
-    if (equals == std::string::npos || !parse_number(field.substr(equals + 1), &value)) return false;
-    std::string name = field.substr(0, equals);
-    if (name == "rank")
-      fault->rank = static_cast<int>(value);
-    else if (name == "from_ms")
-      fault->from_ms = value;
-    else if (name == "to_ms")
-      fault->to_ms = value;
-    else if (name == "amount")
-      fault->amount = value;
-    else
-      return false;
-  }
-  return !fault->kind.empty();
-}
-
-// The driver's kinds are in the same variable; they are kept and never asked for. The driver reports bad parts.
-void read_faults(std::vector<Fault>* faults) {
-  const char* text = getenv("SIMNODE_FAULT");
-  std::string rest = text == nullptr ? "" : text;
-  while (!rest.empty()) {
-    size_t end = rest.find(';');
-    Fault fault;
-    if (parse_fault(rest.substr(0, end), &fault)) faults->push_back(fault);
-    rest = end == std::string::npos ? "" : rest.substr(end + 1);
-  }
-}
-
 Settings* read_settings() {
   auto* all = new Settings;
   const char* debug = getenv("NCCL_DEBUG");
@@ -141,30 +104,12 @@ Settings* read_settings() {
   double launch_us = 2;
   read_number({"SIMNODE_LAUNCH_US"}, 0, 3600e6, &launch_us);
   all->enqueue_ns = std::llround(launch_us * 1500);
-  all->rank = read_int({"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0, 1 << 24, -1);
+  all->rank = job_rank();
   all->ranks = read_int({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, 1, 1 << 24, -1);
-  read_faults(&all->faults);
   return all;
 }
 
-int64_t end_of(const Fault& fault, int64_t start_ns) {
-  return fault.to_ms < 0 ? INT64_MAX : start_ns + std::llround(fault.to_ms * 1e6);
-}
-
-// Calls `act` for each fault of this kind that acts now on this rank.
-template <class Act>
-void for_each_fault(const char* kind, int rank, Act act) {
-  if (settings().faults.empty()) return;
-  int64_t now = now_ns();
-  int64_t start_ns = driver() == nullptr ? -1 : driver()->start_ns();
-  if (start_ns < 0) return;
-  for (const Fault& fault : settings().faults) {
-    if (fault.kind != kind || (fault.rank >= 0 && fault.rank != rank)) continue;
-    int64_t end_ns = end_of(fault, start_ns);
-    if (now < start_ns + std::llround(fault.from_ms * 1e6) || now >= end_ns) continue;
-    act(fault, end_ns);
-  }
-}
+int64_t start_ns() { return driver() == nullptr ? -1 : driver()->start_ns(); }
 
 }  // namespace
 
@@ -173,16 +118,8 @@ const Settings& settings() {
   return *all;
 }
 
-double fault_amount(const char* kind, int rank) {
-  double sum = 0;
-  for_each_fault(kind, rank, [&](const Fault& fault, int64_t) { sum += fault.amount; });
-  return sum;
-}
-
-int64_t fault_end_ns(const char* kind, int rank) {
-  int64_t last = -1;
-  for_each_fault(kind, rank, [&](const Fault&, int64_t end_ns) { last = std::max(last, end_ns); });
-  return last;
-}
+double fault_amount(FaultKind kind, int rank) { return settings().faults.amount(kind, rank, start_ns()); }
+double fault_factor(FaultKind kind, int rank) { return settings().faults.factor(kind, rank, start_ns()); }
+int64_t fault_end_ns(FaultKind kind, int rank) { return settings().faults.end_ns(kind, rank, start_ns()); }
 
 }  // namespace simnode::nccl

@@ -1,21 +1,12 @@
 // What the environment tells this library: the NCCL_* variables that it honours and the SIMNODE_* ones of the model.
 // Read once, at first use. A malformed value is reported in one line and its default used.
 #pragma once
+#include "../fault.h"
+
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 namespace simnode::nccl {
-
-// One part of SIMNODE_FAULT: `KIND,rank=R,from_ms=A,to_ms=B,amount=X`. Times count from cuInit; no rank means every rank.
-struct Fault {
-  std::string kind;
-  int rank = -1;
-  double from_ms = 0;
-  double to_ms = -1;  // <0: for ever
-  double amount = 0;
-};
 
 struct Link {
   double bytes_per_ns;
@@ -38,16 +29,16 @@ struct Settings {
   int64_t enqueue_ns = 3000;           // modelled host cost of enqueueing; follows SIMNODE_LAUNCH_US
   int rank = -1;                       // of the job, from the launcher's variables
   int ranks = -1;
-  std::vector<Fault> faults;
+  Faults faults{false};  // the driver reports bad parts
 
   size_t chunk_bytes() const { return buffer_bytes / 8; }
 };
 
 const Settings& settings();
 
-// Sum of the amounts of the faults of this kind that act now on this rank of the job.
-double fault_amount(const char* kind, int rank);
-// When the last one that acts now ends (CLOCK_MONOTONIC); -1: none acts; INT64_MAX: never.
-int64_t fault_end_ns(const char* kind, int rank);
+// Of the faults of this kind that act now on this rank of the job; see fault.h.
+double fault_amount(FaultKind kind, int rank);
+double fault_factor(FaultKind kind, int rank);
+int64_t fault_end_ns(FaultKind kind, int rank);
 
 }  // namespace simnode::nccl
