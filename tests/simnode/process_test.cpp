@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <sys/wait.h>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -194,4 +195,66 @@ TEST(Exports, ResolveToTheirOwnFunctionsEvenBesideOthersOfTheSameName) {
   Dl_info where{};
   ASSERT_NE(dladdr(function, &where), 0);
   EXPECT_NE(std::string(where.dli_fname).find("libcuda.so.1"), std::string::npos);
+}
+
+namespace {
+
+Settings with_fault(const std::string& fault, Settings settings = {}) {
+  settings["SIMNODE_FAULT"] = fault;
+  return settings;
+}
+
+double us(const Outcome& outcome) { return atof(outcome.output.c_str()); }
+
+}  // namespace
+
+TEST(Fault, SlowGpuStretchesKernelsAndGraphsByItsFactor) {
+  const Settings kernels{{"SIMNODE_KERNEL_US", "*=100"}};
+  EXPECT_EQ(run("duration quick", with_fault("slow_gpu,amount=3", kernels)).output, "quick 300.000 us\n");
+  EXPECT_EQ(run("duration quick", with_fault("slow_gpu,amount=0.5", kernels)).output, "quick 50.000 us\n");
+  EXPECT_EQ(run("duration quick", with_fault("slow_gpu,amount=3;slow_gpu,amount=2", kernels)).output,
+            "quick 600.000 us\n");
+  EXPECT_EQ(run("graph-duration quick", kernels).output, "300.000 us\n");
+  EXPECT_EQ(run("graph-duration quick", with_fault("slow_gpu,amount=4", kernels)).output, "1200.000 us\n");
+}
+
+// Lower bounds only: a busy machine makes gaps longer, never shorter.
+TEST(Fault, LaunchDelayLeavesTheDeviceIdleBetweenKernels) {
+  EXPECT_GE(us(run("gap launch", with_fault("launch_delay,amount=400"))), 10 * 400);
+  EXPECT_GE(us(run("gap launch", with_fault("launch_delay,amount=4000"))), 10 * 4000);
+}
+
+TEST(Fault, LoadPauseLeavesTheDeviceIdleWhileModulesAreLoaded) {
+  EXPECT_GE(us(run("gap load", with_fault("load_pause,amount=2"))), 10 * 2000);
+  EXPECT_GE(us(run("gap load", with_fault("load_pause,amount=8"))), 10 * 8000);
+}
+
+TEST(Fault, AllocStallKeepsTheCallerAndDrainsTheDevice) {
+  for (const char* what : {"gap alloc", "gap alloc-async"}) {
+    EXPECT_GE(us(run(what, with_fault("alloc_stall,amount=500"))), 10 * 500) << what;
+    EXPECT_GE(us(run(what, with_fault("alloc_stall,amount=5000"))), 10 * 5000) << what;
+  }
+  const Settings slow{{"SIMNODE_KERNEL_US", "gemm*=2000000"}};  // still running 2 s later, however busy the machine is
+  EXPECT_EQ(run("drained", slow).output, "before 600 after 600\n");
+  EXPECT_EQ(run("drained", with_fault("alloc_stall,amount=1", slow)).output, "before 600 after 0\n");
+}
+
+TEST(Fault, ActsOnlyOnItsRankAndInItsTime) {
+  const Settings rank0{{"SIMNODE_KERNEL_US", "*=100"}, {"RANK", "0"}};
+  EXPECT_EQ(run("duration quick", with_fault("slow_gpu,rank=0,amount=3", rank0)).output, "quick 300.000 us\n");
+  EXPECT_EQ(run("duration quick", with_fault("slow_gpu,rank=1,amount=3", rank0)).output, "quick 100.000 us\n");
+  EXPECT_EQ(run("duration quick", with_fault("slow_gpu,to_ms=0,amount=3", rank0)).output, "quick 100.000 us\n");
+  EXPECT_EQ(run("duration quick", with_fault("slow_gpu,from_ms=600000,amount=3", rank0)).output, "quick 100.000 us\n");
+}
+
+TEST(Fault, OfTheWrongShapeIsReportedInOneLineAndTheOthersAct) {
+  for (const char* bad :
+       {"slow_gpu,amount=many", "slow_gpu,amount", "slow_gpu,amount=0", "slow_gpu,amount=-1", "no_such_kind",
+        "slow_gpu,rank=x", "slow_gpu,colour=3", "slow_gpu,amount=nan", "=,=", "slow_gpu,rank=1.5"}) {
+    const Outcome outcome =
+        run("duration quick", with_fault(std::string(bad) + ";slow_gpu,amount=2", {{"SIMNODE_KERNEL_US", "*=100"}}));
+    EXPECT_NE(outcome.output.find("quick 200.000 us"), std::string::npos) << bad << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find("SIMNODE_FAULT"), std::string::npos) << bad << "\n" << outcome.output;
+    EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 2) << bad << "\n" << outcome.output;
+  }
 }

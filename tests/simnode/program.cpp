@@ -74,6 +74,80 @@ int duration(const char* name) {
   return 0;
 }
 
+float elapsed_us(CUevent begin, CUevent end) {
+  float ms = -1;
+  cuEventSynchronize(end);
+  cuEventElapsedTime(&ms, begin, end);
+  return ms * 1000;
+}
+
+// The same kernel three times in a row, as a graph.
+int graph_duration(const char* name) {
+  open_device();
+  CUfunction function = kernel(name);
+  CUstream stream;
+  CUevent begin, end;
+  CUgraph graph;
+  CUgraphExec executable;
+  cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  cuEventCreate(&begin, 0);
+  cuEventCreate(&end, 0);
+  cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  for (int i = 0; i < 3; ++i) cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+  cuStreamEndCapture(stream, &graph);
+  cuGraphInstantiate(&executable, graph, 0);
+  std::atomic<bool> open{false};
+  cuLaunchHostFunc(
+      stream,
+      [](void* gate) {
+        while (!*static_cast<std::atomic<bool>*>(gate)) usleep(100);
+      },
+      &open);
+  cuEventRecord(begin, stream);
+  cuGraphLaunch(executable, stream);
+  cuEventRecord(end, stream);
+  open = true;
+  printf("%.3f us\n", static_cast<double>(elapsed_us(begin, end)));
+  return 0;
+}
+
+// How long the device has nothing to do, or little, while the host does `what` ten times: virtual time between an event
+// before and one after.
+int gap(const char* what) {
+  open_device();
+  CUfunction quick = kernel("quick");
+  CUstream stream;
+  CUevent begin, end;
+  cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  cuEventCreate(&begin, 0);
+  cuEventCreate(&end, 0);
+  cuEventRecord(begin, stream);
+  for (int i = 0; i < 10; ++i) {
+    CUdeviceptr memory = 0;
+    if (strcmp(what, "launch") == 0) cuLaunchKernel(quick, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+    if (strcmp(what, "load") == 0) kernel("quick");
+    if (strcmp(what, "alloc") == 0) cuMemAlloc(&memory, 4096);
+    if (strcmp(what, "alloc-async") == 0) cuMemAllocAsync(&memory, 4096, stream);
+  }
+  cuEventRecord(end, stream);
+  printf("%.3f us\n", static_cast<double>(elapsed_us(begin, end)));
+  return 0;
+}
+
+// Whether an allocation lets the device run empty: the stream still works after the launch, and after the allocation?
+int drained() {
+  open_device();
+  CUstream stream;
+  CUfunction slow = kernel("gemm_a");
+  cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  cuLaunchKernel(slow, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+  int before = cuStreamQuery(stream);
+  CUdeviceptr memory;
+  cuMemAlloc(&memory, 4096);
+  printf("before %d after %d\n", before, cuStreamQuery(stream));
+  return 0;
+}
+
 int leave(const char* how) {
   open_device();
   CUfunction quick = kernel("quick");
@@ -163,6 +237,9 @@ int main(int argc, char** argv) {
   const char* how = argc > 2 ? argv[2] : "";
   if (strcmp(what, "devices") == 0) return count_devices();
   if (strcmp(what, "duration") == 0) return duration(how);
+  if (strcmp(what, "graph-duration") == 0) return graph_duration(how);
+  if (strcmp(what, "gap") == 0) return gap(how);
+  if (strcmp(what, "drained") == 0) return drained();
   if (strcmp(what, "leave") == 0) return leave(how);
   if (strcmp(what, "leave-while-working") == 0) return leave_while_working();
   if (strcmp(what, "fork-after-init") == 0) return fork_after_init();
