@@ -86,6 +86,7 @@ Context* make_context(Device& device, unsigned flags, bool primary) {
     return nullptr;
   }
   ++device.live_contexts;
+  device.usage->contexts.store(static_cast<uint32_t>(device.live_contexts), std::memory_order_relaxed);
   g_node->contexts.push_back(context);
   return context;
 }
@@ -99,6 +100,8 @@ void destroy_context(Context& context) {
   auto& contexts = g_node->contexts;
   contexts.erase(std::remove(contexts.begin(), contexts.end(), &context), contexts.end());
   --context.device->live_contexts;
+  context.device->usage->contexts.store(static_cast<uint32_t>(context.device->live_contexts),
+                                        std::memory_order_relaxed);
   // The object itself stays: workers of streams that are still dying, and events, may name it.
 }
 

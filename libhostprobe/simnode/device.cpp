@@ -4,6 +4,7 @@
 
 #include "context.h"
 #include "entry.h"
+#include "identity.h"
 #include "node.h"
 #include "stream.h"
 
@@ -15,12 +16,7 @@ namespace simnode {
 
 namespace {
 
-constexpr int kFirstBus = 0x1b;
-constexpr int kBusStep = 0x11;
 constexpr int kLastAttribute = CU_DEVICE_ATTRIBUTE_MAX;  // those of the header that have no value here answer 0
-
-int bus_of(const Device& device) { return (kFirstBus + kBusStep * device.ordinal) & 0xff; }
-int domain_of(const Device& device) { return (kFirstBus + kBusStep * device.ordinal) >> 8; }
 
 struct AttributeValue {
   CUdevice_attribute attribute;
@@ -94,9 +90,9 @@ int attribute_of(const Device& device, CUdevice_attribute attribute) {
   int capability = g_node->settings.compute_capability;
   switch (static_cast<int>(attribute)) {
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-      return bus_of(device);
+      return static_cast<int>(pci_place(device.ordinal).bus);
     case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
-      return domain_of(device);
+      return static_cast<int>(pci_place(device.ordinal).domain);
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
       return capability / 10;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
@@ -124,9 +120,7 @@ CUresult find_device(CUdevice number, Device** device) {
 
 CUuuid uuid_of(const Device& device) {
   CUuuid uuid;
-  const char prefix[] = "simnode-gpu-";
-  memcpy(uuid.bytes, prefix, sizeof prefix - 1);
-  for (int i = 0; i < 4; ++i) uuid.bytes[12 + i] = static_cast<char>(device.ordinal >> (8 * (3 - i)));
+  device_uuid(device.ordinal, reinterpret_cast<unsigned char*>(uuid.bytes));
   return uuid;
 }
 
@@ -157,7 +151,7 @@ SIMNODE_ENTRY(cuDeviceGetName)(char* name, int length, CUdevice number) {
   Device* device;
   SIMNODE_TRY(find_device(number, &device));
   if (name == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
-  snprintf(name, static_cast<size_t>(length), "simnode GPU sm_%d", g_node->settings.compute_capability);
+  snprintf(name, static_cast<size_t>(length), "%s", device_name(g_node->settings.compute_capability).c_str());
   return CUDA_SUCCESS;
 }
 
@@ -211,7 +205,7 @@ SIMNODE_ENTRY(cuDeviceGetPCIBusId)(char* id, int length, CUdevice number) {
   Device* device;
   SIMNODE_TRY(find_device(number, &device));
   if (id == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
-  snprintf(id, static_cast<size_t>(length), "%04X:%02X:00.0", domain_of(*device), bus_of(*device));
+  snprintf(id, static_cast<size_t>(length), "%s", pci_text(device->ordinal, 4).c_str());
   return CUDA_SUCCESS;
 }
 
@@ -225,7 +219,7 @@ SIMNODE_ENTRY(cuDeviceGetByPCIBusId)(CUdevice* number, const char* id) {
     first = 0;
   }
   for (const Device* device : g_node->devices)
-    if (domain_of(*device) == static_cast<int>(first) && bus_of(*device) == static_cast<int>(second)) {
+    if (PciPlace place = pci_place(device->ordinal); place.domain == first && place.bus == second) {
       *number = device->ordinal;
       return CUDA_SUCCESS;
     }

@@ -1,6 +1,7 @@
 // One simulated device: what a program can ask about it, its primary context, its memory.
 #pragma once
 #include "memory.h"
+#include "usage.h"
 
 #include <cuda.h>
 
@@ -15,6 +16,7 @@ struct Device {
   unsigned primary_flags = CU_CTX_SCHED_AUTO;
   int primary_references = 0;
   int live_contexts = 0;
+  DeviceUsage* usage = nullptr;  // what others see of it
   Arena arena;
   CUmemoryPool default_pool = nullptr;
   CUmemoryPool current_pool = nullptr;

@@ -131,6 +131,7 @@ CUresult allocate_on(Device& device, Context* context, size_t bytes, size_t alig
   allocation.device = &device;
   allocation.context = context;
   note_allocation(allocation);
+  device.usage->memory_bytes.store(device.arena.used_bytes(), std::memory_order_relaxed);
   *pointer = allocation.address;
   return CUDA_SUCCESS;
 }
@@ -154,6 +155,7 @@ void free_allocation(Allocation& allocation) {
     case MemoryKind::kManaged: {
       Arena& arena = allocation.device->arena;
       arena.give_back(static_cast<int64_t>(address - reinterpret_cast<uintptr_t>(arena.base())), allocation.bytes);
+      allocation.device->usage->memory_bytes.store(arena.used_bytes(), std::memory_order_relaxed);
       break;
     }
     case MemoryKind::kPinned:

@@ -57,8 +57,11 @@ Node* make_node() {
     auto* device = new Device;
     device->ordinal = i;
     device->numa_node = numa_node_of(i, node->settings.devices);
+    device->usage = &own_usage().devices[i];
     node->devices.push_back(device);
   }
+  if (const char* root = getenv("SIMNODE_SYSFS"); root != nullptr && *root != '\0')
+    write_sysfs(root, node->settings.devices);
   return node;
 }
 

@@ -2,6 +2,7 @@
 #include "stream.h"
 
 #include "context.h"
+#include "device.h"
 #include "node.h"
 
 #include <pthread.h>
@@ -33,7 +34,7 @@ void finish(Stream& stream, const Op& op, int64_t start_ns, int64_t duration_ns)
     op.run->end_ns[op.run_index] = end_ns;
   }
   stream.tail_ns = std::max(stream.tail_ns, end_ns);
-  stream.busy_ns += duration_ns;
+  note_busy(*stream.context->device->usage, start_ns, end_ns);
 }
 
 void fix(Stream& stream, const Op& op) {
@@ -184,8 +185,9 @@ void wait_known(const MomentRef& moment, WaitMode mode) {
 
 void submit_pure(Stream& stream, int64_t submit_ns, int64_t duration_ns) {
   if (stream.queue.empty()) {
-    stream.tail_ns = std::max(stream.tail_ns, submit_ns) + duration_ns;
-    stream.busy_ns += duration_ns;
+    int64_t start_ns = std::max(stream.tail_ns, submit_ns);
+    stream.tail_ns = start_ns + duration_ns;
+    note_busy(*stream.context->device->usage, start_ns, stream.tail_ns);
     return;
   }
   Op op;

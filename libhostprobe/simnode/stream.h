@@ -62,7 +62,6 @@ struct Stream {
   bool dying = false;
 
   int64_t tail_ns = 0;  // virtual end of everything that left the queue
-  int64_t busy_ns = 0;  // sum of modelled durations, for the node's own statistics
   std::deque<Op> queue;
   bool running = false;  // the front's effect is running, without the lock
   bool has_worker = false;

@@ -197,6 +197,28 @@ TEST(Exports, ResolveToTheirOwnFunctionsEvenBesideOthersOfTheSameName) {
   EXPECT_NE(std::string(where.dli_fname).find("libcuda.so.1"), std::string::npos);
 }
 
+TEST(Topology, IsWrittenAsSysfsShowsIt) {
+  Folder folder;
+  Outcome outcome = run("devices", {{"SIMNODE_GPUS", "3"}, {"SIMNODE_SYSFS", folder.path()}});
+  EXPECT_EQ(outcome.output.find("simnode["), std::string::npos) << outcome.output;
+  int devices = 0;
+  for (auto& entry : fs::directory_iterator(folder.path() + "/bus/pci/devices")) {
+    ++devices;
+    EXPECT_TRUE(std::regex_match(entry.path().filename().string(), std::regex("0000:[0-9a-f]{2}:00\\.0")));
+    std::ifstream node(entry.path() / "numa_node"), cpus(entry.path() / "local_cpulist"),
+        vendor(entry.path() / "vendor");
+    int number = -1;
+    std::string list, id;
+    EXPECT_TRUE(node >> number && number >= 0);
+    EXPECT_TRUE(cpus >> list && !list.empty());
+    EXPECT_TRUE(vendor >> id && id == "0x10de");
+  }
+  EXPECT_EQ(devices, 3);
+  outcome = run("devices", {{"SIMNODE_SYSFS", "/proc/nowhere"}});
+  EXPECT_NE(outcome.output.find("init 0 count 1"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("SIMNODE_SYSFS"), std::string::npos) << outcome.output;
+}
+
 namespace {
 
 Settings with_fault(const std::string& fault, Settings settings = {}) {

@@ -148,6 +148,18 @@ int drained() {
   return 0;
 }
 
+// Uses device 0 (3 MiB and a minute of work) and says so, until its input ends.
+int use() {
+  open_device();
+  CUdeviceptr memory;
+  cuMemAlloc(&memory, 3 << 20);
+  launch(kernel("gemm_a"), 60);
+  printf("r");
+  fflush(stdout);
+  char end;
+  _exit(read(0, &end, 1) == 0 ? 0 : 1);
+}
+
 int leave(const char* how) {
   open_device();
   CUfunction quick = kernel("quick");
@@ -240,6 +252,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "graph-duration") == 0) return graph_duration(how);
   if (strcmp(what, "gap") == 0) return gap(how);
   if (strcmp(what, "drained") == 0) return drained();
+  if (strcmp(what, "use") == 0) return use();
   if (strcmp(what, "leave") == 0) return leave(how);
   if (strcmp(what, "leave-while-working") == 0) return leave_while_working();
   if (strcmp(what, "fork-after-init") == 0) return fork_after_init();

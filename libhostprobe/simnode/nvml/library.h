@@ -1,0 +1,23 @@
+// The state between nvmlInit and nvmlShutdown, and what every entry point begins with.
+#pragma once
+#include "../settings.h"
+#include "nvml_types.h"
+
+#include <cstddef>
+
+#define NVML_EXPORT extern "C" __attribute__((visibility("default")))
+#define NVML_TRY(call) \
+  if (nvmlReturn_t tried = (call); tried != NVML_SUCCESS) return tried
+
+namespace simnode::nvml {
+
+// Null until nvmlInit, and again after as many nvmlShutdown.
+const Settings* settings();
+nvmlReturn_t ready();
+// The number of a device by its handle, which is any of ours that is not null.
+nvmlReturn_t find(nvmlDevice_t handle, int* device);
+nvmlDevice_t handle_of(int device);
+// Copies a text into the caller's buffer, or says that it is too small.
+nvmlReturn_t give(const char* text, char* buffer, unsigned bytes);
+
+}  // namespace simnode::nvml
