@@ -10,7 +10,7 @@ readonly cache="${HOSTPROBE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hostprobe}"
 readonly python=/usr/bin/python3  # never the first one on PATH: the tests compare with Debian's own build
 
 # The only list of versions. A changed line is a changed stamp, and the entry is made again.
-readonly cuda_requirements="nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88"
+readonly cuda_requirements="nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-nvml-dev==13.5.37"
 readonly torch_requirements="torch==2.15.0 numpy==2.4.6"
 readonly triton_requirements="triton==3.9.0 numpy==2.4.6"
 readonly torch_folder="$cache/torch-2.15.0"

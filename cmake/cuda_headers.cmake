@@ -1,6 +1,6 @@
-# hostprobe::cuda_headers: cuda.h and cudaTypedefs.h, headers only; nothing of CUDA is ever linked. From the toolkit where
-# there is one that is new enough, else from the PyPI wheels that setup.sh unpacks into its cache. setup.sh asks the same
-# question in toolkit_has_headers.
+# hostprobe::cuda_headers: cuda.h and cudaTypedefs.h, headers only; nothing of CUDA is ever linked. From the toolkit or from
+# the PyPI wheels that setup.sh unpacks into its cache, whichever is newer: the stand-in driver has the functions that the
+# header has. setup.sh asks whether the toolkit's will do in toolkit_has_headers.
 set(HOSTPROBE_CUDA_LEAST 13000)  # CUDA_VERSION of the oldest cuda.h with every type the stand-in driver implements
 
 if(DEFINED ENV{HOSTPROBE_CACHE})
@@ -25,11 +25,12 @@ if(HOSTPROBE_CUDA_INCLUDE AND NOT EXISTS "${HOSTPROBE_CUDA_INCLUDE}/cudaTypedefs
   unset(HOSTPROBE_CUDA_INCLUDE CACHE)
 endif()
 if(NOT HOSTPROBE_CUDA_INCLUDE)
+  set(newest 0)
   foreach(folder "$ENV{CUDA_HOME}/include" /usr/local/cuda/include "${hostprobe_cache}/cuda-headers/include")
     hostprobe_cuda_version("${folder}" version)
-    if(version GREATER_EQUAL HOSTPROBE_CUDA_LEAST)
-      set(HOSTPROBE_CUDA_INCLUDE "${folder}" CACHE PATH "Folder with cuda.h and cudaTypedefs.h")
-      break()
+    if(version GREATER_EQUAL HOSTPROBE_CUDA_LEAST AND version GREATER newest)
+      set(newest ${version})
+      set(HOSTPROBE_CUDA_INCLUDE "${folder}" CACHE PATH "Folder with cuda.h and cudaTypedefs.h" FORCE)
     endif()
   endforeach()
 endif()
