@@ -13,8 +13,11 @@ readonly python=/usr/bin/python3  # never the first one on PATH: the tests compa
 readonly cuda_requirements="nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-nvml-dev==13.5.37"
 readonly torch_requirements="torch==2.15.0 numpy==2.4.6"
 readonly triton_requirements="triton==3.9.0 numpy==2.4.6"
+readonly clients_requirements="tinygrad==0.14.0 cuda-bindings==13.5.0 cuda-core==1.2.2 numba-cuda[cu13]==0.30.4 \
+gpustat==1.1.1 nvidia-ml-py==13.615.71 numpy==2.4.6"
 readonly torch_folder="$cache/torch-2.15.0"
 readonly triton_folder="$cache/triton-3.9.0"
+readonly clients_folder="$cache/driver-clients"
 readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the stand-in driver implements
 
 readonly build_packages=(
@@ -37,7 +40,8 @@ usage: ./setup.sh [demo|fast|test]   install what is missing
 
   demo   (default) what a build needs
   fast   also what the tests need that run without Python packages
-  test   also what the Python tests need: PyTorch (5 GB), Triton, the CUDA runtime library
+  test   also what the Python tests need: PyTorch (5 GB), Triton, tinygrad and others, the CUDA
+         runtime library
 
 environment
   HOSTPROBE_CACHE   where what is big is kept (default: ~/.cache/hostprobe)
@@ -131,6 +135,7 @@ print_paths() {
   echo "CUDA=$cache/cuda-headers"
   echo "TORCH_PYTHON=$torch_folder/bin/python"
   echo "TRITON_PYTHON=$triton_folder/bin/python"
+  echo "CLIENTS_PYTHON=$clients_folder/bin/python"
   echo "SYSTEM_PYTHON=$python"
 }
 
@@ -151,6 +156,7 @@ main() {
   fi
   [[ $profile == test ]] || return 0
   entry "$triton_folder" "$triton_requirements" "Triton (500 MB)" make_venv
+  entry "$clients_folder" "$clients_requirements" "programs that use the driver API (900 MB)" make_venv
   entry "$torch_folder" "$torch_requirements" "PyTorch (5 GB, some minutes)" make_venv
 }
 

@@ -37,7 +37,7 @@ class DeviceArray:
 
 
 def main():
-    triton.runtime.driver.active.get_current_device()  # makes Triton's context current
+    triton.runtime.driver.active.set_current_device(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     driver = ctypes.CDLL("libcuda.so.1")
     values = DeviceArray(driver, ELEMENTS)
     for _ in range(LAUNCHES):
