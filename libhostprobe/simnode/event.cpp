@@ -4,8 +4,11 @@
 #include "capture.h"
 #include "context.h"
 #include "entry.h"
+#include "ipc.h"
 #include "node.h"
 #include "stream.h"
+
+#include <unistd.h>
 
 namespace simnode {
 
@@ -31,9 +34,36 @@ CUresult record(CUevent handle, CUstream stream_handle, unsigned flags) {
   SIMNODE_TRY(check_legacy_use(*stream));
   int64_t submit_ns = now_ns();
   order_with_legacy(*stream, submit_ns);
-  event->moment = mark(*stream, submit_ns);
+  auto moment = std::make_shared<Moment>();
+  if (event->shared != nullptr) {
+    moment->shared = event->shared;
+    moment->shared_number = event->shared->state->recorded.fetch_add(1, std::memory_order_acq_rel) + 1;
+  }
+  fix_at_end(*stream, moment, submit_ns);
+  event->moment = moment;
   event->capture.reset();
   return CUDA_SUCCESS;
+}
+
+// Whether what was recorded last, by any process, has been passed. Drives the own stream on, if it was recorded here.
+bool passed(const Event& event) {
+  MomentRef own = event.moment;
+  std::shared_ptr<SharedMoment> shared = event.shared;  // looking may release the lock, and the event may go
+  bool reached_own = own == nullptr || reached(own);
+  return shared == nullptr ? reached_own : shared->reached(shared->latest());
+}
+
+// Another process gives no sign when it gets there.
+void wait_for_shared(const Event& event) {
+  MomentRef own = event.moment;
+  std::shared_ptr<SharedMoment> shared = event.shared;
+  uint64_t number = shared->latest();
+  while (!shared->reached(number)) {
+    if (own != nullptr) reached(own);
+    g_mutex.unlock();
+    usleep(20);
+    g_mutex.lock();
+  }
 }
 
 CUresult elapsed(float* milliseconds, CUevent begin, CUevent end) {
@@ -61,6 +91,7 @@ SIMNODE_ENTRY(cuEventCreate)(CUevent* handle, unsigned int flags) {
   auto* event = new Event;
   event->context = context;
   event->flags = flags;
+  if ((flags & CU_EVENT_INTERPROCESS) != 0) event->shared = SharedMoment::make();
   *handle = static_cast<CUevent>(g_node->handles.add(Kind::kEvent, event));
   return CUDA_SUCCESS;
 }
@@ -88,10 +119,8 @@ SIMNODE_ENTRY(cuEventQuery)(CUevent handle) {
   SIMNODE_TRY(find_event(handle, &event));
   if (still_capturing(*event)) return CUDA_ERROR_CAPTURED_EVENT;
   if (event->context->failure != CUDA_SUCCESS) return event->context->failure;
-  MomentRef moment = event->moment;
   Context* context = event->context;
-  if (moment != nullptr && !reached(moment)) return CUDA_ERROR_NOT_READY;
-  return context->failure;
+  return passed(*event) ? context->failure : CUDA_ERROR_NOT_READY;
 }
 
 SIMNODE_ENTRY(cuEventSynchronize)(CUevent handle) {
@@ -101,7 +130,10 @@ SIMNODE_ENTRY(cuEventSynchronize)(CUevent handle) {
   if (still_capturing(*event)) return CUDA_ERROR_CAPTURED_EVENT;
   Context* context = event->context;
   bool block = (event->flags & CU_EVENT_BLOCKING_SYNC) != 0;
-  if (event->moment != nullptr) wait_for(event->moment, block ? WaitMode::kBlock : context->wait_mode());
+  if (event->shared != nullptr)
+    wait_for_shared(*event);
+  else if (event->moment != nullptr)
+    wait_for(event->moment, block ? WaitMode::kBlock : context->wait_mode());
   return context->failure;
 }
 
@@ -122,7 +154,14 @@ SIMNODE_ENTRY(cuStreamWaitEvent)(CUstream stream_handle, CUevent handle, unsigne
   SIMNODE_TRY(find_stream(stream_handle, &stream));
   if (stream->capture != nullptr || still_capturing(*event)) return capture_wait(*stream, *event, handle, flags);
   order_with_legacy(*stream, now_ns());
-  submit_wait(*stream, event->moment);
+  if (event->shared == nullptr) {
+    submit_wait(*stream, event->moment);
+    return CUDA_SUCCESS;
+  }
+  Op op;
+  op.what = Op::What::kPoll;
+  op.arrived = [shared = event->shared, number = event->shared->latest()] { return shared->reached(number); };
+  submit(*stream, std::move(op));
   return CUDA_SUCCESS;
 }
 

@@ -18,6 +18,7 @@ struct Event {
   Context* context = nullptr;
   unsigned flags = 0;
   MomentRef moment;                      // null: never recorded, which counts as complete
+  std::shared_ptr<SharedMoment> shared;  // an event of several processes: the latest record of any of them
   std::weak_ptr<Capture> capture;        // recorded in a stream that is being captured
   std::vector<GraphNode*> capture_ends;  // and after these nodes
 };

@@ -106,7 +106,7 @@ void Arena::clear(int64_t offset, size_t bytes) {
 
 bool on_device(const Allocation& allocation) {
   return allocation.kind == MemoryKind::kDevice || allocation.kind == MemoryKind::kManaged ||
-         allocation.kind == MemoryKind::kMapped;
+         allocation.kind == MemoryKind::kMapped || allocation.kind == MemoryKind::kImported;
 }
 
 const Allocation& note_allocation(Allocation allocation) {
@@ -161,6 +161,11 @@ void free_allocation(Allocation& allocation) {
     case MemoryKind::kPinned:
       munmap(reinterpret_cast<void*>(address), allocation.bytes);
       break;
+    case MemoryKind::kImported: {
+      uintptr_t first = address / kPage * kPage;
+      munmap(reinterpret_cast<void*>(first), address + allocation.bytes - first);
+      break;
+    }
     case MemoryKind::kRegistered:
     case MemoryKind::kMapped:
       break;

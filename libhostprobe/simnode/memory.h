@@ -33,7 +33,7 @@ class Arena {
   size_t used_bytes_ = 0;
 };
 
-enum class MemoryKind { kDevice, kManaged, kPinned, kRegistered, kMapped };
+enum class MemoryKind { kDevice, kManaged, kPinned, kRegistered, kMapped, kImported };
 
 struct Allocation {
   uintptr_t address = 0;

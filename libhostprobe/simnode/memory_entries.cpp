@@ -68,7 +68,8 @@ CUresult pointer_attribute(void* out, CUpointer_attribute attribute, CUdeviceptr
       *static_cast<CUdeviceptr*>(out) = pointer;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      if (allocation->kind == MemoryKind::kDevice || allocation->kind == MemoryKind::kMapped)
+      if (allocation->kind == MemoryKind::kDevice || allocation->kind == MemoryKind::kMapped ||
+          allocation->kind == MemoryKind::kImported)
         return CUDA_ERROR_INVALID_VALUE;
       *static_cast<void**>(out) = reinterpret_cast<void*>(pointer);
       return CUDA_SUCCESS;
@@ -162,7 +163,9 @@ SIMNODE_ENTRY(cuMemFree_v2)(CUdeviceptr pointer) {
   if (pointer == 0) return CUDA_SUCCESS;
   SIMNODE_TRY(check_unsafe_call());
   Allocation* allocation = allocation_at(pointer);
-  if (allocation == nullptr || !on_device(*allocation)) return CUDA_ERROR_INVALID_VALUE;
+  bool freed_here =
+      allocation != nullptr && (allocation->kind == MemoryKind::kDevice || allocation->kind == MemoryKind::kManaged);
+  if (!freed_here) return CUDA_ERROR_INVALID_VALUE;
   stall_allocation(*context);
   wait_for_all(*context);
   allocation = allocation_at(pointer);  // another thread may have freed it meanwhile

@@ -8,11 +8,19 @@ namespace simnode {
 
 struct Stream;
 
+struct SharedMoment;
+
 struct Moment {
   bool known = false;
   int64_t at_ns = 0;
   Stream* stream = nullptr;  // where it will be fixed; only compared and driven while unknown
+  // Other processes are told when it becomes known (ipc.h): the record of this number of an event they share.
+  std::shared_ptr<SharedMoment> shared;
+  uint64_t shared_number = 0;
 };
 using MomentRef = std::shared_ptr<Moment>;
+
+// Fixes it for good.
+void make_known(Moment& moment, int64_t at_ns);
 
 }  // namespace simnode

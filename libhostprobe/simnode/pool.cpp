@@ -82,7 +82,7 @@ SIMNODE_ENTRY(cuMemFreeAsync)(CUdeviceptr pointer, CUstream handle) {
   Stream* stream;
   SIMNODE_TRY(find_stream(handle, &stream));
   Allocation* allocation = allocation_at(pointer);
-  if (allocation == nullptr || !on_device(*allocation)) return CUDA_ERROR_INVALID_VALUE;
+  if (allocation == nullptr || allocation->kind != MemoryKind::kDevice) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   stall_allocation(*stream->context);
   int64_t submit_ns = now_ns();

@@ -38,8 +38,7 @@ void finish(Stream& stream, const Op& op, int64_t start_ns, int64_t duration_ns)
 }
 
 void fix(Stream& stream, const Op& op) {
-  op.moment->at_ns = std::max(stream.tail_ns, op.submit_ns);
-  op.moment->known = true;
+  make_known(*op.moment, std::max(stream.tail_ns, op.submit_ns));
   stream.tail_ns = op.moment->at_ns;
 }
 
@@ -235,18 +234,22 @@ void submit_wait(Stream& stream, const MomentRef& moment) {
 
 MomentRef mark(Stream& stream, int64_t submit_ns) {
   auto moment = std::make_shared<Moment>();
+  fix_at_end(stream, moment, submit_ns);
+  return moment;
+}
+
+void fix_at_end(Stream& stream, const MomentRef& moment, int64_t submit_ns) {
   moment->stream = &stream;
   if (stream.queue.empty()) {
-    moment->at_ns = stream.tail_ns = std::max(stream.tail_ns, submit_ns);
-    moment->known = true;
-    return moment;
+    stream.tail_ns = std::max(stream.tail_ns, submit_ns);
+    make_known(*moment, stream.tail_ns);
+    return;
   }
   Op op;
   op.what = Op::What::kMark;
   op.moment = moment;
   op.submit_ns = submit_ns;
   submit(stream, std::move(op));
-  return moment;
 }
 
 static void wait_for_end(Stream& stream, Stream& other, int64_t submit_ns) {

@@ -78,6 +78,8 @@ void submit(Stream& stream, Op op);
 void submit_and_wait(Stream& stream, Op op, WaitMode mode);
 void submit_wait(Stream& stream, const MomentRef& moment);
 MomentRef mark(Stream& stream, int64_t submit_ns);
+// The same for a moment that exists already.
+void fix_at_end(Stream& stream, const MomentRef& moment, int64_t submit_ns);
 void order_with_legacy(Stream& stream, int64_t submit_ns);
 bool reached(const MomentRef& moment);
 bool idle(Stream& stream);

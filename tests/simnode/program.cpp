@@ -148,6 +148,45 @@ int drained() {
   return 0;
 }
 
+template <class Handle>
+void print_handle(const Handle& handle) {
+  for (size_t i = 0; i < sizeof handle; ++i) printf("%02x", static_cast<unsigned char>(handle.reserved[i]));
+  printf("\n");
+}
+
+// Offers memory and an event to other processes, then does what it is told: "slow" records the event behind slow work,
+// "read" prints the memory's first number.
+int offer() {
+  open_device();
+  CUdeviceptr first, memory;
+  cuMemAlloc(&first, 512);  // so that the next does not begin on a page
+  cuMemAlloc(&memory, 20000);
+  cuMemsetD32(memory, 4711, 5000);
+  cuCtxSynchronize();
+  CUevent event;
+  cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
+  CUipcMemHandle memory_handle;
+  CUipcEventHandle event_handle;
+  if (cuIpcGetMemHandle(&memory_handle, memory) != 0 || cuIpcGetEventHandle(&event_handle, event) != 0) return 1;
+  print_handle(memory_handle);
+  print_handle(event_handle);
+  fflush(stdout);
+  CUfunction slow = kernel("gemm_a");
+  char line[32];
+  while (fgets(line, sizeof line, stdin) != nullptr) {
+    unsigned number = 0;
+    if (strcmp(line, "slow\n") == 0) {
+      launch(slow, 1);
+      cuEventRecord(event, nullptr);
+    } else {
+      cuMemcpyDtoH(&number, memory, sizeof number);
+    }
+    printf("%u\n", number);
+    fflush(stdout);
+  }
+  return 0;
+}
+
 // Uses device 0 (3 MiB and a minute of work) and says so, until its input ends.
 int use() {
   open_device();
@@ -252,6 +291,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "graph-duration") == 0) return graph_duration(how);
   if (strcmp(what, "gap") == 0) return gap(how);
   if (strcmp(what, "drained") == 0) return drained();
+  if (strcmp(what, "offer") == 0) return offer();
   if (strcmp(what, "use") == 0) return use();
   if (strcmp(what, "leave") == 0) return leave(how);
   if (strcmp(what, "leave-while-working") == 0) return leave_while_working();
