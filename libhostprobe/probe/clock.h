@@ -25,12 +25,28 @@ inline std::uint64_t read_clock_ns(clockid_t clock) {
   return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
+// What a simulated host's clock is wrong by (simulated_host.h); nothing on real ones.
+struct ClockError {
+  std::int64_t offset_ns;
+  double ppm;
+};
+inline constinit ClockError g_clock_error{};
+
+inline std::uint64_t wrong_by(const ClockError& error, std::uint64_t monotonic_ns) {
+  if (error.offset_ns == 0 && error.ppm == 0) return 0;
+  return static_cast<std::uint64_t>(error.offset_ns +
+                                    static_cast<std::int64_t>(static_cast<double>(monotonic_ns) * error.ppm * 1e-6));
+}
+
 // The ticks are read last-but-between, so that an interruption spreads over both sides.
 inline ClockPair read_clock_pair() {
   ClockPair pair{};
   pair.realtime_ns = read_clock_ns(CLOCK_REALTIME);
   pair.monotonic_ns = read_clock_ns(CLOCK_MONOTONIC);
   pair.ticks = ticks();
+  std::uint64_t error = wrong_by(g_clock_error, pair.monotonic_ns);
+  pair.realtime_ns += error;
+  pair.monotonic_ns += error;
   return pair;
 }
 

@@ -23,6 +23,7 @@
 #include "resolve.h"
 #include "routes.h"
 #include "say.h"
+#include "simulated_host.h"
 #include "stacks.h"
 #include "strings.h"
 #include "target.h"
@@ -148,6 +149,7 @@ __attribute__((constructor)) void load(int, char** argv, char** environment) {
     g_plan.store(Plan::kOff, std::memory_order_release);
     return;
   }
+  find_simulated_host(environment);
   g_load_clock = read_clock_pair();
   choose(argv, environment);
 }

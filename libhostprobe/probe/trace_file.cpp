@@ -10,6 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "simulated_host.h"
+
 namespace hostprobe::probe {
 
 constinit TraceFile g_file{-1, 0, 0, {}};
@@ -96,8 +98,11 @@ bool create_file(const char* folder, std::uint64_t start_ns) {
   if (!make_folders(folder)) return false;
   utsname host{};
   uname(&host);
-  memcpy(g_header.host, host.nodename, strnlen(host.nodename, sizeof g_header.host - 1));
-  int used = snprintf(g_file.path, sizeof g_file.path, "%s/%.64s-%d-%llu%s", folder, host.nodename,
+  if (simulated_host() >= 0)
+    snprintf(g_header.host, sizeof g_header.host, "%.48s-sim%d", host.nodename, simulated_host());
+  else
+    memcpy(g_header.host, host.nodename, strnlen(host.nodename, sizeof g_header.host - 1));
+  int used = snprintf(g_file.path, sizeof g_file.path, "%s/%.64s-%d-%llu%s", folder, g_header.host,
                       static_cast<int>(getpid()), static_cast<unsigned long long>(start_ns), kFileSuffix);
   if (used < 0 || used >= static_cast<int>(sizeof g_file.path)) {
     errno = ENAMETOOLONG;

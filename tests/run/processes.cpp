@@ -151,5 +151,21 @@ TEST(Processes, ThatEndByThemselvesLeaveNoSharedMemoryBehind) {
   EXPECT_TRUE(orphaned_segments({pair.probed.outcome.pid}).empty());
 }
 
+// SIMNODE_HOSTS and what goes with it concern the trace only.
+TEST(SimulatedHosts, HaveNamesAndClocksOfTheirOwn) {
+  ScratchFolder scratch;
+  for (const char* rank : {"0", "1"}) {
+    const Environment job = {
+        {"RANK", rank}, {"WORLD_SIZE", "2"}, {"SIMNODE_HOSTS", "2"}, {"SIMNODE_CLOCK_OFFSET_MS", "0,7200000"}};
+    const OneRun one = run_probed({.program = "works", .args = {"10"}, .environment = job}, scratch);
+    EXPECT_TRUE(one.outcome.exited_with(5)) << one.outcome.describe();
+  }
+  const auto run = report(scratch.run()).at("run");
+  ASSERT_EQ(run.at("hosts").size(), 2u) << run;
+  EXPECT_TRUE(run.at("hosts")[0].get<std::string>().ends_with("-sim0")) << run;
+  EXPECT_TRUE(run.at("hosts")[1].get<std::string>().ends_with("-sim1")) << run;
+  EXPECT_GT(run.at("wall_s").get<double>(), 7000) << "the second host believes to be two hours ahead";
+}
+
 }  // namespace
 }  // namespace hostprobe::test

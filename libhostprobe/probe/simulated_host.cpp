@@ -1,0 +1,46 @@
+// simulated_host.cpp: see simulated_host.h.
+#include "simulated_host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "target.h"
+
+namespace hostprobe::probe {
+namespace {
+
+int g_host = -1;
+
+const char* value_of(char** environment, const char* name) {
+  std::size_t length = strlen(name);
+  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry)
+    if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
+  return nullptr;
+}
+
+// The number at this place of a list; 0 where the list ends before.
+double number_at(const char* list, int place) {
+  for (; list != nullptr && place > 0; --place) {
+    list = strchr(list, ',');
+    if (list != nullptr) ++list;
+  }
+  return list == nullptr ? 0 : strtod(list, nullptr);
+}
+
+}  // namespace
+
+void find_simulated_host(char** environment) {
+  const char* text = value_of(environment, "SIMNODE_HOSTS");
+  int hosts = text == nullptr ? 0 : atoi(text), rank = rank_from(environment), ranks = world_size_from(environment);
+  if (hosts < 1 || rank < 0 || ranks <= rank) return;
+  if (hosts > ranks) hosts = ranks;
+  g_host = static_cast<int>(static_cast<long>(rank) * hosts / ranks);
+  g_clock_error.offset_ns =
+      static_cast<std::int64_t>(number_at(value_of(environment, "SIMNODE_CLOCK_OFFSET_MS"), g_host) * 1e6);
+  g_clock_error.ppm = number_at(value_of(environment, "SIMNODE_CLOCK_PPM"), g_host);
+}
+
+int simulated_host() { return g_host; }
+
+}  // namespace hostprobe::probe
