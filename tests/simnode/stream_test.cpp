@@ -17,6 +17,46 @@ struct Note {
   }
 };
 
+// Modelled time of kernels and copies, once on a quiet machine and once while every CPU is kept busy three times over.
+TEST_F(NodeTest, ModelledTimeDoesNotDependOnHowBusyTheMachineIs) {
+  void* pinned;
+  CUdeviceptr memory;
+  CUstream stream;
+  CUevent begin, end;
+  OK(cuMemAllocHost(&pinned, 1 << 16));
+  OK(cuMemAlloc(&memory, 1 << 16));
+  OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  OK(cuEventCreate(&begin, 0));
+  OK(cuEventCreate(&end, 0));
+  CUfunction kernel = function("k100");
+  auto modelled_ms = [&] {
+    Gate gate;
+    EXPECT_EQ(cuLaunchHostFunc(stream, Gate::wait, &gate), CUDA_SUCCESS);
+    EXPECT_EQ(cuEventRecord(begin, stream), CUDA_SUCCESS);
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_EQ(launch(kernel, stream), CUDA_SUCCESS);
+      EXPECT_EQ(cuMemcpyHtoDAsync(memory, pinned, 1 << 16, stream), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(cuEventRecord(end, stream), CUDA_SUCCESS);
+    gate.open = true;
+    EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+    float ms = -1;
+    EXPECT_EQ(cuEventElapsedTime(&ms, begin, end), CUDA_SUCCESS);
+    return ms;
+  };
+  float quiet_ms = modelled_ms();
+  EXPECT_GT(quiet_ms, 5);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> load;
+  for (unsigned i = 0; i < 3 * std::thread::hardware_concurrency(); ++i)
+    load.emplace_back([&stop] {
+      while (!stop) continue;
+    });
+  EXPECT_FLOAT_EQ(modelled_ms(), quiet_ms);
+  stop = true;
+  for (std::thread& thread : load) thread.join();
+}
+
 }  // namespace
 
 TEST_F(Streams, RunTheirWorkInOrder) {
