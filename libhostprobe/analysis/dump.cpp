@@ -128,6 +128,46 @@ class Dump {
       case Form::kPost:
         write_post(value, record);
         break;
+      case Form::kNcclCall:
+        write_nccl_call(value);
+        break;
+      case Form::kRanks:
+        write_ranks(value);
+        break;
+    }
+  }
+
+  // Numbers of nccl.h's enumerations; 255 stands for none.
+  void write_nccl_call(std::uint64_t call) {
+    static constexpr const char* kTypes[] = {"int8", "uint8", "int32", "uint32", "int64",    "uint64",
+                                             "fp16", "fp32",  "fp64",  "bf16",   "fp8_e4m3", "fp8_e5m2"};
+    static constexpr const char* kOps[] = {"sum", "prod", "max", "min", "avg"};
+    const std::uint64_t type = call >> 48 & 0xff, op = call >> 56;
+    const std::string type_text = type < std::size(kTypes) ? kTypes[type] : "";
+    const std::string op_text = op < std::size(kOps) ? kOps[op] : op == 0xff ? "" : "custom";
+    if (json_) {
+      print(R"({{"sequence":{},"group":{},"type":)", call & 0xffffffffu, call >> 32 & 0xffffu);
+      write_text(type_text);
+      print(R"(,"op":)");
+      write_text(op_text);
+      print("}}");
+    } else {
+      print("#{} group {} {} {}", call & 0xffffffffu, call >> 32 & 0xffffu, type_text.empty() ? "-" : type_text,
+            op_text.empty() ? "-" : op_text);
+    }
+  }
+
+  void write_ranks(std::uint64_t ranks) {
+    const auto part = [ranks](unsigned shift) { return ranks >> shift & 0x1fffffu; };
+    const auto number = [](std::uint64_t plus_one) {
+      return plus_one == 0 ? std::string("null") : std::to_string(plus_one - 1);
+    };
+    if (json_) {
+      print(R"({{"rank":{},"size":{},"peer":{}}})", number(part(0)), part(21) == 0 ? "null" : std::to_string(part(21)),
+            number(part(42)));
+    } else {
+      print("rank {} of {}{}", part(0) == 0 ? "?" : number(part(0)), part(21) == 0 ? "?" : std::to_string(part(21)),
+            part(42) == 0 ? "" : " peer " + number(part(42)));
     }
   }
 

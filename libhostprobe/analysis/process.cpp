@@ -75,7 +75,8 @@ class Questions {
         answer_(answer),
         waits_(trace, roles),
         launches_(trace, roles),
-        syncs_(trace, roles) {
+        syncs_(trace, roles),
+        collectives_(trace) {
     answer_.hook_calls.assign(trace.hooks.size(), 0);
   }
 
@@ -109,6 +110,7 @@ class Questions {
     answer_.waits = waits_.finish(symbols_);
     answer_.launches = launches_.finish();
     answer_.syncs = syncs_.finish();
+    answer_.collective_calls = collectives_.finish();
   }
 
  private:
@@ -119,6 +121,7 @@ class Questions {
     if (hook->blocking && (record.flags & kRecordAtOnce) == 0) wait_time.add(record);
     if (is_family(*hook, Family::kWait)) waits_.add(thread, *hook, record);
     if (hook->launch) launches_.add(thread, *hook, record);
+    if (is_family(*hook, Family::kNccl)) collectives_.add(*hook, record);
     if (is_family(*hook, Family::kCuda) && hook->blocking) syncs_.add(thread, *hook, record);
   }
 
@@ -129,6 +132,7 @@ class Questions {
   Waits waits_;
   Launches launches_;
   Syncs syncs_;
+  CollectiveCalls collectives_;
 };
 
 EndState end_of(const Trace& trace) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives.h"
 #include "launches.h"
 #include "own_cost.h"
 #include "roles.h"
@@ -70,6 +71,7 @@ struct ProcessAnswer {
   std::vector<WaitSite> waits;
   LaunchAnswer launches;
   SyncAnswer syncs;
+  std::vector<CollectiveCall> collective_calls;  // taken out by run_answer.cpp
   std::vector<Hook> hooks;
   std::vector<std::uint64_t> hook_calls;  // records per hook
 

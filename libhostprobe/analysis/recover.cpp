@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "checksum.h"
@@ -236,6 +237,10 @@ RecoveryAnswer recover_trace(const std::string& path) {
   answer.path = path;
   try {
     const LockedFile file(path);
+    if (std::filesystem::file_size(path) == 0) {
+      answer.result = Recovery::kEmpty;
+      return answer;
+    }
     recover_locked(file, answer);
   } catch (const TraceError& error) {
     answer.what = std::string(error.what()) + " (offset " + std::to_string(error.offset) + ")";

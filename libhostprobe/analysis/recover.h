@@ -16,6 +16,7 @@ enum class Recovery {
   kLives,      // its process is running
   kElsewhere,  // written on another host or before the last boot
   kGone,       // the shared memory no longer exists
+  kEmpty,      // the process was killed before it had written the header
   kFailed,     // see what
 };
 

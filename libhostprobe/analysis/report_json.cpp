@@ -160,6 +160,25 @@ Json process_json(const ProcessAnswer& process) {
   return json;
 }
 
+Json collective_json(const CollectiveAnswer& collective) {
+  Json json = {{"comm", collective.communicator.empty() ? Json(nullptr) : Json(collective.communicator)},
+               {"ranks", collective.ranks},
+               {"op", collective.operation},
+               {"count", collective.count},
+               {"bytes", collective.bytes},
+               {"failed", collective.failed},
+               {"partly_seen", collective.partly_seen},
+               {"host_p50_us", percentile_us(collective.host, 50)},
+               {"host_p99_us", percentile_us(collective.host, 99)},
+               {"host_max_us", us_or_null(collective.host, collective.host.max_ns())},
+               {"skew_p50_us", percentile_us(collective.skew, 50)},
+               {"skew_p99_us", percentile_us(collective.skew, 99)},
+               {"skew_max_us", us_or_null(collective.skew, collective.skew.max_ns())},
+               {"last", nullptr}};
+  if (collective.last_rank) json["last"] = {{"rank", *collective.last_rank}, {"share_pct", collective.last_share_pct}};
+  return json;
+}
+
 }  // namespace
 
 std::string report_json(const RunAnswer& run) {
@@ -184,6 +203,7 @@ std::string report_json(const RunAnswer& run) {
       {"collectives", Json::array()},
       {"unreadable", Json::array()}};
   for (const ProcessAnswer& process : run.processes) json["processes"].push_back(process_json(process));
+  for (const CollectiveAnswer& one : run.collectives) json["collectives"].push_back(collective_json(one));
   for (const Unreadable& file : run.unreadable) {
     json["unreadable"].push_back({{"path", file.path}, {"what", file.what}, {"offset", file.offset}});
   }

@@ -32,6 +32,14 @@ std::string compact(std::uint64_t number) {
   return number < 10'000'000 ? std::to_string(number) : fmt::format("{:.1f}M", 1e-6 * static_cast<double>(number));
 }
 
+std::string bytes_text(std::uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
 std::string ms_text(double ms) { return duration_text(ms * 1e6); }
 
 std::string plural(std::size_t count, const char* one, const char* many) {
@@ -78,6 +86,7 @@ class TextReport {
       }
     }
     if (!brief.empty()) write_brief(brief);
+    write_collectives();
     return std::move(out_);
   }
 
@@ -279,6 +288,32 @@ class TextReport {
            right(process->cpu_ms ? ms_text(*process->cpu_ms) : "?", 7), process->records, process->lost, cost,
            shortened(heaviest(*process), 31));
     }
+  }
+
+  // A rank that is nearly always last is what the others wait for; with two ranks one of them is last half the time.
+  static std::string last_text(const CollectiveAnswer& collective) {
+    if (!collective.last_rank) return "";
+    return fmt::format("rank {} in {:.0f} %", *collective.last_rank, collective.last_share_pct);
+  }
+
+  void write_collectives() {
+    if (run_.collectives.empty()) return;
+    line("");
+    line("COLLECTIVES · all ranks together; skew is from the first rank's arrival to the last one's");
+    line("{} {} {:>5} {:>7} {:>9} {:>8} {:>8} {:>8} {:>8}  {}", left("operation", 13), left("communicator", 12),
+         "ranks", "count", "bytes", "host p50", "host p99", "skew p50", "skew p99", "most often last");
+    const std::size_t shown = options_.all ? run_.collectives.size() : std::min(run_.collectives.size(), kShortThreads);
+    for (std::size_t i = 0; i < shown; ++i) {
+      const CollectiveAnswer& one = run_.collectives[i];
+      const bool skew = one.skew.count() > 0;
+      line("{} {} {:>5} {:>7} {:>9} {} {} {} {}  {}", left(one.operation, 13),
+           left(one.communicator.empty() ? "?" : one.communicator.substr(0, 8), 12), one.ranks, compact(one.count),
+           bytes_text(one.bytes), right(duration_text(one.host.percentile_ns(50)), 8),
+           right(duration_text(one.host.percentile_ns(99)), 8),
+           right(skew ? duration_text(one.skew.percentile_ns(50)) : "-", 8),
+           right(skew ? duration_text(one.skew.percentile_ns(99)) : "-", 8), last_text(one));
+    }
+    if (shown < run_.collectives.size()) line("  … and {} more (--all)", run_.collectives.size() - shown);
   }
 
   const RunAnswer& run_;

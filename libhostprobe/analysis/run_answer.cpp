@@ -55,6 +55,15 @@ void tell_times(RunAnswer& run) {
   if (hosts.size() > 1) run.clock_error_us.reset();
 }
 
+// The calls themselves, a few dozen bytes each, are not needed after this.
+void tell_collectives(RunAnswer& run) {
+  std::vector<ProcessCalls> all;
+  for (const ProcessAnswer& process : run.processes)
+    if (!process.collective_calls.empty()) all.push_back({&process.collective_calls, process.host, process.rank});
+  run.collectives = answer_collectives(all);
+  for (ProcessAnswer& process : run.processes) process.collective_calls = {};
+}
+
 void read_one(const std::string& path, Symbols& symbols, RunAnswer& run) {
   try {
     const Trace trace = read_trace(path);
@@ -100,6 +109,7 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress) {
     return order(l) < order(r);
   });
   tell_times(run);
+  tell_collectives(run);
   run.headline = headline(run);
   return run;
 }

@@ -23,6 +23,7 @@ struct RunAnswer {
   std::string path;
   std::vector<ProcessAnswer> processes;  // ranks first, then by start time
   std::vector<Unreadable> unreadable;
+  std::vector<CollectiveAnswer> collectives;
   std::vector<std::string> hosts;
   std::string mode;
   std::uint32_t ranks = 0;

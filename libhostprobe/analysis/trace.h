@@ -36,7 +36,7 @@ struct Damage {
 };
 
 // How a word of a record is to be understood; see format/record.h.
-enum class Form { kDecimal, kSigned, kHex, kCode, kString, kDim, kPost, kMicroseconds };
+enum class Form { kDecimal, kSigned, kHex, kCode, kString, kDim, kPost, kMicroseconds, kNcclCall, kRanks };
 
 struct Label {
   std::string name;  // "" = the word is not used

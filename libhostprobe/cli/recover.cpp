@@ -25,6 +25,8 @@ std::string describe(const analysis::RecoveryAnswer& answer) {
       return "written on another host or before the last boot: run recover there, or read it as it is";
     case Recovery::kGone:
       return "its shared memory no longer exists, read it as it is" + note;
+    case Recovery::kEmpty:
+      return "empty: its process was killed before it recorded anything";
     case Recovery::kFailed:
       return "failed: " + answer.what;
   }

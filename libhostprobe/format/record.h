@@ -37,6 +37,7 @@ inline constexpr std::uint16_t kRecordAtOnce = 8;     // a wait that was satisfi
 // A hook's five labels say how to print a..e. A label is "name" or "name:form"; an empty label means an unused word.
 // Forms: (none) unsigned decimal · i signed decimal · hex · code address in a module (printed module+offset or symbol)
 //        · str string id (strings block) · dim packed grid or block · post packed waker · us microseconds
+//        · nccl packed call · ranks packed ranks
 // dim:   x in bits 0–31, y in 32–47, z in 48–63 (a grid's y and z never exceed 65 535).
 // post:  waker's thread id in bits 0–21, the low 42 bits of its clock ticks in 22–63; 0 = waker unknown.
 inline constexpr unsigned kPostTidBits = 22;  // the kernel's largest thread id is 2^22 - 1
@@ -53,6 +54,23 @@ constexpr std::uint64_t post_ticks(std::uint64_t post, std::uint64_t end_ticks) 
 }
 constexpr std::uint64_t pack_dim(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   return std::uint64_t{x} | std::uint64_t{y & 0xffffu} << 32 | std::uint64_t{z & 0xffffu} << 48;
+}
+
+// nccl:  running number on its communicator in bits 0–31 (0 = not taken), group in 32–47 (0 = none), data type in 48–55,
+//        reduction in 56–63, both as in nccl.h.
+// ranks: own rank plus 1 in bits 0–20, size in 21–41, root or peer plus 1 in 42–62; 0 = not known, or none.
+inline constexpr std::uint32_t kNcclGroupMask = 0x7fff;
+inline constexpr int kNcclNoOp = 0xff;
+inline constexpr int kNcclNoType = 0xff;
+
+constexpr std::uint64_t pack_nccl_call(std::uint32_t sequence, std::uint32_t group, int type, int op) {
+  return std::uint64_t{sequence} | std::uint64_t{group & 0xffffu} << 32 | std::uint64_t(type & 0xff) << 48 |
+         std::uint64_t(op & 0xff) << 56;
+}
+constexpr std::uint64_t pack_nccl_ranks(int rank, int size, int peer) {
+  constexpr std::uint64_t mask = (std::uint64_t{1} << 21) - 1;
+  return (std::uint64_t(rank + 1) & mask) | (std::uint64_t(size < 0 ? 0 : size) & mask) << 21 |
+         (std::uint64_t(peer + 1) & mask) << 42;
 }
 
 // Families of hooks. The number is part of the format.

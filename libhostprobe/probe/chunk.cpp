@@ -56,7 +56,7 @@ std::size_t segment_bytes(std::uint32_t chunks) {
 std::uint32_t chunks_wanted() {
   std::uint64_t bytes = g_options.buffer_mb << 20;
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > (1u << 20)) bytes = 1u << 20;
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > (512u << 10)) bytes = 512u << 10;
   return static_cast<std::uint32_t>(bytes / kChunkBytes);
 }
 

@@ -102,43 +102,44 @@ Pointer libc_real(Hook& hook) {
 // One function of a library that is reached by more than one route (routes.h): the CUDA driver, NCCL. `kind` is one
 // of those below. The body fills `rec` from the arguments and `result`; `rec.c` holds the caller's address when it starts.
 // Instantiated kCopies times: each copy stands in front of one real address. Never exported, see decision 4.
-#define HP_ROUTED_HOOK(family, Result, kind, name, params, args, l0, l1, l2, l3, l4)                              \
-  namespace {                                                                                                     \
-  extern void* const g_wrappers_##name[::hostprobe::probe::kCopies];                                              \
-  HP_ROW(family, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch,        \
-         g_wrappers_##name, l0, l1, l2, l3, l4)                                                                   \
-  struct Fill_##name {                                                                                            \
-    ::hostprobe::Record& rec;                                                                                     \
-    Result result;                                                                                                \
-    inline void operator() params;                                                                                \
-  };                                                                                                              \
-  template <unsigned copy>                                                                                        \
-  Result wrap_##name params {                                                                                     \
-    auto real = ::hostprobe::probe::real_of<Result(*) params>(g_hook_##name, copy);                               \
-    if (HP_UNLIKELY(!::hostprobe::probe::recording_or_begun(::hostprobe::probe::Moment::kGpu))) return real args; \
-    std::uint64_t begin = ::hostprobe::probe::ticks();                                                            \
-    Result result = real args;                                                                                    \
-    std::uint64_t end = ::hostprobe::probe::ticks();                                                              \
-    if constexpr ((kind) == ::hostprobe::probe::kPolled) {                                                        \
-      if (HP_LIKELY(end - begin < ::hostprobe::probe::g_polled_ticks)) {                                          \
-        ::hostprobe::probe::count_quiet();                                                                        \
-        ::hostprobe::probe::mark_used(g_hook_##name);                                                             \
-        return result;                                                                                            \
-      }                                                                                                           \
-    }                                                                                                             \
-    ::hostprobe::Record* rec = ::hostprobe::probe::reserve_record();                                              \
-    if (HP_UNLIKELY(rec == nullptr)) return result;                                                               \
-    rec->begin_ticks = begin;                                                                                     \
-    rec->end_ticks = end;                                                                                         \
-    rec->c = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));                                        \
-    Fill_##name{*rec, result} args;                                                                               \
-    ::hostprobe::probe::commit_record(rec, g_hook_##name, static_cast<int>(result) == 0 ? 0 : kRecordFailed, 0);  \
-    return result;                                                                                                \
-  }                                                                                                               \
-  void* const g_wrappers_##name[::hostprobe::probe::kCopies] = {                                                  \
-      reinterpret_cast<void*>(&wrap_##name<0>), reinterpret_cast<void*>(&wrap_##name<1>),                         \
-      reinterpret_cast<void*>(&wrap_##name<2>), reinterpret_cast<void*>(&wrap_##name<3>)};                        \
-  }                                                                                                               \
+#define HP_ROUTED_HOOK(family, Result, kind, name, params, args, l0, l1, l2, l3, l4)                                 \
+  namespace {                                                                                                        \
+  extern void* const g_wrappers_##name[::hostprobe::probe::kCopies];                                                 \
+  HP_ROW(family, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch,           \
+         g_wrappers_##name, l0, l1, l2, l3, l4)                                                                      \
+  struct Fill_##name {                                                                                               \
+    ::hostprobe::Record& rec;                                                                                        \
+    Result result;                                                                                                   \
+    inline void operator() params;                                                                                   \
+  };                                                                                                                 \
+  template <unsigned copy>                                                                                           \
+  Result wrap_##name params {                                                                                        \
+    auto real = ::hostprobe::probe::real_of<Result(*) params>(g_hook_##name, copy);                                  \
+    if (HP_UNLIKELY(!::hostprobe::probe::recording_or_begun(::hostprobe::probe::Moment::kGpu))) return real args;    \
+    std::uint64_t begin = ::hostprobe::probe::ticks();                                                               \
+    Result result = real args;                                                                                       \
+    std::uint64_t end = ::hostprobe::probe::ticks();                                                                 \
+    if constexpr ((kind) == ::hostprobe::probe::kPolled) {                                                           \
+      if (HP_LIKELY(end - begin < ::hostprobe::probe::g_polled_ticks)) {                                             \
+        ::hostprobe::probe::count_quiet();                                                                           \
+        ::hostprobe::probe::mark_used(g_hook_##name);                                                                \
+        return result;                                                                                               \
+      }                                                                                                              \
+    }                                                                                                                \
+    ::hostprobe::Record* rec = ::hostprobe::probe::reserve_record();                                                 \
+    if (HP_UNLIKELY(rec == nullptr)) return result;                                                                  \
+    rec->begin_ticks = begin;                                                                                        \
+    rec->end_ticks = end;                                                                                            \
+    rec->c = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));                                           \
+    Fill_##name{*rec, result} args;                                                                                  \
+    ::hostprobe::probe::commit_record(                                                                               \
+        rec, g_hook_##name, ::hostprobe::probe::flags_of(::hostprobe::Family::family, static_cast<int>(result)), 0); \
+    return result;                                                                                                   \
+  }                                                                                                                  \
+  void* const g_wrappers_##name[::hostprobe::probe::kCopies] = {                                                     \
+      reinterpret_cast<void*>(&wrap_##name<0>), reinterpret_cast<void*>(&wrap_##name<1>),                            \
+      reinterpret_cast<void*>(&wrap_##name<2>), reinterpret_cast<void*>(&wrap_##name<3>)};                           \
+  }                                                                                                                  \
   inline void Fill_##name::operator() params
 
 #define HP_DRIVER_HOOK(kind, name, params, args, l0, l1, l2, l3, l4) \
@@ -156,6 +157,11 @@ inline constexpr int kLaunch = 1;
 inline constexpr int kBlocking = 2;
 inline constexpr int kOther = 0;
 inline constexpr int kPolled = 3;  // asked in loops: a record only when it took long
+
+// 7 is ncclInProgress: the call was taken.
+constexpr std::uint16_t flags_of(Family family, int result) {
+  return result == 0 || (family == Family::kNccl && result == 7) ? 0 : kRecordFailed;
+}
 
 template <class T>
 std::uint64_t word_of(T value) {

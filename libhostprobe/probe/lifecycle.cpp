@@ -16,6 +16,7 @@
 #include <atomic>
 
 #include "chunk.h"
+#include "communicators.h"
 #include "hook.h"
 #include "kernel_name.h"
 #include "options.h"
@@ -59,6 +60,7 @@ void become_child() {
   forget_strings();
   forget_stacks();
   forget_kernel_names();
+  forget_communicators();
   forget_writer();
   for (Bucket& bucket : g_buckets)
     if (bucket.waiters.load(std::memory_order_relaxed) != 0) bucket.waiters.store(0, std::memory_order_relaxed);

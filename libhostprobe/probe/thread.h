@@ -40,7 +40,9 @@ struct alignas(64) ThreadLocal {
   OpenWait open;
   std::uint32_t index;  // of `entry`
   std::uint32_t exit_rounds;
-  bool taking;  // inside a slow path of ours
+  bool taking;               // inside a slow path of ours
+  std::uint32_t nccl_depth;  // of ncclGroupStart calls
+  std::uint32_t nccl_group;  // number of the outermost of them
 };
 
 static_assert(offsetof(ThreadLocal, muted) == 20 && offsetof(ThreadLocal, vfork_return) == 56);  // dlsym_x86_64.S

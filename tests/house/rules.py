@@ -181,6 +181,9 @@ def exports(path):
     return {words[-1].split("@")[0] for words in symbols if words[-2] != "A"}
 
 
+ROUTED = r"(cu|nccl)[A-Z]"  # functions of the driver and of NCCL: docs/decisions/0004
+
+
 @rule
 def probe_exports_the_hook_table_and_no_driver_function(tree):
     table, exported = hook_table(tree.probe()), exports(tree.probe())
@@ -189,12 +192,12 @@ def probe_exports_the_hook_table_and_no_driver_function(tree):
     if not any(name.startswith("cuLaunchKernel") for name in table) or "sem_clockwait" not in table:
         yield f"the hook table lacks cuLaunchKernel or sem_clockwait; it reads {table}"
     for name in sorted(exported):
-        if re.match(r"cu[A-Z]", name):
+        if re.match(ROUTED, name):
             yield f"{name} is exported: a program that has data of that name would write into our code"
         elif name not in table and name not in EXTRA_EXPORTS and not name.startswith("hostprobe_"):
             yield f"{name} is exported and neither a hook nor hostprobe_*"
     for name in table:
-        if not re.match(r"cu[A-Z]", name) and name not in exported:
+        if not re.match(ROUTED, name) and name not in exported:
             yield f"{name} is in the hook table and is not exported"
 
 

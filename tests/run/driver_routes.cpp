@@ -67,8 +67,8 @@ void expect_exact_counts(const Pair& pair) {
   EXPECT_EQ(reported(pair.run()), truth);
 }
 
-// All functions of the driver that hostprobe says it hooks.
-std::vector<std::string> hooked_functions() {
+// All functions of a family, "cuda" or "nccl", that hostprobe says it hooks.
+std::vector<std::string> hooked_functions(const std::string& wanted, const std::string& prefix) {
   const Outcome listed = run({.command = {probe_command(), "hooks"}});
   std::vector<std::string> names;
   std::istringstream lines(listed.out);
@@ -76,18 +76,13 @@ std::vector<std::string> hooked_functions() {
     std::string rest;
     std::getline(lines, rest);
     std::istringstream words(rest);
-    while (words >> name && !name.starts_with("cu")) continue;
-    if (family == "cuda" && name.starts_with("cu")) names.push_back(name);
+    while (words >> name && !name.starts_with(prefix)) continue;
+    if (family == wanted && name.starts_with(prefix)) names.push_back(name);
   }
   return names;
 }
 
-TEST(Driver, EveryHookedFunctionIsRecordedAsOftenAsItWasEntered) {
-  const std::vector<std::string> names = hooked_functions();
-  EXPECT_GT(names.size(), 100u);
-  Victim victim = on_the_stand_in("driver_everything", names);
-  victim.probe = {{"HOSTPROBE_POLL_US", "0"}};
-  const Pair pair(victim);
+void expect_as_many_records_as_entries(const Pair& pair, const std::vector<std::string>& names, std::size_t least) {
   EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
   expect_same(pair);
   std::map<std::string, std::uint64_t> recorded;
@@ -96,11 +91,71 @@ TEST(Driver, EveryHookedFunctionIsRecordedAsOftenAsItWasEntered) {
   const auto counts = nlohmann::json::parse(std::ifstream(file));
   std::size_t entered_functions = 0;
   for (const std::string& name : names) {
-    const std::uint64_t count = counts.value(name, std::uint64_t{0});
+    std::uint64_t count = counts.value(name, std::uint64_t{0});
+    // NCCL makes an ncclBroadcast of each ncclBcast; the program called one function.
+    if (name == "ncclBroadcast") count -= counts.value("ncclBcast", std::uint64_t{0});
     EXPECT_EQ(recorded[name], count) << name;
     entered_functions += count > 0;
   }
-  EXPECT_GT(entered_functions, 100u);
+  EXPECT_GT(entered_functions, least);
+}
+
+TEST(Driver, EveryHookedFunctionIsRecordedAsOftenAsItWasEntered) {
+  const std::vector<std::string> names = hooked_functions("cuda", "cu");
+  Victim victim = on_the_stand_in("driver_everything", names);
+  victim.probe = {{"HOSTPROBE_POLL_US", "0"}};
+  expect_as_many_records_as_entries(Pair(victim), names, 100);
+}
+
+TEST(Nccl, EveryHookedFunctionIsRecordedAsOftenAsItWasEntered) {
+  const std::vector<std::string> names = hooked_functions("nccl", "nccl");
+  expect_as_many_records_as_entries(Pair(on_the_stand_in("nccl_everything", names)), names, 30);
+}
+
+// Two tensor parallel ranks, of which the second launches late: what the report says of each communicator.
+TEST(Nccl, TheReportNamesTheRankThatArrivesLast) {
+  ScratchFolder scratch;
+  Launch launch;
+  launch.command = {probe_command(),
+                    "run",
+                    "--simgpu",
+                    "2",
+                    "-o",
+                    scratch.run(),
+                    "--",
+                    fs::path(HOSTPROBE_TEST_BUILD) / "examples/train_parallel",
+                    "--ranks",
+                    "2",
+                    "--pipeline",
+                    "1",
+                    "--steps",
+                    "4",
+                    "--kernels",
+                    "4"};
+  launch.environment = {{"SIMNODE_COUNTS", (scratch.path() / "counts").string()},
+                        {"SIMNODE_FAULT", "launch_delay,rank=1,amount=3000"}};
+  fs::create_directories(scratch.path() / "counts");
+  const Outcome outcome = run(launch);
+  EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+  Counts entered_of;
+  for (const auto& file : fs::directory_iterator(scratch.path() / "counts")) {
+    const auto counts = nlohmann::json::parse(std::ifstream(file.path()));
+    for (const auto& [name, count] : counts.items()) entered_of[name] += count.get<std::uint64_t>();
+  }
+  const auto collectives = report(scratch.run()).at("collectives");
+  bool gathered = false;
+  for (const auto& one : collectives) {
+    if (one.at("op") == "Send" || one.at("op") == "Recv" || one.at("ranks") != 2) continue;
+    EXPECT_EQ(one.at("partly_seen"), 0) << one;
+    EXPECT_EQ(one.at("failed"), 0) << one;
+    EXPECT_GT(one.at("skew_p50_us").get<double>(), 3000) << one;
+    EXPECT_EQ(one.at("last").at("rank"), 1) << one;
+    EXPECT_GT(one.at("last").at("share_pct").get<double>(), 80) << one;
+    if (one.at("op") != "AllGather") continue;
+    gathered = true;
+    EXPECT_EQ(one.at("count").get<std::uint64_t>() * 2, entered_of["ncclAllGather"]);
+  }
+  EXPECT_TRUE(gathered) << collectives;
 }
 
 struct Route {

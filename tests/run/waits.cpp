@@ -70,9 +70,12 @@ TEST_P(SharedObject, EveryWaiterKnowsItsOwnWaker) {
   for (const auto& [waiter, expected] : wakers) {
     const std::vector<Call> waits = calls.of(function, waiter);
     ASSERT_EQ(waits.size(), expected.size()) << "waiter " << waiter;
-    for (std::size_t i = 0; i < waits.size(); ++i)
-      EXPECT_TRUE(expected[i] == 0 || waits[i].waker_tid() == expected[i])
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      // The last round posts four times in a row: a later post may hide the one that woke, and is not taken for it.
+      const bool hidden = i + 1 == waits.size() && waits[i].waker_tid() == 0;
+      EXPECT_TRUE(expected[i] == 0 || hidden || waits[i].waker_tid() == expected[i])
           << "waiter " << waiter << ", call " << i << ": " << waits[i].waker_tid() << " instead of " << expected[i];
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(Waits, SharedObject, testing::Values("sem", "signal", "broadcast"),

@@ -108,6 +108,12 @@ TEST(Time, LinksBetweenHostsAreTheSlowerOnes) {
   EXPECT_GT(two_hosts, 10 * one_host);
 }
 
+// Modelled time does not depend on what else the machine does, so this is not a bet on a quiet one.
+TEST(Time, WithoutFaultsTwoRunsAgree) {
+  Times first = time_of(all_reduce, 4 << 20), second = time_of(all_reduce, 4 << 20);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_NEAR(second.ms[rank], first.ms[rank], 0.1 * first.ms[rank]) << rank;
+}
+
 // About chunks * X on all ranks, X of them on the one that has the fault, none by any shortcut.
 TEST(ProxyDelay, OfOneRankLengthensTheCollectiveByChunksTimesItOnAllRanks) {
   constexpr size_t kChunks = 64;

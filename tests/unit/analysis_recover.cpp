@@ -126,6 +126,8 @@ TEST_F(Recovering, SegmentThatBelongsToSomebodyElseIsNeitherReadNorRemoved) {
   EXPECT_TRUE(segment_exists());
 }
 
+TEST_F(Recovering, EmptyFileOfAProcessKilledAtItsStartIsNoFailure) { EXPECT_EQ(recover("").result, Recovery::kEmpty); }
+
 TEST_F(Recovering, FileThatIsNoTraceFailsWithAReason) {
   const RecoveryAnswer answer = recover("nothing of ours");
   EXPECT_EQ(answer.result, Recovery::kFailed);

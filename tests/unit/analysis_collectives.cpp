@@ -1,0 +1,83 @@
+// Operations of all ranks, put together by communicator and running number: analysis/collectives.cpp
+#include <gtest/gtest.h>
+
+#include "analysis/collectives.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::uint64_t kCommunicator = 0xabc;
+
+CollectiveCall call(std::uint32_t sequence, std::int32_t rank, std::uint64_t begin_ns,
+                    const char* function = "ncclAllReduce") {
+  return {kCommunicator, sequence, rank, 2, 1024, begin_ns, 5000, operation_name(function)};
+}
+
+struct Rank {
+  std::vector<CollectiveCall> calls;
+  std::string host = "one";
+  std::optional<int> rank = std::nullopt;
+};
+
+std::vector<CollectiveAnswer> answer(const std::vector<Rank>& ranks) {
+  std::vector<ProcessCalls> processes;
+  for (const Rank& rank : ranks) processes.push_back({&rank.calls, rank.host, rank.rank});
+  return answer_collectives(processes);
+}
+
+TEST(Collectives, SkewIsFromTheFirstArrivalToTheLastAndTheLastRankIsNamed) {
+  const auto answers = answer({{{call(1, 0, 1000), call(2, 0, 20000), call(3, 0, 30000)}, "one", 6},
+                               {{call(1, 1, 5000), call(2, 1, 26000), call(3, 1, 29000)}, "one", 7}});
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].operation, "AllReduce");
+  EXPECT_EQ(answers[0].communicator, "0000000000000abc");
+  EXPECT_EQ(answers[0].ranks, 2u);
+  EXPECT_EQ(answers[0].count, 3u);
+  EXPECT_EQ(answers[0].bytes, 3u * 1024);
+  EXPECT_EQ(answers[0].host.count(), 6u);
+  EXPECT_EQ(answers[0].skew.max_ns(), 6000);
+  EXPECT_NEAR(answers[0].skew.percentile_ns(50), 4000, 200);
+  EXPECT_EQ(answers[0].last_rank, 7) << "the job's rank, not the communicator's";
+  EXPECT_NEAR(answers[0].last_share_pct, 66.7, 0.1);
+}
+
+TEST(Collectives, OfWhichARankIsMissingHaveNoSkew) {
+  const auto answers = answer({{{call(1, 0, 1000), call(2, 0, 2000)}}, {{call(1, 1, 1500)}}});
+  EXPECT_EQ(answers[0].count, 2u);
+  EXPECT_EQ(answers[0].partly_seen, 1u);
+  EXPECT_EQ(answers[0].skew.count(), 1u);
+}
+
+TEST(Collectives, ClocksOfDifferentHostsAreNotCompared) {
+  const auto answers = answer({{{call(1, 0, 1000)}, "one"}, {{call(1, 1, 900000)}, "two"}});
+  EXPECT_EQ(answers[0].count, 1u);
+  EXPECT_EQ(answers[0].skew.count(), 0u);
+  EXPECT_FALSE(answers[0].last_rank);
+}
+
+TEST(Collectives, FailedCallsAreCountedApart) {
+  const auto answers = answer({{{call(0, 0, 1000), call(1, 0, 2000)}}, {{call(1, 1, 2000)}}});
+  EXPECT_EQ(answers[0].count, 1u);
+  EXPECT_EQ(answers[0].failed, 1u);
+}
+
+TEST(Collectives, MessagesHaveNoMeeting) {
+  const auto answers = answer({{{call(1, 0, 1000, "ncclSend")}}, {{call(1, 1, 1000, "ncclRecv")}}});
+  ASSERT_EQ(answers.size(), 2u);
+  for (const CollectiveAnswer& one : answers) {
+    EXPECT_EQ(one.count, 1u);
+    EXPECT_EQ(one.skew.count(), 0u);
+    EXPECT_EQ(one.partly_seen, 0u);
+  }
+}
+
+TEST(Collectives, TheFormsWithAConfigurationAreTheSameOperations) {
+  EXPECT_EQ(*operation_name("ncclAllGatherConfig"), "AllGather");
+  EXPECT_EQ(*operation_name("ncclBcast"), "Broadcast");
+  EXPECT_EQ(operation_name("ncclReduce"), operation_name("ncclReduceConfig"));
+}
+
+TEST(Collectives, NothingIsNoAnswer) { EXPECT_TRUE(answer({}).empty()); }
+
+}  // namespace
+}  // namespace hostprobe::analysis
