@@ -142,7 +142,13 @@ TEST(Nccl, TheReportNamesTheRankThatArrivesLast) {
     const auto counts = nlohmann::json::parse(std::ifstream(file.path()));
     for (const auto& [name, count] : counts.items()) entered_of[name] += count.get<std::uint64_t>();
   }
-  const auto collectives = report(scratch.run()).at("collectives");
+  const auto answers = report(scratch.run());
+  // NCCL's threads have the program's name here; what they were started with tells them apart.
+  std::map<std::string, int> roles;
+  for (const auto& thread : answers.at("processes").at(0).at("threads")) ++roles[thread.at("role")];
+  EXPECT_GE(roles["nccl_progress"], 1);
+  EXPECT_GE(roles["nccl_service"], 2);
+  const auto& collectives = answers.at("collectives");
   bool gathered = false;
   for (const auto& one : collectives) {
     if (one.at("op") == "Send" || one.at("op") == "Recv" || one.at("ranks") != 2) continue;

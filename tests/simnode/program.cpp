@@ -48,6 +48,16 @@ int count_devices() {
   return 0;
 }
 
+// What is put into the stream from here on waits until `open` is set.
+void hold(CUstream stream, std::atomic<bool>* open) {
+  cuLaunchHostFunc(
+      stream,
+      [](void* gate) {
+        while (!*static_cast<std::atomic<bool>*>(gate)) usleep(100);
+      },
+      open);
+}
+
 // Modelled duration of a kernel in microseconds, measured behind another that keeps the stream busy.
 int duration(const char* name) {
   open_device();
@@ -57,12 +67,7 @@ int duration(const char* name) {
   CUstream stream;
   cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
   std::atomic<bool> open{false};
-  cuLaunchHostFunc(
-      stream,
-      [](void* gate) {
-        while (!*static_cast<std::atomic<bool>*>(gate)) usleep(100);
-      },
-      &open);
+  hold(stream, &open);
   cuEventRecord(begin, stream);
   cuLaunchKernel(kernel(name), 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
   cuEventRecord(end, stream);
@@ -97,12 +102,7 @@ int graph_duration(const char* name) {
   cuStreamEndCapture(stream, &graph);
   cuGraphInstantiate(&executable, graph, 0);
   std::atomic<bool> open{false};
-  cuLaunchHostFunc(
-      stream,
-      [](void* gate) {
-        while (!*static_cast<std::atomic<bool>*>(gate)) usleep(100);
-      },
-      &open);
+  hold(stream, &open);
   cuEventRecord(begin, stream);
   cuGraphLaunch(executable, stream);
   cuEventRecord(end, stream);

@@ -117,6 +117,7 @@ void receive_guests(Root& root) {
   if (goes_on) introduce(root);
 }
 
+void* serve_root(void* argument) __asm__("bootstrapRoot");
 void* serve_root(void* argument) {
   std::unique_ptr<Root> root(static_cast<Root*>(argument));
   name_this_thread("NCCL BootstrapR");

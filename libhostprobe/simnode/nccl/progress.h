@@ -27,7 +27,7 @@ class Progress {
   void drain();
 
  private:
-  static void* run_thread(void* self);
+  static void* run_thread(void* self) __asm__("ncclProxyProgress");  // thread functions have NCCL's symbol names
   void loop();
   std::shared_ptr<Run> current();
   void finish(const std::shared_ptr<Run>& run);

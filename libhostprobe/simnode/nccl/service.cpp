@@ -43,6 +43,7 @@ bool closed(const pollfd& one) {
   return recv(one.fd, &byte, 1, MSG_DONTWAIT) <= 0 && errno != EAGAIN;
 }
 
+void* run_ras(void* argument) __asm__("rasThreadMain");
 void* run_ras(void* argument) {
   name_this_thread("NCCL RAS");
   pollfd quiet{static_cast<int>(reinterpret_cast<intptr_t>(argument)), POLLIN, 0};

@@ -19,8 +19,8 @@ class Service {
   void stop();
 
  private:
-  static void* run_service(void* self);
-  static void* run_door(void* self);
+  static void* run_service(void* self) __asm__("ncclProxyService");
+  static void* run_door(void* self) __asm__("ncclProxyServiceUDS");
   void watch();
   void attend();
   void poke();
