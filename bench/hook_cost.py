@@ -126,7 +126,7 @@ def report(results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog="example: bench/hook_cost.py --build build/release")
+                                     epilog="example: bench/hook_cost.py --build build")
     parser.add_argument("--build", type=Path, default=Path("build"), help="build folder (default: build)")
     parser.add_argument("--library", type=Path, help="the probe (default: <build>/lib/libhostprobe.so)")
     parser.add_argument("--processes", type=int, default=3, help="processes of each way (default: 3)")
