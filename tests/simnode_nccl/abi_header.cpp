@@ -1,5 +1,9 @@
 // Compiled once with each real nccl.h that is present: what nccl_types.h and functions.def say is what that header says.
 // That it compiles is the test.
+// nccl.h includes these for device code; they need headers that not every installation brings.
+#define __CUDA_FP16_H__
+#define __CUDA_BF16_H__
+#define __CUDA_FP8_H__
 #include <nccl.h>
 #include <cstddef>
 #include <cstdint>
