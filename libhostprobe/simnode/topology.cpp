@@ -26,7 +26,8 @@ std::string text_of(const std::string& path) {
 
 std::string cpu_list_of_node(int node) {
   std::string list = text_of("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
-  return list.empty() ? text_of("/sys/devices/system/cpu/present") : list;
+  if (list.empty()) list = text_of("/sys/devices/system/cpu/present");
+  return list.empty() ? "0-" + std::to_string(sysconf(_SC_NPROCESSORS_CONF) - 1) : list;  // no /sys in this container
 }
 
 // As the kernel writes it: groups of 32 bits, highest first.
