@@ -58,6 +58,7 @@ class BlockContent {
   bool add_stacks(const Block& block);
   bool add_record_slice(const Block& block);
   bool add_clock(const Block& block);
+  bool add_short_waits(const Block& block);
 
   Trace& trace_;
 };

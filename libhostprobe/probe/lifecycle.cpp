@@ -18,7 +18,9 @@
 #include "chunk.h"
 #include "communicators.h"
 #include "hook.h"
+#include "io_limit.h"
 #include "kernel_name.h"
+#include "locks.h"
 #include "options.h"
 #include "pairing.h"
 #include "resolve.h"
@@ -43,6 +45,8 @@ std::uint64_t g_polled_ticks = ~std::uint64_t{0};
 
 namespace {
 
+constexpr std::uint64_t kGuessedTicksPerUs = 3000;  // until the writer has measured it
+
 enum class Plan : int { kUndecided, kOff, kNever, kCandidate, kTarget, kStarting, kActive, kFailed, kClosed };
 std::atomic<Plan> g_plan{Plan::kUndecided};
 ClockPair g_load_clock{};
@@ -64,6 +68,7 @@ void become_child() {
   forget_writer();
   for (Bucket& bucket : g_buckets)
     if (bucket.waiters.load(std::memory_order_relaxed) != 0) bucket.waiters.store(0, std::memory_order_relaxed);
+  g_lock_waiters.store(0, std::memory_order_relaxed);
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) hook->used = 0;
   g_load_clock = read_clock_pair();
   g_plan.store(Plan::kTarget, std::memory_order_release);
@@ -151,6 +156,7 @@ __attribute__((constructor)) void load(int, char** argv, char** environment) {
     g_plan.store(Plan::kOff, std::memory_order_release);
     return;
   }
+  g_io_ticks = g_options.io_us * kGuessedTicksPerUs;
   find_simulated_host(environment);
   g_load_clock = read_clock_pair();
   choose(argv, environment);

@@ -47,7 +47,7 @@ void record_open_wait(ThreadLocal& t) {
   OpenWait open = t.open;
   if (open.hook == nullptr) return;
   t.open.hook = nullptr;
-  withdraw(*open.bucket);
+  if (open.bucket != nullptr) withdraw(*open.bucket);
   Record* r = reserve_record();
   if (r == nullptr) return;
   *r = Record{open.begin_ticks,
@@ -93,6 +93,12 @@ constexpr std::uint32_t kLastRound = 3;  // in the fourth the sanitizer takes th
 constexpr std::uint32_t kLastRound = 4;  // PTHREAD_DESTRUCTOR_ITERATIONS
 #endif
 
+// Whoever joins this thread learns that its end was the wake.
+void note_end(const ThreadLocal& t) {
+  const auto* self = reinterpret_cast<const void*>(pthread_self());
+  if (t.tid != 0 && bucket_of(self).waiters.load(std::memory_order_relaxed) != 0) leave_post(bucket_of(self), self);
+}
+
 // Key destructors run up to four times, among those of everybody else. We stay until the last round, so that waits in
 // other destructors are recorded too. One that waits even after that gets an entry of its own; drain.cpp finds it orphaned.
 void key_destructor(void*) {
@@ -104,6 +110,7 @@ void key_destructor(void*) {
   } else {
     auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
     note_thread_is_ending(tid);
+    if (g_gate.recording != 0) note_end(t);
     if (g_gate.recording != 0) end_thread(t);
     if (nobody_remains(tid)) send_writer_away();
   }
