@@ -147,7 +147,7 @@ class Questions {
     if (hook->launch) launches_.add(thread, *hook, record);
     if (is_family(*hook, Family::kNccl)) {
       collectives_.add(*hook, record);
-      progress_.add_communicator(*hook, record);
+      progress_.add_call(thread, *hook, record);
     }
     if (ProgressThreads::is_poll(*hook)) progress_.add(thread, record);
     if (is_family(*hook, Family::kCuda) && hook->blocking) syncs_.add(thread, *hook, record);

@@ -19,7 +19,7 @@ struct ProgressAnswer {
   std::uint32_t tid = 0;
   std::string name;
   Role role = Role::kOther;
-  std::string communicator;  // the one whose initialisation started the thread; "" = not known
+  std::string communicator;  // the one for which the thread was started; "" = not known
   Histogram poll;            // intervals
   std::uint64_t stalls = 0;  // those recorded one by one
   double stall_ms = 0;
@@ -30,23 +30,31 @@ struct ProgressAnswer {
 
 class ProgressThreads {
  public:
-  ProgressThreads(const Trace& trace, const std::map<ThreadKey, Role>& roles) : trace_(trace), roles_(roles) {}
+  ProgressThreads(const Trace& trace, const std::map<ThreadKey, Role>& roles);
 
   static bool is_poll(const Hook& hook) { return hook.name == "sched_yield"; }
   void add(const Thread& thread, const Record& record);
   void add_short(const Thread& thread, const ShortWaitsSum& sum);
-  // Any record of NCCL's: those that make a communicator tell whose threads start then.
-  void add_communicator(const Hook& hook, const Record& record);
+  // Any record of NCCL's: the call inside which a thread came to be tells whose it is.
+  void add_call(const Thread& caller, const Hook& hook, const Record& record);
   std::vector<ProgressAnswer> finish();
 
  private:
+  // When and by which thread of the program a thread of NCCL's was started, NCCL's own threads in between left out.
+  struct Birth {
+    std::uint32_t creator_tid = 0;
+    std::uint64_t ticks = 0;
+    std::uint64_t communicator = 0;
+    std::uint64_t communicator_ticks = 0;  // when the call began that told it
+  };
+
   ProgressAnswer& of(const Thread& thread);
-  std::string communicator_at(std::uint64_t ticks) const;
+  Birth birth_of(const Thread& thread) const;
 
   const Trace& trace_;
   const std::map<ThreadKey, Role>& roles_;
   std::map<ThreadKey, ProgressAnswer> threads_;
-  std::map<std::uint64_t, std::uint64_t> communicators_;  // by when the call that made it began
+  std::map<ThreadKey, Birth> births_;
 };
 
 }  // namespace hostprobe::analysis

@@ -4,10 +4,8 @@
 // it and with what. start_thread is not noexcept: pthread_exit and cancellation unwind through it.
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include "chunk.h"
@@ -49,12 +47,6 @@ bool describe(ThreadEntry* entry, const void* site, Routine routine, const void*
   entry->creator_tid = t_local.tid;
   if (origin.type != nullptr) entry->type_name = string_id(origin.type, strlen(origin.type));
   return origin.of_nccl;
-}
-
-// NCCL names its threads only when it is told to. The environment may be changed safely as long as there is one thread,
-// which is the case before the first one is created; the user's own setting stays.
-void have_nccl_threads_named() {
-  if (__libc_single_threaded) setenv("NCCL_SET_THREAD_NAME", "1", 0);
 }
 
 void note_own_name(const char* name) {

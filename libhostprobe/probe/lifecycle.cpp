@@ -11,6 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -167,6 +168,10 @@ __attribute__((constructor)) void load(int, char** argv, char** environment) {
 bool hooks_enabled() {
   Plan plan = g_plan.load(std::memory_order_acquire);
   return plan != Plan::kUndecided && plan != Plan::kOff && plan != Plan::kNever;
+}
+
+void have_nccl_threads_named() {
+  if (__libc_single_threaded) setenv("NCCL_SET_THREAD_NAME", "1", 0);
 }
 
 ClockPair load_clock() { return g_load_clock; }

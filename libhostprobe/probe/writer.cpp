@@ -263,6 +263,7 @@ void start_writer() {
   State none = State::kNone;
   if (g_state.load(std::memory_order_relaxed) != none || t_local.taking) return;
   if (!g_state.compare_exchange_strong(none, State::kStarting, std::memory_order_acq_rel)) return;
+  have_nccl_threads_named();
   static auto create = reinterpret_cast<Create>(find_behind_us("pthread_create", "GLIBC_2.34"));
   int saved = errno;
   sigset_t all, before;
@@ -309,7 +310,9 @@ void send_writer_away() {
   if (g_leave.exchange(1, std::memory_order_acq_rel) != 0) return;
   g_bell.fetch_add(1, std::memory_order_release);
   futex(g_bell, FUTEX_WAKE, 1, nullptr);
+  ++t_local.muted;  // not a wait of the program's
   pthread_join(g_thread, nullptr);
+  --t_local.muted;
   g_tid.store(0, std::memory_order_release);
   g_state.store(State::kNone, std::memory_order_release);
 }
