@@ -12,8 +12,19 @@
 namespace hostprobe::probe {
 namespace {
 
-// What libc leaves in a pthread_once_t that is done. Learned from the first one that was seen to be: 0 until then.
+using Once = int (*)(pthread_once_t*, void (*)());
+
+// What libc leaves in a pthread_once_t that is done: asked of one of our own. 0 until then.
 std::atomic<int> g_done{0};
+
+int done_value(Once once) {
+  int done = g_done.load(std::memory_order_relaxed);
+  if (HP_LIKELY(done != 0)) return done;
+  pthread_once_t example = PTHREAD_ONCE_INIT;
+  once(&example, [] {});
+  g_done.store(example, std::memory_order_relaxed);
+  return example;
+}
 
 int error_of_barrier(int result) { return result == PTHREAD_BARRIER_SERIAL_THREAD ? kDidNotBlock : result; }
 // A thread that nobody may join, or that the caller itself is.
@@ -61,15 +72,10 @@ HP_WAIT_HOOK(pthread_barrier_wait, "GLIBC_2.34", (pthread_barrier_t * barrier)) 
 
 // Whoever finds the initialisation not begun runs it, which is work; whoever finds it in progress waits.
 HP_WAIT_HOOK(pthread_once, "GLIBC_2.34", (pthread_once_t * control, void (*routine)())) {
-  auto real = libc_real<int (*)(pthread_once_t*, void (*)())>(g_hook_pthread_once);
+  auto real = libc_real<Once>(g_hook_pthread_once);
   if (!recording()) return real(control, routine);
-  int before = __atomic_load_n(control, __ATOMIC_ACQUIRE), done = g_done.load(std::memory_order_relaxed);
-  if (HP_LIKELY(before == done && done != 0)) return real(control, routine);
-  if (before == PTHREAD_ONCE_INIT || done == 0) {
-    int result = real(control, routine);
-    if (result == 0) g_done.store(__atomic_load_n(control, __ATOMIC_ACQUIRE), std::memory_order_relaxed);
-    return result;
-  }
+  int before = __atomic_load_n(control, __ATOMIC_ACQUIRE);
+  if (before == PTHREAD_ONCE_INIT || before == done_value(real)) return real(control, routine);
   return timed_wait(
       g_hook_pthread_once, control, HP_SITE, [=] { return real(control, routine); }, result_itself);
 }
