@@ -1,5 +1,6 @@
-// waits_everywhere FUNCTION: one thread blocks in FUNCTION a number of times, another one lets it go each time, once it
-// really sleeps. Prints what the calls answered. Without an argument: the functions it knows.
+// waits_everywhere FUNCTION [cancelled]: one thread blocks in FUNCTION a number of times, another one lets it go each time,
+// once it really sleeps; or cancels it the first time. Prints what the calls answered. Without an argument: the functions
+// it knows.
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -325,13 +326,19 @@ const Row kRows[] = {
 
 const Row* g_row;
 
+struct Guard {
+  ~Guard() { puts("the frame of the waits is left"); }
+};
+
 void* waiter(void*) {
+  Guard guard;
   g_waiter = gettid();
   for (int round = 1; round <= kRounds; ++round) {
     while (g_prepared < round) nap();
     errno = 4711;
     g_entered = round;
     const int result = g_row->wait();
+    pthread_testcancel();
     printf("round %d: result %d, errno %d\n", round, result, errno);
     g_done = round;
   }
@@ -347,6 +354,18 @@ void release_each() {
     g_row->release();
     while (g_done < round) nap();
   }
+}
+
+// Functions that are no cancellation points must be let go all the same.
+void cancel(pthread_t thread) {
+  g_row->prepare();
+  g_prepared = 1;
+  while (g_entered < 1) nap();
+  if (g_row->sleeps) await_sleeping(g_waiter);
+  if (pthread_cancel(thread) != 0) abort();
+  for (int i = 0; i < 5; ++i) nap();
+  g_row->release();
+  g_prepared = kRounds;
 }
 
 void set_up() {
@@ -379,7 +398,14 @@ int main(int argc, char** argv) {
   while (g_waiter == 0) nap();
   tell("waiter %d", static_cast<int>(g_waiter));
   tell("releaser %d", static_cast<int>(gettid()));
-  release_each();
-  pthread_join(thread, nullptr);
+  const bool cancelled = argc > 2;
+  if (cancelled)
+    cancel(thread);
+  else
+    release_each();
+  // In a cancelled run the rounds that are left end by themselves or by the cancellation.
+  void* result = nullptr;
+  pthread_join(thread, &result);
+  printf("cancelled %d\n", result == PTHREAD_CANCELED);
   unlink(g_address.sun_path);
 }

@@ -97,6 +97,14 @@ TEST_P(WaitEverywhere, CountsExactlyBelowTheRecordingThreshold) {
   EXPECT_EQ(count_of(report(pair.run()), function, "other"), kRounds);
 }
 
+TEST_P(WaitEverywhere, UnwindsAsWithoutUsWhenItIsCancelled) {
+  const std::string function = GetParam();
+  const Pair pair({.program = "waits_everywhere", .args = {function, "cancelled"}});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+  EXPECT_EQ(dump(pair.run()).of(function, pair.probed.number("waiter")).size(), 1u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Waits, WaitEverywhere, testing::ValuesIn(kFunctions),
                          [](const auto& each) { return std::string(each.param); });
 
