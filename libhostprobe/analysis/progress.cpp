@@ -30,7 +30,9 @@ ProgressThreads::Birth ProgressThreads::birth_of(const Thread& thread) const {
     if (creator == nullptr || creator == youngest || !is_nccl(roles_.at(creator->key))) break;
     youngest = creator;
   }
-  return {youngest->entry.creator_tid, youngest->key.start_ticks};
+  // Its own first moment may lie behind the end of the call that made it.
+  const std::uint64_t created = youngest->entry.created_ticks;
+  return {youngest->entry.creator_tid, created != 0 ? created : youngest->key.start_ticks};
 }
 
 ProgressAnswer& ProgressThreads::of(const Thread& thread) {

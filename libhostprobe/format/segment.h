@@ -71,7 +71,8 @@ struct alignas(64) ThreadEntry {
   alignas(64) std::uint64_t cpu_ns;
   std::uint64_t run_delay_ns;  // runnable but not running
   char name[16];               // the kernel's name of the thread, NUL-terminated
-  std::uint64_t reserved1[4];
+  std::uint64_t created_ticks;  // when pthread_create was called for it; 0 = not seen
+  std::uint64_t reserved1[3];
 };
 static_assert(sizeof(ThreadEntry) == 192);
 

@@ -45,6 +45,7 @@ bool describe(ThreadEntry* entry, const void* site, Routine routine, const void*
   entry->start_routine = reinterpret_cast<std::uint64_t>(origin.routine);
   entry->creator_site = reinterpret_cast<std::uint64_t>(site);
   entry->creator_tid = t_local.tid;
+  entry->created_ticks = ticks();
   if (origin.type != nullptr) entry->type_name = string_id(origin.type, strlen(origin.type));
   return origin.of_nccl;
 }

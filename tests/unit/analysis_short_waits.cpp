@@ -72,6 +72,7 @@ class ShortWaitAnswers : public testing::Test {
     ThreadEntry entry = test::thread_entry(tid, name);
     entry.start_ticks = test::at_us(us);
     entry.creator_tid = creator;
+    entry.created_ticks = test::at_us(us - 60);
     entry.start_routine = kNccl + 1;
     file_.thread(entry);
   }
@@ -139,12 +140,12 @@ TEST_F(ShortWaitAnswers, CutInTheMiddleAreDamage) {
   EXPECT_EQ(ask().damages.size(), 2u);
 }
 
-// Main initialises communicator 0xa, whose service thread starts the progress thread while main is at 0xb already.
+// Main initialises communicator 0xa, whose service thread runs and starts the progress thread when main is at 0xb already.
 TEST_F(ShortWaitAnswers, OfProgressThreadsArePollsOfTheCommunicatorThatStartedThem) {
   file_.calls(
       kMain, 0,
-      {{.hook = 3, .begin_us = 100, .end_us = 200, .a = 0xa}, {.hook = 3, .begin_us = 300, .end_us = 400, .a = 0xb}});
-  born(kService, "NCCL Service  0", kMain, 150);
+      {{.hook = 3, .begin_us = 100, .end_us = 200, .a = 0xa}, {.hook = 3, .begin_us = 210, .end_us = 400, .a = 0xb}});
+  born(kService, "NCCL Service  0", kMain, 250);  // made at 190
   born(kProgress, "NCCL Progress 0", kService, 350);
   ShortWaitsRow probe{};
   std::string row = row_of(kProgress, kNccl + 9, 2, {{600, 600, 1000}, {}}, 0);
