@@ -17,6 +17,7 @@ blocked samples outside of any recorded wait: the libc function, the module that
   inline      the module makes the system call itself, past libc: no hook can be there
   not ended   the call went through a hook; its record is written when it returns, and it never did
   past hook   hostprobe hooks this function, but this call did not come through the hook
+  no call     blocked in the kernel outside of a system call: a page fault, a stop
 
 Function and caller are read off the stack without unwinding; a few of them are wrong.
 
@@ -62,7 +63,7 @@ def workload(name, build):
         return [torch_folder() / "torchrun", "--nproc-per-node=2", SOURCE / "examples/train_ddp.py", "--steps", "300"], 0
     if name == "loader":
         return [torch_folder() / "python", SOURCE / "bench/train_loader.py"], 0
-    return [build / "examples/train_parallel", "--steps", "100"], 8
+    return [build / "examples/train_parallel", "--steps", "200"], 8
 
 
 def run_job(options, run):
@@ -131,6 +132,10 @@ def reason_of(place, hooked):
         return "not ended"
     if place.function == "inline":
         return "inline"
+    if place.function == "?":
+        return "function unknown"
+    if not place.function:
+        return "no call"
     return "past hook" if place.function in hooked else "no hook"
 
 

@@ -17,7 +17,7 @@ from collections import namedtuple
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-STACK_WORDS = 320
+STACK_WORDS = 160
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 NAMES = {0: "read", 1: "write", 3: "close", 7: "poll", 16: "ioctl", 17: "pread64", 19: "readv", 20: "writev", 23: "select",
          24: "sched_yield", 34: "pause", 35: "nanosleep", 42: "connect", 43: "accept", 44: "sendto", 45: "recvfrom",
@@ -122,28 +122,45 @@ def is_libc(path):
     return path.rsplit("/", 1)[-1].startswith(("libc.so", "libpthread", "ld-linux"))
 
 
+def stack_words(thread, stack, low, high):
+    try:
+        with open(f"/proc/{thread.pid}/mem", "rb", buffering=0) as memory:
+            memory.seek(stack)
+            data = memory.read(8 * STACK_WORDS)
+    except (OSError, OverflowError):
+        return
+    for (word,) in struct.iter_unpack("<Q", data[:len(data) & ~7]):
+        if low <= word < high:
+            yield word
+
+
 class Thread:
     def __init__(self, pid, tid):
         self.pid, self.tid = pid, tid
         folder = f"/proc/{pid}/task/{tid}"
         stat = Path(folder, "stat").read_text(errors="replace").rpartition(")")[2].split()
         self.began_ns = int(stat[19]) * TICK_NS  # since boot, as CLOCK_BOOTTIME counts
-        self.schedstat = os.open(f"{folder}/schedstat", os.O_RDONLY)
+        self.files = []
         try:
-            self.syscall = os.open(f"{folder}/syscall", os.O_RDONLY)
+            self.schedstat, self.syscall, self.children = (self.open(f"{folder}/{name}")
+                                                           for name in ("schedstat", "syscall", "children"))
         except OSError:
-            os.close(self.schedstat)
+            self.close(0)
             raise
         self.name = ""
         self.cpu_ns = self.delay_ns = 0
-        self.text, self.place = b"", None
+        self.text, self.place, self.child_pids = b"", None, []
         self.first_ns = self.last_ns = time.monotonic_ns()
         self.ended_ns = None
         self.blocked_at, self.blocked_in, self.seen = array("q"), [], 0
 
+    def open(self, path):
+        self.files.append(os.open(path, os.O_RDONLY))
+        return self.files[-1]
+
     def close(self, now):
-        os.close(self.schedstat)
-        os.close(self.syscall)
+        for file in self.files:
+            os.close(file)
         self.ended_ns = now
 
 
@@ -162,7 +179,7 @@ class Sampler:
         self.boot_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
 
     def restore_limit(self):
-        """For the job, before it starts: two open files for each of its threads are our need, not its."""
+        """For the job, before it starts: three open files for each of its threads are our need, not its."""
         resource.setrlimit(resource.RLIMIT_NOFILE, self.limit)
 
     def sample_until(self, is_over):
@@ -177,23 +194,18 @@ class Sampler:
     def sample(self):
         self.rounds += 1
         there = set()
-        todo = [(os.getpid(), True)]
+        todo = [int(child) for child in Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split()]
         while todo:
-            pid, is_own = todo.pop()
+            pid = todo.pop()
             try:
                 tids = os.listdir(f"/proc/{pid}/task")
             except OSError:
                 continue
-            for tid in tids:
-                key = (pid, int(tid))
-                if not is_own:
-                    self.sample_thread(key)
+            for key in ((pid, int(tid)) for tid in tids):
+                self.sample_thread(key)
+                if key in self.live:
                     there.add(key)
-                try:
-                    with open(f"/proc/{pid}/task/{tid}/children", "rb") as file:
-                        todo.extend((int(child), False) for child in file.read().split())
-                except OSError:
-                    pass
+                    todo.extend(self.live[key].child_pids)
         self.forget_gone(there)
 
     def forget_gone(self, there):
@@ -217,6 +229,7 @@ class Sampler:
                 thread.text = text
                 thread.place = self.place_of(thread)
                 self.refresh_name(thread)
+            thread.child_pids = [int(child) for child in os.pread(thread.children, 4096, 0).split()]
         except (OSError, ValueError):
             if thread is not None and key in self.live:
                 self.end(key, time.monotonic_ns())
@@ -230,7 +243,7 @@ class Sampler:
             thread.blocked_in.append(thread.place)
 
     def start(self, key):
-        if 2 * len(self.live) + 32 > self.descriptors:
+        if 3 * len(self.live) + 32 > self.descriptors:
             raise OSError("too many threads for the limit on open files")
         thread = self.live[key] = Thread(*key)
         return thread
@@ -262,28 +275,24 @@ class Sampler:
             return Place(name, "inline", os.path.basename(mapping.path), False)
         return self.walk(thread, space, name, pc, stack, mapping)
 
-    # There is no unwinding here: of the words on the stack, the first that point into another module than libc are
-    # taken for return addresses. What an earlier call left behind can mislead it.
+    # There is no unwinding here: of the words on the stack, the first that points into another module than libc is taken
+    # for the caller's return address. What earlier calls left behind can mislead it, except past a hook: its frame lies
+    # directly below the libc function of the same name.
     def walk(self, thread, space, name, pc, stack, mapping):
-        function, hooked = space.function(pc, mapping), False
-        try:
-            with open(f"/proc/{thread.pid}/mem", "rb", buffering=0) as memory:
-                memory.seek(stack)
-                data = memory.read(8 * STACK_WORDS)
-        except (OSError, OverflowError):
-            return Place(name, function or "?", "?", False)
-        low, high = space.begins[0], space.mappings[-1].end
-        for (word,) in struct.iter_unpack("<Q", data[:len(data) & ~7]):
-            if not low <= word < high:
-                continue
+        function, callers = space.function(pc, mapping), []
+        hook_at = None
+        for word in stack_words(thread, stack, space.begins[0], space.mappings[-1].end):
             found = space.find(word)
             if found is None or found.path.startswith("["):
                 continue
             if is_libc(found.path):
-                if not hooked:
+                if not callers:
                     function = space.function(word - 1, found) or function
-            elif "libhostprobe" in found.path:
-                hooked = True
-            else:
-                return Place(name, function or "?", os.path.basename(found.path), hooked)
-        return Place(name, function or "?", "libhostprobe.so" if hooked else "?", hooked)
+            elif "libhostprobe" not in found.path:
+                callers.append(os.path.basename(found.path))
+            elif hook_at is None and (hook := space.function(word - 1, found)) and function in (hook, None):
+                function, hook_at = hook, len(callers)
+            if len(callers) > (hook_at or 0) + 8:
+                break
+        behind = callers[hook_at or 0:]
+        return Place(name, function or "?", behind[0] if behind else "?", hook_at is not None)
