@@ -227,6 +227,11 @@ void* wrapper_for_get_proc_address(int version, void* real) {
 
 }  // namespace
 
+namespace {
+
+std::atomic_flag g_indexing = ATOMIC_FLAG_INIT;
+std::atomic<bool> g_indexed{false};
+
 void index_routed_hooks() {
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) {
     if (hook->wrappers == nullptr) continue;
@@ -234,9 +239,23 @@ void index_routed_hooks() {
     while (g_by_name[slot] != 0) slot = (slot + 1) % kNameSlots;
     g_by_name[slot] = static_cast<std::uint16_t>(hook - __start_hp_state + 1);
   }
+  g_indexed.store(true, std::memory_order_release);
 }
 
+Hook* routed_hook_unindexed(const char* name) {
+  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
+    if (hook->wrappers != nullptr && strcmp(hook->row->name, name) == 0) return hook;
+  return nullptr;
+}
+
+}  // namespace
+
+// Whoever asks first makes the index; who asks meanwhile goes without.
 Hook* routed_hook(const char* name) {
+  if (!g_indexed.load(std::memory_order_acquire)) {
+    if (g_indexing.test_and_set(std::memory_order_acq_rel)) return routed_hook_unindexed(name);
+    index_routed_hooks();
+  }
   for (std::uint32_t slot = name_slot(name); g_by_name[slot] != 0; slot = (slot + 1) % kNameSlots) {
     Hook* hook = __start_hp_state + g_by_name[slot] - 1;
     if (strcmp(hook->row->name, name) == 0) return hook;
