@@ -15,7 +15,8 @@ blocked samples outside of any recorded wait: the libc function, the module that
 
   no hook     hostprobe has no hook on this function
   inline      the module makes the system call itself, past libc: no hook can be there
-  not ended   the call went through a hook; its record is written when it returns, and it never did
+  no record   the call went through a hook and left no record of its own: it never returned, or it was so short that it
+              is only counted
   past hook   hostprobe hooks this function, but this call did not come through the hook
   no call     blocked in the kernel outside of a system call: a page fault, a stop
 
@@ -83,8 +84,10 @@ def run_job(options, run):
 # ---- what hostprobe says ------------------------------------------------------------------------------------------------
 
 def output_of(options, *words):
-    return subprocess.run([str(options.build / "bin/hostprobe"), *map(str, words)], capture_output=True, text=True,
-                          check=True).stdout
+    done = subprocess.run([str(options.build / "bin/hostprobe"), *map(str, words)], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"coverage.py: {done.stderr.strip()}")
+    return done.stdout
 
 
 def hooked_functions(options):
@@ -129,7 +132,7 @@ def is_inside(waits, moment):
 
 def reason_of(place, hooked):
     if place.hooked:
-        return "not ended"
+        return "no record"
     if place.function == "inline":
         return "inline"
     if place.function == "?":

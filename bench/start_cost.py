@@ -7,6 +7,7 @@ the bare start of its own round, so what disturbs a whole round falls out.
 
   bare     without the probe
   again    without the probe, a second time: what this method finds where there is nothing to find
+  empty    with an empty library in its place: the least that any preload costs (left out where there is no cc)
   off      HOSTPROBE_OFF=1
   never    HOSTPROBE_TARGET names another program: decided once, for good
   auto     the default: nothing that makes it a target so far, looked at again when it makes threads or waits
@@ -34,7 +35,7 @@ import tempfile
 import time
 from pathlib import Path
 
-WAYS = ("again", "off", "never", "auto")
+WAYS = ("again", "empty", "off", "never", "auto")
 GOAL_US = 30
 
 
@@ -44,6 +45,8 @@ def environment_of(way, library, folder):
              and not name.startswith(("HOSTPROBE_", "SIMNODE_"))}
     if way in ("bare", "again"):
         return clean
+    if way == "empty":
+        return clean | {"LD_PRELOAD": str(empty_library(folder))}
     clean |= {"LD_PRELOAD": str(library), "HOSTPROBE_OUT": str(folder / "run")}
     if way == "off":
         clean["HOSTPROBE_OFF"] = "1"
@@ -52,19 +55,25 @@ def environment_of(way, library, folder):
     return clean
 
 
+def empty_library(folder):
+    (folder / "empty.c").write_text("")
+    subprocess.run(["cc", "-shared", "-nostdlib", "-o", folder / "empty.so", folder / "empty.c"], check=True)
+    return folder / "empty.so"
+
+
 def start_once(command, environment):
-    """(wall, CPU) of one process in microseconds."""
+    """Wall and CPU time of one process in microseconds, and its page faults."""
     begin = time.perf_counter_ns()
     pid = os.posix_spawn(command[0], command, environment)
     _, status, usage = os.wait4(pid, 0)
     wall = time.perf_counter_ns() - begin
     if status != 0:
         sys.exit(f"start_cost.py: {' '.join(command)} ended with status {status}")
-    return wall / 1000, (usage.ru_utime + usage.ru_stime) * 1e6
+    return wall / 1000, (usage.ru_utime + usage.ru_stime) * 1e6, usage.ru_minflt
 
 
 def measure(command, environments, rounds):
-    """{way: [(wall, CPU), one of each round]}"""
+    """{way: [(wall, CPU, page faults), one of each round]}"""
     ways = list(environments)
     found = {way: [] for way in ways}
     for number in range(rounds + 20):
@@ -103,14 +112,15 @@ def instructions_of(command, environment):
 
 def analyse(found, instructions):
     bare = found["bare"]
-    answer = {"bare": {"wall_us": summary([wall for wall, _ in bare]), "cpu_us": summary([cpu for _, cpu in bare]),
-                       "instructions": instructions["bare"]}}
+    answer = {"bare": {"wall_us": summary([times[0] for times in bare]), "cpu_us": summary([times[1] for times in bare]),
+                       "faults": statistics.median(times[2] for times in bare), "instructions": instructions["bare"]}}
     for way, times in found.items():
         if way == "bare":
             continue
         added = None if None in (instructions[way], instructions["bare"]) else instructions[way] - instructions["bare"]
         answer[way] = {"wall_us": summary([there[0] - here[0] for there, here in zip(times, bare)]),
                        "cpu_us": summary([there[1] - here[1] for there, here in zip(times, bare)]),
+                       "faults": statistics.median(there[2] - here[2] for there, here in zip(times, bare)),
                        "instructions": added}
     return answer
 
@@ -121,15 +131,15 @@ def cells(kind, values, digits):
 
 
 def report(answer, command, rounds):
-    yield f"{' '.join(command)}: {rounds} rounds, microseconds; every line but the first two is the difference to bare"
+    yield f"{' '.join(command)}: {rounds} rounds, microseconds; every line but the first two is a difference to bare"
     yield ""
-    yield "| way | time | median | 95 % interval | min | quartile 1 | quartile 3 | max | instructions |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| way | time | median | 95 % interval | min | quartile 1 | quartile 3 | max | page faults | instructions |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for way, values in answer.items():
         count = values["instructions"]
         count = "–" if count is None else f"{count:,}".replace(",", " ")
-        yield "| " + " | ".join([way, *cells("wall", values["wall_us"], 1), count]) + " |"
-        yield "| " + " | ".join([way, *cells("CPU", values["cpu_us"], 0), ""]) + " |"
+        yield "| " + " | ".join([way, *cells("wall", values["wall_us"], 1), f"{values['faults']:.0f}", count]) + " |"
+        yield "| " + " | ".join([way, *cells("CPU", values["cpu_us"], 0), "", ""]) + " |"
     yield ""
     if "auto" in answer:
         wall = answer["auto"]["wall_us"]
@@ -158,6 +168,8 @@ def parse():
     options.ways = options.ways.split(",")
     if unknown := set(options.ways) - set(WAYS):
         parser.error(f"--ways: no {', '.join(sorted(unknown))} among {', '.join(WAYS)}")
+    if shutil.which("cc") is None and "empty" in options.ways:
+        options.ways.remove("empty")
     options.program = shutil.which(options.program) or parser.error(f"no program {options.program}")
     return options
 
