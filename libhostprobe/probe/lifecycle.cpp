@@ -82,7 +82,7 @@ void watch_forks() {
 }
 
 void start_recording() {
-  number_hooks();
+  link_hooks();
   find_libc_functions();
   report_bad_options(g_environment);
   g_pid = getpid();

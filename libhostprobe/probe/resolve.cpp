@@ -128,23 +128,19 @@ HP_START_CODE bool look_at_start_objects() {
 }
 
 void find_real(Hook& hook) {
-  void* found = find_at_start(hook.row->name, hook.row->versions);
-  if (found == nullptr) found = find_behind_us(hook.row->name, hook.row->versions);
+  const HookRow& row = row_of(hook);
+  void* found = find_at_start(row.name, row.versions);
+  if (found == nullptr) found = find_behind_us(row.name, row.versions);
   if (found != nullptr) hook.real[0] = found;
 }
 
 void find_libc_functions() {
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) {
-    if (hook->wrappers != nullptr || hook->real[0] != nullptr || strncmp(hook->row->versions, "GLIBC_", 6) != 0)
+    if (hook->wrapper != nullptr || hook->real[0] != nullptr || strncmp(hook->row->versions, "GLIBC_", 6) != 0)
       continue;
     void* found = find_at_start(hook->row->name, hook->row->versions);
     hook->real[0] = found != nullptr ? found : find_next(hook->row->name, hook->row->versions);
   }
-}
-
-void number_hooks() {
-  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
-    hook->number = static_cast<std::uint16_t>(hook->row - __start_hp_hooks + 1);
 }
 
 bool is_own_address(const void* address) {
