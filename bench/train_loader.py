@@ -2,8 +2,8 @@
 """Trains a tiny classifier whose DataLoader cannot keep up: the main thread starves for data. A workload of coverage.py.
 
 Each sample costs its worker some milliseconds, half of them computing and half asleep as if a file had to come, so two
-workers make some hundred samples a second while a step of the model takes about a millisecond. OMP_NUM_THREADS is left
-alone: PyTorch then computes with as many OpenMP threads as there are CPUs, as most jobs without torchrun do.
+workers make some hundred samples a second while a step of the model takes a few milliseconds. It computes with one
+thread; with --threads 2 the waits of OpenMP come in, on two CPUs at the price of a main thread that no longer starves.
 
 examples:
   hostprobe run -o RUN -- python3 bench/train_loader.py
@@ -42,13 +42,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=150, help="training steps (default %(default)s)")
     parser.add_argument("--batch", type=int, default=16, help="samples of a step (default %(default)s)")
     parser.add_argument("--workers", type=int, default=2, help="DataLoader workers (default %(default)s)")
-    parser.add_argument("--sample-ms", type=float, default=2.0, metavar="MS", help="cost of a sample (default %(default)s)")
-    parser.add_argument("--width", type=int, default=1024, help="units of the hidden layer (default %(default)s)")
+    parser.add_argument("--sample-ms", type=float, default=3.0, metavar="MS", help="cost of a sample (default %(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="threads to compute with (default %(default)s)")
+    parser.add_argument("--width", type=int, default=512, help="units of the hidden layer (default %(default)s)")
     return parser.parse_args()
 
 
 def main() -> None:
     args = parse()
+    torch.set_num_threads(args.threads)
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(FEATURES, args.width), nn.ReLU(), nn.Linear(args.width, args.width), nn.ReLU(),
                           nn.Linear(args.width, CLASSES))
