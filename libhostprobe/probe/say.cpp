@@ -10,13 +10,15 @@
 
 #include <atomic>
 
+#include "at_start.h"
+
 namespace hostprobe::probe {
 namespace {
 
 constexpr int kMostLines = 16;
 std::atomic<int> g_lines{0};
-struct stat g_stderr;
-bool g_stderr_known = false;
+HP_START_DATA struct stat g_stderr {};
+HP_START_DATA bool g_stderr_known = false;
 
 bool stderr_is_the_same() {
   struct stat now;
@@ -26,7 +28,7 @@ bool stderr_is_the_same() {
 
 }  // namespace
 
-void remember_stderr() {
+HP_START_CODE void remember_stderr() {
   int saved = errno;
   g_stderr_known = fstat(STDERR_FILENO, &g_stderr) == 0;
   errno = saved;

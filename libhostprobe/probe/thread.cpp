@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "at_start.h"
 #include "chunk.h"
 #include "hook.h"
 #include "last_thread.h"
@@ -23,8 +24,8 @@ constinit Bucket g_buckets[1u << kBucketBits]{};
 
 namespace {
 
-pthread_key_t g_key;
-bool g_key_made = false;
+HP_START_DATA pthread_key_t g_key = 0;
+HP_START_DATA bool g_key_made = false;
 std::atomic<std::uint32_t> g_next_entry{0};
 
 std::uint64_t thread_cpu_ns() { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
@@ -154,11 +155,11 @@ bool start_chunk(ThreadLocal& t) {
 
 }  // namespace
 
-void make_thread_key() {
+HP_START_CODE void make_thread_key() {
   if (!g_key_made) g_key_made = pthread_key_create(&g_key, key_destructor) == 0;
 }
 
-void watch_thread_end() {
+HP_START_CODE void watch_thread_end() {
   if (g_key_made) pthread_setspecific(g_key, &t_local);
 }
 
