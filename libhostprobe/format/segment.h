@@ -69,8 +69,8 @@ struct alignas(64) ThreadEntry {
   std::uint32_t migrations;           // of an NCCL progress thread: how often it polled from another CPU than before
   // third cache line: written by the writer thread
   alignas(64) std::uint64_t cpu_ns;
-  std::uint64_t run_delay_ns;  // runnable but not running
-  char name[16];               // the kernel's name of the thread, NUL-terminated
+  std::uint64_t run_delay_ns;   // runnable but not running
+  char name[16];                // the kernel's name of the thread, NUL-terminated
   std::uint64_t created_ticks;  // when pthread_create was called for it; 0 = not seen
   std::uint64_t reserved1[3];
 };
