@@ -8,8 +8,8 @@ usage() {
 usage: ./tests/run.sh [--fast] [--sanitize | --no-sanitize]
 
   (nothing)       every test, and the unit tests again under ASan + UBSan, the probe's also under TSan
-  --fast          without PyTorch, Triton and other real programs (labels python, real_programs), and without
-                  sanitizers
+  --fast          without PyTorch, Triton, servers and other real programs (labels python, real_programs, guests), and
+                  without sanitizers
   --sanitize      with the sanitizers, also after --fast
   --no-sanitize   without them
 
@@ -67,7 +67,7 @@ if [[ $sanitize == yes ]]; then
   "${fixed_addresses[@]}" ctest --preset tsan --no-tests=error || failed+=(tsan)
 fi
 exclude=()
-[[ $profile == fast ]] && exclude=(--label-exclude '^(python|real_programs)$')
+[[ $profile == fast ]] && exclude=(--label-exclude '^(python|real_programs|guests)$')
 say "running preset release"
 ctest --preset release --no-tests=error --parallel "$(nproc)" "${exclude[@]}" || failed+=(release)
 if [[ ${#failed[@]} -gt 0 ]]; then

@@ -1,0 +1,65 @@
+"""A program of the distribution, once as it is and once preloaded. Used by every test in this folder.
+
+What a test compares is what the program's users see: exit status, complaints, results. How long anything took is never
+compared: the preloaded program may be slower, and machines that run tests are busy.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+
+import probed  # noqa: E402
+from probed import COMMAND, PRELOAD, ProbedTest  # noqa: E402
+
+KINDS = ("bare", "preloaded")
+
+
+def program(name):
+    """Where the distribution's program is; a failure, not a skip, when it is not there."""
+    found = shutil.which(name)
+    if found is None:
+        raise AssertionError(f"there is no {name}; run ./setup.sh test")
+    return Path(found)
+
+
+class GuestTest(ProbedTest):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.recover)
+
+    def recover(self):
+        """Frees what killed processes left in shared memory, however the test ended."""
+        if self.run_folder.exists():
+            self.run_program(COMMAND, "recover", self.run_folder)
+
+    def environment(self, kind, preloads=(PRELOAD,)):
+        if kind == "bare":
+            return {}
+        return {"LD_PRELOAD": ":".join(str(path) for path in preloads), "HOSTPROBE_TARGET": "all",
+                "HOSTPROBE_OUT": str(self.run_folder)}
+
+    def start_kind(self, kind, *command, **changes):
+        return self.start(*command, **self.environment(kind), **changes)
+
+    def run_kind(self, kind, *command, status=0, **changes):
+        return self.finish(self.start_kind(kind, *command, **changes), status)
+
+    def assert_silent(self, *texts):
+        """hostprobe had nothing to complain about."""
+        said = [line for text in texts for line in text.splitlines() if line.startswith("hostprobe[")]
+        self.assertEqual(said, [])
+
+    def processes(self, *names):
+        """What the report says about the processes that recorded; those that run the programs `names` must be among them."""
+        self.recover()
+        processes = [process for process in self.report()["processes"] if process["records"] > 0]
+        for process in processes:
+            self.assertGreaterEqual(process["lost"], 0)
+        seen = {Path(process["command"].split()[0].rstrip(":")).name for process in processes}
+        self.assertLessEqual(set(names), seen)
+        return processes
+
+
+main = probed.main
