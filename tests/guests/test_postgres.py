@@ -11,7 +11,6 @@ import pwd
 import re
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import guest
@@ -45,24 +44,28 @@ def troubles(log):
 
 
 class Postgres(GuestTest):
+    as_user = ()
+
     def setUp(self):
         super().setUp()
         self.programs = server_programs()
         self.library = Path(shutil.copy(PRELOAD, self.folder))
-        self.as_user = ()
         if os.geteuid() == 0:
             user = unprivileged()
-            self.as_user = (program("setpriv"), f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", "--")
+            self.as_user = (program("setpriv"), f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups",
+                            "--pdeathsig=KILL", "--")
             self.run_folder.mkdir()
             for path in (self.folder, self.run_folder):
                 os.chown(path, user.pw_uid, user.pw_gid)
 
-    def start_program(self, kind, name, *words, **changes):
-        environment = {"LC_ALL": "C", "PGHOST": str(self.folder), "PGDATABASE": "postgres", "PGUSER": "tester", **changes}
-        return self.start(*self.as_user, self.programs / name, *words, **self.environment(kind, [self.library]), **environment)
+    def command(self, name, *words):
+        return *self.as_user, self.programs / name, *words
+
+    def settings(self):
+        return {"LC_ALL": "C", "PGHOST": str(self.folder), "PGDATABASE": "postgres", "PGUSER": "tester"}
 
     def run_one(self, kind, name, *words):
-        out, err = self.finish(self.start_program(kind, name, *words))
+        out, err = self.run_kind(kind, *self.command(name, *words), **self.settings())
         self.assert_silent(out, err)
         return out, err
 
@@ -70,13 +73,9 @@ class Postgres(GuestTest):
         data = self.folder / kind
         self.run_one(kind, "initdb", "--pgdata", data, "--username", "tester", "--auth", "trust", "--no-sync", "--no-locale")
         settings = [word for setting in SETTINGS for word in ("-c", setting)]
-        server = self.start_program(kind, "postgres", "-D", data, "-k", self.folder, *settings)
-        self.addCleanup(server.kill)
+        server = self.start_server(kind, *self.command("postgres", "-D", data, "-k", self.folder, *settings), **self.settings())
         state = data / "postmaster.pid"
-        while not (state.exists() and "ready" in state.read_text()):
-            if server.poll() is not None:
-                self.fail(server.communicate())
-            time.sleep(0.01)
+        self.await_ready(server, lambda: state.exists() and "ready" in state.read_text())
         return server
 
     def bench(self, kind):

@@ -29,13 +29,9 @@ class Redis(GuestTest):
         self.socket = self.folder / f"{kind}.socket"
         self.data = self.folder / kind
         self.data.mkdir()
-        server = self.start_kind(kind, self.server_program, *SETTINGS, "--unixsocket", self.socket, "--dir", self.data,
-                                 "--logfile", self.data / "log")
-        self.addCleanup(server.kill)
-        while not self.socket.exists():
-            if server.poll() is not None:
-                self.fail(server.communicate())
-            time.sleep(0.01)
+        server = self.start_server(kind, self.server_program, *SETTINGS, "--unixsocket", self.socket, "--dir", self.data,
+                                   "--logfile", self.data / "log")
+        self.await_ready(server, self.socket.exists)
         self.until(lambda: self.client("bare", "PING"), "PONG")
         return server
 
