@@ -37,8 +37,9 @@ class Beside:
             changes = {"LD_PRELOAD": ":".join(str(path) for path in preloads if path != PRELOAD)}
         else:
             changes = self.environment(kind, preloads)
-        out, err = self.run_program(PROGRAMS / program, *words, VICTIM_TRUTH=str(folder / "truth"), SIMNODE_GPUS="1",
-                                    SIMNODE_COUNTS=str(folder / "counts"), LD_LIBRARY_PATH=str(SIMNODE), **self.settings, **changes)
+        changes.update(self.settings, VICTIM_TRUTH=str(folder / "truth"), LD_LIBRARY_PATH=str(SIMNODE), SIMNODE_GPUS="1",
+                       SIMNODE_COUNTS=str(folder / "counts"))
+        out, err = self.run_program(PROGRAMS / program, *words, **changes)
         self.assertNotIn("cannot be preloaded", err, "run ./setup.sh test")
         return out, err, [line.split() for line in (folder / "truth").read_text().splitlines()]
 

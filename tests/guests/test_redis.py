@@ -89,7 +89,7 @@ class Redis(GuestTest):
         self.assert_silent(out, err)
         log = (self.data / "log").read_text()
         self.assertIn("ready to exit", log)
-        warnings = sorted(re.sub(r"^\d+:\w .*? # |\d+", "", line) for line in log.splitlines() if re.match(r"\d+:\w .* # ", line))
+        warnings = sorted(re.sub(r"^.*? # |\d+", "", line) for line in log.splitlines() if re.match(r"\d+:\w .* # ", line))
         return {"digest": digest, "keys": keys, "calls": {name: calls.get(name) for name in COMMANDS}, "warnings": warnings,
                 "out": out, "err": err}
 

@@ -37,8 +37,8 @@ class Stress(GuestTest):
         """Exit status and complaints."""
         seconds = BARE_SECONDS if kind == "bare" else OPTIONS.seconds
         results = self.folder / f"{kind}.yaml"
-        process = self.start_kind(kind, program("stress-ng"), f"--{stressor}", INSTANCES, "--timeout", seconds, "--verify", "--metrics-brief",
-                                  "--no-rand-seed", "--temp-path", self.folder, "--yaml", results)
+        process = self.start_kind(kind, program("stress-ng"), f"--{stressor}", INSTANCES, "--timeout", seconds, "--verify",
+                                  "--no-rand-seed", "--temp-path", self.folder, "--metrics-brief", "--yaml", results)
         texts = process.communicate()
         self.assert_silent(*texts)
         operations = [int(n) for n in re.findall(r"bogo-ops: (\d+)", results.read_text())]
