@@ -103,7 +103,8 @@ class Questions {
       answer.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
       answer.run_delay_ms = 1e-6 * static_cast<double>(thread.entry.run_delay_ns);
     }
-    answer.wait_ms = wait_time.total_ms();
+    answer.open_wait = open_wait(thread);
+    answer.wait_ms = wait_time.total_ms() + (answer.open_wait ? answer.open_wait->ms : 0);
     answer.wall_ms = lifetime_ms(thread);
     answer.records = thread.kept;
     answer.lost = thread.lost;
@@ -125,6 +126,15 @@ class Questions {
     const std::uint64_t begin = first ? trace_.header.start.ticks : thread.entry.start_ticks;
     const std::uint64_t end = thread.entry.end_ticks != 0 ? thread.entry.end_ticks : trace_.last.ticks;
     return end > begin && begin != 0 ? 1e-6 * trace_.clock.span_ns(begin, end) : 0;
+  }
+
+  std::optional<OpenWaitAnswer> open_wait(const Thread& thread) const {
+    const OpenWait& open = thread.entry.open;
+    const Hook* hook = trace_.hook_of(short_hook(open.key));
+    if (thread.entry.end_ticks != 0 || hook == nullptr || open.begin_ticks >= trace_.last.ticks) return std::nullopt;
+    const Module* module = trace_.module_at(short_site(open.key));
+    return OpenWaitAnswer{hook->name, module == nullptr ? "unknown" : base_name(module->path),
+                          1e-6 * trace_.clock.span_ns(open.begin_ticks, trace_.last.ticks)};
   }
 
   void give_short(const Thread& thread, std::uint64_t key, const ShortWaitsSum& sum, WaitTime& wait_time) {

@@ -24,6 +24,13 @@ enum class ProcessKind { kRank, kWorker, kOther };
 
 const char* kind_name(ProcessKind kind);
 
+// A wait that had not returned when the trace ended.
+struct OpenWaitAnswer {
+  std::string function;
+  std::string library;  // that called it
+  double ms = 0;        // so far
+};
+
 struct ThreadAnswer {
   std::uint32_t tid = 0;
   std::uint64_t start_ticks = 0;
@@ -35,7 +42,8 @@ struct ThreadAnswer {
   std::optional<double> cpu_ms;
   std::optional<double> run_delay_ms;  // runnable, but not running
   double wall_ms = 0;                  // from its start, or the library's, to its end; 0 = not known
-  double wait_ms = 0;                  // in blocking calls; a wait inside another one counts once
+  double wait_ms = 0;                  // in blocking calls, the open one too; a wait inside another one counts once
+  std::optional<OpenWaitAnswer> open_wait;
   std::uint64_t records = 0;
   std::uint64_t lost = 0;
   std::uint64_t unfinished = 0;

@@ -230,6 +230,15 @@ std::uint64_t append_segment(const LockedFile& file, const Trace& trace, const S
   return records;
 }
 
+// A process that was killed right after it had closed its trace, or could not reach its own memory any more (it left its
+// IPC namespace), leaves the segment behind. The cookie tells that it is that one, the count that nobody is in it.
+void free_leftover(const FileHeader& header) {
+  std::string why;
+  shmid_ds status{};
+  if (header.segment_id < 0 || shmctl(header.segment_id, IPC_STAT, &status) != 0 || status.shm_nattch != 0) return;
+  if (copy_segment(header.segment_id, header.cookie, why)) shmctl(header.segment_id, IPC_RMID, nullptr);
+}
+
 void recover_locked(const LockedFile& file, RecoveryAnswer& answer) {
   const Trace trace = read_trace(answer.path);
   if (!trace.header_whole) {
@@ -238,6 +247,7 @@ void recover_locked(const LockedFile& file, RecoveryAnswer& answer) {
   }
   if (trace.header.state != kFileOpen) {
     answer.result = Recovery::kNotNeeded;
+    free_leftover(trace.header);
     return;
   }
   const Liveness liveness = process_liveness(trace.header);

@@ -49,6 +49,13 @@ struct alignas(64) SegmentHeader {
 };
 static_assert(sizeof(SegmentHeader) <= 4096);
 
+// The wait that a thread is in. `key` is stored last when it begins, and set to that of the wait around it when it ends.
+struct OpenWait {
+  std::uint64_t key;  // call address in bits 0–47, hook (as in a record) in 48–63; 0 = the thread is in no wait
+  std::uint64_t begin_ticks;
+  std::uint64_t object;
+};
+
 // One thread, alive or ended. A thread is named by (tid, start_ticks): thread ids are reused by the kernel.
 // The owner thread writes the counters; the writer thread writes cpu_ns, run_delay_ns and name; readers only read.
 struct alignas(64) ThreadEntry {
@@ -72,7 +79,7 @@ struct alignas(64) ThreadEntry {
   std::uint64_t run_delay_ns;   // runnable but not running
   char name[16];                // the kernel's name of the thread, NUL-terminated
   std::uint64_t created_ticks;  // when pthread_create was called for it; 0 = not seen
-  std::uint64_t reserved1[3];
+  OpenWait open;                // written by the owner, when it blocks
 };
 static_assert(sizeof(ThreadEntry) == 192);
 
@@ -117,7 +124,7 @@ struct alignas(64) ShortWaits {
   ShortSpans wake;          // where the waker is known: from its post to the return
 };
 
-constexpr std::uint64_t pack_short_key(std::uint64_t site, std::uint16_t hook) {
+constexpr std::uint64_t pack_place(std::uint64_t site, std::uint16_t hook) {
   return (site & 0xffffffffffff) | std::uint64_t{hook} << 48;
 }
 

@@ -66,8 +66,18 @@ Sizes sizes_wanted() {
   return {limited ? kShorts / 32 : kShorts, static_cast<std::uint32_t>(bytes / kChunkBytes)};
 }
 
+// The system has a limited number of segments, for everybody, and those of killed processes stay until they are
+// recovered. Beyond half of the limit a process makes do with memory that ends with it.
+bool segments_are_scarce() {
+  shminfo limits{};
+  shm_info use{};
+  return shmctl(0, IPC_INFO, reinterpret_cast<shmid_ds*>(&limits)) >= 0 &&
+         shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&use)) >= 0 &&
+         static_cast<unsigned long>(use.used_ids) > limits.shmmni / 2;
+}
+
 void* map_segment(std::size_t bytes, int& id) {
-  id = shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0600);
+  id = segments_are_scarce() ? -1 : shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0600);
   if (id >= 0) {
     void* memory = shmat(id, nullptr, 0);
     if (memory != reinterpret_cast<void*>(-1)) return memory;

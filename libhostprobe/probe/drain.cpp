@@ -24,6 +24,7 @@ namespace {
 alignas(64) Record g_records[kChunkRecords];
 std::uint64_t g_written_cpu[kThreads];  // of each entry, when it was last written
 std::uint64_t g_written_records[kThreads];
+std::uint64_t g_written_open[kThreads];
 std::uint64_t g_written_shorts[kShorts];
 std::uint32_t g_strings_written = 0;
 bool g_stack_written[kStacks];
@@ -113,7 +114,11 @@ void read_from_kernel(ThreadEntry& entry) {
 #define HP_READS_LIVE_COUNTS __attribute__((no_sanitize("thread")))
 
 HP_READS_LIVE_COUNTS bool changed(std::uint32_t index, const ThreadEntry& entry) {
-  if (g_written_cpu[index] == entry.cpu_ns && g_written_records[index] == entry.records) return false;
+  std::uint64_t open = entry.open.key == 0 ? 0 : entry.open.begin_ticks;
+  if (g_written_cpu[index] == entry.cpu_ns && g_written_records[index] == entry.records &&
+      g_written_open[index] == open)
+    return false;
+  g_written_open[index] = open;
   g_written_cpu[index] = entry.cpu_ns;
   g_written_records[index] = entry.records;
   return true;
@@ -261,7 +266,7 @@ void drain_ended_threads() {
     copy_words(g_changed[count++], entry);
     add(g_totals, entry);
     write_last_short_waits(i);
-    g_written_cpu[i] = g_written_records[i] = 0;
+    g_written_cpu[i] = g_written_records[i] = g_written_open[i] = 0;
     release_thread(&entry);
   }
   write_changed(count);
@@ -283,6 +288,7 @@ void drain_rest(bool ask_kernel) {
 void forget_drained() {
   memset(g_written_cpu, 0, sizeof g_written_cpu);
   memset(g_written_records, 0, sizeof g_written_records);
+  memset(g_written_open, 0, sizeof g_written_open);
   memset(g_written_shorts, 0, sizeof g_written_shorts);
   memset(g_stack_written, 0, sizeof g_stack_written);
   g_strings_written = 0;

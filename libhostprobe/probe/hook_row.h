@@ -52,6 +52,9 @@ inline const HookRow& row_of(const Hook& hook) {
   return *linked<const HookRow*>(link->row);
 }
 
+// Which hook has that number. The states lie in the order of their rows.
+inline const Hook* hook_of_number(std::uint16_t number) { return __start_hp_state + number - 1; }
+
 // Threads may do it at the same time: they write the same.
 inline void link_hooks() {
   for (const HookLink* link = __start_hp_links; link != __stop_hp_links; ++link) {

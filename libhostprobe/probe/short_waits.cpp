@@ -53,7 +53,7 @@ ShortWaits* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
 
 ShortWaits* short_waits_of(const Hook& hook, const void* site) {
   ThreadLocal& t = t_local;
-  std::uint64_t key = pack_short_key(reinterpret_cast<std::uint64_t>(site), hook.number);
+  std::uint64_t key = pack_place(reinterpret_cast<std::uint64_t>(site), hook.number);
   for (ShortPlace& place : t.short_places) {
     if (HP_LIKELY(place.key == key)) return place.sums;
     if (place.key == 0) return take_place(t, key, place);

@@ -45,24 +45,17 @@ void give_chunk_away(ThreadLocal& t) {
 
 // A wait that never returned: the thread was cancelled or left by pthread_exit inside it.
 void record_open_wait(ThreadLocal& t) {
-  OpenWait open = t.open;
-  if (open.hook == nullptr) return;
-  t.open.hook = nullptr;
-  if (open.bucket != nullptr) withdraw(*open.bucket);
+  OpenWait open = t.entry->open;
+  auto hook = static_cast<std::uint16_t>(open.key >> 48);
+  if (hook == 0) return;
+  t.entry->open = {};
+  if (t.open_bucket != nullptr) withdraw(*t.open_bucket);
+  t.open_bucket = nullptr;
   Record* r = reserve_record();
   if (r == nullptr) return;
-  *r = Record{open.begin_ticks,
-              ticks(),
-              0,
-              0,
-              0,
-              0,
-              reinterpret_cast<std::uint64_t>(open.object),
-              0,
-              reinterpret_cast<std::uint64_t>(open.site),
-              0,
-              0};
-  commit_record(r, *open.hook, kRecordCancelled, 0);
+  std::uint64_t site = open.key & 0xffffffffffff;
+  *r = Record{open.begin_ticks, ticks(), 0, 0, 0, 0, open.object, 0, site, 0, 0};
+  commit_record(r, *hook_of_number(hook), kRecordCancelled, 0);
 }
 
 void end_thread(ThreadLocal& t) {

@@ -19,15 +19,6 @@ struct ShortPlace {
 };
 inline constexpr unsigned kShortPlaces = 8;
 
-// A wait in progress. Kept so that a thread that is cancelled inside still leaves a record.
-struct OpenWait {
-  const Hook* hook;
-  Bucket* bucket;  // nullptr: nobody is paired with it
-  const void* object;
-  const void* site;
-  std::uint64_t begin_ticks;
-};
-
 struct alignas(64) ThreadLocal {
   // First line: the hot path.
   std::uintptr_t cursor;  // next free slot; beyond `end` when a chunk must be taken
@@ -44,7 +35,7 @@ struct alignas(64) ThreadLocal {
   // Second line.
   std::uint64_t sequence;  // running number of slot 0 of `chunk`, lost ones included
   std::uint64_t last_stack_ticks;
-  OpenWait open;
+  Bucket* open_bucket;  // of the wait in `entry`; nullptr: nobody is paired with it
   std::uint32_t index;  // of `entry`
   std::uint32_t exit_rounds;
   bool taking;               // inside a slow path of ours

@@ -2,7 +2,7 @@
 //
 // Room 2 (probe/). Called by the hooks of libc on the program's threads, only once it is clear that the call does not
 // succeed at once, so everything here may cost tens of nanoseconds. Not noexcept, no destructors: the thread may be
-// cancelled inside the real call; thread.cpp then seals the wait that `open` holds.
+// cancelled inside the real call; thread.cpp then seals the open wait.
 #pragma once
 
 #include <errno.h>
@@ -33,15 +33,29 @@ struct Waited {
 // Sums up a wait below the recording threshold, records the others. errno is kept.
 void keep_wait(Hook& hook, const Waited& wait);
 
+// Says in the segment what the thread is about to wait for: a thread that never returns from it is cancelled, or in a
+// process that ends or hangs. Returns what it was in before: a signal handler may wait inside a wait.
+inline OpenWait open_wait(ThreadEntry& entry, const Hook& hook, const Waited& wait, Bucket* bucket) {
+  OpenWait outer = entry.open;
+  t_local.open_bucket = bucket;
+  entry.open.begin_ticks = wait.begin;
+  entry.open.object = reinterpret_cast<std::uint64_t>(wait.object);
+  std::atomic_signal_fence(std::memory_order_release);
+  entry.open.key = pack_place(reinterpret_cast<std::uint64_t>(wait.site), hook.number);
+  return outer;
+}
+
 // The real call between two clock readings; `wait` gets the times.
 template <class Call>
 auto time_call(Hook& hook, Bucket* bucket, Waited& wait, Call call) {
-  ThreadLocal& t = t_local;
-  OpenWait outer = t.open;
+  OpenWait outer{};
+  ThreadEntry* entry = t_local.entry;
+  Bucket* outer_bucket = t_local.open_bucket;
   wait.begin = ticks();
-  t.open = {&hook, bucket, wait.object, wait.site, wait.begin};
+  if (HP_LIKELY(entry != nullptr)) outer = open_wait(*entry, hook, wait, bucket);
   auto result = call();
-  t.open = outer;
+  if (HP_LIKELY(entry != nullptr)) entry->open = outer;
+  t_local.open_bucket = outer_bucket;
   wait.end = ticks();
   return result;
 }

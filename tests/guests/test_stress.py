@@ -6,9 +6,7 @@ test_stress.py [--seconds 60] [-v] [Stress.test_sem …]   each stressor is prel
 
 import argparse
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import guest
 from guest import KINDS, GuestTest, program
@@ -28,15 +26,6 @@ def options():
 OPTIONS = options()
 
 
-def free_segments_of(pids):
-    """Of processes that left their IPC namespace, as `clone` does: they could not free their shared memory themselves, and
-    `hostprobe recover` does not look at the memory of complete traces."""
-    for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
-        _, segment, _, _, creator, _, attached, *_ = line.split()
-        if creator in pids and attached == "0":
-            subprocess.run(["ipcrm", "--shmem-id", segment], check=True)
-
-
 def complaints(text):
     """Lines of trouble, without what differs from run to run."""
     return sorted(re.sub(r"\[\d+\]|0x[0-9a-f]+|\d+", "N", line) for line in text.splitlines()
@@ -44,10 +33,6 @@ def complaints(text):
 
 
 class Stress(GuestTest):
-    def recover(self):
-        super().recover()
-        free_segments_of({path.stem.split("-")[-2] for path in self.run_folder.glob("*.hptrace")})
-
     def stress(self, kind, stressor):
         """Exit status and complaints."""
         seconds = BARE_SECONDS if kind == "bare" else OPTIONS.seconds

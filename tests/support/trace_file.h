@@ -294,11 +294,17 @@ class TraceSegment {
     h.clock = clock_at_us(2'000'000);
   }
   ~TraceSegment() {
-    shmdt(base_);
+    leave();
     shmctl(id_, IPC_RMID, nullptr);
   }
   TraceSegment(const TraceSegment&) = delete;
   TraceSegment& operator=(const TraceSegment&) = delete;
+
+  // It stays, with nobody in it.
+  void leave() {
+    if (base_ != nullptr) shmdt(base_);
+    base_ = nullptr;
+  }
 
   int id() const { return id_; }
   SegmentHeader& header() { return *reinterpret_cast<SegmentHeader*>(base_); }

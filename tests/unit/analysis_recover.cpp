@@ -76,6 +76,24 @@ TEST_F(Recovering, SecondTimeThereIsNothingToDo) {
   EXPECT_EQ(recover_trace(path()).result, Recovery::kNotNeeded);
 }
 
+// Killed between the end of its file and the removal of its memory.
+TEST_F(Recovering, FreesTheSegmentThatACompleteTraceLeftBehind) {
+  file_.header.state = kFileClosed;
+  EXPECT_EQ(recover(file_.bytes()).result, Recovery::kNotNeeded);
+  EXPECT_TRUE(segment_exists()) << "somebody is still in it";
+  segment_.leave();
+  EXPECT_EQ(recover(file_.bytes()).result, Recovery::kNotNeeded);
+  EXPECT_FALSE(segment_exists());
+}
+
+TEST_F(Recovering, LeavesAForeignSegmentOfACompleteTraceAlone) {
+  file_.header.state = kFileClosed;
+  file_.header.cookie = kCookie + 1;
+  segment_.leave();
+  EXPECT_EQ(recover(file_.bytes()).result, Recovery::kNotNeeded);
+  EXPECT_TRUE(segment_exists());
+}
+
 TEST_F(Recovering, InterruptedBeforeTheHeaderWasWrittenItCanBeDoneAgain) {
   recover(file_.bytes());
   // As if the power had gone between the blocks and the header: blocks appended, header still says open.

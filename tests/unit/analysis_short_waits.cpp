@@ -33,7 +33,7 @@ struct Sums {
 
 std::string row_of(std::uint32_t tid, std::uint64_t site, std::uint16_t hook, const Sums& sums, std::uint32_t waker) {
   ShortWaitsRow row{};
-  row.key = pack_short_key(site, hook);
+  row.key = pack_place(site, hook);
   row.thread_start_ticks = test::at_us(0);
   row.tid = tid;
   row.waker_tid = waker;
