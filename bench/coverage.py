@@ -33,6 +33,7 @@ import argparse
 import bisect
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -96,16 +97,20 @@ def hooked_functions(options):
 
 def recorded_waits(options, run, processes):
     """{(pid, tid): (begins, ends)}: the recorded waits of each thread, those inside another one left out."""
-    names = {process["pid"]: {wait["function"] for wait in process.get("waits", [])}
+    names = {process["pid"]: {wait["function"].removesuffix(" (file)") for wait in process.get("waits", [])}
              | set(process.get("syncs", {}).get("by_function", {})) for process in processes}
     found = defaultdict(list)
+    for process in processes:
+        for thread in process["threads"]:
+            if wait := thread.get("open_wait"):
+                found[process["pid"], thread["tid"]].append((wait["begin_ns"], wait["begin_ns"] + wait["ms"] * 1e6))
     with subprocess.Popen([str(options.build / "bin/hostprobe"), "dump", str(run), "--json"], stdout=subprocess.PIPE,
                           text=True) as dump:
         for line in dump.stdout:
             if '"function"' not in line:
                 continue
             record = json.loads(line)
-            if record["function"] in names.get(record["pid"], ()) and "at_once" not in str(record.get("flags", "")):
+            if re.sub("^__(.*)_chk$", r"\1", record["function"]) in names.get(record["pid"], ()) and "at_once" not in str(record.get("flags", "")):
                 begin = record["begin_ns"]
                 found[record["pid"], record["tid"]].append((begin, begin + record["duration_ns"]))
     return {key: outermost(waits) for key, waits in found.items()}

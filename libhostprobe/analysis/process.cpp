@@ -134,6 +134,7 @@ class Questions {
     if (thread.entry.end_ticks != 0 || hook == nullptr || open.begin_ticks >= trace_.last.ticks) return std::nullopt;
     const Module* module = trace_.module_at(short_site(open.key));
     return OpenWaitAnswer{hook->name, module == nullptr ? "unknown" : base_name(module->path),
+                          trace_.clock.monotonic_ns(open.begin_ticks),
                           1e-6 * trace_.clock.span_ns(open.begin_ticks, trace_.last.ticks)};
   }
 

@@ -27,8 +27,9 @@ const char* kind_name(ProcessKind kind);
 // A wait that had not returned when the trace ended.
 struct OpenWaitAnswer {
   std::string function;
-  std::string library;  // that called it
-  double ms = 0;        // so far
+  std::string library;         // that called it
+  std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC
+  double ms = 0;               // so far
 };
 
 struct ThreadAnswer {

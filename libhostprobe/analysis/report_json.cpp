@@ -70,8 +70,10 @@ Json thread_json(const ThreadAnswer& thread) {
                {"records", thread.records},
                {"lost", thread.lost}};
   if (thread.open_wait)
-    json["open_wait"] = {
-        {"function", thread.open_wait->function}, {"library", thread.open_wait->library}, {"ms", thread.open_wait->ms}};
+    json["open_wait"] = {{"function", thread.open_wait->function},
+                         {"library", thread.open_wait->library},
+                         {"begin_ns", thread.open_wait->begin_ns},
+                         {"ms", thread.open_wait->ms}};
   if (thread.unfinished > 0) json["unfinished"] = thread.unfinished;
   if (!thread.type.empty()) json["type"] = thread.type;
   if (!thread.runs.empty()) json["runs"] = thread.runs;

@@ -1,6 +1,5 @@
-// Locks of the stand-in, on bare futex calls. Not std::mutex and std::condition_variable: those call pthread functions
-// through the PLT, where a preloaded tool that watches the program would see the driver's inner waits as the program's,
-// and a static condition variable with a waiting worker hangs exit(). These have no destructors and no initialisation.
+// Locks of the stand-in, on futex calls. Not std::mutex and std::condition_variable: a static condition variable with a
+// waiting worker hangs exit(). These have no destructors and no initialisation.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -37,31 +37,22 @@ Layout layout_of(int ranks, size_t chunk_bytes, size_t p2p_chunk_bytes) {
 
 Layout layout_of(const Header& header) { return layout_of(header.ranks, header.chunk_bytes, header.p2p_chunk_bytes); }
 
-long raw_futex(std::atomic<uint32_t>* word, int operation, uint32_t value, const timespec* until) {
-#if defined(__x86_64__)
-  long result;
-  register const timespec* r10 __asm__("r10") = until;
-  register void* r8 __asm__("r8") = nullptr;
-  register uint64_t r9 __asm__("r9") = FUTEX_BITSET_MATCH_ANY;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(static_cast<long>(SYS_futex)), "D"(word), "S"(static_cast<long>(operation)),
-                     "d"(static_cast<uint64_t>(value)), "r"(r10), "r"(r8), "r"(r9)
-                   : "rcx", "r11", "memory");
+// The caller's errno is not NCCL's to change.
+long call_futex(std::atomic<uint32_t>* word, int operation, uint32_t value, const timespec* until) {
+  int saved = errno;
+  long result = syscall(SYS_futex, word, operation, value, until, nullptr, FUTEX_BITSET_MATCH_ANY);
+  errno = saved;
   return result;
-#else
-  return syscall(SYS_futex, word, operation, value, until, nullptr, FUTEX_BITSET_MATCH_ANY);
-#endif
 }
 
 }  // namespace
 
 void shared_wait(std::atomic<uint32_t>& word, uint32_t expected, int64_t until_ns) {
   timespec until{static_cast<time_t>(until_ns / 1000000000), static_cast<long>(until_ns % 1000000000)};
-  raw_futex(&word, FUTEX_WAIT_BITSET, expected, until_ns < 0 ? nullptr : &until);
+  call_futex(&word, FUTEX_WAIT_BITSET, expected, until_ns < 0 ? nullptr : &until);
 }
 
-void shared_wake(std::atomic<uint32_t>& word) { raw_futex(&word, FUTEX_WAKE, INT_MAX, nullptr); }
+void shared_wake(std::atomic<uint32_t>& word) { call_futex(&word, FUTEX_WAKE, INT_MAX, nullptr); }
 
 Segment::~Segment() {
   if (base_ != nullptr) munmap(base_, bytes_);

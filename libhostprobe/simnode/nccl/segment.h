@@ -114,7 +114,7 @@ class Segment {
   int fd_ = -1;
 };
 
-// Futexes between processes, without libc's syscall(), which a watching tool may replace.
+// Futexes between processes.
 void shared_wait(std::atomic<uint32_t>& word, uint32_t expected, int64_t until_ns);
 void shared_wake(std::atomic<uint32_t>& word);
 
