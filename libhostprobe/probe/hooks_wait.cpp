@@ -30,6 +30,13 @@ bool taken_at_once(sem_t* sem) {
   return false;
 }
 
+// A progress thread of NCCL's waits on a condition only when it has no work: the time is no interval between two polls.
+template <class Call>
+int condition_wait(Hook& hook, const pthread_cond_t* condition, const void* site, Call call) {
+  t_local.last_poll_ticks = 0;
+  return paired_wait(hook, condition, site, call, result_itself);
+}
+
 const void* site_of_condition(const void* site) {
   const void* outer = t_local.cxx_site;
   t_local.cxx_site = nullptr;
@@ -70,16 +77,14 @@ HP_WAIT_HOOK(pthread_cond_wait, "GLIBC_2.3.2", (pthread_cond_t * cond, pthread_m
   auto real = libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*)>(g_hook_pthread_cond_wait);
   const void* site = site_of_condition(HP_SITE);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex);
-  return paired_wait(
-      g_hook_pthread_cond_wait, cond, site, [=] { return real(cond, mutex); }, result_itself);
+  return condition_wait(g_hook_pthread_cond_wait, cond, site, [=] { return real(cond, mutex); });
 }
 
 HP_WAIT_HOOK(pthread_cond_timedwait, "GLIBC_2.3.2",
              (pthread_cond_t * cond, pthread_mutex_t* mutex, const timespec* limit)) {
   auto real = libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>(g_hook_pthread_cond_timedwait);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex, limit);
-  return paired_wait(
-      g_hook_pthread_cond_timedwait, cond, HP_SITE, [=] { return real(cond, mutex, limit); }, result_itself);
+  return condition_wait(g_hook_pthread_cond_timedwait, cond, HP_SITE, [=] { return real(cond, mutex, limit); });
 }
 
 HP_WAIT_HOOK(pthread_cond_clockwait, "GLIBC_2.34",
@@ -87,8 +92,7 @@ HP_WAIT_HOOK(pthread_cond_clockwait, "GLIBC_2.34",
   auto real =
       libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>(g_hook_pthread_cond_clockwait);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex, clock, limit);
-  return paired_wait(
-      g_hook_pthread_cond_clockwait, cond, HP_SITE, [=] { return real(cond, mutex, clock, limit); }, result_itself);
+  return condition_wait(g_hook_pthread_cond_clockwait, cond, HP_SITE, [=] { return real(cond, mutex, clock, limit); });
 }
 
 // std::condition_variable::wait(std::unique_lock<std::mutex>&) lies in libstdc++, so every untimed C++ wait would be

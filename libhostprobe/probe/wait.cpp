@@ -28,7 +28,6 @@ bool sum_up(const Hook& hook, const Waited& wait) {
 
 void keep_wait(Hook& hook, const Waited& wait) {
   mark_used(hook);
-  t_local.last_poll_ticks = 0;
   if (wait.error == kDidNotBlock) {
     count_quiet();
     return;
