@@ -160,10 +160,13 @@ std::vector<nlohmann::json> progress_of_rank(const nlohmann::json& report, int r
 
 // Each round of the second rank's progress threads takes 300 microseconds more. Without names, as NCCL has it by itself:
 // what the threads were started with tells what they are.
-TEST(Nccl, TheReportShowsHowLateAProgressThreadPolls) {
+class NcclThreads : public testing::TestWithParam<const char*> {};
+
+TEST_P(NcclThreads, AreKnownWithoutNamesAndTheirPollsAreWatched) {
   ScratchFolder scratch;
   Launch launch = faulty_second_rank(scratch, "proxy_delay,rank=1,amount=300");
   launch.environment["NCCL_SET_THREAD_NAME"] = "0";
+  launch.environment["SIMNODE_NCCL_THREADS"] = GetParam();
   const Outcome outcome = run(launch);
   EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
   const auto answers = report(scratch.run());
@@ -182,6 +185,10 @@ TEST(Nccl, TheReportShowsHowLateAProgressThreadPolls) {
     EXPECT_LE(thread.at("stalls").get<int>(), thread.at("polls").get<int>()) << thread;
   }
 }
+
+// NCCL up to 2.28 calls pthread_create itself, later versions make std::threads.
+INSTANTIATE_TEST_SUITE_P(Nccl, NcclThreads, testing::Values("pthread", "std"),
+                         [](const auto& each) { return std::string(each.param); });
 
 TEST(Nccl, NamesItsThreadsInATargetUnlessTheUserSaysOtherwise) {
   ScratchFolder scratch;
