@@ -30,6 +30,8 @@ namespace {
 
 constexpr std::uint32_t kFirstChunks = 64;  // 1 MiB is pre-faulted at the start, the rest when it is about to be needed
 constexpr std::uint32_t kSpareChunks = 32;
+constexpr std::uint32_t kWakeFull = 32;  // as many as one block takes
+constexpr std::uint32_t kWakeFree = 16;
 
 // The queue's memory comes from an arena that is made with the segment: the queue never calls the program's malloc.
 struct QueueTraits : moodycamel::ConcurrentQueueDefaultTraits {
@@ -46,6 +48,7 @@ Queue* g_free = nullptr;
 moodycamel::ProducerToken* g_full_tokens = nullptr;  // one per thread entry
 moodycamel::ProducerToken* g_free_token = nullptr;   // the writer's; before it runs, the activating thread's
 std::atomic<std::uint32_t> g_free_count{0};
+std::atomic<std::uint32_t> g_full_count{0};
 
 std::size_t segment_bytes(std::uint32_t chunks) {
   return 4096 + sizeof(ThreadEntry) * kThreads + sizeof(StackEntry) * kStacks + (kStringsBytes + 64) +
@@ -200,12 +203,22 @@ ChunkHead* take_chunk() {
 
 bool hand_over(std::uint32_t thread, ChunkHead* chunk) {
   std::atomic_ref(chunk->state).store(kChunkFull, std::memory_order_release);
-  return g_full->enqueue(g_full_tokens[thread], chunk_index(chunk));
+  g_full_count.fetch_add(1, std::memory_order_relaxed);
+  if (g_full->enqueue(g_full_tokens[thread], chunk_index(chunk))) return true;
+  g_full_count.fetch_sub(1, std::memory_order_relaxed);
+  return false;
 }
 
 ChunkHead* next_full_chunk() {
   std::uint32_t index;
-  return g_full->try_dequeue(index) ? chunk_at(index) : nullptr;
+  if (!g_full->try_dequeue(index)) return nullptr;
+  g_full_count.fetch_sub(1, std::memory_order_relaxed);
+  return chunk_at(index);
+}
+
+bool writer_is_needed() {
+  return g_full_count.load(std::memory_order_relaxed) >= kWakeFull ||
+         g_free_count.load(std::memory_order_relaxed) < kWakeFree;
 }
 
 void recycle_chunk(ChunkHead* chunk) {
@@ -224,6 +237,7 @@ void forget_segment() {
   g_full_tokens = nullptr;
   g_free_token = nullptr;
   g_free_count.store(0, std::memory_order_relaxed);
+  g_full_count.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace hostprobe::probe

@@ -37,6 +37,8 @@ bool hand_over(std::uint32_t thread, ChunkHead* chunk);
 // The writer's side: next full chunk or nullptr; giving an empty one back; growing the pool ahead of need.
 ChunkHead* next_full_chunk();
 void recycle_chunk(ChunkHead* chunk);
+// Whether the writer should not sleep on: full chunks enough for a large block, or few free ones.
+bool writer_is_needed();
 void grow_pool();
 
 // After fork, in the child: the parent's segment is leaked on purpose, stale pointers into it must stay valid.
