@@ -113,10 +113,11 @@ T* make(Args&&... args) {
   return place == nullptr ? nullptr : new (place) T(static_cast<Args&&>(args)...);
 }
 
-// What the queues can ever need, in one arena: a block per thread and a place for every chunk, indices, tokens. What they
-// ask for later comes out of the same arena by one atomic addition.
+// What the queues can ever need, in one arena: a block per thread and a place for every chunk, indices, tokens, and 8 KiB a
+// chunk of spare room up to 512. What they ask for later comes out of the same arena by one atomic addition.
 bool make_queues(std::uint32_t chunks) {
-  std::size_t bytes = std::size_t{kThreads} * 1536 + std::size_t{chunks} * 256 + (512u << 10);
+  std::size_t spare = chunks < 64 ? chunks * (std::size_t{8} << 10) : std::size_t{512} << 10;
+  std::size_t bytes = std::size_t{kThreads} * 1536 + std::size_t{chunks} * 256 + spare;
   if (!arena_make(bytes)) return false;
   // A small initial pool: every producer's index would be made as large as the pool.
   g_full = make<Queue>(8 * QueueTraits::BLOCK_SIZE);

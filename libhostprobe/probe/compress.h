@@ -8,11 +8,23 @@
 
 #include <cstddef>
 
+struct ZSTD_CCtx_s;
+
 namespace hostprobe::probe {
 
-// Bytes written to `out`; 0: they would not be fewer than `size`, or do not fit `room`.
-std::size_t compress(const void* bytes, std::size_t size, void* out, std::size_t room);
-// Child of a fork: what the parent's writer was in the middle of is not ours.
-void forget_compression();
+// Valid when its bytes are zero. Its memory is its own, 1 MiB, of which it touches what it needs (0.6 with zstd 1.5).
+class Compressor {
+ public:
+  // Bytes written to `out`; 0: they would not be fewer than `size`, or do not fit `room`.
+  std::size_t compress(const void* bytes, std::size_t size, void* out, std::size_t room);
+  // Child of a fork: what the parent's writer was in the middle of is not ours.
+  void forget() { context_ = nullptr; }
+
+ private:
+  bool ready();
+
+  ZSTD_CCtx_s* context_;
+  alignas(64) char workspace_[std::size_t{1} << 20];
+};
 
 }  // namespace hostprobe::probe

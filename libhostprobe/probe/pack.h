@@ -17,8 +17,8 @@ struct PackedRows {
   std::uint32_t rest_bytes;
 };
 
-// 0.7 MiB, of which a block touches what it needs; static, since there is no allocation here. Records are not copied: until
-// finish() they must stay where they are, as they were.
+// 0.7 MiB, of which a block touches what it needs. Records are not copied: until finish() they must stay where they are, as
+// they were.
 class Packer {
  public:
   void begin();

@@ -1,7 +1,10 @@
-// record_block.cpp: see record_block.h. With HOSTPROBE_COMPRESS=none records are copied as they are, a block per chunk.
+// record_block.cpp: see record_block.h. With HOSTPROBE_COMPRESS=none, and where the address space is limited, records are
+// copied as they are, a block per chunk.
 #include "record_block.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "compress.h"
 #include "hook_table.h"
@@ -14,24 +17,43 @@ namespace {
 
 enum Compress : std::uint64_t { kZstd = 0, kFast = 1, kNone = 2 };  // as options.def counts them
 
-constexpr std::uint32_t kRoom = 256u << 10;  // 32 bytes a record; what does not become that small stays as it is
 alignas(64) Record g_records[kChunkRecords];
-alignas(64) char g_stored[sizeof(PackedHead) + kRoom];
-Packer g_packer;
+
+// What packing needs, 2 MiB, mapped for the first block: most processes that load this library never write one.
+struct Room {
+  Packer packer;
+  Compressor compressor;
+  alignas(8) char stored[256u << 10];  // 32 bytes a record; what does not become that small stays as it is
+};
+Room* g_room = nullptr;
+bool g_room_refused = false;
+
+bool packs() {
+  if (g_options.compress == kNone || g_room_refused) return false;
+  if (g_room != nullptr) return true;
+  rlimit limit{};
+  void* memory = MAP_FAILED;
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY)
+    memory = mmap(nullptr, sizeof(Room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  g_room_refused = memory == MAP_FAILED;
+  if (!g_room_refused) g_room = static_cast<Room*>(memory);
+  return !g_room_refused;
+}
 
 bool append_raw(RecordsHead& head) {
   iovec parts[] = {{&head, sizeof head}, {g_records, head.count * sizeof(Record)}};
   return append_block(kBlockRecords, parts, 2);
 }
 
-// Padding is there to overwrite: rows are followed by what finish() moved away.
+// What is behind the rows may be overwritten: so the padding is made there.
 bool append_packed(RecordsHead& head) {
-  PackedRows rows = g_packer.finish();
+  PackedRows rows = g_room->packer.finish();
   PackedHead packed{rows.times_bytes, rows.rest_bytes, rows.size, kCodecNone, 0};
   char* bytes = rows.bytes;
   if (g_options.compress == kZstd) {
-    if (std::size_t used = compress(rows.bytes, rows.size, g_stored, sizeof g_stored - 8)) {
-      bytes = g_stored;
+    constexpr std::size_t kMost = sizeof g_room->stored - 8;
+    if (std::size_t used = g_room->compressor.compress(rows.bytes, rows.size, g_room->stored, kMost)) {
+      bytes = g_room->stored;
       packed.stored_bytes = static_cast<std::uint32_t>(used);
       packed.codec = kCodecZstd;
     }
@@ -50,16 +72,16 @@ bool is_complete(const Record& r, std::uint16_t lap) {
 }
 
 bool RecordBlock::continued_by(const ChunkHead& chunk, std::uint32_t slots) const {
-  return g_options.compress != kNone && chunk_count_ < kMostChunks && head_.slots + slots <= kPackedMost &&
-         head_.count == head_.slots && head_.tid == chunk.tid && head_.thread_start_ticks == chunk.thread_start_ticks &&
+  return packed_ && chunk_count_ < kMostChunks && head_.slots + slots <= kPackedMost && head_.count == head_.slots &&
+         head_.tid == chunk.tid && head_.thread_start_ticks == chunk.thread_start_ticks &&
          head_.first_sequence + head_.slots == chunk.first_sequence + chunk.drained;
 }
 
 void RecordBlock::take(const Record& record) {
-  if (g_options.compress == kNone)
-    g_records[head_.count] = record;
+  if (packed_)
+    g_room->packer.add(record);
   else
-    g_packer.add(record);
+    g_records[head_.count] = record;
   ++head_.count;
 }
 
@@ -69,7 +91,8 @@ void RecordBlock::add(ChunkHead* chunk, std::uint32_t end) {
   if (chunk_count_ != 0 && !continued_by(*chunk, slots)) write();
   if (chunk_count_ == 0) {
     head_ = {chunk->thread_start_ticks, chunk->first_sequence + chunk->drained, chunk->tid, 0, 0, 0};
-    g_packer.begin();
+    packed_ = packs();
+    if (packed_) g_room->packer.begin();
   }
   const auto* records = reinterpret_cast<const Record*>(chunk + 1);
   for (std::uint32_t i = chunk->drained; i < end; ++i)
@@ -81,7 +104,7 @@ void RecordBlock::add(ChunkHead* chunk, std::uint32_t end) {
 
 void RecordBlock::write() {
   if (chunk_count_ == 0) return;
-  if (!write_hook_table() || !(g_options.compress == kNone ? append_raw(head_) : append_packed(head_))) {
+  if (!write_hook_table() || !(packed_ ? append_packed(head_) : append_raw(head_))) {
     g_header.lost_in_file += head_.count;
     lost_ += head_.count;
   }
@@ -94,7 +117,7 @@ void RecordBlock::write() {
 void RecordBlock::forget() {
   chunk_count_ = 0;
   slots_ = lost_ = 0;
-  forget_compression();
+  if (g_room != nullptr) g_room->compressor.forget();
 }
 
 }  // namespace hostprobe::probe

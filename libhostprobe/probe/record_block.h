@@ -33,6 +33,7 @@ class RecordBlock {
   ChunkHead* chunks_[kMostChunks];
   std::uint32_t ends_[kMostChunks];
   std::uint32_t chunk_count_;
+  bool packed_;
   std::uint64_t slots_;
   std::uint64_t lost_;
 };

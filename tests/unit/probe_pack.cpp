@@ -18,6 +18,11 @@ namespace {
 
 using Records = std::vector<Record>;
 
+std::size_t compress(const void* bytes, std::size_t size, void* out, std::size_t room) {
+  static const auto compressor = std::make_unique<Compressor>();
+  return compressor->compress(bytes, size, out, room);
+}
+
 Record record(std::uint16_t hook, std::uint64_t begin, std::uint64_t end, std::uint64_t a = 0, std::uint64_t b = 0) {
   return {begin, end, hook, 1, 0, 0, a, b, 0, 0, 0};
 }
