@@ -46,6 +46,7 @@ using Queue = moodycamel::ConcurrentQueue<std::uint32_t, QueueTraits>;
 Queue* g_full = nullptr;
 Queue* g_free = nullptr;
 moodycamel::ProducerToken* g_full_tokens = nullptr;  // one per thread entry
+moodycamel::ConsumerToken* g_full_reader = nullptr;  // the writer's
 moodycamel::ProducerToken* g_free_token = nullptr;   // the writer's; before it runs, the activating thread's
 std::atomic<std::uint32_t> g_free_count{0};
 std::atomic<std::uint32_t> g_full_count{0};
@@ -128,8 +129,9 @@ bool make_queues(std::uint32_t chunks) {
     new (&g_full_tokens[i]) moodycamel::ProducerToken(*g_full);
     if (!g_full_tokens[i].valid()) return false;
   }
+  g_full_reader = make<moodycamel::ConsumerToken>(*g_full);
   g_free_token = make<moodycamel::ProducerToken>(*g_free);
-  return g_free_token != nullptr && g_free_token->valid();
+  return g_full_reader != nullptr && g_free_token != nullptr && g_free_token->valid();
 }
 
 // A chunk that was never used. Threads come here too when the writer is late: page faults are better than losses.
@@ -210,11 +212,14 @@ bool hand_over(std::uint32_t thread, ChunkHead* chunk) {
   return false;
 }
 
-ChunkHead* next_full_chunk() {
-  std::uint32_t index;
-  if (!g_full->try_dequeue(index)) return nullptr;
-  g_full_count.fetch_sub(1, std::memory_order_relaxed);
-  return chunk_at(index);
+// Several at once, because each look goes through the lists of all threads; the token goes round among them.
+std::uint32_t next_full_chunks(ChunkHead** chunks, std::uint32_t most) {
+  std::uint32_t indices[kWakeFull];
+  auto count = static_cast<std::uint32_t>(
+      g_full->try_dequeue_bulk(*g_full_reader, indices, most < kWakeFull ? most : kWakeFull));
+  for (std::uint32_t i = 0; i < count; ++i) chunks[i] = chunk_at(indices[i]);
+  g_full_count.fetch_sub(count, std::memory_order_relaxed);
+  return count;
 }
 
 bool writer_is_needed() {
@@ -236,6 +241,7 @@ void forget_segment() {
   g_segment.id = -1;
   g_full = g_free = nullptr;
   g_full_tokens = nullptr;
+  g_full_reader = nullptr;
   g_free_token = nullptr;
   g_free_count.store(0, std::memory_order_relaxed);
   g_full_count.store(0, std::memory_order_relaxed);

@@ -54,13 +54,12 @@ bool belongs_before(const ChunkHead& l, const ChunkHead& r) {
 
 // So many full chunks that one block can hold them, and no more than a quarter of all, so that the threads do not run
 // short; those of a thread side by side.
-std::uint32_t next_full_chunks(ChunkHead** chunks, std::uint32_t most) {
-  std::uint32_t quarter = g_segment.header->chunk_count / 4 + 1;
-  std::uint32_t count = 0;
-  while (count < most && count < quarter) {
-    ChunkHead* chunk = next_full_chunk();
-    if (chunk == nullptr) break;
-    std::uint32_t place = count++;
+std::uint32_t take_full_chunks(ChunkHead** chunks) {
+  std::uint32_t most = g_segment.header->chunk_count / 4 + 1;
+  std::uint32_t count = next_full_chunks(chunks, most < RecordBlock::kMostChunks ? most : RecordBlock::kMostChunks);
+  for (std::uint32_t i = 1; i < count; ++i) {
+    ChunkHead* chunk = chunks[i];
+    std::uint32_t place = i;
     for (; place > 0 && belongs_before(*chunk, *chunks[place - 1]); --place) chunks[place] = chunks[place - 1];
     chunks[place] = chunk;
   }
@@ -204,7 +203,7 @@ void write_stacks() {
 
 void drain_full_chunks() {
   ChunkHead* chunks[RecordBlock::kMostChunks];
-  while (std::uint32_t count = next_full_chunks(chunks, RecordBlock::kMostChunks)) {
+  while (std::uint32_t count = take_full_chunks(chunks)) {
     for (std::uint32_t i = 0; i < count; ++i) g_block.add(chunks[i], last_complete(chunks[i]));
     g_block.write();
     for (std::uint32_t i = 0; i < count; ++i) recycle_chunk(chunks[i]);

@@ -83,16 +83,17 @@ void Packer::begin() {
 
 void Packer::add(const Record& record) {
   records_[count_] = &record;
-  if (count_ != 0 && equal_but_times(record, *records_[next_])) {
-    put_times(record, 0);
+  std::uint32_t lengths = put_times(record);
+  std::uint32_t mode = 0;
+  if (count_ != 0 && equal_but_times(record, *records_[next_]))
     ++next_;
-  } else {
-    add_other(record);
-  }
-  ++count_;
+  else
+    mode = put_other(record);
+  rows_.heads[count_++] = static_cast<std::uint8_t>(mode | lengths);
 }
 
-void Packer::put_times(const Record& record, std::uint32_t mode) {
+// The head byte but for its mode.
+std::uint32_t Packer::put_times(const Record& record) {
   std::uint64_t gap = zigzag(record.begin_ticks - previous_end_ticks_);
   std::uint64_t duration = record.end_ticks - record.begin_ticks;
   unsigned gap_code = length_code(gap), duration_code = length_code(duration);
@@ -100,8 +101,8 @@ void Packer::put_times(const Record& record, std::uint32_t mode) {
   times_end_ += gap_code + gap_code / 7;
   memcpy(times_end_, &duration, 8);
   times_end_ += duration_code + duration_code / 7;
-  rows_.heads[count_] = static_cast<std::uint8_t>(mode | gap_code << 2 | duration_code << 5);
   previous_end_ticks_ = record.end_ticks;
+  return gap_code << 2 | duration_code << 5;
 }
 
 void Packer::consider(const Record& record, std::uint32_t index, Choice& best) const {
@@ -128,20 +129,20 @@ Packer::Choice Packer::choose(const Record& record) {
   return best;
 }
 
-void Packer::add_other(const Record& record) {
+// The mode.
+std::uint32_t Packer::put_other(const Record& record) {
   Choice best = choose(record);
   if (best.reference == nullptr) {
     constexpr Record kZeros{};
-    put_times(record, 3);
     put_u16(record.hook);
     put_differences(record, kZeros, differences(record, kZeros));
-    return;
+    return 3;
   }
   bool follows = best.index == next_;
-  put_times(record, follows ? 1 : 2);
   if (!follows) put_u16(count_ - best.index);
   put_differences(record, *best.reference, best.mask);
   next_ = best.index + 1;
+  return follows ? 1 : 2;
 }
 
 void Packer::put_differences(const Record& record, const Record& reference, std::uint32_t mask) {

@@ -36,8 +36,8 @@ class Packer {
     unsigned differences;
   };
 
-  void put_times(const Record& record, std::uint32_t mode);
-  void add_other(const Record& record);
+  std::uint32_t put_times(const Record& record);
+  std::uint32_t put_other(const Record& record);
   Choice choose(const Record& record);
   void consider(const Record& record, std::uint32_t index, Choice& best) const;
   void put_differences(const Record& record, const Record& reference, std::uint32_t mask);

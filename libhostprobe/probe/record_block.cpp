@@ -66,11 +66,6 @@ bool append_packed(RecordsHead& head) {
 
 }  // namespace
 
-bool is_complete(const Record& r, std::uint16_t lap) {
-  std::uint64_t last = __atomic_load_n(reinterpret_cast<const std::uint64_t*>(&r.hook), __ATOMIC_ACQUIRE);
-  return (last & 0xffff) != 0 && static_cast<std::uint16_t>(last >> 16) == lap;
-}
-
 bool RecordBlock::continued_by(const ChunkHead& chunk, std::uint32_t slots) const {
   return packed_ && chunk_count_ < kMostChunks && head_.slots + slots <= kPackedMost && head_.count == head_.slots &&
          head_.tid == chunk.tid && head_.thread_start_ticks == chunk.thread_start_ticks &&

@@ -39,6 +39,9 @@ class RecordBlock {
 };
 
 // True for a record that is whole in this lap of its chunk. From then on it does not change.
-bool is_complete(const Record& record, std::uint16_t lap);
+inline bool is_complete(const Record& r, std::uint16_t lap) {
+  std::uint64_t last = __atomic_load_n(reinterpret_cast<const std::uint64_t*>(&r.hook), __ATOMIC_ACQUIRE);
+  return (last & 0xffff) != 0 && static_cast<std::uint16_t>(last >> 16) == lap;
+}
 
 }  // namespace hostprobe::probe

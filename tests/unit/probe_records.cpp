@@ -160,8 +160,8 @@ TEST(Records, StayUndrainedInTheSegmentUntilTheirBlockIsWritten) {
   Folder folder;
   Recording recording(folder.path.c_str());
   for (std::uint64_t i = 0; i < kChunkRecords + 1; ++i) ASSERT_TRUE(write_one(i));
-  ChunkHead* chunk = next_full_chunk();
-  ASSERT_NE(chunk, nullptr);
+  ChunkHead* chunk = nullptr;
+  ASSERT_EQ(next_full_chunks(&chunk, 1), 1u);
   RecordBlock block{};
   block.add(chunk, kChunkRecords);
   EXPECT_EQ(chunk->drained, 0u);
