@@ -25,6 +25,8 @@ readonly build_packages=(
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
 readonly test_packages=(ccache clang-format-14 python3-dev libpython3.11-testsuite)
+# Programs that are run preloaded. redis-tools holds the server as well, without its service.
+readonly guest_packages=(stress-ng redis-tools postgresql-15 libjemalloc2 libtcmalloc-minimal4 ffmpeg)
 
 say() { echo "setup: $*" >&2; }
 
@@ -40,8 +42,8 @@ usage: ./setup.sh [demo|fast|test]   install what is missing
 
   demo   (default) what a build needs
   fast   also what the tests need that run without Python packages
-  test   also what the Python tests need: PyTorch (5 GB), Triton, tinygrad and others, the CUDA
-         runtime library
+  test   also what the other tests need: PyTorch (5 GB), Triton, tinygrad and others, the CUDA
+         runtime library, PostgreSQL, Redis, ffmpeg and stress-ng
 
 environment
   HOSTPROBE_CACHE   where what is big is kept (default: ~/.cache/hostprobe)
@@ -57,6 +59,18 @@ missing_packages() {
   for package in "$@"; do
     dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || echo "$package"
   done
+}
+
+# PostgreSQL's package makes a database and starts a server for it, now and at each boot. The tests make their own. What
+# runs already goes on running.
+without_services() {
+  local folder=/etc/postgresql-common/createcluster.d status=0
+  mkdir -p "$folder"
+  echo "create_main_cluster = off" >"$folder/hostprobe-setup.conf"
+  RUNLEVEL=1 SYSTEMD_OFFLINE=1 "$@" || status=$?
+  rm -f "$folder/hostprobe-setup.conf"
+  rmdir -p --ignore-fail-on-non-empty "$folder"
+  return $status
 }
 
 install_packages() {
@@ -77,7 +91,8 @@ install_packages() {
     flock 9  # apt-get update has a lock of its own that it does not wait for
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq >&2
-    apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "${missing[@]}" >&2
+    without_services apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 \
+      "${missing[@]}" >&2
   ) 9>"$cache/apt.lock" || die "apt-get could not install ${missing[*]}; its message is above"
 }
 
@@ -150,6 +165,7 @@ main() {
   mkdir -p "$cache" || die "cannot make the cache $cache; give another with HOSTPROBE_CACHE"
   local packages=("${build_packages[@]}")
   [[ $profile == demo ]] || packages+=("${test_packages[@]}")
+  [[ $profile == test ]] && packages+=("${guest_packages[@]}")
   install_packages "${packages[@]}"
   if [[ $profile == test ]] || ! toolkit_has_headers; then
     entry "$cache/cuda-headers" "$cuda_requirements" "the CUDA headers and runtime (30 MB)" make_cuda

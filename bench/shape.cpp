@@ -5,8 +5,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <stdexcept>
 #include <string>
@@ -68,6 +72,55 @@ void call_semaphore(void* function, unsigned count) {
   for (unsigned i = 0; i < count; ++i) as<int (*)(sem_t*)>(function)(&g_semaphore);
 }
 
+struct Lock {
+  int (*take)(pthread_mutex_t*);
+  int (*release)(pthread_mutex_t*);
+};
+
+void call_mutex(void* function, unsigned count) {
+  const Lock* lock = as<const Lock*>(function);
+  for (unsigned i = 0; i < count; ++i) {
+    lock->take(&g_mutex);
+    lock->release(&g_mutex);
+  }
+}
+
+// An event descriptor that always has something to read, and an epoll that watches it.
+int ready_descriptor() {
+  static int descriptor = eventfd(1u << 31, EFD_SEMAPHORE);
+  return descriptor;
+}
+
+int ready_epoll() {
+  static int epoll = [] {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    int made = epoll_create1(0);
+    epoll_ctl(made, EPOLL_CTL_ADD, ready_descriptor(), &event);
+    return made;
+  }();
+  return epoll;
+}
+
+void call_epoll(void* function, unsigned count) {
+  epoll_event event;
+  int epoll = ready_epoll();
+  for (unsigned i = 0; i < count; ++i) as<int (*)(int, epoll_event*, int, int)>(function)(epoll, &event, 1, 10);
+}
+
+void call_read(void* function, unsigned count) {
+  std::uint64_t value;
+  int descriptor = ready_descriptor();
+  for (unsigned i = 0; i < count; ++i) as<ssize_t (*)(int, void*, std::size_t)>(function)(descriptor, &value, 8);
+}
+
+// hostprobe knows a progress thread that NCCL did not start by its name.
+void become_progress_thread(unsigned) { pthread_setname_np(pthread_self(), "NCCL Progress 0"); }
+
+void call_yield(void* function, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) as<int (*)()>(function)();
+}
+
 // A time limit that has passed: the wait blocks, goes into the kernel and comes back, with nobody else involved.
 void call_expired_wait(void* function, unsigned count) {
   timespec past{1, 0};
@@ -119,6 +172,9 @@ void* here(Function* function) {
 }  // namespace
 
 std::vector<Shape> all_shapes() {
+  static Lock bare_mutex{as<int (*)(pthread_mutex_t*)>(in_libc("pthread_mutex_lock")),
+                         as<int (*)(pthread_mutex_t*)>(in_libc("pthread_mutex_unlock"))};
+  static Lock hooked_mutex{&pthread_mutex_lock, &pthread_mutex_unlock};
   Driver driver;
   auto of_driver = [&](const char* shape, const char* name, auto call, unsigned burst) {
     return Shape{shape, driver.bare(name), driver.hooked(name), call, nullptr, burst};
@@ -132,7 +188,11 @@ std::vector<Shape> all_shapes() {
           {"sem_wait_at_once", in_libc("sem_wait"), here(&sem_wait), call_semaphore, fill_semaphore, 20000},
           {"sem_trywait_at_once", in_libc("sem_trywait"), here(&sem_trywait), call_semaphore, fill_semaphore, 20000},
           {"cond_timedwait_expired", in_libc("pthread_cond_timedwait"), here(&pthread_cond_timedwait),
-           call_expired_wait, nullptr, 1000}};
+           call_expired_wait, nullptr, 1000},
+          {"mutex_pair_free", &bare_mutex, &hooked_mutex, call_mutex, nullptr, 20000},
+          {"epoll_wait_ready", in_libc("epoll_wait"), here(&epoll_wait), call_epoll, nullptr, 4000},
+          {"read_ready", in_libc("read"), here(&read), call_read, nullptr, 4000},
+          {"progress_poll", in_libc("sched_yield"), here(&sched_yield), call_yield, become_progress_thread, 4000}};
 }
 
 Semaphore bare_semaphore() { return {in_libc("sem_post"), in_libc("sem_wait")}; }

@@ -5,11 +5,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'TEXT'
-usage: ./tests/run.sh [--fast] [--sanitize | --no-sanitize]
+usage: ./tests/run.sh [--fast | --long] [--sanitize | --no-sanitize]
 
   (nothing)       every test, and the unit tests again under ASan + UBSan, the probe's also under TSan
-  --fast          without PyTorch, Triton and other real programs (labels python, real_programs), and without
-                  sanitizers
+  --fast          without PyTorch, Triton, servers and other real programs (labels python, real_programs, guests), and
+                  without sanitizers
+  --long          also CPython's suites that take minutes each, and each stressor of stress-ng for a minute
   --sanitize      with the sanitizers, also after --fast
   --no-sanitize   without them
 
@@ -23,9 +24,11 @@ TEXT
 
 profile=test
 sanitize=
+long=()
 for argument in "$@"; do
   case $argument in
     --fast) profile=fast ;;
+    --long) long=(--build-config long) ;;
     --sanitize) sanitize=yes ;;
     --no-sanitize) sanitize=no ;;
     -h | --help) usage; exit ;;
@@ -67,9 +70,9 @@ if [[ $sanitize == yes ]]; then
   "${fixed_addresses[@]}" ctest --preset tsan --no-tests=error || failed+=(tsan)
 fi
 exclude=()
-[[ $profile == fast ]] && exclude=(--label-exclude '^(python|real_programs)$')
+[[ $profile == fast ]] && exclude=(--label-exclude '^(python|real_programs|guests)$')
 say "running preset release"
-ctest --preset release --no-tests=error --parallel "$(nproc)" "${exclude[@]}" || failed+=(release)
+ctest --preset release --no-tests=error --parallel "$(nproc)" "${exclude[@]}" "${long[@]}" || failed+=(release)
 if [[ ${#failed[@]} -gt 0 ]]; then
   say "failed: ${failed[*]}"
   exit 1

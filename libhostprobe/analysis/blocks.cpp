@@ -22,8 +22,8 @@ T read_at(const std::byte* from) {
 }
 
 const char* kind_name(std::uint16_t kind) {
-  static constexpr const char* kNames[] = {"?",      "hooks",   "modules", "strings",    "threads",
-                                           "stacks", "records", "clock",   "hook states"};
+  static constexpr const char* kNames[] = {"?",      "hooks",   "modules", "strings",     "threads",
+                                           "stacks", "records", "clock",   "hook states", "short waits"};
   if (kind == kBlockPackedRecords) return "packed records";
   return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
@@ -136,6 +136,8 @@ bool BlockContent::add(const Block& block) {
       return add_clock(block);
     case kBlockHookStates:
       return add_hook_states(block);
+    case kBlockShortWaits:
+      return add_short_waits(block);
     case kBlockPackedRecords:
       return add_packed_slice(block);
   }
@@ -248,6 +250,22 @@ bool BlockContent::add_clock(const Block& block) {
   if (block.payload_bytes % sizeof(ClockPair) != 0) return false;
   for (std::uint64_t at = 0; at < block.payload_bytes; at += sizeof(ClockPair)) {
     trace_.clock_pairs.push_back(read_at<ClockPair>(block.payload + at));
+  }
+  return true;
+}
+
+bool BlockContent::add_short_waits(const Block& block) {
+  std::uint64_t at = 0;
+  while (at < block.payload_bytes) {
+    if (block.payload_bytes - at < sizeof(ShortWaitsRow)) return false;
+    const auto row = read_at<ShortWaitsRow>(block.payload + at);
+    at += sizeof(row);
+    if (row.bucket_count > (block.payload_bytes - at) / sizeof(std::uint64_t)) return false;
+    ShortWaitsSum sum = short_waits_sum(row);
+    for (std::uint32_t i = 0; i < row.bucket_count; ++i, at += sizeof(std::uint64_t)) {
+      if (!sum.add_bucket(read_at<std::uint64_t>(block.payload + at))) return false;
+    }
+    keep_newer(trace_.threads[{row.tid, row.thread_start_ticks}].short_waits, row.key, std::move(sum));
   }
   return true;
 }

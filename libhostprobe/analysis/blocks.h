@@ -60,6 +60,7 @@ class BlockContent {
   bool add_packed_slice(const Block& block);
   bool add_slice(const RecordsHead& head, const Block& block, std::uint32_t packed_bytes);
   bool add_clock(const Block& block);
+  bool add_short_waits(const Block& block);
 
   Trace& trace_;
   std::vector<Record> records_;  // of one block

@@ -13,15 +13,21 @@ namespace hostprobe::analysis {
 
 class Histogram {
  public:
-  void add(double value_ns) {
+  void add(double value_ns, std::uint64_t times = 1) {
     const std::uint64_t value = value_ns <= 0 ? 0 : static_cast<std::uint64_t>(std::min(value_ns, kMostNs));
     const std::uint32_t bucket = bucket_of(value);
     grow_to(bucket);
-    ++buckets_[bucket - first_];
-    ++count_;
-    total_ns_ += std::max(0.0, value_ns);
+    buckets_[bucket - first_] += times;
+    min_ns_ = count_ == 0 ? value_ns : std::min(min_ns_, value_ns);
+    count_ += times;
+    total_ns_ += std::max(0.0, value_ns) * static_cast<double>(times);
     max_ns_ = std::max(max_ns_, value_ns);
-    min_ns_ = count_ == 1 ? value_ns : std::min(min_ns_, value_ns);
+  }
+
+  // Where values were rounded before they came here and the exact sum and maximum are known.
+  void set_exact(double total_ns, double max_ns) {
+    total_ns_ = total_ns;
+    max_ns_ = max_ns;
   }
 
   void add(const Histogram& other) {

@@ -23,6 +23,8 @@ class WaitTime {
     if (record.end_ticks > from) total_ns_ += clock_.span_ns(from, record.end_ticks);
     covered_to_ = std::max(covered_to_, record.end_ticks);
   }
+  // Waits without a place in time. They are short, so one inside another one is not worth a look.
+  void add_ns(double ns) { total_ns_ += ns; }
   double total_ms() const { return 1e-6 * total_ns_; }
 
  private:
@@ -76,7 +78,8 @@ class Questions {
         waits_(trace, roles),
         launches_(trace, roles),
         syncs_(trace, roles),
-        collectives_(trace) {
+        collectives_(trace),
+        progress_(trace, roles) {
     answer_.hook_calls.assign(trace.hooks.size(), 0);
   }
 
@@ -86,6 +89,7 @@ class Questions {
         thread, [&](const Record& record) { give(thread, record, wait_time); },
         [&](std::uint64_t) { launches_.lost(thread); });
     records.walk();
+    for (const auto& [key, sum] : thread.short_waits) give_short(thread, key, sum, wait_time);
     ThreadAnswer answer;
     answer.tid = thread.key.tid;
     answer.start_ticks = thread.key.start_ticks;
@@ -100,6 +104,7 @@ class Questions {
       answer.run_delay_ms = 1e-6 * static_cast<double>(thread.entry.run_delay_ns);
     }
     answer.wait_ms = wait_time.total_ms();
+    answer.wall_ms = lifetime_ms(thread);
     answer.records = thread.kept;
     answer.lost = thread.lost;
     answer.unfinished = thread.unfinished;
@@ -111,9 +116,28 @@ class Questions {
     answer_.launches = launches_.finish();
     answer_.syncs = syncs_.finish();
     answer_.collective_calls = collectives_.finish();
+    answer_.progress = progress_.finish();
   }
 
  private:
+  double lifetime_ms(const Thread& thread) const {
+    const bool first = thread.key.tid == trace_.header.pid && trace_.header.start.ticks != 0;
+    const std::uint64_t begin = first ? trace_.header.start.ticks : thread.entry.start_ticks;
+    const std::uint64_t end = thread.entry.end_ticks != 0 ? thread.entry.end_ticks : trace_.last.ticks;
+    return end > begin && begin != 0 ? 1e-6 * trace_.clock.span_ns(begin, end) : 0;
+  }
+
+  void give_short(const Thread& thread, std::uint64_t key, const ShortWaitsSum& sum, WaitTime& wait_time) {
+    const Hook* hook = trace_.hook_of(short_hook(key));
+    if (hook == nullptr) return;
+    answer_.hook_calls[short_hook(key) - 1u] += sum.time.count();
+    if (is_family(*hook, Family::kWait)) {
+      wait_time.add_ns(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)));
+      waits_.add_short(thread, *hook, short_site(key), sum);
+    }
+    if (ProgressThreads::is_poll(*hook)) progress_.add_short(thread, sum);
+  }
+
   void give(const Thread& thread, const Record& record, WaitTime& wait_time) {
     const Hook* hook = trace_.hook_of(record);
     if (hook == nullptr) return;
@@ -121,7 +145,11 @@ class Questions {
     if (hook->blocking && (record.flags & kRecordAtOnce) == 0) wait_time.add(record);
     if (is_family(*hook, Family::kWait)) waits_.add(thread, *hook, record);
     if (hook->launch) launches_.add(thread, *hook, record);
-    if (is_family(*hook, Family::kNccl)) collectives_.add(*hook, record);
+    if (is_family(*hook, Family::kNccl)) {
+      collectives_.add(*hook, record);
+      progress_.add_call(thread, *hook, record);
+    }
+    if (ProgressThreads::is_poll(*hook)) progress_.add(thread, record);
     if (is_family(*hook, Family::kCuda) && hook->blocking) syncs_.add(thread, *hook, record);
   }
 
@@ -133,6 +161,7 @@ class Questions {
   Launches launches_;
   Syncs syncs_;
   CollectiveCalls collectives_;
+  ProgressThreads progress_;
 };
 
 EndState end_of(const Trace& trace) {

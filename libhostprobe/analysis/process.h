@@ -11,6 +11,7 @@
 #include "collectives.h"
 #include "launches.h"
 #include "own_cost.h"
+#include "progress.h"
 #include "roles.h"
 #include "symbols.h"
 #include "syncs.h"
@@ -33,6 +34,7 @@ struct ThreadAnswer {
   bool in_data_loader = false;  // a stack of it goes through PyTorch's DataLoader
   std::optional<double> cpu_ms;
   std::optional<double> run_delay_ms;  // runnable, but not running
+  double wall_ms = 0;                  // from its start, or the library's, to its end; 0 = not known
   double wait_ms = 0;                  // in blocking calls; a wait inside another one counts once
   std::uint64_t records = 0;
   std::uint64_t lost = 0;
@@ -72,6 +74,7 @@ struct ProcessAnswer {
   LaunchAnswer launches;
   SyncAnswer syncs;
   std::vector<CollectiveCall> collective_calls;  // taken out by run_answer.cpp
+  std::vector<ProgressAnswer> progress;
   std::vector<Hook> hooks;
   std::vector<std::uint64_t> hook_calls;  // records per hook
 

@@ -135,6 +135,32 @@ void write_threads(const Trace& trace, BlockWriter& out) {
   out.finish();
 }
 
+void add_buckets(const ShortSpansSum& spans, std::uint64_t mark, std::vector<std::uint64_t>& words) {
+  for (const auto& [bucket, count] : spans.buckets) words.push_back(bucket | mark | count << 16);
+}
+
+void write_short_waits(const Trace& trace, BlockWriter& out) {
+  for (const auto& [key, thread] : trace.threads) {
+    for (const auto& [place, sum] : thread.short_waits) {
+      std::vector<std::uint64_t> words;
+      add_buckets(sum.time, 0, words);
+      add_buckets(sum.wake, kShortWakeBucket, words);
+      const ShortWaitsRow row{place,
+                              key.start_ticks,
+                              key.tid,
+                              sum.waker_tid,
+                              static_cast<std::uint32_t>(words.size()),
+                              0,
+                              {sum.time.ticks, sum.time.max_ticks},
+                              {sum.wake.ticks, sum.wake.max_ticks}};
+      out.begin(kBlockShortWaits);
+      out.add(&row, sizeof(row));
+      out.add(words.data(), words.size() * sizeof(std::uint64_t));
+      out.finish();
+    }
+  }
+}
+
 // What is not inside the mapped file came from the segment.
 std::uint64_t write_records(const Trace& trace, BlockWriter& out) {
   std::uint64_t count = 0;
@@ -192,6 +218,7 @@ std::uint64_t append_segment(const LockedFile& file, const Trace& trace, const S
     write_strings(copy, out);
     write_stacks(copy, out);
     write_threads(trace, out);
+    write_short_waits(trace, out);
     records = write_records(trace, out);
     file.sync();
   } catch (const std::system_error&) {

@@ -63,6 +63,7 @@ Json thread_json(const ThreadAnswer& thread) {
   Json json = {{"tid", thread.tid},
                {"name", thread.name},
                {"role", role_name(thread.role)},
+               {"wall_ms", thread.wall_ms > 0 ? Json(thread.wall_ms) : Json(nullptr)},
                {"cpu_ms", or_null(thread.cpu_ms)},
                {"run_delay_ms", or_null(thread.run_delay_ms)},
                {"wait_ms", thread.wait_ms},
@@ -101,6 +102,23 @@ Json syncs_json(const SyncAnswer& syncs) {
           {"p99_us", percentile_us(syncs.time, 99)},
           {"max_us", us_or_null(syncs.time, syncs.time.max_ns())},
           {"by_function", syncs.by_function}};
+}
+
+Json progress_json(const ProgressAnswer& thread) {
+  return {{"tid", thread.tid},
+          {"comm", thread.communicator.empty() ? Json(nullptr) : Json(thread.communicator)},
+          {"name", thread.name},
+          {"role", role_name(thread.role)},
+          {"polls", thread.poll.count()},
+          {"poll_p50_us", percentile_us(thread.poll, 50)},
+          {"poll_p99_us", percentile_us(thread.poll, 99)},
+          {"poll_max_us", us_or_null(thread.poll, thread.poll.max_ns())},
+          {"active_ms", thread.poll.total_ns() * 1e-6},
+          {"stalls", thread.stalls},
+          {"stall_ms", thread.stall_ms},
+          {"migrations", thread.migrations},
+          {"cpu_ms", or_null(thread.cpu_ms)},
+          {"run_delay_ms", or_null(thread.run_delay_ms)}};
 }
 
 const char* end_name(EndState end) {
@@ -153,7 +171,8 @@ Json process_json(const ProcessAnswer& process) {
   if (process.syncs.hooked) json["syncs"] = syncs_json(process.syncs);
   json["gc"] = nullptr;
   if (process.launches.hooked) json["gpu"] = nullptr;
-  json["progress"] = nullptr;
+  json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
+  for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
   json["trace"] = process.trace_path;
   json["lost_tail_unknown"] = process.tail_gone;
   json["damages"] = damages_json(process);

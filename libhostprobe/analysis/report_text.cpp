@@ -167,6 +167,7 @@ class TextReport {
     write_launches(process);
     write_waits(process);
     write_wakes(process);
+    write_progress(process);
     write_threads(process);
   }
 
@@ -249,6 +250,21 @@ class TextReport {
       line("{} {} {} {} {} {}", site_columns(site), right(compact(site.wake.count()), 7),
            right(duration_text(site.wake.percentile_ns(50)), 7), right(duration_text(site.wake.percentile_ns(99)), 7),
            right(duration_text(site.wake.max_ns()), 7), site.wakers.empty() ? "unknown" : role_name(site.main_waker()));
+    }
+  }
+
+  void write_progress(const ProcessAnswer& process) {
+    if (process.progress.empty()) return;
+    line("");
+    line("{} {} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6}", left("NCCL progress", 16), left("communicator", 12),
+         "polls", "p50", "p99", "max", "stalls", "no CPU", "moved");
+    for (const ProgressAnswer& thread : process.progress) {
+      line("{} {} {} {} {} {} {} {} {:>6}", left(thread.name, 16),
+           left(thread.communicator.empty() ? "?" : thread.communicator.substr(0, 8), 12),
+           right(compact(thread.poll.count()), 7), right(duration_text(thread.poll.percentile_ns(50)), 7),
+           right(duration_text(thread.poll.percentile_ns(99)), 7), right(duration_text(thread.poll.max_ns()), 7),
+           right(compact(thread.stalls), 7), right(thread.run_delay_ms ? ms_text(*thread.run_delay_ms) : "?", 7),
+           thread.migrations);
     }
   }
 

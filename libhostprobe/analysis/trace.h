@@ -19,6 +19,7 @@
 #include "clock.h"
 #include "format/file.h"
 #include "mapped_file.h"
+#include "short_waits.h"
 
 namespace hostprobe::analysis {
 
@@ -97,9 +98,10 @@ struct Slice {
 
 struct Thread {
   ThreadKey key;
-  ThreadEntry entry{};                // zeros when only records of the thread were found
-  std::vector<Slice> slices;          // by running number, no two overlap
-  std::vector<std::uint16_t> stacks;  // which stacks its records carry, sorted
+  ThreadEntry entry{};                                 // zeros when only records of the thread were found
+  std::vector<Slice> slices;                           // by running number, no two overlap
+  std::vector<std::uint16_t> stacks;                   // which stacks its records carry, sorted
+  std::map<std::uint64_t, ShortWaitsSum> short_waits;  // by key, see format/segment.h
   std::uint64_t kept = 0;
   std::uint64_t lost = 0;
   std::uint64_t unfinished = 0;  // calls that had not returned: in progress, or cut short by a kill
@@ -151,8 +153,9 @@ struct Trace {
   std::unique_ptr<MappedFile> file;
   std::vector<std::vector<std::byte>> segment_chunks;
 
-  const Hook* hook_of(const Record& record) const {
-    return record.hook == 0 || record.hook > hooks.size() ? nullptr : &hooks[record.hook - 1u];
+  const Hook* hook_of(const Record& record) const { return hook_of(record.hook); }
+  const Hook* hook_of(std::uint16_t number) const {
+    return number == 0 || number > hooks.size() ? nullptr : &hooks[number - 1u];
   }
   // The module mapped at `address`, as of `ticks` where several were mapped there one after the other.
   const Module* module_at(std::uint64_t address, std::uint64_t ticks = UINT64_MAX) const;

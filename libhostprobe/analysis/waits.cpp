@@ -40,6 +40,12 @@ bool is_way_into_wait(const PythonFrame& frame) {
   return std::find(std::begin(kThreading), std::end(kThreading), name) != std::end(kThreading);
 }
 
+// "__poll_chk" is what a fortified build calls instead of poll.
+std::string plain_name(const std::string& function) {
+  const bool checked = function.starts_with("__") && function.ends_with("_chk");
+  return checked ? function.substr(2, function.size() - 6) : function;
+}
+
 std::vector<WaitPlace> heaviest_first(std::map<std::string, WaitPlace> places) {
   std::vector<WaitPlace> sorted;
   for (auto& [text, place] : places) sorted.push_back(std::move(place));
@@ -89,26 +95,29 @@ Waits::Waits(const Trace& trace, const std::map<ThreadKey, Role>& roles) : trace
   for (const Hook& hook : trace.hooks) words_[&hook] = {hook.word_of("site"), hook.word_of("waker")};
 }
 
-Waits::Call& Waits::call_of(const Thread& thread, const Hook& hook, const Record& record) {
+Waits::Call& Waits::call_of(const Thread& thread, const CallKey& key, std::uint64_t ticks) {
   if (calls_thread_ != &thread) calls_.clear();
   calls_thread_ = &thread;
-  const std::uint64_t address = word(record, words_[&hook].first);
-  const auto [call, fresh] = calls_.try_emplace(CallKey{&hook, address});
+  const auto [call, fresh] = calls_.try_emplace(key);
   if (!fresh) return call->second;
-  const Module* module = trace_.module_at(address, record.end_ticks);
+  const Module* module = trace_.module_at(key.address, ticks);
   const std::string library = module == nullptr ? "unknown" : base_name(module->path);
+  const std::string function = plain_name(key.hook->name) + (key.file ? " (file)" : "");
   const Role role = roles_.at(thread.key);
-  Site& site = sites_[{hook.name, library, role}];
-  site.answer.function = hook.name;
+  Site& site = sites_[{function, library, role}];
+  site.answer.function = function;
   site.answer.library = library;
   site.answer.role = role;
-  call->second = {&site, &site.addresses[address]};
+  call->second = {&site, &site.addresses[key.address]};
   return call->second;
 }
 
 void Waits::add(const Thread& thread, const Hook& hook, const Record& record) {
   if ((record.flags & kRecordAtOnce) != 0) return;
-  const Call& call = call_of(thread, hook, record);
+  const auto [site_word, waker_word] = words_[&hook];
+  if (site_word < 0) return;
+  const bool file = (record.flags & kRecordFile) != 0;
+  const Call& call = call_of(thread, {&hook, word(record, site_word), file}, record.end_ticks);
   const double ns = trace_.clock.span_ns(record.begin_ticks, record.end_ticks);
   call.site->answer.time.add(ns);
   call.address->all.add(ns);
@@ -116,7 +125,25 @@ void Waits::add(const Thread& thread, const Hook& hook, const Record& record) {
   if ((record.flags & kRecordTimedOut) != 0) {
     ++call.site->answer.timed_out;
   } else {
-    add_wake(call.site->answer, record, word(record, words_[&hook].second));
+    add_wake(call.site->answer, record, word(record, waker_word));
+  }
+}
+
+void Waits::add_short(const Thread& thread, const Hook& hook, std::uint64_t address, const ShortWaitsSum& sum) {
+  const Call& call = call_of(thread, {&hook, address, false}, UINT64_MAX);
+  sum.time.add_to(call.site->answer.time, trace_.clock);
+  call.address->all.add(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)), sum.time.count());
+  sum.wake.add_to(call.site->answer.wake, trace_.clock);
+  if (const std::uint64_t wakes = sum.wake.count(); wakes > 0)
+    add_waker(call.site->answer, trace_.thread_at(sum.waker_tid, trace_.last.ticks), wakes);
+}
+
+void Waits::add_waker(WaitSite& site, const Thread* waker, std::uint64_t times) const {
+  if (waker == nullptr) {
+    site.unknown_wakers += times;
+  } else {
+    site.wakers[roles_.at(waker->key)] += times;
+    site.waker_threads[waker->key] += times;
   }
 }
 
@@ -126,13 +153,7 @@ void Waits::add_wake(WaitSite& site, const Record& record, std::uint64_t post) {
   // A post from before the wait began was not what woke it.
   if (ticks < record.begin_ticks || ticks > record.end_ticks) return;
   site.wake.add(trace_.clock.span_ns(ticks, record.end_ticks));
-  const Thread* waker = trace_.thread_at(post_tid(post), ticks);
-  if (waker == nullptr) {
-    ++site.unknown_wakers;
-  } else {
-    ++site.wakers[roles_.at(waker->key)];
-    ++site.waker_threads[waker->key];
-  }
+  add_waker(site, trace_.thread_at(post_tid(post), ticks), 1);
 }
 
 // One code address is one line of code, so what its symbol says holds for all its calls. A stack speaks for itself only,

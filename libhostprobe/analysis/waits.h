@@ -51,6 +51,8 @@ class Waits {
  public:
   Waits(const Trace& trace, const std::map<ThreadKey, Role>& roles);
   void add(const Thread& thread, const Hook& hook, const Record& record);
+  // Waits of that thread at one place that were too short for records.
+  void add_short(const Thread& thread, const Hook& hook, std::uint64_t address, const ShortWaitsSum& sum);
   // Heaviest first. Names the code with `symbols`.
   std::vector<WaitSite> finish(Symbols& symbols);
 
@@ -58,8 +60,8 @@ class Waits {
   struct Sum {
     std::uint64_t count = 0;
     double ns = 0;
-    void add(double more_ns) {
-      ++count;
+    void add(double more_ns, std::uint64_t times = 1) {
+      count += times;
       ns += more_ns;
     }
   };
@@ -75,6 +77,7 @@ class Waits {
   struct CallKey {
     const Hook* hook;
     std::uint64_t address;
+    bool file;  // the descriptor was a file
     bool operator==(const CallKey&) const = default;
   };
   struct CallKeyHash {
@@ -87,7 +90,8 @@ class Waits {
     Address* address;
   };
 
-  Call& call_of(const Thread& thread, const Hook& hook, const Record& record);
+  Call& call_of(const Thread& thread, const CallKey& key, std::uint64_t ticks);
+  void add_waker(WaitSite& site, const Thread* waker, std::uint64_t times) const;
   void add_wake(WaitSite& site, const Record& record, std::uint64_t post);
   void name_code(Site& site, Symbols& symbols) const;
   void name_stacks(Site& site) const;

@@ -85,6 +85,7 @@ Environment environment_of(const RunArguments& arguments) {
 
 void set_environment(const Environment& environment) {
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  setenv("NCCL_SET_THREAD_NAME", "1", 0);  // off by default; names make a report readable
   setenv("HOSTPROBE_LAUNCHED", std::to_string(getpid()).c_str(), 1);
 }
 

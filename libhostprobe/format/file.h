@@ -73,6 +73,7 @@ enum BlockKind : std::uint16_t {
   kBlockRecords = 6,         // RecordsHead, then Record × count
   kBlockClock = 7,           // ClockPair × n
   kBlockHookStates = 8,      // a byte per row of the hook table, padded to 8: kHook… bits, latest last
+  kBlockShortWaits = 9,      // ShortWaitsRow × n, each followed by its buckets; a later row replaces an earlier one
   kBlockPackedRecords = 10,  // RecordsHead, PackedHead, then the same records in fewer bytes; since version 2
 };
 
@@ -124,6 +125,26 @@ struct StacksHead {
   std::uint32_t first;  // index of the first entry
   std::uint32_t count;
 };
+
+// What ShortWaits holds, without its empty buckets. A row is followed by `bucket_count` words: the bucket's number in bits
+// 0–14, bit 15 set for one of `wake`, its count in bits 16–63.
+struct ShortSum {
+  std::uint64_t ticks;
+  std::uint64_t max_ticks;
+};
+
+struct ShortWaitsRow {
+  std::uint64_t key;  // as in ShortWaits
+  std::uint64_t thread_start_ticks;
+  std::uint32_t tid;
+  std::uint32_t waker_tid;
+  std::uint32_t bucket_count;
+  std::uint32_t reserved;
+  ShortSum time;
+  ShortSum wake;
+};
+static_assert(sizeof(ShortWaitsRow) == 64);
+inline constexpr std::uint64_t kShortWakeBucket = 1u << 15;
 
 struct RecordsHead {
   std::uint64_t thread_start_ticks;

@@ -11,7 +11,7 @@
 namespace hostprobe {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x314753504f525048;  // "HPROPSG1" as little-endian bytes
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 
 // One reading of the three clocks at (nearly) the same instant.
 struct ClockPair {
@@ -20,7 +20,8 @@ struct ClockPair {
   std::uint64_t realtime_ns;   // CLOCK_REALTIME, for people and for other hosts
 };
 
-//  segment:  | SegmentHeader 4096 | ThreadEntry × thread_count | StackEntry × stack_count | strings | chunks |
+//  segment:  | SegmentHeader 4096 | ThreadEntry × thread_count | StackEntry × stack_count | ShortWaits × short_count |
+//            | strings | chunks |
 struct alignas(64) SegmentHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -29,10 +30,12 @@ struct alignas(64) SegmentHeader {
   std::uint64_t segment_bytes;
   std::uint64_t threads_offset;
   std::uint64_t stacks_offset;
+  std::uint64_t shorts_offset;
   std::uint64_t strings_offset;
   std::uint64_t chunks_offset;
   std::uint32_t thread_count;
   std::uint32_t stack_count;
+  std::uint32_t short_count;
   std::uint32_t strings_bytes;
   std::uint32_t chunk_count;
   std::uint32_t chunk_bytes;
@@ -63,12 +66,13 @@ struct alignas(64) ThreadEntry {
   std::uint64_t quiet_calls;          // hooked calls that needed no record (uncontended, idle signal)
   std::uint64_t own_ticks;            // spent in hostprobe's slow paths (stacks, taking chunks)
   std::uint32_t chunk;                // chunk being filled, plus 1; 0 = none
-  std::uint32_t reserved0;
+  std::uint32_t migrations;           // of an NCCL progress thread: how often it polled from another CPU than before
   // third cache line: written by the writer thread
   alignas(64) std::uint64_t cpu_ns;
-  std::uint64_t run_delay_ns;  // runnable but not running
-  char name[16];               // the kernel's name of the thread, NUL-terminated
-  std::uint64_t reserved1[4];
+  std::uint64_t run_delay_ns;   // runnable but not running
+  char name[16];                // the kernel's name of the thread, NUL-terminated
+  std::uint64_t created_ticks;  // when pthread_create was called for it; 0 = not seen
+  std::uint64_t reserved1[3];
 };
 static_assert(sizeof(ThreadEntry) == 192);
 
@@ -88,6 +92,34 @@ struct alignas(64) StackEntry {
   std::uint32_t reserved;
 };
 static_assert(sizeof(StackEntry) == 256);
+
+// Waits of one thread at one place that were too short for a record of their own: exact counts and sums, and histograms
+// for percentiles. The polls of an NCCL progress thread are kept in the same form: then a value is the time since the poll
+// before. Bucket 0 holds values below 128 ticks; above, an octave has 16 buckets: 1 + 16 × (octave - 7) + the four bits
+// behind the leading one; the last bucket also holds what is longer. Example: 300 ticks = 0b1'0010'1100, octave 8: bucket
+// 1 + 16 + 2 = 19, which holds 288 … 303.
+inline constexpr std::uint32_t kShortBuckets = 193;
+inline constexpr std::uint32_t kShortFirstOctave = 7;
+inline constexpr std::uint32_t kShortOctaves = 12;
+
+struct ShortSpans {
+  std::uint64_t ticks;  // sum
+  std::uint64_t max_ticks;
+  std::uint64_t buckets[kShortBuckets];
+};
+
+struct alignas(64) ShortWaits {
+  std::uint64_t key;  // [atomic] call address in bits 0–47, hook (as in a record) in 48–63; 0 = free
+  std::uint64_t thread_start_ticks;
+  std::uint32_t tid;
+  std::uint32_t waker_tid;  // the last known one; 0 = none
+  ShortSpans time;          // how long they took
+  ShortSpans wake;          // where the waker is known: from its post to the return
+};
+
+constexpr std::uint64_t pack_short_key(std::uint64_t site, std::uint16_t hook) {
+  return (site & 0xffffffffffff) | std::uint64_t{hook} << 48;
+}
 
 // The strings area is a sequence of { u32 length; u32 hash; char text[length]; padding to 8 }. A string's id is the
 // offset of its header divided by 8, plus 1; id 0 means "no string". `length` is stored last (release).

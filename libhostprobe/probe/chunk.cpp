@@ -51,17 +51,23 @@ moodycamel::ProducerToken* g_free_token = nullptr;   // the writer's; before it 
 std::atomic<std::uint32_t> g_free_count{0};
 std::atomic<std::uint32_t> g_full_count{0};
 
-std::size_t segment_bytes(std::uint32_t chunks) {
-  return 4096 + sizeof(ThreadEntry) * kThreads + sizeof(StackEntry) * kStacks + (kStringsBytes + 64) +
-         std::size_t{chunks} * kChunkBytes;
-}
+struct Sizes {
+  std::uint32_t shorts;
+  std::uint32_t chunks;
+
+  std::size_t segment_bytes() const {
+    return 4096 + sizeof(ThreadEntry) * kThreads + sizeof(StackEntry) * kStacks + sizeof(ShortWaits) * shorts +
+           (kStringsBytes + 64) + std::size_t{chunks} * kChunkBytes;
+  }
+};
 
 // A process with a limited address space keeps most of it for itself.
-std::uint32_t chunks_wanted() {
+Sizes sizes_wanted() {
   std::uint64_t bytes = g_options.buffer_mb << 20;
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > (512u << 10)) bytes = 512u << 10;
-  return static_cast<std::uint32_t>(bytes / kChunkBytes);
+  bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (limited && bytes > (512u << 10)) bytes = 512u << 10;
+  return {limited ? kShorts / 32 : kShorts, static_cast<std::uint32_t>(bytes / kChunkBytes)};
 }
 
 void* map_segment(std::size_t bytes, int& id) {
@@ -81,27 +87,30 @@ void prefault(char* begin, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += 4096) *reinterpret_cast<volatile char*>(begin + at) = 0;
 }
 
-void lay_out(void* memory, int id, std::uint32_t chunks) {
+void lay_out(void* memory, int id, const Sizes& sizes) {
   auto* header = static_cast<SegmentHeader*>(memory);
   header->version = kSegmentVersion;
   header->pid = static_cast<std::uint32_t>(getpid());
   if (getrandom(&header->cookie, sizeof header->cookie, GRND_NONBLOCK) != sizeof header->cookie)
     header->cookie = ticks() * 0x9e3779b97f4a7c15u + header->pid;
-  header->segment_bytes = segment_bytes(chunks);
+  header->segment_bytes = sizes.segment_bytes();
   header->threads_offset = 4096;
   header->stacks_offset = header->threads_offset + sizeof(ThreadEntry) * kThreads;
-  header->strings_offset = header->stacks_offset + sizeof(StackEntry) * kStacks;
+  header->shorts_offset = header->stacks_offset + sizeof(StackEntry) * kStacks;
+  header->strings_offset = header->shorts_offset + sizeof(ShortWaits) * sizes.shorts;
   header->chunks_offset = header->strings_offset + kStringsBytes + 64;
   header->thread_count = kThreads;
   header->stack_count = kStacks;
+  header->short_count = sizes.shorts;
   header->strings_bytes = kStringsBytes;
-  header->chunk_count = chunks;
+  header->chunk_count = sizes.chunks;
   header->chunk_bytes = kChunkBytes;
   header->clock = read_clock_pair();
   char* base = static_cast<char*>(memory);
   g_segment = {header,
                reinterpret_cast<ThreadEntry*>(base + header->threads_offset),
                reinterpret_cast<StackEntry*>(base + header->stacks_offset),
+               reinterpret_cast<ShortWaits*>(base + header->shorts_offset),
                base + header->strings_offset,
                base + header->chunks_offset,
                id};
@@ -114,10 +123,10 @@ T* make(Args&&... args) {
   return place == nullptr ? nullptr : new (place) T(static_cast<Args&&>(args)...);
 }
 
-// What the queues can ever need, in one arena: a block per thread and a place for every chunk, indices, tokens, and 8 KiB a
-// chunk of spare room up to 512. What they ask for later comes out of the same arena by one atomic addition.
+// What the queues can ever need, in one arena: per thread a token (0.5 KiB) and blocks, per chunk a place, and spare room, of
+// which a small pool has little. What they ask for later comes out of the same arena by one atomic addition.
 bool make_queues(std::uint32_t chunks) {
-  std::size_t spare = chunks < 64 ? chunks * (std::size_t{8} << 10) : std::size_t{512} << 10;
+  std::size_t spare = chunks < 64 ? chunks * std::size_t{1024} : std::size_t{512} << 10;
   std::size_t bytes = std::size_t{kThreads} * 1536 + std::size_t{chunks} * 256 + spare;
   if (!arena_make(bytes)) return false;
   // A small initial pool: every producer's index would be made as large as the pool.
@@ -157,17 +166,17 @@ void add_chunks(std::uint32_t wanted) {
 }  // namespace
 
 bool make_segment() {
-  std::uint32_t chunks = chunks_wanted();
+  Sizes sizes = sizes_wanted();
   int id = -1;
-  void* memory = map_segment(segment_bytes(chunks), id);
+  void* memory = map_segment(sizes.segment_bytes(), id);
   if (memory == nullptr) {
     say("no %zu KiB of shared memory (%s): nothing is recorded; lower HOSTPROBE_BUFFER_MB or raise the limit",
-        segment_bytes(chunks) >> 10, strerrordesc_np(errno));
+        sizes.segment_bytes() >> 10, strerrordesc_np(errno));
     return false;
   }
   prefault(static_cast<char*>(memory), 4096 + sizeof(ThreadEntry) * kThreads);
-  lay_out(memory, id, chunks);
-  if (!make_queues(chunks)) {
+  lay_out(memory, id, sizes);
+  if (!make_queues(sizes.chunks)) {
     say("no memory for the queues: nothing is recorded; raise the address space limit");
     if (id >= 0) shmctl(id, IPC_RMID, nullptr);
     forget_segment();

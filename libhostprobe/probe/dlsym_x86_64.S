@@ -54,8 +54,16 @@ vfork:
         endbr64
         mov     hp_real_vfork(%rip), %rcx
         test    %rcx, %rcx
+        jnz     1f
+        sub     $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        call    hp_find_vfork
+        add     $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        mov     hp_real_vfork(%rip), %rcx
+        test    %rcx, %rcx
         jz      3f
-        pop     %rdx                    // the caller's return address
+1:      pop     %rdx                    // the caller's return address
         .cfi_adjust_cfa_offset -8
         mov     hp_t_local@gottpoff(%rip), %rax
         mov     %rdx, %fs:HP_VFORK_RETURN(%rax)

@@ -14,6 +14,7 @@
 #include "chunk.h"
 #include "clock.h"
 #include "record_block.h"
+#include "short_waits.h"
 #include "thread.h"
 #include "trace_file.h"
 
@@ -23,6 +24,7 @@ namespace {
 RecordBlock g_block;
 std::uint64_t g_written_cpu[kThreads];  // of each entry, when it was last written
 std::uint64_t g_written_records[kThreads];
+std::uint64_t g_written_shorts[kShorts];
 std::uint32_t g_strings_written = 0;
 bool g_stack_written[kStacks];
 
@@ -199,6 +201,46 @@ void write_stacks() {
   }
 }
 
+std::uint64_t g_buckets_to_write[2 * kShortBuckets];
+
+HP_READS_LIVE_COUNTS std::uint32_t gather(const ShortSpans& spans, ShortSum& sum, std::uint64_t mark,
+                                          std::uint32_t at) {
+  sum = {__atomic_load_n(&spans.ticks, __ATOMIC_RELAXED), __atomic_load_n(&spans.max_ticks, __ATOMIC_RELAXED)};
+  for (std::uint32_t i = 0; i < kShortBuckets; ++i) {
+    std::uint64_t count = __atomic_load_n(&spans.buckets[i], __ATOMIC_RELAXED);
+    if (count != 0) g_buckets_to_write[at++] = i | mark | count << 16;
+  }
+  return at;
+}
+
+void write_short_waits(const ShortWaits& sums, std::uint64_t key) {
+  ShortWaitsRow row{key, sums.thread_start_ticks, sums.tid, sums.waker_tid, 0, 0, {}, {}};
+  row.bucket_count = gather(sums.time, row.time, 0, 0);
+  row.bucket_count = gather(sums.wake, row.wake, kShortWakeBucket, row.bucket_count);
+  iovec parts[] = {{&row, sizeof row}, {g_buckets_to_write, row.bucket_count * sizeof(std::uint64_t)}};
+  append_block(kBlockShortWaits, parts, 2);
+}
+
+// Those of thread entry `index`, which has ended: everything, and its places are free again.
+void write_last_short_waits(std::uint32_t index) {
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i) {
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != index + 1) continue;
+    write_short_waits(g_segment.shorts[i], g_segment.shorts[i].key);
+    g_written_shorts[i] = 0;
+    release_short_waits(i);
+  }
+}
+
+HP_READS_LIVE_COUNTS void write_living_short_waits() {
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i) {
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) == 0) continue;
+    const ShortWaits& sums = g_segment.shorts[i];
+    std::uint64_t ticks = __atomic_load_n(&sums.time.ticks, __ATOMIC_RELAXED);
+    if (ticks != g_written_shorts[i]) write_short_waits(sums, sums.key);
+    g_written_shorts[i] = ticks;
+  }
+}
+
 }  // namespace
 
 void drain_full_chunks() {
@@ -218,6 +260,7 @@ void drain_ended_threads() {
     if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadEnded) continue;
     copy_words(g_changed[count++], entry);
     add(g_totals, entry);
+    write_last_short_waits(i);
     g_written_cpu[i] = g_written_records[i] = 0;
     release_thread(&entry);
   }
@@ -233,12 +276,14 @@ void drain_rest(bool ask_kernel) {
   write_stacks();
   drain_ended_threads();
   write_living_threads(ask_kernel);
+  if (ask_kernel) write_living_short_waits();
   sum_up();
 }
 
 void forget_drained() {
   memset(g_written_cpu, 0, sizeof g_written_cpu);
   memset(g_written_records, 0, sizeof g_written_records);
+  memset(g_written_shorts, 0, sizeof g_written_shorts);
   memset(g_stack_written, 0, sizeof g_stack_written);
   g_strings_written = 0;
   g_totals = {};

@@ -54,19 +54,26 @@ void read_entry(const ElfW(Dyn) & entry, ElfObject& object) {
     case DT_HASH:
       object.old_hash = pointer_in<std::uint32_t>(bias, value);
       break;
+    case DT_VERSYM:
+      object.version_of = pointer_in<ElfW(Half)>(bias, value);
+      break;
+    case DT_VERDEF:
+      object.versions = pointer_in<ElfW(Verdef)>(bias, value);
+      break;
     default:
       break;
   }
 }
 
-bool is_it(const ElfObject& object, const ElfW(Sym) & symbol, const char* name) {
+bool is_function(const ElfObject& object, const ElfW(Sym) & symbol, const char* name) {
   unsigned type = ELF64_ST_TYPE(symbol.st_info);
   return symbol.st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE) &&
          strcmp(object.strings + symbol.st_name, name) == 0;
 }
 
 // The chains of the GNU hash table, as its format is published; the bloom filter is only a shortcut and is skipped.
-const ElfW(Sym) * find_by_gnu_hash(const ElfObject& object, const char* name) {
+template <class IsIt>
+    const ElfW(Sym) * find_by_gnu_hash(const ElfObject& object, const char* name, IsIt is_it) {
   std::uint32_t hash = 5381;
   for (const char* c = name; *c != 0; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
   std::uint32_t bucket_count = object.gnu_hash[0], first = object.gnu_hash[1], bloom_words = object.gnu_hash[2];
@@ -77,15 +84,31 @@ const ElfW(Sym) * find_by_gnu_hash(const ElfObject& object, const char* name) {
   if (index < first) return nullptr;
   for (;; ++index) {
     std::uint32_t link = chain[index - first];
-    if ((link | 1) == (hash | 1) && is_it(object, object.symbols[index], name)) return &object.symbols[index];
+    if ((link | 1) == (hash | 1) && is_it(object.symbols[index])) return &object.symbols[index];
     if (link & 1) return nullptr;
   }
 }
 
-const ElfW(Sym) * find_one_by_one(const ElfObject& object, const char* name) {
-  for (std::uint32_t i = 1; i < object.old_hash[1]; ++i)
-    if (is_it(object, object.symbols[i], name)) return &object.symbols[i];
+template <class IsIt>
+    const ElfW(Sym) * find_symbol(const ElfObject& object, const char* name, IsIt is_it) {
+  if (object.gnu_hash != nullptr) return find_by_gnu_hash(object, name, is_it);
+  for (std::uint32_t i = 1; object.old_hash != nullptr && i < object.old_hash[1]; ++i)
+    if (is_it(object.symbols[i])) return &object.symbols[i];
   return nullptr;
+}
+
+bool has_version(const ElfObject& object, const ElfW(Sym) & symbol, const char* version) {
+  if (object.version_of == nullptr || object.versions == nullptr) return true;
+  ElfW(Half) index = object.version_of[&symbol - object.symbols] & 0x7fff;
+  for (const ElfW(Verdef)* v = object.versions;;) {
+    auto* bytes = reinterpret_cast<const char*>(v);
+    if (v->vd_ndx == index) {
+      auto* name = reinterpret_cast<const ElfW(Verdaux)*>(bytes + v->vd_aux);
+      return strcmp(object.strings + name->vda_name, version) == 0;
+    }
+    if (v->vd_next == 0) return false;
+    v = reinterpret_cast<const ElfW(Verdef)*>(bytes + v->vd_next);
+  }
 }
 
 }  // namespace
@@ -107,12 +130,17 @@ bool read_elf_object(const dl_phdr_info& info, ElfObject& object) {
 }
 
 void* defined_function(const ElfObject& object, const char* name) {
-  const ElfW(Sym)* symbol = nullptr;
-  if (object.gnu_hash != nullptr)
-    symbol = find_by_gnu_hash(object, name);
-  else if (object.old_hash != nullptr)
-    symbol = find_one_by_one(object, name);
+  const ElfW(Sym)* symbol =
+      find_symbol(object, name, [&](const ElfW(Sym) & s) { return is_function(object, s, name); });
   return symbol == nullptr ? nullptr : reinterpret_cast<void*>(object.bias + symbol->st_value);
+}
+
+const ElfW(Sym) * versioned_symbol(const ElfObject& object, const char* name, const char* version) {
+  return find_symbol(object, name, [&](const ElfW(Sym) & s) {
+    unsigned type = ELF64_ST_TYPE(s.st_info);
+    return s.st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC) &&
+           strcmp(object.strings + s.st_name, name) == 0 && has_version(object, s, version);
+  });
 }
 
 }  // namespace hostprobe::probe

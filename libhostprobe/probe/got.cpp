@@ -256,6 +256,7 @@ void scan_new_objects() {
   dl_iterate_phdr(read_changes, &scan);
   if (scan.adds == g_scanned_adds.load(std::memory_order_acquire)) return;
   if (g_scanning.test_and_set(std::memory_order_acquire)) return;
+  find_dlsym();
   dl_iterate_phdr(find_libraries, &scan);
   for (unsigned i = 0; i < scan.libraries; ++i) learn_library(scan.found[i].library, scan.found[i].object);
   // Objects linked to a library that came after them, or new ones at the address of an unloaded one: look again.

@@ -90,23 +90,29 @@ Pointer libc_real(Hook& hook) {
 
 }  // namespace hostprobe::probe
 
-// The constant row and the pointers of one hook; g_hook_<name> is what the hook's code uses.
+// The constant row and the pointers of one hook, and the distances between them; g_hook_<name> is what the hook's code uses.
 // alignas(8) on the row: without it the compiler pads rows of 184 bytes and the section is no table any more.
-#define HP_ROW(family_, name_, versions_, blocking_, launch_, wrappers_, l0, l1, l2, l3, l4)                           \
-  alignas(8) __attribute__((section("hp_hooks"), used)) static const ::hostprobe::HookRow g_row_##name_ = {            \
+#define HP_LINKED_ROW(family_, name_, versions_, blocking_, launch_, wrapper_, l0, l1, l2, l3, l4)                     \
+  alignas(8) __attribute__((section("hp_hooks"), used)) static const ::hostprobe::HookRow g_row_##name_ __asm__(       \
+      "hp_row_" #name_) = {                                                                                            \
       #name_,  versions_, {l0, l1, l2, l3, l4}, static_cast<std::uint8_t>(::hostprobe::Family::family_), 0, blocking_, \
       launch_, 0};                                                                                                     \
-  __attribute__((section("hp_state"), used)) static ::hostprobe::probe::Hook g_hook_##name_ = {                        \
-      {}, &g_row_##name_, wrappers_, 0, 0};
+  __attribute__((section("hp_state"), used)) static ::hostprobe::probe::Hook g_hook_##name_ __asm__(                   \
+      "hp_hook_" #name_) = {};                                                                                         \
+  __asm__(".pushsection hp_links, \"a\", @progbits\n\t.balign 4\n\t.long hp_hook_" #name_                              \
+          " - .\n\t.long hp_row_" #name_ " - .\n\t.long " wrapper_ "\n\t.popsection");
+
+// Of a function of libc; `wrappers_` is nullptr.
+#define HP_ROW(family_, name_, versions_, blocking_, launch_, wrappers_, l0, l1, l2, l3, l4) \
+  HP_LINKED_ROW(family_, name_, versions_, blocking_, launch_, "0", l0, l1, l2, l3, l4)
 
 // One function of a library that is reached by more than one route (routes.h): the CUDA driver, NCCL. `kind` is one
 // of those below. The body fills `rec` from the arguments and `result`; `rec.c` holds the caller's address when it starts.
 // Instantiated kCopies times: each copy stands in front of one real address. Never exported, see decision 4.
 #define HP_ROUTED_HOOK(family, Result, kind, name, params, args, l0, l1, l2, l3, l4)                                 \
   namespace {                                                                                                        \
-  extern void* const g_wrappers_##name[::hostprobe::probe::kCopies];                                                 \
-  HP_ROW(family, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch,           \
-         g_wrappers_##name, l0, l1, l2, l3, l4)                                                                      \
+  HP_LINKED_ROW(family, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch,    \
+                "hp_wrapper_" #name " - .", l0, l1, l2, l3, l4)                                                      \
   struct Fill_##name {                                                                                               \
     ::hostprobe::Record& rec;                                                                                        \
     Result result;                                                                                                   \
@@ -136,9 +142,13 @@ Pointer libc_real(Hook& hook) {
         rec, g_hook_##name, ::hostprobe::probe::flags_of(::hostprobe::Family::family, static_cast<int>(result)), 0); \
     return result;                                                                                                   \
   }                                                                                                                  \
-  void* const g_wrappers_##name[::hostprobe::probe::kCopies] = {                                                     \
-      reinterpret_cast<void*>(&wrap_##name<0>), reinterpret_cast<void*>(&wrap_##name<1>),                            \
-      reinterpret_cast<void*>(&wrap_##name<2>), reinterpret_cast<void*>(&wrap_##name<3>)};                           \
+  __attribute__((used)) void* wrapper_##name(unsigned copy) __asm__("hp_wrapper_" #name);                            \
+  void* wrapper_##name(unsigned copy) {                                                                              \
+    return copy == 0   ? reinterpret_cast<void*>(&wrap_##name<0>)                                                    \
+           : copy == 1 ? reinterpret_cast<void*>(&wrap_##name<1>)                                                    \
+           : copy == 2 ? reinterpret_cast<void*>(&wrap_##name<2>)                                                    \
+                       : reinterpret_cast<void*>(&wrap_##name<3>);                                                   \
+  }                                                                                                                  \
   }                                                                                                                  \
   inline void Fill_##name::operator() params
 

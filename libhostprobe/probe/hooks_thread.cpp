@@ -3,16 +3,20 @@
 // Room 2 (probe/). pthread_create runs the new thread through start_thread below, so that its entry carries who created
 // it and with what. start_thread is not noexcept: pthread_exit and cancellation unwind through it.
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "chunk.h"
 #include "hook.h"
 #include "lifecycle.h"
+#include "progress.h"
 #include "resolve.h"
 #include "routes.h"
 #include "strings.h"
 #include "thread_type.h"
+#include "wait.h"
 #include "writer.h"
 
 namespace hostprobe::probe {
@@ -23,6 +27,7 @@ using Routine = void* (*)(void*);
 struct Start {
   Routine routine;
   void* argument;
+  bool polls;
 };
 Start g_starts[kThreads];  // one per ThreadEntry, valid from reserve_thread to the thread's first instruction
 
@@ -30,15 +35,25 @@ void* start_thread(void* place) {
   auto index = static_cast<std::uint32_t>(static_cast<Start*>(place) - g_starts);
   Start start = g_starts[index];
   adopt_thread(&g_segment.threads[index], index);
+  t_local.polls = start.polls;
   return start.routine(start.argument);
 }
 
-void describe(ThreadEntry* entry, const void* site, Routine routine, const void* argument) {
-  entry->start_routine = reinterpret_cast<std::uint64_t>(routine);
+// True when it is a thread of NCCL's own.
+bool describe(ThreadEntry* entry, const void* site, Routine routine, const void* argument) {
+  ThreadOrigin origin = thread_origin(site, reinterpret_cast<const void*>(routine), argument);
+  entry->start_routine = reinterpret_cast<std::uint64_t>(origin.routine);
   entry->creator_site = reinterpret_cast<std::uint64_t>(site);
   entry->creator_tid = t_local.tid;
-  const char* type = thread_type(site, argument);
-  if (type != nullptr) entry->type_name = string_id(type, strlen(type));
+  entry->created_ticks = ticks();
+  if (origin.type != nullptr) entry->type_name = string_id(origin.type, strlen(origin.type));
+  return origin.of_nccl;
+}
+
+void note_own_name(const char* name) {
+  ThreadLocal& t = t_local;
+  if (t.entry != nullptr) strncpy(t.entry->name, name, sizeof t.entry->name - 1);
+  if (is_progress_name(name)) t.polls = true;
 }
 
 }  // namespace
@@ -47,26 +62,30 @@ void describe(ThreadEntry* entry, const void* site, Routine routine, const void*
 using namespace hostprobe;
 using namespace hostprobe::probe;
 
-#define HP_SITE __builtin_return_address(0)
-
 HP_ROW(kThread, pthread_create, "GLIBC_2.34", 0, 0, nullptr, "start:code", "", "site:code", "type:str", "result:i")
 extern "C" HP_EXPORT int hp_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, Routine routine,
                                            void* argument) __asm__("pthread_create");
 
 namespace {
 
+constexpr std::size_t kLongestName = 15;
+
+void fill_thread_record(Record* r, std::uint64_t begin, std::uint64_t end, const void* site, int result) {
+  r->begin_ticks = begin;
+  r->end_ticks = end;
+  r->a = r->b = r->d = 0;
+  r->c = reinterpret_cast<std::uint64_t>(site);
+  r->e = static_cast<std::uint64_t>(static_cast<std::int64_t>(result));
+}
+
 // Records the call itself; `type` is the string id of the std::thread's type.
 void record_create(std::uint64_t begin, Routine routine, const void* site, std::uint32_t type, int result) {
   std::uint64_t end = ticks();
   Record* r = reserve_record();
   if (r == nullptr) return;
-  r->begin_ticks = begin;
-  r->end_ticks = end;
+  fill_thread_record(r, begin, end, site, result);
   r->a = reinterpret_cast<std::uint64_t>(routine);
-  r->b = 0;
-  r->c = reinterpret_cast<std::uint64_t>(site);
   r->d = type;
-  r->e = static_cast<std::uint64_t>(static_cast<std::int64_t>(result));
   commit_record(r, g_hook_pthread_create, result == 0 ? 0 : kRecordFailed, 0);
 }
 
@@ -80,6 +99,7 @@ extern "C" int hp_pthread_create(pthread_t* thread, const pthread_attr_t* attrib
   const void* site = HP_SITE;
   if (!recording_or_begun(Moment::kPlain) || !attach_thread()) return real(thread, attributes, routine, argument);
   mark_used(g_hook_pthread_create);
+  have_nccl_threads_named();
   std::uint64_t begin = ticks();
   std::uint32_t index = 0;
   ThreadEntry* entry = reserve_thread(index);
@@ -88,9 +108,9 @@ extern "C" int hp_pthread_create(pthread_t* thread, const pthread_attr_t* attrib
     record_create(begin, routine, site, 0, result);
     return result;
   }
-  describe(entry, site, routine, argument);
+  bool polls = describe(entry, site, routine, argument);
   std::uint32_t type = entry->type_name;
-  g_starts[index] = {routine, argument};
+  g_starts[index] = {routine, argument, polls};
   int result = real(thread, attributes, start_thread, &g_starts[index]);
   if (result != 0) release_thread(entry);
   record_create(begin, routine, site, type, result);
@@ -109,18 +129,59 @@ extern "C" int hp_pthread_setname_np(pthread_t thread, const char* name) {
   std::uint64_t end = ticks();
   Record* r = reserve_record();
   if (r == nullptr) return result;
-  r->begin_ticks = begin;
-  r->end_ticks = end;
+  fill_thread_record(r, begin, end, HP_SITE, result);
   r->a = static_cast<std::uint64_t>(thread);
-  r->b = result == 0 ? string_id(name, strlen(name)) : 0;
-  r->c = reinterpret_cast<std::uint64_t>(HP_SITE);
-  r->d = 0;
-  r->e = static_cast<std::uint64_t>(static_cast<std::int64_t>(result));
-  if (result == 0 && pthread_equal(thread, pthread_self()) && t_local.entry != nullptr)
-    strncpy(t_local.entry->name, name, sizeof t_local.entry->name - 1);
+  if (result == 0) r->b = string_id(name, strlen(name));
+  if (result == 0 && pthread_equal(thread, pthread_self())) note_own_name(name);
   commit_record(r, g_hook_pthread_setname_np, result == 0 ? 0 : kRecordFailed, 0);
   return result;
 }
+
+HP_ROW(kThread, prctl, "GLIBC_2.2.5", 0, 0, nullptr, "", "name:str", "site:code", "", "result:i")
+extern "C" HP_EXPORT int hp_prctl(int option, long a, long b, long c, long d) __asm__("prctl");
+extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
+  auto real = libc_real<int (*)(int, ...)>(g_hook_prctl);
+  if (option != PR_SET_NAME || !recording()) return real(option, a, b, c, d);
+  std::uint64_t begin = ticks();
+  int result = real(option, a, b, c, d);
+  std::uint64_t end = ticks();
+  mark_used(g_hook_prctl);
+  Record* r = reserve_record();
+  if (r == nullptr) return result;
+  const char* name = reinterpret_cast<const char*>(a);
+  fill_thread_record(r, begin, end, HP_SITE, result);
+  if (result == 0) {
+    r->b = string_id(name, strnlen(name, kLongestName));
+    note_own_name(name);
+  }
+  commit_record(r, g_hook_prctl, result == 0 ? 0 : kRecordFailed, 0);
+  return result;
+}
+
+// The first 64 CPUs of the mask, and how many it holds in all.
+#define HP_AFFINITY_HOOK(name, versions, label, Thread)                                                  \
+  HP_ROW(kThread, name, versions, 0, 0, nullptr, label, "mask:hex", "site:code", "cpus", "result:i")     \
+  extern "C" HP_EXPORT int hp_##name(Thread thread, size_t bytes, const cpu_set_t* cpus) __asm__(#name); \
+  extern "C" int hp_##name(Thread thread, size_t bytes, const cpu_set_t* cpus) {                         \
+    auto real = libc_real<int (*)(Thread, size_t, const cpu_set_t*)>(g_hook_##name);                     \
+    if (!recording()) return real(thread, bytes, cpus);                                                  \
+    std::uint64_t begin = ticks();                                                                       \
+    int result = real(thread, bytes, cpus);                                                              \
+    std::uint64_t end = ticks();                                                                         \
+    mark_used(g_hook_##name);                                                                            \
+    Record* r = reserve_record();                                                                        \
+    if (r == nullptr) return result;                                                                     \
+    fill_thread_record(r, begin, end, HP_SITE, result);                                                  \
+    r->a = static_cast<std::uint64_t>(thread);                                                           \
+    if (result == 0) {                                                                                   \
+      memcpy(&r->b, cpus, bytes < sizeof r->b ? bytes : sizeof r->b);                                    \
+      r->d = static_cast<std::uint64_t>(CPU_COUNT_S(bytes, cpus));                                       \
+    }                                                                                                    \
+    commit_record(r, g_hook_##name, result == 0 ? 0 : kRecordFailed, 0);                                 \
+    return result;                                                                                       \
+  }
+HP_AFFINITY_HOOK(sched_setaffinity, "GLIBC_2.3.4", "thread:i", pid_t)
+HP_AFFINITY_HOOK(pthread_setaffinity_np, "GLIBC_2.34", "thread:hex", pthread_t)
 
 // Processes that leave without exit(): data-loader workers do. Their trace is complete all the same.
 #define HP_EXIT_HOOK(name)                                                                  \

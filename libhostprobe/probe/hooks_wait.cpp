@@ -13,9 +13,6 @@
 namespace hostprobe::probe {
 namespace {
 
-int errno_of(int result) { return result == 0 ? 0 : errno; }
-int result_itself(int result) { return result; }
-
 bool plain_clock(clockid_t clock) { return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC; }
 bool plain_limit(const timespec* limit) {
   return limit != nullptr && limit->tv_nsec >= 0 && limit->tv_nsec < 1000000000;
@@ -44,13 +41,11 @@ const void* site_of_condition(const void* site) {
 
 using namespace hostprobe::probe;
 
-#define HP_SITE __builtin_return_address(0)
-
 HP_WAIT_HOOK(sem_wait, "GLIBC_2.34", (sem_t * sem)) {
   auto real = libc_real<int (*)(sem_t*)>(g_hook_sem_wait);
   if (!recording_or_begun(Moment::kAnywhere)) return real(sem);
   if (taken_at_once(sem)) return 0;
-  return timed_wait(
+  return paired_wait(
       g_hook_sem_wait, sem, HP_SITE, [=] { return real(sem); }, errno_of);
 }
 
@@ -58,7 +53,7 @@ HP_WAIT_HOOK(sem_timedwait, "GLIBC_2.34", (sem_t * sem, const timespec* limit)) 
   auto real = libc_real<int (*)(sem_t*, const timespec*)>(g_hook_sem_timedwait);
   if (!recording_or_begun(Moment::kAnywhere) || !plain_limit(limit)) return real(sem, limit);
   if (taken_at_once(sem)) return 0;
-  return timed_wait(
+  return paired_wait(
       g_hook_sem_timedwait, sem, HP_SITE, [=] { return real(sem, limit); }, errno_of);
 }
 
@@ -67,7 +62,7 @@ HP_WAIT_HOOK(sem_clockwait, "GLIBC_2.34", (sem_t * sem, clockid_t clock, const t
   if (!recording_or_begun(Moment::kAnywhere) || !plain_clock(clock) || !plain_limit(limit))
     return real(sem, clock, limit);
   if (taken_at_once(sem)) return 0;
-  return timed_wait(
+  return paired_wait(
       g_hook_sem_clockwait, sem, HP_SITE, [=] { return real(sem, clock, limit); }, errno_of);
 }
 
@@ -75,7 +70,7 @@ HP_WAIT_HOOK(pthread_cond_wait, "GLIBC_2.3.2", (pthread_cond_t * cond, pthread_m
   auto real = libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*)>(g_hook_pthread_cond_wait);
   const void* site = site_of_condition(HP_SITE);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex);
-  return timed_wait(
+  return paired_wait(
       g_hook_pthread_cond_wait, cond, site, [=] { return real(cond, mutex); }, result_itself);
 }
 
@@ -83,7 +78,7 @@ HP_WAIT_HOOK(pthread_cond_timedwait, "GLIBC_2.3.2",
              (pthread_cond_t * cond, pthread_mutex_t* mutex, const timespec* limit)) {
   auto real = libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>(g_hook_pthread_cond_timedwait);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex, limit);
-  return timed_wait(
+  return paired_wait(
       g_hook_pthread_cond_timedwait, cond, HP_SITE, [=] { return real(cond, mutex, limit); }, result_itself);
 }
 
@@ -92,7 +87,7 @@ HP_WAIT_HOOK(pthread_cond_clockwait, "GLIBC_2.34",
   auto real =
       libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>(g_hook_pthread_cond_clockwait);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex, clock, limit);
-  return timed_wait(
+  return paired_wait(
       g_hook_pthread_cond_clockwait, cond, HP_SITE, [=] { return real(cond, mutex, clock, limit); }, result_itself);
 }
 

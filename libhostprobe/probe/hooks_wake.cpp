@@ -1,30 +1,10 @@
-// hooks_wake.cpp: the calls that wake somebody. They leave their name for the waiter and make no record of their own.
+// hooks_wake.cpp: semaphores posted, condition variables signalled. They make no record of their own (wake.h).
 //
-// Room 2 (probe/). On the program's threads, up to 500 000 times a second, almost always with nobody waiting: then one
-// load and no clock. sem_post may run in a signal handler.
+// Room 2 (probe/). One block per function.
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "hook.h"
-#include "pairing.h"
-
-namespace hostprobe::probe {
-namespace {
-
-inline void note_wake(Hook& hook, const void* object) {
-  if (!recording()) return;
-  Bucket& bucket = bucket_of(object);
-  if (HP_LIKELY(bucket.waiters.load(std::memory_order_relaxed) == 0)) {
-    count_quiet();
-    return;
-  }
-  if (HP_UNLIKELY(t_local.tid == 0) && !attach_thread()) return;
-  mark_used(hook);
-  leave_post(bucket, object);
-}
-
-}  // namespace
-}  // namespace hostprobe::probe
+#include "wake.h"
 
 using namespace hostprobe::probe;
 

@@ -11,14 +11,18 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <atomic>
 
+#include "at_start.h"
 #include "chunk.h"
 #include "communicators.h"
 #include "hook.h"
+#include "io_limit.h"
 #include "kernel_name.h"
+#include "locks.h"
 #include "options.h"
 #include "pairing.h"
 #include "resolve.h"
@@ -31,7 +35,6 @@
 #include "writer.h"
 
 extern "C" {
-extern void* hp_real_vfork __attribute__((visibility("hidden")));
 int __cxa_atexit(void (*)(void*), void*, void*);
 int __cxa_at_quick_exit(void (*)(void*), void*);
 }
@@ -43,13 +46,15 @@ std::uint64_t g_polled_ticks = ~std::uint64_t{0};
 
 namespace {
 
+constexpr std::uint64_t kGuessedTicksPerUs = 3000;  // until the writer has measured it
+
 enum class Plan : int { kUndecided, kOff, kNever, kCandidate, kTarget, kStarting, kActive, kFailed, kClosed };
-std::atomic<Plan> g_plan{Plan::kUndecided};
-ClockPair g_load_clock{};
+HP_START_DATA constinit std::atomic<Plan> g_plan{Plan::kUndecided};
+HP_START_DATA constinit ClockPair g_load_clock{};
 std::uint32_t g_forked_from = 0;
 pid_t g_pid = 0;
 bool g_fork_watched = false;
-char** g_environment = nullptr;
+HP_START_DATA char** g_environment = nullptr;
 
 // Everything below belonged to the parent. Its segment stays mapped: a pointer into it may be anywhere.
 void become_child() {
@@ -64,6 +69,7 @@ void become_child() {
   forget_writer();
   for (Bucket& bucket : g_buckets)
     if (bucket.waiters.load(std::memory_order_relaxed) != 0) bucket.waiters.store(0, std::memory_order_relaxed);
+  g_lock_waiters.store(0, std::memory_order_relaxed);
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) hook->used = 0;
   g_load_clock = read_clock_pair();
   g_plan.store(Plan::kTarget, std::memory_order_release);
@@ -82,6 +88,8 @@ void watch_forks() {
 }
 
 void start_recording() {
+  link_hooks();
+  find_libc_functions();
   report_bad_options(g_environment);
   g_pid = getpid();
   if (!make_segment()) {
@@ -110,9 +118,10 @@ bool start_once() {
   return g_plan.load(std::memory_order_acquire) == Plan::kActive;
 }
 
-void choose(char** argv, char** environment) {
+HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
   char program[512];
-  ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  ssize_t length = 0;
+  if (program_decides(environment)) length = readlink("/proc/self/exe", program, sizeof program - 1);
   program[length > 0 ? length : 0] = 0;
   const char* name = argv != nullptr && argv[0] != nullptr ? argv[0] : "";
   switch (choose_target(environment, length > 0 ? program : name, name)) {
@@ -133,14 +142,13 @@ void choose(char** argv, char** environment) {
   // destructors are recorded too. No object handle, or it would run when our own destructors do.
   __cxa_atexit([](void*) { end_trace(); }, nullptr, nullptr);
   __cxa_at_quick_exit([](void*) { end_trace(); }, nullptr);
-  scan_new_objects();
+  // Without one of the libraries there is nothing to patch yet, and none of the objects has been opened RTLD_DEEPBIND.
+  if (has_library) scan_new_objects();
 }
 
-__attribute__((constructor)) void load(int, char** argv, char** environment) {
-  number_hooks();
-  index_routed_hooks();
-  find_libc_functions();
-  hp_real_vfork = dlvsym(RTLD_NEXT, "vfork", "GLIBC_2.2.5");
+// Paid by every process below a job: what is only needed to record waits until then.
+HP_START_CODE __attribute__((constructor)) void load(int, char** argv, char** environment) {
+  bool has_library = look_at_start_objects();
   g_environment = environment;
   if (getauxval(AT_SECURE) != 0) {
     g_plan.store(Plan::kOff, std::memory_order_release);
@@ -151,9 +159,10 @@ __attribute__((constructor)) void load(int, char** argv, char** environment) {
     g_plan.store(Plan::kOff, std::memory_order_release);
     return;
   }
+  g_io_ticks = g_options.io_us * kGuessedTicksPerUs;
   find_simulated_host(environment);
   g_load_clock = read_clock_pair();
-  choose(argv, environment);
+  choose(argv, environment, has_library);
 }
 
 }  // namespace
@@ -161,6 +170,10 @@ __attribute__((constructor)) void load(int, char** argv, char** environment) {
 bool hooks_enabled() {
   Plan plan = g_plan.load(std::memory_order_acquire);
   return plan != Plan::kUndecided && plan != Plan::kOff && plan != Plan::kNever;
+}
+
+void have_nccl_threads_named() {
+  if (__libc_single_threaded) setenv("NCCL_SET_THREAD_NAME", "1", 0);
 }
 
 ClockPair load_clock() { return g_load_clock; }

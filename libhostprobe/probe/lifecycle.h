@@ -22,4 +22,8 @@ void end_trace();
 // For calls that show a process to be worth another look (pthread_create).
 void look_for_target();
 
+// NCCL names its threads only when it is told to by the environment. That may be changed safely as long as there is one
+// thread, so this is called before the first one is made; the user's own setting stays.
+void have_nccl_threads_named();
+
 }  // namespace hostprobe::probe

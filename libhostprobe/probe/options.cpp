@@ -1,17 +1,17 @@
 // options.cpp: environment → Options, from the one list in options.def. No allocation: it runs before main.
 #include "options.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "at_start.h"
 #include "say.h"
 
 namespace hostprobe::probe {
 
-constinit Options g_options{};
+HP_START_DATA constinit Options g_options{};
 
 namespace {
 
@@ -46,15 +46,15 @@ const Setting kSettings[] = {
 #undef HP_SWITCH
 };
 
-void environment_name(const char* name, char (&out)[kNameBytes]) {
+HP_START_CODE void environment_name(const char* name, char (&out)[kNameBytes]) {
   std::size_t used = kPrefixLength;
   memcpy(out, kPrefix, kPrefixLength);
   for (const char* c = name; *c != 0 && used < kNameBytes - 1; ++c)
-    out[used++] = static_cast<char>(toupper(static_cast<unsigned char>(*c)));
+    out[used++] = *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
   out[used] = 0;
 }
 
-bool parse_number(const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& out) {
+HP_START_CODE bool parse_number(const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& out) {
   std::uint64_t value = 0;
   if (*text == 0) return false;
   for (const char* c = text; *c != 0; ++c) {
@@ -67,7 +67,7 @@ bool parse_number(const char* text, std::uint64_t least, std::uint64_t most, std
 }
 
 // Position of `word` in "a|b|c", or -1.
-int word_position(const char* words, const char* word) {
+HP_START_CODE int word_position(const char* words, const char* word) {
   std::size_t length = strlen(word);
   int position = 0;
   for (const char* w = words;; ++position) {
@@ -78,7 +78,7 @@ int word_position(const char* words, const char* word) {
   }
 }
 
-bool store(const Setting& s, const char* text) {
+HP_START_CODE bool store(const Setting& s, const char* text) {
   if (s.is_number) return parse_number(text, s.least, s.most, *static_cast<std::uint64_t*>(s.field));
   if (s.words == nullptr) {
     if (*text == 0 || strlen(text) >= kTextBytes) return false;
@@ -95,7 +95,7 @@ bool store(const Setting& s, const char* text) {
 }
 
 // A relative run folder would wander with chdir().
-void make_out_absolute() {
+HP_START_CODE void make_out_absolute() {
   if (g_options.out[0] == '/') return;
   char whole[kTextBytes];
   if (getcwd(whole, sizeof whole) == nullptr) return;
@@ -157,14 +157,14 @@ void report_unknown(const char* entry, std::size_t name_length) {
 
 }  // namespace
 
-void read_options(char** environment) {
+HP_START_CODE void read_options(char** environment) {
   char name[kNameBytes];
   for (const Setting& s : kSettings) {
     store(s, s.fallback);
     environment_name(s.name, name);
     std::size_t length = strlen(name);
     for (char** e = environment; e != nullptr && *e != nullptr; ++e)
-      if (strncmp(*e, name, length) == 0 && (*e)[length] == '=') {
+      if (**e == *name && strncmp(*e, name, length) == 0 && (*e)[length] == '=') {
         store(s, *e + length + 1);
         break;
       }

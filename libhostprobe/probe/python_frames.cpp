@@ -28,7 +28,7 @@ struct Python {
   PythonLayout layout;
 };
 // Written once, before g_ready.
-Python g_python;
+constinit Python g_python{};
 constinit std::atomic<bool> g_ready{false};
 
 // ---- finding the interpreter ----

@@ -5,11 +5,14 @@
 #include <link.h>
 #include <string.h>
 
+#include "at_start.h"
+#include "elf_object.h"
 #include "hook.h"
 #include "thread.h"
 
 extern "C" {
 void* (*hp_next_dlsym)(void*, const char*) = nullptr;
+extern void* hp_real_vfork __attribute__((visibility("hidden")));
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 }
@@ -33,6 +36,33 @@ int collect(dl_phdr_info* object, size_t, void* argument) {
   bool named = object->dlpi_name != nullptr && object->dlpi_name[0] != 0;
   if (named && !is_own_address(object->dlpi_phdr) && objects->count < kMostObjects)
     objects->paths[objects->count++] = object->dlpi_name;
+  return 0;
+}
+
+// The objects that the program starts with are never unloaded, so what their headers say can be read at any time, without
+// the loader's lock: a hook may be called for the first time by a thread that another one waits for in a constructor, or
+// in a signal handler.
+struct StartObject {
+  ElfW(Addr) bias;
+  const ElfW(Phdr) * headers;
+  ElfW(Half) header_count;
+};
+constexpr unsigned kMostStartObjects = 64;
+HP_START_DATA constinit StartObject g_start_objects[kMostStartObjects]{};
+HP_START_DATA unsigned g_start_count = 0;
+
+struct StartLook {
+  bool is_behind_us, has_library;
+};
+
+HP_START_CODE int note_start_object(dl_phdr_info* object, size_t, void* argument) {
+  auto* look = static_cast<StartLook*>(argument);
+  Library library;
+  if (object->dlpi_name != nullptr && is_library_file(object->dlpi_name, library)) look->has_library = true;
+  if (is_own_address(object->dlpi_phdr))
+    look->is_behind_us = true;
+  else if (look->is_behind_us && g_start_count < kMostStartObjects)
+    g_start_objects[g_start_count++] = {object->dlpi_addr, object->dlpi_phdr, object->dlpi_phnum};
   return 0;
 }
 
@@ -73,20 +103,44 @@ void* find_behind_us(const char* name, const char* version) {
   return found != nullptr ? found : find_in_any_object(name);
 }
 
+// What dlvsym(RTLD_NEXT) would find, among the objects that were there at the start. nullptr: ask the loader.
+static void* find_at_start(const char* name, const char* version) {
+  for (unsigned i = 0; i < g_start_count; ++i) {
+    const StartObject& start = g_start_objects[i];
+    dl_phdr_info info{};
+    info.dlpi_addr = start.bias;
+    info.dlpi_phdr = start.headers;
+    info.dlpi_phnum = start.header_count;
+    ElfObject object;
+    if (!read_elf_object(info, object)) continue;
+    const ElfW(Sym)* symbol = versioned_symbol(object, name, version);
+    if (symbol == nullptr) continue;
+    if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC) return nullptr;
+    return reinterpret_cast<void*>(object.bias + symbol->st_value);
+  }
+  return nullptr;
+}
+
+HP_START_CODE bool look_at_start_objects() {
+  StartLook look{};
+  dl_iterate_phdr(note_start_object, &look);
+  return look.has_library;
+}
+
 void find_real(Hook& hook) {
-  if (void* found = find_behind_us(hook.row->name, hook.row->versions)) hook.real[0] = found;
+  const HookRow& row = row_of(hook);
+  void* found = find_at_start(row.name, row.versions);
+  if (found == nullptr) found = find_behind_us(row.name, row.versions);
+  if (found != nullptr) hook.real[0] = found;
 }
 
 void find_libc_functions() {
-  find_dlsym();
-  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
-    if (hook->wrappers == nullptr && hook->real[0] == nullptr && strncmp(hook->row->versions, "GLIBC_", 6) == 0)
-      hook->real[0] = find_next(hook->row->name, hook->row->versions);
-}
-
-void number_hooks() {
-  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
-    hook->number = static_cast<std::uint16_t>(hook->row - __start_hp_hooks + 1);
+  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) {
+    if (hook->wrapper != nullptr || hook->real[0] != nullptr || strncmp(hook->row->versions, "GLIBC_", 6) != 0)
+      continue;
+    void* found = find_at_start(hook->row->name, hook->row->versions);
+    hook->real[0] = found != nullptr ? found : find_next(hook->row->name, hook->row->versions);
+  }
 }
 
 bool is_own_address(const void* address) {
@@ -95,3 +149,8 @@ bool is_own_address(const void* address) {
 }
 
 }  // namespace hostprobe::probe
+
+// For the stub of vfork, when it is called for the first time.
+extern "C" __attribute__((visibility("hidden"))) void hp_find_vfork() {
+  hp_real_vfork = hostprobe::probe::find_at_start("vfork", "GLIBC_2.2.5");
+}

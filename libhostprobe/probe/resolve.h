@@ -1,6 +1,7 @@
 // resolve.h: finding the real function behind a hook, and which library an address belongs to.
 //
-// Room 2 (probe/). Cold: run by the constructor, by a hook that is called before it, and by the lookups of routes.cpp.
+// Room 2 (probe/). Cold: run by the first call of a hook, when recording starts, and by the lookups of routes.cpp. The
+// constructor finds nothing: most programs that a job starts are never recorded and end after a millisecond.
 #pragma once
 
 #include "hook_row.h"
@@ -17,7 +18,10 @@ namespace hostprobe::probe {
 extern void* (*real_dlsym)(void* handle, const char* name);
 
 void find_dlsym();
-// All hooks of libc. Opens nothing: it runs in our constructor, before libc's, and dlopen would run initialisers.
+// Notes the objects behind us, for later lookups without the loader's lock. True: the CUDA driver or NCCL is among the
+// objects that the program starts with.
+bool look_at_start_objects();
+// All hooks of libc. Opens nothing and takes no lock.
 void find_libc_functions();
 // `name` in the objects after ours, else in any loaded object: a library that was opened RTLD_LOCAL (PyTorch opens NCCL
 // so) calls our hook although RTLD_NEXT does not see it. nullptr: nowhere.

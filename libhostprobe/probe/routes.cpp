@@ -44,7 +44,7 @@ void* wrapper_of(Hook& hook, void* real) {
   for (unsigned copy = 0; copy < kCopies; ++copy) {
     void* none = nullptr;
     std::atomic_ref slot(hook.real[copy]);
-    if (slot.compare_exchange_strong(none, real, std::memory_order_acq_rel) || none == real) return hook.wrappers[copy];
+    if (slot.compare_exchange_strong(none, real, std::memory_order_acq_rel) || none == real) return hook.wrapper(copy);
   }
   g_unwrapped.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
@@ -167,7 +167,7 @@ void* replace_answer(const char* name, int version, std::uint64_t flags, void* a
   if (strcmp(name, "cuGetProcAddress") == 0) return wrapper_for_get_proc_address(version, answer);
   // The exported address, where it is the same, says exactly which function was answered.
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
-    if (hook->wrappers != nullptr && strncmp(hook->row->name, name, strlen(name)) == 0 &&
+    if (hook->wrapper != nullptr && strncmp(hook->row->name, name, strlen(name)) == 0 &&
         routed_function(hook->row->name) == answer) {
       void* wrapper = wrapper_of(*hook, answer);
       return wrapper != nullptr ? wrapper : answer;
@@ -221,22 +221,44 @@ void* in_front_of(void* (&reals)[kCopies], void* const (&wrappers)[kCopies], voi
 
 // Below 12.0 the function has four parameters, from 12.0 on five.
 void* wrapper_for_get_proc_address(int version, void* real) {
+  link_hooks();  // for replace_answer
   return version >= 12000 ? in_front_of(g_real_get2, g_get2_wrappers, real)
                           : in_front_of(g_real_get1, g_get1_wrappers, real);
 }
 
 }  // namespace
 
+namespace {
+
+std::atomic_flag g_indexing = ATOMIC_FLAG_INIT;
+std::atomic<bool> g_indexed{false};
+
 void index_routed_hooks() {
+  link_hooks();
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) {
-    if (hook->wrappers == nullptr) continue;
+    if (hook->wrapper == nullptr) continue;
     std::uint32_t slot = name_slot(hook->row->name);
     while (g_by_name[slot] != 0) slot = (slot + 1) % kNameSlots;
     g_by_name[slot] = static_cast<std::uint16_t>(hook - __start_hp_state + 1);
   }
+  g_indexed.store(true, std::memory_order_release);
 }
 
+Hook* routed_hook_unindexed(const char* name) {
+  link_hooks();
+  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
+    if (hook->wrapper != nullptr && strcmp(hook->row->name, name) == 0) return hook;
+  return nullptr;
+}
+
+}  // namespace
+
+// Whoever asks first makes the index; who asks meanwhile goes without.
 Hook* routed_hook(const char* name) {
+  if (!g_indexed.load(std::memory_order_acquire)) {
+    if (g_indexing.test_and_set(std::memory_order_acq_rel)) return routed_hook_unindexed(name);
+    index_routed_hooks();
+  }
   for (std::uint32_t slot = name_slot(name); g_by_name[slot] != 0; slot = (slot + 1) % kNameSlots) {
     Hook* hook = __start_hp_state + g_by_name[slot] - 1;
     if (strcmp(hook->row->name, name) == 0) return hook;

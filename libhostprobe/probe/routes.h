@@ -23,7 +23,6 @@ void scan_new_objects();
 void* wrapper_for(const char* name, void* real);
 bool is_routed_name(const char* name);
 // Once, before anything else here.
-void index_routed_hooks();
 // The hook of an exported name; nullptr: not one of ours.
 Hook* routed_hook(const char* name);
 // True for code of a library of this kind that was seen.

@@ -5,17 +5,20 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+
+#include "at_start.h"
 
 namespace hostprobe::probe {
 namespace {
 
 constexpr int kMostLines = 16;
 std::atomic<int> g_lines{0};
-struct stat g_stderr;
-bool g_stderr_known = false;
+HP_START_DATA struct stat g_stderr {};
+HP_START_DATA bool g_stderr_known = false;
 
 bool stderr_is_the_same() {
   struct stat now;
@@ -25,7 +28,7 @@ bool stderr_is_the_same() {
 
 }  // namespace
 
-void remember_stderr() {
+HP_START_CODE void remember_stderr() {
   int saved = errno;
   g_stderr_known = fstat(STDERR_FILENO, &g_stderr) == 0;
   errno = saved;
@@ -44,7 +47,8 @@ void say(const char* format, ...) {
     int most = static_cast<int>(sizeof line) - 2;
     int length = more < 0 ? used : (used + more > most ? most : used + more);
     line[length] = '\n';
-    ssize_t written = write(STDERR_FILENO, line, static_cast<unsigned>(length) + 1);
+    // Not write(): that is hooked, and this is not the program's.
+    long written = syscall(SYS_write, STDERR_FILENO, line, static_cast<unsigned>(length) + 1);
     (void)written;  // nowhere to complain to
   }
   errno = saved;

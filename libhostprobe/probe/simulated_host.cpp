@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "at_start.h"
 #include "clock.h"
 #include "target.h"
 
@@ -12,10 +13,10 @@ namespace {
 
 int g_host = -1;
 
-const char* value_of(char** environment, const char* name) {
+HP_START_CODE const char* value_of(char** environment, const char* name) {
   std::size_t length = strlen(name);
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry)
-    if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
+    if (**entry == *name && strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
   return nullptr;
 }
 
@@ -30,9 +31,10 @@ double number_at(const char* list, int place) {
 
 }  // namespace
 
-void find_simulated_host(char** environment) {
+HP_START_CODE void find_simulated_host(char** environment) {
   const char* text = value_of(environment, "SIMNODE_HOSTS");
-  int hosts = text == nullptr ? 0 : atoi(text), rank = rank_from(environment), ranks = world_size_from(environment);
+  if (text == nullptr) return;
+  int hosts = atoi(text), rank = rank_from(environment), ranks = world_size_from(environment);
   if (hosts < 1 || rank < 0 || ranks <= rank) return;
   if (hosts > ranks) hosts = ranks;
   g_host = static_cast<int>(static_cast<long>(rank) * hosts / ranks);

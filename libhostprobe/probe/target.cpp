@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "at_start.h"
 #include "options.h"
 
 namespace hostprobe::probe {
@@ -26,10 +27,10 @@ constexpr const char* kWrappers[] = {"sh",      "bash",   "dash",    "zsh",   "k
                                      "taskset", "setsid", "tee",     "sudo",  "srun",  "numactl", "ssh",
                                      "stdbuf",  "mpirun", "mpiexec", "orted", "prted"};
 
-const char* value_of(char** environment, const char* name) {
+HP_START_CODE const char* value_of(char** environment, const char* name) {
   std::size_t length = strlen(name);
   for (char** e = environment; e != nullptr && *e != nullptr; ++e)
-    if (strncmp(*e, name, length) == 0 && (*e)[length] == '=') return *e + length + 1;
+    if (**e == *name && strncmp(*e, name, length) == 0 && (*e)[length] == '=') return *e + length + 1;
   return nullptr;
 }
 
@@ -131,7 +132,7 @@ int find_library(dl_phdr_info* object, size_t, void*) {
 
 }  // namespace
 
-Target choose_target(char** environment, const char* program, const char* name) {
+HP_START_CODE Target choose_target(char** environment, const char* program, const char* name) {
   if (strcmp(g_options.target, "all") == 0) return Target::kYes;
   if (strcmp(g_options.target, "auto") != 0)
     return matches_list(g_options.target, program, name) ? Target::kYes : Target::kNever;
@@ -139,9 +140,13 @@ Target choose_target(char** environment, const char* program, const char* name) 
   return Target::kCandidate;
 }
 
+HP_START_CODE bool program_decides(char** environment) {
+  return strcmp(g_options.target, "all") != 0 && (strcmp(g_options.target, "auto") != 0 || rank_from(environment) >= 0);
+}
+
 bool target_library_loaded() { return dl_iterate_phdr(find_library, nullptr) != 0; }
 
-int rank_from(char** environment) { return first_number(environment, kRankNames); }
+HP_START_CODE int rank_from(char** environment) { return first_number(environment, kRankNames); }
 int local_rank_from(char** environment) { return first_number(environment, kLocalRankNames); }
 int world_size_from(char** environment) { return first_number(environment, kWorldSizeNames); }
 

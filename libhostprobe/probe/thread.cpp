@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "at_start.h"
 #include "chunk.h"
 #include "hook.h"
 #include "last_thread.h"
@@ -23,8 +24,8 @@ constinit Bucket g_buckets[1u << kBucketBits]{};
 
 namespace {
 
-pthread_key_t g_key;
-bool g_key_made = false;
+HP_START_DATA pthread_key_t g_key = 0;
+HP_START_DATA bool g_key_made = false;
 std::atomic<std::uint32_t> g_next_entry{0};
 
 std::uint64_t thread_cpu_ns() { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
@@ -47,7 +48,7 @@ void record_open_wait(ThreadLocal& t) {
   OpenWait open = t.open;
   if (open.hook == nullptr) return;
   t.open.hook = nullptr;
-  withdraw(*open.bucket);
+  if (open.bucket != nullptr) withdraw(*open.bucket);
   Record* r = reserve_record();
   if (r == nullptr) return;
   *r = Record{open.begin_ticks,
@@ -93,6 +94,12 @@ constexpr std::uint32_t kLastRound = 3;  // in the fourth the sanitizer takes th
 constexpr std::uint32_t kLastRound = 4;  // PTHREAD_DESTRUCTOR_ITERATIONS
 #endif
 
+// Whoever joins this thread learns that its end was the wake.
+void note_end(const ThreadLocal& t) {
+  const auto* self = reinterpret_cast<const void*>(pthread_self());
+  if (t.tid != 0 && bucket_of(self).waiters.load(std::memory_order_relaxed) != 0) leave_post(bucket_of(self), self);
+}
+
 // Key destructors run up to four times, among those of everybody else. We stay until the last round, so that waits in
 // other destructors are recorded too. One that waits even after that gets an entry of its own; drain.cpp finds it orphaned.
 void key_destructor(void*) {
@@ -104,6 +111,7 @@ void key_destructor(void*) {
   } else {
     auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
     note_thread_is_ending(tid);
+    if (g_gate.recording != 0) note_end(t);
     if (g_gate.recording != 0) end_thread(t);
     if (nobody_remains(tid)) send_writer_away();
   }
@@ -147,11 +155,11 @@ bool start_chunk(ThreadLocal& t) {
 
 }  // namespace
 
-void make_thread_key() {
+HP_START_CODE void make_thread_key() {
   if (!g_key_made) g_key_made = pthread_key_create(&g_key, key_destructor) == 0;
 }
 
-void watch_thread_end() {
+HP_START_CODE void watch_thread_end() {
   if (g_key_made) pthread_setspecific(g_key, &t_local);
 }
 

@@ -12,10 +12,17 @@ namespace hostprobe::probe {
 
 struct Bucket;
 
+// Where the short waits of one place are summed up.
+struct ShortPlace {
+  std::uint64_t key;  // 0: free, and so are all behind it
+  ShortWaits* sums;
+};
+inline constexpr unsigned kShortPlaces = 8;
+
 // A wait in progress. Kept so that a thread that is cancelled inside still leaves a record.
 struct OpenWait {
   const Hook* hook;
-  Bucket* bucket;
+  Bucket* bucket;  // nullptr: nobody is paired with it
   const void* object;
   const void* site;
   std::uint64_t begin_ticks;
@@ -43,6 +50,12 @@ struct alignas(64) ThreadLocal {
   bool taking;               // inside a slow path of ours
   std::uint32_t nccl_depth;  // of ncclGroupStart calls
   std::uint32_t nccl_group;  // number of the outermost of them
+  // An NCCL progress thread: see progress.h.
+  bool polls;
+  std::uint32_t poll_cpu;
+  std::uint64_t last_poll_ticks;  // 0: it has waited since, so it had no work
+  ShortWaits* poll_sums;
+  ShortPlace short_places[kShortPlaces];
 };
 
 static_assert(offsetof(ThreadLocal, muted) == 20 && offsetof(ThreadLocal, vfork_return) == 56);  // dlsym_x86_64.S

@@ -10,36 +10,71 @@
 namespace hostprobe::probe {
 namespace {
 
-std::atomic<std::uintptr_t> g_begin{0}, g_end{0};
+struct Object {
+  std::uintptr_t address;         // asked for
+  const char* name;               // "" for the program itself; nullptr: no object has that address
+  std::uintptr_t code_begin = 0;  // its executable segment; the last one where there are several
+  std::uintptr_t code_end = 0;
+};
 
-// libstdc++ is not unloaded while a thread is being created by it, so one range is enough.
-int find_range(dl_phdr_info* object, size_t, void*) {
-  if (object->dlpi_name == nullptr || strstr(object->dlpi_name, "libstdc++.so") == nullptr) return 0;
-  std::uintptr_t end = 0;
+int find_object(dl_phdr_info* object, size_t, void* argument) {
+  auto* wanted = static_cast<Object*>(argument);
+  bool holds = false;
+  std::uintptr_t begin = 0, end = 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const auto& p = object->dlpi_phdr[i];
-    if (p.p_type == PT_LOAD && p.p_vaddr + p.p_memsz > end) end = p.p_vaddr + p.p_memsz;
+    if (p.p_type != PT_LOAD) continue;
+    std::uintptr_t from = object->dlpi_addr + p.p_vaddr, to = from + p.p_memsz;
+    holds = holds || (wanted->address >= from && wanted->address < to);
+    if ((p.p_flags & PF_X) != 0) begin = from, end = to;
   }
-  g_begin.store(object->dlpi_addr, std::memory_order_relaxed);
-  g_end.store(object->dlpi_addr + end, std::memory_order_release);
+  if (!holds) return 0;
+  *wanted = {wanted->address, object->dlpi_name == nullptr ? "" : object->dlpi_name, begin, end};
   return 1;
 }
 
-bool in_libstdcxx(const void* address) {
-  if (g_end.load(std::memory_order_acquire) == 0) dl_iterate_phdr(find_range, nullptr);
-  auto a = reinterpret_cast<std::uintptr_t>(address);
-  return a >= g_begin.load(std::memory_order_relaxed) && a < g_end.load(std::memory_order_acquire);
+Object object_at(const void* address) {
+  Object object{reinterpret_cast<std::uintptr_t>(address), nullptr};
+  if (address != nullptr) dl_iterate_phdr(find_object, &object);
+  return object;
+}
+
+bool is_named(const Object& object, const char* library) {
+  return object.name != nullptr && strstr(object.name, library) != nullptr;
+}
+
+bool is_nccl(const Object& object) { return is_named(object, "/libnccl.so") || is_named(object, "/librccl.so"); }
+
+bool is_code_of(const Object& object, std::uintptr_t address) {
+  return address >= object.code_begin && address < object.code_end;
+}
+
+// The object behind a std::thread, by the Itanium C++ ABI: it starts with the pointer to its virtual table; the word
+// before the table's first function is the type_info, a { vtable, name }. The third function runs the thread.
+void look_into_state(const void* state, ThreadOrigin& origin) {
+  auto* const* words = static_cast<const void* const*>(state);
+  auto* const* vtable = static_cast<const void* const*>(words[0]);
+  Object module = object_at(vtable);
+  if (module.name == nullptr) return;
+  auto* const* type_info = static_cast<const void* const*>(vtable[-1]);
+  if (type_info != nullptr) origin.type = static_cast<const char*>(type_info[1]);
+  if (is_code_of(module, reinterpret_cast<std::uintptr_t>(vtable[2]))) origin.routine = vtable[2];
+  // An object may be two words long; what lies behind on the same page can be read in any case.
+  constexpr std::uintptr_t kPage = 4096;
+  std::uintptr_t room = (kPage - reinterpret_cast<std::uintptr_t>(state) % kPage) / sizeof(void*);
+  for (std::uintptr_t i = 1; i < 3 && i < room; ++i)
+    if (is_code_of(module, reinterpret_cast<std::uintptr_t>(words[i]))) origin.routine = words[i];
+  origin.of_nccl = is_nccl(module);
 }
 
 }  // namespace
 
-const char* thread_type(const void* site, const void* argument) {
-  if (argument == nullptr || !in_libstdcxx(site)) return nullptr;
-  // Itanium C++ ABI: the object starts with its vtable pointer, the word before the first function is the type_info,
-  // and a type_info is { vtable, name }. The name is null for code built without RTTI.
-  auto* const* vtable = *static_cast<void* const* const*>(argument);
-  auto* const* type_info = static_cast<void* const*>(vtable[-1]);
-  return type_info == nullptr ? nullptr : static_cast<const char*>(type_info[1]);
+ThreadOrigin thread_origin(const void* creator, const void* routine, const void* argument) {
+  Object owner = object_at(routine);
+  ThreadOrigin origin{nullptr, routine, is_nccl(owner)};
+  bool by_libstdcxx = is_named(object_at(creator), "libstdc++.so") && is_named(owner, "libstdc++.so");
+  if (by_libstdcxx && argument != nullptr) look_into_state(argument, origin);
+  return origin;
 }
 
 }  // namespace hostprobe::probe

@@ -1,12 +1,18 @@
-// thread_type.h: the C++ type behind a std::thread, which names its owner when no thread name does.
+// thread_type.h: what a thread that is being created will run.
 //
-// Room 2 (probe/). Called by the pthread_create hook, on the creating thread.
+// Room 2 (probe/). Called by the hook of pthread_create. For a std::thread the routine that pthread_create gets lies in
+// libstdc++ and says nothing; the object it is given does: its virtual table lies in the module that made the thread, its
+// type is named there, and a plain function is kept in its second or third word (NCCL from 2.29 on, PyTorch).
 #pragma once
 
 namespace hostprobe::probe {
 
-// The mangled type name of the std::thread state that `argument` is, if `site`, the caller of pthread_create, lies in
-// libstdc++ (then the argument is known to be one); else nullptr.
-const char* thread_type(const void* site, const void* argument);
+struct ThreadOrigin {
+  const char* type;     // mangled name of the C++ type behind a std::thread; nullptr: none, or built without RTTI
+  const void* routine;  // the code that says most about what the thread does
+  bool of_nccl;         // that code lies in NCCL
+};
+
+ThreadOrigin thread_origin(const void* creator, const void* routine, const void* argument);
 
 }  // namespace hostprobe::probe

@@ -1,55 +1,90 @@
 // wait.h: the timed call of a function that blocks, and the exported shells around it.
 //
-// Room 2 (probe/). Called by hooks_wait.cpp on the program's threads, only once it is clear that the call does not
+// Room 2 (probe/). Called by the hooks of libc on the program's threads, only once it is clear that the call does not
 // succeed at once, so everything here may cost tens of nanoseconds. Not noexcept, no destructors: the thread may be
 // cancelled inside the real call; thread.cpp then seals the wait that `open` holds.
 #pragma once
 
+#include <errno.h>
+
 #include "hook.h"
 #include "pairing.h"
-#include "stacks.h"
 
 namespace hostprobe::probe {
 
-inline std::uint16_t wait_flags(int result, int error) {
-  if (result == 0) return 0;
-  return static_cast<std::uint16_t>(kRecordFailed | (error == ETIMEDOUT ? kRecordTimedOut : 0));
+// Error numbers as hooks hand them to keep_wait; this one says that the call came back without having blocked.
+inline constexpr int kDidNotBlock = -1;
+
+inline int errno_of(long result) { return result >= 0 ? 0 : errno; }  // errno is only set where the call failed
+inline int result_itself(int result) { return result; }
+inline int never_fails(long) { return 0; }
+
+struct Waited {
+  const void* object;
+  const void* site;
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t post;  // of the waker, 0 = unknown
+  std::int64_t result;
+  int error;            // 0, an error number, kDidNotBlock
+  std::uint16_t flags;  // kRecord… besides those of the error
+};
+
+// Sums up a wait below the recording threshold, records the others. errno is kept.
+void keep_wait(Hook& hook, const Waited& wait);
+
+// The real call between two clock readings; `wait` gets the times.
+template <class Call>
+auto time_call(Hook& hook, Bucket* bucket, Waited& wait, Call call) {
+  ThreadLocal& t = t_local;
+  OpenWait outer = t.open;
+  wait.begin = ticks();
+  t.open = {&hook, bucket, wait.object, wait.site, wait.begin};
+  auto result = call();
+  t.open = outer;
+  wait.end = ticks();
+  return result;
 }
 
-// `call` performs the real wait and returns its result; `error_of` tells the error number of a result.
+// A wait that nobody in this process ends: descriptors, sleeps, children.
 template <class Call, class ErrorOf>
-int timed_wait(Hook& hook, const void* object, const void* site, Call call, ErrorOf error_of) {
-  ThreadLocal& t = t_local;
-  mark_used(hook);
+auto timed_wait(Hook& hook, const void* object, const void* site, Call call, ErrorOf error_of) {
+  Waited wait{object, site, 0, 0, 0, 0, 0, 0};
+  auto result = time_call(hook, nullptr, wait, call);
+  wait.result = static_cast<std::int64_t>(result);
+  wait.error = error_of(result);
+  keep_wait(hook, wait);
+  return result;
+}
+
+// A wait on `object`, which another thread ends.
+template <class Call, class ErrorOf>
+auto paired_wait(Hook& hook, const void* object, const void* site, Call call, ErrorOf error_of) {
+  Waited wait{object, site, 0, 0, 0, 0, 0, 0};
   Bucket& bucket = bucket_of(object);
-  OpenWait outer = t.open;
   announce(bucket);
-  std::uint64_t begin = ticks();
-  t.open = {&hook, &bucket, object, site, begin};
-  int result = call();
-  t.open = outer;
-  std::uint64_t end = ticks();
+  auto result = time_call(hook, &bucket, wait, call);
   withdraw(bucket);
-  std::uint16_t stack = 0;
-  if (HP_UNLIKELY(end - begin >= g_stack_ticks)) stack = sample_stack(end);
-  Record* r = reserve_record();
-  if (HP_UNLIKELY(r == nullptr)) return result;
-  r->begin_ticks = begin;
-  r->end_ticks = end;
-  r->a = reinterpret_cast<std::uint64_t>(object);
-  r->b = take_post(bucket, object, begin, end);
-  r->c = reinterpret_cast<std::uint64_t>(site);
-  r->d = static_cast<std::uint64_t>(static_cast<std::int64_t>(result));
-  r->e = 0;
-  commit_record(r, hook, wait_flags(result, error_of(result)), stack);
+  wait.post = take_post(bucket, object, wait.begin, wait.end);
+  wait.result = static_cast<std::int64_t>(result);
+  wait.error = error_of(result);
+  keep_wait(hook, wait);
   return result;
 }
 
 }  // namespace hostprobe::probe
 
-// A libc function that blocks. Exported under its own name through an internal C++ name, because redefining a function
-// beside its header's declaration does not compile. Labels are those of every wait.
-#define HP_WAIT_HOOK(name, versions, params)                                                            \
-  HP_ROW(kWait, name, versions, 1, 0, nullptr, "object:hex", "waker:post", "site:code", "result:i", "") \
-  extern "C" HP_EXPORT int hp_##name params __asm__(#name);                                             \
-  extern "C" int hp_##name params
+#define HP_SITE __builtin_return_address(0)
+
+// The row of a libc function that blocks; `object` labels what it waits for.
+#define HP_WAIT_ROW(name, versions, object) \
+  HP_ROW(kWait, name, versions, 1, 0, nullptr, object, "waker:post", "site:code", "result:i", "")
+
+// Such a function. Exported under its own name through an internal C++ name, because redefining a function beside its
+// header's declaration does not compile.
+#define HP_BLOCKING_HOOK(Result, name, versions, object, params) \
+  HP_WAIT_ROW(name, versions, object)                            \
+  extern "C" HP_EXPORT Result hp_##name params __asm__(#name);   \
+  extern "C" Result hp_##name params
+
+#define HP_WAIT_HOOK(name, versions, params) HP_BLOCKING_HOOK(int, name, versions, "object:hex", params)

@@ -20,13 +20,17 @@
 #include "file_header.h"
 #include "hook.h"
 #include "hook_table.h"
+#include "io_limit.h"
 #include "lifecycle.h"
 #include "modules.h"
 #include "options.h"
+#include "poll_cost.h"
+#include "progress.h"
 #include "python_frames.h"
 #include "resolve.h"
 #include "routes.h"
 #include "say.h"
+#include "short_waits.h"
 #include "stacks.h"
 #include "trace_file.h"
 
@@ -96,8 +100,12 @@ bool kernel_is_due(std::uint64_t now_ns) {
 }
 
 void set_limits(double ticks_per_us) {
+  auto ticks_of = [=](std::uint64_t us) { return static_cast<std::uint64_t>(static_cast<double>(us) * ticks_per_us); };
   set_stack_ticks(ticks_per_us);
-  g_polled_ticks = static_cast<std::uint64_t>(static_cast<double>(g_options.poll_us) * ticks_per_us);
+  g_polled_ticks = ticks_of(g_options.poll_us);
+  g_wait_ticks = ticks_of(g_options.wait_us);
+  g_io_ticks = ticks_of(g_options.io_us);
+  g_stall_ticks = ticks_of(g_options.stall_us);
 }
 
 void refine_tick_rate() {
@@ -188,6 +196,7 @@ void* run_writer(void*) {
   g_header.record_cost_ticks = costs.record;
   g_header.quiet_cost_ticks = costs.quiet;
   refine_tick_rate();
+  measure_asking();
   open_unwinder();
   python_frames_find();
   for (std::uint64_t next_work_ns = 0; !told_to_stop(); sleep_until_needed(next_work_ns)) {
@@ -254,6 +263,7 @@ void start_writer() {
   State none = State::kNone;
   if (g_state.load(std::memory_order_relaxed) != none || t_local.taking) return;
   if (!g_state.compare_exchange_strong(none, State::kStarting, std::memory_order_acq_rel)) return;
+  have_nccl_threads_named();
   static auto create = reinterpret_cast<Create>(find_behind_us("pthread_create", "GLIBC_2.34"));
   int saved = errno;
   sigset_t all, before;
@@ -300,7 +310,9 @@ void send_writer_away() {
   if (g_leave.exchange(1, std::memory_order_acq_rel) != 0) return;
   g_bell.fetch_add(1, std::memory_order_release);
   futex(g_bell, FUTEX_WAKE, 1, nullptr);
+  ++t_local.muted;  // not a wait of the program's
   pthread_join(g_thread, nullptr);
+  --t_local.muted;
   g_tid.store(0, std::memory_order_release);
   g_state.store(State::kNone, std::memory_order_release);
 }

@@ -1,7 +1,7 @@
 // victim.h: what the victim programs share. A victim prints only what is the same in every run, and tells the rest
 // (thread ids, addresses, counts) to the file VICTIM_TRUTH, where its test finds it.
 //
-// Nothing here calls a function that the probe hooks, except wait_a_moment, whose calls are there to be recorded.
+// Nothing here waits in a function that the probe hooks, except wait_a_moment, whose calls are there to be recorded.
 #pragma once
 
 #include <errno.h>
@@ -35,7 +35,12 @@ inline void tell(const char* format, ...) {
   close(fd);
 }
 
-inline void nap() { usleep(100); }
+// The system call itself, because usleep would be recorded.
+inline void nap() {
+  timespec time = {0, 100000};
+  long number = 35;  // nanosleep
+  asm volatile("syscall" : "+a"(number) : "D"(&time), "S"(nullptr) : "rcx", "r11", "memory");
+}
 
 // Returns once thread `tid` of this process sleeps in the kernel on a word of `object`.
 inline void await_asleep(pid_t tid, const void* object, size_t bytes) {
@@ -52,6 +57,20 @@ inline void await_asleep(pid_t tid, const void* object, size_t bytes) {
     const bool futex = sscanf(text, "%ld %lx", &number, &address) == 2 && number == 202;
     if (futex && address >= begin && address < begin + bytes) return;
     nap();
+  }
+}
+
+// Returns once thread `tid` sleeps, wherever.
+inline void await_sleeping(pid_t tid) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", static_cast<int>(tid));
+  for (char state = 'R'; state != 'S'; nap()) {
+    char text[256] = "";
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && read(fd, text, sizeof text - 1) < 0) text[0] = 0;
+    if (fd >= 0) close(fd);
+    const char* end = strrchr(text, ')');
+    if (end != nullptr && end[1] != 0) state = end[2];
   }
 }
 

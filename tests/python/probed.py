@@ -9,12 +9,14 @@ import os
 import subprocess
 import tempfile
 import unittest
+from collections import Counter
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.pop("HOSTPROBE_TEST_BUILD", SOURCE / "build"))
 COMMAND = BUILD / "bin/hostprobe"
 PRELOAD = BUILD / "lib/libhostprobe.so"
+SIMNODE = BUILD / "lib/hostprobe/simnode"
 
 
 def _paths():
@@ -31,6 +33,14 @@ def path_of(name):
     if not _PATHS[name].exists():
         raise AssertionError(f"{_PATHS[name]} does not exist; run ./setup.sh test")
     return _PATHS[name]
+
+
+def entered(folder):
+    """How often each function of the stand-in driver was entered, in all processes that counted into a folder."""
+    total = Counter()
+    for path in folder.glob("*.json"):
+        total.update(json.loads(path.read_text()))
+    return total
 
 
 class ProbedTest(unittest.TestCase):

@@ -16,9 +16,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python"))
 
 import probed  # noqa: E402
-from probed import COMMAND, ProbedTest, path_of  # noqa: E402
+from probed import COMMAND, SIMNODE, ProbedTest, entered, path_of  # noqa: E402
 
-SIMNODE = COMMAND.parents[1] / "lib/hostprobe/simnode"
 LAUNCHES = ("cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cuGraphLaunch", "cuLaunchHostFunc")
 MATRIX = [(capability, driver, devices) for capability in (75, 90, 120) for driver in (12080, 13000) for devices in (1, 2)]
 PAIRS = [(75, 12080, 1), (90, 13000, 2), (120, 12080, 2), (120, 13000, 1), (75, 13000, 2), (90, 12080, 1)]  # each with each
@@ -35,11 +34,10 @@ class RealPrograms(ProbedTest):
     def counts(self, folder):
         """What the stand-in's own launch functions were entered, _ptsz forms counted with the others, of all processes."""
         total = {}
-        for path in folder.glob("*.json"):
-            for name, count in json.loads(path.read_text()).items():
-                base = name.removesuffix("_ptsz")
-                if base in LAUNCHES:
-                    total[base] = total.get(base, 0) + count
+        for name, count in entered(folder).items():
+            base = name.removesuffix("_ptsz")
+            if base in LAUNCHES:
+                total[base] = total.get(base, 0) + count
         return total
 
     def run_one(self, name, place, *command, record=False, **more):

@@ -112,28 +112,26 @@ TEST(Nccl, EveryHookedFunctionIsRecordedAsOftenAsItWasEntered) {
   expect_as_many_records_as_entries(Pair(on_the_stand_in("nccl_everything", names)), names, 30);
 }
 
-// Two tensor parallel ranks, of which the second launches late.
-Launch late_second_rank(const ScratchFolder& scratch) {
+// Two tensor parallel ranks, of which the second has a fault.
+Launch faulty_second_rank(const ScratchFolder& scratch, const char* fault) {
   Launch launch;
   launch.command = {probe_command(), "run", "--simgpu", "2", "-o", scratch.run(), "--"};
   launch.command.push_back(fs::path(HOSTPROBE_TEST_BUILD) / "examples/train_parallel");
   std::istringstream switches("--ranks 2 --pipeline 1 --steps 4 --kernels 4");
   for (std::string word; switches >> word;) launch.command.push_back(word);
-  launch.environment = {{"SIMNODE_COUNTS", (scratch.path() / "counts").string()},
-                        {"SIMNODE_FAULT", "launch_delay,rank=1,amount=3000"}};
+  launch.environment = {{"SIMNODE_COUNTS", (scratch.path() / "counts").string()}, {"SIMNODE_FAULT", fault}};
   fs::create_directories(scratch.path() / "counts");
   return launch;
 }
 
 TEST(Nccl, TheReportNamesTheRankThatArrivesLast) {
   ScratchFolder scratch;
-  const Outcome outcome = run(late_second_rank(scratch));
+  const Outcome outcome = run(faulty_second_rank(scratch, "launch_delay,rank=1,amount=3000"));
   EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
   std::uint64_t gathers = 0;
   for (const auto& file : fs::directory_iterator(scratch.path() / "counts"))
     gathers += nlohmann::json::parse(std::ifstream(file.path())).value("ncclAllGather", std::uint64_t{0});
   const auto answers = report(scratch.run());
-  // NCCL's threads have the program's name here; what they were started with tells them apart.
   std::map<std::string, int> roles;
   for (const auto& thread : answers.at("processes").at(0).at("threads")) ++roles[thread.at("role")];
   EXPECT_GE(roles["nccl_progress"], 1);
@@ -152,6 +150,45 @@ TEST(Nccl, TheReportNamesTheRankThatArrivesLast) {
     EXPECT_EQ(one.at("count").get<std::uint64_t>() * 2, gathers);
   }
   EXPECT_TRUE(gathered) << collectives;
+}
+
+std::vector<nlohmann::json> progress_of_rank(const nlohmann::json& report, int rank) {
+  for (const auto& process : report.at("processes"))
+    if (process.at("rank") == rank && process.at("progress").is_array()) return process.at("progress");
+  return {};
+}
+
+// Each round of the second rank's progress threads takes 300 microseconds more. Without names, as NCCL has it by itself:
+// what the threads were started with tells what they are.
+TEST(Nccl, TheReportShowsHowLateAProgressThreadPolls) {
+  ScratchFolder scratch;
+  Launch launch = faulty_second_rank(scratch, "proxy_delay,rank=1,amount=300");
+  launch.environment["NCCL_SET_THREAD_NAME"] = "0";
+  const Outcome outcome = run(launch);
+  EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+  const auto answers = report(scratch.run());
+  std::set<std::string> communicators;
+  for (const auto& one : answers.at("collectives"))
+    if (one.at("comm").is_string()) communicators.insert(one.at("comm"));
+  EXPECT_FALSE(progress_of_rank(answers, 0).empty());
+  const auto late = progress_of_rank(answers, 1);
+  ASSERT_FALSE(late.empty());
+  for (const auto& thread : late) {
+    EXPECT_EQ(thread.at("role"), "nccl_progress") << thread;
+    EXPECT_EQ(thread.at("name").get<std::string>().find("NCCL"), std::string::npos) << thread;
+    EXPECT_TRUE(communicators.contains(thread.at("comm"))) << thread;
+    EXPECT_GE(thread.at("poll_p50_us").get<double>(), 290) << thread;
+    EXPECT_GT(thread.at("stalls").get<int>(), 0) << thread;
+    EXPECT_LE(thread.at("stalls").get<int>(), thread.at("polls").get<int>()) << thread;
+  }
+}
+
+TEST(Nccl, NamesItsThreadsInATargetUnlessTheUserSaysOtherwise) {
+  ScratchFolder scratch;
+  EXPECT_TRUE(run(faulty_second_rank(scratch, "")).exited_with(0));
+  for (const auto& thread : progress_of_rank(report(scratch.run()), 1))
+    EXPECT_TRUE(thread.at("name").get<std::string>().starts_with("NCCL Progress")) << thread;
+  EXPECT_FALSE(progress_of_rank(report(scratch.run()), 1).empty());
 }
 
 struct Route {

@@ -53,7 +53,10 @@ TEST_P(FileSize, LimitNeverBringsSigxfsz) {
 INSTANTIATE_TEST_SUITE_P(Limits, FileSize, testing::Values(0, 1, 4096, 20000, 200000));
 
 TEST(Limits, ASmallFileSizeIsSaidOnceAndTheLossIsCounted) {
-  const Pair pair({.program = "works", .args = {"3000"}, .before_exec = limited(RLIMIT_FSIZE, 60000)});
+  const Pair pair({.program = "works",
+                   .args = {"3000"},
+                   .probe = {{"HOSTPROBE_COMPRESS", "none"}},
+                   .before_exec = limited(RLIMIT_FSIZE, 100000)});
   expect_same(pair, 1);
   EXPECT_EQ(probe_messages(pair.probed.outcome.err).size(), 1u);
   EXPECT_GT(lost_count(report(pair.run())), 0u);

@@ -99,6 +99,43 @@ TEST(Waits, AnswerBadAndLateArgumentsAsWithoutUs) {
   expect_same(pair);
 }
 
+TEST(Waits, OfEveryKindAnswerOddArgumentsAsWithoutUs) {
+  const Pair pair({.program = "waits_odd_arguments"});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+}
+
+// Below the threshold there are no records, but the same counts, the same sums, and percentiles.
+TEST(Waits, TooShortForRecordsAreCountedAndSummedUpExactly) {
+  const Pair pair({.program = "waits_short", .args = {"2000"}, .probe = {{"HOSTPROBE_WAIT_US", "100"}}});
+  expect_same(pair);
+  const std::size_t recorded = dump(pair.run()).of("ppoll").size();
+  EXPECT_GE(recorded, 20u);
+  EXPECT_LT(recorded, 2000u) << "not one of 1980 waits of a microsecond was shorter than 100";
+  const auto answers = report(pair.run());
+  for (const auto& site : answers.at("processes").at(0).at("waits")) {
+    if (site.at("function") != "ppoll") continue;
+    EXPECT_EQ(site.at("count"), 2000);
+    const double own_ms = 1e-6 * static_cast<double>(pair.probed.number("total-ns"));
+    EXPECT_LE(site.at("total_ms").get<double>(), own_ms);
+    EXPECT_LT(site.at("p50_us").get<double>(), 1000) << "the median of one long wait in a hundred is a short one";
+    EXPECT_GE(site.at("max_us").get<double>(), 1000);
+    return;
+  }
+  FAIL() << "no site of ppoll";
+}
+
+// The sums lie in shared memory like the records do.
+TEST(Waits, TooShortForRecordsSurviveAKill) {
+  const ScratchFolder scratch;
+  const OneRun killed = run_probed(
+      {.program = "waits_short", .args = {"2000", "killed"}, .probe = {{"HOSTPROBE_WAIT_US", "100"}}}, scratch);
+  EXPECT_TRUE(killed.outcome.ended_by(SIGKILL)) << killed.outcome.describe();
+  EXPECT_EQ(blocked_count(report(scratch.run()), "ppoll"), 2000u);
+  EXPECT_TRUE(run({.command = {probe_command(), "recover", scratch.run()}}).exited_with(0));
+  EXPECT_EQ(blocked_count(report(scratch.run()), "ppoll"), 2000u);
+}
+
 TEST(Waits, EndWithEintrAsWithoutUsAndAreRecordedOnce) {
   const Pair pair({.program = "waits_interrupted"});
   EXPECT_TRUE(pair.bare.outcome.exited_with(0));

@@ -211,7 +211,10 @@ OneRun run_bare(const Victim& victim, const ScratchFolder& scratch) {
 }
 
 OneRun run_probed(const Victim& victim, const ScratchFolder& scratch) {
-  Environment probe = {{"LD_PRELOAD", probe_library()}, {"HOSTPROBE_OUT", scratch.run()}, {"HOSTPROBE_TARGET", "all"}};
+  Environment probe = {{"LD_PRELOAD", probe_library()},
+                       {"HOSTPROBE_OUT", scratch.run()},
+                       {"HOSTPROBE_TARGET", "all"},
+                       {"HOSTPROBE_WAIT_US", "0"}};
   for (const auto& [name, value] : victim.probe) probe[name] = value;
   return run_victim(victim, scratch.path() / "probed", probe);
 }

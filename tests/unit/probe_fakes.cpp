@@ -57,8 +57,7 @@ Recording::Recording(const char* folder, unsigned buffer_mb) {
   static bool table_numbered = false;
   if (!table_numbered) {
     table_numbered = true;
-    for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
-      hook->number = static_cast<std::uint16_t>(hook->row - __start_hp_hooks + 1);
+    link_hooks();
     make_thread_key();
   }
   g_options.buffer_mb = buffer_mb;

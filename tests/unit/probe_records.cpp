@@ -16,6 +16,7 @@
 #include "probe/options.h"
 #include "probe/pairing.h"
 #include "probe/record_block.h"
+#include "probe/short_waits.h"
 #include "probe/trace_file.h"
 #include "probe_fakes.h"
 
@@ -332,6 +333,47 @@ TEST(File, AFailedWriteIsCountedAndTheNextOneGoesOn) {
   drain_rest(false);
   EXPECT_EQ(read_back().records, 1u);
   EXPECT_EQ(g_header.lost, 10u);
+}
+
+// By the words of format/segment.h: 16 buckets an octave from 128 ticks on, the last one open.
+TEST(ShortWaits, FallIntoTheBucketThatTheFormatNames) {
+  EXPECT_EQ(short_bucket(0), 0u);
+  EXPECT_EQ(short_bucket(127), 0u);
+  EXPECT_EQ(short_bucket(128), 1u);
+  EXPECT_EQ(short_bucket(135), 1u);
+  EXPECT_EQ(short_bucket(136), 2u);
+  EXPECT_EQ(short_bucket(300), 19u);
+  EXPECT_EQ(short_bucket((1u << 19) - 1), kShortBuckets - 1);
+  EXPECT_EQ(short_bucket(1u << 19), kShortBuckets - 1);
+  EXPECT_EQ(short_bucket(~std::uint64_t{0}), kShortBuckets - 1);
+  for (std::uint64_t ticks = 1; ticks < (1u << 20); ++ticks) ASSERT_GE(short_bucket(ticks), short_bucket(ticks - 1));
+}
+
+TEST(ShortWaits, OfMorePlacesThanAThreadHasLeaveRecordsInstead) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  for (std::uintptr_t site = 1; site <= kShortPlaces; ++site)
+    EXPECT_NE(short_waits_of(*__start_hp_state, reinterpret_cast<const void*>(site)), nullptr);
+  EXPECT_EQ(short_waits_of(*__start_hp_state, reinterpret_cast<const void*>(std::uintptr_t{99})), nullptr);
+  EXPECT_NE(short_waits_of(*__start_hp_state, reinterpret_cast<const void*>(std::uintptr_t{1})), nullptr);
+}
+
+TEST(ShortWaits, OfAnEndedThreadAreWrittenAndTheirPlacesGivenBack) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  constexpr std::uint32_t kMoreThreadsThanPlaces = 3 * kShorts;
+  std::uint32_t refused = 0;
+  for (std::uint32_t i = 0; i < kMoreThreadsThanPlaces; ++i) {
+    std::thread([&] {
+      ShortWaits* sums = short_waits_of(*__start_hp_state, reinterpret_cast<const void*>(std::uintptr_t{5}));
+      if (sums == nullptr)
+        ++refused;
+      else
+        add_span(sums->time, 1000);
+    }).join();
+    if (i % 64 == 63) drain_ended_threads();
+  }
+  EXPECT_EQ(refused, 0u);
 }
 
 TEST(Pairing, APostBeforeTheWaitBeganIsNotItsWaker) {

@@ -1,0 +1,69 @@
+// short_waits.cpp: see short_waits.h. Taking a place is cold: once per thread and place.
+#include "short_waits.h"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "chunk.h"
+#include "hook.h"
+
+namespace hostprobe::probe {
+
+std::uint64_t g_wait_ticks = 0;
+std::uint16_t g_short_owners[kShorts];
+
+namespace {
+
+constexpr std::uint64_t kBeingTaken = 1;  // no key: hook 0 does not exist
+std::atomic<std::uint32_t> g_next{0};
+
+ShortWaits* take(std::uint64_t key) {
+  std::uint32_t start = g_next.fetch_add(1, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i) {
+    std::uint32_t index = (start + i) % g_segment.header->short_count;
+    ShortWaits& sums = g_segment.shorts[index];
+    std::uint64_t free = 0;
+    if (!std::atomic_ref(sums.key).compare_exchange_strong(free, kBeingTaken, std::memory_order_acq_rel)) continue;
+    memset(reinterpret_cast<char*>(&sums) + sizeof sums.key, 0, sizeof sums - sizeof sums.key);
+    sums.tid = t_local.tid;
+    sums.thread_start_ticks = t_local.entry->start_ticks;
+    std::atomic_ref(sums.key).store(key, std::memory_order_release);
+    std::atomic_ref(g_short_owners[index])
+        .store(static_cast<std::uint16_t>(t_local.index + 1), std::memory_order_release);
+    return &sums;
+  }
+  return nullptr;
+}
+
+ShortWaits* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
+  if (t.taking || !attach_thread()) return nullptr;
+  t.taking = true;
+  std::uint64_t begin = ticks();
+  place.sums = take(key);
+  // A signal handler that looks now must not find a key without its sums.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (place.sums != nullptr) place.key = key;
+  t.entry->own_ticks += ticks() - begin;
+  t.taking = false;
+  return place.sums;
+}
+
+}  // namespace
+
+ShortWaits* short_waits_of(const Hook& hook, const void* site) {
+  ThreadLocal& t = t_local;
+  std::uint64_t key = pack_short_key(reinterpret_cast<std::uint64_t>(site), hook.number);
+  for (ShortPlace& place : t.short_places) {
+    if (HP_LIKELY(place.key == key)) return place.sums;
+    if (place.key == 0) return take_place(t, key, place);
+  }
+  return nullptr;
+}
+
+void release_short_waits(std::uint32_t i) {
+  std::atomic_ref(g_short_owners[i]).store(0, std::memory_order_relaxed);
+  std::atomic_ref(g_segment.shorts[i].key).store(0, std::memory_order_release);
+}
+
+}  // namespace hostprobe::probe

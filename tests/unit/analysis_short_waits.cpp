@@ -1,0 +1,167 @@
+// Waits below the recording threshold: analysis/short_waits.cpp, and what waits.cpp and progress.cpp make of them.
+#include "analysis/short_waits.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "analysis/process.h"
+#include "analysis/reader.h"
+#include "support/trace_file.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+using test::TraceFile;
+
+constexpr std::uint64_t kLibX = 0x100000, kNccl = 0x300000;
+constexpr std::uint32_t kMain = 4242, kService = 7, kProgress = 8;
+
+// The bucket of a length, by the words of format/segment.h and not by the probe's code.
+std::uint64_t bucket_by_definition(std::uint64_t ticks) {
+  if (ticks < 128) return 0;
+  const auto octave = static_cast<std::uint64_t>(std::floor(std::log2(static_cast<double>(ticks))));
+  if (octave >= kShortFirstOctave + kShortOctaves) return kShortBuckets - 1;
+  const double into = static_cast<double>(ticks) / std::exp2(static_cast<double>(octave)) - 1;
+  return 1 + 16 * (octave - kShortFirstOctave) + static_cast<std::uint64_t>(into * 16);
+}
+
+struct Sums {
+  std::vector<std::uint64_t> time, wake;  // ticks
+};
+
+std::string row_of(std::uint32_t tid, std::uint64_t site, std::uint16_t hook, const Sums& sums, std::uint32_t waker) {
+  ShortWaitsRow row{};
+  row.key = pack_short_key(site, hook);
+  row.thread_start_ticks = test::at_us(0);
+  row.tid = tid;
+  row.waker_tid = waker;
+  std::map<std::uint64_t, std::uint64_t> buckets;
+  for (const std::uint64_t ticks : sums.time) ++buckets[bucket_by_definition(ticks)];
+  for (const std::uint64_t ticks : sums.wake) ++buckets[bucket_by_definition(ticks) | kShortWakeBucket];
+  for (const std::uint64_t ticks : sums.time) row.time.ticks += ticks;
+  for (const std::uint64_t ticks : sums.time) row.time.max_ticks = std::max(row.time.max_ticks, ticks);
+  for (const std::uint64_t ticks : sums.wake) row.wake.ticks += ticks;
+  for (const std::uint64_t ticks : sums.wake) row.wake.max_ticks = std::max(row.wake.max_ticks, ticks);
+  row.bucket_count = static_cast<std::uint32_t>(buckets.size());
+  std::string bytes = test::bytes_of(row);
+  for (const auto& [bucket, count] : buckets) bytes += test::bytes_of(bucket | count << 16);
+  return bytes;
+}
+
+class ShortWaitAnswers : public testing::Test {
+ protected:
+  ShortWaitAnswers() {
+    file_.hooks(
+        {test::wait_hook("sem_wait"),
+         {.name = "sched_yield", .family = Family::kThread, .labels = {"cpu", "", "site:code"}, .blocking = false},
+         {.name = "ncclCommInitRank",
+          .family = Family::kNccl,
+          .labels = {"comm:hex", "handle:hex", "", "", "place:ranks"},
+          .blocking = false}});
+    file_.module(kLibX, kLibX + 0x1000, "/x/libx.so");
+    file_.module(kNccl, kNccl + 0x1000, "/n/libnccl.so.2");
+    file_.thread(test::thread_entry(kMain, "main"));
+  }
+  ProcessAnswer ask() {
+    file_.write(folder_.file("t.hptrace"));
+    return analyse_process(read_trace(folder_.file("t.hptrace")), symbols_);
+  }
+  void born(std::uint32_t tid, const char* name, std::uint32_t creator, double us) {
+    ThreadEntry entry = test::thread_entry(tid, name);
+    entry.start_ticks = test::at_us(us);
+    entry.creator_tid = creator;
+    entry.created_ticks = test::at_us(us - 60);
+    entry.start_routine = kNccl + 1;
+    file_.thread(entry);
+  }
+  test::TestFolder folder_;
+  TraceFile file_;
+  Symbols symbols_;
+};
+
+TEST_F(ShortWaitAnswers, AddCountsAndSumsExactlyToThoseOfTheRecords) {
+  file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 50, .c = kLibX + 1}});
+  file_.block(kBlockShortWaits, row_of(kMain, kLibX + 1, 1, {{200, 400, 1400}, {}}, 0));
+  const ProcessAnswer answer = ask();
+  ASSERT_EQ(answer.waits.size(), 1u);
+  EXPECT_EQ(answer.waits[0].time.count(), 4u);
+  EXPECT_DOUBLE_EQ(answer.waits[0].time.total_ns(), 50'000 + 1000);
+  EXPECT_DOUBLE_EQ(answer.waits[0].time.max_ns(), 50'000);
+  EXPECT_DOUBLE_EQ(answer.threads[0].wait_ms, 0.051);
+  EXPECT_EQ(answer.waits[0].code.at(0).count, 4u);
+}
+
+TEST_F(ShortWaitAnswers, GivePercentilesWithinFivePercent) {
+  std::mt19937_64 random(3);
+  std::lognormal_distribution<double> shape(8, 0.8);
+  Sums sums;
+  for (int i = 0; i < 20000; ++i) sums.time.push_back(static_cast<std::uint64_t>(std::clamp(shape(random), 130., 5e5)));
+  file_.block(kBlockShortWaits, row_of(kMain, kLibX + 1, 1, sums, 0));
+  const ProcessAnswer answer = ask();
+  std::sort(sums.time.begin(), sums.time.end());
+  for (const double percent : {1.0, 50.0, 90.0, 99.0}) {
+    const double exact =
+        static_cast<double>(sums.time[static_cast<std::size_t>(percent * 200) - 1]) / test::kTicksPerNs;
+    EXPECT_NEAR(answer.waits.at(0).time.percentile_ns(percent), exact, 0.05 * exact) << percent;
+  }
+}
+
+TEST_F(ShortWaitAnswers, NameTheThreadThatWoke) {
+  file_.thread(test::thread_entry(9, "worker"));
+  file_.block(kBlockShortWaits, row_of(kMain, kLibX + 1, 1, {{900, 900}, {300, 300}}, 9));
+  const ProcessAnswer answer = ask();
+  EXPECT_EQ(answer.waits.at(0).wake.count(), 2u);
+  EXPECT_DOUBLE_EQ(answer.waits.at(0).wake.total_ns(), 300);
+  EXPECT_EQ(answer.waits.at(0).main_waker_thread().tid, 9u);
+}
+
+TEST_F(ShortWaitAnswers, OfALaterBlockReplaceThoseOfAnEarlierOne) {
+  file_.block(kBlockShortWaits, row_of(kMain, kLibX + 1, 1, {{200}, {}}, 0));
+  file_.block(kBlockShortWaits, row_of(kMain, kLibX + 1, 1, {{200, 300}, {}}, 0));
+  EXPECT_EQ(ask().waits.at(0).time.count(), 2u);
+}
+
+TEST_F(ShortWaitAnswers, ThatNameNoBucketAreDamage) {
+  std::string row = row_of(kMain, kLibX + 1, 1, {{200}, {}}, 0);
+  const std::uint64_t beyond = kShortBuckets | std::uint64_t{1} << 16;
+  row.replace(sizeof(ShortWaitsRow), sizeof(beyond), test::bytes_of(beyond));
+  file_.block(kBlockShortWaits, row);
+  const ProcessAnswer answer = ask();
+  EXPECT_EQ(answer.damages.size(), 1u);
+  EXPECT_TRUE(answer.waits.empty());
+}
+
+TEST_F(ShortWaitAnswers, CutInTheMiddleAreDamage) {
+  const std::string row = row_of(kMain, kLibX + 1, 1, {{200, 90000}, {}}, 0);
+  file_.block(kBlockShortWaits, row.substr(0, row.size() - 8));
+  file_.block(kBlockShortWaits, row.substr(0, 16));
+  EXPECT_EQ(ask().damages.size(), 2u);
+}
+
+// Main initialises communicator 0xa, whose service thread runs and starts the progress thread when main is at 0xb already.
+TEST_F(ShortWaitAnswers, OfProgressThreadsArePollsOfTheCommunicatorThatStartedThem) {
+  file_.calls(
+      kMain, 0,
+      {{.hook = 3, .begin_us = 100, .end_us = 200, .a = 0xa}, {.hook = 3, .begin_us = 210, .end_us = 400, .a = 0xb}});
+  born(kService, "NCCL Service  0", kMain, 250);  // made at 190
+  born(kProgress, "NCCL Progress 0", kService, 350);
+  ShortWaitsRow probe{};
+  std::string row = row_of(kProgress, kNccl + 9, 2, {{600, 600, 1000}, {}}, 0);
+  std::memcpy(&probe, row.data(), sizeof(probe));
+  probe.thread_start_ticks = test::at_us(350);
+  row.replace(0, sizeof(probe), test::bytes_of(probe));
+  file_.block(kBlockShortWaits, row);
+  const ProcessAnswer answer = ask();
+  ASSERT_EQ(answer.progress.size(), 1u);
+  EXPECT_EQ(answer.progress[0].tid, kProgress);
+  EXPECT_EQ(answer.progress[0].communicator, "000000000000000a");
+  EXPECT_EQ(answer.progress[0].poll.count(), 3u);
+  EXPECT_DOUBLE_EQ(answer.progress[0].poll.total_ns(), 1100);
+  EXPECT_EQ(answer.progress[0].stalls, 0u);
+  EXPECT_TRUE(answer.waits.empty()) << "polling is not waiting";
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
