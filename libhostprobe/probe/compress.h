@@ -1,30 +1,30 @@
 // compress.h: zstd's level 1 over the bytes of one block.
 //
-// Room 2 (probe/). Used by record_block.cpp on the writer thread. The library is static and hidden, and works in memory of
-// ours: it neither meets another zstd in the process nor calls the program's malloc. Opening the system's libzstd.so
-// instead was rejected: small containers have none, and a load on our thread takes the loader's lock and runs the
-// initialisers of somebody else's code.
+// Room 2 (probe/). Called by record_block.cpp on the writer thread. The code stands in a library beside ours,
+// lib/hostprobe/libhostprobe-zstd.so, that only a recording process opens: every process below a job pays for what is in
+// libhostprobe.so itself. That library has zstd in it, hidden, and works in memory of ours: it neither meets another zstd in
+// the process nor calls the program's malloc. Without it blocks are packed and not compressed.
 #pragma once
 
 #include <cstddef>
 
-struct ZSTD_CCtx_s;
-
 namespace hostprobe::probe {
 
-// Valid when its bytes are zero. Its memory is its own, 1 MiB, of which it touches what it needs (0.6 with zstd 1.5).
-class Compressor {
- public:
-  // Bytes written to `out`; 0: they would not be fewer than `size`, or do not fit `room`.
-  std::size_t compress(const void* bytes, std::size_t size, void* out, std::size_t room);
-  // Child of a fork: what the parent's writer was in the middle of is not ours.
-  void forget() { context_ = nullptr; }
-
- private:
-  bool ready();
-
-  ZSTD_CCtx_s* context_;
-  alignas(64) char workspace_[std::size_t{1} << 20];
+// Valid when its bytes are zero. Of the workspace zstd 1.5 touches 0.6 MiB.
+struct CompressMemory {
+  void* context;
+  alignas(64) char workspace[std::size_t{1} << 20];
 };
 
+// Bytes written to `out`; 0: they would not be fewer than `size`, or do not fit `room`.
+using Compress = std::size_t (*)(CompressMemory* memory, const void* bytes, std::size_t size, void* out,
+                                 std::size_t room);
+extern Compress g_compress;  // nullptr: there is none
+
+// By the writer thread when it starts.
+void open_compressor();
+
 }  // namespace hostprobe::probe
+
+extern "C" std::size_t hostprobe_compress(hostprobe::probe::CompressMemory* memory, const void* bytes, std::size_t size,
+                                          void* out, std::size_t room);

@@ -13,16 +13,17 @@
 #include "trace_file.h"
 
 namespace hostprobe::probe {
-namespace {
 
-enum Compress : std::uint64_t { kZstd = 0, kFast = 1, kNone = 2 };  // as options.def counts them
+constinit Compress g_compress = nullptr;
+
+namespace {
 
 alignas(64) Record g_records[kChunkRecords];
 
 // What packing needs, 2 MiB, mapped for the first block: most processes that load this library never write one.
 struct Room {
   Packer packer;
-  Compressor compressor;
+  CompressMemory compress;
   alignas(8) char stored[256u << 10];  // 32 bytes a record; what does not become that small stays as it is
 };
 Room* g_room = nullptr;
@@ -50,9 +51,9 @@ bool append_packed(RecordsHead& head) {
   PackedRows rows = g_room->packer.finish();
   PackedHead packed{rows.times_bytes, rows.rest_bytes, rows.size, kCodecNone, 0};
   char* bytes = rows.bytes;
-  if (g_options.compress == kZstd) {
+  if (g_options.compress == kZstd && g_compress != nullptr) {
     constexpr std::size_t kMost = sizeof g_room->stored - 8;
-    if (std::size_t used = g_room->compressor.compress(rows.bytes, rows.size, g_room->stored, kMost)) {
+    if (std::size_t used = g_compress(&g_room->compress, rows.bytes, rows.size, g_room->stored, kMost)) {
       bytes = g_room->stored;
       packed.stored_bytes = static_cast<std::uint32_t>(used);
       packed.codec = kCodecZstd;
@@ -112,7 +113,7 @@ void RecordBlock::write() {
 void RecordBlock::forget() {
   chunk_count_ = 0;
   slots_ = lost_ = 0;
-  if (g_room != nullptr) g_room->compressor.forget();
+  if (g_room != nullptr) g_room->compress.context = nullptr;  // the parent's writer may have been in the middle
 }
 
 }  // namespace hostprobe::probe

@@ -10,6 +10,8 @@
 
 namespace hostprobe::probe {
 
+enum CompressForm : std::uint64_t { kZstd = 0, kFast = 1, kNone = 2 };  // as options.def counts them
+
 class RecordBlock {
  public:
   // Slots [chunk->drained, end). Incomplete ones in between are records that never came to be. The chunk must not be

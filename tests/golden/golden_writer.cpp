@@ -51,7 +51,8 @@ void packed_calls(TraceFile& file, std::uint32_t tid, const std::vector<Call>& c
   const probe::PackedRows rows = packer->finish();
   std::string stored(rows.bytes, rows.size);
   if (codec == kCodecZstd) {
-    stored.resize(std::make_unique<probe::Compressor>()->compress(rows.bytes, rows.size, stored.data(), stored.size()));
+    const auto memory = std::make_unique<probe::CompressMemory>();
+    stored.resize(hostprobe_compress(memory.get(), rows.bytes, rows.size, stored.data(), stored.size()));
     if (stored.empty()) std::abort();
   }
   const auto count = static_cast<std::uint32_t>(calls.size());

@@ -19,8 +19,8 @@ namespace {
 using Records = std::vector<Record>;
 
 std::size_t compress(const void* bytes, std::size_t size, void* out, std::size_t room) {
-  static const auto compressor = std::make_unique<Compressor>();
-  return compressor->compress(bytes, size, out, room);
+  static const auto memory = std::make_unique<CompressMemory>();
+  return hostprobe_compress(memory.get(), bytes, size, out, room);
 }
 
 Record record(std::uint16_t hook, std::uint64_t begin, std::uint64_t end, std::uint64_t a = 0, std::uint64_t b = 0) {
