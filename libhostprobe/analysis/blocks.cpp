@@ -5,6 +5,7 @@
 
 #include "checksum.h"
 #include "hook_list.h"
+#include "unpack.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -23,6 +24,7 @@ T read_at(const std::byte* from) {
 const char* kind_name(std::uint16_t kind) {
   static constexpr const char* kNames[] = {"?",      "hooks",   "modules", "strings",     "threads",
                                            "stacks", "records", "clock",   "hook states", "short waits"};
+  if (kind == kBlockPackedRecords) return "packed records";
   return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
 
@@ -136,6 +138,8 @@ bool BlockContent::add(const Block& block) {
       return add_hook_states(block);
     case kBlockShortWaits:
       return add_short_waits(block);
+    case kBlockPackedRecords:
+      return add_packed_slice(block);
   }
   return true;  // of a kind that came later: skipped, as the format promises
 }
@@ -218,11 +222,27 @@ bool BlockContent::add_record_slice(const Block& block) {
   if (block.payload_bytes < sizeof(RecordsHead)) return false;
   const auto head = read_at<RecordsHead>(block.payload);
   if (block.payload_bytes - sizeof(RecordsHead) != std::uint64_t{head.count} * sizeof(Record)) return false;
+  return add_slice(head, block, 0);
+}
+
+bool BlockContent::add_packed_slice(const Block& block) {
+  const std::uint64_t most = std::uint64_t{kPackedMost} * (1 + kPackedTimesMost + kPackedRestMost) + 4096;
+  if (block.payload_bytes < sizeof(RecordsHead) + sizeof(PackedHead) || block.payload_bytes > most) return false;
+  return add_slice(read_at<RecordsHead>(block.payload), block,
+                   static_cast<std::uint32_t>(block.payload_bytes - sizeof(RecordsHead)));
+}
+
+bool BlockContent::add_slice(const RecordsHead& head, const Block& block, std::uint32_t packed_bytes) {
   if (head.count > head.slots || head.first_sequence + head.slots < head.first_sequence) return false;
-  if (head.slots == 0) return true;
-  const ThreadKey key{head.tid, head.thread_start_ticks};
-  add_records(trace_, key, head.first_sequence, block.payload + sizeof(RecordsHead), head.count);
-  trace_.threads[key].slices.back().slots = head.slots;
+  Slice slice{block.payload + sizeof(RecordsHead), head.first_sequence, UINT64_MAX, head.slots, head.count};
+  slice.packed_bytes = packed_bytes;
+  records_.clear();
+  if (packed_bytes == 0) {
+    slice.append_to(records_);
+  } else if (!unpack(slice.bytes, packed_bytes, head.count, records_)) {
+    return false;
+  }
+  if (head.slots != 0) add_records(trace_, {head.tid, head.thread_start_ticks}, slice, records_);
   return true;
 }
 
@@ -257,12 +277,9 @@ void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry) {
   trace.stacks[index] = std::move(stack);
 }
 
-void add_records(Trace& trace, const ThreadKey& key, std::uint64_t first_sequence, const std::byte* bytes,
-                 std::uint32_t count) {
+void add_records(Trace& trace, const ThreadKey& key, Slice slice, const std::vector<Record>& records) {
   Thread& thread = trace.threads[key];
-  Slice slice{bytes, first_sequence, UINT64_MAX, count, count};
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const Record record = slice.record(i);
+  for (const Record& record : records) {
     slice.least_begin_ticks = std::min(slice.least_begin_ticks, record.begin_ticks);
     if (record.stack != 0 && (thread.stacks.empty() || thread.stacks.back() != record.stack)) {
       thread.stacks.push_back(record.stack);

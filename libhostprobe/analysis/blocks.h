@@ -57,15 +57,17 @@ class BlockContent {
   bool add_threads(const Block& block);
   bool add_stacks(const Block& block);
   bool add_record_slice(const Block& block);
+  bool add_packed_slice(const Block& block);
+  bool add_slice(const RecordsHead& head, const Block& block, std::uint32_t packed_bytes);
   bool add_clock(const Block& block);
   bool add_short_waits(const Block& block);
 
   Trace& trace_;
+  std::vector<Record> records_;  // of one block
 };
 
 // Shared with the reader, which adds the same from a segment.
 void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry);
-void add_records(Trace& trace, const ThreadKey& key, std::uint64_t first_sequence, const std::byte* bytes,
-                 std::uint32_t count);
+void add_records(Trace& trace, const ThreadKey& key, Slice slice, const std::vector<Record>& records);
 
 }  // namespace hostprobe::analysis

@@ -61,7 +61,7 @@ class OrderedRecords {
   // new slice disturbs is sorted, because a call that spans a whole trace keeps all of it pending.
   void take(const Slice& slice, std::uint64_t limit) {
     const auto old = static_cast<std::ptrdiff_t>(pending_.size());
-    for (std::uint32_t k = 0; k < slice.count; ++k) pending_.push_back(slice.record(k));
+    slice.append_to(pending_);
     auto from = pending_.begin() + old;
     if (!std::is_sorted(from, pending_.end(), is_earlier)) std::sort(from, pending_.end(), is_earlier);
     if (from != pending_.end() && old > 0 && is_earlier(*from, *(from - 1))) {

@@ -82,11 +82,7 @@ void order_slices(std::vector<Slice>& slices) {
     const std::uint64_t known = kept.empty() ? 0 : kept.back().end_sequence();
     if (!kept.empty() && slice.first_sequence < known) {
       if (slice.end_sequence() <= known || slice.count != slice.slots) continue;
-      const auto skipped = static_cast<std::uint32_t>(known - slice.first_sequence);
-      slice.bytes += std::size_t{skipped} * sizeof(Record);
-      slice.first_sequence = known;
-      slice.slots -= skipped;
-      slice.count -= skipped;
+      slice.drop_first(static_cast<std::uint32_t>(known - slice.first_sequence));
     }
     kept.push_back(slice);
   }
@@ -196,8 +192,9 @@ class Reader {
     for (SegmentRun& run : segment_->runs) {
       trace_.segment_chunks.push_back(std::move(run.records));
       const std::vector<std::byte>& bytes = trace_.segment_chunks.back();
-      add_records(trace_, run.key, run.first_sequence, bytes.data(),
-                  static_cast<std::uint32_t>(bytes.size() / sizeof(Record)));
+      const auto count = static_cast<std::uint32_t>(bytes.size() / sizeof(Record));
+      const Slice slice{bytes.data(), run.first_sequence, UINT64_MAX, count, count};
+      add_records(trace_, run.key, slice, slice.records());
     }
     trace_.lost_without_thread = segment_->header.lost;
   }

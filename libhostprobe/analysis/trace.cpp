@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "unpack.h"
+
 namespace hostprobe::analysis {
 
 int Hook::word_of(std::string_view label) const {
@@ -10,6 +12,31 @@ int Hook::word_of(std::string_view label) const {
     if (labels[i].name == label) return i;
   }
   return -1;
+}
+
+void Slice::append_to(std::vector<Record>& records) const {
+  const std::size_t before = records.size();
+  if (packed_bytes == 0) {
+    records.resize(before + count);
+    if (count != 0) std::memcpy(static_cast<void*>(&records[before]), bytes, std::size_t{count} * sizeof(Record));
+    return;
+  }
+  if (!unpack(bytes, packed_bytes, count + skipped, records)) {
+    throw TraceError("packed records changed while they were read", 0);
+  }
+  const auto first = records.begin() + static_cast<std::ptrdiff_t>(before);
+  records.erase(first, first + skipped);
+}
+
+void Slice::drop_first(std::uint32_t numbers) {
+  if (packed_bytes == 0) {
+    bytes += std::size_t{numbers} * sizeof(Record);
+  } else {
+    skipped += numbers;
+  }
+  first_sequence += numbers;
+  slots -= numbers;
+  count -= numbers;
 }
 
 void Strings::put(std::uint64_t offset, const std::byte* bytes, std::size_t count) {

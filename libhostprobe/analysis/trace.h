@@ -1,8 +1,8 @@
 // trace.h: what one process wrote, as the reader hands it to every question.
 //
 // Room 3. Built by reader.cpp, read by the questions (one file each) and by dump.cpp and recover.cpp. Records stay where
-// they are (the mapped file, or the copy of a segment); a Thread only lists the slices that hold them. Times are still
-// ticks here: ask `clock`.
+// they are (the mapped file, packed or not, or the copy of a segment); a Thread only lists the slices that hold them. Times
+// are still ticks here: ask `clock`.
 #pragma once
 
 #include <compare>
@@ -75,18 +75,24 @@ struct ThreadKey {
 
 // Some consecutive records of one thread. `count` of the `slots` running numbers hold a record.
 struct Slice {
-  const std::byte* bytes;
+  const std::byte* bytes;  // the records, or of a packed block its PackedHead
   std::uint64_t first_sequence;
   std::uint64_t least_begin_ticks;
   std::uint32_t slots;
   std::uint32_t count;
+  std::uint32_t packed_bytes = 0;  // 0: not packed
+  std::uint32_t skipped = 0;       // records at its beginning that are somebody else's
 
-  // Copied, because a file guarantees 8-byte alignment only.
-  Record record(std::uint32_t index) const {
-    Record record;
-    std::memcpy(&record, bytes + std::size_t{index} * sizeof(Record), sizeof(Record));
-    return record;
+  // Copied, because a file guarantees 8-byte alignment only. Throws TraceError when a packed block cannot be unpacked,
+  // which it could when the trace was read.
+  void append_to(std::vector<Record>& records) const;
+  std::vector<Record> records() const {
+    std::vector<Record> all;
+    append_to(all);
+    return all;
   }
+  // Leaves the first `numbers` out; only when none is missing.
+  void drop_first(std::uint32_t numbers);
   std::uint64_t end_sequence() const { return first_sequence + slots; }
 };
 

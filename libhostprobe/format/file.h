@@ -10,7 +10,7 @@
 namespace hostprobe {
 
 inline constexpr std::uint64_t kFileMagic = 0x0a45434152545048;  // "HPTRACE\n" as little-endian bytes
-inline constexpr std::uint32_t kFileVersion = 1;                 // raised when an old reader could misread a file
+inline constexpr std::uint32_t kFileVersion = 2;                 // raised when an old reader could misread a file
 inline constexpr std::size_t kFileHeaderBytes = 4096;
 inline constexpr char kFileSuffix[] = ".hptrace";
 
@@ -65,15 +65,16 @@ static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 inline constexpr std::uint32_t kBlockMagic = 0x4b425048;  // "HPBK"
 
 enum BlockKind : std::uint16_t {
-  kBlockHooks = 1,       // HookRow × n: the hook table; once, before any records
-  kBlockModules = 2,     // ModuleRow × n, each followed by its path: loaded objects (again whenever they change)
-  kBlockStrings = 3,     // StringsHead, then a slice of the segment's strings area
-  kBlockThreads = 4,     // ThreadEntry × n: latest state of threads; a later entry replaces an earlier one
-  kBlockStacks = 5,      // StacksHead, then StackEntry × n
-  kBlockRecords = 6,     // RecordsHead, then Record × count
-  kBlockClock = 7,       // ClockPair × n
-  kBlockHookStates = 8,  // a byte per row of the hook table, padded to 8: kHook… bits, latest last
-  kBlockShortWaits = 9,  // ShortWaitsRow × n, each followed by its buckets; a later row replaces an earlier one
+  kBlockHooks = 1,           // HookRow × n: the hook table; once, before any records
+  kBlockModules = 2,         // ModuleRow × n, each followed by its path: loaded objects (again whenever they change)
+  kBlockStrings = 3,         // StringsHead, then a slice of the segment's strings area
+  kBlockThreads = 4,         // ThreadEntry × n: latest state of threads; a later entry replaces an earlier one
+  kBlockStacks = 5,          // StacksHead, then StackEntry × n
+  kBlockRecords = 6,         // RecordsHead, then Record × count
+  kBlockClock = 7,           // ClockPair × n
+  kBlockHookStates = 8,      // a byte per row of the hook table, padded to 8: kHook… bits, latest last
+  kBlockShortWaits = 9,      // ShortWaitsRow × n, each followed by its buckets; a later row replaces an earlier one
+  kBlockPackedRecords = 10,  // RecordsHead, PackedHead, then the same records in fewer bytes; since version 2
 };
 
 //  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |
@@ -154,5 +155,23 @@ struct RecordsHead {
   std::uint32_t reserved;
 };
 static_assert(sizeof(RecordsHead) == 32);
+
+//  packed records:  | RecordsHead 32 | PackedHead 16 | stored_bytes | padding to 8 |
+//  Stored is, by itself or compressed:  | heads, a byte per record | times, times_bytes | rest, rest_bytes |
+//  probe/pack.cpp draws these three and works an example through.
+struct PackedHead {
+  std::uint32_t times_bytes;
+  std::uint32_t rest_bytes;
+  std::uint32_t stored_bytes;
+  std::uint16_t codec;  // PackedCodec
+  std::uint16_t reserved;
+};
+static_assert(sizeof(PackedHead) == 16);
+
+enum PackedCodec : std::uint16_t { kCodecNone = 0, kCodecZstd = 1 };
+
+inline constexpr std::uint32_t kPackedMost = 8192;     // records in a block
+inline constexpr std::uint32_t kPackedTimesMost = 16;  // bytes of times that one record can take, and of the rest
+inline constexpr std::uint32_t kPackedRestMost = 57;
 
 }  // namespace hostprobe

@@ -30,6 +30,8 @@ namespace {
 
 constexpr std::uint32_t kFirstChunks = 64;  // 1 MiB is pre-faulted at the start, the rest when it is about to be needed
 constexpr std::uint32_t kSpareChunks = 32;
+constexpr std::uint32_t kWakeFull = 32;  // as many as one block takes
+constexpr std::uint32_t kWakeFree = 16;
 
 // The queue's memory comes from an arena that is made with the segment: the queue never calls the program's malloc.
 struct QueueTraits : moodycamel::ConcurrentQueueDefaultTraits {
@@ -44,8 +46,10 @@ using Queue = moodycamel::ConcurrentQueue<std::uint32_t, QueueTraits>;
 Queue* g_full = nullptr;
 Queue* g_free = nullptr;
 moodycamel::ProducerToken* g_full_tokens = nullptr;  // one per thread entry
+moodycamel::ConsumerToken* g_full_reader = nullptr;  // the writer's
 moodycamel::ProducerToken* g_free_token = nullptr;   // the writer's; before it runs, the activating thread's
 std::atomic<std::uint32_t> g_free_count{0};
+std::atomic<std::uint32_t> g_full_count{0};
 
 struct Sizes {
   std::uint32_t shorts;
@@ -129,10 +133,11 @@ T* make(Args&&... args) {
   return place == nullptr ? nullptr : new (place) T(static_cast<Args&&>(args)...);
 }
 
-// What the queues can ever need, in one arena: a block per thread and a place for every chunk, indices, tokens. What they
-// ask for later comes out of the same arena by one atomic addition.
+// What the queues can ever need, in one arena: per thread a token (0.5 KiB) and blocks, per chunk a place, and spare room, of
+// which a small pool has little. What they ask for later comes out of the same arena by one atomic addition.
 bool make_queues(std::uint32_t chunks) {
-  std::size_t bytes = std::size_t{kThreads} * 1536 + std::size_t{chunks} * 256 + (512u << 10);
+  std::size_t spare = chunks < 64 ? chunks * std::size_t{1024} : std::size_t{512} << 10;
+  std::size_t bytes = std::size_t{kThreads} * 1536 + std::size_t{chunks} * 256 + spare;
   if (!arena_make(bytes)) return false;
   // A small initial pool: every producer's index would be made as large as the pool.
   g_full = make<Queue>(8 * QueueTraits::BLOCK_SIZE);
@@ -143,8 +148,9 @@ bool make_queues(std::uint32_t chunks) {
     new (&g_full_tokens[i]) moodycamel::ProducerToken(*g_full);
     if (!g_full_tokens[i].valid()) return false;
   }
+  g_full_reader = make<moodycamel::ConsumerToken>(*g_full);
   g_free_token = make<moodycamel::ProducerToken>(*g_free);
-  return g_free_token != nullptr && g_free_token->valid();
+  return g_full_reader != nullptr && g_free_token != nullptr && g_free_token->valid();
 }
 
 // A chunk that was never used. Threads come here too when the writer is late: page faults are better than losses.
@@ -219,12 +225,25 @@ ChunkHead* take_chunk() {
 
 bool hand_over(std::uint32_t thread, ChunkHead* chunk) {
   std::atomic_ref(chunk->state).store(kChunkFull, std::memory_order_release);
-  return g_full->enqueue(g_full_tokens[thread], chunk_index(chunk));
+  g_full_count.fetch_add(1, std::memory_order_relaxed);
+  if (g_full->enqueue(g_full_tokens[thread], chunk_index(chunk))) return true;
+  g_full_count.fetch_sub(1, std::memory_order_relaxed);
+  return false;
 }
 
-ChunkHead* next_full_chunk() {
-  std::uint32_t index;
-  return g_full->try_dequeue(index) ? chunk_at(index) : nullptr;
+// Several at once, because each look goes through the lists of all threads; the token goes round among them.
+std::uint32_t next_full_chunks(ChunkHead** chunks, std::uint32_t most) {
+  std::uint32_t indices[kWakeFull];
+  auto count = static_cast<std::uint32_t>(
+      g_full->try_dequeue_bulk(*g_full_reader, indices, most < kWakeFull ? most : kWakeFull));
+  for (std::uint32_t i = 0; i < count; ++i) chunks[i] = chunk_at(indices[i]);
+  g_full_count.fetch_sub(count, std::memory_order_relaxed);
+  return count;
+}
+
+bool writer_is_needed() {
+  return g_full_count.load(std::memory_order_relaxed) >= kWakeFull ||
+         g_free_count.load(std::memory_order_relaxed) < kWakeFree;
 }
 
 void recycle_chunk(ChunkHead* chunk) {
@@ -241,8 +260,10 @@ void forget_segment() {
   g_segment.id = -1;
   g_full = g_free = nullptr;
   g_full_tokens = nullptr;
+  g_full_reader = nullptr;
   g_free_token = nullptr;
   g_free_count.store(0, std::memory_order_relaxed);
+  g_full_count.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace hostprobe::probe

@@ -36,9 +36,11 @@ std::uint32_t chunk_index(const ChunkHead* chunk);
 ChunkHead* take_chunk();
 // Hands a chunk that thread `thread` filled to the writer. False: the queue is out of memory.
 bool hand_over(std::uint32_t thread, ChunkHead* chunk);
-// The writer's side: next full chunk or nullptr; giving an empty one back; growing the pool ahead of need.
-ChunkHead* next_full_chunk();
+// The writer's side: the next full chunks, at most `most`; giving an empty one back; growing the pool ahead of need.
+std::uint32_t next_full_chunks(ChunkHead** chunks, std::uint32_t most);
 void recycle_chunk(ChunkHead* chunk);
+// Whether the writer should not sleep on: full chunks enough for a large block, or few free ones.
+bool writer_is_needed();
 void grow_pool();
 
 // After fork, in the child: the parent's segment is leaked on purpose, stale pointers into it must stay valid.

@@ -1,4 +1,4 @@
-// drain.cpp: see drain.h. A record is copied only when it carries the lap of its chunk: that is its mark of completeness.
+// drain.cpp: see drain.h. A record is taken only when it carries the lap of its chunk: that is its mark of completeness.
 #include "drain.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "chunk.h"
 #include "clock.h"
-#include "hook_table.h"
+#include "record_block.h"
 #include "short_waits.h"
 #include "thread.h"
 #include "trace_file.h"
@@ -21,7 +21,7 @@
 namespace hostprobe::probe {
 namespace {
 
-alignas(64) Record g_records[kChunkRecords];
+RecordBlock g_block;
 std::uint64_t g_written_cpu[kThreads];  // of each entry, when it was last written
 std::uint64_t g_written_records[kThreads];
 std::uint64_t g_written_open[kThreads];
@@ -29,34 +29,11 @@ std::uint64_t g_written_shorts[kShorts];
 std::uint32_t g_strings_written = 0;
 bool g_stack_written[kStacks];
 
-// What the header says in sum: chunks written and threads ended so far; the living ones are added each time.
+// What the header says in sum: threads ended so far, to which come g_block's records and, each time, the living ones.
 struct Totals {
   std::uint64_t records, lost, own_ticks, quiet_calls;
 };
 Totals g_totals{};
-
-bool is_complete(const Record& r, std::uint16_t lap) {
-  std::uint64_t last = __atomic_load_n(reinterpret_cast<const std::uint64_t*>(&r.hook), __ATOMIC_ACQUIRE);
-  return (last & 0xffff) != 0 && static_cast<std::uint16_t>(last >> 16) == lap;
-}
-
-// Slots [chunk.drained, end) to the file; incomplete ones in between are records that never came to be.
-void write_slots(ChunkHead* chunk, std::uint32_t end) {
-  const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
-  RecordsHead head{
-      chunk->thread_start_ticks, chunk->first_sequence + chunk->drained, chunk->tid, end - chunk->drained, 0, 0};
-  for (std::uint32_t i = chunk->drained; i < end; ++i)
-    if (is_complete(slots[i], chunk->lap)) g_records[head.count++] = slots[i];
-  if (head.slots == 0) return;
-  iovec parts[] = {{&head, sizeof head}, {g_records, head.count * sizeof(Record)}};
-  if (!write_hook_table() || !append_block(kBlockRecords, parts, 2)) {
-    g_header.lost_in_file += head.count;
-    g_totals.lost += head.count;
-  }
-  g_totals.lost += head.slots - head.count;
-  g_totals.records += head.slots;
-  chunk->drained = end;
-}
 
 std::uint32_t last_complete(const ChunkHead* chunk) {
   const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
@@ -72,13 +49,34 @@ std::uint32_t first_incomplete(const ChunkHead* chunk) {
   return end;
 }
 
+bool belongs_before(const ChunkHead& l, const ChunkHead& r) {
+  if (l.tid != r.tid) return l.tid < r.tid;
+  if (l.thread_start_ticks != r.thread_start_ticks) return l.thread_start_ticks < r.thread_start_ticks;
+  return l.first_sequence < r.first_sequence;
+}
+
+// So many full chunks that one block can hold them, and no more than a quarter of all, so that the threads do not run
+// short; those of a thread side by side.
+std::uint32_t take_full_chunks(ChunkHead** chunks) {
+  std::uint32_t most = g_segment.header->chunk_count / 4 + 1;
+  std::uint32_t count = next_full_chunks(chunks, most < RecordBlock::kMostChunks ? most : RecordBlock::kMostChunks);
+  for (std::uint32_t i = 1; i < count; ++i) {
+    ChunkHead* chunk = chunks[i];
+    std::uint32_t place = i;
+    for (; place > 0 && belongs_before(*chunk, *chunks[place - 1]); --place) chunks[place] = chunks[place - 1];
+    chunks[place] = chunk;
+  }
+  return count;
+}
+
 // The chunk a thread is filling. It cannot be recycled meanwhile: only this thread recycles.
 void write_open_chunk(ThreadEntry& entry) {
   std::uint32_t index = std::atomic_ref(entry.chunk).load(std::memory_order_acquire);
   if (index == 0 || index > g_segment.header->chunk_count) return;
   ChunkHead* chunk = chunk_at(index - 1);
   if (chunk->tid == entry.tid && chunk->thread_start_ticks == entry.start_ticks)
-    write_slots(chunk, first_incomplete(chunk));
+    g_block.add(chunk, first_incomplete(chunk));
+  g_block.write();
 }
 
 bool read_line(std::uint32_t tid, const char* file, char* out, std::size_t bytes) {
@@ -137,8 +135,8 @@ void sum_up() {
     if (std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_acquire) == kThreadLive)
       add(sum, g_segment.threads[i]);
   std::uint64_t nobodys = std::atomic_ref(g_segment.header->lost).load(std::memory_order_relaxed);
-  g_header.records = sum.records + nobodys;
-  g_header.lost = sum.lost + nobodys;
+  g_header.records = sum.records + g_block.slots() + nobodys;
+  g_header.lost = sum.lost + g_block.lost() + nobodys;
   g_header.own_ticks = sum.own_ticks;
   g_header.quiet_calls = sum.quiet_calls;
 }
@@ -251,9 +249,11 @@ HP_READS_LIVE_COUNTS void write_living_short_waits() {
 }  // namespace
 
 void drain_full_chunks() {
-  while (ChunkHead* chunk = next_full_chunk()) {
-    write_slots(chunk, last_complete(chunk));
-    recycle_chunk(chunk);
+  ChunkHead* chunks[RecordBlock::kMostChunks];
+  while (std::uint32_t count = take_full_chunks(chunks)) {
+    for (std::uint32_t i = 0; i < count; ++i) g_block.add(chunks[i], last_complete(chunks[i]));
+    g_block.write();
+    for (std::uint32_t i = 0; i < count; ++i) recycle_chunk(chunks[i]);
   }
   grow_pool();
 }
@@ -293,6 +293,7 @@ void forget_drained() {
   memset(g_stack_written, 0, sizeof g_stack_written);
   g_strings_written = 0;
   g_totals = {};
+  g_block.forget();
 }
 
 }  // namespace hostprobe::probe

@@ -40,7 +40,7 @@ void give_chunk_away(ThreadLocal& t) {
   t.entry->records = t.sequence + kChunkRecords;
   t.chunk = nullptr;
   if (!hand_over(t.index, chunk)) t.entry->lost += kChunkRecords;
-  wake_writer();
+  if (writer_is_needed()) wake_writer();
 }
 
 // A wait that never returned: the thread was cancelled or left by pthread_exit inside it.

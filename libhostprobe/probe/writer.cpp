@@ -16,6 +16,7 @@
 
 #include "calibrate.h"
 #include "chunk.h"
+#include "compress.h"
 #include "drain.h"
 #include "file_header.h"
 #include "hook.h"
@@ -198,6 +199,7 @@ void* run_writer(void*) {
   refine_tick_rate();
   measure_asking();
   open_unwinder();
+  open_compressor();
   python_frames_find();
   for (std::uint64_t next_work_ns = 0; !told_to_stop(); sleep_until_needed(next_work_ns)) {
     bool all = read_clock_ns(CLOCK_MONOTONIC) >= next_work_ns;

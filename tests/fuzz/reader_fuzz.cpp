@@ -20,6 +20,8 @@ namespace {
 
 using namespace hostprobe;
 
+constexpr std::uint64_t kLeastPackedBlock = sizeof(BlockHead) + sizeof(RecordsHead) + sizeof(PackedHead);
+
 template <typename T>
 T at(const std::string& bytes, std::size_t offset) {
   T value;
@@ -71,7 +73,8 @@ void read_everything(const std::string& path) {
   try {
     const analysis::Trace trace = analysis::read_trace_file_only(path);
     const analysis::ProcessAnswer answer = analysis::analyse_process(trace, symbols);
-    if (answer.records * sizeof(Record) > trace.file_bytes) std::abort();
+    if (answer.records > trace.file_bytes / kLeastPackedBlock * kPackedMost + trace.file_bytes / sizeof(Record))
+      std::abort();
   } catch (const analysis::TraceError&) {
     return;
   }

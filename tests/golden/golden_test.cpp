@@ -21,14 +21,24 @@ std::vector<std::string> lines_of(std::istream& in) {
   return lines;
 }
 
-TEST(Golden, DumpOfVersion1IsWhatItAlwaysWas) {
+void expect_dump(const std::string& version) {
   std::stringstream said;
   const auto problems =
-      dump_run(path_of("version1.hptrace"), DumpForm::kJson, [&said](std::string_view text) { said << text; });
+      dump_run(path_of(version + ".hptrace"), DumpForm::kJson, [&said](std::string_view text) { said << text; });
   EXPECT_THAT(problems, testing::IsEmpty());
-  std::ifstream expected(path_of("version1.dump.jsonl"));
+  std::ifstream expected(path_of(version + ".dump.jsonl"));
   ASSERT_TRUE(expected);
   EXPECT_EQ(lines_of(said), lines_of(expected));
+}
+
+TEST(Golden, DumpOfVersion1IsWhatItAlwaysWas) { expect_dump("version1"); }
+TEST(Golden, DumpOfVersion2IsWhatItAlwaysWas) { expect_dump("version2"); }
+
+TEST(Golden, PackedRecordsOfVersion2AreThoseOfVersion1) {
+  std::ifstream first(path_of("version1.dump.jsonl")), second(path_of("version2.dump.jsonl"));
+  const auto all = lines_of(second);
+  for (const std::string& line : lines_of(first)) EXPECT_THAT(all, testing::Contains(line));
+  EXPECT_EQ(all.size(), 210u);
 }
 
 TEST(Golden, ReportOfVersion1HasItsNumbers) {

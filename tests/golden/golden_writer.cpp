@@ -1,5 +1,10 @@
-// golden_writer.cpp: wrote version1.hptrace. Every kind of block, every form of a label, every flag, a loss, a call inside
-// another. A golden file is never written again once its version is released; a new version gets a new one.
+// golden_writer.cpp: wrote version1.hptrace and, with all but one block of records packed, version2.hptrace. Every kind of
+// block, every form of a label, every flag, a loss, a call inside another. A golden file is never written again once its
+// version is released; a new version gets a new one.
+#include <memory>
+
+#include "probe/compress.h"
+#include "probe/pack.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::test {
@@ -15,7 +20,7 @@ void describe(TraceFile& file) {
   file.header.record_cost_ticks = 60 * 1024;
   file.header.quiet_cost_ticks = 4 * 1024;
   file.header.writer_cpu_ns = 250'000;
-  file.header.records = 9;
+  file.header.records = 209;
   file.header.lost = 2;
   file.header.quiet_calls = 1000;
   file.header.own_ticks = 50'000;
@@ -37,6 +42,25 @@ HookLook every_form() {
           .blocking = false};
 }
 
+void packed_calls(TraceFile& file, std::uint32_t tid, const std::vector<Call>& calls, PackedCodec codec) {
+  std::vector<Record> records;
+  for (const Call& call : calls) records.push_back(record_of(call));
+  const auto packer = std::make_unique<probe::Packer>();
+  packer->begin();
+  for (const Record& record : records) packer->add(record);
+  const probe::PackedRows rows = packer->finish();
+  std::string stored(rows.bytes, rows.size);
+  if (codec == kCodecZstd) {
+    const auto memory = std::make_unique<probe::CompressMemory>();
+    stored.resize(hostprobe_compress(memory.get(), rows.bytes, rows.size, stored.data(), stored.size()));
+    if (stored.empty()) std::abort();
+  }
+  const auto count = static_cast<std::uint32_t>(calls.size());
+  const RecordsHead head{at_us(0), 0, tid, count, count, 0};
+  const PackedHead packed{rows.times_bytes, rows.rest_bytes, static_cast<std::uint32_t>(stored.size()), codec, 0};
+  file.block(kBlockPackedRecords, bytes_of(head) + bytes_of(packed) + stored);
+}
+
 void main_thread(TraceFile& file, std::uint32_t kernel, std::uint32_t type) {
   ThreadEntry main = thread_entry(4242, "python3", 8);
   main.cpu_ns = 300'000'000;
@@ -45,16 +69,17 @@ void main_thread(TraceFile& file, std::uint32_t kernel, std::uint32_t type) {
   main.own_ticks = 40'000;
   main.lost = 2;
   file.thread(main);
-  file.calls(4242, 0,
-             {{.hook = 4, .begin_us = 100, .end_us = 130, .a = kTorch + 0x2000, .c = kTorch + 0x1500, .d = type},
-              {.hook = 1,
-               .begin_us = 210,
-               .end_us = 290,
-               .a = 0x5000,
-               .b = pack_post(4250, at_us(288)),
-               .c = kPython + 0x123,
-               .stack = 1},
-              {.hook = 3, .begin_us = 200, .end_us = 300, .a = 0x77, .c = kTorch + 0x1600}});
+  packed_calls(file, 4242,
+               {{.hook = 4, .begin_us = 100, .end_us = 130, .a = kTorch + 0x2000, .c = kTorch + 0x1500, .d = type},
+                {.hook = 1,
+                 .begin_us = 210,
+                 .end_us = 290,
+                 .a = 0x5000,
+                 .b = pack_post(4250, at_us(288)),
+                 .c = kPython + 0x123,
+                 .stack = 1},
+                {.hook = 3, .begin_us = 200, .end_us = 300, .a = 0x77, .c = kTorch + 0x1600}},
+               kCodecNone);
   file.calls(4242, 5,
              {{.hook = 2,
                .begin_us = 400,
@@ -92,17 +117,24 @@ void other_thread(TraceFile& file, std::uint32_t type) {
   loop.state = kThreadEnded;
   loop.cpu_ns = 20'000'000;
   file.thread(loop);
-  file.calls(
-      4250, 0,
-      {{.hook = 1,
-        .begin_us = 500,
-        .end_us = 700,
-        .a = 0x5000,
-        .c = kTorch + 0x1700,
-        .d = static_cast<std::uint64_t>(-1),
-        .flags = kRecordFailed | kRecordTimedOut},
-       {.hook = 1, .begin_us = 710, .end_us = 711, .a = 0x5000, .c = kTorch + 0x1700, .flags = kRecordAtOnce},
-       {.hook = 1, .begin_us = 720, .end_us = 900'000, .a = 0x5000, .c = kTorch + 0x1700, .flags = kRecordCancelled}});
+  std::vector<Call> calls = {
+      {.hook = 1,
+       .begin_us = 500,
+       .end_us = 700,
+       .a = 0x5000,
+       .c = kTorch + 0x1700,
+       .d = static_cast<std::uint64_t>(-1),
+       .flags = kRecordFailed | kRecordTimedOut},
+      {.hook = 1, .begin_us = 710, .end_us = 711, .a = 0x5000, .c = kTorch + 0x1700, .flags = kRecordAtOnce},
+      {.hook = 1, .begin_us = 720, .end_us = 900'000, .a = 0x5000, .c = kTorch + 0x1700, .flags = kRecordCancelled}};
+  packed_calls(file, 4250, calls, kCodecNone);
+  // Enough alike to be compressed.
+  ThreadEntry busy = thread_entry(4260, "worker", 200);
+  file.thread(busy);
+  calls.clear();
+  for (int i = 0; i < 200; ++i)
+    calls.push_back({.hook = 1, .begin_us = 1000.0 + 10 * i, .end_us = 1002.0 + 10 * i + i % 3, .a = 0x6000});
+  packed_calls(file, 4260, calls, kCodecZstd);
 }
 
 void write(const std::filesystem::path& folder) {
@@ -125,7 +157,7 @@ void write(const std::filesystem::path& folder) {
   main_thread(file, kernel, type);
   other_thread(file, type);
   file.clock(clock_at_us(500'000));
-  file.write(folder / "version1.hptrace");
+  file.write(folder / "version2.hptrace");
 }
 
 }  // namespace

@@ -73,9 +73,10 @@ LIBC_HEADERS = {"ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "fcntl.h",
                 "stdio.h", "stdlib.h", "string.h", "time.h", "unistd.h", "poll.h", "x86intrin.h", "cpuid.h", "unwind.h",
                 "immintrin.h", "gnu/libc-version.h", "features.h", "alloca.h", "utmpx.h", "pwd.h", "fnmatch.h"}
 LIBC_FOLDERS = ("sys/", "linux/", "asm/", "bits/")
-# Headers whose code is a template or whose library is opened at run time: types and macros only.
+# Headers whose code is a template, or whose library is opened at run time or is static and hidden.
 PROBE_GUESTS = {"concurrentqueue/moodycamel/concurrentqueue.h", "concurrentqueue/concurrentqueue.h",
-                "moodycamel/concurrentqueue.h", "concurrentqueue.h", "cuda.h", "cudaTypedefs.h", "libunwind.h"}
+                "moodycamel/concurrentqueue.h", "concurrentqueue.h", "cuda.h", "cudaTypedefs.h", "libunwind.h",
+                "zstd.h"}
 MAY_QUOTE = {  # room → path prefixes it may name in an #include, besides its own folder
     "format": (),
     "probe": ("format/", "hostprobe/"),

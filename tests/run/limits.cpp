@@ -40,8 +40,10 @@ void expect_waits_or_losses(const std::filesystem::path& run_folder, std::uint64
 class FileSize : public testing::TestWithParam<int> {};
 
 TEST_P(FileSize, LimitNeverBringsSigxfsz) {
-  const Pair pair(
-      {.program = "works", .args = {"3000"}, .before_exec = limited(RLIMIT_FSIZE, static_cast<rlim_t>(GetParam()))});
+  const Pair pair({.program = "works",
+                   .args = {"3000"},
+                   .probe = {{"HOSTPROBE_COMPRESS", "none"}},  // or all of them would fit
+                   .before_exec = limited(RLIMIT_FSIZE, static_cast<rlim_t>(GetParam()))});
   EXPECT_TRUE(pair.bare.outcome.exited_with(5)) << pair.bare.outcome.describe();
   expect_same(pair, 1);
   EXPECT_EQ(probe_messages(pair.probed.outcome.err).size(), 1u);
@@ -51,7 +53,10 @@ TEST_P(FileSize, LimitNeverBringsSigxfsz) {
 INSTANTIATE_TEST_SUITE_P(Limits, FileSize, testing::Values(0, 1, 4096, 20000, 200000));
 
 TEST(Limits, ASmallFileSizeIsSaidOnceAndTheLossIsCounted) {
-  const Pair pair({.program = "works", .args = {"3000"}, .before_exec = limited(RLIMIT_FSIZE, 100000)});
+  const Pair pair({.program = "works",
+                   .args = {"3000"},
+                   .probe = {{"HOSTPROBE_COMPRESS", "none"}},
+                   .before_exec = limited(RLIMIT_FSIZE, 100000)});
   expect_same(pair, 1);
   EXPECT_EQ(probe_messages(pair.probed.outcome.err).size(), 1u);
   EXPECT_GT(lost_count(report(pair.run())), 0u);

@@ -4,9 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "answers.h"
+#include "format/file.h"
 #include "run_probed.h"
 
 namespace hostprobe::test {
@@ -28,6 +32,36 @@ TEST(Settings, AnUnknownOneIsNamedOnceWithTheNearestName) {
   EXPECT_NE(messages[0].find("HOSTPROBE_BUFER_MB"), std::string::npos) << messages[0];
   EXPECT_NE(messages[0].find("HOSTPROBE_BUFFER_MB"), std::string::npos) << messages[0];
   EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), 100u);
+}
+
+// Of each block of records its kind, times 16, plus the codec where it is packed.
+std::set<int> forms_in(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  std::set<int> forms;
+  BlockHead head{};
+  for (std::size_t at = kFileHeaderBytes; at + sizeof head <= bytes.size(); at += sizeof head + head.payload_bytes) {
+    std::memcpy(&head, &bytes[at], sizeof head);
+    PackedHead packed{};
+    if (head.kind == kBlockPackedRecords)
+      std::memcpy(&packed, &bytes[at + sizeof head + sizeof(RecordsHead)], sizeof packed);
+    if (head.kind == kBlockRecords || head.kind == kBlockPackedRecords) forms.insert(head.kind * 16 + packed.codec);
+  }
+  return forms;
+}
+
+TEST(Settings, CompressSaysWhatRecordsBecomeOnDiskAndNothingElse) {
+  const std::pair<const char*, int> forms[] = {{"zstd", kBlockPackedRecords * 16 + kCodecZstd},
+                                               {"fast", kBlockPackedRecords * 16 + kCodecNone},
+                                               {"none", kBlockRecords * 16}};
+  for (const auto& [word, form] : forms) {
+    Victim victim = under("works", "all", {"2000"});
+    victim.probe["HOSTPROBE_COMPRESS"] = word;
+    const Pair pair(victim);
+    expect_same(pair);
+    for (const fs::path& file : trace_files(pair.run())) EXPECT_TRUE(forms_in(file).contains(form)) << word;
+    EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), 4000u) << word;
+  }
 }
 
 class MalformedSetting : public testing::TestWithParam<std::pair<const char*, const char*>> {};

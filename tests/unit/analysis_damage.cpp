@@ -45,7 +45,7 @@ class Damaged : public testing::Test {
       if (damages != nullptr) *damages = trace.damages.size();
       for (const auto& [key, thread] : trace.threads) {
         for (const Slice& slice : thread.slices) {
-          for (std::uint32_t i = 0; i < slice.count; ++i) records.push_back(test::bytes_of(slice.record(i)));
+          for (const Record& record : slice.records()) records.push_back(test::bytes_of(record));
         }
       }
     } catch (const TraceError& error) {

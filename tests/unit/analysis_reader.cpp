@@ -69,7 +69,7 @@ TEST_F(Reading, GivesBackEveryFieldThatWasWritten) {
   EXPECT_EQ(thread.name, "worker");
   EXPECT_EQ(thread.kept, 2u);
   EXPECT_EQ(thread.lost, 0u);
-  EXPECT_EQ(thread.slices.at(0).record(1).a, kernel);
+  EXPECT_EQ(thread.slices.at(0).records().at(1).a, kernel);
   EXPECT_EQ(trace.clock.monotonic_ns(test::at_us(100)), test::kStartMonotonicNs + 100'000);
 }
 

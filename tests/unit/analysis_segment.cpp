@@ -46,7 +46,7 @@ class OpenTrace : public testing::Test {
   static std::vector<std::uint64_t> numbers(const Trace& trace, std::uint32_t tid) {
     std::vector<std::uint64_t> result;
     for (const Slice& slice : trace.threads.at({tid, test::at_us(0)}).slices) {
-      for (std::uint32_t i = 0; i < slice.count; ++i) result.push_back(slice.record(i).d);
+      for (const Record& record : slice.records()) result.push_back(record.d);
     }
     return result;
   }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "probe/chunk.h"
+#include "probe/compress.h"
 #include "probe/drain.h"
 #include "probe/hook.h"
 #include "probe/hook_table.h"
@@ -61,6 +62,7 @@ Recording::Recording(const char* folder, unsigned buffer_mb) {
     make_thread_key();
   }
   g_options.buffer_mb = buffer_mb;
+  g_compress = &hostprobe_compress;
   if (!make_segment()) throw std::runtime_error("no segment");
   g_header = FileHeader{};
   g_header.magic = kFileMagic;

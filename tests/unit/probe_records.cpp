@@ -9,10 +9,13 @@
 #include <thread>
 #include <vector>
 
+#include "analysis/unpack.h"
 #include "probe/chunk.h"
 #include "probe/drain.h"
 #include "probe/hook.h"
+#include "probe/options.h"
 #include "probe/pairing.h"
+#include "probe/record_block.h"
 #include "probe/short_waits.h"
 #include "probe/trace_file.h"
 #include "probe_fakes.h"
@@ -33,7 +36,20 @@ bool write_one(std::uint64_t value) {
 struct Found {
   std::map<std::uint32_t, std::vector<std::uint64_t>> values;  // per thread, by running number
   std::uint64_t slots = 0, records = 0;
+  std::vector<RecordsHead> heads;  // of each block, as they stand in the file
 };
+
+std::vector<Record> records_of(const RecordsHead& head, std::uint16_t kind, const char* bytes, std::size_t size) {
+  std::vector<Record> records;
+  if (kind == kBlockPackedRecords) {
+    EXPECT_TRUE(analysis::unpack(reinterpret_cast<const std::byte*>(bytes), size, head.count, records));
+  } else {
+    EXPECT_EQ(size, head.count * sizeof(Record));
+    records.resize(head.count);
+    memcpy(static_cast<void*>(records.data()), bytes, size);
+  }
+  return records;
+}
 
 // Reads the record blocks by the format's own definitions, independent of the reader in analysis/.
 Found read_back() {
@@ -47,16 +63,17 @@ Found read_back() {
     memcpy(&head, &bytes[at], sizeof head);
     EXPECT_EQ(head.magic, kBlockMagic);
     at += sizeof head;
-    if (head.kind == kBlockRecords) {
+    if (head.kind == kBlockRecords || head.kind == kBlockPackedRecords) {
       RecordsHead records;
       memcpy(&records, &bytes[at], sizeof records);
+      found.heads.push_back(records);
       found.slots += records.slots;
       found.records += records.count;
-      for (std::uint32_t i = 0; i < records.count; ++i) {
-        Record r;
-        memcpy(&r, &bytes[at + sizeof records + i * sizeof r], sizeof r);
+      auto& values = blocks[{records.tid, records.first_sequence}];
+      for (const Record& r :
+           records_of(records, head.kind, &bytes[at + sizeof records], head.payload_bytes - sizeof records)) {
         EXPECT_EQ(r.a, r.e);
-        blocks[{records.tid, records.first_sequence}].push_back(r.a);
+        values.push_back(r.a);
       }
     }
     at += head.payload_bytes;
@@ -80,6 +97,88 @@ TEST(Records, ComeBackWholeAndInOrder) {
   for (std::uint64_t i = 0; i < kCount; ++i) EXPECT_EQ(values[i], i);
   EXPECT_EQ(g_header.lost, 0u);
   EXPECT_EQ(g_header.records, kCount);
+}
+
+struct InEachForm : testing::TestWithParam<std::uint64_t> {
+  InEachForm() { g_options.compress = GetParam(); }
+  ~InEachForm() override { g_options.compress = 0; }
+};
+INSTANTIATE_TEST_SUITE_P(Records, InEachForm, testing::Values(0, 1, 2), [](const auto& form) {
+  return std::string(form.index == 0 ? "zstd" : form.index == 1 ? "fast" : "none");
+});
+
+TEST_P(InEachForm, RecordsOfManyChunksAndOfOneAreThere) {
+  Folder folder;
+  Recording recording(folder.path.c_str(), 4);
+  constexpr std::uint64_t kCount = 100 * kChunkRecords + 17;
+  for (std::uint64_t i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(write_one(i));
+    if (i % 10000 == 0) drain_rest(false);
+  }
+  drain_full_chunks();
+  drain_rest(false);
+  Found found = read_back();
+  const auto& values = found.values.begin()->second;
+  ASSERT_EQ(values.size(), kCount);
+  for (std::uint64_t i = 0; i < kCount; ++i) ASSERT_EQ(values[i], i);
+  EXPECT_EQ(g_header.records, kCount);
+  EXPECT_EQ(g_header.lost, 0u);
+}
+
+TEST(Records, OfChunksThatContinueEachOtherShareABlock) {
+  Folder folder;
+  Recording recording(folder.path.c_str(), 4);
+  const std::uint64_t count = (RecordBlock::kMostChunks + 3) * std::uint64_t{kChunkRecords};
+  for (std::uint64_t i = 0; i < count + 1; ++i) ASSERT_TRUE(write_one(i));
+  drain_full_chunks();
+  const std::vector<RecordsHead> heads = read_back().heads;
+  ASSERT_EQ(heads.size(), 2u);
+  EXPECT_EQ(heads[0].count, RecordBlock::kMostChunks * kChunkRecords);
+  EXPECT_EQ(heads[1].first_sequence, heads[0].count);
+  EXPECT_EQ(heads[1].count, 3 * kChunkRecords);
+}
+
+TEST(Records, MissingInAChunkEndTheirBlockSoThatTheirPlaceIsKnown) {
+  Folder folder;
+  Recording recording(folder.path.c_str(), 4);
+  for (std::uint64_t i = 0; i < 4 * std::uint64_t{kChunkRecords} + 1; ++i) {
+    if (i != kChunkRecords + 5) {
+      ASSERT_TRUE(write_one(i));
+    } else {
+      ASSERT_NE(reserve_record(), nullptr);
+      drop_record();
+    }
+  }
+  drain_full_chunks();
+  const std::vector<RecordsHead> heads = read_back().heads;
+  ASSERT_EQ(heads.size(), 2u);
+  EXPECT_EQ(heads[0].slots, 2 * kChunkRecords);
+  EXPECT_EQ(heads[0].count, 2 * kChunkRecords - 1);
+  EXPECT_EQ(heads[1].count, 2 * kChunkRecords);
+}
+
+TEST(Records, StayUndrainedInTheSegmentUntilTheirBlockIsWritten) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  for (std::uint64_t i = 0; i < kChunkRecords + 1; ++i) ASSERT_TRUE(write_one(i));
+  ChunkHead* chunk = nullptr;
+  ASSERT_EQ(next_full_chunks(&chunk, 1), 1u);
+  RecordBlock block{};
+  block.add(chunk, kChunkRecords);
+  EXPECT_EQ(chunk->drained, 0u);
+  EXPECT_EQ(chunk->state, kChunkFull);
+  block.write();
+  EXPECT_EQ(chunk->drained, kChunkRecords);
+}
+
+TEST(Writer, IsNotWokenForEveryChunkButBeforeThreadsRunShort) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  const unsigned before = bells_rung();
+  for (std::uint64_t i = 0; i < 10 * std::uint64_t{kChunkRecords}; ++i) ASSERT_TRUE(write_one(i));
+  EXPECT_EQ(bells_rung(), before);
+  for (std::uint64_t i = 0; i < 30 * std::uint64_t{kChunkRecords}; ++i) ASSERT_TRUE(write_one(i));
+  EXPECT_GT(bells_rung(), before);
 }
 
 TEST(Records, OfAnOpenChunkAreWrittenOnceHoweverOftenItIsLookedAt) {
