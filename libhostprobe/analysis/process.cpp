@@ -131,11 +131,13 @@ class Questions {
   std::optional<OpenWaitAnswer> open_wait(const Thread& thread) const {
     const OpenWait& open = thread.entry.open;
     const Hook* hook = trace_.hook_of(short_hook(open.key));
-    if (thread.entry.end_ticks != 0 || hook == nullptr || open.begin_ticks >= trace_.last.ticks) return std::nullopt;
+    if (thread.entry.end_ticks != 0 || hook == nullptr) return std::nullopt;
+    // One that began after the clock was read last has lasted no time that is known.
+    const std::uint64_t end = std::max(open.begin_ticks, trace_.last.ticks);
     const Module* module = trace_.module_at(short_site(open.key));
     return OpenWaitAnswer{hook->name, module == nullptr ? "unknown" : base_name(module->path),
                           trace_.clock.monotonic_ns(open.begin_ticks),
-                          1e-6 * trace_.clock.span_ns(open.begin_ticks, trace_.last.ticks)};
+                          1e-6 * trace_.clock.span_ns(open.begin_ticks, end)};
   }
 
   void give_short(const Thread& thread, std::uint64_t key, const ShortWaitsSum& sum, WaitTime& wait_time) {

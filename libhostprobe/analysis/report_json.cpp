@@ -203,6 +203,18 @@ Json collective_json(const CollectiveAnswer& collective) {
   return json;
 }
 
+Json stuck_json(const StuckCollective& stuck) {
+  Json missing = Json::array();
+  for (const MissingRank& one : stuck.missing) {
+    missing.push_back({{"rank", one.job_rank ? Json(*one.job_rank) : Json(one.rank)},
+                       {"sequence", one.sequence},
+                       {"doing", one.doing.empty() ? Json(nullptr) : Json(one.doing)}});
+  }
+  return {{"comm", stuck.communicator}, {"ranks", stuck.ranks},     {"op", stuck.operation},
+          {"sequence", stuck.sequence}, {"arrived", stuck.arrived}, {"since_ms", stuck.since_ms},
+          {"text", stuck_text(stuck)},  {"missing", missing}};
+}
+
 }  // namespace
 
 std::string report_json(const RunAnswer& run) {
@@ -228,6 +240,8 @@ std::string report_json(const RunAnswer& run) {
       {"unreadable", Json::array()}};
   for (const ProcessAnswer& process : run.processes) json["processes"].push_back(process_json(process));
   for (const CollectiveAnswer& one : run.collectives) json["collectives"].push_back(collective_json(one));
+  // Absent where nothing hangs.
+  for (const StuckCollective& stuck : run.stuck) json["stuck"].push_back(stuck_json(stuck));
   for (const Unreadable& file : run.unreadable) {
     json["unreadable"].push_back({{"path", file.path}, {"what", file.what}, {"offset", file.offset}});
   }

@@ -73,6 +73,7 @@ class TextReport {
   std::string write() {
     write_head();
     write_losses();
+    write_stuck();
     write_headline();
     const bool any_rank = run_.ranks > 0;
     std::vector<const ProcessAnswer*> brief;
@@ -122,6 +123,13 @@ class TextReport {
     line("");
     line("LOST OR DAMAGED");
     for (const std::string& sentence : sentences) out_ += wrapped(sentence, "  ! ", "    ");
+  }
+
+  void write_stuck() {
+    if (run_.stuck.empty()) return;
+    line("");
+    line("STUCK");
+    for (const StuckCollective& stuck : run_.stuck) out_ += wrapped(stuck_text(stuck), "  ! ", "    ");
   }
 
   void write_headline() {

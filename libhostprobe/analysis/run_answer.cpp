@@ -61,6 +61,7 @@ void tell_collectives(RunAnswer& run) {
   for (const ProcessAnswer& process : run.processes)
     if (!process.collective_calls.empty()) all.push_back({&process.collective_calls, process.host, process.rank});
   run.collectives = answer_collectives(all);
+  run.stuck = find_missing_ranks(run.processes);
   for (ProcessAnswer& process : run.processes) process.collective_calls = {};
 }
 

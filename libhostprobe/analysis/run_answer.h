@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "missing_ranks.h"
 #include "process.h"
 
 namespace hostprobe::analysis {
@@ -24,6 +25,7 @@ struct RunAnswer {
   std::vector<ProcessAnswer> processes;  // ranks first, then by start time
   std::vector<Unreadable> unreadable;
   std::vector<CollectiveAnswer> collectives;
+  std::vector<StuckCollective> stuck;
   std::vector<std::string> hosts;
   std::string mode;
   std::uint32_t ranks = 0;

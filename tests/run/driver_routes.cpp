@@ -1,6 +1,7 @@
 // driver_routes: every way by which a program gets at the GPU driver. Whatever the way, each launch and each synchronising
 // call is counted exactly once: as often as the stand-in driver itself was entered, under the name it was entered by.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <fstream>
@@ -183,6 +184,34 @@ TEST_P(NcclThreads, AreKnownWithoutNamesAndTheirPollsAreWatched) {
     EXPECT_GE(thread.at("poll_p50_us").get<double>(), 290) << thread;
     EXPECT_GT(thread.at("stalls").get<int>(), 0) << thread;
     EXPECT_LE(thread.at("stalls").get<int>(), thread.at("polls").get<int>()) << thread;
+  }
+}
+
+// The second rank stops before it enters a collective; the report is asked for while the job hangs.
+TEST(Nccl, TheReportOnAHangingJobNamesTheRankThatIsMissing) {
+  ScratchFolder scratch;
+  Launch launch = faulty_second_rank(scratch, "missing_rank,rank=1,from_ms=100");
+  *(std::find(launch.command.begin(), launch.command.end(), "--steps") + 1) = "100000";
+  bool named = false;
+  nlohmann::json answers;
+  launch.while_running = [&](pid_t job) {
+    for (int i = 0; i < 100 && !named; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      if (trace_files(scratch.run()).size() < 2) continue;
+      answers = report(scratch.run());
+      named = answers.contains("stuck");
+    }
+    std::vector<pid_t> ranks;
+    for (const auto& process : answers.at("processes")) ranks.push_back(process.at("pid").get<pid_t>());
+    kill(job, SIGTERM);
+    for (const pid_t rank : ranks) kill(rank, SIGKILL);
+  };
+  run(launch);
+  ASSERT_TRUE(named) << answers.dump(1);
+  for (const auto& stuck : answers.at("stuck")) {
+    ASSERT_EQ(stuck.at("missing").size(), 1u) << stuck;
+    EXPECT_EQ(stuck.at("missing")[0].at("rank"), 1) << stuck;
+    EXPECT_EQ(stuck.at("arrived"), 1) << stuck;
   }
 }
 
