@@ -12,10 +12,11 @@ constexpr double kCostUnitsPerTick = 1024;  // FileHeader gives costs per call i
 std::optional<OwnCost> own_cost(const Trace& trace) {
   const FileHeader& header = trace.header;
   if (!trace.header_whole || header.record_cost_ticks == 0) return std::nullopt;
-  std::uint64_t records = 0, quiet = 0, slow_ticks = 0;
+  std::uint64_t records = 0, summed = 0, quiet = 0, slow_ticks = 0;
   for (const auto& [key, thread] : trace.threads) {
     records += std::max(thread.entry.records, thread.kept);
     quiet += thread.entry.quiet_calls;
+    for (const auto& [place, sum] : thread.short_waits) summed += sum.time.count();
     slow_ticks += thread.entry.own_ticks;
   }
   // The header's sums also hold threads whose entries are gone; the threads' own are newer for a live process.
@@ -23,6 +24,8 @@ std::optional<OwnCost> own_cost(const Trace& trace) {
   quiet = std::max(quiet, header.quiet_calls);
   slow_ticks = std::max(slow_ticks, header.own_ticks);
   const auto ms = [&trace](double ticks) { return 1e-6 * trace.clock.length_ns(ticks); };
+  // What was summed up costs about what a record does: two clock readings and a few stores.
+  records += summed;
   OwnCost cost;
   cost.records_ms =
       ms(static_cast<double>(records) * static_cast<double>(header.record_cost_ticks) / kCostUnitsPerTick);

@@ -33,29 +33,43 @@ struct Waited {
 // Sums up a wait below the recording threshold, records the others. errno is kept.
 void keep_wait(Hook& hook, const Waited& wait);
 
-// Says in the segment what the thread is about to wait for: a thread that never returns from it is cancelled, or in a
-// process that ends or hangs. Returns what it was in before: a signal handler may wait inside a wait.
-inline OpenWait open_wait(ThreadEntry& entry, const Hook& hook, const Waited& wait, Bucket* bucket) {
-  OpenWait outer = entry.open;
-  t_local.open_bucket = bucket;
-  entry.open.begin_ticks = wait.begin;
-  entry.open.object = reinterpret_cast<std::uint64_t>(wait.object);
-  std::atomic_signal_fence(std::memory_order_release);
-  entry.open.key = pack_place(reinterpret_cast<std::uint64_t>(wait.site), hook.number);
-  return outer;
-}
+// Says in the segment what the thread waits for while it does: it may never return, in a process that ends or hangs, and
+// may be cancelled. A signal handler may wait inside a wait, which is then brought back.
+class OpenWaitNote {
+ public:
+  OpenWaitNote(ThreadEntry* entry, const Hook& hook, const Waited& wait, Bucket* bucket) : entry_(entry) {
+    if (HP_UNLIKELY(entry == nullptr)) return;
+    if (HP_UNLIKELY(entry->open.key != 0)) outer_ = entry->open;
+    outer_bucket_ = t_local.open_bucket;
+    t_local.open_bucket = bucket;
+    entry->open.begin_ticks = wait.begin;
+    entry->open.object = reinterpret_cast<std::uint64_t>(wait.object);
+    std::atomic_signal_fence(std::memory_order_release);
+    entry->open.key = pack_place(reinterpret_cast<std::uint64_t>(wait.site), hook.number);
+  }
+  // No destructor: it would run when a cancelled thread is unwound, which still needs the note.
+  void take_back() {
+    if (HP_UNLIKELY(entry_ == nullptr)) return;
+    if (HP_UNLIKELY(outer_.key != 0))
+      entry_->open = outer_;
+    else
+      entry_->open.key = 0;
+    t_local.open_bucket = outer_bucket_;
+  }
+
+ private:
+  ThreadEntry* entry_;
+  Bucket* outer_bucket_ = nullptr;
+  OpenWait outer_{};
+};
 
 // The real call between two clock readings; `wait` gets the times.
 template <class Call>
 auto time_call(Hook& hook, Bucket* bucket, Waited& wait, Call call) {
-  OpenWait outer{};
-  ThreadEntry* entry = t_local.entry;
-  Bucket* outer_bucket = t_local.open_bucket;
   wait.begin = ticks();
-  if (HP_LIKELY(entry != nullptr)) outer = open_wait(*entry, hook, wait, bucket);
+  OpenWaitNote note(t_local.entry, hook, wait, bucket);
   auto result = call();
-  if (HP_LIKELY(entry != nullptr)) entry->open = outer;
-  t_local.open_bucket = outer_bucket;
+  note.take_back();
   wait.end = ticks();
   return result;
 }
