@@ -2,10 +2,12 @@
 //
 // Room 2 (probe/). Each asks first, without a clock, whether there is anything to wait for.
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "lifecycle.h"
 #include "wait.h"
 #include "wake.h"
 
@@ -118,6 +120,9 @@ HP_ROW(kWait, syscall, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")
 extern "C" HP_EXPORT long hp_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 extern "C" long hp_syscall(long number, long a, long b, long c, long d, long e, long f) {
   auto real = libc_real<long (*)(long, ...)>(g_hook_syscall);
+  // Without a filter it is a question.
+  if (HP_UNLIKELY(number == SYS_seccomp) && (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0)))
+    leave_before_seccomp();
   if (number != SYS_futex || !recording()) return real(number, a, b, c, d, e, f);
   mark_used(g_hook_syscall);
   int command = static_cast<int>(b) & FUTEX_CMD_MASK;

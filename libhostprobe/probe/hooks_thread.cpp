@@ -141,6 +141,7 @@ HP_ROW(kThread, prctl, "GLIBC_2.2.5", 0, 0, nullptr, "", "name:str", "site:code"
 extern "C" HP_EXPORT int hp_prctl(int option, long a, long b, long c, long d) __asm__("prctl");
 extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
   auto real = libc_real<int (*)(int, ...)>(g_hook_prctl);
+  if (HP_UNLIKELY(option == PR_SET_SECCOMP)) leave_before_seccomp();
   if (option != PR_SET_NAME || !recording()) return real(option, a, b, c, d);
   std::uint64_t begin = ticks();
   int result = real(option, a, b, c, d);

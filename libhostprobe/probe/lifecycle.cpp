@@ -225,4 +225,14 @@ void end_trace() {
   errno = saved;
 }
 
+void leave_before_seccomp() {
+  Plan plan = g_plan.load(std::memory_order_acquire);
+  if (plan == Plan::kActive) {
+    say("the program restricts its system calls (seccomp): recording ends here, what came before is kept");
+    end_trace();
+  } else if (plan == Plan::kCandidate || plan == Plan::kTarget) {
+    g_plan.store(Plan::kNever, std::memory_order_release);
+  }
+}
+
 }  // namespace hostprobe::probe

@@ -19,6 +19,10 @@ std::uint32_t forked_from();
 // Ends the trace: everything recorded goes to the file, the segment is removed. Called from exit and the exit hooks.
 void end_trace();
 
+// The program is about to restrict its own system calls, often on pain of death, and perhaps those of all its threads: from
+// then on no call of ours can be known to be harmless, so the trace ends here, complete.
+void leave_before_seccomp();
+
 // For calls that show a process to be worth another look (pthread_create).
 void look_for_target();
 

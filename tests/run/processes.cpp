@@ -138,6 +138,21 @@ INSTANTIATE_TEST_SUITE_P(Processes, Leaving,
                            return name[0] == '_' ? "under" + name : name;
                          });
 
+class Restricted : public testing::TestWithParam<const char*> {};
+
+// A call of ours that the program's filter does not know would be the end of the program.
+TEST_P(Restricted, GoesOnAsWithoutUsAndKeepsWhatCameBefore) {
+  const std::string way = GetParam();
+  const Pair pair({.program = "restricts_itself", .args = {way}});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(7)) << pair.bare.outcome.describe();
+  expect_same(pair, 1);
+  EXPECT_EQ(probe_messages(pair.probed.outcome.err).size(), 1u);
+  const bool asks_first = way == "syscall" || way == "all_threads";
+  EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), asks_first ? 5u : 3u);
+}
+INSTANTIATE_TEST_SUITE_P(Processes, Restricted, testing::Values("strict", "prctl", "syscall", "all_threads"),
+                         [](const auto& each) { return std::string(each.param); });
+
 TEST(Processes, WaitsInConstructorsExitHandlersAndDestructorsAreAllRecorded) {
   const Pair pair({.program = "waits_at_exit"});
   EXPECT_TRUE(pair.bare.outcome.exited_with(6)) << pair.bare.outcome.describe();
