@@ -17,7 +17,7 @@ struct MissingRank {
   int rank = -1;  // on the communicator
   std::optional<int> job_rank;
   std::uint32_t sequence = 0;  // of its last collective there; 0 = none was seen
-  std::string doing;           // "waits in pthread_cond_wait of libtorch_cpu.so since 12.0 s", "runs"; "" = no trace of it
+  std::string doing;  // "waits in pthread_cond_wait of libtorch_cpu.so since 12.0 s", "runs"; "" = no trace of it
 };
 
 struct StuckCollective {
