@@ -34,6 +34,7 @@ uint32_t g_word;
 char g_byte;
 
 std::atomic<pid_t> g_waiter;
+bool g_cancelled;                                // then sleeps last until they are
 std::atomic<int> g_prepared, g_entered, g_done;  // rounds
 
 timespec late(clockid_t clock) {
@@ -281,17 +282,17 @@ const Row kRows[] = {
      true},
     {"nanosleep", nothing,
      [] {
-       const timespec time = {0, 300000};
+       const timespec time = {g_cancelled ? 600 : 0, 300000};
        return nanosleep(&time, nullptr);
      },
      nothing, false},
     {"clock_nanosleep", nothing,
      [] {
-       const timespec time = {0, 300000};
+       const timespec time = {g_cancelled ? 600 : 0, 300000};
        return clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
      },
      nothing, false},
-    {"usleep", nothing, [] { return usleep(300); }, nothing, false},
+    {"usleep", nothing, [] { return usleep(g_cancelled ? 600000000 : 300); }, nothing, false},
     {"waitpid", nothing,
      [] {
        int status = 0;
@@ -361,7 +362,7 @@ void cancel(pthread_t thread) {
   g_row->prepare();
   g_prepared = 1;
   while (g_entered < 1) nap();
-  if (g_row->sleeps) await_sleeping(g_waiter);
+  if (strcmp(g_row->function, "pthread_spin_lock") != 0) await_sleeping(g_waiter);
   if (pthread_cancel(thread) != 0) abort();
   for (int i = 0; i < 5; ++i) nap();
   g_row->release();
@@ -393,13 +394,13 @@ int main(int argc, char** argv) {
   }
   if (argc < 2) return 0;
   if (g_row == nullptr) return 2;
+  g_cancelled = argc > 2;
   set_up();
   const pthread_t thread = start(waiter);
   while (g_waiter == 0) nap();
   tell("waiter %d", static_cast<int>(g_waiter));
   tell("releaser %d", static_cast<int>(gettid()));
-  const bool cancelled = argc > 2;
-  if (cancelled)
+  if (g_cancelled)
     cancel(thread);
   else
     release_each();
