@@ -225,6 +225,19 @@ std::optional<Candidate> dear_probe(const RunAnswer& run, const ProcessAnswer& p
                        who(run, process), pct)};
 }
 
+// Above all else: a job that stands still has no other cause worth reading.
+std::optional<Candidate> stands_still(const RunAnswer& run) {
+  if (run.stuck.empty()) return std::nullopt;
+  const StuckCollective& stuck = run.stuck.front();
+  const MissingRank& first = stuck.missing.front();
+  const std::string others = stuck.missing.size() == 1 ? "" : fmt::format(" and {} more", stuck.missing.size() - 1);
+  return Candidate{100, fmt::format("the job stands still: rank {}{} has not entered {} #{} of communicator {}, in "
+                                    "which {} of {} ranks wait since {}; look at what it does.",
+                                    first.job_rank.value_or(first.rank), others, stuck.operation, stuck.sequence,
+                                    stuck.communicator.substr(0, 8), stuck.arrived, stuck.ranks,
+                                    duration_text(1e6 * stuck.since_ms))};
+}
+
 std::string all_well(const std::vector<const ProcessAnswer*>& processes) {
   double wait_pct = 0, wake_ns = 0;
   for (const ProcessAnswer* process : processes) {
@@ -246,6 +259,7 @@ std::vector<std::string> headline(const RunAnswer& run) {
   if (run.processes.empty()) return {"No trace of this run can be read, so nothing can be said about it."};
   const std::vector<const ProcessAnswer*> processes = leading(run);
   std::vector<Candidate> candidates;
+  if (const auto candidate = stands_still(run)) return {sentence(candidate->text)};
   if (const auto candidate = late_rank(run)) candidates.push_back(*candidate);
   for (auto* tell : {heaviest_wait, interpreter_lock, gpu_waits, launch_pace, late_wakes, not_running, dear_probe}) {
     add_worst(run, candidates, tell);
