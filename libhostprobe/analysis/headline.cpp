@@ -23,6 +23,7 @@ constexpr double kNotRunningPct = 3;
 constexpr double kOwnCostPct = 0.5;
 constexpr double kPeerGapPct = 5;        // between the rank that waits most and the one that waits least
 constexpr double kOwnCostWallMs = 1000;  // below, the start of the writer is most of the cost and says nothing
+constexpr double kStandsStillMs = 5000;
 constexpr std::size_t kMostSentences = 3;
 
 struct Candidate {
@@ -225,9 +226,9 @@ std::optional<Candidate> dear_probe(const RunAnswer& run, const ProcessAnswer& p
                        who(run, process), pct)};
 }
 
-// Above all else: a job that stands still has no other cause worth reading.
+// Above all else: a job that stands still has no other cause worth reading. A checkpoint takes seconds too.
 std::optional<Candidate> stands_still(const RunAnswer& run) {
-  if (run.stuck.empty()) return std::nullopt;
+  if (run.stuck.empty() || run.stuck.front().since_ms < kStandsStillMs) return std::nullopt;
   const StuckCollective& stuck = run.stuck.front();
   const MissingRank& first = stuck.missing.front();
   const std::string others = stuck.missing.size() == 1 ? "" : fmt::format(" and {} more", stuck.missing.size() - 1);
