@@ -39,6 +39,7 @@ using namespace hostprobe::probe;
     if (!recording()) return real args;                                            \
     int result = try_it;                                                           \
     if (HP_LIKELY(result != EBUSY)) {                                              \
+      mark_used(g_hook_##name);                                                    \
       count_quiet();                                                               \
       return result;                                                               \
     }                                                                              \
@@ -66,6 +67,7 @@ HP_WAIT_HOOK(pthread_spin_lock, "GLIBC_2.34", (pthread_spinlock_t * lock)) {
   auto real = libc_real<int (*)(pthread_spinlock_t*)>(g_hook_pthread_spin_lock);
   if (!recording()) return real(lock);
   int result = pthread_spin_trylock(lock);
+  mark_used(g_hook_pthread_spin_lock);
   if (HP_LIKELY(result != EBUSY)) return result;
   return timed_wait(
       g_hook_pthread_spin_lock, const_cast<const int*>(lock), HP_SITE, [=] { return real(lock); }, error_of_lock);

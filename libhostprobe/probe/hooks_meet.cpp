@@ -76,6 +76,7 @@ HP_WAIT_HOOK(pthread_barrier_wait, "GLIBC_2.34", (pthread_barrier_t * barrier)) 
 HP_WAIT_HOOK(pthread_once, "GLIBC_2.34", (pthread_once_t * control, void (*routine)())) {
   auto real = libc_real<Once>(g_hook_pthread_once);
   if (!recording()) return real(control, routine);
+  mark_used(g_hook_pthread_once);
   int before = __atomic_load_n(control, __ATOMIC_ACQUIRE);
   if (before == PTHREAD_ONCE_INIT || before == done_value(real)) return real(control, routine);
   return timed_wait(
