@@ -239,7 +239,8 @@ bool write_short_waits(std::uint32_t i) {
   row.bucket_count = gather(sums.time, row.time, 0, 0);
   row.bucket_count = gather(sums.wake, row.wake, kShortWakeBucket, row.bucket_count);
   iovec parts[] = {{&row, sizeof row}, {g_buckets_to_write, row.bucket_count * sizeof(std::uint64_t)}};
-  if (!append_block(kBlockShortWaits, parts, 2)) return false;
+  // Without the table nobody could say which function it was.
+  if (!write_hook_table() || !append_block(kBlockShortWaits, parts, 2)) return false;
   g_written_short_counts[i] = count;
   return true;
 }
@@ -293,13 +294,16 @@ void drain_ended_threads() {
     if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadEnded) continue;
     ended[count] = static_cast<std::uint16_t>(i);
     copy_words(g_changed[count++], entry);
-    add(g_totals, entry);
+  }
+  // Until they are in the file they stay: they say what is lost when the process is killed, or its file is never complete.
+  if (!write_changed(count)) return;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    std::uint32_t i = ended[k];
+    add(g_totals, g_segment.threads[i]);
     write_last_short_waits(i);
     g_written_cpu[i] = g_written_records[i] = g_written_open[i] = 0;
+    release_thread(&g_segment.threads[i]);
   }
-  write_changed(count);
-  // Only now: until then a process that is killed has them here.
-  for (std::uint32_t i = 0; i < count; ++i) release_thread(&g_segment.threads[ended[i]]);
 }
 
 void drain_rest(bool ask_kernel) {
