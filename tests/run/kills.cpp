@@ -119,6 +119,7 @@ int runs_of(const Killing& how, int cases) {
 
 class Killed : public testing::TestWithParam<Case> {
  protected:
+  static void SetUpTestSuite() { have_our_own_segments(); }
   void kill_once(std::mt19937& random);
 };
 
