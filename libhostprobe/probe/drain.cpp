@@ -25,7 +25,8 @@ RecordBlock g_block;
 std::uint64_t g_written_cpu[kThreads];  // of each entry, when it was last written
 std::uint64_t g_written_records[kThreads];
 std::uint64_t g_written_open[kThreads];
-std::uint64_t g_written_shorts[kShorts];
+std::uint64_t g_written_shorts[kShorts];        // ticks, to see a change
+std::uint64_t g_written_short_counts[kShorts];  // waits, to count those that never get there
 std::uint32_t g_strings_written = 0;
 bool g_stack_written[kStacks];
 
@@ -131,9 +132,11 @@ HP_READS_LIVE_COUNTS void add(Totals& totals, const ThreadEntry& entry) {
 
 void sum_up() {
   Totals sum = g_totals;
-  for (std::uint32_t i = 0; i < kThreads; ++i)
-    if (std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_acquire) == kThreadLive)
-      add(sum, g_segment.threads[i]);
+  for (std::uint32_t i = 0; i < kThreads; ++i) {
+    // One that has ended since is not among the totals yet.
+    std::uint32_t state = std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_acquire);
+    if (state == kThreadLive || state == kThreadEnded) add(sum, g_segment.threads[i]);
+  }
   std::uint64_t nobodys = std::atomic_ref(g_segment.header->lost).load(std::memory_order_relaxed);
   g_header.records = sum.records + g_block.slots() + nobodys;
   g_header.lost = sum.lost + g_block.lost() + nobodys;
@@ -148,19 +151,22 @@ HP_READS_LIVE_COUNTS void copy_words(ThreadEntry& to, const ThreadEntry& from) {
 }
 
 ThreadEntry g_changed[kThreads];
-void write_changed(std::uint32_t count) {
-  if (count == 0) return;
+bool write_changed(std::uint32_t count) {
+  if (count == 0) return true;
   iovec part{g_changed, count * sizeof(ThreadEntry)};
-  append_block(kBlockThreads, &part, 1);
+  return append_block(kBlockThreads, &part, 1);
 }
 
 // A thread that ended without our seeing it (a raw exit system call, a wait after its last destructor): its chunk has no
-// owner any more.
+// owner any more, and no slot that is still empty will be filled.
 bool end_if_gone(ThreadEntry& entry) {
   if (syscall(SYS_tgkill, getpid(), entry.tid, 0) == 0 || errno != ESRCH) return false;
-  write_open_chunk(entry);
   std::uint32_t index = std::atomic_ref(entry.chunk).load(std::memory_order_acquire);
-  if (index != 0) recycle_chunk(chunk_at(index - 1));
+  if (index != 0) {
+    ChunkHead* chunk = chunk_at(index - 1);
+    write_slots(chunk, last_complete(chunk));
+    recycle_chunk(chunk);
+  }
   entry.chunk = 0;
   entry.end_ticks = ticks();
   std::atomic_ref(entry.state).store(kThreadEnded, std::memory_order_release);
@@ -177,7 +183,7 @@ void write_living_threads(bool ask_kernel) {
     if (ask_kernel) read_from_kernel(entry);
     if (changed(i, entry)) copy_words(g_changed[count++], entry);
   }
-  write_changed(count);
+  if (!write_changed(count)) memset(g_written_cpu, 0xff, sizeof g_written_cpu);  // all of them again next time
 }
 
 void write_strings() {
@@ -218,20 +224,33 @@ HP_READS_LIVE_COUNTS std::uint32_t gather(const ShortSpans& spans, ShortSum& sum
   return at;
 }
 
-void write_short_waits(const ShortWaits& sums, std::uint64_t key) {
+HP_READS_LIVE_COUNTS std::uint64_t count_of(const ShortSpans& spans) {
+  std::uint64_t count = 0;
+  for (const std::uint64_t& bucket : spans.buckets) count += __atomic_load_n(&bucket, __ATOMIC_RELAXED);
+  return count;
+}
+
+bool write_short_waits(std::uint32_t i) {
+  const ShortWaits& sums = g_segment.shorts[i];
+  std::uint64_t key = sums.key, count = count_of(sums.time);
   ShortWaitsRow row{key, sums.thread_start_ticks, sums.tid, sums.waker_tid, 0, 0, {}, {}};
   row.bucket_count = gather(sums.time, row.time, 0, 0);
   row.bucket_count = gather(sums.wake, row.wake, kShortWakeBucket, row.bucket_count);
   iovec parts[] = {{&row, sizeof row}, {g_buckets_to_write, row.bucket_count * sizeof(std::uint64_t)}};
-  append_block(kBlockShortWaits, parts, 2);
+  // Without the table nobody could say which function it was.
+  if (!write_hook_table() || !append_block(kBlockShortWaits, parts, 2)) return false;
+  g_written_short_counts[i] = count;
+  return true;
 }
 
-// Those of thread entry `index`, which has ended: everything, and its places are free again.
+// Those of thread entry `index`, which has ended: everything, and its places are free again. What the file does not take
+// stays where it is, named by thread and place, and is tried again with the living ones.
 void write_last_short_waits(std::uint32_t index) {
   for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i) {
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != index + 1) continue;
-    write_short_waits(g_segment.shorts[i], g_segment.shorts[i].key);
     g_written_shorts[i] = 0;
+    if (!write_short_waits(i)) continue;
+    g_written_short_counts[i] = 0;
     release_short_waits(i);
   }
 }
@@ -239,10 +258,8 @@ void write_last_short_waits(std::uint32_t index) {
 HP_READS_LIVE_COUNTS void write_living_short_waits() {
   for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i) {
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) == 0) continue;
-    const ShortWaits& sums = g_segment.shorts[i];
-    std::uint64_t ticks = __atomic_load_n(&sums.time.ticks, __ATOMIC_RELAXED);
-    if (ticks != g_written_shorts[i]) write_short_waits(sums, sums.key);
-    g_written_shorts[i] = ticks;
+    std::uint64_t ticks = __atomic_load_n(&g_segment.shorts[i].time.ticks, __ATOMIC_RELAXED);
+    if (ticks != g_written_shorts[i] && write_short_waits(i)) g_written_shorts[i] = ticks;
   }
 }
 
@@ -258,18 +275,35 @@ void drain_full_chunks() {
   grow_pool();
 }
 
+// A thread that was just handing its chunk over when the process began to exit no longer says that it has one, and has
+// not enqueued it yet.
+void drain_last_chunks() {
+  std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < ready; ++i) {
+    ChunkHead* chunk = chunk_at(i);
+    if (std::atomic_ref(chunk->state).load(std::memory_order_acquire) != kChunkFree)
+      write_slots(chunk, last_complete(chunk));
+  }
+}
+
 void drain_ended_threads() {
   std::uint32_t count = 0;
+  std::uint16_t ended[kThreads];
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     ThreadEntry& entry = g_segment.threads[i];
     if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadEnded) continue;
+    ended[count] = static_cast<std::uint16_t>(i);
     copy_words(g_changed[count++], entry);
-    add(g_totals, entry);
+  }
+  // Until they are in the file they stay: they say what is lost when the process is killed, or its file is never complete.
+  if (!write_changed(count)) return;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    std::uint32_t i = ended[k];
+    add(g_totals, g_segment.threads[i]);
     write_last_short_waits(i);
     g_written_cpu[i] = g_written_records[i] = g_written_open[i] = 0;
-    release_thread(&entry);
+    release_thread(&g_segment.threads[i]);
   }
-  write_changed(count);
 }
 
 void drain_rest(bool ask_kernel) {
@@ -279,9 +313,21 @@ void drain_rest(bool ask_kernel) {
   }
   write_strings();
   write_stacks();
-  drain_ended_threads();
+  // In this order: a thread that ends in between is in both, not in neither.
   write_living_threads(ask_kernel);
+  drain_ended_threads();
   if (ask_kernel) write_living_short_waits();
+  sum_up();
+}
+
+void count_lost_short_waits() {
+  for (std::uint32_t i = 0; i < g_segment.header->short_count && g_file.error != 0; ++i) {
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) == 0) continue;
+    std::uint64_t count = count_of(g_segment.shorts[i].time) - g_written_short_counts[i];
+    g_totals.records += count;
+    g_totals.lost += count;
+    g_header.lost_in_file += count;
+  }
   sum_up();
 }
 
@@ -290,6 +336,7 @@ void forget_drained() {
   memset(g_written_records, 0, sizeof g_written_records);
   memset(g_written_open, 0, sizeof g_written_open);
   memset(g_written_shorts, 0, sizeof g_written_shorts);
+  memset(g_written_short_counts, 0, sizeof g_written_short_counts);
   memset(g_stack_written, 0, sizeof g_stack_written);
   g_strings_written = 0;
   g_totals = {};

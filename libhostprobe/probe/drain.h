@@ -10,9 +10,13 @@ namespace hostprobe::probe {
 void drain_full_chunks();
 // Threads that ended: written and their entries given back.
 void drain_ended_threads();
+// Every chunk that somebody has: before the segment goes.
+void drain_last_chunks();
 // What is new in chunks still being filled, and threads, strings and stacks; with `ask_kernel` also CPU time and names
 // of all living threads.
 void drain_rest(bool ask_kernel);
+// Short waits that the file never took: they are lost with the segment.
+void count_lost_short_waits();
 // Child of a fork.
 void forget_drained();
 

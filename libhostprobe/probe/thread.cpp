@@ -30,14 +30,22 @@ std::atomic<std::uint32_t> g_next_entry{0};
 
 std::uint64_t thread_cpu_ns() { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
+std::uint64_t slots_used(const ThreadLocal& t) {
+  if (t.chunk == nullptr) return 0;
+  std::uintptr_t used = t.cursor < t.end ? t.cursor : t.end;
+  return (used - reinterpret_cast<std::uintptr_t>(t.chunk + 1)) / sizeof(Record);
+}
+
 void give_chunk_away(ThreadLocal& t) {
   ChunkHead* chunk = t.chunk;
   if (chunk == nullptr) return;
+  std::uint64_t records = t.sequence + slots_used(t);
   // From here on a nested hook finds no room and drops its record instead of writing into a chunk that is given away.
   t.end = 0;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   std::atomic_ref(t.entry->chunk).store(0, std::memory_order_release);
-  t.entry->records = t.sequence + kChunkRecords;
+  // No more than there are, not even for a moment: a process killed then would seem to have lost the rest.
+  t.entry->records = records;
   t.chunk = nullptr;
   if (!hand_over(t.index, chunk)) t.entry->lost += kChunkRecords;
   if (writer_is_needed()) wake_writer();
@@ -60,13 +68,7 @@ void record_open_wait(ThreadLocal& t) {
 
 void end_thread(ThreadLocal& t) {
   if (t.entry == nullptr) return;
-  std::uint64_t slots = 0;
-  if (t.chunk != nullptr) {
-    std::uintptr_t first = reinterpret_cast<std::uintptr_t>(t.chunk + 1);
-    std::uintptr_t used = t.cursor < t.end ? t.cursor : t.end;
-    slots = (used - first) / sizeof(Record);
-  }
-  std::uint64_t records = t.sequence + slots;
+  std::uint64_t records = t.sequence + slots_used(t);
   ThreadEntry* entry = t.entry;
   prctl(PR_GET_NAME, entry->name);
   entry->cpu_ns = thread_cpu_ns();

@@ -128,7 +128,9 @@ void work(bool last) {
   std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
   drain_full_chunks();
   look_at_new_objects();
+  if (last) drain_last_chunks();
   drain_rest(last || kernel_is_due(now_ns));
+  if (last) count_lost_short_waits();
   if (last || now_ns >= g_next_clock_ns) {
     write_clock();
     g_next_clock_ns = now_ns + 2000000000;

@@ -1,4 +1,4 @@
-// threads_many: two thousand short-lived threads, ten at a time, each with one wait of its own. Tells how much System V
+// threads_many [BATCHES SIZE]: two thousand short-lived threads, ten at a time, or as many as said, each with one wait of its own. Tells how much System V
 // memory the process had mapped at its end.
 #include "victim.h"
 
@@ -19,12 +19,14 @@ static unsigned long shared_memory_bytes() {
   return bytes;
 }
 
-int main() {
+int main(int argc, char** argv) {
+  const int batches = argc > 2 ? atoi(argv[1]) : 200, size = argc > 2 ? atoi(argv[2]) : 10;
+  pthread_t threads[256];
+  if (size > 256) return 2;
   int joined = 0;
-  for (int batch = 0; batch < 200; ++batch) {
-    pthread_t threads[10];
-    for (pthread_t& thread : threads) thread = start(short_life);
-    for (pthread_t thread : threads) joined += pthread_join(thread, nullptr) == 0;
+  for (int batch = 0; batch < batches; ++batch) {
+    for (int i = 0; i < size; ++i) threads[i] = start(short_life);
+    for (int i = 0; i < size; ++i) joined += pthread_join(threads[i], nullptr) == 0;
   }
   tell("shared-bytes %lu", shared_memory_bytes());
   printf("%d joined\n", joined);

@@ -1,13 +1,17 @@
-// kills: SIGKILL at random instants. Whatever call had returned to the program by then is read back from the run folder,
-// in order, by `dump`, by `report` and after `recover`; and recover leaves no shared memory behind.
+// kills: the process ends at random instants, by signals, abort, _exit and exit_group. Whatever call had returned to the
+// program by then is read back from the run folder, in order, by `dump`, by `report` and after `recover`; and recover leaves
+// no shared memory behind. HOSTPROBE_KILLS=1000 run_tests --gtest_filter='*Killed*' ends that many of them.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "answers.h"
@@ -22,9 +26,12 @@ struct Killing {
   std::vector<std::string> args;
   unsigned threads;
   int runs;
-  int longest_us;  // how long after the first wait the kill comes at most
+  int longest_us;         // how long after the first wait the end comes at most
+  int signal = SIGKILL;   // sent to it
+  int ends_by = SIGKILL;  // what it then ends by; 0: it exits
 };
-void PrintTo(const Killing& killing, std::ostream* out) { *out << killing.name; }
+using Case = std::tuple<const char*, Killing>;  // the mode, and how
+void PrintTo(const Case& each, std::ostream* out) { *out << std::get<0>(each) << ' ' << std::get<1>(each).name; }
 
 struct Unmap {
   void operator()(WaitLog* log) const { munmap(log, sizeof(WaitLog)); }
@@ -51,69 +58,130 @@ void await_first_waits(const WaitLog& log, unsigned threads, pid_t pid) {
 // The process that waits is the victim or its child: the thread that logs slot 0 is its main thread.
 pid_t process_to_kill(const WaitLog& log) { return log.thread[0].tid; }
 
+// Those of one place in the log, whichever threads made them.
+std::vector<Call> waits_of(const LoggedThread& thread, const Dump& calls) {
+  const std::uint64_t first = thread.objects;
+  std::vector<Call> waits = calls.of("sem_timedwait");
+  std::erase_if(waits, [&](const Call& call) { return call.object() < first || call.object() >= first + 8 * 32; });
+  // One thread's calls are in order as they are; those of threads that followed each other stand one thread after another.
+  if (std::any_of(waits.begin(), waits.end(), [&](const Call& call) { return call.tid != waits[0].tid; }))
+    std::stable_sort(waits.begin(), waits.end(), [](const Call& l, const Call& r) { return l.begin_ns < r.begin_ns; });
+  return waits;
+}
+
+// _exit closes the trace while the other threads go on: what counts is what had returned before.
+std::uint64_t must_be_there(const LoggedThread& thread) {
+  return thread.returned_at_leaving != 0 ? thread.returned_at_leaving.load() : thread.returned.load();
+}
+
 void expect_all_returned_calls(const WaitLog& log, unsigned threads, const Dump& calls) {
   EXPECT_EQ(calls.lost, 0u);
   for (unsigned i = 0; i < threads; ++i) {
     const LoggedThread& thread = log.thread[i];
-    const std::uint64_t first = thread.objects;
-    std::vector<Call> waits = calls.of("sem_timedwait", thread.tid);
-    std::erase_if(waits, [&](const Call& call) { return call.object() < first || call.object() >= first + 8 * 32; });
-    EXPECT_GE(waits.size(), thread.returned.load()) << "thread " << i;
+    const std::vector<Call> waits = waits_of(thread, calls);
+    EXPECT_GE(waits.size(), must_be_there(thread)) << "thread " << i;
     EXPECT_LE(waits.size(), thread.entered.load()) << "thread " << i;
     std::int64_t last_ns = 0;
     for (std::size_t k = 0; k < waits.size(); ++k) {
-      ASSERT_EQ(waits[k].object(), first + k % kLoggedObjects * 32) << "thread " << i << ", call " << k;
+      ASSERT_EQ(waits[k].object(), thread.objects + k % kLoggedObjects * 32) << "thread " << i << ", call " << k;
       ASSERT_GE(waits[k].begin_ns, last_ns) << "thread " << i << ", call " << k;
       last_ns = waits[k].begin_ns + waits[k].duration_ns;
     }
   }
 }
 
-class Killed : public testing::TestWithParam<Killing> {
+// Short ones have no records, but their number is exact.
+void expect_all_short_waits(const WaitLog& log, unsigned threads, const nlohmann::json& answers) {
+  std::uint64_t returned = 0, entered = 0;
+  for (unsigned i = 0; i < threads; ++i) {
+    returned += log.thread[i].returned;
+    entered += log.thread[i].entered;
+  }
+  EXPECT_GE(blocked_count(answers, "ppoll"), returned);
+  EXPECT_LE(blocked_count(answers, "ppoll"), entered);
+  EXPECT_EQ(lost_count(answers), 0u);
+}
+
+// What the run folder says, before and after `recover`.
+void expect_nothing_lost(const ScratchFolder& scratch, const WaitLog& log, const Killing& how) {
+  if (how.args.back() == "short") return expect_all_short_waits(log, how.threads, report(scratch.run()));
+  const Dump calls = dump(scratch.run());
+  expect_all_returned_calls(log, how.threads, calls);
+  const auto answers = report(scratch.run());
+  EXPECT_EQ(blocked_count(answers, "sem_timedwait"), calls.of("sem_timedwait").size());
+  EXPECT_EQ(lost_count(answers), 0u);
+}
+
+int runs_of(const Killing& how, int cases) {
+  const char* all = std::getenv("HOSTPROBE_KILLS");
+  return all == nullptr ? how.runs : std::max(1, (std::atoi(all) + cases - 1) / cases);
+}
+
+class Killed : public testing::TestWithParam<Case> {
  protected:
+  static void SetUpTestSuite() { have_our_own_segments(); }
   void kill_once(std::mt19937& random);
 };
 
 void Killed::kill_once(std::mt19937& random) {
-  const Killing& how = GetParam();
+  const auto& [mode, how] = GetParam();
   const int delay_us = std::uniform_int_distribution<int>(0, how.longest_us)(random);
-  SCOPED_TRACE(testing::Message() << "killed " << delay_us << " us after the first waits");
+  SCOPED_TRACE(testing::Message() << "ended " << delay_us << " us after the first waits");
   ScratchFolder scratch;
   const Log log = prepared_log(scratch);
   ASSERT_NE(log, nullptr);
-  const auto kill_it = [&](pid_t pid) {
+  const auto end_it = [&, &how = how](pid_t pid) {
     await_first_waits(*log, how.threads, pid);
     usleep(static_cast<useconds_t>(delay_us));
-    kill(process_to_kill(*log), SIGKILL);
+    kill(process_to_kill(*log), how.signal);
   };
-  const OneRun killed = run_probed({.program = "killed", .args = how.args, .while_running = kill_it}, scratch);
-  EXPECT_TRUE(killed.outcome.ended_by(SIGKILL)) << killed.outcome.describe();
+  Victim victim{.program = "killed", .args = how.args, .probe = {{"HOSTPROBE_MODE", mode}}, .while_running = end_it};
+  if (how.args.back() == "short") victim.probe["HOSTPROBE_WAIT_US"] = "100";
+  const OneRun killed = run_probed(victim, scratch);
+  EXPECT_TRUE(how.ends_by == 0 ? !killed.outcome.over_time && WIFEXITED(killed.outcome.status)
+                               : killed.outcome.ended_by(how.ends_by))
+      << killed.outcome.describe();
   EXPECT_EQ(killed.outcome.err, "");
-  const pid_t victim = process_to_kill(*log);
-  const Dump before = dump(scratch.run());
-  expect_all_returned_calls(*log, how.threads, before);
+  expect_nothing_lost(scratch, *log, how);
+  const std::size_t before = dump(scratch.run()).calls.size();
   const Outcome recovered = run({.command = {probe_command(), "recover", scratch.run()}});
   EXPECT_TRUE(recovered.exited_with(0)) << recovered.describe();
-  EXPECT_TRUE(orphaned_segments({victim}).empty());
-  const Dump after = dump(scratch.run());
-  expect_all_returned_calls(*log, how.threads, after);
-  EXPECT_EQ(before.calls.size(), after.calls.size());
-  EXPECT_EQ(blocked_count(report(scratch.run()), "sem_timedwait"), after.of("sem_timedwait").size());
+  EXPECT_TRUE(orphaned_segments({process_to_kill(*log)}).empty());
+  expect_nothing_lost(scratch, *log, how);
+  EXPECT_EQ(before, dump(scratch.run()).calls.size());
 }
+
+const std::vector<Killing> kKillings = {
+    {"single_thread_early", {"1"}, 1, 15, 2000},
+    {"single_thread", {"1"}, 1, 10, 60000},
+    {"four_threads_early", {"4"}, 4, 15, 2000},
+    {"four_threads", {"4"}, 4, 15, 80000},
+    {"ten_threads_of_a_forked_child", {"10", "fork"}, 10, 8, 40000},
+    {"short_lived_threads", {"6", "lives"}, 6, 12, 40000},
+    {"short_waits", {"3", "short"}, 3, 10, 40000},
+    {"single_thread_segfaults", {"1", "segfault"}, 1, 4, 40000, SIGUSR1, SIGSEGV},
+    {"four_threads_segfault", {"4", "segfault"}, 4, 4, 40000, SIGUSR1, SIGSEGV},
+    {"four_threads_by_a_signal_from_outside", {"4"}, 4, 4, 40000, SIGSEGV, SIGSEGV},
+    {"single_thread_aborts", {"1", "abort"}, 1, 4, 40000, SIGUSR1, SIGABRT},
+    {"four_threads_abort", {"4", "abort"}, 4, 4, 40000, SIGUSR1, SIGABRT},
+    {"single_thread_by_under_exit", {"1", "_exit"}, 1, 4, 40000, SIGUSR1, 0},
+    {"four_threads_by_under_exit", {"4", "_exit"}, 4, 4, 40000, SIGUSR1, 0},
+    {"single_thread_by_exit_group", {"1", "exit_group"}, 1, 4, 40000, SIGUSR1, 0},
+    {"four_threads_by_exit_group", {"4", "exit_group"}, 4, 4, 40000, SIGUSR1, 0},
+};
 
 TEST_P(Killed, AtARandomInstantLeavesEveryReturnedCall) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
   SCOPED_TRACE(testing::Message() << "seed " << seed);
-  for (int i = 0; i < GetParam().runs && !HasFailure(); ++i) kill_once(random);
+  const int runs = runs_of(std::get<1>(GetParam()), static_cast<int>(kKillings.size()));
+  for (int i = 0; i < runs && !HasFailure(); ++i) kill_once(random);
+  RecordProperty("runs", runs);
 }
-INSTANTIATE_TEST_SUITE_P(Kills, Killed,
-                         testing::Values(Killing{"single_thread_early", {"1"}, 1, 15, 2000},
-                                         Killing{"single_thread", {"1"}, 1, 10, 60000},
-                                         Killing{"four_threads_early", {"4"}, 4, 15, 2000},
-                                         Killing{"four_threads", {"4"}, 4, 15, 80000},
-                                         Killing{"ten_threads_of_a_forked_child", {"10", "fork"}, 10, 8, 40000}),
-                         [](const auto& each) { return std::string(each.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kills, Killed, testing::Combine(testing::Values("trace"), testing::ValuesIn(kKillings)),
+                         [](const auto& each) {
+                           return std::string(std::get<0>(each.param)) + "_" + std::get<1>(each.param).name;
+                         });
 
 // A run folder is readable at any time. The victim is stopped for a moment, so that what it had done is known.
 TEST(Kills, ALivingProcessIsReadWithoutDisturbingIt) {

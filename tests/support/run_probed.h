@@ -103,5 +103,8 @@ std::vector<std::filesystem::path> trace_files(const std::filesystem::path& run)
 // System V segments that nobody is attached to and that one of `pids` made.
 std::vector<int> orphaned_segments(const std::vector<pid_t>& pids);
 void remove_segments_of(const std::vector<pid_t>& pids);
+// From here on the test and what it starts have an IPC namespace of their own, where that is permitted: then nobody
+// else's segments are found, or make segments scarce, and none is left behind.
+void have_our_own_segments();
 
 }  // namespace hostprobe::test

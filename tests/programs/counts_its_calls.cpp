@@ -1,0 +1,68 @@
+// counts_its_calls THREADS CALLS PER_MS [refuse ERRNO]: every thread makes that many calls that each leave a record: PER_MS
+// of them a millisecond, or as fast as it can (0). With `refuse`, once half of them are made a seccomp filter lets no
+// thread of the process, the probe's included, write with pwritev any more: a full quota, a failing disk. Tells `records`,
+// how many the probe has made or lost if nothing is missing.
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "victim.h"
+
+static long g_calls, g_per_ms;
+static std::atomic<long> g_made, g_done;
+static std::atomic<bool> g_go;
+
+static void refuse_writes(unsigned error) {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwritev, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {sizeof code / sizeof code[0], code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
+    _exit(124);
+}
+
+static long now_ms() {
+  const timespec now = soon(CLOCK_MONOTONIC, 0);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// sem_timedwait with a limit that has passed: a wait that fails, so it is always recorded.
+static void* make_calls(void*) {
+  sem_t never;
+  sem_init(&never, 0, 0);
+  const timespec passed = {1, 0};
+  while (!g_go) nap();
+  const long begin = now_ms();
+  for (long i = 0; i < g_calls; ++i) {
+    while (g_per_ms != 0 && i >= g_per_ms * (now_ms() - begin + 1)) nap();
+    if (sem_timedwait(&never, &passed) == 0 || errno != ETIMEDOUT) abort();
+    if (i % 64 == 0) g_made += 64;
+  }
+  ++g_done;
+  return nullptr;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  const long threads = atoi(argv[1]);
+  g_calls = atol(argv[2]);
+  g_per_ms = atol(argv[3]);
+  for (long i = 0; i < threads; ++i) pthread_detach(start(make_calls));
+  g_go = true;
+  if (argc > 5) {
+    while (g_made < threads * g_calls / 2) nap();
+    refuse_writes(static_cast<unsigned>(atoi(argv[5])));
+  }
+  while (g_done != threads) nap();
+  printf("%ld calls\n", threads * g_calls);
+  tell("records %ld", threads * g_calls + threads);  // and a pthread_create each
+}
