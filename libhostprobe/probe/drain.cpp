@@ -13,6 +13,7 @@
 
 #include "chunk.h"
 #include "clock.h"
+#include "hook_table.h"
 #include "record_block.h"
 #include "short_waits.h"
 #include "thread.h"
@@ -70,14 +71,18 @@ std::uint32_t take_full_chunks(ChunkHead** chunks) {
   return count;
 }
 
+void write_slots(ChunkHead* chunk, std::uint32_t end) {
+  g_block.add(chunk, end);
+  g_block.write();
+}
+
 // The chunk a thread is filling. It cannot be recycled meanwhile: only this thread recycles.
 void write_open_chunk(ThreadEntry& entry) {
   std::uint32_t index = std::atomic_ref(entry.chunk).load(std::memory_order_acquire);
   if (index == 0 || index > g_segment.header->chunk_count) return;
   ChunkHead* chunk = chunk_at(index - 1);
   if (chunk->tid == entry.tid && chunk->thread_start_ticks == entry.start_ticks)
-    g_block.add(chunk, first_incomplete(chunk));
-  g_block.write();
+    write_slots(chunk, first_incomplete(chunk));
 }
 
 bool read_line(std::uint32_t tid, const char* file, char* out, std::size_t bytes) {
