@@ -51,6 +51,7 @@ inline bool same(const char* a, const char* b) {
 
 inline const char* value_of(char** environment, const char* name) {
   for (char** e = environment; e != nullptr && *e != nullptr; ++e) {
+    if (**e != *name) continue;  // most of them
     const char* rest = after(*e, name);
     if (rest != nullptr && *rest == '=') return rest + 1;
   }

@@ -150,13 +150,15 @@ HP_START_CODE bool is_secure(int count, char** argv, char** environment) {
 }
 
 HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
-  char program[512];
-  long length = 0;
-  if (program_decides(environment))
-    length = system_call(SYS_readlink, word_of_pointer("/proc/self/exe"), word_of_pointer(program), sizeof program - 1);
-  program[length > 0 ? length : 0] = 0;
   const char* name = argv != nullptr && argv[0] != nullptr ? argv[0] : "";
-  switch (choose_target(environment, length > 0 ? program : name, name)) {
+  const char* program = nullptr;
+  char path[512];
+  if (program_decides(environment)) {
+    long length = system_call(SYS_readlink, word_of_pointer("/proc/self/exe"), word_of_pointer(path), sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    program = length > 0 ? path : name;
+  }
+  switch (choose_target(environment, program, name)) {
     case Target::kNever:
       g_plan.store(Plan::kNever, std::memory_order_release);
       return;

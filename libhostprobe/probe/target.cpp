@@ -129,7 +129,7 @@ HP_START_CODE Target choose_target(char** environment, const char* program, cons
   if (same(g_options.target, "all")) return Target::kYes;
   if (!same(g_options.target, "auto"))
     return matches_list(g_options.target, program, name) ? Target::kYes : Target::kNever;
-  if (was_launched(environment) || is_rank(environment, program)) return Target::kYes;
+  if (was_launched(environment) || (program != nullptr && is_rank(environment, program))) return Target::kYes;
   return Target::kCandidate;
 }
 
