@@ -30,7 +30,7 @@ struct ClockError {
   std::int64_t offset_ns;
   double ppm;
 };
-inline constinit ClockError g_clock_error{};
+extern constinit ClockError g_clock_error;
 
 inline std::uint64_t wrong_by(const ClockError& error, std::uint64_t monotonic_ns) {
   if (error.offset_ns == 0 && error.ppm == 0) return 0;
@@ -39,15 +39,17 @@ inline std::uint64_t wrong_by(const ClockError& error, std::uint64_t monotonic_n
 }
 
 // The ticks are read last-but-between, so that an interruption spreads over both sides.
-inline ClockPair read_clock_pair() {
+template <class Read>
+ClockPair read_clock_pair_by(Read read) {
   ClockPair pair{};
-  pair.realtime_ns = read_clock_ns(CLOCK_REALTIME);
-  pair.monotonic_ns = read_clock_ns(CLOCK_MONOTONIC);
+  pair.realtime_ns = read(CLOCK_REALTIME);
+  pair.monotonic_ns = read(CLOCK_MONOTONIC);
   pair.ticks = ticks();
   std::uint64_t error = wrong_by(g_clock_error, pair.monotonic_ns);
   pair.realtime_ns += error;
   pair.monotonic_ns += error;
   return pair;
 }
+inline ClockPair read_clock_pair() { return read_clock_pair_by(read_clock_ns); }
 
 }  // namespace hostprobe::probe

@@ -129,6 +129,13 @@ bool read_elf_object(const dl_phdr_info& info, ElfObject& object) {
   return true;
 }
 
+bool read_symbols(const link_map& map, ElfObject& object) {
+  object.bias = map.l_addr;
+  if (map.l_ld == nullptr) return false;
+  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) read_entry(*entry, object);
+  return object.symbols != nullptr && object.strings != nullptr;
+}
+
 void* defined_function(const ElfObject& object, const char* name) {
   const ElfW(Sym)* symbol =
       find_symbol(object, name, [&](const ElfW(Sym) & s) { return is_function(object, s, name); });

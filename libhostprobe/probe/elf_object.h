@@ -38,6 +38,9 @@ struct ElfObject {
 // False: the object has no dynamic section that could be read.
 bool read_elf_object(const dl_phdr_info& info, ElfObject& object);
 
+// Only what its dynamic section says of symbols: neither its extent nor what it needs. The loader's lock is not taken.
+bool read_symbols(const link_map& map, ElfObject& object);
+
 // Address of a function the object defines under this name; nullptr: none.
 void* defined_function(const ElfObject& object, const char* name);
 

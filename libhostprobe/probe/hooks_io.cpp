@@ -9,12 +9,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "at_start.h"
 #include "io_limit.h"
 #include "wait.h"
 
 namespace hostprobe::probe {
 
-std::uint64_t g_io_ticks = 0;
+HP_START_DATA std::uint64_t g_io_ticks = 0;
 
 namespace {
 

@@ -3,9 +3,9 @@
 // Room 2 (probe/). Used wherever objects and names are looked at: got.cpp, elf_object.cpp, routes.cpp.
 #pragma once
 
-#include <string.h>
-
 #include <cstdint>
+
+#include "at_start.h"
 
 namespace hostprobe::probe {
 
@@ -17,10 +17,11 @@ inline Library library_of(const char* function) { return function[0] == 'n' ? Li
 
 // RCCL is NCCL for AMD's GPUs, function by function. False: no library of ours.
 inline bool is_library_file(const char* path, Library& library) {
-  const char* slash = strrchr(path, '/');
-  const char* file = slash == nullptr ? path : slash + 1;
-  library = strncmp(file, "libcuda.so", 10) == 0 ? Library::kDriver : Library::kNccl;
-  return library == Library::kDriver || strncmp(file, "libnccl.so", 10) == 0 || strncmp(file, "librccl.so", 10) == 0;
+  const char* file = path;
+  for (const char* c = path; *c != 0; ++c)
+    if (*c == '/') file = c + 1;
+  library = after(file, "libcuda.so") != nullptr ? Library::kDriver : Library::kNccl;
+  return library == Library::kDriver || after(file, "libnccl.so") != nullptr || after(file, "librccl.so") != nullptr;
 }
 
 }  // namespace hostprobe::probe

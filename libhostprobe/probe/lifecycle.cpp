@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -83,8 +84,19 @@ void in_forked_child() {
 void watch_forks() {
   if (g_fork_watched) return;
   g_fork_watched = true;
+  // Our zeros are part of the file (layout.ld), but only memory of no file can be emptied by the kernel.
+  mmap(&g_gate, sizeof g_gate, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   madvise(&g_gate, sizeof g_gate, MADV_WIPEONFORK);
   pthread_atfork(nullptr, nullptr, in_forked_child);
+}
+
+HP_START_CODE void end_at_exit(void*) { end_trace(); }
+
+// Of a candidate, once it is a target: what its own handlers of quick_exit do that were registered before is not recorded.
+void watch_quick_exit() {
+  static bool g_watched = false;
+  if (!g_watched) __cxa_at_quick_exit(end_at_exit, nullptr);
+  g_watched = true;
 }
 
 void start_recording() {
@@ -102,6 +114,7 @@ void start_recording() {
     return;
   }
   watch_forks();
+  watch_quick_exit();
   g_gate.recording = 1;
   g_plan.store(Plan::kActive, std::memory_order_release);
 }
@@ -118,13 +131,34 @@ bool start_once() {
   return g_plan.load(std::memory_order_acquire) == Plan::kActive;
 }
 
+HP_START_CODE std::uint64_t ask_clock_ns(clockid_t clock) {
+  timespec t{};
+  system_call(SYS_clock_gettime, clock, word_of_pointer(&t));
+  return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+// What getauxval(AT_SECURE) says. The vector stands behind the environment; the loader has left more than one zero
+// between them where it took variables out, as it does in just these processes.
+HP_START_CODE bool is_secure(int count, char** argv, char** environment) {
+  if (environment != argv + count + 1) return getauxval(AT_SECURE) != 0;
+  char** end = environment;
+  while (*end != nullptr) ++end;
+  while (*end == nullptr) ++end;
+  for (auto* entry = reinterpret_cast<const ElfW(auxv_t)*>(end); entry->a_type != AT_NULL; ++entry)
+    if (entry->a_type == AT_SECURE) return entry->a_un.a_val != 0;
+  return getauxval(AT_SECURE) != 0;
+}
+
 HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
-  char program[512];
-  ssize_t length = 0;
-  if (program_decides(environment)) length = readlink("/proc/self/exe", program, sizeof program - 1);
-  program[length > 0 ? length : 0] = 0;
   const char* name = argv != nullptr && argv[0] != nullptr ? argv[0] : "";
-  switch (choose_target(environment, length > 0 ? program : name, name)) {
+  const char* program = nullptr;
+  char path[512];
+  if (program_decides(environment)) {
+    long length = system_call(SYS_readlink, word_of_pointer("/proc/self/exe"), word_of_pointer(path), sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    program = length > 0 ? path : name;
+  }
+  switch (choose_target(environment, program, name)) {
     case Target::kNever:
       g_plan.store(Plan::kNever, std::memory_order_release);
       return;
@@ -140,17 +174,17 @@ HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
   watch_thread_end();
   // Registered before anybody else's, so it runs after everybody else's: calls in atexit handlers and static
   // destructors are recorded too. No object handle, or it would run when our own destructors do.
-  __cxa_atexit([](void*) { end_trace(); }, nullptr, nullptr);
-  __cxa_at_quick_exit([](void*) { end_trace(); }, nullptr);
+  __cxa_atexit(end_at_exit, nullptr, nullptr);
+  if (g_plan.load(std::memory_order_relaxed) == Plan::kTarget) watch_quick_exit();
   // Without one of the libraries there is nothing to patch yet, and none of the objects has been opened RTLD_DEEPBIND.
   if (has_library) scan_new_objects();
 }
 
 // Paid by every process below a job: what is only needed to record waits until then.
-HP_START_CODE __attribute__((constructor)) void load(int, char** argv, char** environment) {
+HP_START_CODE __attribute__((constructor)) void load(int count, char** argv, char** environment) {
   bool has_library = look_at_start_objects();
   g_environment = environment;
-  if (getauxval(AT_SECURE) != 0) {
+  if (is_secure(count, argv, environment)) {
     g_plan.store(Plan::kOff, std::memory_order_release);
     return;
   }
@@ -161,7 +195,7 @@ HP_START_CODE __attribute__((constructor)) void load(int, char** argv, char** en
   }
   g_io_ticks = g_options.io_us * kGuessedTicksPerUs;
   find_simulated_host(environment);
-  g_load_clock = read_clock_pair();
+  g_load_clock = read_clock_pair_by(ask_clock_ns);
   choose(argv, environment, has_library);
 }
 
@@ -214,7 +248,7 @@ bool begin_recording(Moment moment) {
   return active && recording();
 }
 
-void end_trace() {
+HP_START_CODE void end_trace() {
   if (g_plan.load(std::memory_order_acquire) != Plan::kActive || getpid() != g_pid) return;
   Plan expected = Plan::kActive;
   if (!g_plan.compare_exchange_strong(expected, Plan::kClosed, std::memory_order_acq_rel)) return;

@@ -22,33 +22,53 @@ constexpr std::size_t kPrefixLength = sizeof kPrefix - 1;
 // Not settings of the probe: set by `hostprobe run`, and read by setup.sh.
 constexpr const char* kInternalNames[] = {"HOSTPROBE_LAUNCHED", "HOSTPROBE_CACHE"};
 
+// Position of `word` in "a|b|c", or -1.
+HP_START_CODE constexpr int word_position(const char* words, const char* word) {
+  int position = 0;
+  for (const char* w = words;; ++w, ++position) {
+    const char* c = word;
+    while (*w == *c && *c != 0) ++w, ++c;
+    if (*c == 0 && (*w == 0 || *w == '|')) return position;
+    while (*w != 0 && *w != '|') ++w;
+    if (*w == 0) return -1;
+  }
+}
+
+enum class Kind : std::uint8_t { kText, kNumber, kChoice, kSwitch };
+
+// Without pointers: each start would relocate them.
 struct Setting {
-  const char* name;
-  const char* fallback;
-  const char* words;  // of a choice; nullptr otherwise
+  char name[24];
+  char fallback[16];
+  char words[8];         // of a choice
+  std::uint64_t number;  // the fallback of what is not a text
   std::uint64_t least, most;
-  bool is_number;
-  void* field;
+  std::uint32_t offset;  // in Options
+  Kind kind;
 };
 
 #define HP_STRING2(x) #x
 #define HP_STRING(x) HP_STRING2(x)
-const Setting kSettings[] = {
-#define HP_TEXT(name, fallback, meaning) {#name, fallback, nullptr, 0, 0, false, g_options.name},
+#define HP_PLACE(name) offsetof(Options, name)
+constexpr Setting kSettings[] = {
+#define HP_TEXT(name, fallback, meaning) {#name, fallback, "", 0, 0, 0, HP_PLACE(name), Kind::kText},
 #define HP_NUMBER(name, fallback, least, most, meaning) \
-  {#name, HP_STRING(fallback), nullptr, least, most, true, &g_options.name},
-#define HP_CHOICE(name, fallback, words, meaning) {#name, fallback, words, 0, 0, false, &g_options.name},
-#define HP_SWITCH(name, fallback, meaning) {#name, HP_STRING(fallback), "0|1", 0, 0, false, &g_options.name},
+  {#name, HP_STRING(fallback), "", fallback, least, most, HP_PLACE(name), Kind::kNumber},
+#define HP_CHOICE(name, fallback, words, meaning) \
+  {#name, fallback, words, word_position(words, fallback), 0, 0, HP_PLACE(name), Kind::kChoice},
+#define HP_SWITCH(name, fallback, meaning) \
+  {#name, HP_STRING(fallback), "0|1", fallback, 0, 0, HP_PLACE(name), Kind::kSwitch},
 #include "hostprobe/options.def"
 #undef HP_TEXT
 #undef HP_NUMBER
 #undef HP_CHOICE
 #undef HP_SWITCH
 };
+constexpr std::size_t kSettingCount = sizeof kSettings / sizeof kSettings[0];
 
-HP_START_CODE void environment_name(const char* name, char (&out)[kNameBytes]) {
+void environment_name(const char* name, char (&out)[kNameBytes]) {
   std::size_t used = kPrefixLength;
-  memcpy(out, kPrefix, kPrefixLength);
+  copy_string(out, kPrefix);
   for (const char* c = name; *c != 0 && used < kNameBytes - 1; ++c)
     out[used++] = *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
   out[used] = 0;
@@ -66,44 +86,58 @@ HP_START_CODE bool parse_number(const char* text, std::uint64_t least, std::uint
   return true;
 }
 
-// Position of `word` in "a|b|c", or -1.
-HP_START_CODE int word_position(const char* words, const char* word) {
-  std::size_t length = strlen(word);
-  int position = 0;
-  for (const char* w = words;; ++position) {
-    const char* end = strchrnul(w, '|');
-    if (static_cast<std::size_t>(end - w) == length && memcmp(w, word, length) == 0) return position;
-    if (*end == 0) return -1;
-    w = end + 1;
-  }
+HP_START_CODE void* field_of(const Setting& s) { return reinterpret_cast<char*>(&g_options) + s.offset; }
+
+HP_START_CODE void store_number(const Setting& s, std::uint64_t number, void* field) {
+  if (s.kind == Kind::kSwitch)
+    *static_cast<bool*>(field) = number == 1;
+  else
+    *static_cast<std::uint64_t*>(field) = number;
 }
 
-HP_START_CODE bool store(const Setting& s, const char* text) {
-  if (s.is_number) return parse_number(text, s.least, s.most, *static_cast<std::uint64_t*>(s.field));
-  if (s.words == nullptr) {
-    if (*text == 0 || strlen(text) >= kTextBytes) return false;
-    strcpy(static_cast<char*>(s.field), text);
+HP_START_CODE bool store(const Setting& s, const char* text, void* field) {
+  if (s.kind == Kind::kText) {
+    if (*text == 0 || length_of(text) >= kTextBytes) return false;
+    copy_string(static_cast<char*>(field), text);
     return true;
   }
-  int position = word_position(s.words, text);
-  if (position < 0) return false;
-  if (strcmp(s.words, "0|1") == 0)
-    *static_cast<bool*>(s.field) = position == 1;
-  else
-    *static_cast<std::uint64_t*>(s.field) = static_cast<std::uint64_t>(position);
+  std::uint64_t number = 0;
+  if (s.kind == Kind::kNumber) {
+    if (!parse_number(text, s.least, s.most, number)) return false;
+  } else {
+    int position = word_position(s.words, text);
+    if (position < 0) return false;
+    number = static_cast<std::uint64_t>(position);
+  }
+  store_number(s, number, field);
   return true;
+}
+
+HP_START_CODE void store_fallback(const Setting& s) {
+  if (s.kind == Kind::kText)
+    copy_string(static_cast<char*>(field_of(s)), s.fallback);
+  else
+    store_number(s, s.number, field_of(s));
+}
+
+// Whether `name`, up to its '=', is the setting's in capitals.
+HP_START_CODE bool is_named(const Setting& s, const char* name) {
+  const char* c = s.name;
+  for (; *c != 0; ++c, ++name)
+    if (*name != (*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c)) return false;
+  return *name == '=';
 }
 
 // A relative run folder would wander with chdir().
 HP_START_CODE void make_out_absolute() {
   if (g_options.out[0] == '/') return;
   char whole[kTextBytes];
-  if (getcwd(whole, sizeof whole) == nullptr) return;
-  std::size_t used = strlen(whole), more = strlen(g_options.out);
+  if (system_call(SYS_getcwd, word_of_pointer(whole), sizeof whole) <= 0 || whole[0] != '/') return;
+  std::size_t used = length_of(whole), more = length_of(g_options.out);
   if (used + 1 + more >= kTextBytes) return;
   whole[used] = '/';
-  memcpy(whole + used + 1, g_options.out, more + 1);
-  memcpy(g_options.out, whole, kTextBytes);
+  copy_string(whole + used + 1, g_options.out);
+  copy_string(g_options.out, whole);
 }
 
 const Setting* find_setting(const char* entry, std::size_t name_length) {
@@ -157,17 +191,18 @@ void report_unknown(const char* entry, std::size_t name_length) {
 
 }  // namespace
 
+// The first one of each name counts, as for getenv().
 HP_START_CODE void read_options(char** environment) {
-  char name[kNameBytes];
-  for (const Setting& s : kSettings) {
-    store(s, s.fallback);
-    environment_name(s.name, name);
-    std::size_t length = strlen(name);
-    for (char** e = environment; e != nullptr && *e != nullptr; ++e)
-      if (**e == *name && strncmp(*e, name, length) == 0 && (*e)[length] == '=') {
-        store(s, *e + length + 1);
-        break;
-      }
+  std::uint64_t seen = 0;
+  for (const Setting& s : kSettings) store_fallback(s);
+  for (char** e = environment; e != nullptr && *e != nullptr; ++e) {
+    const char* name = after(*e, kPrefix);
+    for (std::size_t i = 0; name != nullptr && i < kSettingCount; ++i) {
+      if (!is_named(kSettings[i], name)) continue;
+      std::uint64_t bit = std::uint64_t{1} << i;
+      if ((seen & bit) == 0) store(kSettings[i], name + length_of(kSettings[i].name) + 1, field_of(kSettings[i]));
+      seen |= bit;
+    }
   }
   make_out_absolute();
 }
@@ -188,12 +223,12 @@ void report_bad_options(char** environment) {
       std::uint64_t number;
       bool flag;
     } scratch;
-    Setting probe = *s;
-    probe.field = &scratch;
     const char* value = (*e)[length] == '=' ? *e + length + 1 : *e + length;
-    if (!store(probe, value))
+    if (!store(*s, value, &scratch))
       say("%.*s=%.60s cannot be used (%s); the default %s is used", static_cast<int>(length), *e, value,
-          s->is_number ? "not a whole number in range" : (s->words != nullptr ? s->words : "empty or too long"),
+          s->kind == Kind::kNumber ? "not a whole number in range"
+          : s->kind == Kind::kText ? "empty or too long"
+                                   : s->words,
           s->fallback);
   }
 }

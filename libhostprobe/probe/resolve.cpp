@@ -15,6 +15,7 @@ void* (*hp_next_dlsym)(void*, const char*) = nullptr;
 extern void* hp_real_vfork __attribute__((visibility("hidden")));
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
+extern const ElfW(Addr) _GLOBAL_OFFSET_TABLE_[] __attribute__((visibility("hidden")));
 }
 
 namespace hostprobe::probe {
@@ -39,31 +40,19 @@ int collect(dl_phdr_info* object, size_t, void* argument) {
   return 0;
 }
 
-// The objects that the program starts with are never unloaded, so what their headers say can be read at any time, without
-// the loader's lock: a hook may be called for the first time by a thread that another one waits for in a constructor, or
-// in a signal handler.
-struct StartObject {
-  ElfW(Addr) bias;
-  const ElfW(Phdr) * headers;
-  ElfW(Half) header_count;
-};
-constexpr unsigned kMostStartObjects = 64;
-HP_START_DATA constinit StartObject g_start_objects[kMostStartObjects]{};
-HP_START_DATA unsigned g_start_count = 0;
+// The objects that the program starts with stay in the loader's list, in this order, and are never unloaded. So from ours
+// to the last of them the list can be read at any time, without the loader's lock: a hook may be called for the first time
+// by a thread that another one waits for in a constructor, or in a signal handler.
+HP_START_DATA const link_map* g_own_object = nullptr;
+HP_START_DATA const link_map* g_last_start_object = nullptr;
 
-struct StartLook {
-  bool is_behind_us, has_library;
-};
-
-HP_START_CODE int note_start_object(dl_phdr_info* object, size_t, void* argument) {
-  auto* look = static_cast<StartLook*>(argument);
-  Library library;
-  if (object->dlpi_name != nullptr && is_library_file(object->dlpi_name, library)) look->has_library = true;
-  if (is_own_address(object->dlpi_phdr))
-    look->is_behind_us = true;
-  else if (look->is_behind_us && g_start_count < kMostStartObjects)
-    g_start_objects[g_start_count++] = {object->dlpi_addr, object->dlpi_phdr, object->dlpi_phnum};
-  return 0;
+// The loader leaves it where its function for lazy binding finds it; nothing is bound lazily under LD_BIND_NOW.
+HP_START_CODE const link_map* own_object() {
+  auto* own = reinterpret_cast<const link_map*>(_GLOBAL_OFFSET_TABLE_[1]);
+  if (own != nullptr) return own;
+  Dl_info info;
+  void* found = nullptr;
+  return dladdr1(__ehdr_start, &info, &found, RTLD_DL_LINKMAP) == 0 ? nullptr : static_cast<link_map*>(found);
 }
 
 void* find_in_any_object(const char* name) {
@@ -105,14 +94,10 @@ void* find_behind_us(const char* name, const char* version) {
 
 // What dlvsym(RTLD_NEXT) would find, among the objects that were there at the start. nullptr: ask the loader.
 static void* find_at_start(const char* name, const char* version) {
-  for (unsigned i = 0; i < g_start_count; ++i) {
-    const StartObject& start = g_start_objects[i];
-    dl_phdr_info info{};
-    info.dlpi_addr = start.bias;
-    info.dlpi_phdr = start.headers;
-    info.dlpi_phnum = start.header_count;
+  for (const link_map* map = g_own_object; map != g_last_start_object;) {
+    map = map->l_next;
     ElfObject object;
-    if (!read_elf_object(info, object)) continue;
+    if (!read_symbols(*map, object)) continue;
     const ElfW(Sym)* symbol = versioned_symbol(object, name, version);
     if (symbol == nullptr) continue;
     if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC) return nullptr;
@@ -122,9 +107,18 @@ static void* find_at_start(const char* name, const char* version) {
 }
 
 HP_START_CODE bool look_at_start_objects() {
-  StartLook look{};
-  dl_iterate_phdr(note_start_object, &look);
-  return look.has_library;
+  const link_map* own = own_object();
+  if (own == nullptr) return true;
+  bool has_library = false;
+  Library library;
+  for (const link_map* map = own->l_prev; map != nullptr; map = map->l_prev)
+    if (is_library_file(map->l_name, library)) has_library = true;
+  const link_map* last = own;
+  for (; last->l_next != nullptr; last = last->l_next)
+    if (is_library_file(last->l_next->l_name, library)) has_library = true;
+  g_own_object = own;
+  g_last_start_object = last;
+  return has_library;
 }
 
 void find_real(Hook& hook) {

@@ -95,9 +95,9 @@ using GetProcAddress2 = CUresult (*)(const char*, void**, int, cuuint64_t, CUdri
 // Where a version of cuda.h gave a name another prototype: from then on a request for it means another exported name. A
 // version newer than we know of could do so again: then the answer must be the very address an exported name has.
 struct Change {
-  const char* name;
+  char name[24];  // not pointers: each start would relocate them
   int version;
-  const char* exported;
+  char exported[28];
 };
 constexpr Change kChanges[] = {
     {"cuCtxSynchronize", 13000, "cuCtxSynchronize_v2"},

@@ -17,21 +17,24 @@ namespace {
 
 constexpr int kMostLines = 16;
 std::atomic<int> g_lines{0};
-HP_START_DATA struct stat g_stderr {};
+HP_START_DATA dev_t g_stderr_device = 0;
+HP_START_DATA ino_t g_stderr_inode = 0;
 HP_START_DATA bool g_stderr_known = false;
 
 bool stderr_is_the_same() {
   struct stat now;
-  return g_stderr_known && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == g_stderr.st_dev &&
-         now.st_ino == g_stderr.st_ino;
+  return g_stderr_known && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == g_stderr_device &&
+         now.st_ino == g_stderr_inode;
 }
 
 }  // namespace
 
 HP_START_CODE void remember_stderr() {
-  int saved = errno;
-  g_stderr_known = fstat(STDERR_FILENO, &g_stderr) == 0;
-  errno = saved;
+  struct stat now;  // the kernel's own form on x86-64
+  g_stderr_known = system_call(SYS_fstat, STDERR_FILENO, word_of_pointer(&now)) == 0;
+  if (!g_stderr_known) return;
+  g_stderr_device = now.st_dev;
+  g_stderr_inode = now.st_ino;
 }
 
 void say(const char* format, ...) {

@@ -9,16 +9,12 @@
 #include "target.h"
 
 namespace hostprobe::probe {
+
+HP_START_DATA constinit ClockError g_clock_error{};
+
 namespace {
 
 int g_host = -1;
-
-HP_START_CODE const char* value_of(char** environment, const char* name) {
-  std::size_t length = strlen(name);
-  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry)
-    if (**entry == *name && strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
-  return nullptr;
-}
 
 // The number at this place of a list; 0 where the list ends before.
 double number_at(const char* list, int place) {
@@ -29,11 +25,7 @@ double number_at(const char* list, int place) {
   return list == nullptr ? 0 : strtod(list, nullptr);
 }
 
-}  // namespace
-
-HP_START_CODE void find_simulated_host(char** environment) {
-  const char* text = value_of(environment, "SIMNODE_HOSTS");
-  if (text == nullptr) return;
+__attribute__((noinline)) void read_simulated_host(char** environment, const char* text) {
   int hosts = atoi(text), rank = rank_from(environment), ranks = world_size_from(environment);
   if (hosts < 1 || rank < 0 || ranks <= rank) return;
   if (hosts > ranks) hosts = ranks;
@@ -41,6 +33,13 @@ HP_START_CODE void find_simulated_host(char** environment) {
   g_clock_error.offset_ns =
       static_cast<std::int64_t>(number_at(value_of(environment, "SIMNODE_CLOCK_OFFSET_MS"), g_host) * 1e6);
   g_clock_error.ppm = number_at(value_of(environment, "SIMNODE_CLOCK_PPM"), g_host);
+}
+
+}  // namespace
+
+HP_START_CODE void find_simulated_host(char** environment) {
+  const char* text = value_of(environment, "SIMNODE_HOSTS");
+  if (text != nullptr) read_simulated_host(environment, text);
 }
 
 int simulated_host() { return g_host; }

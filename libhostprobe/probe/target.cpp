@@ -15,28 +15,21 @@
 namespace hostprobe::probe {
 namespace {
 
-constexpr const char* kRankNames[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-constexpr const char* kLocalRankNames[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                           "SLURM_LOCALID"};
-constexpr const char* kWorldSizeNames[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
-constexpr const char* kLibraries[] = {"libtorch_cpu.so", "libtorch.so", "libnccl.so", "librccl.so"};
+// Not pointers: each start would relocate them.
+using Name = char[28];
+constexpr Name kRankNames[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+constexpr Name kLocalRankNames[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+constexpr Name kWorldSizeNames[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
+constexpr Name kLibraries[] = {"libtorch_cpu.so", "libtorch.so", "libnccl.so", "librccl.so"};
 
 // A launcher gives the rank to a shell or wrapper as often as to the program itself: the program comes later.
-constexpr const char* kWrappers[] = {"sh",      "bash",   "dash",    "zsh",   "ksh",   "csh",     "tcsh",
-                                     "fish",    "env",    "time",    "nice",  "xargs", "nohup",   "timeout",
-                                     "taskset", "setsid", "tee",     "sudo",  "srun",  "numactl", "ssh",
-                                     "stdbuf",  "mpirun", "mpiexec", "orted", "prted"};
-
-HP_START_CODE const char* value_of(char** environment, const char* name) {
-  std::size_t length = strlen(name);
-  for (char** e = environment; e != nullptr && *e != nullptr; ++e)
-    if (**e == *name && strncmp(*e, name, length) == 0 && (*e)[length] == '=') return *e + length + 1;
-  return nullptr;
-}
+constexpr char kWrappers[][8] = {"sh",   "bash",    "dash",  "zsh",    "ksh",     "csh",     "tcsh",   "fish", "env",
+                                 "time", "nice",    "xargs", "nohup",  "timeout", "taskset", "setsid", "tee",  "sudo",
+                                 "srun", "numactl", "ssh",   "stdbuf", "mpirun",  "mpiexec", "orted",  "prted"};
 
 template <std::size_t n>
-int first_number(char** environment, const char* const (&names)[n]) {
-  for (const char* name : names) {
+inline int first_number(char** environment, const Name (&names)[n]) {
+  for (const Name& name : names) {
     const char* text = value_of(environment, name);
     if (text != nullptr && text[0] >= '0' && text[0] <= '9') return atoi(text);
   }
@@ -70,7 +63,7 @@ bool matches_list(const char* list, const char* program, const char* name) {
   return false;
 }
 
-bool was_launched(char** environment) {
+HP_START_CODE bool was_launched(char** environment) {
   const char* pid = value_of(environment, "HOSTPROBE_LAUNCHED");
   return pid != nullptr && atoi(pid) == getpid();
 }
@@ -109,7 +102,7 @@ bool has_rank(int pid) {
 
 // A rank's children (compilers, trackers, shells) inherit its RANK: only the first program below the launcher is it.
 // Shells and wrappers between the two are looked through.
-bool is_rank(char** environment, const char* program) {
+HP_START_CODE bool is_rank(char** environment, const char* program) {
   if (rank_from(environment) < 0 || is_wrapper_program(program)) return false;
   int pid = getppid();
   for (int level = 0; level < 8 && pid > 1; ++level, pid = parent_of(pid)) {
@@ -133,15 +126,15 @@ int find_library(dl_phdr_info* object, size_t, void*) {
 }  // namespace
 
 HP_START_CODE Target choose_target(char** environment, const char* program, const char* name) {
-  if (strcmp(g_options.target, "all") == 0) return Target::kYes;
-  if (strcmp(g_options.target, "auto") != 0)
+  if (same(g_options.target, "all")) return Target::kYes;
+  if (!same(g_options.target, "auto"))
     return matches_list(g_options.target, program, name) ? Target::kYes : Target::kNever;
-  if (was_launched(environment) || is_rank(environment, program)) return Target::kYes;
+  if (was_launched(environment) || (program != nullptr && is_rank(environment, program))) return Target::kYes;
   return Target::kCandidate;
 }
 
 HP_START_CODE bool program_decides(char** environment) {
-  return strcmp(g_options.target, "all") != 0 && (strcmp(g_options.target, "auto") != 0 || rank_from(environment) >= 0);
+  return !same(g_options.target, "all") && (!same(g_options.target, "auto") || rank_from(environment) >= 0);
 }
 
 bool target_library_loaded() { return dl_iterate_phdr(find_library, nullptr) != 0; }

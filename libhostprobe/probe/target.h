@@ -9,7 +9,7 @@ namespace hostprobe::probe {
 enum class Target { kNever, kCandidate, kYes };
 
 // kCandidate: becomes a target when it loads PyTorch or NCCL, or launches GPU work.
-// `program` is the executable's path, which only matters where program_decides(); `name` is argv[0].
+// `program` is the executable's path, nullptr unless program_decides(); `name` is argv[0].
 Target choose_target(char** environment, const char* program, const char* name);
 
 bool program_decides(char** environment);

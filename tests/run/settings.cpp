@@ -64,6 +64,15 @@ TEST(Settings, CompressSaysWhatRecordsBecomeOnDiskAndNothingElse) {
   }
 }
 
+// The loader then leaves no trace of our object in our tables: another way leads to the objects behind us.
+TEST(Settings, AProgramThatIsBoundAtOnceIsRecordedToo) {
+  Victim victim = under("works", "all");
+  victim.probe["LD_BIND_NOW"] = "1";
+  const Pair pair(victim);
+  expect_same(pair);
+  EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), 100u);
+}
+
 class MalformedSetting : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(MalformedSetting, IsSaidOnceAndTheDefaultIsUsed) {
