@@ -26,8 +26,9 @@ bool is_choice(const std::string& choices, const std::string& value) {
 std::string number_complaint(const Setting& setting, const std::string& value) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error == std::errc() && end == value.data() + value.size() && number >= setting.least && number <= setting.most)
-    return {};
+  // Digits alone: the probe takes no sign, not even that of -0.
+  const bool digits = value.find_first_not_of("0123456789") == std::string::npos && end == value.data() + value.size();
+  if (error == std::errc() && digits && number >= setting.least && number <= setting.most) return {};
   return fmt::format("{} takes a whole number from {} to {}, not '{}'", setting.flag(), setting.least, setting.most,
                      value);
 }
@@ -102,8 +103,9 @@ std::string complaint(const Setting& setting, const std::string& value) {
     case SettingKind::kText:
       return {};
     case SettingKind::kNumber:
-    case SettingKind::kSwitch:
       return number_complaint(setting, value);
+    case SettingKind::kSwitch:
+      return value == "0" || value == "1" ? "" : fmt::format("{} takes 0 or 1, not '{}'", setting.flag(), value);
     case SettingKind::kChoice:
       if (is_choice(setting.choices, value)) return {};
       return fmt::format("{} takes one of {}, not '{}'", setting.flag(), setting.choices, value);

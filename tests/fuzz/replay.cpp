@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   }
   std::sort(files.begin(), files.end());
   if (files.empty()) {
-    std::fputs("reader_replay: no corpus found\n", stderr);
+    std::fputs("replay: no corpus found\n", stderr);
     return 1;
   }
   std::mt19937 random(1);
