@@ -24,7 +24,7 @@ readonly build_packages=(
   g++ cmake ninja-build git python3 python3-venv
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
-readonly test_packages=(ccache clang-format-14 python3-dev libpython3.11-testsuite)
+readonly test_packages=(ccache clang-format-14 python3-dev libpython3.11-testsuite valgrind)
 # Programs that are run preloaded. redis-tools holds the server as well, without its service.
 readonly guest_packages=(stress-ng redis-tools postgresql-15 libjemalloc2 libtcmalloc-minimal4 ffmpeg)
 
