@@ -40,7 +40,7 @@ enum class Kind : std::uint8_t { kText, kNumber, kChoice, kSwitch };
 struct Setting {
   char name[24];
   char fallback[16];
-  char words[8];         // of a choice
+  char words[24];        // of a choice
   std::uint64_t number;  // the fallback of what is not a text
   std::uint64_t least, most;
   std::uint32_t offset;  // in Options
