@@ -257,11 +257,11 @@ bool BlockContent::add_clock(const Block& block) {
 bool BlockContent::add_short_waits(const Block& block) {
   std::uint64_t at = 0;
   while (at < block.payload_bytes) {
-    if (block.payload_bytes - at < sizeof(ShortWaitsRow)) return false;
-    const auto row = read_at<ShortWaitsRow>(block.payload + at);
+    if (block.payload_bytes - at < sizeof(SiteRow)) return false;
+    const auto row = read_at<SiteRow>(block.payload + at);
     at += sizeof(row);
     if (row.bucket_count > (block.payload_bytes - at) / sizeof(std::uint64_t)) return false;
-    ShortWaitsSum sum = short_waits_sum(row);
+    SiteSum sum = site_sum(row);
     for (std::uint32_t i = 0; i < row.bucket_count; ++i, at += sizeof(std::uint64_t)) {
       if (!sum.add_bucket(read_at<std::uint64_t>(block.payload + at))) return false;
     }

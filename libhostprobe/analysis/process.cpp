@@ -140,7 +140,7 @@ class Questions {
                           1e-6 * trace_.clock.span_ns(open.begin_ticks, end)};
   }
 
-  void give_short(const Thread& thread, std::uint64_t key, const ShortWaitsSum& sum, WaitTime& wait_time) {
+  void give_short(const Thread& thread, std::uint64_t key, const SiteSum& sum, WaitTime& wait_time) {
     const Hook* hook = trace_.hook_of(short_hook(key));
     if (hook == nullptr) return;
     answer_.hook_calls[short_hook(key) - 1u] += sum.time.count();

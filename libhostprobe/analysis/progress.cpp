@@ -58,7 +58,7 @@ void ProgressThreads::add(const Thread& thread, const Record& record) {
   answer.stall_ms += 1e-6 * ns;
 }
 
-void ProgressThreads::add_short(const Thread& thread, const ShortWaitsSum& sum) {
+void ProgressThreads::add_short(const Thread& thread, const SiteSum& sum) {
   sum.time.add_to(of(thread).poll, trace_.clock);
 }
 

@@ -186,8 +186,8 @@ class Reader {
   void add_segment() {
     for (const ThreadEntry& entry : segment_->threads) trace_.threads[{entry.tid, entry.start_ticks}].entry = entry;
     for (const auto& [index, entry] : segment_->stacks) add_stack(trace_, index, entry);
-    for (const ShortWaits& sums : segment_->shorts)
-      keep_newer(trace_.threads[{sums.tid, sums.thread_start_ticks}].short_waits, sums.key, short_waits_sum(sums));
+    for (const SiteSums& sums : segment_->shorts)
+      keep_newer(trace_.threads[{sums.tid, sums.thread_start_ticks}].short_waits, sums.key, site_sum(sums));
     trace_.strings.put(0, segment_->strings.data(), segment_->strings.size());
     for (SegmentRun& run : segment_->runs) {
       trace_.segment_chunks.push_back(std::move(run.records));

@@ -135,7 +135,7 @@ void write_threads(const Trace& trace, BlockWriter& out) {
   out.finish();
 }
 
-void add_buckets(const ShortSpansSum& spans, std::uint64_t mark, std::vector<std::uint64_t>& words) {
+void add_buckets(const SpansSum& spans, std::uint64_t mark, std::vector<std::uint64_t>& words) {
   for (const auto& [bucket, count] : spans.buckets) words.push_back(bucket | mark | count << 16);
 }
 
@@ -144,15 +144,15 @@ void write_short_waits(const Trace& trace, BlockWriter& out) {
     for (const auto& [place, sum] : thread.short_waits) {
       std::vector<std::uint64_t> words;
       add_buckets(sum.time, 0, words);
-      add_buckets(sum.wake, kShortWakeBucket, words);
-      const ShortWaitsRow row{place,
-                              key.start_ticks,
-                              key.tid,
-                              sum.waker_tid,
-                              static_cast<std::uint32_t>(words.size()),
-                              0,
-                              {sum.time.ticks, sum.time.max_ticks},
-                              {sum.wake.ticks, sum.wake.max_ticks}};
+      add_buckets(sum.wake, kWakeBucket, words);
+      const SiteRow row{place,
+                        key.start_ticks,
+                        key.tid,
+                        sum.waker_tid,
+                        static_cast<std::uint32_t>(words.size()),
+                        0,
+                        {sum.time.ticks, sum.time.max_ticks},
+                        {sum.wake.ticks, sum.wake.max_ticks}};
       out.begin(kBlockShortWaits);
       out.add(&row, sizeof(row));
       out.add(words.data(), words.size() * sizeof(std::uint64_t));

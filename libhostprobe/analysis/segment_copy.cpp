@@ -48,7 +48,7 @@ bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t each, std::ui
 bool geometry_fits(const SegmentHeader& h, std::uint64_t size) {
   return h.chunk_bytes >= 2 * sizeof(Record) && h.chunk_bytes % sizeof(Record) == 0 && h.chunks_offset % 64 == 0 &&
          h.threads_offset % 64 == 0 && h.stacks_offset % 64 == 0 && h.shorts_offset % 64 == 0 &&
-         fits(h.shorts_offset, h.short_count, sizeof(ShortWaits), size) &&
+         fits(h.shorts_offset, h.short_count, sizeof(SiteSums), size) &&
          fits(h.threads_offset, h.thread_count, sizeof(ThreadEntry), size) &&
          fits(h.stacks_offset, h.stack_count, sizeof(StackEntry), size) &&
          fits(h.strings_offset, h.strings_bytes, 1, size) && fits(h.chunks_offset, h.chunk_count, h.chunk_bytes, size);
@@ -76,11 +76,11 @@ void copy_stacks(const std::byte* base, SegmentCopy& copy) {
 }
 
 void copy_shorts(const std::byte* base, SegmentCopy& copy) {
-  const auto* entries = reinterpret_cast<const ShortWaits*>(base + copy.header.shorts_offset);
+  const auto* entries = reinterpret_cast<const SiteSums*>(base + copy.header.shorts_offset);
   for (std::uint32_t i = 0; i < copy.header.short_count; ++i) {
     const std::uint64_t key = load(entries[i].key);
     if (key >> 48 == 0) continue;
-    ShortWaits sums = entries[i];
+    SiteSums sums = entries[i];
     sums.key = key;
     // Handed to another thread while we copied: then the writer has put these sums into the file.
     std::atomic_thread_fence(std::memory_order_acquire);

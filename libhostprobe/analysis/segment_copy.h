@@ -32,7 +32,7 @@ struct SegmentCopy {
   SegmentHeader header{};
   std::vector<ThreadEntry> threads;
   std::vector<std::pair<std::uint32_t, StackEntry>> stacks;  // index and entry
-  std::vector<ShortWaits> shorts;
+  std::vector<SiteSums> shorts;
   std::vector<std::byte> strings;
   std::vector<SegmentRun> runs;
   std::vector<SegmentRange> ranges;

@@ -19,7 +19,7 @@
 #include "clock.h"
 #include "format/file.h"
 #include "mapped_file.h"
-#include "short_waits.h"
+#include "site_sums.h"
 
 namespace hostprobe::analysis {
 
@@ -98,10 +98,10 @@ struct Slice {
 
 struct Thread {
   ThreadKey key;
-  ThreadEntry entry{};                                 // zeros when only records of the thread were found
-  std::vector<Slice> slices;                           // by running number, no two overlap
-  std::vector<std::uint16_t> stacks;                   // which stacks its records carry, sorted
-  std::map<std::uint64_t, ShortWaitsSum> short_waits;  // by key, see format/segment.h
+  ThreadEntry entry{};                           // zeros when only records of the thread were found
+  std::vector<Slice> slices;                     // by running number, no two overlap
+  std::vector<std::uint16_t> stacks;             // which stacks its records carry, sorted
+  std::map<std::uint64_t, SiteSum> short_waits;  // by key, see format/segment.h
   std::uint64_t kept = 0;
   std::uint64_t lost = 0;
   std::uint64_t unfinished = 0;  // calls that had not returned: in progress, or cut short by a kill

@@ -129,7 +129,7 @@ void Waits::add(const Thread& thread, const Hook& hook, const Record& record) {
   }
 }
 
-void Waits::add_short(const Thread& thread, const Hook& hook, std::uint64_t address, const ShortWaitsSum& sum) {
+void Waits::add_short(const Thread& thread, const Hook& hook, std::uint64_t address, const SiteSum& sum) {
   const Call& call = call_of(thread, {&hook, address, false}, UINT64_MAX);
   sum.time.add_to(call.site->answer.time, trace_.clock);
   call.address->all.add(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)), sum.time.count());

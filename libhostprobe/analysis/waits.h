@@ -52,7 +52,7 @@ class Waits {
   Waits(const Trace& trace, const std::map<ThreadKey, Role>& roles);
   void add(const Thread& thread, const Hook& hook, const Record& record);
   // Waits of that thread at one place that were too short for records.
-  void add_short(const Thread& thread, const Hook& hook, std::uint64_t address, const ShortWaitsSum& sum);
+  void add_short(const Thread& thread, const Hook& hook, std::uint64_t address, const SiteSum& sum);
   // Heaviest first. Names the code with `symbols`.
   std::vector<WaitSite> finish(Symbols& symbols);
 

@@ -33,6 +33,23 @@ std::string number_complaint(const Setting& setting, const std::string& value) {
                      value);
 }
 
+// As the probe takes it: digits, and up to three more behind a point.
+std::string decimal_complaint(const Setting& setting, const std::string& value) {
+  const std::size_t point = std::min(value.find('.'), value.size());
+  const std::string whole = value.substr(0, point), rest = value.substr(std::min(point + 1, value.size()));
+  const auto digits = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  const bool formed =
+      digits(whole) && whole.size() < 12 && (point == value.size() || (digits(rest) && rest.size() <= 3));
+  if (formed) {
+    const double number = std::stod(value);
+    if (number >= static_cast<double>(setting.least) && number <= static_cast<double>(setting.most)) return {};
+  }
+  return fmt::format("{} takes a number from {} to {} with up to three digits behind the point, not '{}'",
+                     setting.flag(), setting.least, setting.most, value);
+}
+
 // Names and values must line up with docs/options.md, which a test compares with this.
 std::string as_markdown() {
   std::string text = "| environment | `hostprobe run` | default | values | meaning |\n|---|---|---|---|---|\n";
@@ -74,6 +91,7 @@ std::string Setting::values() const {
     case SettingKind::kText:
       return "text";
     case SettingKind::kNumber:
+    case SettingKind::kDecimal:
       return fmt::format("{}..{}", least, most);
     case SettingKind::kChoice:
       return choices;
@@ -87,11 +105,13 @@ const std::vector<Setting>& settings() {
   static const std::vector<Setting> kSettings = {
 #define HP_TEXT(name, usual, meaning) {SettingKind::kText, #name, usual, 0, 0, "", meaning},
 #define HP_NUMBER(name, usual, least, most, meaning) {SettingKind::kNumber, #name, #usual, least, most, "", meaning},
+#define HP_DECIMAL(name, usual, least, most, meaning) {SettingKind::kDecimal, #name, #usual, least, most, "", meaning},
 #define HP_CHOICE(name, usual, choices, meaning) {SettingKind::kChoice, #name, usual, 0, 0, choices, meaning},
 #define HP_SWITCH(name, usual, meaning) {SettingKind::kSwitch, #name, #usual, 0, 1, "", meaning},
 #include "hostprobe/options.def"
 #undef HP_TEXT
 #undef HP_NUMBER
+#undef HP_DECIMAL
 #undef HP_CHOICE
 #undef HP_SWITCH
   };
@@ -104,6 +124,8 @@ std::string complaint(const Setting& setting, const std::string& value) {
       return {};
     case SettingKind::kNumber:
       return number_complaint(setting, value);
+    case SettingKind::kDecimal:
+      return decimal_complaint(setting, value);
     case SettingKind::kSwitch:
       return value == "0" || value == "1" ? "" : fmt::format("{} takes 0 or 1, not '{}'", setting.flag(), value);
     case SettingKind::kChoice:

@@ -10,7 +10,7 @@
 
 namespace hostprobe::cli {
 
-enum class SettingKind { kText, kNumber, kChoice, kSwitch };
+enum class SettingKind { kText, kNumber, kDecimal, kChoice, kSwitch };
 
 struct Setting {
   SettingKind kind;

@@ -10,9 +10,10 @@
 namespace hostprobe {
 
 inline constexpr std::uint64_t kFileMagic = 0x0a45434152545048;  // "HPTRACE\n" as little-endian bytes
-inline constexpr std::uint32_t kFileVersion = 2;                 // raised when an old reader could misread a file
+inline constexpr std::uint32_t kFileVersion = 3;                 // raised when an old reader could misread a file
 inline constexpr std::size_t kFileHeaderBytes = 4096;
 inline constexpr char kFileSuffix[] = ".hptrace";
+inline constexpr char kDumpSuffix[] = ".hpdump";  // <trace without its suffix>-NNNN: what one trigger wrote
 
 enum FileState : std::uint32_t {
   kFileOpen = 1,       // the process lives, or was killed: look into its segment too
@@ -73,8 +74,10 @@ enum BlockKind : std::uint16_t {
   kBlockRecords = 6,         // RecordsHead, then Record × count
   kBlockClock = 7,           // ClockPair × n
   kBlockHookStates = 8,      // a byte per row of the hook table, padded to 8: kHook… bits, latest last
-  kBlockShortWaits = 9,      // ShortWaitsRow × n, each followed by its buckets; a later row replaces an earlier one
+  kBlockShortWaits = 9,      // SiteRow × n, each followed by its buckets; a later row replaces an earlier one
   kBlockPackedRecords = 10,  // RecordsHead, PackedHead, then the same records in fewer bytes; since version 2
+  kBlockSums = 11,           // SumsRow × n, each followed by its buckets; a later row replaces an earlier one; since 3
+  kBlockEvents = 12,         // EventRow × n: what hostprobe itself did and why; since version 3
 };
 
 //  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |
@@ -126,25 +129,63 @@ struct StacksHead {
   std::uint32_t count;
 };
 
-// What ShortWaits holds, without its empty buckets. A row is followed by `bucket_count` words: the bucket's number in bits
+// What SiteSums holds, without its empty buckets. A row is followed by `bucket_count` words: the bucket's number in bits
 // 0–14, bit 15 set for one of `wake`, its count in bits 16–63.
-struct ShortSum {
+struct SpansTotal {
   std::uint64_t ticks;
   std::uint64_t max_ticks;
 };
 
-struct ShortWaitsRow {
-  std::uint64_t key;  // as in ShortWaits
+struct SiteRow {
+  std::uint64_t key;  // as in SiteSums
   std::uint64_t thread_start_ticks;
   std::uint32_t tid;
   std::uint32_t waker_tid;
   std::uint32_t bucket_count;
   std::uint32_t reserved;
-  ShortSum time;
-  ShortSum wake;
+  SpansTotal time;
+  SpansTotal wake;
 };
-static_assert(sizeof(ShortWaitsRow) == 64);
-inline constexpr std::uint64_t kShortWakeBucket = 1u << 15;
+static_assert(sizeof(SiteRow) == 64);
+inline constexpr std::uint64_t kWakeBucket = 1u << 15;
+
+// Of a SiteSums in the area `sums`; told apart by thread, key and object.
+struct SumsRow {
+  SiteRow site;
+  std::uint64_t object;
+  std::uint64_t amount;
+};
+static_assert(sizeof(SumsRow) == 80);
+
+// A dump is a file of its own beside the trace: a FileHeader like the trace's, of which only magic, version, header_bytes,
+// checksum, state, pid and cookie matter, and blocks of records, each of which is kRecordSummed.
+enum EventKind : std::uint32_t {
+  kEventTrigger = 1,   // `number`: of the dump, 0 = refused by the rate limit; `amount`: records written
+  kEventDumpGone = 2,  // `number`: of the dump that had to go for the disk quota; `amount`: its bytes
+  kEventStarted = 3,   // recording goes on, by `hostprobe ctl`
+  kEventStopped = 4,   // recording pauses
+  kEventSetting = 5,   // text: "NAME=VALUE", by `hostprobe ctl`
+  kEventDetail = 6,    // own cost: `number`: how much detail is shed now, 0 … 3; `amount`: cost in 1/1000 %
+};
+
+// Why a trigger came, in EventRow::reason.
+enum TriggerReason : std::uint32_t {
+  kBySlowStep = 1,
+  kBySignal = 2,
+  kByCommand = 3,  // hostprobe ctl
+  kByProgram = 4,  // C or Python call
+  kByHang = 5,     // no progress
+};
+
+struct EventRow {
+  std::uint64_t ticks;
+  std::uint32_t kind;    // EventKind
+  std::uint32_t reason;  // TriggerReason, of kEventTrigger
+  std::uint64_t number;
+  std::uint64_t amount;
+  char text[96];  // what a person may want to know, NUL-terminated
+};
+static_assert(sizeof(EventRow) == 128);
 
 struct RecordsHead {
   std::uint64_t thread_start_ticks;

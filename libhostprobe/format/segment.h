@@ -11,7 +11,7 @@
 namespace hostprobe {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x314753504f525048;  // "HPROPSG1" as little-endian bytes
-inline constexpr std::uint32_t kSegmentVersion = 2;
+inline constexpr std::uint32_t kSegmentVersion = 3;
 
 // One reading of the three clocks at (nearly) the same instant.
 struct ClockPair {
@@ -20,8 +20,35 @@ struct ClockPair {
   std::uint64_t realtime_ns;   // CLOCK_REALTIME, for people and for other hosts
 };
 
-//  segment:  | SegmentHeader 4096 | ThreadEntry × thread_count | StackEntry × stack_count | ShortWaits × short_count |
-//            | strings | chunks |
+// What `hostprobe ctl` asks of a process, and what the process answers. One that asks takes `owner` (its pid, by compare
+// and exchange; that of a dead process may be taken over), fills `request`, raises `asked`; the writer, which looks four
+// times a second, fills `answer` and sets `answered` to `asked`; the asker sets `owner` back to 0.
+struct Control {
+  std::uint32_t owner;     // [atomic]
+  std::uint32_t asked;     // [atomic]
+  std::uint32_t answered;  // [atomic]
+  std::uint32_t refused;   // 1: `answer` says why it was not done
+  char request[256];       // "trigger TEXT" "start" "stop" "status" "set NAME=VALUE"
+  char answer[1024];       // lines, NUL-terminated
+};
+
+// One record is being added to the sums: what they held before. A reader of a process that was killed in the middle puts
+// it back, and the record counts as not added.
+struct Undo {
+  std::uint32_t sum;     // [atomic] which sums, plus 1; 0 = nothing is under way
+  std::uint32_t chunk;   // which chunk the record is in
+  std::uint32_t folded;  // of that chunk, before
+  std::uint32_t waker_tid;
+  std::uint64_t amount;
+  struct Before {
+    std::uint64_t ticks, max_ticks;
+    std::uint32_t bucket, unused;
+    std::uint64_t count;  // of that bucket
+  } time, wake;
+};
+
+//  segment:  | SegmentHeader 4096 | ThreadEntry × thread_count | StackEntry × stack_count | SiteSums × short_count |
+//            | SiteSums × sum_count | strings | chunks |
 struct alignas(64) SegmentHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -46,6 +73,11 @@ struct alignas(64) SegmentHeader {
   ClockPair clock;               // latest reading, refreshed by the writer
   std::uint64_t process_cpu_ns;  // refreshed with the clock
   std::uint64_t writer_cpu_ns;
+  std::uint64_t sums_offset;
+  std::uint32_t sum_count;
+  std::uint32_t fold_serial;  // [atomic] odd while the writer moves records into sums: look again
+  Undo undo;
+  Control control;
 };
 static_assert(sizeof(SegmentHeader) <= 4096);
 
@@ -74,6 +106,7 @@ struct alignas(64) ThreadEntry {
   std::uint64_t own_ticks;            // spent in hostprobe's slow paths (stacks, taking chunks)
   std::uint32_t chunk;                // chunk being filled, plus 1; 0 = none
   std::uint32_t migrations;           // of an NCCL progress thread: how often it polled from another CPU than before
+  std::uint64_t skipped;              // calls that were not recorded to keep hostprobe's cost within its budget
   // third cache line: written by the writer thread
   alignas(64) std::uint64_t cpu_ns;
   std::uint64_t run_delay_ns;   // runnable but not running
@@ -100,28 +133,32 @@ struct alignas(64) StackEntry {
 };
 static_assert(sizeof(StackEntry) == 256);
 
-// Waits of one thread at one place that were too short for a record of their own: exact counts and sums, and histograms
-// for percentiles. The polls of an NCCL progress thread are kept in the same form: then a value is the time since the poll
-// before. Bucket 0 holds values below 128 ticks; above, an octave has 16 buckets: 1 + 16 × (octave - 7) + the four bits
-// behind the leading one; the last bucket also holds what is longer. Example: 300 ticks = 0b1'0010'1100, octave 8: bucket
+// Calls of one thread at one place, without records of their own: exact counts and sums, and histograms for percentiles.
+// There are two areas of them. `shorts`: waits below the recording threshold, and the polls of an NCCL progress thread (then
+// a value is the time since the poll before), added by the thread itself. `sums`: what left the memory of a process
+// that does not write everything to disk (modes monitor and flight), added by the writer thread.
+// Bucket 0 holds values below 128 ticks; above, an octave has 16 buckets: 1 + 16 × (octave - 7) + the four bits behind the
+// leading one; the last bucket also holds what is longer. Example: 300 ticks = 0b1'0010'1100, octave 8: bucket
 // 1 + 16 + 2 = 19, which holds 288 … 303.
-inline constexpr std::uint32_t kShortBuckets = 193;
-inline constexpr std::uint32_t kShortFirstOctave = 7;
-inline constexpr std::uint32_t kShortOctaves = 12;
+inline constexpr std::uint32_t kSpanFirstOctave = 7;
+inline constexpr std::uint32_t kSpanOctaves = 34;  // up to 2^41 ticks, a quarter of an hour
+inline constexpr std::uint32_t kSpanBuckets = 1 + 16 * kSpanOctaves;
 
-struct ShortSpans {
+struct Spans {
   std::uint64_t ticks;  // sum
   std::uint64_t max_ticks;
-  std::uint64_t buckets[kShortBuckets];
+  std::uint64_t buckets[kSpanBuckets];
 };
 
-struct alignas(64) ShortWaits {
-  std::uint64_t key;  // [atomic] call address in bits 0–47, hook (as in a record) in 48–63; 0 = free
+struct alignas(64) SiteSums {
+  std::uint64_t key;  // [atomic] call address in bits 0–47 (0: launches), hook (as in a record) in 48–63; 0 = free
   std::uint64_t thread_start_ticks;
   std::uint32_t tid;
   std::uint32_t waker_tid;  // the last known one; 0 = none
-  ShortSpans time;          // how long they took
-  ShortSpans wake;          // where the waker is known: from its post to the return
+  std::uint64_t object;     // only of sums: the communicator of an NCCL call
+  std::uint64_t amount;     // only of sums: bytes
+  Spans time;               // how long they took
+  Spans wake;  // where the waker is known: from its post to the return; of launches: since the one before had returned
 };
 
 constexpr std::uint64_t pack_place(std::uint64_t site, std::uint16_t hook) {
@@ -145,7 +182,8 @@ struct alignas(64) ChunkHead {
   std::uint16_t reserved;
   std::uint32_t state;    // [atomic] ChunkState
   std::uint32_t drained;  // slots whose records are in the file already
-  std::uint64_t padding[4];
+  std::uint32_t folded;   // slots whose records are in the sums already
+  std::uint32_t padding[7];
 };
 static_assert(sizeof(ChunkHead) == 64);
 

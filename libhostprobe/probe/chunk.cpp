@@ -53,10 +53,11 @@ std::atomic<std::uint32_t> g_full_count{0};
 
 struct Sizes {
   std::uint32_t shorts;
+  std::uint32_t sums;
   std::uint32_t chunks;
 
   std::size_t segment_bytes() const {
-    return 4096 + sizeof(ThreadEntry) * kThreads + sizeof(StackEntry) * kStacks + sizeof(ShortWaits) * shorts +
+    return 4096 + sizeof(ThreadEntry) * kThreads + sizeof(StackEntry) * kStacks + sizeof(SiteSums) * (shorts + sums) +
            (kStringsBytes + 64) + std::size_t{chunks} * kChunkBytes;
   }
 };
@@ -67,7 +68,8 @@ Sizes sizes_wanted() {
   rlimit limit{};
   bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   if (limited && bytes > (512u << 10)) bytes = 512u << 10;
-  return {limited ? kShorts / 32 : kShorts, static_cast<std::uint32_t>(bytes / kChunkBytes)};
+  return {limited ? kShorts / 32 : kShorts, limited ? kSums / 32 : kSums,
+          static_cast<std::uint32_t>(bytes / kChunkBytes)};
 }
 
 // The system has a limited number of segments, for everybody, and those of killed processes stay until they are
@@ -107,11 +109,13 @@ void lay_out(void* memory, int id, const Sizes& sizes) {
   header->threads_offset = 4096;
   header->stacks_offset = header->threads_offset + sizeof(ThreadEntry) * kThreads;
   header->shorts_offset = header->stacks_offset + sizeof(StackEntry) * kStacks;
-  header->strings_offset = header->shorts_offset + sizeof(ShortWaits) * sizes.shorts;
+  header->sums_offset = header->shorts_offset + sizeof(SiteSums) * sizes.shorts;
+  header->strings_offset = header->sums_offset + sizeof(SiteSums) * sizes.sums;
   header->chunks_offset = header->strings_offset + kStringsBytes + 64;
   header->thread_count = kThreads;
   header->stack_count = kStacks;
   header->short_count = sizes.shorts;
+  header->sum_count = sizes.sums;
   header->strings_bytes = kStringsBytes;
   header->chunk_count = sizes.chunks;
   header->chunk_bytes = kChunkBytes;
@@ -120,7 +124,8 @@ void lay_out(void* memory, int id, const Sizes& sizes) {
   g_segment = {header,
                reinterpret_cast<ThreadEntry*>(base + header->threads_offset),
                reinterpret_cast<StackEntry*>(base + header->stacks_offset),
-               reinterpret_cast<ShortWaits*>(base + header->shorts_offset),
+               reinterpret_cast<SiteSums*>(base + header->shorts_offset),
+               reinterpret_cast<SiteSums*>(base + header->sums_offset),
                base + header->strings_offset,
                base + header->chunks_offset,
                id};
@@ -218,7 +223,7 @@ ChunkHead* take_chunk() {
     memset(chunk + 1, 0, kChunkBytes - sizeof(ChunkHead));
     chunk->lap = 1;
   }
-  chunk->drained = 0;
+  chunk->drained = chunk->folded = 0;
   std::atomic_ref(chunk->state).store(kChunkFilling, std::memory_order_release);
   return chunk;
 }

@@ -12,13 +12,15 @@ namespace hostprobe::probe {
 inline constexpr std::uint32_t kThreads = 512;
 inline constexpr std::uint32_t kStacks = 1024;
 inline constexpr std::uint32_t kShorts = 1024;                   // at most
+inline constexpr std::uint32_t kSums = 1024;                     // at most
 inline constexpr std::uint32_t kStringsBytes = 512 * 1024 - 64;  // ids must fit 16 bits
 
 struct Segment {
   SegmentHeader* header;
   ThreadEntry* threads;
   StackEntry* stacks;
-  ShortWaits* shorts;
+  SiteSums* shorts;
+  SiteSums* sums;
   char* strings;
   char* chunks;
   int id;  // System V id; -1: memory that dies with the process

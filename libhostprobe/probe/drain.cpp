@@ -217,30 +217,29 @@ void write_stacks() {
   }
 }
 
-std::uint64_t g_buckets_to_write[2 * kShortBuckets];
+std::uint64_t g_buckets_to_write[2 * kSpanBuckets];
 
-HP_READS_LIVE_COUNTS std::uint32_t gather(const ShortSpans& spans, ShortSum& sum, std::uint64_t mark,
-                                          std::uint32_t at) {
+HP_READS_LIVE_COUNTS std::uint32_t gather(const Spans& spans, SpansTotal& sum, std::uint64_t mark, std::uint32_t at) {
   sum = {__atomic_load_n(&spans.ticks, __ATOMIC_RELAXED), __atomic_load_n(&spans.max_ticks, __ATOMIC_RELAXED)};
-  for (std::uint32_t i = 0; i < kShortBuckets; ++i) {
+  for (std::uint32_t i = 0; i < kSpanBuckets; ++i) {
     std::uint64_t count = __atomic_load_n(&spans.buckets[i], __ATOMIC_RELAXED);
     if (count != 0) g_buckets_to_write[at++] = i | mark | count << 16;
   }
   return at;
 }
 
-HP_READS_LIVE_COUNTS std::uint64_t count_of(const ShortSpans& spans) {
+HP_READS_LIVE_COUNTS std::uint64_t count_of(const Spans& spans) {
   std::uint64_t count = 0;
   for (const std::uint64_t& bucket : spans.buckets) count += __atomic_load_n(&bucket, __ATOMIC_RELAXED);
   return count;
 }
 
 bool write_short_waits(std::uint32_t i) {
-  const ShortWaits& sums = g_segment.shorts[i];
+  const SiteSums& sums = g_segment.shorts[i];
   std::uint64_t key = sums.key, count = count_of(sums.time);
-  ShortWaitsRow row{key, sums.thread_start_ticks, sums.tid, sums.waker_tid, 0, 0, {}, {}};
+  SiteRow row{key, sums.thread_start_ticks, sums.tid, sums.waker_tid, 0, 0, {}, {}};
   row.bucket_count = gather(sums.time, row.time, 0, 0);
-  row.bucket_count = gather(sums.wake, row.wake, kShortWakeBucket, row.bucket_count);
+  row.bucket_count = gather(sums.wake, row.wake, kWakeBucket, row.bucket_count);
   iovec parts[] = {{&row, sizeof row}, {g_buckets_to_write, row.bucket_count * sizeof(std::uint64_t)}};
   // Without the table nobody could say which function it was.
   if (!write_hook_table() || !append_block(kBlockShortWaits, parts, 2)) return false;

@@ -34,7 +34,7 @@ HP_START_CODE constexpr int word_position(const char* words, const char* word) {
   }
 }
 
-enum class Kind : std::uint8_t { kText, kNumber, kChoice, kSwitch };
+enum class Kind : std::uint8_t { kText, kNumber, kDecimal, kChoice, kSwitch };
 
 // Without pointers: each start would relocate them.
 struct Setting {
@@ -54,6 +54,15 @@ constexpr Setting kSettings[] = {
 #define HP_TEXT(name, fallback, meaning) {#name, fallback, "", 0, 0, 0, HP_PLACE(name), Kind::kText},
 #define HP_NUMBER(name, fallback, least, most, meaning) \
   {#name, HP_STRING(fallback), "", fallback, least, most, HP_PLACE(name), Kind::kNumber},
+#define HP_DECIMAL(name, fallback, least, most, meaning) \
+  {#name,                                                \
+   HP_STRING(fallback),                                  \
+   "",                                                   \
+   static_cast<std::uint64_t>((fallback)*1000.0 + 0.5),  \
+   (least)*1000,                                         \
+   (most)*1000,                                          \
+   HP_PLACE(name),                                       \
+   Kind::kDecimal},
 #define HP_CHOICE(name, fallback, words, meaning) \
   {#name, fallback, words, word_position(words, fallback), 0, 0, HP_PLACE(name), Kind::kChoice},
 #define HP_SWITCH(name, fallback, meaning) \
@@ -61,6 +70,7 @@ constexpr Setting kSettings[] = {
 #include "hostprobe/options.def"
 #undef HP_TEXT
 #undef HP_NUMBER
+#undef HP_DECIMAL
 #undef HP_CHOICE
 #undef HP_SWITCH
 };
@@ -86,6 +96,26 @@ HP_START_CODE bool parse_number(const char* text, std::uint64_t least, std::uint
   return true;
 }
 
+// In thousandths: "2.25" is 2250.
+HP_START_CODE bool parse_decimal(const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& out) {
+  std::uint64_t value = 0;
+  int behind = -1;  // digits behind the point; -1: it has not come yet
+  if (*text < '0' || *text > '9') return false;
+  for (const char* c = text; *c != 0; ++c) {
+    if (*c == '.' && behind < 0 && c[1] != 0) {
+      behind = 0;
+      continue;
+    }
+    if (*c < '0' || *c > '9' || behind == 3 || value > UINT64_MAX / 100000) return false;
+    value = value * 10 + static_cast<std::uint64_t>(*c - '0');
+    if (behind >= 0) ++behind;
+  }
+  for (int digits = behind < 0 ? 0 : behind; digits < 3; ++digits) value *= 10;
+  if (value < least || value > most) return false;
+  out = value;
+  return true;
+}
+
 HP_START_CODE void* field_of(const Setting& s) { return reinterpret_cast<char*>(&g_options) + s.offset; }
 
 HP_START_CODE void store_number(const Setting& s, std::uint64_t number, void* field) {
@@ -104,6 +134,8 @@ HP_START_CODE bool store(const Setting& s, const char* text, void* field) {
   std::uint64_t number = 0;
   if (s.kind == Kind::kNumber) {
     if (!parse_number(text, s.least, s.most, number)) return false;
+  } else if (s.kind == Kind::kDecimal) {
+    if (!parse_decimal(text, s.least, s.most, number)) return false;
   } else {
     int position = word_position(s.words, text);
     if (position < 0) return false;
@@ -226,9 +258,10 @@ void report_bad_options(char** environment) {
     const char* value = (*e)[length] == '=' ? *e + length + 1 : *e + length;
     if (!store(*s, value, &scratch))
       say("%.*s=%.60s cannot be used (%s); the default %s is used", static_cast<int>(length), *e, value,
-          s->kind == Kind::kNumber ? "not a whole number in range"
-          : s->kind == Kind::kText ? "empty or too long"
-                                   : s->words,
+          s->kind == Kind::kNumber    ? "not a whole number in range"
+          : s->kind == Kind::kDecimal ? "not a number in range with at most three digits behind the point"
+          : s->kind == Kind::kText    ? "empty or too long"
+                                      : s->words,
           s->fallback);
   }
 }

@@ -14,11 +14,13 @@ inline constexpr std::size_t kTextBytes = 512;
 struct Options {
 #define HP_TEXT(name, fallback, meaning) char name[kTextBytes];
 #define HP_NUMBER(name, fallback, least, most, meaning) std::uint64_t name;
+#define HP_DECIMAL(name, fallback, least, most, meaning) std::uint64_t name;  // in thousandths
 #define HP_CHOICE(name, fallback, words, meaning) std::uint64_t name;
 #define HP_SWITCH(name, fallback, meaning) bool name;
 #include "hostprobe/options.def"
 #undef HP_TEXT
 #undef HP_NUMBER
+#undef HP_DECIMAL
 #undef HP_CHOICE
 #undef HP_SWITCH
 };

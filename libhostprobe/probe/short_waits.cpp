@@ -1,8 +1,6 @@
 // short_waits.cpp: see short_waits.h. Taking a place is cold: once per thread and place.
 #include "short_waits.h"
 
-#include <string.h>
-
 #include <atomic>
 
 #include "chunk.h"
@@ -18,16 +16,16 @@ namespace {
 constexpr std::uint64_t kBeingTaken = 1;  // no key: hook 0 does not exist
 std::atomic<std::uint32_t> g_next{0};
 
-ShortWaits* take(std::uint64_t key) {
+SiteSums* take(std::uint64_t key) {
   std::uint32_t start = g_next.fetch_add(1, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i) {
     std::uint32_t index = (start + i) % g_segment.header->short_count;
-    ShortWaits& sums = g_segment.shorts[index];
+    SiteSums& sums = g_segment.shorts[index];
     std::uint64_t free = 0;
     if (!std::atomic_ref(sums.key).compare_exchange_strong(free, kBeingTaken, std::memory_order_acq_rel)) continue;
-    memset(reinterpret_cast<char*>(&sums) + sizeof sums.key, 0, sizeof sums - sizeof sums.key);
     sums.tid = t_local.tid;
     sums.thread_start_ticks = t_local.entry->start_ticks;
+    sums.waker_tid = 0;
     std::atomic_ref(sums.key).store(key, std::memory_order_release);
     std::atomic_ref(g_short_owners[index])
         .store(static_cast<std::uint16_t>(t_local.index + 1), std::memory_order_release);
@@ -36,7 +34,7 @@ ShortWaits* take(std::uint64_t key) {
   return nullptr;
 }
 
-ShortWaits* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
+SiteSums* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
   if (t.taking || !attach_thread()) return nullptr;
   t.taking = true;
   std::uint64_t begin = ticks();
@@ -51,7 +49,7 @@ ShortWaits* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
 
 }  // namespace
 
-ShortWaits* short_waits_of(const Hook& hook, const void* site) {
+SiteSums* short_waits_of(const Hook& hook, const void* site) {
   ThreadLocal& t = t_local;
   std::uint64_t key = pack_place(reinterpret_cast<std::uint64_t>(site), hook.number);
   for (ShortPlace& place : t.short_places) {
@@ -61,7 +59,16 @@ ShortWaits* short_waits_of(const Hook& hook, const void* site) {
   return nullptr;
 }
 
+// Left empty for the next one: the memory of buckets that nobody uses is not there, and shall not be.
+static void clear(Spans& spans) {
+  spans.ticks = spans.max_ticks = 0;
+  for (std::uint64_t& bucket : spans.buckets)
+    if (bucket != 0) bucket = 0;
+}
+
 void release_short_waits(std::uint32_t i) {
+  clear(g_segment.shorts[i].time);
+  clear(g_segment.shorts[i].wake);
   std::atomic_ref(g_short_owners[i]).store(0, std::memory_order_relaxed);
   std::atomic_ref(g_segment.shorts[i].key).store(0, std::memory_order_release);
 }

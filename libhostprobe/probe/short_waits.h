@@ -15,16 +15,16 @@ namespace hostprobe::probe {
 extern std::uint64_t g_wait_ticks;
 
 // The calling thread's sums for `hook` at `site`; nullptr when it has too many places or none is left.
-ShortWaits* short_waits_of(const Hook& hook, const void* site);
+SiteSums* short_waits_of(const Hook& hook, const void* site);
 
 constexpr std::uint32_t short_bucket(std::uint64_t ticks) {
-  if (ticks < (1u << kShortFirstOctave)) return 0;
+  if (ticks < (1u << kSpanFirstOctave)) return 0;
   auto octave = static_cast<std::uint32_t>(std::bit_width(ticks)) - 1;
-  if (octave >= kShortFirstOctave + kShortOctaves) return kShortBuckets - 1;
-  return 1 + (octave - kShortFirstOctave) * 16 + static_cast<std::uint32_t>(ticks >> (octave - 4) & 15);
+  if (octave >= kSpanFirstOctave + kSpanOctaves) return kSpanBuckets - 1;
+  return 1 + (octave - kSpanFirstOctave) * 16 + static_cast<std::uint32_t>(ticks >> (octave - 4) & 15);
 }
 
-inline void add_span(ShortSpans& spans, std::uint64_t ticks) {
+inline void add_span(Spans& spans, std::uint64_t ticks) {
   if (ticks > spans.max_ticks) spans.max_ticks = ticks;
   asm volatile("addq %1, %0" : "+m"(spans.ticks) : "r"(ticks));
   asm volatile("incq %0" : "+m"(spans.buckets[short_bucket(ticks)]));

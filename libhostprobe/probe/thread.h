@@ -15,7 +15,7 @@ struct Bucket;
 // Where the short waits of one place are summed up.
 struct ShortPlace {
   std::uint64_t key;  // 0: free, and so are all behind it
-  ShortWaits* sums;
+  SiteSums* sums;
 };
 inline constexpr unsigned kShortPlaces = 8;
 
@@ -45,7 +45,7 @@ struct alignas(64) ThreadLocal {
   bool polls;
   std::uint32_t poll_cpu;
   std::uint64_t last_poll_ticks;  // 0: it has waited since, so it had no work
-  ShortWaits* poll_sums;
+  SiteSums* poll_sums;
   ShortPlace short_places[kShortPlaces];
 };
 

@@ -14,7 +14,7 @@ std::uint16_t flags_of(const Waited& wait) {
 
 // False: it needs a record after all.
 bool sum_up(const Hook& hook, const Waited& wait) {
-  ShortWaits* sums = short_waits_of(hook, wait.site);
+  SiteSums* sums = short_waits_of(hook, wait.site);
   if (sums == nullptr) return false;
   add_span(sums->time, wait.end - wait.begin);
   if (wait.post != 0) {

@@ -40,11 +40,14 @@ void check_fields() {
   const probe::Options& o = probe::g_options;
 #define HP_TEXT(name, fallback, meaning) must(is_text(o.name));
 #define HP_NUMBER(name, fallback, least, most, meaning) must(o.name + 1 > least##ull && o.name <= most##ull);
+#define HP_DECIMAL(name, fallback, least, most, meaning) \
+  must(o.name + 1 > least##ull * 1000 && o.name <= most##ull * 1000);
 #define HP_CHOICE(name, fallback, words, meaning) must(o.name < sizeof words / 2);
 #define HP_SWITCH(name, fallback, meaning) must(o.name == 0 || o.name == 1);
 #include "hostprobe/options.def"
 #undef HP_TEXT
 #undef HP_NUMBER
+#undef HP_DECIMAL
 #undef HP_CHOICE
 #undef HP_SWITCH
 }
@@ -70,7 +73,8 @@ void parse(std::vector<std::string> entries) {
 
 // A number that the command takes, the probe must take too.
 void compare_parsers(const cli::Setting& setting, const std::string& value) {
-  const bool number = setting.kind == cli::SettingKind::kNumber || setting.kind == cli::SettingKind::kSwitch;
+  const bool number = setting.kind == cli::SettingKind::kNumber || setting.kind == cli::SettingKind::kDecimal ||
+                      setting.kind == cli::SettingKind::kSwitch;
   if (!number || !cli::complaint(setting, value).empty()) return;
   std::string entry = setting.environment() + "=" + value;
   char* block[] = {entry.data(), nullptr};
@@ -79,12 +83,16 @@ void compare_parsers(const cli::Setting& setting, const std::string& value) {
 #define HP_TEXT(name, fallback, meaning)
 #define HP_NUMBER(name_, fallback, least, most, meaning) \
   if (setting.name == #name_) must(probe::g_options.name_ == std::strtoull(value.c_str(), nullptr, 10));
+#define HP_DECIMAL(name_, fallback, least, most, meaning) \
+  if (setting.name == #name_)                             \
+    must(probe::g_options.name_ == static_cast<std::uint64_t>(std::strtod(value.c_str(), nullptr) * 1000 + 0.5));
 #define HP_CHOICE(name, fallback, words, meaning)
 #define HP_SWITCH(name_, fallback, meaning) \
   if (setting.name == #name_) must(probe::g_options.name_ == (value == "1"));
 #include "hostprobe/options.def"
 #undef HP_TEXT
 #undef HP_NUMBER
+#undef HP_DECIMAL
 #undef HP_CHOICE
 #undef HP_SWITCH
 }

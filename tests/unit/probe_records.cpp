@@ -336,20 +336,20 @@ TEST(File, AFailedWriteIsCountedAndTheNextOneGoesOn) {
 }
 
 // By the words of format/segment.h: 16 buckets an octave from 128 ticks on, the last one open.
-TEST(ShortWaits, FallIntoTheBucketThatTheFormatNames) {
+TEST(SiteSums, FallIntoTheBucketThatTheFormatNames) {
   EXPECT_EQ(short_bucket(0), 0u);
   EXPECT_EQ(short_bucket(127), 0u);
   EXPECT_EQ(short_bucket(128), 1u);
   EXPECT_EQ(short_bucket(135), 1u);
   EXPECT_EQ(short_bucket(136), 2u);
   EXPECT_EQ(short_bucket(300), 19u);
-  EXPECT_EQ(short_bucket((1u << 19) - 1), kShortBuckets - 1);
-  EXPECT_EQ(short_bucket(1u << 19), kShortBuckets - 1);
-  EXPECT_EQ(short_bucket(~std::uint64_t{0}), kShortBuckets - 1);
+  EXPECT_EQ(short_bucket((std::uint64_t{1} << 41) - 1), kSpanBuckets - 1);
+  EXPECT_EQ(short_bucket(std::uint64_t{1} << 41), kSpanBuckets - 1);
+  EXPECT_EQ(short_bucket(~std::uint64_t{0}), kSpanBuckets - 1);
   for (std::uint64_t ticks = 1; ticks < (1u << 20); ++ticks) ASSERT_GE(short_bucket(ticks), short_bucket(ticks - 1));
 }
 
-TEST(ShortWaits, OfMorePlacesThanAThreadHasLeaveRecordsInstead) {
+TEST(SiteSums, OfMorePlacesThanAThreadHasLeaveRecordsInstead) {
   Folder folder;
   Recording recording(folder.path.c_str());
   for (std::uintptr_t site = 1; site <= kShortPlaces; ++site)
@@ -358,14 +358,14 @@ TEST(ShortWaits, OfMorePlacesThanAThreadHasLeaveRecordsInstead) {
   EXPECT_NE(short_waits_of(*__start_hp_state, reinterpret_cast<const void*>(std::uintptr_t{1})), nullptr);
 }
 
-TEST(ShortWaits, OfAnEndedThreadAreWrittenAndTheirPlacesGivenBack) {
+TEST(SiteSums, OfAnEndedThreadAreWrittenAndTheirPlacesGivenBack) {
   Folder folder;
   Recording recording(folder.path.c_str());
   constexpr std::uint32_t kMoreThreadsThanPlaces = 3 * kShorts;
   std::uint32_t refused = 0;
   for (std::uint32_t i = 0; i < kMoreThreadsThanPlaces; ++i) {
     std::thread([&] {
-      ShortWaits* sums = short_waits_of(*__start_hp_state, reinterpret_cast<const void*>(std::uintptr_t{5}));
+      SiteSums* sums = short_waits_of(*__start_hp_state, reinterpret_cast<const void*>(std::uintptr_t{5}));
       if (sums == nullptr)
         ++refused;
       else

@@ -1,5 +1,5 @@
-// Waits below the recording threshold: analysis/short_waits.cpp, and what waits.cpp and progress.cpp make of them.
-#include "analysis/short_waits.h"
+// Waits below the recording threshold: analysis/site_sums.cpp, and what waits.cpp and progress.cpp make of them.
+#include "analysis/site_sums.h"
 
 #include <gtest/gtest.h>
 
@@ -22,9 +22,9 @@ constexpr std::uint32_t kMain = 4242, kService = 7, kProgress = 8;
 std::uint64_t bucket_by_definition(std::uint64_t ticks) {
   if (ticks < 128) return 0;
   const auto octave = static_cast<std::uint64_t>(std::floor(std::log2(static_cast<double>(ticks))));
-  if (octave >= kShortFirstOctave + kShortOctaves) return kShortBuckets - 1;
+  if (octave >= kSpanFirstOctave + kSpanOctaves) return kSpanBuckets - 1;
   const double into = static_cast<double>(ticks) / std::exp2(static_cast<double>(octave)) - 1;
-  return 1 + 16 * (octave - kShortFirstOctave) + static_cast<std::uint64_t>(into * 16);
+  return 1 + 16 * (octave - kSpanFirstOctave) + static_cast<std::uint64_t>(into * 16);
 }
 
 struct Sums {
@@ -32,14 +32,14 @@ struct Sums {
 };
 
 std::string row_of(std::uint32_t tid, std::uint64_t site, std::uint16_t hook, const Sums& sums, std::uint32_t waker) {
-  ShortWaitsRow row{};
+  SiteRow row{};
   row.key = pack_place(site, hook);
   row.thread_start_ticks = test::at_us(0);
   row.tid = tid;
   row.waker_tid = waker;
   std::map<std::uint64_t, std::uint64_t> buckets;
   for (const std::uint64_t ticks : sums.time) ++buckets[bucket_by_definition(ticks)];
-  for (const std::uint64_t ticks : sums.wake) ++buckets[bucket_by_definition(ticks) | kShortWakeBucket];
+  for (const std::uint64_t ticks : sums.wake) ++buckets[bucket_by_definition(ticks) | kWakeBucket];
   for (const std::uint64_t ticks : sums.time) row.time.ticks += ticks;
   for (const std::uint64_t ticks : sums.time) row.time.max_ticks = std::max(row.time.max_ticks, ticks);
   for (const std::uint64_t ticks : sums.wake) row.wake.ticks += ticks;
@@ -125,8 +125,8 @@ TEST_F(ShortWaitAnswers, OfALaterBlockReplaceThoseOfAnEarlierOne) {
 
 TEST_F(ShortWaitAnswers, ThatNameNoBucketAreDamage) {
   std::string row = row_of(kMain, kLibX + 1, 1, {{200}, {}}, 0);
-  const std::uint64_t beyond = kShortBuckets | std::uint64_t{1} << 16;
-  row.replace(sizeof(ShortWaitsRow), sizeof(beyond), test::bytes_of(beyond));
+  const std::uint64_t beyond = kSpanBuckets | std::uint64_t{1} << 16;
+  row.replace(sizeof(SiteRow), sizeof(beyond), test::bytes_of(beyond));
   file_.block(kBlockShortWaits, row);
   const ProcessAnswer answer = ask();
   EXPECT_EQ(answer.damages.size(), 1u);
@@ -147,7 +147,7 @@ TEST_F(ShortWaitAnswers, OfProgressThreadsArePollsOfTheCommunicatorThatStartedTh
       {{.hook = 3, .begin_us = 100, .end_us = 200, .a = 0xa}, {.hook = 3, .begin_us = 210, .end_us = 400, .a = 0xb}});
   born(kService, "NCCL Service  0", kMain, 250);  // made at 190
   born(kProgress, "NCCL Progress 0", kService, 350);
-  ShortWaitsRow probe{};
+  SiteRow probe{};
   std::string row = row_of(kProgress, kNccl + 9, 2, {{600, 600, 1000}, {}}, 0);
   std::memcpy(&probe, row.data(), sizeof(probe));
   probe.thread_start_ticks = test::at_us(350);

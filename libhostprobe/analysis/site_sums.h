@@ -1,4 +1,4 @@
-// short_waits.h: waits below the recording threshold, as sums per thread and place.
+// site_sums.h: waits below the recording threshold, as sums per thread and place.
 //
 // Room 3. Read from trace blocks and from segments; waits.cpp and progress.cpp pour them into their histograms. Counts
 // and sums are exact, the middle of a bucket is within 3.2 % of any value in it.
@@ -15,7 +15,7 @@
 
 namespace hostprobe::analysis {
 
-struct ShortSpansSum {
+struct SpansSum {
   std::uint64_t ticks = 0;
   std::uint64_t max_ticks = 0;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> buckets;  // number and count, none of them 0
@@ -24,20 +24,20 @@ struct ShortSpansSum {
   void add_to(Histogram& histogram, const TickClock& clock) const;
 };
 
-struct ShortWaitsSum {
+struct SiteSum {
   std::uint32_t waker_tid = 0;  // the last known one; 0 = none
-  ShortSpansSum time;
-  ShortSpansSum wake;
+  SpansSum time;
+  SpansSum wake;
 
   // A word of a row in a file. False: it names no bucket.
   bool add_bucket(std::uint64_t word);
 };
 
-ShortWaitsSum short_waits_sum(const ShortWaits& sums);
-ShortWaitsSum short_waits_sum(const ShortWaitsRow& row);  // without its buckets
+SiteSum site_sum(const SiteSums& sums);
+SiteSum site_sum(const SiteRow& row);  // without its buckets
 
 // Sums only grow: of two readings the one with the greater count is the later one.
-void keep_newer(std::map<std::uint64_t, ShortWaitsSum>& known, std::uint64_t key, ShortWaitsSum sum);
+void keep_newer(std::map<std::uint64_t, SiteSum>& known, std::uint64_t key, SiteSum sum);
 
 constexpr std::uint64_t short_site(std::uint64_t key) { return key & 0xffffffffffff; }
 constexpr std::uint16_t short_hook(std::uint64_t key) { return static_cast<std::uint16_t>(key >> 48); }
