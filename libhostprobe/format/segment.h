@@ -155,8 +155,8 @@ struct alignas(64) SiteSums {
   std::uint64_t thread_start_ticks;
   std::uint32_t tid;
   std::uint32_t waker_tid;  // the last known one; 0 = none
-  std::uint64_t object;     // only of sums: the communicator of an NCCL call
-  std::uint64_t amount;     // only of sums: bytes
+  std::uint64_t object;     // only of sums: the communicator of an NCCL call; kRecordFile for waits on a file
+  std::uint64_t amount;     // only of sums: bytes of an NCCL call; how many of the waits timed out
   Spans time;               // how long they took
   Spans wake;  // where the waker is known: from its post to the return; of launches: since the one before had returned
 };

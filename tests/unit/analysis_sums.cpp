@@ -242,6 +242,19 @@ TEST_F(SumAnswers, WithoutMarksThereAreNoSteps) {
   for (const char* key : {"median_ms", "p99_ms", "max_ms"}) EXPECT_TRUE(steps[key].is_null()) << key;
 }
 
+// The one of docs/format.md, word by word.
+TEST_F(SumAnswers, WorkedExampleOfTheFormatPageIsReadAsItSays) {
+  const SumsRow row{{std::uint64_t{5} << 48, test::at_us(0), 7, 0, 4, 0, {1600, 1000}, {5200, 5000}}, 0, 0};
+  file_.block(kBlockSums,
+              test::bytes_of(row) + test::bytes_of(std::vector<std::uint64_t>{0x20013, 0x10030, 0x1800a, 0x18054}));
+  const SiteSum sum = read().threads.at({7, test::at_us(0)}).sums.at({pack_place(0, 5), 0});
+  EXPECT_EQ(sum.time.count(), 3u);
+  EXPECT_EQ(sum.wake.count(), 2u);
+  for (const auto& [spans, ticks] : {std::pair{&sum.time, std::vector<std::uint64_t>{300, 1000}},
+                                     std::pair{&sum.wake, std::vector<std::uint64_t>{200, 5000}}})
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(spans->buckets.at(i).first, test::bucket_by_definition(ticks[i]));
+}
+
 TEST_F(SumAnswers, OfALaterRowReplaceThoseOfAnEarlierOneWhateverTheOrder) {
   sums({.tid = kMain, .site = kLibX + 1, .sums = {{200, 300}}});
   sums({.tid = kMain, .site = kLibX + 1, .sums = {{200}}});
