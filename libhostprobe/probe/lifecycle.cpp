@@ -31,8 +31,11 @@
 #include "say.h"
 #include "simulated_host.h"
 #include "stacks.h"
+#include "steps.h"
 #include "strings.h"
 #include "target.h"
+#include "trigger.h"
+#include "trigger_signal.h"
 #include "writer.h"
 
 extern "C" {
@@ -47,6 +50,19 @@ std::uint64_t g_polled_ticks = ~std::uint64_t{0};
 
 namespace {
 
+constexpr GateWord kShut = 0, kOpen = 1, kPaused = GateWord{1} << 32;
+static_assert(offsetof(Gate, recording) == 0 && offsetof(Gate, paused) == 4);
+std::atomic<std::uint64_t> g_gate_moved_ns{0};
+
+bool move_gate(GateWord from, GateWord to) {
+  GateWord now = from;
+  if (!__atomic_compare_exchange_n(gate_word(), &now, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return now == to;
+  g_gate_moved_ns.store(read_clock_ns(CLOCK_REALTIME), std::memory_order_relaxed);
+  return true;
+}
+
+void shut_gate() { __atomic_store_n(gate_word(), kShut, __ATOMIC_SEQ_CST); }
+
 constexpr std::uint64_t kGuessedTicksPerUs = 3000;  // until the writer has measured it
 
 enum class Plan : int { kUndecided, kOff, kNever, kCandidate, kTarget, kStarting, kActive, kFailed, kClosed };
@@ -60,13 +76,15 @@ HP_START_DATA char** g_environment = nullptr;
 // Everything below belonged to the parent. Its segment stays mapped: a pointer into it may be anywhere.
 void become_child() {
   g_forked_from = static_cast<std::uint32_t>(g_pid);
-  g_gate.recording = 0;
+  shut_gate();
   reset_thread_local();
   forget_segment();
   forget_strings();
   forget_stacks();
   forget_kernel_names();
   forget_communicators();
+  forget_steps();
+  forget_trigger();
   forget_writer();
   for (Bucket& bucket : g_buckets)
     if (bucket.waiters.load(std::memory_order_relaxed) != 0) bucket.waiters.store(0, std::memory_order_relaxed);
@@ -115,7 +133,8 @@ void start_recording() {
   }
   watch_forks();
   watch_quick_exit();
-  g_gate.recording = 1;
+  watch_trigger_signal();
+  move_gate(kShut, kOpen);
   g_plan.store(Plan::kActive, std::memory_order_release);
 }
 
@@ -234,7 +253,12 @@ static void consider(Moment moment) {
   look_for_target();
 }
 
+bool pause_recording() { return move_gate(kOpen, kPaused); }
+bool resume_recording() { return move_gate(kPaused, kOpen); }
+std::uint64_t gate_moved_ns() { return g_gate_moved_ns.load(std::memory_order_relaxed); }
+
 bool begin_recording(Moment moment) {
+  if (HP_UNLIKELY(g_gate.paused != 0)) return false;
   Plan plan = g_plan.load(std::memory_order_acquire);
   if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
   int saved = errno;
@@ -253,7 +277,7 @@ HP_START_CODE void end_trace() {
   Plan expected = Plan::kActive;
   if (!g_plan.compare_exchange_strong(expected, Plan::kClosed, std::memory_order_acq_rel)) return;
   int saved = errno;
-  g_gate.recording = 0;
+  shut_gate();
   if (finish_trace() && g_segment.id >= 0) shmctl(g_segment.id, IPC_RMID, nullptr);
   report_write_failure();
   errno = saved;
