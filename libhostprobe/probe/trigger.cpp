@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "clock.h"
+#include "options.h"
 #include "writer.h"
 
 namespace hostprobe::probe {
@@ -17,7 +18,7 @@ std::uint64_t g_realtime_ns = 0;
 
 }  // namespace
 
-bool mode_has_dumps() { return true; }
+bool mode_has_dumps() { return g_options.mode == kFlight; }
 
 bool request_trigger(TriggerReason reason, const char* text) {
   if (!mode_has_dumps()) return false;
