@@ -171,7 +171,7 @@ class Questions {
     if (hook->blocking) wait_time.add_ns(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)));
     if (is_family(*hook, Family::kWait)) waits_.add_sum(thread, *hook, sum_site(place), object, sum);
     if (hook->launch) launches_.add_sum(thread, *hook, sum);
-    if (is_family(*hook, Family::kNccl)) collectives_.add_sum(*hook, object, sum);
+    if (is_family(*hook, Family::kNccl)) collectives_.add_sum(*hook, sum_site(place), object, sum);
     if (ProgressThreads::is_poll(*hook)) progress_.add_stalls(thread, sum);
     if (is_family(*hook, Family::kCuda) && hook->blocking) syncs_.add_sum(thread, *hook, sum);
     if (Steps::is_step(*hook)) steps_.add_sum(thread, sum);
