@@ -207,6 +207,7 @@ std::vector<CollectiveAnswer> answer_collectives(const std::vector<ProcessCalls>
       groups[{sum.communicator, *sum.operation}].sums.push_back({&sum, &process});
   }
   std::vector<CollectiveAnswer> answers;
+  answers.reserve(groups.size());
   for (const auto& [group, calls] : groups) answers.push_back(answer_group(group, calls));
   std::stable_sort(answers.begin(), answers.end(),
                    [](const CollectiveAnswer& l, const CollectiveAnswer& r) { return l.bytes > r.bytes; });

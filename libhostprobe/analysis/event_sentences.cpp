@@ -17,7 +17,7 @@ std::string who(const ProcessAnswer& process) {
                                             : fmt::format("Process {}", process.pid);
 }
 
-std::string with_text(std::string sentence, const EventAnswer& event) {
+std::string with_text(const std::string& sentence, const EventAnswer& event) {
   return event.text.empty() ? sentence : sentence + " (" + printable(event.text) + ")";
 }
 

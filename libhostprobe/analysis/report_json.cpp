@@ -204,6 +204,7 @@ Json process_json(const ProcessAnswer& process) {
   for (const EventAnswer& event : process.events) json["events"].push_back(event_json(event));
   json["skipped"] = process.skipped;
   json["summed_only"] = process.summed_only;
+  json["whole_since_s"] = process.whole_since_ms ? Json(1e-3 * *process.whole_since_ms) : Json(nullptr);
   json["trace"] = process.trace_path;
   json["lost_tail_unknown"] = process.tail_gone;
   json["damages"] = damages_json(process);
