@@ -19,7 +19,7 @@ std::string time_text(std::uint64_t realtime_ns) {
 
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-double own_cost_pct(const ProcessStatus& status) { return 1e-3 * static_cast<double>(status.number("own_cost")); }
+double own_cost_pct(const ProcessStatus& status) { return static_cast<double>(status.number("own_cost")) / 1000; }
 
 std::string trigger_text(const ProcessStatus& status) {
   const std::uint64_t count = status.number("trigger_number");
@@ -93,8 +93,10 @@ std::string status_json(int pid, const ProcessStatus& status) {
                             {"reason", status.text("trigger_reason")},
                             {"text", status.text("trigger_text")}};
   }
-  for (const auto& [name, value] : status.settings)
-    json["settings"][name] = nlohmann::json::parse(value, nullptr, false);
+  for (const auto& [name, value] : status.settings) {
+    const auto number = nlohmann::ordered_json::parse(value, nullptr, false);
+    json["settings"][name] = number.is_number() ? number : nlohmann::ordered_json(value);
+  }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
