@@ -261,10 +261,8 @@ bool resume_recording() { return move_gate(kPaused, kOpen); }
 std::uint32_t gate_moves() { return g_gate_moves.load(std::memory_order_relaxed); }
 std::uint64_t gate_moved_ns() { return g_gate_moved_ns.load(std::memory_order_relaxed); }
 
-bool begin_recording(Moment moment) {
-  if (HP_UNLIKELY(g_gate.paused != 0)) return false;
-  Plan plan = g_plan.load(std::memory_order_acquire);
-  if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
+// Apart from begin_recording, so that a process which is no target does not pay for its registers.
+__attribute__((noinline)) static bool begin_in(Plan plan, Moment moment) {
   int saved = errno;
   // The page was emptied by a fork that ran no handlers (_Fork, clone).
   if (plan == Plan::kActive && getpid() != g_pid) become_child();
@@ -274,6 +272,12 @@ bool begin_recording(Moment moment) {
   if (active && moment != Moment::kAnywhere) start_writer();
   errno = saved;
   return active && recording();
+}
+
+bool begin_recording(Moment moment) {
+  Plan plan = g_plan.load(std::memory_order_acquire);
+  if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
+  return HP_LIKELY(g_gate.paused == 0) && begin_in(plan, moment);
 }
 
 HP_START_CODE void end_trace() {
