@@ -1,9 +1,9 @@
 /* hostprobe.h: what a program may tell hostprobe, and ask of it. C99 and C++, header only, nothing to link.
  *
  * Where libhostprobe.so is not preloaded into the process each function does nothing and returns 0. None of them ever fails
- * loudly, changes errno, waits, or ends the program; a call costs some ten nanoseconds. Each may be called by any thread at
- * any time, but not in a signal handler: for that there is HOSTPROBE_TRIGGER_SIGNAL. In libraries too: whoever preloads
- * hostprobe decides, not the library.
+ * loudly, changes errno, waits, or ends the program; hostprobe_step costs a microsecond, without the preload nothing. Each
+ * may be called by any thread at any time, but not in a signal handler: for that there is HOSTPROBE_TRIGGER_SIGNAL. In
+ * libraries too: whoever preloads hostprobe decides, not the library.
  *
  *   for (uint64_t i = 0; i < steps; ++i) {
  *     train_one_step();

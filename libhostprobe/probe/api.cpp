@@ -10,24 +10,36 @@
 #include "steps.h"
 #include "trigger.h"
 #include "wait.h"
+#include "writer.h"
 
 namespace hostprobe::probe {
 namespace {
 
-int active() { return recording_or_begun(Moment::kPlain) ? 1 : 0; }
+// A process whose recording a wait began, perhaps in a signal handler, may have no writer yet, and nothing here works without.
+bool with_writer(bool yes) {
+  if (yes) start_writer();
+  return yes;
+}
+
+int active() { return with_writer(recording_or_begun(Moment::kPlain)) ? 1 : 0; }
 
 int trigger(const char* why) {
   int saved = errno;
-  bool taken = trace_is_open() && request_trigger(kByProgram, why == nullptr ? "" : why);
+  bool taken = with_writer(trace_is_open()) && request_trigger(kByProgram, why == nullptr ? "" : why);
   errno = saved;
   return taken ? 1 : 0;
 }
 
-int step(std::uint64_t number) { return note_step(number, HP_SITE) ? 1 : 0; }
+int step(std::uint64_t number) {
+  bool recorded = note_step(number, HP_SITE);
+  return with_writer(recorded) ? 1 : 0;
+}
+
 int start() { return resume_recording() ? 1 : 0; }
+
 // Perhaps the very first call: a program that begins with a pause is one worth a trace.
 int stop() {
-  recording_or_begun(Moment::kGpu);
+  with_writer(recording_or_begun(Moment::kGpu));
   return pause_recording() ? 1 : 0;
 }
 

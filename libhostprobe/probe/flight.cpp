@@ -15,6 +15,7 @@
 #include "drain.h"
 #include "events.h"
 #include "fold.h"
+#include "hang.h"
 #include "options.h"
 #include "record_block.h"
 #include "trace_file.h"
@@ -58,7 +59,10 @@ bool is_too_old(const ChunkHead* chunk, std::uint64_t now) {
   std::uint32_t end = last_complete(chunk);
   if (end == 0) return true;
   std::uint64_t newest = reinterpret_cast<const Record*>(chunk + 1)[end - 1].end_ticks;
-  return now > newest && now - newest > g_flight_ticks;
+  // What came before a hang is kept until somebody had the time to notice it.
+  std::uint64_t second = g_flight_ticks / (g_options.flight_s == 0 ? 1 : g_options.flight_s);
+  std::uint64_t most = g_flight_ticks + quiet_ns() / 1000000000u * second;
+  return now > newest && now - newest > most;
 }
 
 void dump_path(char (&path)[sizeof TraceFile::path], const char* trace, std::uint32_t number) {

@@ -53,10 +53,12 @@ namespace {
 constexpr GateWord kShut = 0, kOpen = 1, kPaused = GateWord{1} << 32;
 static_assert(offsetof(Gate, recording) == 0 && offsetof(Gate, paused) == 4);
 std::atomic<std::uint64_t> g_gate_moved_ns{0};
+std::atomic<std::uint32_t> g_gate_moves{0};
 
 bool move_gate(GateWord from, GateWord to) {
   GateWord now = from;
   if (!__atomic_compare_exchange_n(gate_word(), &now, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return now == to;
+  if (from != kShut) g_gate_moves.fetch_add(1, std::memory_order_relaxed);
   g_gate_moved_ns.store(read_clock_ns(CLOCK_REALTIME), std::memory_order_relaxed);
   return true;
 }
@@ -77,6 +79,7 @@ HP_START_DATA char** g_environment = nullptr;
 void become_child() {
   g_forked_from = static_cast<std::uint32_t>(g_pid);
   shut_gate();
+  g_gate_moves.store(0, std::memory_order_relaxed);
   reset_thread_local();
   forget_segment();
   forget_strings();
@@ -255,12 +258,11 @@ static void consider(Moment moment) {
 
 bool pause_recording() { return move_gate(kOpen, kPaused); }
 bool resume_recording() { return move_gate(kPaused, kOpen); }
+std::uint32_t gate_moves() { return g_gate_moves.load(std::memory_order_relaxed); }
 std::uint64_t gate_moved_ns() { return g_gate_moved_ns.load(std::memory_order_relaxed); }
 
-bool begin_recording(Moment moment) {
-  if (HP_UNLIKELY(g_gate.paused != 0)) return false;
-  Plan plan = g_plan.load(std::memory_order_acquire);
-  if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
+// Apart from begin_recording, so that a process which is no target does not pay for its registers.
+__attribute__((noinline)) static bool begin_in(Plan plan, Moment moment) {
   int saved = errno;
   // The page was emptied by a fork that ran no handlers (_Fork, clone).
   if (plan == Plan::kActive && getpid() != g_pid) become_child();
@@ -270,6 +272,12 @@ bool begin_recording(Moment moment) {
   if (active && moment != Moment::kAnywhere) start_writer();
   errno = saved;
   return active && recording();
+}
+
+bool begin_recording(Moment moment) {
+  Plan plan = g_plan.load(std::memory_order_acquire);
+  if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
+  return HP_LIKELY(g_gate.paused == 0) && begin_in(plan, moment);
 }
 
 HP_START_CODE void end_trace() {

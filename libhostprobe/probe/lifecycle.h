@@ -22,7 +22,8 @@ void end_trace();
 // The trace stays open, its threads may end, but nothing is recorded. By any thread. False: there is no open trace.
 bool pause_recording();
 bool resume_recording();
-// Since when it has been as it is, CLOCK_REALTIME.
+// How often that was done, so an odd number in a pause; and when last, or when recording began, CLOCK_REALTIME.
+std::uint32_t gate_moves();
 std::uint64_t gate_moved_ns();
 
 // The program is about to restrict its own system calls, often on pain of death, and perhaps those of all its threads: from

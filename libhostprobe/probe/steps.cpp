@@ -82,11 +82,12 @@ bool note_step(std::uint64_t number, const void* site) {
   s.last_end_ticks = end;
   if (begin == 0) return false;
   record_step(begin, end, number, site);
-  std::uint64_t length = end - begin, usual = usual_length(s), percent = g_options.slow_step_pct;
+  std::uint64_t length = end - begin, percent = g_options.slow_step_pct;
+  std::uint64_t usual = percent == 0 ? 0 : usual_length(s);
   s.lengths[s.count % kStepsKept] = length;
   // The number wraps from twice the ring to once the ring, so that it goes on saying that the ring is full.
   if (++s.count == 2 * kStepsKept) s.count = kStepsKept;
-  if (usual != 0 && percent != 0 && length * 100 >= usual * percent) report_slow(number, length, usual);
+  if (usual != 0 && length * 100 >= usual * percent) report_slow(number, length, usual);
   return true;
 }
 

@@ -7,7 +7,7 @@
 
 Where libhostprobe.so is not preloaded into the process every function does nothing and returns False, so the calls may
 stay in the program. None of them raises, waits or prints, whatever it is given. Each may be called by any thread; one
-costs about a microsecond. Standard library only.
+costs two or three microseconds. Standard library only.
 """
 
 import ctypes
