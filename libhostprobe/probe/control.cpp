@@ -10,6 +10,7 @@
 #include "at_start.h"
 #include "chunk.h"
 #include "clock.h"
+#include "drain.h"
 #include "events.h"
 #include "hook.h"
 #include "lifecycle.h"
@@ -54,9 +55,10 @@ std::uint64_t own_cost() {
   auto passed = static_cast<double>(now.ticks - g_header.first.ticks);
   double passed_ns = static_cast<double>(now.monotonic_ns - g_header.first.monotonic_ns);
   if (passed <= 0 || passed_ns <= 0) return 0;
-  double calls = (static_cast<double>(g_header.records) * static_cast<double>(g_header.record_cost_ticks) +
-                  static_cast<double>(g_header.quiet_calls) * static_cast<double>(g_header.quiet_cost_ticks)) /
-                 1024;
+  double calls =
+      (static_cast<double>(g_header.records + records_in_memory()) * static_cast<double>(g_header.record_cost_ticks) +
+       static_cast<double>(g_header.quiet_calls) * static_cast<double>(g_header.quiet_cost_ticks)) /
+      1024;
   double share = (calls + static_cast<double>(g_header.own_ticks)) / passed +
                  static_cast<double>(read_clock_ns(CLOCK_THREAD_CPUTIME_ID)) / passed_ns;
   return static_cast<std::uint64_t>(share * 100000);
@@ -84,7 +86,8 @@ void tell_status(Answer& answer) {
   const SegmentHeader& h = *g_segment.header;
   std::uint64_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_relaxed);
   answer.add("mode %s\nrecording %d\nsince_ns %llu\n", mode_name(), g_gate.recording != 0, Big{gate_moved_ns()});
-  answer.add("records %llu\nlost %llu\nthreads %u\n", Big{g_header.records}, Big{g_header.lost}, living_threads());
+  answer.add("records %llu\nlost %llu\nthreads %u\n", Big{g_header.records + records_in_memory()}, Big{g_header.lost},
+             living_threads());
   answer.add("buffer_bytes %llu\nbuffer_most_bytes %llu\n", Big{ready * kChunkBytes}, Big{h.chunk_count} * kChunkBytes);
   answer.add("own_cost %llu\n", Big{own_cost()});
   char line[64];

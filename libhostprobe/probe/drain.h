@@ -24,6 +24,8 @@ void write_living();
 ChunkHead* open_chunk_of(ThreadEntry& entry);
 // Short waits that the file never took: they are lost with the segment.
 void count_lost_short_waits();
+// Records that are only in the segment. A look at every chunk: for when somebody asks.
+std::uint64_t records_in_memory();
 // Child of a fork.
 void forget_drained();
 
