@@ -146,7 +146,7 @@ Json event_json(const EventAnswer& event) {
     case kEventTrigger:
       json["reason"] = trigger_reason_name(event.reason);
       json["dump"] = event.is_refused_trigger() ? Json(nullptr) : Json(event.number);
-      json["records"] = event.amount;
+      json[event.is_refused_trigger() ? "refused" : "records"] = event.amount;
       break;
     case kEventDumpGone:
       json["dump"] = event.number;

@@ -150,8 +150,7 @@ void write_dump(const Trigger& trigger) {
     g_dump_bytes += dump.bytes();
   }
   std::uint64_t records = g_dump_block.slots() - g_dump_block.lost() - before;
-  note_event(kEventTrigger, trigger.reason, number, records, trigger.text);
-  if (error != 0) note_event(kEventTrigger, trigger.reason, number, 0, strerrordesc_np(error));
+  note_event(kEventTrigger, trigger.reason, number, records, error == 0 ? trigger.text : strerrordesc_np(error));
   while (g_dump_bytes > g_options.dumps_mb << 20 && g_oldest_dump < g_dumps) remove_oldest_dump();
 }
 

@@ -37,6 +37,7 @@ struct Keeping {
   bool dumps = false;  // which are asked for by a signal, now and then
 };
 using Case = std::tuple<Keeping, Killing>;  // what is kept, and how it is killed
+void PrintTo(const Keeping& keeping, std::ostream* out) { *out << keeping.name; }
 void PrintTo(const Case& each, std::ostream* out) { *out << std::get<0>(each).name << ' ' << std::get<1>(each).name; }
 
 struct Unmap {
@@ -224,7 +225,10 @@ INSTANTIATE_TEST_SUITE_P(Kills, Killed, testing::Combine(testing::ValuesIn(kKeep
                          });
 
 // A run folder is readable at any time. The victim is stopped for a moment, so that what it had done is known.
-TEST(Kills, ALivingProcessIsReadWithoutDisturbingIt) {
+class Reading : public testing::TestWithParam<Keeping> {};
+
+TEST_P(Reading, OfALivingProcessDisturbsNothingAndMissesNothing) {
+  const Keeping& keeping = GetParam();
   ScratchFolder scratch;
   const Log log = prepared_log(scratch);
   ASSERT_NE(log, nullptr);
@@ -235,16 +239,44 @@ TEST(Kills, ALivingProcessIsReadWithoutDisturbingIt) {
       kill(pid, SIGSTOP);
       siginfo_t stopped = {};
       waitid(P_PID, static_cast<id_t>(pid), &stopped, WSTOPPED | WNOWAIT);
-      expect_all_returned_calls(*log, 4, dump(scratch.run()));
+      if (keeping.all_records)
+        expect_all_returned_calls(*log, 4, dump(scratch.run()));
+      else
+        expect_all_counted(*log, 4, "sem_timedwait", report(scratch.run()));
       const Outcome recovered = run({.command = {probe_command(), "recover", scratch.run()}});
       EXPECT_TRUE(recovered.exited_with(0)) << recovered.describe();
       kill(pid, SIGCONT);
     }
     kill(pid, SIGKILL);
   };
-  const OneRun killed = run_probed({.program = "killed", .args = {"4"}, .while_running = look}, scratch);
+  const OneRun killed =
+      run_probed({.program = "killed", .args = {"4"}, .probe = keeping.settings, .while_running = look}, scratch);
   EXPECT_TRUE(killed.outcome.ended_by(SIGKILL)) << killed.outcome.describe();
-  expect_all_returned_calls(*log, 4, dump(scratch.run()));
+  expect_nothing_lost(scratch, *log, {keeping, {"", {"4"}, 4, 0, 0}});
+}
+INSTANTIATE_TEST_SUITE_P(Kills, Reading, testing::ValuesIn(kKeepings),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+// It runs on, and is read again and again: no count may ever fall, and none may be ahead of what was done.
+TEST_P(Reading, OfAProcessThatRunsOnNeverCountsTwice) {
+  const Keeping& keeping = GetParam();
+  ScratchFolder scratch;
+  const Log log = prepared_log(scratch);
+  ASSERT_NE(log, nullptr);
+  const auto look = [&](pid_t pid) {
+    await_first_waits(*log, 4, pid);
+    for (int i = 0; i < 12; ++i) {
+      std::uint64_t returned = 0, entered = 0;
+      for (unsigned t = 0; t < 4; ++t) returned += log->thread[t].returned;
+      const auto answers = report(scratch.run());
+      for (unsigned t = 0; t < 4; ++t) entered += log->thread[t].entered;
+      EXPECT_GE(blocked_count(answers, "sem_timedwait"), returned);
+      EXPECT_LE(blocked_count(answers, "sem_timedwait"), entered);
+      EXPECT_EQ(lost_count(answers), 0u);
+    }
+    kill(pid, SIGKILL);
+  };
+  run_probed({.program = "killed", .args = {"4"}, .probe = keeping.settings, .while_running = look}, scratch);
 }
 
 // From the loader to the first records: nothing to hold it against but that the folder stays readable.
