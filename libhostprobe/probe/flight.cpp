@@ -74,7 +74,7 @@ void dump_path(char (&path)[sizeof TraceFile::path], const char* trace, std::uin
 // While it lives, blocks go into the dump.
 class DumpFile {
  public:
-  explicit DumpFile(std::uint32_t number) : trace_(g_file), trace_errno_(g_header.file_errno) {
+  explicit DumpFile(std::uint32_t number) : trace_(g_file) {
     g_file.error = 0;
     g_file.bytes = kFileHeaderBytes;
     dump_path(g_file.path, trace_.path, number);
@@ -89,39 +89,50 @@ class DumpFile {
     write_header();
     close_file();
     g_file = trace_;
-    g_header.file_errno = trace_errno_;
+    g_header.file_errno = trace_.error;
   }
   DumpFile(const DumpFile&) = delete;
   DumpFile& operator=(const DumpFile&) = delete;
 
+  // Sums that make room for others go into the trace: a dump may be removed.
+  void fold(ChunkHead* chunk, std::uint32_t end) {
+    swap_files();
+    probe::fold(chunk, end);
+    swap_files();
+  }
   std::uint64_t bytes() const { return g_file.bytes; }
   int error() const { return g_file.error; }
 
  private:
-  TraceFile trace_;
-  std::int32_t trace_errno_;
+  void swap_files() {
+    TraceFile other = trace_;
+    trace_ = g_file;
+    g_file = other;
+  }
+
+  TraceFile trace_;  // the one that blocks do not go into now
 };
 
-void dump_kept_chunks() {
+void dump_kept_chunks(DumpFile& dump) {
   ChunkHead* chunks[RecordBlock::kMostChunks];
   std::uint32_t count = 0;
   do {
     count = 0;
     while (count < RecordBlock::kMostChunks && (chunks[count] = take_oldest()) != nullptr) ++count;
     sort_by_thread(chunks, count);
-    for (std::uint32_t i = 0; i < count; ++i) fold(chunks[i], last_complete(chunks[i]));
+    for (std::uint32_t i = 0; i < count; ++i) dump.fold(chunks[i], last_complete(chunks[i]));
     for (std::uint32_t i = 0; i < count; ++i) g_dump_block.add(chunks[i], last_complete(chunks[i]));
     g_dump_block.write();
     for (std::uint32_t i = 0; i < count; ++i) recycle_chunk(chunks[i]);
   } while (count == RecordBlock::kMostChunks);
 }
 
-void dump_open_chunks() {
+void dump_open_chunks(DumpFile& dump) {
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     ChunkHead* chunk = open_chunk_of(g_segment.threads[i]);
     if (chunk == nullptr) continue;
     std::uint32_t end = first_incomplete(chunk);
-    fold(chunk, end);
+    dump.fold(chunk, end);
     g_dump_block.add(chunk, end);
     g_dump_block.write();
   }
@@ -143,8 +154,8 @@ void write_dump(const Trigger& trigger) {
   int error = 0;
   {
     DumpFile dump(number);
-    dump_kept_chunks();
-    dump_open_chunks();
+    dump_kept_chunks(dump);
+    dump_open_chunks(dump);
     write_living();
     error = dump.error();
     g_dump_bytes += dump.bytes();
