@@ -32,10 +32,8 @@ std::uint32_t g_strings_written = 0;
 bool g_stack_written[kStacks];
 
 // What the header says in sum: threads ended so far, to which come g_block's records and, each time, the living ones.
-struct Totals {
-  std::uint64_t records, lost, own_ticks, quiet_calls;
-};
 Totals g_totals{};
+Totals g_all{};  // with those
 
 std::uint32_t last_complete(const ChunkHead* chunk) {
   const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
@@ -133,6 +131,7 @@ HP_READS_LIVE_COUNTS void add(Totals& totals, const ThreadEntry& entry) {
   totals.lost += entry.lost;
   totals.own_ticks += entry.own_ticks;
   totals.quiet_calls += entry.quiet_calls;
+  totals.skipped += entry.skipped;
 }
 
 void sum_up() {
@@ -147,6 +146,10 @@ void sum_up() {
   g_header.lost = sum.lost + g_block.lost() + nobodys;
   g_header.own_ticks = sum.own_ticks;
   g_header.quiet_calls = sum.quiet_calls;
+  for (std::uint64_t count : g_written_short_counts) sum.summed += count;
+  sum.records = g_header.records;
+  sum.lost = g_header.lost;
+  g_all = sum;
 }
 
 HP_READS_LIVE_COUNTS void copy_words(ThreadEntry& to, const ThreadEntry& from) {
@@ -254,6 +257,7 @@ void write_last_short_waits(std::uint32_t index) {
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != index + 1) continue;
     g_written_shorts[i] = 0;
     if (!write_short_waits(i)) continue;
+    g_totals.summed += g_written_short_counts[i];
     g_written_short_counts[i] = 0;
     release_short_waits(i);
   }
@@ -335,6 +339,8 @@ void count_lost_short_waits() {
   sum_up();
 }
 
+const Totals& drained_totals() { return g_all; }
+
 void forget_drained() {
   memset(g_written_cpu, 0, sizeof g_written_cpu);
   memset(g_written_records, 0, sizeof g_written_records);
@@ -343,7 +349,7 @@ void forget_drained() {
   memset(g_written_short_counts, 0, sizeof g_written_short_counts);
   memset(g_stack_written, 0, sizeof g_stack_written);
   g_strings_written = 0;
-  g_totals = {};
+  g_totals = g_all = {};
   g_block.forget();
 }
 

@@ -4,6 +4,8 @@
 // threads at a time.
 #pragma once
 
+#include <cstdint>
+
 namespace hostprobe::probe {
 
 // All chunks that were handed over.
@@ -17,6 +19,12 @@ void drain_last_chunks();
 void drain_rest(bool ask_kernel);
 // Short waits that the file never took: they are lost with the segment.
 void count_lost_short_waits();
+// What all threads have done so far, those that ended too; as of the last drain_rest.
+struct Totals {
+  std::uint64_t records, lost, own_ticks, quiet_calls, skipped;
+  std::uint64_t summed;  // waits that were summed up
+};
+const Totals& drained_totals();
 // Child of a fork.
 void forget_drained();
 

@@ -115,7 +115,7 @@ void start_recording() {
   }
   watch_forks();
   watch_quick_exit();
-  g_gate.recording = 1;
+  g_gate.recording = kCalls | kLaunches;
   g_plan.store(Plan::kActive, std::memory_order_release);
 }
 
@@ -234,6 +234,20 @@ static void consider(Moment moment) {
   look_for_target();
 }
 
+// A launch that is left out to keep to the budget.
+static void count_skipped() {
+  if (HP_UNLIKELY(t_local.entry == nullptr)) {
+    int saved = errno;
+    bool attached = attach_thread();
+    errno = saved;
+    if (!attached) {
+      std::atomic_ref(g_segment.header->lost).fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+  }
+  asm volatile("incq %0" : "+m"(t_local.entry->skipped));
+}
+
 bool begin_recording(Moment moment) {
   Plan plan = g_plan.load(std::memory_order_acquire);
   if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
@@ -246,6 +260,12 @@ bool begin_recording(Moment moment) {
   if (active && moment != Moment::kAnywhere) start_writer();
   errno = saved;
   return active && recording();
+}
+
+bool begin_launch() {
+  if (g_gate.recording != kCalls) return begin_recording(Moment::kGpu);
+  if (t_local.muted == 0) count_skipped();
+  return false;
 }
 
 HP_START_CODE void end_trace() {
