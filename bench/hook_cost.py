@@ -27,7 +27,8 @@ def environment_of(way, library, folder):
              if name != "LD_PRELOAD" and not name.startswith(("HOSTPROBE_", "SIMNODE_"))}
     if way == "bare":
         return clean
-    clean |= {"LD_PRELOAD": str(library), "HOSTPROBE_TARGET": "all", "HOSTPROBE_OUT": str(folder / "run")}
+    clean |= {"LD_PRELOAD": str(library), "HOSTPROBE_TARGET": "all", "HOSTPROBE_OUT": str(folder / "run"),
+              "HOSTPROBE_MODE": "trace", "HOSTPROBE_BUDGET": "0"}
     if way == "off":
         clean["HOSTPROBE_OFF"] = "1"
     if way == "shut":

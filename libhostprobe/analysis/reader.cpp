@@ -220,10 +220,19 @@ class Reader {
       thread.kept += slice.count;
       end = std::max(end, slice.end_sequence());
     }
-    const std::uint64_t reserved = std::max(thread.entry.records, end);
+    const std::uint64_t reserved = std::max({thread.entry.records, end, taken_by_writer(thread.key)});
     const std::uint64_t missing = reserved - std::min(reserved, thread.kept);
     thread.unfinished = std::min(missing, unfinished_of(thread.key, reserved));
     thread.lost = std::max(missing - thread.unfinished, thread.entry.lost);
+  }
+
+  // Records that the writer took out of a chunk were there, also when the file did not take them.
+  std::uint64_t taken_by_writer(const ThreadKey& key) const {
+    std::uint64_t end = 0;
+    if (!segment_) return end;
+    for (const SegmentRange& range : segment_->ranges)
+      if (range.key == key) end = std::max(end, range.first_sequence);
+    return end;
   }
 
   std::uint64_t unfinished_of(const ThreadKey& key, std::uint64_t reserved) const {

@@ -155,11 +155,14 @@ struct alignas(64) SiteSums {
   std::uint64_t thread_start_ticks;
   std::uint32_t tid;
   std::uint32_t waker_tid;  // the last known one; 0 = none
-  std::uint64_t object;     // only of sums: the communicator of an NCCL call
-  std::uint64_t amount;     // only of sums: bytes
+  std::uint64_t object;     // only of sums: the communicator of an NCCL operation, or kObjectFile
+  std::uint64_t amount;     // only of sums: bytes of NCCL operations; of waits, how many timed out
   Spans time;               // how long they took
   Spans wake;  // where the waker is known: from its post to the return; of launches: since the one before had returned
 };
+
+inline constexpr std::uint64_t kSiteNotTaken = 1;  // in the place of the site: NCCL operations that failed
+inline constexpr std::uint64_t kObjectFile = 1;    // waits for a file (kRecordFile)
 
 constexpr std::uint64_t pack_place(std::uint64_t site, std::uint16_t hook) {
   return (site & 0xffffffffffff) | std::uint64_t{hook} << 48;
@@ -182,8 +185,9 @@ struct alignas(64) ChunkHead {
   std::uint16_t reserved;
   std::uint32_t state;    // [atomic] ChunkState
   std::uint32_t drained;  // slots whose records are in the file already
-  std::uint32_t folded;   // slots whose records are in the sums already
-  std::uint32_t padding[7];
+  std::uint32_t folded;   // [atomic] slots whose records are in the sums already
+  std::uint32_t next;     // of chunks that mode flight keeps: the next younger one, plus 1; 0 = none
+  std::uint32_t padding[6];
 };
 static_assert(sizeof(ChunkHead) == 64);
 

@@ -36,8 +36,8 @@ struct Reading {
 Reading g_last{};
 
 Reading read_costs() {
-  const Totals& all = drained_totals();
-  std::uint64_t calls = (all.records + all.summed) * g_header.record_cost_ticks +
+  Totals all = totals_so_far();
+  std::uint64_t calls = (all.made + all.summed) * g_header.record_cost_ticks +
                         (all.quiet_calls + all.skipped) * g_header.quiet_cost_ticks;
   return {read_clock_ns(CLOCK_MONOTONIC), ticks(), calls / 1024 + all.own_ticks,
           read_clock_ns(CLOCK_THREAD_CPUTIME_ID)};

@@ -65,10 +65,12 @@ struct Sizes {
 // A process with a limited address space keeps most of it for itself.
 Sizes sizes_wanted() {
   std::uint64_t bytes = g_options.buffer_mb << 20;
+  if (g_options.mode == kFlight) bytes += g_options.flight_mb << 20;
   rlimit limit{};
   bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   if (limited && bytes > (512u << 10)) bytes = 512u << 10;
-  return {limited ? kShorts / 32 : kShorts, limited ? kSums / 32 : kSums,
+  std::uint32_t sums = g_options.mode == kTrace ? 0 : kSums;
+  return {limited ? kShorts / 32 : kShorts, limited ? sums / 32 : sums,
           static_cast<std::uint32_t>(bytes / kChunkBytes)};
 }
 

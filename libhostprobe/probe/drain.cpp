@@ -13,9 +13,13 @@
 
 #include "chunk.h"
 #include "clock.h"
+#include "flight.h"
+#include "fold.h"
 #include "hook_table.h"
+#include "options.h"
 #include "record_block.h"
 #include "short_waits.h"
+#include "sums_block.h"
 #include "thread.h"
 #include "trace_file.h"
 
@@ -33,39 +37,13 @@ bool g_stack_written[kStacks];
 
 // What the header says in sum: threads ended so far, to which come g_block's records and, each time, the living ones.
 Totals g_totals{};
-Totals g_all{};  // with those
-
-std::uint32_t last_complete(const ChunkHead* chunk) {
-  const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
-  std::uint32_t end = kChunkRecords;
-  while (end > chunk->drained && !is_complete(slots[end - 1], chunk->lap)) --end;
-  return end;
-}
-
-std::uint32_t first_incomplete(const ChunkHead* chunk) {
-  const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
-  std::uint32_t end = chunk->drained;
-  while (end < kChunkRecords && is_complete(slots[end], chunk->lap)) ++end;
-  return end;
-}
-
-bool belongs_before(const ChunkHead& l, const ChunkHead& r) {
-  if (l.tid != r.tid) return l.tid < r.tid;
-  if (l.thread_start_ticks != r.thread_start_ticks) return l.thread_start_ticks < r.thread_start_ticks;
-  return l.first_sequence < r.first_sequence;
-}
 
 // So many full chunks that one block can hold them, and no more than a quarter of all, so that the threads do not run
 // short; those of a thread side by side.
 std::uint32_t take_full_chunks(ChunkHead** chunks) {
   std::uint32_t most = g_segment.header->chunk_count / 4 + 1;
   std::uint32_t count = next_full_chunks(chunks, most < RecordBlock::kMostChunks ? most : RecordBlock::kMostChunks);
-  for (std::uint32_t i = 1; i < count; ++i) {
-    ChunkHead* chunk = chunks[i];
-    std::uint32_t place = i;
-    for (; place > 0 && belongs_before(*chunk, *chunks[place - 1]); --place) chunks[place] = chunks[place - 1];
-    chunks[place] = chunk;
-  }
+  sort_by_thread(chunks, count);
   return count;
 }
 
@@ -74,13 +52,14 @@ void write_slots(ChunkHead* chunk, std::uint32_t end) {
   g_block.write();
 }
 
-// The chunk a thread is filling. It cannot be recycled meanwhile: only this thread recycles.
-void write_open_chunk(ThreadEntry& entry) {
-  std::uint32_t index = std::atomic_ref(entry.chunk).load(std::memory_order_acquire);
-  if (index == 0 || index > g_segment.header->chunk_count) return;
-  ChunkHead* chunk = chunk_at(index - 1);
-  if (chunk->tid == entry.tid && chunk->thread_start_ticks == entry.start_ticks)
-    write_slots(chunk, first_incomplete(chunk));
+// A chunk that nobody fills any more.
+void retire(ChunkHead* chunk) {
+  if (g_options.mode == kFlight) return keep_chunk(chunk);
+  if (g_options.mode == kMonitor)
+    fold(chunk, last_complete(chunk));
+  else
+    write_slots(chunk, last_complete(chunk));
+  recycle_chunk(chunk);
 }
 
 bool read_line(std::uint32_t tid, const char* file, char* out, std::size_t bytes) {
@@ -132,24 +111,26 @@ HP_READS_LIVE_COUNTS void add(Totals& totals, const ThreadEntry& entry) {
   totals.own_ticks += entry.own_ticks;
   totals.quiet_calls += entry.quiet_calls;
   totals.skipped += entry.skipped;
+  totals.made += entry.records;
 }
 
-void sum_up() {
+Totals sum_of_threads() {
   Totals sum = g_totals;
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     // One that has ended since is not among the totals yet.
     std::uint32_t state = std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_acquire);
     if (state == kThreadLive || state == kThreadEnded) add(sum, g_segment.threads[i]);
   }
+  return sum;
+}
+
+void sum_up() {
+  Totals sum = sum_of_threads();
   std::uint64_t nobodys = std::atomic_ref(g_segment.header->lost).load(std::memory_order_relaxed);
-  g_header.records = sum.records + g_block.slots() + nobodys;
-  g_header.lost = sum.lost + g_block.lost() + nobodys;
+  g_header.records = sum.records + g_block.slots() + folded_slots() + nobodys;
+  g_header.lost = sum.lost + g_block.lost() + folded_lost() + nobodys;
   g_header.own_ticks = sum.own_ticks;
   g_header.quiet_calls = sum.quiet_calls;
-  for (std::uint64_t count : g_written_short_counts) sum.summed += count;
-  sum.records = g_header.records;
-  sum.lost = g_header.lost;
-  g_all = sum;
 }
 
 HP_READS_LIVE_COUNTS void copy_words(ThreadEntry& to, const ThreadEntry& from) {
@@ -171,9 +152,7 @@ bool end_if_gone(ThreadEntry& entry) {
   if (syscall(SYS_tgkill, getpid(), entry.tid, 0) == 0 || errno != ESRCH) return false;
   std::uint32_t index = std::atomic_ref(entry.chunk).load(std::memory_order_acquire);
   if (index != 0) {
-    ChunkHead* chunk = chunk_at(index - 1);
-    write_slots(chunk, last_complete(chunk));
-    recycle_chunk(chunk);
+    retire(chunk_at(index - 1));
   }
   entry.chunk = 0;
   entry.end_ticks = ticks();
@@ -181,15 +160,21 @@ bool end_if_gone(ThreadEntry& entry) {
   return true;
 }
 
+bool is_live(ThreadEntry& entry) { return std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive; }
+
+void ask_kernel_about_threads() {
+  for (std::uint32_t i = 0; i < kThreads; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (is_live(entry) && !end_if_gone(entry)) read_from_kernel(entry);
+  }
+}
+
 // Living entries, when something changed.
-void write_living_threads(bool ask_kernel) {
+void write_living_threads() {
   std::uint32_t count = 0;
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     ThreadEntry& entry = g_segment.threads[i];
-    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadLive) continue;
-    if (ask_kernel && end_if_gone(entry)) continue;
-    if (ask_kernel) read_from_kernel(entry);
-    if (changed(i, entry)) copy_words(g_changed[count++], entry);
+    if (is_live(entry) && changed(i, entry)) copy_words(g_changed[count++], entry);
   }
   if (!write_changed(count)) memset(g_written_cpu, 0xff, sizeof g_written_cpu);  // all of them again next time
 }
@@ -220,32 +205,11 @@ void write_stacks() {
   }
 }
 
-std::uint64_t g_buckets_to_write[2 * kSpanBuckets];
-
-HP_READS_LIVE_COUNTS std::uint32_t gather(const Spans& spans, SpansTotal& sum, std::uint64_t mark, std::uint32_t at) {
-  sum = {__atomic_load_n(&spans.ticks, __ATOMIC_RELAXED), __atomic_load_n(&spans.max_ticks, __ATOMIC_RELAXED)};
-  for (std::uint32_t i = 0; i < kSpanBuckets; ++i) {
-    std::uint64_t count = __atomic_load_n(&spans.buckets[i], __ATOMIC_RELAXED);
-    if (count != 0) g_buckets_to_write[at++] = i | mark | count << 16;
-  }
-  return at;
-}
-
-HP_READS_LIVE_COUNTS std::uint64_t count_of(const Spans& spans) {
-  std::uint64_t count = 0;
-  for (const std::uint64_t& bucket : spans.buckets) count += __atomic_load_n(&bucket, __ATOMIC_RELAXED);
-  return count;
-}
-
 bool write_short_waits(std::uint32_t i) {
   const SiteSums& sums = g_segment.shorts[i];
-  std::uint64_t key = sums.key, count = count_of(sums.time);
-  SiteRow row{key, sums.thread_start_ticks, sums.tid, sums.waker_tid, 0, 0, {}, {}};
-  row.bucket_count = gather(sums.time, row.time, 0, 0);
-  row.bucket_count = gather(sums.wake, row.wake, kWakeBucket, row.bucket_count);
-  iovec parts[] = {{&row, sizeof row}, {g_buckets_to_write, row.bucket_count * sizeof(std::uint64_t)}};
+  std::uint64_t count = count_of(sums.time);
   // Without the table nobody could say which function it was.
-  if (!write_hook_table() || !append_block(kBlockShortWaits, parts, 2)) return false;
+  if (!write_hook_table() || !write_row(kBlockShortWaits, sums)) return false;
   g_written_short_counts[i] = count;
   return true;
 }
@@ -276,6 +240,11 @@ HP_READS_LIVE_COUNTS void write_living_short_waits() {
 void drain_full_chunks() {
   ChunkHead* chunks[RecordBlock::kMostChunks];
   while (std::uint32_t count = take_full_chunks(chunks)) {
+    if (g_options.mode != kTrace) {
+      for (std::uint32_t i = 0; i < count; ++i) retire(chunks[i]);
+      if (g_options.mode == kFlight) age_kept_chunks();
+      continue;
+    }
     for (std::uint32_t i = 0; i < count; ++i) g_block.add(chunks[i], last_complete(chunks[i]));
     g_block.write();
     for (std::uint32_t i = 0; i < count; ++i) recycle_chunk(chunks[i]);
@@ -289,9 +258,15 @@ void drain_last_chunks() {
   std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < ready; ++i) {
     ChunkHead* chunk = chunk_at(i);
-    if (std::atomic_ref(chunk->state).load(std::memory_order_acquire) != kChunkFree)
+    if (std::atomic_ref(chunk->state).load(std::memory_order_acquire) == kChunkFree) continue;
+    if (g_options.mode == kMonitor)
+      fold(chunk, last_complete(chunk));
+    else
       write_slots(chunk, last_complete(chunk));
   }
+  std::uint64_t refused = write_sums();
+  g_totals.lost += refused;
+  g_header.lost_in_file += refused;
 }
 
 void drain_ended_threads() {
@@ -314,18 +289,37 @@ void drain_ended_threads() {
   }
 }
 
-void drain_rest(bool ask_kernel) {
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
-    ThreadEntry& entry = g_segment.threads[i];
-    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive) write_open_chunk(entry);
-  }
+ChunkHead* open_chunk_of(ThreadEntry& entry) {
+  if (!is_live(entry)) return nullptr;
+  std::uint32_t index = std::atomic_ref(entry.chunk).load(std::memory_order_acquire);
+  if (index == 0 || index > g_segment.header->chunk_count) return nullptr;
+  ChunkHead* chunk = chunk_at(index - 1);
+  return chunk->tid == entry.tid && chunk->thread_start_ticks == entry.start_ticks ? chunk : nullptr;
+}
+
+void drain_rest(bool ask_kernel, bool last) {
+  bool all = last || g_options.mode == kTrace;
+  for (std::uint32_t i = 0; i < kThreads && g_options.mode == kTrace; ++i)
+    if (ChunkHead* chunk = open_chunk_of(g_segment.threads[i])) write_slots(chunk, first_incomplete(chunk));
   write_strings();
   write_stacks();
+  if (ask_kernel) ask_kernel_about_threads();
   // In this order: a thread that ends in between is in both, not in neither.
-  write_living_threads(ask_kernel);
+  if (all) write_living_threads();
   drain_ended_threads();
-  if (ask_kernel) write_living_short_waits();
+  if (all && ask_kernel) write_living_short_waits();
   sum_up();
+}
+
+void write_living() {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < kThreads; ++i)
+    if (is_live(g_segment.threads[i])) copy_words(g_changed[count++], g_segment.threads[i]);
+  write_changed(count);
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0)
+      write_row(kBlockShortWaits, g_segment.shorts[i]);
+  write_sums();
 }
 
 void count_lost_short_waits() {
@@ -339,7 +333,13 @@ void count_lost_short_waits() {
   sum_up();
 }
 
-const Totals& drained_totals() { return g_all; }
+Totals totals_so_far() {
+  Totals sum = sum_of_threads();
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0)
+      sum.summed += count_of(g_segment.shorts[i].time);
+  return sum;
+}
 
 void forget_drained() {
   memset(g_written_cpu, 0, sizeof g_written_cpu);
@@ -349,8 +349,10 @@ void forget_drained() {
   memset(g_written_short_counts, 0, sizeof g_written_short_counts);
   memset(g_stack_written, 0, sizeof g_stack_written);
   g_strings_written = 0;
-  g_totals = g_all = {};
+  g_totals = {};
   g_block.forget();
+  forget_kept();
+  forget_folded();
 }
 
 }  // namespace hostprobe::probe

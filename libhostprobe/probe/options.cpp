@@ -266,6 +266,8 @@ void report_bad_options(char** environment) {
   }
 }
 
-const char* mode_name() { return "trace"; }
+const char* mode_name() {
+  return g_options.mode == kMonitor ? "monitor" : g_options.mode == kFlight ? "flight" : "trace";
+}
 
 }  // namespace hostprobe::probe

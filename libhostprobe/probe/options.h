@@ -33,6 +33,7 @@ void read_options(char** environment);
 // Says, once, what was unknown or malformed. Called when the process starts to record.
 void report_bad_options(char** environment);
 
+enum Mode : std::uint64_t { kMonitor = 0, kFlight = 1, kTrace = 2 };  // as options.def counts them
 const char* mode_name();
 
 }  // namespace hostprobe::probe

@@ -65,7 +65,36 @@ bool append_packed(RecordsHead& head) {
   return append_block(kBlockPackedRecords, parts, 3);
 }
 
+bool belongs_before(const ChunkHead& l, const ChunkHead& r) {
+  if (l.tid != r.tid) return l.tid < r.tid;
+  if (l.thread_start_ticks != r.thread_start_ticks) return l.thread_start_ticks < r.thread_start_ticks;
+  return l.first_sequence < r.first_sequence;
+}
+
 }  // namespace
+
+std::uint32_t last_complete(const ChunkHead* chunk) {
+  const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
+  std::uint32_t end = kChunkRecords;
+  while (end > chunk->drained && !is_complete(slots[end - 1], chunk->lap)) --end;
+  return end;
+}
+
+std::uint32_t first_incomplete(const ChunkHead* chunk) {
+  const auto* slots = reinterpret_cast<const Record*>(chunk + 1);
+  std::uint32_t end = chunk->drained;
+  while (end < kChunkRecords && is_complete(slots[end], chunk->lap)) ++end;
+  return end;
+}
+
+void sort_by_thread(ChunkHead** chunks, std::uint32_t count) {
+  for (std::uint32_t i = 1; i < count; ++i) {
+    ChunkHead* chunk = chunks[i];
+    std::uint32_t place = i;
+    for (; place > 0 && belongs_before(*chunk, *chunks[place - 1]); --place) chunks[place] = chunks[place - 1];
+    chunks[place] = chunk;
+  }
+}
 
 bool RecordBlock::continued_by(const ChunkHead& chunk, std::uint32_t slots) const {
   return packed_ && chunk_count_ < kMostChunks && head_.slots + slots <= kPackedMost && head_.count == head_.slots &&
@@ -90,9 +119,12 @@ void RecordBlock::add(ChunkHead* chunk, std::uint32_t end) {
     packed_ = packs();
     if (packed_) g_room->packer.begin();
   }
-  const auto* records = reinterpret_cast<const Record*>(chunk + 1);
-  for (std::uint32_t i = chunk->drained; i < end; ++i)
-    if (is_complete(records[i], chunk->lap)) take(records[i]);
+  auto* records = reinterpret_cast<Record*>(chunk + 1);
+  for (std::uint32_t i = chunk->drained; i < end; ++i) {
+    if (!is_complete(records[i], chunk->lap)) continue;
+    if (flags_ != 0) records[i].flags |= flags_;  // where it lies: packing refers to records that came before
+    take(records[i]);
+  }
   head_.slots += slots;
   chunks_[chunk_count_] = chunk;
   ends_[chunk_count_++] = end;
@@ -101,7 +133,7 @@ void RecordBlock::add(ChunkHead* chunk, std::uint32_t end) {
 void RecordBlock::write() {
   if (chunk_count_ == 0) return;
   if (!write_hook_table() || !(packed_ ? append_packed(head_) : append_raw(head_))) {
-    g_header.lost_in_file += head_.count;
+    if ((flags_ & kRecordSummed) == 0) g_header.lost_in_file += head_.count;
     lost_ += head_.count;
   }
   lost_ += head_.slots - head_.count;

@@ -14,6 +14,9 @@ enum CompressForm : std::uint64_t { kZstd = 0, kFast = 1, kNone = 2 };  // as op
 
 class RecordBlock {
  public:
+  // `flags`: what each record gets besides its own; with kRecordSummed (they
+  // have been folded) none is lost that the file does not take.
+  explicit constexpr RecordBlock(std::uint16_t flags = 0) : flags_(flags) {}
   // Slots [chunk->drained, end). Incomplete ones in between are records that never came to be. The chunk must not be
   // recycled before write().
   void add(ChunkHead* chunk, std::uint32_t end);
@@ -31,13 +34,14 @@ class RecordBlock {
   bool continued_by(const ChunkHead& chunk, std::uint32_t slots) const;
   void take(const Record& record);
 
-  RecordsHead head_;
-  ChunkHead* chunks_[kMostChunks];
-  std::uint32_t ends_[kMostChunks];
-  std::uint32_t chunk_count_;
-  bool packed_;
-  std::uint64_t slots_;
-  std::uint64_t lost_;
+  std::uint16_t flags_;
+  bool packed_ = false;
+  RecordsHead head_{};
+  ChunkHead* chunks_[kMostChunks] = {};
+  std::uint32_t ends_[kMostChunks] = {};
+  std::uint32_t chunk_count_ = 0;
+  std::uint64_t slots_ = 0;
+  std::uint64_t lost_ = 0;
 };
 
 // True for a record that is whole in this lap of its chunk. From then on it does not change.
@@ -45,5 +49,12 @@ inline bool is_complete(const Record& r, std::uint16_t lap) {
   std::uint64_t last = __atomic_load_n(reinterpret_cast<const std::uint64_t*>(&r.hook), __ATOMIC_ACQUIRE);
   return (last & 0xffff) != 0 && static_cast<std::uint16_t>(last >> 16) == lap;
 }
+
+// Behind the last whole record of a chunk that nobody fills any more, and behind the first ones of one that is being filled.
+std::uint32_t last_complete(const ChunkHead* chunk);
+std::uint32_t first_incomplete(const ChunkHead* chunk);
+
+// Those of a thread side by side, in its order.
+void sort_by_thread(ChunkHead** chunks, std::uint32_t count);
 
 }  // namespace hostprobe::probe

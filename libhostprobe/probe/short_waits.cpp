@@ -5,6 +5,7 @@
 
 #include "chunk.h"
 #include "hook.h"
+#include "sums_block.h"
 
 namespace hostprobe::probe {
 
@@ -59,16 +60,9 @@ SiteSums* short_waits_of(const Hook& hook, const void* site) {
   return nullptr;
 }
 
-// Left empty for the next one: the memory of buckets that nobody uses is not there, and shall not be.
-static void clear(Spans& spans) {
-  spans.ticks = spans.max_ticks = 0;
-  for (std::uint64_t& bucket : spans.buckets)
-    if (bucket != 0) bucket = 0;
-}
-
 void release_short_waits(std::uint32_t i) {
-  clear(g_segment.shorts[i].time);
-  clear(g_segment.shorts[i].wake);
+  clear_spans(g_segment.shorts[i].time);
+  clear_spans(g_segment.shorts[i].wake);
   std::atomic_ref(g_short_owners[i]).store(0, std::memory_order_relaxed);
   std::atomic_ref(g_segment.shorts[i].key).store(0, std::memory_order_release);
 }

@@ -216,7 +216,7 @@ Record* reserve_in_new_chunk() {
     t.taking = false;
   }
   if (record == nullptr) {
-    count_lost(t);
+    if (g_gate.recording != 0) count_lost(t);  // else it ended after the trace did
     drop_record();
   }
   errno = saved;

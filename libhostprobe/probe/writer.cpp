@@ -20,6 +20,7 @@
 #include "compress.h"
 #include "drain.h"
 #include "file_header.h"
+#include "flight.h"
 #include "hook.h"
 #include "hook_table.h"
 #include "io_limit.h"
@@ -109,6 +110,7 @@ void set_limits(double ticks_per_us) {
   g_wait_ticks = ticks_of(limit_us(g_options.wait_us));
   g_io_ticks = ticks_of(limit_us(g_options.io_us));
   g_stall_ticks = ticks_of(g_options.stall_us);
+  g_flight_ticks = ticks_of(g_options.flight_s * 1000000);
 }
 
 void refine_tick_rate() {
@@ -130,10 +132,13 @@ void work(bool last) {
   std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
   drain_full_chunks();
   look_at_new_objects();
+  if (g_options.mode == kFlight) age_kept_chunks();
+  answer_trigger();
   if (last) drain_last_chunks();
-  drain_rest(last || kernel_is_due(now_ns));
+  drain_rest(last || kernel_is_due(now_ns), last);
   if (last) count_lost_short_waits();
-  if (last || now_ns >= g_next_clock_ns) {
+  if (last) note_refused_triggers();
+  if (last || (g_options.mode == kTrace && now_ns >= g_next_clock_ns)) {
     write_clock();
     g_next_clock_ns = now_ns + 2000000000;
   }

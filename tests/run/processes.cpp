@@ -124,7 +124,7 @@ TEST_P(Leaving, KeepsEveryWaitThatHadReturnedBefore) {
     EXPECT_GE(found, thread.returned_at_leaving.load()) << "thread " << i;
     EXPECT_LE(found, thread.entered.load()) << "thread " << i;
   }
-  EXPECT_EQ(calls.lost, 0u);
+  EXPECT_EQ(calls.lost, 0u) << report(pair.run()).dump(1);
 }
 INSTANTIATE_TEST_SUITE_P(Processes, Leaving,
                          testing::Values(Door{"return", 26, 0}, Door{"exit", 20, 0}, Door{"exit-in-thread", 21, 0},

@@ -62,6 +62,7 @@ Recording::Recording(const char* folder, unsigned buffer_mb) {
     make_thread_key();
   }
   g_options.buffer_mb = buffer_mb;
+  g_options.mode = kTrace;
   g_compress = &hostprobe_compress;
   if (!make_segment()) throw std::runtime_error("no segment");
   g_header = FileHeader{};

@@ -89,7 +89,7 @@ TEST(Records, ComeBackWholeAndInOrder) {
   constexpr std::uint64_t kCount = 3 * kChunkRecords + 17;
   for (std::uint64_t i = 0; i < kCount; ++i) ASSERT_TRUE(write_one(i));
   drain_full_chunks();
-  drain_rest(false);
+  drain_rest(false, false);
   Found found = read_back();
   ASSERT_EQ(found.values.size(), 1u);
   const auto& values = found.values.begin()->second;
@@ -113,10 +113,10 @@ TEST_P(InEachForm, RecordsOfManyChunksAndOfOneAreThere) {
   constexpr std::uint64_t kCount = 100 * kChunkRecords + 17;
   for (std::uint64_t i = 0; i < kCount; ++i) {
     ASSERT_TRUE(write_one(i));
-    if (i % 10000 == 0) drain_rest(false);
+    if (i % 10000 == 0) drain_rest(false, false);
   }
   drain_full_chunks();
-  drain_rest(false);
+  drain_rest(false, false);
   Found found = read_back();
   const auto& values = found.values.begin()->second;
   ASSERT_EQ(values.size(), kCount);
@@ -186,7 +186,7 @@ TEST(Records, OfAnOpenChunkAreWrittenOnceHoweverOftenItIsLookedAt) {
   Recording recording(folder.path.c_str());
   for (std::uint64_t i = 0; i < 100; ++i) {
     ASSERT_TRUE(write_one(i));
-    drain_rest(false);
+    drain_rest(false, false);
   }
   EXPECT_EQ(read_back().records, 100u);
 }
@@ -202,7 +202,7 @@ TEST(Records, FullPoolDropsAndCounts) {
   drain_full_chunks();
   // There is room again, and the gap is known.
   EXPECT_TRUE(write_one(1));
-  drain_rest(false);
+  drain_rest(false, false);
   Found found = read_back();
   EXPECT_EQ(found.records, room + 1);
   EXPECT_EQ(g_header.lost, 1000u);
@@ -219,7 +219,7 @@ TEST(Records, OfASignalHandlerDoNotOverwriteTheOneBelow) {
   below->a = below->b = below->c = below->d = below->e = 2;
   commit_record(below, *__start_hp_state, 0, 0);
   drain_full_chunks();
-  drain_rest(false);
+  drain_rest(false, false);
   EXPECT_EQ(read_back().values.begin()->second, (std::vector<std::uint64_t>{1, 2, 3}));
 }
 
@@ -234,7 +234,7 @@ TEST(Records, OfASignalHandlerAreLostAndCountedWhenTheChunkBelowIsFull) {
   commit_record(below, *__start_hp_state, 0, 0);
   ASSERT_TRUE(write_one(8));
   drain_full_chunks();
-  drain_rest(false);
+  drain_rest(false, false);
   EXPECT_EQ(read_back().records, kChunkRecords + 1);
   EXPECT_EQ(g_header.lost, 1u);
 }
@@ -244,7 +244,7 @@ TEST(Records, NotCommittedAreNotRead) {
   Recording recording(folder.path.c_str());
   ASSERT_TRUE(write_one(1));
   ASSERT_NE(reserve_record(), nullptr);
-  drain_rest(false);
+  drain_rest(false, false);
   EXPECT_EQ(read_back().records, 1u);
   drop_record();
 }
@@ -260,10 +260,10 @@ TEST(Records, OfManyThreadsAreAllThereWhileTheWriterDrains) {
     t_local.muted = 1;
     while (!done) {
       drain_full_chunks();
-      drain_rest(false);
+      drain_rest(false, false);
     }
     drain_full_chunks();
-    drain_rest(false);
+    drain_rest(false, false);
   });
   std::vector<std::thread> threads;
   for (unsigned n = 0; n < kThreadsHere; ++n)
@@ -292,11 +292,11 @@ TEST(Records, OfThousandsOfShortThreadsAreThereOrCounted) {
     std::thread([&] { kept += write_one(i); }).join();
     if (i % 64 == 0) {
       drain_full_chunks();
-      drain_rest(false);
+      drain_rest(false, false);
     }
   }
   drain_full_chunks();
-  drain_rest(false);
+  drain_rest(false, false);
   EXPECT_EQ(read_back().records, kept);
   EXPECT_EQ(g_header.records, kShort);
   EXPECT_EQ(g_header.lost, kShort - kept);
@@ -326,11 +326,11 @@ TEST(File, AFailedWriteIsCountedAndTheNextOneGoesOn) {
   for (std::uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(write_one(i));
   int good = g_file.fd;
   g_file.fd = -1;  // as when the file cannot be opened any more
-  drain_rest(false);
+  drain_rest(false, false);
   EXPECT_EQ(g_header.lost_in_file, 10u);
   g_file.fd = good;
   ASSERT_TRUE(write_one(10));
-  drain_rest(false);
+  drain_rest(false, false);
   EXPECT_EQ(read_back().records, 1u);
   EXPECT_EQ(g_header.lost, 10u);
 }

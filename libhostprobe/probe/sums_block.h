@@ -1,0 +1,19 @@
+// sums_block.h: one SiteSums as a row in the trace file, without its empty buckets.
+//
+// Room 2 (probe/). Used by drain.cpp for short waits, while their thread goes on counting, and by site_rows.cpp.
+#pragma once
+
+#include "format/file.h"
+
+namespace hostprobe::probe {
+
+// As kBlockShortWaits (SiteRow) or kBlockSums (SumsRow). False: the file did not take it.
+bool write_row(BlockKind kind, const SiteSums& sums);
+
+// How many calls are in it.
+std::uint64_t count_of(const Spans& spans);
+
+// Empty again, without touching memory that was never used.
+void clear_spans(Spans& spans);
+
+}  // namespace hostprobe::probe
