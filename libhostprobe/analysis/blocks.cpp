@@ -22,10 +22,28 @@ T read_at(const std::byte* from) {
 }
 
 const char* kind_name(std::uint16_t kind) {
-  static constexpr const char* kNames[] = {"?",      "hooks",   "modules", "strings",     "threads",
-                                           "stacks", "records", "clock",   "hook states", "short waits"};
-  if (kind == kBlockPackedRecords) return "packed records";
+  static constexpr const char* kNames[] = {"?",       "hooks", "modules",     "strings",     "threads",        "stacks",
+                                           "records", "clock", "hook states", "short waits", "packed records", "sums",
+                                           "events"};
   return kind < std::size(kNames) ? kNames[kind] : "unknown";
+}
+
+const SiteRow& site_of(const SiteRow& row) { return row; }
+const SiteRow& site_of(const SumsRow& row) { return row.site; }
+
+// The row at `at`, and its buckets in `sum`; `at` is behind them then. False: they do not fit, or name no bucket.
+template <typename Row>
+bool read_sum(const Block& block, std::uint64_t& at, Row& row, SiteSum& sum) {
+  if (block.payload_bytes - at < sizeof(Row)) return false;
+  row = read_at<Row>(block.payload + at);
+  at += sizeof(Row);
+  const std::uint32_t buckets = site_of(row).bucket_count;
+  if (buckets > (block.payload_bytes - at) / sizeof(std::uint64_t)) return false;
+  sum = site_sum(site_of(row));
+  for (std::uint32_t i = 0; i < buckets; ++i, at += sizeof(std::uint64_t)) {
+    if (!sum.add_bucket(read_at<std::uint64_t>(block.payload + at))) return false;
+  }
+  return true;
 }
 
 std::string hex_text(const std::uint8_t* bytes, std::size_t count) {
@@ -140,6 +158,10 @@ bool BlockContent::add(const Block& block) {
       return add_short_waits(block);
     case kBlockPackedRecords:
       return add_packed_slice(block);
+    case kBlockSums:
+      return add_sums(block);
+    case kBlockEvents:
+      return add_events(block);
   }
   return true;  // of a kind that came later: skipped, as the format promises
 }
@@ -257,17 +279,40 @@ bool BlockContent::add_clock(const Block& block) {
 bool BlockContent::add_short_waits(const Block& block) {
   std::uint64_t at = 0;
   while (at < block.payload_bytes) {
-    if (block.payload_bytes - at < sizeof(SiteRow)) return false;
-    const auto row = read_at<SiteRow>(block.payload + at);
-    at += sizeof(row);
-    if (row.bucket_count > (block.payload_bytes - at) / sizeof(std::uint64_t)) return false;
-    SiteSum sum = site_sum(row);
-    for (std::uint32_t i = 0; i < row.bucket_count; ++i, at += sizeof(std::uint64_t)) {
-      if (!sum.add_bucket(read_at<std::uint64_t>(block.payload + at))) return false;
-    }
+    SiteRow row;
+    SiteSum sum;
+    if (!read_sum(block, at, row, sum)) return false;
     keep_newer(trace_.threads[{row.tid, row.thread_start_ticks}].short_waits, row.key, std::move(sum));
   }
   return true;
+}
+
+bool BlockContent::add_sums(const Block& block) {
+  std::uint64_t at = 0;
+  while (at < block.payload_bytes) {
+    SumsRow row;
+    SiteSum sum;
+    if (!read_sum(block, at, row, sum) || sum_hook(row.site.key) == 0) return false;
+    sum.amount = row.amount;
+    Thread& thread = trace_.threads[{row.site.tid, row.site.thread_start_ticks}];
+    keep_newer(thread.sums, SumKey{row.site.key, row.object}, std::move(sum));
+  }
+  return true;
+}
+
+bool BlockContent::add_events(const Block& block) {
+  if (block.payload_bytes % sizeof(EventRow) != 0) return false;
+  for (std::uint64_t at = 0; at < block.payload_bytes; at += sizeof(EventRow)) {
+    trace_.events.push_back(read_at<EventRow>(block.payload + at));
+  }
+  return true;
+}
+
+bool header_is_whole(const std::byte* header) {
+  alignas(8) std::byte blank[kFileHeaderBytes];
+  std::memcpy(blank, header, sizeof(blank));
+  std::memset(blank + offsetof(FileHeader, checksum), 0, sizeof(std::uint64_t));
+  return checksum(blank, sizeof(blank)) == read_at<FileHeader>(header).checksum;
 }
 
 void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry) {
@@ -279,6 +324,7 @@ void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry) {
 
 void add_records(Trace& trace, const ThreadKey& key, Slice slice, const std::vector<Record>& records) {
   Thread& thread = trace.threads[key];
+  slice.summed = count_summed(records);
   for (const Record& record : records) {
     slice.least_begin_ticks = std::min(slice.least_begin_ticks, record.begin_ticks);
     if (record.stack != 0 && (thread.stacks.empty() || thread.stacks.back() != record.stack)) {

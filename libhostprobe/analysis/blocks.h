@@ -61,10 +61,15 @@ class BlockContent {
   bool add_slice(const RecordsHead& head, const Block& block, std::uint32_t packed_bytes);
   bool add_clock(const Block& block);
   bool add_short_waits(const Block& block);
+  bool add_sums(const Block& block);
+  bool add_events(const Block& block);
 
   Trace& trace_;
   std::vector<Record> records_;  // of one block
 };
+
+// Of the 4096 bytes at the head of a file.
+bool header_is_whole(const std::byte* header);
 
 // Shared with the reader, which adds the same from a segment.
 void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry);

@@ -68,27 +68,81 @@ void tell_last(CollectiveAnswer& answer, const std::map<int, std::uint64_t>& las
   answer.last_share_pct = 100.0 * static_cast<double>(most->second) / static_cast<double>(answer.skew.count());
 }
 
-CollectiveAnswer answer_group(const Group& group, std::vector<Arrival>& arrivals) {
+// What one process counted, records and sums; `ranks` are those that it drives, as far as records tell.
+struct Share {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::set<std::int32_t> ranks;
+  bool summed = false;
+  std::uint64_t per_rank(std::uint64_t all) const { return all / std::max<std::uint64_t>(ranks.size(), 1); }
+};
+
+struct GroupCalls {
+  std::vector<Arrival> arrivals;
+  std::vector<std::pair<const CollectiveSum*, const ProcessCalls*>> sums;
+};
+
+using Shares = std::map<const ProcessCalls*, Share>;
+
+void add_sums(const GroupCalls& group, bool meets, CollectiveAnswer& answer, Shares& shares) {
+  for (const auto& [sum, process] : group.sums) {
+    answer.host.add(sum->host);
+    if (!meets) {
+      answer.count += sum->count;
+      answer.bytes += sum->bytes;
+      continue;
+    }
+    Share& share = shares[process];
+    share.count += sum->count;
+    share.bytes += sum->bytes;
+    share.summed = true;
+  }
+}
+
+// What is in sums has no running number, so ranks cannot be put together: the one that counted most has it right.
+void tell_counted(const Shares& shares, CollectiveAnswer& answer) {
+  std::uint32_t processes = 0;
+  for (const auto& [process, share] : shares) {
+    if (!share.summed) continue;
+    ++processes;
+    if (share.per_rank(share.count) < answer.count) continue;
+    answer.count = share.per_rank(share.count);
+    answer.bytes = share.per_rank(share.bytes);
+  }
+  if (answer.ranks == 0) answer.ranks = processes;
+}
+
+CollectiveAnswer answer_group(const Group& group, const GroupCalls& calls) {
   CollectiveAnswer answer;
   const auto& [communicator, operation] = group;
   if (communicator != 0) answer.communicator = fmt::format("{:016x}", communicator);
   answer.operation = operation;
+  const bool meets = communicator != 0 && !is_message(operation);
   std::map<std::uint32_t, Meeting> meetings;
   std::map<int, std::uint64_t> last;
-  for (const Arrival& arrival : arrivals) {
+  Shares shares;
+  for (const Arrival& arrival : calls.arrivals) {
     const CollectiveCall& call = *arrival.call;
     answer.ranks = std::max(answer.ranks, static_cast<std::uint32_t>(std::max(call.size, 0)));
-    answer.host.add(call.host_ns);
-    if (call.sequence == 0) {
+    if (!call.summed) answer.host.add(call.host_ns);
+    if (meets && call.sequence != 0) {
+      meetings[call.sequence].add(arrival);
+      Share& share = shares[arrival.process];
+      share.ranks.insert(call.rank);
+      share.count += call.summed ? 0 : 1;
+      share.bytes += call.summed ? 0 : call.bytes;
+    } else if (call.summed) {
+      continue;
+    } else if (call.sequence == 0) {
       ++answer.failed;
-    } else if (communicator == 0 || is_message(operation)) {
+    } else {
       ++answer.count;
       answer.bytes += call.bytes;
-    } else {
-      meetings[call.sequence].add(arrival);
     }
   }
   for (const auto& [sequence, meeting] : meetings) add_meeting(answer, meeting, last);
+  add_sums(calls, meets, answer, shares);
+  tell_counted(shares, answer);
   tell_last(answer, last);
   return answer;
 }
@@ -128,16 +182,28 @@ void CollectiveCalls::add(const Hook& hook, const Record& record) {
   added.begin_ns = trace_.clock.monotonic_ns(record.begin_ticks);
   added.host_ns = trace_.clock.span_ns(record.begin_ticks, record.end_ticks);
   added.operation = words.operation;
+  added.summed = is_summed(record);
   calls_.push_back(added);
 }
 
+void CollectiveCalls::add_sum(const Hook& hook, std::uint64_t communicator, const SiteSum& sum) {
+  const Words& words = words_of(hook);
+  if (words.call < 0 || words.count < 0) return;
+  CollectiveSum added{communicator, words.operation, sum.time.count(), sum.amount, {}};
+  sum.time.add_to(added.host, trace_.clock);
+  sums_.push_back(std::move(added));
+}
+
 std::vector<CollectiveAnswer> answer_collectives(const std::vector<ProcessCalls>& processes) {
-  std::map<Group, std::vector<Arrival>> groups;
-  for (const ProcessCalls& process : processes)
+  std::map<Group, GroupCalls> groups;
+  for (const ProcessCalls& process : processes) {
     for (const CollectiveCall& call : *process.calls)
-      groups[{call.communicator, *call.operation}].push_back({&call, &process});
+      groups[{call.communicator, *call.operation}].arrivals.push_back({&call, &process});
+    for (const CollectiveSum& sum : *process.sums)
+      groups[{sum.communicator, *sum.operation}].sums.push_back({&sum, &process});
+  }
   std::vector<CollectiveAnswer> answers;
-  for (auto& [group, arrivals] : groups) answers.push_back(answer_group(group, arrivals));
+  for (const auto& [group, calls] : groups) answers.push_back(answer_group(group, calls));
   std::stable_sort(answers.begin(), answers.end(),
                    [](const CollectiveAnswer& l, const CollectiveAnswer& r) { return l.bytes > r.bytes; });
   return answers;

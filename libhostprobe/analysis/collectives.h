@@ -26,6 +26,16 @@ struct CollectiveCall {
   std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC
   double host_ns = 0;
   const std::string* operation = nullptr;  // "AllReduce"
+  bool summed = false;                     // a CollectiveSum counts it too
+};
+
+// Calls of one process for one operation on one communicator, of which only this is left, or records that are summed.
+struct CollectiveSum {
+  std::uint64_t communicator = 0;
+  const std::string* operation = nullptr;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  Histogram host;
 };
 
 // Of one process, in the order of its records.
@@ -33,7 +43,9 @@ class CollectiveCalls {
  public:
   explicit CollectiveCalls(const Trace& trace) : trace_(trace) {}
   void add(const Hook& hook, const Record& record);
+  void add_sum(const Hook& hook, std::uint64_t communicator, const SiteSum& sum);
   std::vector<CollectiveCall> finish() { return std::move(calls_); }
+  std::vector<CollectiveSum> finish_sums() { return std::move(sums_); }
 
  private:
   struct Words {
@@ -45,6 +57,7 @@ class CollectiveCalls {
   const Trace& trace_;
   std::map<const Hook*, Words> words_;
   std::vector<CollectiveCall> calls_;
+  std::vector<CollectiveSum> sums_;
 };
 
 // "ncclAllReduce" and "ncclAllReduceConfig" are both AllReduce; one text per operation, kept for good.
@@ -54,7 +67,7 @@ bool is_message(const std::string& operation);
 struct CollectiveAnswer {
   std::string communicator;  // hexadecimal; "" = not known
   std::string operation;
-  std::uint32_t ranks = 0;  // size of the communicator; 0 = not known
+  std::uint32_t ranks = 0;  // size of the communicator; where no record tells it, how many processes were in it
   std::uint64_t count = 0;  // operations; messages are counted on each side
   std::uint64_t bytes = 0;  // of all of them together, per rank
   std::uint64_t failed = 0;
@@ -68,6 +81,7 @@ struct CollectiveAnswer {
 // What one process adds to the answer about the run.
 struct ProcessCalls {
   const std::vector<CollectiveCall>* calls;
+  const std::vector<CollectiveSum>* sums;
   std::string host;
   std::optional<int> rank;  // of the job
 };

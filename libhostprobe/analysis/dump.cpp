@@ -25,7 +25,8 @@ struct FlagName {
 constexpr FlagName kFlags[] = {{kRecordFailed, "failed"},
                                {kRecordCancelled, "cancelled"},
                                {kRecordTimedOut, "timed_out"},
-                               {kRecordAtOnce, "at_once"}};
+                               {kRecordAtOnce, "at_once"},
+                               {kRecordSummed, "summed"}};
 
 class Dump {
  public:
@@ -47,7 +48,7 @@ class Dump {
                   : fmt::format("{:>7} {:>7} {:<13} ", trace_.header.pid, thread.key.tid, role);
     OrderedRecords records(
         thread, [this](const Record& record) { write_record(record); },
-        [this](std::uint64_t count) { write_lost(count); });
+        [this](std::uint64_t count) { write_lost(count); }, [this](std::uint64_t count) { write_summed(count); });
     records.walk();
   }
 
@@ -87,6 +88,11 @@ class Dump {
       print("{}{} records lost here\n", head_, count);
     }
     flush(kFlushBytes);
+  }
+
+  // Nothing is missing there; a person may wonder all the same.
+  void write_summed(std::uint64_t count) {
+    if (!json_) print("{}{} records are in the sums only\n", head_, count);
   }
 
   void write_arguments(const Hook& hook, const Record& record) {

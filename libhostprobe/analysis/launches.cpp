@@ -17,12 +17,31 @@ Launches::Launches(const Trace& trace, const std::map<ThreadKey, Role>& roles) :
 }
 
 void Launches::add(const Thread& thread, const Hook& hook, const Record& record) {
-  ++counts_[&hook];
   PerThread& own = threads_[thread.key];
-  if (own.count++ == 0) own.first_ticks = record.begin_ticks;
+  if (is_summed(record)) {
+    own.last_end_ticks = record.end_ticks;
+    return;
+  }
+  ++counts_[&hook];
+  ++own.count;
+  if (own.first_ticks == 0) own.first_ticks = record.begin_ticks;
   answer_.call.add(trace_.clock.span_ns(record.begin_ticks, record.end_ticks));
   if (own.last_end_ticks != 0) answer_.gap.add(trace_.clock.span_ns(own.last_end_ticks, record.begin_ticks));
   own.last_end_ticks = own.end_ticks = record.end_ticks;
+}
+
+void Launches::add_sum(const Thread& thread, const Hook& hook, const SiteSum& sum) {
+  PerThread& own = threads_[thread.key];
+  counts_[&hook] += sum.time.count();
+  own.count += sum.time.count();
+  own.summed_ns += trace_.clock.length_ns(static_cast<double>(sum.time.ticks)) +
+                   trace_.clock.length_ns(static_cast<double>(sum.wake.ticks));
+  sum.time.add_to(answer_.call, trace_.clock);
+  sum.wake.add_to(answer_.gap, trace_.clock);
+}
+
+void Launches::summed(const Thread& thread) {
+  if (const auto own = threads_.find(thread.key); own != threads_.end()) own->second.last_end_ticks = 0;
 }
 
 void Launches::lost(const Thread& thread) {
@@ -43,7 +62,7 @@ LaunchAnswer Launches::finish() {
     if (own.count <= most) continue;
     most = own.count;
     answer_.role = roles_.at(key);
-    answer_.span_ms = 1e-6 * trace_.clock.span_ns(own.first_ticks, own.end_ticks);
+    answer_.span_ms = 1e-6 * (own.summed_ns + trace_.clock.span_ns(own.first_ticks, own.end_ticks));
   }
   return std::move(answer_);
 }

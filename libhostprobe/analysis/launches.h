@@ -29,7 +29,11 @@ class Launches {
  public:
   Launches(const Trace& trace, const std::map<ThreadKey, Role>& roles);
   void add(const Thread& thread, const Hook& hook, const Record& record);
+  // A thread's launches of one function, and the gaps before each of them.
+  void add_sum(const Thread& thread, const Hook& hook, const SiteSum& sum);
   void lost(const Thread& thread);
+  // Records are missing, but the gaps between them are in the sums.
+  void summed(const Thread& thread);
   LaunchAnswer finish();
 
  private:
@@ -38,6 +42,7 @@ class Launches {
     std::uint64_t first_ticks = 0;
     std::uint64_t last_end_ticks = 0;  // 0: no launch before, or records are missing since
     std::uint64_t end_ticks = 0;
+    double summed_ns = 0;  // calls and gaps in the sums
   };
 
   const Trace& trace_;

@@ -1,4 +1,4 @@
-// ordered_records.h: the records of one thread by begin time, and where some of them are missing.
+// ordered_records.h: the records of one thread by begin time, and where some of them are missing: lost, or only in the sums.
 //
 // Room 3. A thread finishes calls in another order than it begins them (a synchronise that waits inside, a signal
 // handler), so slices are only nearly in time order. Each slice knows its earliest begin; everything that began before
@@ -13,12 +13,18 @@
 
 namespace hostprobe::analysis {
 
-// Calls on_record(const Record&) in time order and on_lost(count) where running numbers are missing in between.
-template <typename OnRecord, typename OnLost>
+// Calls on_record(const Record&) in time order, and where running numbers are missing in between on_lost(count), or
+// on_summed(count) for those of which the sums know. Which of several gaps are of which kind nobody knows: what left the
+// memory of the process is the oldest, so the first ones are taken for that.
+template <typename OnRecord, typename OnLost, typename OnSummed>
 class OrderedRecords {
  public:
-  OrderedRecords(const Thread& thread, OnRecord on_record, OnLost on_lost)
-      : thread_(thread), on_record_(on_record), on_lost_(on_lost) {}
+  OrderedRecords(const Thread& thread, OnRecord on_record, OnLost on_lost, OnSummed on_summed)
+      : thread_(thread),
+        on_record_(on_record),
+        on_lost_(on_lost),
+        on_summed_(on_summed),
+        summed_left_(thread.summed_only) {}
 
   void walk() {
     find_limits();
@@ -32,6 +38,7 @@ class OrderedRecords {
       expected = slice.end_sequence();
     }
     flush(UINT64_MAX);
+    if (summed_left_ != 0) on_summed_(summed_left_);
     if (thread_.lost > missing_seen) on_lost_(thread_.lost - missing_seen);
   }
 
@@ -48,8 +55,11 @@ class OrderedRecords {
 
   std::uint64_t lose(std::uint64_t count) {
     flush(UINT64_MAX);
-    on_lost_(count);
-    return count;
+    const std::uint64_t summed = std::min(count, summed_left_);
+    summed_left_ -= summed;
+    if (summed != 0) on_summed_(summed);
+    if (summed != count) on_lost_(count - summed);
+    return count - summed;
   }
 
   // Of two that begin at the same tick the outer one comes first.
@@ -81,6 +91,8 @@ class OrderedRecords {
   const Thread& thread_;
   OnRecord on_record_;
   OnLost on_lost_;
+  OnSummed on_summed_;
+  std::uint64_t summed_left_;
   std::vector<std::uint64_t> limits_;
   std::vector<Record> pending_;
 };

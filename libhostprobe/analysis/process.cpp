@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ordered_records.h"
+#include "steps.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -79,7 +80,8 @@ class Questions {
         launches_(trace, roles),
         syncs_(trace, roles),
         collectives_(trace),
-        progress_(trace, roles) {
+        progress_(trace, roles),
+        steps_(trace) {
     answer_.hook_calls.assign(trace.hooks.size(), 0);
   }
 
@@ -87,9 +89,25 @@ class Questions {
     WaitTime wait_time(trace_.clock);
     OrderedRecords records(
         thread, [&](const Record& record) { give(thread, record, wait_time); },
-        [&](std::uint64_t) { launches_.lost(thread); });
+        [&](std::uint64_t) { launches_.lost(thread); }, [&](std::uint64_t) { launches_.summed(thread); });
     records.walk();
     for (const auto& [key, sum] : thread.short_waits) give_short(thread, key, sum, wait_time);
+    for (const auto& [key, sum] : thread.sums) give_sum(thread, key, sum, wait_time);
+    tell(thread, wait_time);
+  }
+
+  void finish() {
+    answer_.waits = waits_.finish(symbols_);
+    answer_.launches = launches_.finish();
+    answer_.syncs = syncs_.finish();
+    answer_.collective_calls = collectives_.finish();
+    answer_.collective_sums = collectives_.finish_sums();
+    answer_.progress = progress_.finish();
+    answer_.steps = steps_.finish();
+  }
+
+ private:
+  void tell(const Thread& thread, const WaitTime& wait_time) {
     ThreadAnswer answer;
     answer.tid = thread.key.tid;
     answer.start_ticks = thread.key.start_ticks;
@@ -104,23 +122,17 @@ class Questions {
       answer.run_delay_ms = 1e-6 * static_cast<double>(thread.entry.run_delay_ns);
     }
     answer.open_wait = open_wait(thread);
-    answer.wait_ms = wait_time.total_ms() + (answer.open_wait ? answer.open_wait->ms : 0);
     answer.wall_ms = lifetime_ms(thread);
+    answer.wait_ms = wait_time.total_ms();
+    // In sums a wait inside another one cannot be told from one beside it.
+    if (!thread.sums.empty() && answer.wall_ms > 0) answer.wait_ms = std::min(answer.wait_ms, answer.wall_ms);
+    answer.wait_ms += answer.open_wait ? answer.open_wait->ms : 0;
     answer.records = thread.kept;
     answer.lost = thread.lost;
     answer.unfinished = thread.unfinished;
     answer_.threads.push_back(std::move(answer));
   }
 
-  void finish() {
-    answer_.waits = waits_.finish(symbols_);
-    answer_.launches = launches_.finish();
-    answer_.syncs = syncs_.finish();
-    answer_.collective_calls = collectives_.finish();
-    answer_.progress = progress_.finish();
-  }
-
- private:
   double lifetime_ms(const Thread& thread) const {
     const bool first = thread.key.tid == trace_.header.pid && trace_.header.start.ticks != 0;
     const std::uint64_t begin = first ? trace_.header.start.ticks : thread.entry.start_ticks;
@@ -130,32 +142,48 @@ class Questions {
 
   std::optional<OpenWaitAnswer> open_wait(const Thread& thread) const {
     const OpenWait& open = thread.entry.open;
-    const Hook* hook = trace_.hook_of(short_hook(open.key));
+    const Hook* hook = trace_.hook_of(sum_hook(open.key));
     if (thread.entry.end_ticks != 0 || hook == nullptr) return std::nullopt;
     // One that began after the clock was read last has lasted no time that is known.
     const std::uint64_t end = std::max(open.begin_ticks, trace_.last.ticks);
-    const Module* module = trace_.module_at(short_site(open.key));
+    const Module* module = trace_.module_at(sum_site(open.key));
     return OpenWaitAnswer{hook->name, module == nullptr ? "unknown" : base_name(module->path),
                           trace_.clock.monotonic_ns(open.begin_ticks),
                           1e-6 * trace_.clock.span_ns(open.begin_ticks, end)};
   }
 
   void give_short(const Thread& thread, std::uint64_t key, const SiteSum& sum, WaitTime& wait_time) {
-    const Hook* hook = trace_.hook_of(short_hook(key));
+    const Hook* hook = trace_.hook_of(sum_hook(key));
     if (hook == nullptr) return;
-    answer_.hook_calls[short_hook(key) - 1u] += sum.time.count();
+    answer_.hook_calls[sum_hook(key) - 1u] += sum.time.count();
     if (is_family(*hook, Family::kWait)) {
       wait_time.add_ns(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)));
-      waits_.add_short(thread, *hook, short_site(key), sum);
+      waits_.add_sum(thread, *hook, sum_site(key), 0, sum);
     }
     if (ProgressThreads::is_poll(*hook)) progress_.add_short(thread, sum);
+  }
+
+  void give_sum(const Thread& thread, const SumKey& key, const SiteSum& sum, WaitTime& wait_time) {
+    const auto& [place, object] = key;
+    const Hook* hook = trace_.hook_of(sum_hook(place));
+    if (hook == nullptr) return;
+    answer_.hook_calls[sum_hook(place) - 1u] += sum.time.count();
+    if (hook->blocking) wait_time.add_ns(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)));
+    if (is_family(*hook, Family::kWait)) waits_.add_sum(thread, *hook, sum_site(place), object, sum);
+    if (hook->launch) launches_.add_sum(thread, *hook, sum);
+    if (is_family(*hook, Family::kNccl)) collectives_.add_sum(*hook, object, sum);
+    if (ProgressThreads::is_poll(*hook)) progress_.add_stalls(thread, sum);
+    if (is_family(*hook, Family::kCuda) && hook->blocking) syncs_.add_sum(thread, *hook, sum);
+    if (Steps::is_step(*hook)) steps_.add_sum(thread, sum);
   }
 
   void give(const Thread& thread, const Record& record, WaitTime& wait_time) {
     const Hook* hook = trace_.hook_of(record);
     if (hook == nullptr) return;
-    ++answer_.hook_calls[record.hook - 1u];
-    if (hook->blocking && (record.flags & kRecordAtOnce) == 0) wait_time.add(record);
+    if (!is_summed(record)) {
+      ++answer_.hook_calls[record.hook - 1u];
+      if (hook->blocking && (record.flags & kRecordAtOnce) == 0) wait_time.add(record);
+    }
     if (is_family(*hook, Family::kWait)) waits_.add(thread, *hook, record);
     if (hook->launch) launches_.add(thread, *hook, record);
     if (is_family(*hook, Family::kNccl)) {
@@ -164,6 +192,7 @@ class Questions {
     }
     if (ProgressThreads::is_poll(*hook)) progress_.add(thread, record);
     if (is_family(*hook, Family::kCuda) && hook->blocking) syncs_.add(thread, *hook, record);
+    if (Steps::is_step(*hook)) steps_.add(thread, record);
   }
 
   const Trace& trace_;
@@ -175,6 +204,7 @@ class Questions {
   Syncs syncs_;
   CollectiveCalls collectives_;
   ProgressThreads progress_;
+  Steps steps_;
 };
 
 EndState end_of(const Trace& trace) {
@@ -216,6 +246,20 @@ void tell_times(const Trace& trace, ProcessAnswer& answer) {
   if (const auto error = trace.clock.error_ns()) answer.clock_error_us = 1e-3 * *error;
 }
 
+void tell_sums(const Trace& trace, ProcessAnswer& answer) {
+  std::uint64_t oldest = UINT64_MAX;
+  for (const auto& [key, thread] : trace.threads) {
+    answer.skipped += thread.entry.skipped;
+    answer.summed_only += thread.summed_only;
+    for (const Slice& slice : thread.slices)
+      if (slice.summed < slice.count) oldest = std::min(oldest, slice.least_begin_ticks);
+  }
+  if (oldest == UINT64_MAX) return;
+  const std::uint64_t ns = trace.clock.monotonic_ns(oldest);
+  answer.whole_since_ms =
+      ns < answer.start_monotonic_ns ? 0 : 1e-6 * static_cast<double>(ns - answer.start_monotonic_ns);
+}
+
 }  // namespace
 
 const char* kind_name(ProcessKind kind) {
@@ -251,6 +295,8 @@ ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols) {
   answer.records = trace.records();
   answer.lost = trace.lost();
   answer.own_cost = own_cost(trace);
+  tell_sums(trace, answer);
+  answer.events = events_of(trace, answer.start_monotonic_ns);
   answer.hooks = trace.hooks;
   std::stable_sort(answer.threads.begin(), answer.threads.end(),
                    [&answer](const ThreadAnswer& l, const ThreadAnswer& r) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collectives.h"
+#include "events.h"
 #include "launches.h"
 #include "own_cost.h"
 #include "progress.h"
@@ -83,9 +84,15 @@ struct ProcessAnswer {
   LaunchAnswer launches;
   SyncAnswer syncs;
   std::vector<CollectiveCall> collective_calls;  // taken out by run_answer.cpp
+  std::vector<CollectiveSum> collective_sums;    // likewise
   std::vector<ProgressAnswer> progress;
   std::vector<Hook> hooks;
-  std::vector<std::uint64_t> hook_calls;  // records per hook
+  std::vector<std::uint64_t> hook_calls;  // records per hook, gone ones too
+  Histogram steps;                        // marked ones
+  std::vector<EventAnswer> events;
+  std::uint64_t skipped = 0;             // calls that were not recorded, to keep to the budget
+  std::uint64_t summed_only = 0;         // records of which only sums are left
+  std::optional<double> whole_since_ms;  // from the process's begin: everything later has a record; nothing: none has
 
   double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
   const ThreadAnswer* main_thread() const;

@@ -52,6 +52,7 @@ ProgressAnswer& ProgressThreads::of(const Thread& thread) {
 
 void ProgressThreads::add(const Thread& thread, const Record& record) {
   ProgressAnswer& answer = of(thread);
+  if (is_summed(record)) return;
   const double ns = trace_.clock.span_ns(record.begin_ticks, record.end_ticks);
   answer.poll.add(ns);
   ++answer.stalls;
@@ -60,6 +61,13 @@ void ProgressThreads::add(const Thread& thread, const Record& record) {
 
 void ProgressThreads::add_short(const Thread& thread, const SiteSum& sum) {
   sum.time.add_to(of(thread).poll, trace_.clock);
+}
+
+// Rounds that had records, which are gone.
+void ProgressThreads::add_stalls(const Thread& thread, const SiteSum& sum) {
+  add_short(thread, sum);
+  of(thread).stalls += sum.time.count();
+  of(thread).stall_ms += 1e-6 * trace_.clock.length_ns(static_cast<double>(sum.time.ticks));
 }
 
 // The last call on a communicator that began before the birth: the one inside which it happened, or, for calls in a group,

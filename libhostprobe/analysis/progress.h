@@ -35,6 +35,7 @@ class ProgressThreads {
   static bool is_poll(const Hook& hook) { return hook.name == "sched_yield"; }
   void add(const Thread& thread, const Record& record);
   void add_short(const Thread& thread, const SiteSum& sum);
+  void add_stalls(const Thread& thread, const SiteSum& sum);
   // Any record of NCCL's: the call inside which a thread came to be tells whose it is.
   void add_call(const Thread& caller, const Hook& hook, const Record& record);
   std::vector<ProgressAnswer> finish();

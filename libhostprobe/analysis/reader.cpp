@@ -1,5 +1,6 @@
-// reader.cpp: see reader.h. Order matters for a live process: header, then segment, then file. What the writer moves
-// from the segment to the file in between is then found twice, never nowhere, and the running numbers tell.
+// reader.cpp: see reader.h. Order matters for a live process: header, dumps, segment, file. What the writer moves from the
+// segment to the file in between is then found twice, never nowhere, and the running numbers tell. What is in a dump was in
+// the segment or its sums before, so the segment knows of it.
 #include "reader.h"
 
 #include <fcntl.h>
@@ -12,9 +13,10 @@
 #include <system_error>
 
 #include "blocks.h"
-#include "checksum.h"
+#include "dump_files.h"
 #include "liveness.h"
 #include "segment_copy.h"
+#include "slice_order.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -36,13 +38,6 @@ struct RawHeader {
   }
 };
 
-bool checksum_matches(const RawHeader& raw) {
-  if (raw.size < kFileHeaderBytes) return false;
-  RawHeader blank = raw;
-  std::memset(blank.bytes + offsetof(FileHeader, checksum), 0, sizeof(std::uint64_t));
-  return checksum(blank.bytes, kFileHeaderBytes) == raw.fields().checksum;
-}
-
 RawHeader read_header(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) throw std::system_error(errno, std::generic_category(), "cannot open it");
@@ -51,7 +46,7 @@ RawHeader read_header(const std::string& path) {
     const RawHeader before = raw;
     const ssize_t got = pread(file, raw.bytes, sizeof(raw.bytes), 0);
     raw.size = got < 0 ? 0 : static_cast<std::size_t>(got);
-    raw.whole = checksum_matches(raw);
+    raw.whole = raw.size == sizeof(raw.bytes) && header_is_whole(raw.bytes);
     if (std::memcmp(before.bytes, raw.bytes, sizeof(raw.bytes)) == 0) break;
   }
   close(file);
@@ -72,30 +67,17 @@ void name_from_path(const std::string& path, FileHeader& header) {
   std::strncpy(header.host, name.substr(0, middle).c_str(), sizeof(header.host) - 1);
 }
 
-// Slices come in the order in which they were written: what is in the file and in the segment too is dropped here.
-void order_slices(std::vector<Slice>& slices) {
-  std::stable_sort(slices.begin(), slices.end(),
-                   [](const Slice& l, const Slice& r) { return l.first_sequence < r.first_sequence; });
-  std::vector<Slice> kept;
-  kept.reserve(slices.size());
-  for (Slice slice : slices) {
-    const std::uint64_t known = kept.empty() ? 0 : kept.back().end_sequence();
-    if (!kept.empty() && slice.first_sequence < known) {
-      if (slice.end_sequence() <= known || slice.count != slice.slots) continue;
-      slice.drop_first(static_cast<std::uint32_t>(known - slice.first_sequence));
-    }
-    kept.push_back(slice);
-  }
-  slices = std::move(kept);
-}
-
 class Reader {
  public:
   Reader(std::string path, bool file_only) : file_only_(file_only) { trace_.path = std::move(path); }
 
   Trace read() {
     read_head();
+    DumpDamages dump_damages = add_dumps(trace_);
     if (trace_.header_whole && trace_.header.state == kFileOpen && !file_only_) look_into_segment();
+    if (trace_.alive) dump_damages.tails.clear();
+    for (auto* damages : {&dump_damages.lasting, &dump_damages.tails})
+      trace_.damages.insert(trace_.damages.end(), damages->begin(), damages->end());
     trace_.file = std::make_unique<MappedFile>(trace_.path);
     trace_.file_bytes = trace_.file->size();
     walk_blocks();
@@ -105,8 +87,13 @@ class Reader {
     return std::move(trace_);
   }
 
+  // The file, which is read last, holds sums that are newer than what was copied of the segment: they may know of records
+  // that the copy says are in no sums.
+  bool overtaken() const { return overtaken_; }
+
  private:
   void read_head() {
+    if (is_dump_path(trace_.path)) throw TraceError("a dump: name the trace beside it, or their folder", 0);
     RawHeader raw = read_header(trace_.path);
     if (raw.size == 0) throw TraceError("the file is empty", 0);
     accept_header(raw);
@@ -137,7 +124,8 @@ class Reader {
 
   void look_into_segment() {
     trace_.alive = process_liveness(trace_.header) == Liveness::kLives;
-    segment_ = copy_segment(trace_.header.segment_id, trace_.header.cookie, why_no_segment_);
+    segment_ =
+        copy_segment(trace_.header.segment_id, trace_.header.cookie, {trace_.alive, trace_.folds()}, why_no_segment_);
     if (!segment_) {
       // The process may have ended properly just now, which closes the file before the segment goes.
       const RawHeader again = read_header(trace_.path);
@@ -188,15 +176,33 @@ class Reader {
     for (const auto& [index, entry] : segment_->stacks) add_stack(trace_, index, entry);
     for (const SiteSums& sums : segment_->shorts)
       keep_newer(trace_.threads[{sums.tid, sums.thread_start_ticks}].short_waits, sums.key, site_sum(sums));
+    overtaken_ = trace_.alive && file_has_newer_sums();
+    for (const SiteSums& sums : segment_->sums)
+      keep_newer(trace_.threads[{sums.tid, sums.thread_start_ticks}].sums, SumKey{sums.key, sums.object},
+                 site_sum(sums));
     trace_.strings.put(0, segment_->strings.data(), segment_->strings.size());
     for (SegmentRun& run : segment_->runs) {
       trace_.segment_chunks.push_back(std::move(run.records));
       const std::vector<std::byte>& bytes = trace_.segment_chunks.back();
       const auto count = static_cast<std::uint32_t>(bytes.size() / sizeof(Record));
-      const Slice slice{bytes.data(), run.first_sequence, UINT64_MAX, count, count};
+      Slice slice{bytes.data(), run.first_sequence, UINT64_MAX, count, count};
+      slice.from_segment = true;
       add_records(trace_, run.key, slice, slice.records());
     }
     trace_.lost_without_thread = segment_->header.lost;
+  }
+
+  bool file_has_newer_sums() const {
+    std::map<std::pair<ThreadKey, SumKey>, std::uint64_t> copied;
+    for (const SiteSums& sums : segment_->sums)
+      copied[{{sums.tid, sums.thread_start_ticks}, {sums.key, sums.object}}] = site_sum(sums).time.count();
+    for (const SegmentRun& run : segment_->runs) {
+      const auto thread = trace_.threads.find(run.key);
+      if (run.summed || thread == trace_.threads.end()) continue;
+      for (const auto& [key, sum] : thread->second.sums)
+        if (sum.time.count() > copied[{run.key, key}]) return true;
+    }
+    return false;
   }
 
   void finish_threads() {
@@ -215,11 +221,15 @@ class Reader {
   }
 
   void count_records(Thread& thread) {
-    std::uint64_t end = 0;
+    std::uint64_t end = 0, summed = 0, still_there = 0;
     for (const Slice& slice : thread.slices) {
-      thread.kept += slice.count;
+      thread.kept += slice.count - slice.summed;
+      still_there += slice.summed;
       end = std::max(end, slice.end_sequence());
     }
+    for (const auto& [key, sum] : thread.sums) summed += sum.time.count();
+    thread.kept += summed;
+    thread.summed_only = summed - std::min(summed, still_there);
     const std::uint64_t reserved = std::max({thread.entry.records, end, taken_by_writer(thread.key)});
     const std::uint64_t missing = reserved - std::min(reserved, thread.kept);
     thread.unfinished = std::min(missing, unfinished_of(thread.key, reserved));
@@ -276,13 +286,21 @@ class Reader {
   Trace trace_;
   bool file_only_;
   bool foreign_ = false;
+  bool overtaken_ = false;
   std::optional<SegmentCopy> segment_;
   std::string why_no_segment_;
 };
 
 }  // namespace
 
-Trace read_trace(const std::string& path) { return Reader(path, false).read(); }
+Trace read_trace(const std::string& path) {
+  constexpr int kMostReads = 5;
+  for (int attempt = 1;; ++attempt) {
+    Reader reader(path, false);
+    Trace trace = reader.read();
+    if (!reader.overtaken() || attempt == kMostReads) return trace;
+  }
+}
 
 Trace read_trace_file_only(const std::string& path) { return Reader(path, true).read(); }
 

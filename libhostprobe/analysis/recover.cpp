@@ -139,36 +139,52 @@ void add_buckets(const SpansSum& spans, std::uint64_t mark, std::vector<std::uin
   for (const auto& [bucket, count] : spans.buckets) words.push_back(bucket | mark | count << 16);
 }
 
-void write_short_waits(const Trace& trace, BlockWriter& out) {
+std::vector<std::uint64_t> bucket_words(const SiteSum& sum) {
+  std::vector<std::uint64_t> words;
+  add_buckets(sum.time, 0, words);
+  add_buckets(sum.wake, kWakeBucket, words);
+  return words;
+}
+
+SiteRow site_row(const ThreadKey& thread, std::uint64_t place, const SiteSum& sum, std::size_t buckets) {
+  return {place,
+          thread.start_ticks,
+          thread.tid,
+          sum.waker_tid,
+          static_cast<std::uint32_t>(buckets),
+          0,
+          {sum.time.ticks, sum.time.max_ticks},
+          {sum.wake.ticks, sum.wake.max_ticks}};
+}
+
+template <typename Row>
+void write_row(BlockKind kind, const Row& row, const std::vector<std::uint64_t>& words, BlockWriter& out) {
+  out.begin(kind);
+  out.add(&row, sizeof(row));
+  out.add(words.data(), words.size() * sizeof(std::uint64_t));
+  out.finish();
+}
+
+void write_all_sums(const Trace& trace, BlockWriter& out) {
   for (const auto& [key, thread] : trace.threads) {
     for (const auto& [place, sum] : thread.short_waits) {
-      std::vector<std::uint64_t> words;
-      add_buckets(sum.time, 0, words);
-      add_buckets(sum.wake, kWakeBucket, words);
-      const SiteRow row{place,
-                        key.start_ticks,
-                        key.tid,
-                        sum.waker_tid,
-                        static_cast<std::uint32_t>(words.size()),
-                        0,
-                        {sum.time.ticks, sum.time.max_ticks},
-                        {sum.wake.ticks, sum.wake.max_ticks}};
-      out.begin(kBlockShortWaits);
-      out.add(&row, sizeof(row));
-      out.add(words.data(), words.size() * sizeof(std::uint64_t));
-      out.finish();
+      const std::vector<std::uint64_t> words = bucket_words(sum);
+      write_row(kBlockShortWaits, site_row(key, place, sum, words.size()), words, out);
+    }
+    for (const auto& [place, sum] : thread.sums) {
+      const std::vector<std::uint64_t> words = bucket_words(sum);
+      const SumsRow row{site_row(key, place.first, sum, words.size()), place.second, sum.amount};
+      write_row(kBlockSums, row, words, out);
     }
   }
 }
 
-// What is not inside the mapped file came from the segment.
+// What the file has is there, and what a dump has may go with it: it is in the sums.
 std::uint64_t write_records(const Trace& trace, BlockWriter& out) {
   std::uint64_t count = 0;
-  const std::byte* const begin = trace.file->bytes();
-  const std::byte* const end = begin + trace.file->size();
   for (const auto& [key, thread] : trace.threads) {
     for (const Slice& slice : thread.slices) {
-      if (std::less_equal<>()(begin, slice.bytes) && std::less<>()(slice.bytes, end)) continue;
+      if (!slice.from_segment) continue;
       out.begin(kBlockRecords);
       const RecordsHead head{key.start_ticks, slice.first_sequence, key.tid, slice.slots, slice.count, 0};
       out.add(&head, sizeof(head));
@@ -218,7 +234,7 @@ std::uint64_t append_segment(const LockedFile& file, const Trace& trace, const S
     write_strings(copy, out);
     write_stacks(copy, out);
     write_threads(trace, out);
-    write_short_waits(trace, out);
+    write_all_sums(trace, out);
     records = write_records(trace, out);
     file.sync();
   } catch (const std::system_error&) {
@@ -236,7 +252,7 @@ void free_leftover(const FileHeader& header) {
   std::string why;
   shmid_ds status{};
   if (header.segment_id < 0 || shmctl(header.segment_id, IPC_STAT, &status) != 0 || status.shm_nattch != 0) return;
-  if (copy_segment(header.segment_id, header.cookie, why)) shmctl(header.segment_id, IPC_RMID, nullptr);
+  if (copy_segment(header.segment_id, header.cookie, {false}, why)) shmctl(header.segment_id, IPC_RMID, nullptr);
 }
 
 void recover_locked(const LockedFile& file, RecoveryAnswer& answer) {
@@ -255,7 +271,7 @@ void recover_locked(const LockedFile& file, RecoveryAnswer& answer) {
     answer.result = liveness == Liveness::kLives ? Recovery::kLives : Recovery::kElsewhere;
     return;
   }
-  const auto copy = copy_segment(trace.header.segment_id, trace.header.cookie, answer.what);
+  const auto copy = copy_segment(trace.header.segment_id, trace.header.cookie, {false, trace.folds()}, answer.what);
   if (!copy || trace.segment != SegmentState::kRead) {
     answer.result = Recovery::kGone;
     return;

@@ -140,6 +140,28 @@ const char* end_name(EndState end) {
   return "ended";
 }
 
+Json event_json(const EventAnswer& event) {
+  Json json = {{"kind", event_kind_name(event.kind)}, {"at_s", event.at_s}, {"text", event.text}};
+  switch (event.kind) {
+    case kEventTrigger:
+      json["reason"] = trigger_reason_name(event.reason);
+      json["dump"] = event.is_refused_trigger() ? Json(nullptr) : Json(event.number);
+      json["records"] = event.amount;
+      break;
+    case kEventDumpGone:
+      json["dump"] = event.number;
+      json["bytes"] = event.amount;
+      break;
+    case kEventDetail:
+      json["shed"] = event.number;
+      json["cost_pct"] = 1e-3 * static_cast<double>(event.amount);
+      break;
+    default:
+      break;
+  }
+  return json;
+}
+
 Json damages_json(const ProcessAnswer& process) {
   Json list = Json::array();
   for (const Damage& damage : process.damages) {
@@ -178,6 +200,10 @@ Json process_json(const ProcessAnswer& process) {
   if (process.launches.hooked) json["gpu"] = nullptr;
   json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
   for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
+  json["events"] = Json::array();
+  for (const EventAnswer& event : process.events) json["events"].push_back(event_json(event));
+  json["skipped"] = process.skipped;
+  json["summed_only"] = process.summed_only;
   json["trace"] = process.trace_path;
   json["lost_tail_unknown"] = process.tail_gone;
   json["damages"] = damages_json(process);
@@ -203,6 +229,14 @@ Json collective_json(const CollectiveAnswer& collective) {
   return json;
 }
 
+Json steps_json(const Histogram& steps) {
+  return {{"source", steps.count() == 0 ? "none" : "marks"},
+          {"count", steps.count()},
+          {"median_ms", ms_or_null(steps, steps.percentile_ns(50))},
+          {"p99_ms", ms_or_null(steps, steps.percentile_ns(99))},
+          {"max_ms", ms_or_null(steps, steps.max_ns())}};
+}
+
 Json stuck_json(const StuckCollective& stuck) {
   Json missing = Json::array();
   for (const MissingRank& one : stuck.missing) {
@@ -218,26 +252,24 @@ Json stuck_json(const StuckCollective& stuck) {
 }  // namespace
 
 std::string report_json(const RunAnswer& run) {
-  Json json = {
-      {"schema", 1},
-      {"hostprobe", {{"version", version()}, {"commit", commit()}}},
-      {"run",
-       {{"path", run.path},
-        {"started", run.started().empty() ? Json(nullptr) : Json(run.started())},
-        {"hosts", run.hosts},
-        {"mode", run.mode},
-        {"ranks", run.ranks},
-        {"wall_s", run.wall_s},
-        {"clock_error_us", or_null(run.clock_error_us)}}},
-      {"headline", run.headline},
-      {"findings", Json::array()},
-      {"step_share_pct", nullptr},
-      {"steps",
-       {{"source", "none"}, {"count", nullptr}, {"median_ms", nullptr}, {"p99_ms", nullptr}, {"max_ms", nullptr}}},
-      {"critical_path_pct", nullptr},
-      {"processes", Json::array()},
-      {"collectives", Json::array()},
-      {"unreadable", Json::array()}};
+  Json json = {{"schema", 1},
+               {"hostprobe", {{"version", version()}, {"commit", commit()}}},
+               {"run",
+                {{"path", run.path},
+                 {"started", run.started().empty() ? Json(nullptr) : Json(run.started())},
+                 {"hosts", run.hosts},
+                 {"mode", run.mode},
+                 {"ranks", run.ranks},
+                 {"wall_s", run.wall_s},
+                 {"clock_error_us", or_null(run.clock_error_us)}}},
+               {"headline", run.headline},
+               {"findings", Json::array()},
+               {"step_share_pct", nullptr},
+               {"steps", steps_json(run.steps)},
+               {"critical_path_pct", nullptr},
+               {"processes", Json::array()},
+               {"collectives", Json::array()},
+               {"unreadable", Json::array()}};
   for (const ProcessAnswer& process : run.processes) json["processes"].push_back(process_json(process));
   for (const CollectiveAnswer& one : run.collectives) json["collectives"].push_back(collective_json(one));
   // Absent where nothing hangs.

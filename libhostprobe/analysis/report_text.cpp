@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "event_sentences.h"
 #include "losses.h"
 #include "text.h"
 
@@ -88,6 +89,7 @@ class TextReport {
     }
     if (!brief.empty()) write_brief(brief);
     write_collectives();
+    write_events();
     return std::move(out_);
   }
 
@@ -115,6 +117,10 @@ class TextReport {
     line("hostprobe report {}", printable(run_.path));
     line("{} on {} · {:.2f} s · started {} · mode {}", what, plural(run_.hosts.size(), "host", "hosts"), run_.wall_s,
          run_.started().empty() ? "?" : run_.started(), run_.mode.empty() ? "?" : printable(run_.mode));
+    if (run_.steps.count() > 0)
+      line("{} steps · median {}, p99 {}, max {}", grouped(run_.steps.count()),
+           duration_text(run_.steps.percentile_ns(50)), duration_text(run_.steps.percentile_ns(99)),
+           duration_text(run_.steps.max_ns()));
   }
 
   void write_losses() {
@@ -172,6 +178,7 @@ class TextReport {
     line("wall {} · CPU {} · records {} · lost {} · hostprobe's own cost {}", ms_text(process.wall_ms),
          process.cpu_ms ? ms_text(*process.cpu_ms) : "not measured", grouped(process.records), grouped(process.lost),
          cost);
+    if (const std::string seen = visible_part(process); !seen.empty()) out_ += wrapped(seen, "", "  ");
     write_launches(process);
     write_waits(process);
     write_wakes(process);
@@ -338,6 +345,14 @@ class TextReport {
            right(skew ? duration_text(one.skew.percentile_ns(99)) : "-", 8), last_text(one));
     }
     if (shown < run_.collectives.size()) line("  … and {} more (--all)", run_.collectives.size() - shown);
+  }
+
+  void write_events() {
+    const std::vector<std::string> sentences = event_sentences(run_, options_.all);
+    if (sentences.empty()) return;
+    line("");
+    line("WHAT HOSTPROBE DID");
+    for (const std::string& sentence : sentences) out_ += wrapped(sentence, "  ", "    ");
   }
 
   const RunAnswer& run_;

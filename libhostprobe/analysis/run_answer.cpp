@@ -47,6 +47,7 @@ void tell_times(RunAnswer& run) {
     if (!process.host.empty()) hosts.insert(process.host);
     if (process.kind == ProcessKind::kRank) ranks.insert(process.rank.value_or(0));
     if (run.mode.empty()) run.mode = process.mode;
+    if (process.steps.count() > run.steps.count()) run.steps = process.steps;
     if (process.clock_error_us) run.clock_error_us = std::max(run.clock_error_us.value_or(0), *process.clock_error_us);
   }
   run.wall_s = 1e-9 * static_cast<double>(end_ns - run.start_realtime_ns);
@@ -59,10 +60,14 @@ void tell_times(RunAnswer& run) {
 void tell_collectives(RunAnswer& run) {
   std::vector<ProcessCalls> all;
   for (const ProcessAnswer& process : run.processes)
-    if (!process.collective_calls.empty()) all.push_back({&process.collective_calls, process.host, process.rank});
+    if (!process.collective_calls.empty() || !process.collective_sums.empty())
+      all.push_back({&process.collective_calls, &process.collective_sums, process.host, process.rank});
   run.collectives = answer_collectives(all);
   run.stuck = find_missing_ranks(run.processes);
-  for (ProcessAnswer& process : run.processes) process.collective_calls = {};
+  for (ProcessAnswer& process : run.processes) {
+    process.collective_calls = {};
+    process.collective_sums = {};
+  }
 }
 
 void read_one(const std::string& path, Symbols& symbols, RunAnswer& run) {

@@ -26,6 +26,7 @@ struct RunAnswer {
   std::vector<Unreadable> unreadable;
   std::vector<CollectiveAnswer> collectives;
   std::vector<StuckCollective> stuck;
+  Histogram steps;  // of the process that marked most of them
   std::vector<std::string> hosts;
   std::string mode;
   std::uint32_t ranks = 0;

@@ -1,8 +1,13 @@
 // segment_copy.cpp: see segment_copy.h.
+//
+// While the chunks are copied, the writer goes on moving records into sums. So the sums and a second look at the heads of
+// the chunks are taken together, between two batches of the writer (fold_serial even and the same before and after): they
+// say of every record copied whether it is in those sums. A record counts once, never twice, never not at all.
 #include "segment_copy.h"
 
 #include <sys/ipc.h>
 #include <sys/shm.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -48,7 +53,8 @@ bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t each, std::ui
 bool geometry_fits(const SegmentHeader& h, std::uint64_t size) {
   return h.chunk_bytes >= 2 * sizeof(Record) && h.chunk_bytes % sizeof(Record) == 0 && h.chunks_offset % 64 == 0 &&
          h.threads_offset % 64 == 0 && h.stacks_offset % 64 == 0 && h.shorts_offset % 64 == 0 &&
-         fits(h.shorts_offset, h.short_count, sizeof(SiteSums), size) &&
+         fits(h.shorts_offset, h.short_count, sizeof(SiteSums), size) && h.sums_offset % 64 == 0 &&
+         fits(h.sums_offset, h.sum_count, sizeof(SiteSums), size) &&
          fits(h.threads_offset, h.thread_count, sizeof(ThreadEntry), size) &&
          fits(h.stacks_offset, h.stack_count, sizeof(StackEntry), size) &&
          fits(h.strings_offset, h.strings_bytes, 1, size) && fits(h.chunks_offset, h.chunk_count, h.chunk_bytes, size);
@@ -75,9 +81,10 @@ void copy_stacks(const std::byte* base, SegmentCopy& copy) {
   }
 }
 
-void copy_shorts(const std::byte* base, SegmentCopy& copy) {
-  const auto* entries = reinterpret_cast<const SiteSums*>(base + copy.header.shorts_offset);
-  for (std::uint32_t i = 0; i < copy.header.short_count; ++i) {
+std::vector<SiteSums> copy_sums(const std::byte* base, std::uint64_t offset, std::uint32_t count) {
+  std::vector<SiteSums> copied;
+  const auto* entries = reinterpret_cast<const SiteSums*>(base + offset);
+  for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t key = load(entries[i].key);
     if (key >> 48 == 0) continue;
     SiteSums sums = entries[i];
@@ -85,8 +92,9 @@ void copy_shorts(const std::byte* base, SegmentCopy& copy) {
     // Handed to another thread while we copied: then the writer has put these sums into the file.
     std::atomic_thread_fence(std::memory_order_acquire);
     if (load(entries[i].key) == key && load(entries[i].thread_start_ticks) == sums.thread_start_ticks)
-      copy.shorts.push_back(sums);
+      copied.push_back(sums);
   }
+  return copied;
 }
 
 bool same_owner(const ChunkHead& chunk, const ChunkHead& before) {
@@ -100,36 +108,162 @@ bool same_owner(const ChunkHead& chunk, const ChunkHead& before) {
 // A hook stores `hook` and `lap` last, in one 8-byte word; reading that word first makes the rest visible.
 bool finished(const Record& record, std::uint16_t lap) { return load(record.hook) != 0 && load(record.lap) == lap; }
 
-void copy_chunk(const std::byte* base, std::uint32_t chunk_bytes, SegmentCopy& copy) {
-  const auto& chunk = *reinterpret_cast<const ChunkHead*>(base);
-  if (load(chunk.state) == kChunkFree) return;
-  const ChunkHead head = chunk;
-  const auto* records = reinterpret_cast<const Record*>(base + sizeof(ChunkHead));
-  const std::uint32_t slots = chunk_bytes / static_cast<std::uint32_t>(sizeof(Record)) - 1;
-  const ThreadKey key{head.tid, head.thread_start_ticks};
+struct ChunkCopy {
+  std::uint32_t index;
+  ChunkHead head;
   std::vector<SegmentRun> runs;
-  bool in_run = false;
-  SegmentRange range{key, head.first_sequence + std::min(head.drained, slots), head.first_sequence + slots, 0};
-  for (std::uint32_t slot = std::min(head.drained, slots); slot < slots; ++slot) {
-    if (!finished(records[slot], head.lap)) {
-      in_run = false;
-      continue;
-    }
-    if (!in_run) runs.push_back({key, head.first_sequence + slot, {}});
-    in_run = true;
-    const auto* bytes = reinterpret_cast<const std::byte*>(&records[slot]);
-    runs.back().records.insert(runs.back().records.end(), bytes, bytes + sizeof(Record));
-    ++range.finished;
+};
+
+class Chunks {
+ public:
+  Chunks(const std::byte* base, const SegmentHeader& header)
+      : base_(base + header.chunks_offset),
+        count_(header.chunk_count),
+        bytes_(header.chunk_bytes),
+        slots_(header.chunk_bytes / static_cast<std::uint32_t>(sizeof(Record)) - 1) {}
+
+  void copy(std::uint32_t ready) {
+    for (std::uint32_t i = 0; i < std::min(ready, count_); ++i) copy_one(i);
   }
-  // Handed on while we copied: the writer put these records into the file, which is read after the segment.
-  if (!same_owner(chunk, head)) return;
-  copy.ranges.push_back(range);
-  std::move(runs.begin(), runs.end(), std::back_inserter(copy.runs));
+
+  // What is said of the copied chunks now; 0 slots folded of one that is not there any more, or slots_ where that means
+  // that all of it is in the sums.
+  std::vector<std::uint32_t> look_again(bool folds) const {
+    std::vector<std::uint32_t> folded;
+    folded.reserve(copies_.size());
+    for (const ChunkCopy& copy : copies_) {
+      const ChunkHead& now = head_of(copy.index);
+      const std::uint32_t slots = std::min(load(now.folded), slots_);
+      folded.push_back(same_owner(now, copy.head) ? slots : folds ? slots_ : 0);
+    }
+    return folded;
+  }
+
+  void undo(const Undo& undo, std::vector<std::uint32_t>& folded) const {
+    for (std::size_t i = 0; i < copies_.size(); ++i)
+      if (copies_[i].index == undo.chunk) folded[i] = std::min(undo.folded, slots_);
+  }
+
+  void hand_over(const std::vector<std::uint32_t>& folded, SegmentCopy& out) {
+    for (std::size_t i = 0; i < copies_.size(); ++i) hand_over(copies_[i], folded[i], out);
+  }
+
+ private:
+  const ChunkHead& head_of(std::uint32_t index) const {
+    return *reinterpret_cast<const ChunkHead*>(base_ + std::uint64_t{index} * bytes_);
+  }
+
+  void copy_one(std::uint32_t index) {
+    const ChunkHead& chunk = head_of(index);
+    if (load(chunk.state) == kChunkFree) return;
+    ChunkCopy copy{index, chunk, {}};
+    const auto* records = reinterpret_cast<const Record*>(&chunk + 1);
+    bool in_run = false;
+    for (std::uint32_t slot = std::min(copy.head.drained, slots_); slot < slots_; ++slot) {
+      if (!finished(records[slot], copy.head.lap)) {
+        in_run = false;
+        continue;
+      }
+      if (!in_run)
+        copy.runs.push_back(
+            {{copy.head.tid, copy.head.thread_start_ticks}, copy.head.first_sequence + slot, {}, false});
+      in_run = true;
+      const auto* bytes = reinterpret_cast<const std::byte*>(&records[slot]);
+      copy.runs.back().records.insert(copy.runs.back().records.end(), bytes, bytes + sizeof(Record));
+    }
+    // Handed on while we copied: the writer put these records into the sums, or into the file, which is read after the
+    // segment.
+    if (same_owner(chunk, copy.head)) copies_.push_back(std::move(copy));
+  }
+
+  void hand_over(ChunkCopy& copy, std::uint32_t folded, SegmentCopy& out) const {
+    const std::uint64_t first = copy.head.first_sequence, behind_sums = first + folded;
+    const std::uint32_t settled = std::max(std::min(copy.head.drained, slots_), folded);
+    SegmentRange range{{copy.head.tid, copy.head.thread_start_ticks}, first + settled, first + slots_, 0};
+    for (SegmentRun& run : copy.runs) {
+      const std::uint64_t count = run.records.size() / sizeof(Record);
+      const std::uint64_t summed =
+          behind_sums <= run.first_sequence ? 0 : std::min(behind_sums - run.first_sequence, count);
+      const auto split = run.records.begin() + static_cast<std::ptrdiff_t>(summed * sizeof(Record));
+      SegmentRun rest{run.key, run.first_sequence + summed, {split, run.records.end()}, false};
+      run.records.erase(split, run.records.end());
+      range.finished += count - summed;
+      if (summed != 0) out.runs.push_back(flagged(std::move(run)));
+      if (summed != count) out.runs.push_back(std::move(rest));
+    }
+    out.ranges.push_back(range);
+  }
+
+  static SegmentRun flagged(SegmentRun run) {
+    for (std::size_t at = offsetof(Record, flags); at < run.records.size(); at += sizeof(Record)) {
+      std::uint16_t flags;
+      std::memcpy(&flags, &run.records[at], sizeof(flags));
+      flags |= kRecordSummed;
+      std::memcpy(&run.records[at], &flags, sizeof(flags));
+    }
+    run.summed = true;
+    return run;
+  }
+
+  const std::byte* base_;
+  std::uint32_t count_;
+  std::uint32_t bytes_;
+  std::uint32_t slots_;
+  std::vector<ChunkCopy> copies_;
+};
+
+void put_back(Spans& spans, const Undo::Before& before) {
+  spans.ticks = before.ticks;
+  spans.max_ticks = before.max_ticks;
+  if (before.bucket < kSpanBuckets) spans.buckets[before.bucket] = before.count;
+}
+
+// The process was killed while it added a record to a row: the row becomes what it was.
+void undo_row(const std::byte* base, const SegmentHeader& header, const Undo& undo, std::vector<SiteSums>& sums) {
+  const auto& row = reinterpret_cast<const SiteSums*>(base + header.sums_offset)[undo.sum - 1];
+  for (SiteSums& copied : sums) {
+    if (copied.key != row.key || copied.tid != row.tid || copied.thread_start_ticks != row.thread_start_ticks ||
+        copied.object != row.object)
+      continue;
+    put_back(copied.time, undo.time);
+    put_back(copied.wake, undo.wake);
+    copied.waker_tid = undo.waker_tid;
+    copied.amount = undo.amount;
+  }
+}
+
+// Sums and heads of one moment. A live writer's batches are short, so a few looks do; of one that was killed in the middle
+// of a batch the number stays odd, and what it was doing is taken back.
+void copy_sums_and_chunks(const std::byte* base, Chunks& chunks, const SegmentUser& user, SegmentCopy& copy) {
+  constexpr int kMostLooks = 200;
+  const auto& live = *reinterpret_cast<const SegmentHeader*>(base);
+  std::vector<std::uint32_t> folded;
+  std::uint32_t before = load(live.fold_serial), after = before;
+  bool moved = false;
+  for (int look = 0; look < kMostLooks; ++look) {
+    before = load(live.fold_serial);
+    copy.sums = copy_sums(base, copy.header.sums_offset, copy.header.sum_count);
+    folded = chunks.look_again(user.folds);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    after = load(live.fold_serial);
+    if (!user.alive || (before == after && before % 2 == 0)) break;
+    moved = moved || before != after;
+    const timespec pause{0, 1'000'000};
+    nanosleep(&pause, nullptr);
+  }
+  const bool stands_still = !user.alive || (before == after && before % 2 == 1 && !moved);
+  const Undo undo = live.undo;
+  if (stands_still && undo.sum != 0 && undo.sum <= copy.header.sum_count) {
+    undo_row(base, copy.header, undo, copy.sums);
+    chunks.undo(undo, folded);
+  }
+  chunks.hand_over(folded, copy);
 }
 
 }  // namespace
 
-std::optional<SegmentCopy> copy_segment(std::int32_t segment_id, std::uint64_t cookie, std::string& why) {
+std::optional<SegmentCopy> copy_segment(std::int32_t segment_id, std::uint64_t cookie, const SegmentUser& user,
+                                        std::string& why) {
   const Attachment segment(segment_id);
   if (segment.bytes() == nullptr) {
     why = "its shared memory is gone";
@@ -145,15 +279,13 @@ std::optional<SegmentCopy> copy_segment(std::int32_t segment_id, std::uint64_t c
     why = "its shared memory has a layout that this version does not know";
     return std::nullopt;
   }
-  copy_shorts(segment.bytes(), copy);
+  copy.shorts = copy_sums(segment.bytes(), copy.header.shorts_offset, copy.header.short_count);
   // Threads first: their counters then never run ahead of the chunks that are copied after them.
   copy_threads(segment.bytes(), copy);
   const auto* live = reinterpret_cast<const SegmentHeader*>(segment.bytes());
-  const std::uint32_t ready = std::min(load(live->chunks_ready), copy.header.chunk_count);
-  for (std::uint32_t i = 0; i < ready; ++i) {
-    copy_chunk(segment.bytes() + copy.header.chunks_offset + std::uint64_t{i} * copy.header.chunk_bytes,
-               copy.header.chunk_bytes, copy);
-  }
+  Chunks chunks(segment.bytes(), copy.header);
+  chunks.copy(load(live->chunks_ready));
+  copy_sums_and_chunks(segment.bytes(), chunks, user, copy);
   // Stacks and strings last: whatever a copied record refers to is complete by now.
   copy_stacks(segment.bytes(), copy);
   const std::byte* strings = segment.bytes() + copy.header.strings_offset;

@@ -49,15 +49,12 @@ bool SiteSum::add_bucket(std::uint64_t word) {
   return true;
 }
 
-SiteSum site_sum(const SiteSums& sums) { return {sums.waker_tid, spans_sum(sums.time), spans_sum(sums.wake)}; }
-
-SiteSum site_sum(const SiteRow& row) {
-  return {row.waker_tid, {row.time.ticks, row.time.max_ticks, {}}, {row.wake.ticks, row.wake.max_ticks, {}}};
+SiteSum site_sum(const SiteSums& sums) {
+  return {sums.waker_tid, sums.amount, spans_sum(sums.time), spans_sum(sums.wake)};
 }
 
-void keep_newer(std::map<std::uint64_t, SiteSum>& known, std::uint64_t key, SiteSum sum) {
-  const auto [place, fresh] = known.try_emplace(key);
-  if (fresh || sum.time.count() >= place->second.time.count()) place->second = std::move(sum);
+SiteSum site_sum(const SiteRow& row) {
+  return {row.waker_tid, 0, {row.time.ticks, row.time.max_ticks, {}}, {row.wake.ticks, row.wake.max_ticks, {}}};
 }
 
 }  // namespace hostprobe::analysis

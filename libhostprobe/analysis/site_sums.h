@@ -1,7 +1,8 @@
-// site_sums.h: waits below the recording threshold, as sums per thread and place.
+// site_sums.h: calls without records of their own, as sums per thread and place: waits below the recording threshold, and
+// what left the memory of a process in mode monitor or flight.
 //
-// Room 3. Read from trace blocks and from segments; waits.cpp and progress.cpp pour them into their histograms. Counts
-// and sums are exact, the middle of a bucket is within 3.2 % of any value in it.
+// Room 3. Read from trace blocks and from segments; the questions pour them into their histograms. Counts and sums are
+// exact, the middle of a bucket is within 3.2 % of any value in it.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct SpansSum {
 
 struct SiteSum {
   std::uint32_t waker_tid = 0;  // the last known one; 0 = none
+  std::uint64_t amount = 0;     // bytes
   SpansSum time;
   SpansSum wake;
 
@@ -36,10 +38,17 @@ struct SiteSum {
 SiteSum site_sum(const SiteSums& sums);
 SiteSum site_sum(const SiteRow& row);  // without its buckets
 
-// Sums only grow: of two readings the one with the greater count is the later one.
-void keep_newer(std::map<std::uint64_t, SiteSum>& known, std::uint64_t key, SiteSum sum);
+// What tells the sums of a thread apart: key and object of SiteSums.
+using SumKey = std::pair<std::uint64_t, std::uint64_t>;
 
-constexpr std::uint64_t short_site(std::uint64_t key) { return key & 0xffffffffffff; }
-constexpr std::uint16_t short_hook(std::uint64_t key) { return static_cast<std::uint16_t>(key >> 48); }
+// Sums only grow: of two readings the one with the greater count is the later one.
+template <typename Key>
+void keep_newer(std::map<Key, SiteSum>& known, const Key& key, SiteSum sum) {
+  const auto [place, fresh] = known.try_emplace(key);
+  if (fresh || sum.time.count() >= place->second.time.count()) place->second = std::move(sum);
+}
+
+constexpr std::uint64_t sum_site(std::uint64_t key) { return key & 0xffffffffffff; }
+constexpr std::uint16_t sum_hook(std::uint64_t key) { return static_cast<std::uint16_t>(key >> 48); }
 
 }  // namespace hostprobe::analysis

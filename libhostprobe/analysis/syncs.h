@@ -24,6 +24,7 @@ class Syncs {
  public:
   Syncs(const Trace& trace, const std::map<ThreadKey, Role>& roles);
   void add(const Thread& thread, const Hook& hook, const Record& record);
+  void add_sum(const Thread& thread, const Hook& hook, const SiteSum& sum);
   SyncAnswer finish() { return std::move(answer_); }
 
  private:

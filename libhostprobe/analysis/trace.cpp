@@ -7,6 +7,20 @@
 
 namespace hostprobe::analysis {
 
+namespace {
+
+void leave(Slice& slice, std::uint32_t count) {
+  const bool all = slice.summed == slice.count;
+  slice.count = count;
+  slice.summed = all ? count : slice.summed == 0 ? 0 : count_summed(slice.records());
+}
+
+}  // namespace
+
+std::uint32_t count_summed(const std::vector<Record>& records) {
+  return static_cast<std::uint32_t>(std::count_if(records.begin(), records.end(), is_summed));
+}
+
 int Hook::word_of(std::string_view label) const {
   for (int i = 0; i < 5; ++i) {
     if (labels[i].name == label) return i;
@@ -21,9 +35,10 @@ void Slice::append_to(std::vector<Record>& records) const {
     if (count != 0) std::memcpy(static_cast<void*>(&records[before]), bytes, std::size_t{count} * sizeof(Record));
     return;
   }
-  if (!unpack(bytes, packed_bytes, count + skipped, records)) {
+  if (!unpack(bytes, packed_bytes, skipped + count + cut, records)) {
     throw TraceError("packed records changed while they were read", 0);
   }
+  records.resize(records.size() - cut);
   const auto first = records.begin() + static_cast<std::ptrdiff_t>(before);
   records.erase(first, first + skipped);
 }
@@ -36,7 +51,13 @@ void Slice::drop_first(std::uint32_t numbers) {
   }
   first_sequence += numbers;
   slots -= numbers;
-  count -= numbers;
+  leave(*this, count - numbers);
+}
+
+void Slice::drop_last(std::uint32_t numbers) {
+  if (packed_bytes != 0) cut += numbers;
+  slots -= numbers;
+  leave(*this, count - numbers);
 }
 
 void Strings::put(std::uint64_t offset, const std::byte* bytes, std::size_t count) {
@@ -84,6 +105,11 @@ std::uint64_t Trace::lost() const {
   std::uint64_t sum = lost_without_thread;
   for (const auto& [key, thread] : threads) sum += thread.lost;
   return std::max(sum, header.lost);
+}
+
+bool Trace::folds() const {
+  const std::string_view mode(header.mode, strnlen(header.mode, sizeof(header.mode)));
+  return mode == "monitor" || mode == "flight";
 }
 
 std::string base_name(std::string_view path) {

@@ -82,6 +82,9 @@ struct Slice {
   std::uint32_t count;
   std::uint32_t packed_bytes = 0;  // 0: not packed
   std::uint32_t skipped = 0;       // records at its beginning that are somebody else's
+  std::uint32_t cut = 0;           // and at its end
+  std::uint32_t summed = 0;        // how many of them are kRecordSummed
+  bool from_segment = false;
 
   // Copied, because a file guarantees 8-byte alignment only. Throws TraceError when a packed block cannot be unpacked,
   // which it could when the trace was read.
@@ -91,8 +94,9 @@ struct Slice {
     append_to(all);
     return all;
   }
-  // Leaves the first `numbers` out; only when none is missing.
+  // Leave the first or last `numbers` out; only when none is missing.
   void drop_first(std::uint32_t numbers);
+  void drop_last(std::uint32_t numbers);
   std::uint64_t end_sequence() const { return first_sequence + slots; }
 };
 
@@ -102,7 +106,9 @@ struct Thread {
   std::vector<Slice> slices;                     // by running number, no two overlap
   std::vector<std::uint16_t> stacks;             // which stacks its records carry, sorted
   std::map<std::uint64_t, SiteSum> short_waits;  // by key, see format/segment.h
-  std::uint64_t kept = 0;
+  std::map<SumKey, SiteSum> sums;                // of calls whose records are gone, or kRecordSummed
+  std::uint64_t kept = 0;                        // records, and calls that are only in the sums
+  std::uint64_t summed_only = 0;                 // of those, calls without a record
   std::uint64_t lost = 0;
   std::uint64_t unfinished = 0;  // calls that had not returned: in progress, or cut short by a kill
   std::string name;
@@ -148,9 +154,11 @@ struct Trace {
   Strings strings;
   std::map<std::uint32_t, Stack> stacks;  // by index, which is Record::stack - 1
   std::map<ThreadKey, Thread> threads;
+  std::vector<EventRow> events;
   std::vector<Damage> damages;
 
   std::unique_ptr<MappedFile> file;
+  std::vector<std::unique_ptr<MappedFile>> dumps;
   std::vector<std::vector<std::byte>> segment_chunks;
 
   const Hook* hook_of(const Record& record) const { return hook_of(record.hook); }
@@ -163,7 +171,13 @@ struct Trace {
   const Thread* thread_at(std::uint32_t tid, std::uint64_t ticks) const;
   std::uint64_t records() const;
   std::uint64_t lost() const;
+  // The process moves records into sums, instead of writing each of them to its file.
+  bool folds() const;
 };
+
+// Its count, time and bytes are in the sums of its thread; what it tells besides is nowhere else.
+inline bool is_summed(const Record& record) { return (record.flags & kRecordSummed) != 0; }
+std::uint32_t count_summed(const std::vector<Record>& records);
 
 inline std::uint64_t word(const Record& record, int index) {
   const std::uint64_t words[5] = {record.a, record.b, record.c, record.d, record.e};

@@ -119,9 +119,10 @@ void Waits::add(const Thread& thread, const Hook& hook, const Record& record) {
   const bool file = (record.flags & kRecordFile) != 0;
   const Call& call = call_of(thread, {&hook, word(record, site_word), file}, record.end_ticks);
   const double ns = trace_.clock.span_ns(record.begin_ticks, record.end_ticks);
+  if (record.stack != 0) call.address->stacks[record.stack].add(ns);
+  if (is_summed(record)) return;
   call.site->answer.time.add(ns);
   call.address->all.add(ns);
-  if (record.stack != 0) call.address->stacks[record.stack].add(ns);
   if ((record.flags & kRecordTimedOut) != 0) {
     ++call.site->answer.timed_out;
   } else {
@@ -129,8 +130,10 @@ void Waits::add(const Thread& thread, const Hook& hook, const Record& record) {
   }
 }
 
-void Waits::add_short(const Thread& thread, const Hook& hook, std::uint64_t address, const SiteSum& sum) {
-  const Call& call = call_of(thread, {&hook, address, false}, UINT64_MAX);
+void Waits::add_sum(const Thread& thread, const Hook& hook, std::uint64_t address, std::uint64_t flags,
+                    const SiteSum& sum) {
+  const Call& call = call_of(thread, {&hook, address, (flags & kRecordFile) != 0}, UINT64_MAX);
+  call.site->answer.timed_out += sum.amount;
   sum.time.add_to(call.site->answer.time, trace_.clock);
   call.address->all.add(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)), sum.time.count());
   sum.wake.add_to(call.site->answer.wake, trace_.clock);

@@ -51,8 +51,9 @@ class Waits {
  public:
   Waits(const Trace& trace, const std::map<ThreadKey, Role>& roles);
   void add(const Thread& thread, const Hook& hook, const Record& record);
-  // Waits of that thread at one place that were too short for records.
-  void add_short(const Thread& thread, const Hook& hook, std::uint64_t address, const SiteSum& sum);
+  // Waits of that thread at one place that have no records, or such that are kRecordSummed. `flags`: those that tell
+  // places apart (kRecordFile).
+  void add_sum(const Thread& thread, const Hook& hook, std::uint64_t address, std::uint64_t flags, const SiteSum& sum);
   // Heaviest first. Names the code with `symbols`.
   std::vector<WaitSite> finish(Symbols& symbols);
 

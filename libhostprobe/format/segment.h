@@ -155,14 +155,13 @@ struct alignas(64) SiteSums {
   std::uint64_t thread_start_ticks;
   std::uint32_t tid;
   std::uint32_t waker_tid;  // the last known one; 0 = none
-  std::uint64_t object;     // only of sums: the communicator of an NCCL operation, or kObjectFile
-  std::uint64_t amount;     // only of sums: bytes of NCCL operations; of waits, how many timed out
+  std::uint64_t object;     // only of sums: the communicator of an NCCL operation; kRecordFile for waits on a file
+  std::uint64_t amount;     // only of sums: bytes of NCCL operations; how many of the waits timed out
   Spans time;               // how long they took
   Spans wake;  // where the waker is known: from its post to the return; of launches: since the one before had returned
 };
 
 inline constexpr std::uint64_t kSiteNotTaken = 1;  // in the place of the site: NCCL operations that failed
-inline constexpr std::uint64_t kObjectFile = 1;    // waits for a file (kRecordFile)
 
 constexpr std::uint64_t pack_place(std::uint64_t site, std::uint16_t hook) {
   return (site & 0xffffffffffff) | std::uint64_t{hook} << 48;

@@ -61,7 +61,7 @@ void tell(std::uint32_t before, std::uint64_t cost) {
 
 // Where somebody else has shut the gate meanwhile it stays shut.
 void record_launches(bool wanted) {
-  std::uint32_t before = wanted ? kCalls : kCalls | kLaunches, after = wanted ? kCalls | kLaunches : kCalls;
+  std::uint32_t before = wanted ? kNoLaunches : kEverything, after = wanted ? kEverything : kNoLaunches;
   __atomic_compare_exchange_n(&g_gate.recording, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 

@@ -110,7 +110,7 @@ Addition addition_of(const ChunkHead* chunk, const Record& record) {
     add_wake(add, record, word(record, shape.waker));
     add.amount = (record.flags & kRecordTimedOut) != 0;
   }
-  if ((record.flags & kRecordFile) != 0) add.object = kObjectFile;
+  if ((record.flags & kRecordFile) != 0) add.object = kRecordFile;
   add.key = pack_place(site, record.hook);
   return add;
 }

@@ -20,10 +20,10 @@ namespace hostprobe::probe {
 // One page that the kernel empties in every forked child (MADV_WIPEONFORK), whichever call made it: a child that still
 // believed itself to be recording would write into its parent's chunks.
 struct alignas(4096) Gate {
-  std::uint32_t recording;  // kCalls and kLaunches, or 0
+  std::uint32_t recording;  // 0, or one of these
 };
-inline constexpr std::uint32_t kCalls = 1;
-inline constexpr std::uint32_t kLaunches = 2;  // shut for moments to keep to the budget (budget.h)
+inline constexpr std::uint32_t kEverything = 1;
+inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the budget (budget.h)
 extern constinit Gate g_gate;
 
 // The cold door: decides whether this process becomes (or, after a fork, again becomes) one that records.
@@ -38,16 +38,15 @@ bool begin_recording(Moment moment);
 // A polled call (event and stream queries) shorter than this leaves no record.
 extern std::uint64_t g_polled_ticks;
 
-inline bool recording(std::uint32_t what = kCalls) {
-  return HP_LIKELY((g_gate.recording & what) != 0) && HP_LIKELY(t_local.muted == 0);
-}
+inline bool recording() { return HP_LIKELY(g_gate.recording != 0) && HP_LIKELY(t_local.muted == 0); }
+inline bool recording_launches() { return HP_LIKELY(g_gate.recording == kEverything) && HP_LIKELY(t_local.muted == 0); }
 
 // False for good when the process is not a target; cheap then: two loads.
 inline bool recording_or_begun(Moment moment) { return recording() || begin_recording(moment); }
 
 // The cold door of launches: also where one is counted that is left out.
 bool begin_launch();
-inline bool launch_recorded() { return recording(kLaunches) || begin_launch(); }
+inline bool launch_recorded() { return recording_launches() || begin_launch(); }
 
 Record* reserve_in_new_chunk();
 

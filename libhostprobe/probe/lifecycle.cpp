@@ -115,7 +115,7 @@ void start_recording() {
   }
   watch_forks();
   watch_quick_exit();
-  g_gate.recording = kCalls | kLaunches;
+  g_gate.recording = kEverything;
   g_plan.store(Plan::kActive, std::memory_order_release);
 }
 
@@ -263,7 +263,7 @@ bool begin_recording(Moment moment) {
 }
 
 bool begin_launch() {
-  if (g_gate.recording != kCalls) return begin_recording(Moment::kGpu);
+  if (g_gate.recording != kNoLaunches) return begin_recording(Moment::kGpu);
   if (t_local.muted == 0) count_skipped();
   return false;
 }

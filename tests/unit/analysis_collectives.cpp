@@ -10,18 +10,19 @@ constexpr std::uint64_t kCommunicator = 0xabc;
 
 CollectiveCall call(std::uint32_t sequence, std::int32_t rank, std::uint64_t begin_ns,
                     const char* function = "ncclAllReduce") {
-  return {kCommunicator, sequence, rank, 2, 1024, begin_ns, 5000, operation_name(function)};
+  return {kCommunicator, sequence, rank, 2, 1024, begin_ns, 5000, operation_name(function), false};
 }
 
 struct Rank {
   std::vector<CollectiveCall> calls;
   std::string host = "one";
   std::optional<int> rank = std::nullopt;
+  std::vector<CollectiveSum> sums = {};
 };
 
 std::vector<CollectiveAnswer> answer(const std::vector<Rank>& ranks) {
   std::vector<ProcessCalls> processes;
-  for (const Rank& rank : ranks) processes.push_back({&rank.calls, rank.host, rank.rank});
+  for (const Rank& rank : ranks) processes.push_back({&rank.calls, &rank.sums, rank.host, rank.rank});
   return answer_collectives(processes);
 }
 
@@ -75,6 +76,36 @@ TEST(Collectives, TheFormsWithAConfigurationAreTheSameOperations) {
   EXPECT_EQ(*operation_name("ncclAllGatherConfig"), "AllGather");
   EXPECT_EQ(*operation_name("ncclBcast"), "Broadcast");
   EXPECT_EQ(operation_name("ncclReduce"), operation_name("ncclReduceConfig"));
+}
+
+CollectiveSum sum_of(std::uint64_t count, std::uint64_t bytes, const char* function = "ncclAllReduce") {
+  CollectiveSum sum{kCommunicator, operation_name(function), count, bytes, {}};
+  sum.host.add(5000, count);
+  return sum;
+}
+
+TEST(Collectives, InSumsAreCountedByTheRankThatCountedMost) {
+  const auto answers = answer(
+      {{{call(6, 0, 1000)}, "one", 0, {sum_of(5, 5 * 1024)}}, {{call(6, 1, 1400)}, "one", 1, {sum_of(4, 4 * 1024)}}});
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].count, 6u);
+  EXPECT_EQ(answers[0].bytes, 6u * 1024);
+  EXPECT_EQ(answers[0].host.count(), 11u);
+  EXPECT_EQ(answers[0].skew.count(), 1u);
+  EXPECT_EQ(answers[0].ranks, 2u);
+}
+
+TEST(Collectives, OfAProcessThatDrivesTwoRanksAreCountedOnce) {
+  const auto answers = answer({{{call(3, 0, 1000), call(3, 1, 1400)}, "one", 0, {sum_of(4, 4 * 1024)}}});
+  EXPECT_EQ(answers[0].count, 3u);
+  EXPECT_EQ(answers[0].bytes, 3u * 1024);
+}
+
+TEST(Collectives, MessagesInSumsAreCountedOnEachSide) {
+  const auto answers =
+      answer({{{}, "one", 0, {sum_of(3, 30, "ncclSend")}}, {{}, "one", 1, {sum_of(2, 20, "ncclSend")}}});
+  EXPECT_EQ(answers.at(0).count, 5u);
+  EXPECT_EQ(answers.at(0).bytes, 50u);
 }
 
 TEST(Collectives, NothingIsNoAnswer) { EXPECT_TRUE(answer({}).empty()); }

@@ -26,12 +26,13 @@ class Ordered : public testing::Test {
     slice.bytes = reinterpret_cast<const std::byte*>(bytes.data());
     thread_.slices.push_back(slice);
   }
-  // Begins in the order they come, and minus the count where records are lost.
+  // Begins in the order they come, minus the count where records are lost, minus a thousand times that where summed.
   std::vector<long> walk() {
     std::vector<long> seen;
     OrderedRecords records(
         thread_, [&](const Record& r) { seen.push_back(static_cast<long>(r.begin_ticks)); },
-        [&](std::uint64_t count) { seen.push_back(-static_cast<long>(count)); });
+        [&](std::uint64_t count) { seen.push_back(-static_cast<long>(count)); },
+        [&](std::uint64_t count) { seen.push_back(-1000 * static_cast<long>(count)); });
     records.walk();
     return seen;
   }
@@ -57,6 +58,19 @@ TEST_F(Ordered, AnyOrderOfCallsIsSorted) {
   }
   std::sort(truth.begin(), truth.end());
   EXPECT_EQ(walk(), truth);
+}
+
+TEST_F(Ordered, RecordsThatAreOnlyInSumsAreTheFirstOnesThatAreMissing) {
+  slice(2, {10});
+  slice(6, {20});
+  thread_.summed_only = 4;
+  thread_.lost = 2;
+  EXPECT_EQ(walk(), (std::vector<long>{-2000, 10, -2000, -1, 20, -1}));
+}
+
+TEST_F(Ordered, ThreadOfWhichOnlySumsAreLeftHasNoRecords) {
+  thread_.summed_only = 9;
+  EXPECT_EQ(walk(), (std::vector<long>{-9000}));
 }
 
 TEST_F(Ordered, LostRecordsStandWhereTheyAreMissing) {

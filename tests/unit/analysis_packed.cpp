@@ -67,7 +67,7 @@ TEST_F(Packed, LossesCountAndOtherBlocksOfTheThreadFit) {
   std::uint64_t lost = 0;
   OrderedRecords(
       thread(trace), [&](const Record& record) { begins.push_back(record.begin_ticks); },
-      [&](std::uint64_t count) { lost += count; })
+      [&](std::uint64_t count) { lost += count; }, [](std::uint64_t) {})
       .walk();
   EXPECT_THAT(begins, ElementsAre(1000, 1400, 1800, test::at_us(1), test::at_us(3), test::at_us(5)));
   EXPECT_EQ(lost, 2u);

@@ -4,6 +4,7 @@
 
 #include "analysis/reader.h"
 #include "analysis/recover.h"
+#include "support/sums.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {
@@ -69,6 +70,45 @@ TEST_F(Recovering, BringsTheSegmentIntoTheFileAndFreesIt) {
   EXPECT_EQ(thread.name, "worker");
   EXPECT_EQ(trace.strings.text(trace.stacks.at(0).python.at(0)), "get (queue.py:180)");
   EXPECT_EQ(trace.last.ticks, test::at_us(2'000'000));
+}
+
+// Modes monitor and flight: of 8 calls three are in the sums (one of them still in its chunk, one in a dump), two in the
+// file as records, two in the segment only; one had not returned.
+TEST_F(Recovering, SumsCountTheSameBeforeAndAfter) {
+  test::set_text(file_.header.mode, "flight");
+  file_.calls(7, 3, {{.begin_us = 11, .end_us = 12, .d = 3}});
+  segment_.chunk(0).folded = 1;
+  const std::vector<std::uint64_t> folded = {2000, 2000, 2000};
+  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {folded, {500}}, .object = 3, .amount = 77, .waker = 9});
+  file_.block(kBlockSums, test::sums_row({.tid = 7, .sums = {{2000}}, .object = 3}));
+  segment_.thread(0) = test::thread_entry(7, "worker", 7);
+  TraceFile dump;
+  dump.header.cookie = kCookie;
+  dump.calls(7, 4, {{.begin_us = 13, .end_us = 14, .d = 4, .flags = kRecordSummed}});
+  dump.write(folder_.file("h-1-1-0001.hpdump"));
+  TraceFile::write_bytes(path(), file_.bytes());
+  const Trace before = read_trace(path());
+  const RecoveryAnswer answer = recover(file_.bytes());
+  ASSERT_EQ(answer.result, Recovery::kDone) << answer.what;
+  EXPECT_EQ(answer.records, 2u) << "what is in a dump stays there";
+  const Trace after = read_trace_file_only(path());
+  EXPECT_TRUE(after.damages.empty());
+  for (const Trace* trace : {&before, &after}) {
+    const Thread& thread = trace->threads.at({7, test::at_us(0)});
+    EXPECT_EQ(thread.kept, 6u);
+    EXPECT_EQ(thread.lost, 0u);
+    EXPECT_EQ(thread.summed_only, 1u);
+    std::vector<std::pair<std::uint64_t, bool>> records;
+    for (const Slice& slice : thread.slices)
+      for (const Record& record : slice.records()) records.emplace_back(record.d, is_summed(record));
+    EXPECT_EQ(records,
+              (std::vector<std::pair<std::uint64_t, bool>>{{0, false}, {1, true}, {2, false}, {3, false}, {4, true}}));
+    const SiteSum& sum = thread.sums.at({pack_place(0, 1), 3});
+    EXPECT_EQ(sum.time.count(), 3u);
+    EXPECT_EQ(sum.wake.ticks, 500u);
+    EXPECT_EQ(sum.waker_tid, 9u);
+    EXPECT_EQ(sum.amount, 77u);
+  }
 }
 
 TEST_F(Recovering, SecondTimeThereIsNothingToDo) {

@@ -7,6 +7,7 @@
 
 #include "analysis/reader.h"
 #include "analysis/segment_copy.h"
+#include "support/sums.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {
@@ -139,12 +140,16 @@ TEST_F(OpenTrace, SegmentWhoseGeometryDoesNotFitItsSizeIsNotRead) {
       [](SegmentHeader& h) { h.stack_count = 0xffffffff; },
       [](SegmentHeader& h) { h.strings_bytes = 0xffffffff; },
       [](SegmentHeader& h) { h.chunks_offset += 8; },
+      [](SegmentHeader& h) { h.sum_count = 0xffffffff; },
+      [](SegmentHeader& h) { h.sum_count = 8; },
+      [](SegmentHeader& h) { h.sums_offset = UINT64_MAX - 63; },
+      [](SegmentHeader& h) { h.sums_offset += 8; },
       [](SegmentHeader& h) { h.version = 99; }};
   for (std::size_t i = 0; i < spoils.size(); ++i) {
     segment_.header() = good;
     spoils[i](segment_.header());
     std::string why;
-    EXPECT_FALSE(copy_segment(segment_.id(), kCookie, why)) << i;
+    EXPECT_FALSE(copy_segment(segment_.id(), kCookie, {}, why)) << i;
     EXPECT_NE(why, "") << i;
   }
 }
@@ -164,6 +169,248 @@ TEST_F(OpenTrace, AppendInProgressIsNoDamage) {
   const std::string bytes = file_.bytes();
   TraceFile::write_bytes(path(), bytes.substr(0, bytes.size() - 20));
   EXPECT_TRUE(read_trace(path()).damages.empty());
+}
+
+class FoldingTrace : public OpenTrace {
+ protected:
+  FoldingTrace() { test::set_text(file_.header.mode, "flight"); }
+  // As if its process had been killed.
+  void killed() { file_.belongs_to(dead_process(), current_boot_id()); }
+  static pid_t dead_process() {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    waitpid(child, nullptr, 0);
+    return child;
+  }
+  // Numbers of the records that are not in the sums.
+  static std::vector<std::uint64_t> not_summed(const Trace& trace) {
+    std::vector<std::uint64_t> result;
+    for (const Slice& slice : trace.threads.at({7, test::at_us(0)}).slices)
+      for (const Record& record : slice.records())
+        if (!is_summed(record)) result.push_back(record.d);
+    return result;
+  }
+  static std::uint64_t summed(const Trace& trace) {
+    std::uint64_t count = 0;
+    for (const auto& [key, sum] : trace.threads.at({7, test::at_us(0)}).sums) count += sum.time.count();
+    return count;
+  }
+};
+
+TEST_F(FoldingTrace, FoldedSlotsCountThroughTheirSumsOnly) {
+  segment_.fill(0, 7, 10, calls(10, 5));
+  segment_.chunk(0).folded = 2;
+  test::fill_sums(segment_.sums(1),
+                  {.tid = 7, .sums = {std::vector<std::uint64_t>(12, 2000)}, .object = 4, .amount = 9});
+  segment_.thread(0) = test::thread_entry(7, "worker", 15);
+  const Trace trace = read();
+  EXPECT_EQ(numbers(trace, 7), (std::vector<std::uint64_t>{10, 11, 12, 13, 14}));
+  EXPECT_EQ(not_summed(trace), (std::vector<std::uint64_t>{12, 13, 14}));
+  const Thread& thread = trace.threads.begin()->second;
+  EXPECT_EQ(thread.kept, 15u);
+  EXPECT_EQ(thread.lost, 0u);
+  EXPECT_EQ(thread.summed_only, 10u);
+  EXPECT_EQ(thread.sums.at({pack_place(0, 1), 4}).amount, 9u);
+}
+
+TEST_F(FoldingTrace, HolesBetweenFoldedSlotsAreLostAndOthersUnfinished) {
+  segment_.fill(0, 7, 0, calls(0, 6));
+  segment_.slot(0, 1).hook = segment_.slot(0, 4).hook = 0;
+  segment_.chunk(0).folded = 3;
+  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000, 2000}}});
+  segment_.thread(0) = test::thread_entry(7, "worker", 6);
+  const Thread thread = read().threads.begin()->second;
+  EXPECT_EQ(thread.kept, 4u);
+  EXPECT_EQ(thread.unfinished, 1u);
+  EXPECT_EQ(thread.lost, 1u);
+}
+
+TEST_F(FoldingTrace, FoldedNumberBeyondTheChunkIsCut) {
+  segment_.fill(0, 7, 0, calls(0, 3));
+  segment_.chunk(0).folded = 0xffffffff;
+  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000, 2000, 2000}}});
+  EXPECT_TRUE(not_summed(read()).empty());
+  EXPECT_EQ(read().records(), 3u);
+}
+
+TEST_F(FoldingTrace, FreeRowsAreNotRead) {
+  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000}}});
+  segment_.sums(0).key &= 0xffffffffffff;
+  segment_.fill(0, 7, 0, calls(0, 1));
+  EXPECT_EQ(summed(read()), 0u);
+}
+
+// Killed while the third record was being added: its row and its chunk are what they were.
+TEST_F(FoldingTrace, WhatAKillLeftHalfAddedIsPutBack) {
+  killed();
+  segment_.fill(0, 7, 0, calls(0, 4));
+  test::fill_sums(segment_.sums(2), {.tid = 7, .sums = {{2000, 2000, 9000}, {300}}, .amount = 50, .waker = 11});
+  segment_.chunk(0).folded = 3;
+  Undo& undo = segment_.header().undo;
+  undo = {3,
+          0,
+          2,
+          10,
+          40,
+          {4000, 2000, static_cast<std::uint32_t>(test::bucket_by_definition(9000)), 0, 0},
+          {0, 0, static_cast<std::uint32_t>(test::bucket_by_definition(300)), 0, 0}};
+  segment_.header().fold_serial = 7;
+  const Trace trace = read();
+  EXPECT_EQ(not_summed(trace), (std::vector<std::uint64_t>{2, 3}));
+  const SiteSum sum = trace.threads.begin()->second.sums.begin()->second;
+  EXPECT_EQ(sum.time.count(), 2u);
+  EXPECT_EQ(sum.time.ticks, 4000u);
+  EXPECT_EQ(sum.time.max_ticks, 2000u);
+  EXPECT_EQ(sum.wake.ticks, 0u);
+  EXPECT_EQ(site_sum(segment_.sums(2)).wake.count(), 1u) << "the segment itself is not touched";
+  EXPECT_EQ(sum.wake.count(), 0u);
+  EXPECT_EQ(sum.waker_tid, 10u);
+  EXPECT_EQ(sum.amount, 40u);
+  EXPECT_EQ(trace.records(), 4u);
+}
+
+TEST_F(FoldingTrace, KilledJustNowWhileItsNumberIsOddIsPutBackToo) {
+  segment_.fill(0, 7, 0, calls(0, 2));
+  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000, 9000}}});
+  segment_.chunk(0).folded = 1;
+  segment_.header().undo = {
+      1, 0, 1, 0, 0, {2000, 2000, static_cast<std::uint32_t>(test::bucket_by_definition(9000)), 0, 0}, {}};
+  segment_.header().fold_serial = 7;
+  const Trace trace = read();
+  EXPECT_EQ(summed(trace), 1u);
+  EXPECT_EQ(trace.records(), 2u);
+}
+
+TEST_F(FoldingTrace, UndoThatNamesNothingThereChangesNothing) {
+  killed();
+  segment_.fill(0, 7, 0, calls(0, 2));
+  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000}}});
+  segment_.chunk(0).folded = 1;
+  const Undo good{1, 0, 0, 0, 0, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}};
+  Undo no_row = good, no_chunk = good, no_bucket = good;
+  no_row.sum = TraceSegment::kSums + 1;
+  segment_.header().undo = no_row;
+  EXPECT_EQ(read().records(), 2u);
+  EXPECT_EQ(not_summed(read()), (std::vector<std::uint64_t>{1}));
+  no_row.sum = 0xffffffff;
+  segment_.header().undo = no_row;
+  EXPECT_EQ(summed(read()), 1u);
+  no_chunk.chunk = 0xffffffff;
+  segment_.header().undo = no_chunk;
+  EXPECT_EQ(not_summed(read()), (std::vector<std::uint64_t>{1}));
+  no_bucket.time.bucket = no_bucket.wake.bucket = 0xffffffff;
+  segment_.header().undo = no_bucket;
+  EXPECT_EQ(summed(read()), 1u);
+}
+
+TEST_F(FoldingTrace, DumpThatWasWrittenBeforeItsRecordsWereFoldedDoesNotHideThem) {
+  killed();
+  segment_.fill(0, 7, 0, calls(0, 4));
+  segment_.chunk(0).folded = 1;
+  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000}}});
+  TraceFile dump;
+  dump.header.cookie = kCookie;
+  std::vector<Call> dumped = calls(0, 3);
+  for (Call& call : dumped) call.flags = kRecordSummed;
+  dump.calls(7, 0, dumped);
+  dump.write(folder_.file("h-1-1-0001.hpdump"));
+  const Trace trace = read();
+  EXPECT_EQ(not_summed(trace), (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_EQ(trace.records(), 4u);
+}
+
+TEST_F(FoldingTrace, DumpOfALiveProcessMayEndInTheMiddle) {
+  TraceFile dump;
+  dump.header.cookie = kCookie;
+  dump.calls(7, 0, calls(0, 3));
+  TraceFile::write_bytes(folder_.file("h-1-1-0001.hpdump"), dump.bytes().substr(0, dump.bytes().size() - 8));
+  EXPECT_TRUE(read().damages.empty());
+  killed();
+  EXPECT_EQ(read().damages.size(), 1u);
+}
+
+// Fills a chunk, adds it to the sums in batches, gives it back, and so on.
+class FoldingWriter {
+ public:
+  explicit FoldingWriter(TraceSegment& segment) : segment_(segment), thread_([this] { work(); }) {}
+  ~FoldingWriter() {
+    stop_ = true;
+    thread_.join();
+  }
+  std::uint64_t made() const { return made_; }
+
+ private:
+  void work() {
+    for (std::uint64_t first = 0; !stop_; first += 7) {
+      fill(first);
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      fold();
+      std::atomic_ref(segment_.chunk(0).state).store(kChunkFree);
+      for (std::uint32_t i = 0; i < 7; ++i) std::atomic_ref(segment_.slot(0, i).hook).store(0);
+    }
+  }
+  void fill(std::uint64_t first) {
+    const auto lap = static_cast<std::uint16_t>(first / 7 % 60000 + 1);
+    ChunkHead& chunk = segment_.chunk(0);
+    std::atomic_ref(chunk.first_sequence).store(first);
+    std::atomic_ref(chunk.tid).store(7);
+    std::atomic_ref(chunk.thread_start_ticks).store(test::at_us(0));
+    std::atomic_ref(chunk.folded).store(0);
+    std::atomic_ref(chunk.lap).store(lap);
+    std::atomic_ref(chunk.state).store(kChunkFilling);
+    for (std::uint32_t i = 0; i < 7; ++i) {
+      Record& record = segment_.slot(0, i);
+      made_ = first + i + 1;
+      std::atomic_ref(record.d).store(first + i);
+      std::atomic_ref(record.lap).store(lap);
+      std::atomic_ref(record.hook).store(1);
+    }
+    std::atomic_ref(chunk.state).store(kChunkFull);
+  }
+  void fold() {
+    std::uint64_t& count = segment_.sums(0).time.buckets[40];
+    std::atomic_ref serial(segment_.header().fold_serial);
+    for (std::uint32_t i = 0; i < 7; ++i) {
+      if (i % 3 == 0) ++serial;
+      std::atomic_ref(count).store(count + 1);
+      std::atomic_ref(segment_.chunk(0).folded).store(i + 1);
+      if (i % 3 == 2 || i == 6) ++serial;
+    }
+  }
+
+  TraceSegment& segment_;
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> made_{0};
+  std::thread thread_;
+};
+
+// Every call of the thread is counted once, in the sums or as a record, whatever the moment.
+TEST_F(FoldingTrace, NothingCountsTwiceOrNotAtAllWhileTheWriterFolds) {
+  file_.write(path());
+  test::fill_sums(segment_.sums(0), {.tid = 7});
+  FoldingWriter writer(segment_);
+  for (int i = 0; i < 300; ++i) {
+    std::string why;
+    const std::uint64_t before = writer.made();
+    const auto copy = copy_segment(segment_.id(), kCookie, {true, true}, why);
+    const std::uint64_t after = writer.made();
+    ASSERT_TRUE(copy);
+    const std::uint64_t in_sums = copy->sums.at(0).time.buckets[40];
+    std::uint64_t expected = in_sums;
+    for (const SegmentRun& run : copy->runs) {
+      for (std::size_t at = 0; at < run.records.size(); at += sizeof(Record)) {
+        Record record;
+        std::memcpy(static_cast<void*>(&record), run.records.data() + at, sizeof(record));
+        ASSERT_EQ(record.d, run.first_sequence + at / sizeof(Record));
+        ASSERT_EQ(is_summed(record), record.d < in_sums) << "number " << record.d << " with " << in_sums << " in sums";
+        if (is_summed(record)) continue;
+        ASSERT_EQ(record.d, expected++);
+      }
+    }
+    // What was made since the chunks were copied may be in neither.
+    EXPECT_GE(expected + 7, before);
+    EXPECT_LE(expected, after);
+  }
 }
 
 // A writer that hands chunks on while they are copied: every copied record must be one that was written whole.
@@ -193,7 +440,7 @@ TEST_F(OpenTrace, ChunksThatChangeOwnerWhileCopiedGiveNoMixedRecords) {
   });
   for (int i = 0; i < 2000; ++i) {
     std::string why;
-    const auto copy = copy_segment(segment_.id(), kCookie, why);
+    const auto copy = copy_segment(segment_.id(), kCookie, {}, why);
     ASSERT_TRUE(copy);
     for (const SegmentRun& run : copy->runs) {
       for (std::size_t at = 0; at < run.records.size(); at += sizeof(Record)) {

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <random>
 
 #include "analysis/process.h"
 #include "analysis/reader.h"
+#include "support/sums.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {
@@ -17,38 +17,6 @@ using test::TraceFile;
 
 constexpr std::uint64_t kLibX = 0x100000, kNccl = 0x300000;
 constexpr std::uint32_t kMain = 4242, kService = 7, kProgress = 8;
-
-// The bucket of a length, by the words of format/segment.h and not by the probe's code.
-std::uint64_t bucket_by_definition(std::uint64_t ticks) {
-  if (ticks < 128) return 0;
-  const auto octave = static_cast<std::uint64_t>(std::floor(std::log2(static_cast<double>(ticks))));
-  if (octave >= kSpanFirstOctave + kSpanOctaves) return kSpanBuckets - 1;
-  const double into = static_cast<double>(ticks) / std::exp2(static_cast<double>(octave)) - 1;
-  return 1 + 16 * (octave - kSpanFirstOctave) + static_cast<std::uint64_t>(into * 16);
-}
-
-struct Sums {
-  std::vector<std::uint64_t> time, wake;  // ticks
-};
-
-std::string row_of(std::uint32_t tid, std::uint64_t site, std::uint16_t hook, const Sums& sums, std::uint32_t waker) {
-  SiteRow row{};
-  row.key = pack_place(site, hook);
-  row.thread_start_ticks = test::at_us(0);
-  row.tid = tid;
-  row.waker_tid = waker;
-  std::map<std::uint64_t, std::uint64_t> buckets;
-  for (const std::uint64_t ticks : sums.time) ++buckets[bucket_by_definition(ticks)];
-  for (const std::uint64_t ticks : sums.wake) ++buckets[bucket_by_definition(ticks) | kWakeBucket];
-  for (const std::uint64_t ticks : sums.time) row.time.ticks += ticks;
-  for (const std::uint64_t ticks : sums.time) row.time.max_ticks = std::max(row.time.max_ticks, ticks);
-  for (const std::uint64_t ticks : sums.wake) row.wake.ticks += ticks;
-  for (const std::uint64_t ticks : sums.wake) row.wake.max_ticks = std::max(row.wake.max_ticks, ticks);
-  row.bucket_count = static_cast<std::uint32_t>(buckets.size());
-  std::string bytes = test::bytes_of(row);
-  for (const auto& [bucket, count] : buckets) bytes += test::bytes_of(bucket | count << 16);
-  return bytes;
-}
 
 class ShortWaitAnswers : public testing::Test {
  protected:
@@ -83,7 +51,7 @@ class ShortWaitAnswers : public testing::Test {
 
 TEST_F(ShortWaitAnswers, AddCountsAndSumsExactlyToThoseOfTheRecords) {
   file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 50, .c = kLibX + 1}});
-  file_.block(kBlockShortWaits, row_of(kMain, kLibX + 1, 1, {{200, 400, 1400}, {}}, 0));
+  file_.block(kBlockShortWaits, test::short_row(kMain, kLibX + 1, 1, {{200, 400, 1400}, {}}, 0));
   const ProcessAnswer answer = ask();
   ASSERT_EQ(answer.waits.size(), 1u);
   EXPECT_EQ(answer.waits[0].time.count(), 4u);
@@ -96,9 +64,9 @@ TEST_F(ShortWaitAnswers, AddCountsAndSumsExactlyToThoseOfTheRecords) {
 TEST_F(ShortWaitAnswers, GivePercentilesWithinFivePercent) {
   std::mt19937_64 random(3);
   std::lognormal_distribution<double> shape(8, 0.8);
-  Sums sums;
+  test::Sums sums;
   for (int i = 0; i < 20000; ++i) sums.time.push_back(static_cast<std::uint64_t>(std::clamp(shape(random), 130., 5e5)));
-  file_.block(kBlockShortWaits, row_of(kMain, kLibX + 1, 1, sums, 0));
+  file_.block(kBlockShortWaits, test::short_row(kMain, kLibX + 1, 1, sums, 0));
   const ProcessAnswer answer = ask();
   std::sort(sums.time.begin(), sums.time.end());
   for (const double percent : {1.0, 50.0, 90.0, 99.0}) {
@@ -110,7 +78,7 @@ TEST_F(ShortWaitAnswers, GivePercentilesWithinFivePercent) {
 
 TEST_F(ShortWaitAnswers, NameTheThreadThatWoke) {
   file_.thread(test::thread_entry(9, "worker"));
-  file_.block(kBlockShortWaits, row_of(kMain, kLibX + 1, 1, {{900, 900}, {300, 300}}, 9));
+  file_.block(kBlockShortWaits, test::short_row(kMain, kLibX + 1, 1, {{900, 900}, {300, 300}}, 9));
   const ProcessAnswer answer = ask();
   EXPECT_EQ(answer.waits.at(0).wake.count(), 2u);
   EXPECT_DOUBLE_EQ(answer.waits.at(0).wake.total_ns(), 300);
@@ -118,13 +86,13 @@ TEST_F(ShortWaitAnswers, NameTheThreadThatWoke) {
 }
 
 TEST_F(ShortWaitAnswers, OfALaterBlockReplaceThoseOfAnEarlierOne) {
-  file_.block(kBlockShortWaits, row_of(kMain, kLibX + 1, 1, {{200}, {}}, 0));
-  file_.block(kBlockShortWaits, row_of(kMain, kLibX + 1, 1, {{200, 300}, {}}, 0));
+  file_.block(kBlockShortWaits, test::short_row(kMain, kLibX + 1, 1, {{200}, {}}, 0));
+  file_.block(kBlockShortWaits, test::short_row(kMain, kLibX + 1, 1, {{200, 300}, {}}, 0));
   EXPECT_EQ(ask().waits.at(0).time.count(), 2u);
 }
 
 TEST_F(ShortWaitAnswers, ThatNameNoBucketAreDamage) {
-  std::string row = row_of(kMain, kLibX + 1, 1, {{200}, {}}, 0);
+  std::string row = test::short_row(kMain, kLibX + 1, 1, {{200}, {}}, 0);
   const std::uint64_t beyond = kSpanBuckets | std::uint64_t{1} << 16;
   row.replace(sizeof(SiteRow), sizeof(beyond), test::bytes_of(beyond));
   file_.block(kBlockShortWaits, row);
@@ -134,7 +102,7 @@ TEST_F(ShortWaitAnswers, ThatNameNoBucketAreDamage) {
 }
 
 TEST_F(ShortWaitAnswers, CutInTheMiddleAreDamage) {
-  const std::string row = row_of(kMain, kLibX + 1, 1, {{200, 90000}, {}}, 0);
+  const std::string row = test::short_row(kMain, kLibX + 1, 1, {{200, 90000}, {}}, 0);
   file_.block(kBlockShortWaits, row.substr(0, row.size() - 8));
   file_.block(kBlockShortWaits, row.substr(0, 16));
   EXPECT_EQ(ask().damages.size(), 2u);
@@ -148,7 +116,7 @@ TEST_F(ShortWaitAnswers, OfProgressThreadsArePollsOfTheCommunicatorThatStartedTh
   born(kService, "NCCL Service  0", kMain, 250);  // made at 190
   born(kProgress, "NCCL Progress 0", kService, 350);
   SiteRow probe{};
-  std::string row = row_of(kProgress, kNccl + 9, 2, {{600, 600, 1000}, {}}, 0);
+  std::string row = test::short_row(kProgress, kNccl + 9, 2, {{600, 600, 1000}, {}}, 0);
   std::memcpy(&probe, row.data(), sizeof(probe));
   probe.thread_start_ticks = test::at_us(350);
   row.replace(0, sizeof(probe), test::bytes_of(probe));

@@ -28,6 +28,8 @@ extern "C" const char* __tsan_default_suppressions() { return "race:concurrentqu
 #endif
 
 HP_ROW(kWait, sem_wait, "", 1, 0, nullptr, "object:hex", "waker:post", "site:code", "result:i", "")
+HP_ROW(kCuda, cuLaunchKernel, "", 0, 1, nullptr, "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes")
+HP_ROW(kNccl, ncclAllReduce, "", 0, 0, nullptr, "comm:hex", "count", "call:nccl", "stream:hex", "place:ranks")
 
 namespace hostprobe::probe {
 
@@ -46,6 +48,12 @@ bool begin_recording(Moment) { return false; }
 // In the library this is resolve.cpp's; here there is no code of ours to leave out.
 bool is_own_address(const void*) { return false; }
 
+const Hook& fake_hook(const char* name) {
+  for (const Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
+    if (std::string(hook->row->name) == name) return *hook;
+  throw std::runtime_error(name);
+}
+
 Folder::Folder() {
   std::string name = (std::filesystem::temp_directory_path() / "hostprobe-unit-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder " + name);
@@ -54,7 +62,7 @@ Folder::Folder() {
 
 Folder::~Folder() { std::filesystem::remove_all(path); }
 
-Recording::Recording(const char* folder, unsigned buffer_mb) {
+Recording::Recording(const char* folder, unsigned buffer_mb, Mode mode) {
   static bool table_numbered = false;
   if (!table_numbered) {
     table_numbered = true;
@@ -62,7 +70,7 @@ Recording::Recording(const char* folder, unsigned buffer_mb) {
     make_thread_key();
   }
   g_options.buffer_mb = buffer_mb;
-  g_options.mode = kTrace;
+  g_options.mode = mode;
   g_compress = &hostprobe_compress;
   if (!make_segment()) throw std::runtime_error("no segment");
   g_header = FileHeader{};
@@ -77,7 +85,7 @@ Recording::Recording(const char* folder, unsigned buffer_mb) {
   if (!create_file(folder, g_run.fetch_add(1))) throw std::runtime_error("no file");
   forget_hook_table();
   write_hook_table();
-  g_gate.recording = kCalls | kLaunches;
+  g_gate.recording = kEverything;
 }
 
 Recording::~Recording() {

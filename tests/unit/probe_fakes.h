@@ -2,6 +2,9 @@
 #pragma once
 #include <filesystem>
 
+#include "probe/hook_row.h"
+#include "probe/options.h"
+
 namespace hostprobe::probe {
 
 // A folder of this test alone; tests run at the same time.
@@ -14,11 +17,14 @@ struct Folder {
 // A fresh segment and an open trace file in `folder`; ends with the object.
 class Recording {
  public:
-  explicit Recording(const char* folder, unsigned buffer_mb = 1);
+  explicit Recording(const char* folder, unsigned buffer_mb = 1, Mode mode = kTrace);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 };
+
+// A row of the fakes' hook table: sem_wait, cuLaunchKernel, ncclAllReduce.
+const Hook& fake_hook(const char* name);
 
 // Bells rung by threads that handed a chunk over or found none.
 unsigned bells_rung();

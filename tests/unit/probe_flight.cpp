@@ -1,0 +1,324 @@
+// What is not written to disk: records that become sums, the memory of the last seconds, dumps of it. Read back by the
+// format's own definitions.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "probe/chunk.h"
+#include "probe/drain.h"
+#include "probe/flight.h"
+#include "probe/fold.h"
+#include "probe/hook.h"
+#include "probe/options.h"
+#include "probe/record_block.h"
+#include "probe/short_waits.h"
+#include "probe/trace_file.h"
+#include "probe/trigger.h"
+#include "probe_fakes.h"
+
+namespace hostprobe::probe {
+namespace {
+
+constexpr char kWaitHook[] = "sem_wait", kLaunchHook[] = "cuLaunchKernel", kNcclHook[] = "ncclAllReduce";
+
+struct Call {
+  std::uint64_t begin, length, site = 7;
+  const char* hook = kWaitHook;
+  std::uint64_t post = 0;
+  std::uint16_t flags = 0;
+};
+
+bool record(const Call& call) {
+  Record* r = reserve_record();
+  if (r == nullptr) return false;
+  r->begin_ticks = call.begin;
+  r->end_ticks = call.begin + call.length;
+  r->a = r->d = r->e = 0;
+  r->b = call.post;
+  r->c = call.site;
+  commit_record(r, fake_hook(call.hook), call.flags, 0);
+  return true;
+}
+
+void record_many(std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    ASSERT_TRUE(record({ticks(), 1000 + i % 7}));
+    if (i % 5000 == 0) drain_full_chunks();
+  }
+}
+
+std::uint64_t summed() {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < g_segment.header->sum_count; ++i)
+    if (g_segment.sums[i].key != 0)
+      for (const std::uint64_t bucket : g_segment.sums[i].time.buckets) sum += bucket;
+  return sum;
+}
+
+const SiteSums* sums_of(const char* hook, std::uint64_t site, std::uint64_t object = 0) {
+  for (std::uint32_t i = 0; i < g_segment.header->sum_count; ++i) {
+    const SiteSums& sums = g_segment.sums[i];
+    if (sums.key == pack_place(site, fake_hook(hook).number) && sums.object == object) return &sums;
+  }
+  return nullptr;
+}
+
+struct Blocks {
+  std::uint64_t records = 0;
+  std::vector<SumsRow> sums;
+  std::vector<EventRow> events;
+};
+
+Blocks blocks_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  Blocks blocks;
+  BlockHead head{};
+  for (std::size_t at = kFileHeaderBytes; at + sizeof head <= bytes.size(); at += sizeof head + head.payload_bytes) {
+    std::memcpy(&head, &bytes[at], sizeof head);
+    const char* payload = &bytes[at] + sizeof head;
+    if (head.kind == kBlockRecords || head.kind == kBlockPackedRecords) {
+      RecordsHead records;
+      std::memcpy(&records, payload, sizeof records);
+      blocks.records += records.count;
+    } else if (head.kind == kBlockSums) {
+      std::memcpy(&blocks.sums.emplace_back(), payload, sizeof(SumsRow));
+    } else if (head.kind == kBlockEvents) {
+      std::memcpy(&blocks.events.emplace_back(), payload, sizeof(EventRow));
+    }
+  }
+  return blocks;
+}
+
+std::string dump_path(unsigned number) {
+  const std::string trace = g_file.path;
+  char end[16];
+  std::snprintf(end, sizeof end, "-%04u", number);
+  return trace.substr(0, trace.size() - std::strlen(kFileSuffix)) + end + kDumpSuffix;
+}
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0;
+}
+
+class InMode : public testing::Test {
+ protected:
+  explicit InMode(Mode mode) {
+    g_options.flight_mb = 1;
+    g_options.trigger_s = 0;
+    g_options.dumps_mb = 1024;
+    g_options.compress = kFast;
+    g_flight_ticks = ~std::uint64_t{0};
+    recording_.emplace(folder_.path.c_str(), 1, mode);
+  }
+  ~InMode() override {
+    recording_.reset();
+    g_options = {};
+  }
+  void dump(const char* text = "asked") {
+    request_trigger(kByCommand, text);
+    drain_full_chunks();
+    answer_trigger();
+  }
+
+  Folder folder_;
+  std::optional<Recording> recording_;
+};
+struct Monitor : InMode {
+  Monitor() : InMode(kMonitor) {}
+};
+struct Flight : InMode {
+  Flight() : InMode(kFlight) {}
+};
+
+TEST_F(Monitor, CountsEveryCallAndWritesNone) {
+  constexpr std::uint64_t kCalls = 50 * kChunkRecords + 17;
+  record_many(kCalls);
+  drain_full_chunks();
+  EXPECT_EQ(summed(), kCalls / kChunkRecords * kChunkRecords);  // the rest lies in the chunk being filled
+  drain_last_chunks();
+  drain_rest(false, true);
+  const SiteSums* sums = sums_of(kWaitHook, 7);
+  ASSERT_NE(sums, nullptr);
+  std::uint64_t ticks = 0;
+  for (std::uint64_t i = 0; i < kCalls; ++i) ticks += 1000 + i % 7;
+  EXPECT_EQ(sums->time.ticks, ticks);
+  EXPECT_EQ(sums->time.max_ticks, 1006u);
+  EXPECT_EQ(sums->time.buckets[short_bucket(1000)], kCalls);
+  const Blocks blocks = blocks_of(g_file.path);
+  EXPECT_EQ(blocks.records, 0u);
+  ASSERT_EQ(blocks.sums.size(), 1u);
+  EXPECT_EQ(blocks.sums[0].site.time.ticks, ticks);
+  EXPECT_EQ(g_header.records, kCalls);
+  EXPECT_EQ(g_header.lost, 0u);
+}
+
+TEST_F(Monitor, KnowsWakeLatencyWakerAndTimeOuts) {
+  record({1000, 500, 7, kWaitHook, pack_post(42, 1300)});
+  record({2000, 500, 7, kWaitHook, pack_post(43, 1900)});  // a post from before the wait woke nobody
+  record({3000, 500, 7, kWaitHook, pack_post(44, 3200), kRecordFailed | kRecordTimedOut});
+  drain_last_chunks();
+  const SiteSums* sums = sums_of(kWaitHook, 7);
+  ASSERT_NE(sums, nullptr);
+  EXPECT_EQ(sums->wake.ticks, 200u);
+  EXPECT_EQ(sums->wake.buckets[short_bucket(200)], 1u);
+  EXPECT_EQ(sums->waker_tid, 42u);
+  EXPECT_EQ(sums->amount, 1u);
+}
+
+TEST_F(Monitor, KnowsTheGapsBetweenLaunches) {
+  for (const std::uint64_t begin : {1000u, 1500u, 4000u}) record({begin, 100, 0, kLaunchHook});
+  drain_last_chunks();
+  const SiteSums* sums = sums_of(kLaunchHook, 0);
+  ASSERT_NE(sums, nullptr);
+  EXPECT_EQ(sums->wake.ticks, 400u + 2400u);
+  EXPECT_EQ(sums->wake.buckets[short_bucket(400)], 1u);
+}
+
+TEST_F(Monitor, KeepsCommunicatorsApartAndTheirBytes) {
+  for (const std::uint64_t communicator : {5u, 6u, 6u}) {
+    Record* r = reserve_record();
+    *r = Record{1000, 2000, 0, 0, 0, 0, communicator, 25, pack_nccl_call(1, 0, 7, 0), 0, 0};
+    commit_record(r, fake_hook(kNcclHook), 0, 0);
+  }
+  Record* failed = reserve_record();
+  *failed = Record{1000, 2000, 0, 0, 0, 0, 5, 25, pack_nccl_call(0, 0, 7, 0), 0, 0};
+  commit_record(failed, fake_hook(kNcclHook), kRecordFailed, 0);
+  drain_last_chunks();
+  ASSERT_NE(sums_of(kNcclHook, 0, 5), nullptr);
+  EXPECT_EQ(sums_of(kNcclHook, 0, 5)->amount, 100u);
+  EXPECT_EQ(sums_of(kNcclHook, 0, 6)->amount, 200u);
+  EXPECT_NE(sums_of(kNcclHook, kSiteNotTaken, 5), nullptr);
+}
+
+TEST_F(Monitor, CountsAsLostWhatHasNoRoomAmongTheSums) {
+  const std::uint64_t places = g_segment.header->sum_count + 100;
+  for (std::uint64_t site = 1; site <= places; ++site) {
+    record({1000, 500, site});
+    record({1000, 500, site});
+    drain_full_chunks();
+  }
+  drain_last_chunks();
+  drain_rest(false, true);
+  EXPECT_EQ(summed(), 2 * g_segment.header->sum_count);
+  EXPECT_EQ(g_header.lost, 200u);
+  EXPECT_EQ(g_header.records, 2 * places);
+}
+
+TEST_F(Monitor, WritesTheSumsOfEndedThreadsWhenOthersNeedTheirRoom) {
+  const unsigned threads = g_segment.header->sum_count + 300;
+  for (unsigned i = 0; i < threads; ++i) {
+    std::thread([] {
+      record({1000, 500});
+      record({1000, 500});
+    }).join();
+    drain_full_chunks();
+    drain_rest(false, false);
+  }
+  drain_last_chunks();
+  drain_rest(false, true);
+  EXPECT_EQ(g_header.lost, 0u);
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> ticks;
+  for (const SumsRow& row : blocks_of(g_file.path).sums)
+    ticks[{row.site.tid, row.site.thread_start_ticks}] = row.site.time.ticks;
+  EXPECT_EQ(ticks.size(), threads);
+  for (const auto& [thread, sum] : ticks) EXPECT_EQ(sum, 1000u);
+}
+
+TEST_F(Flight, KeepsTheNewestAndSumsUpTheRest) {
+  constexpr std::uint64_t kCalls = 300 * kChunkRecords;
+  record_many(kCalls);
+  drain_full_chunks();
+  const std::uint64_t kept = kCalls - summed();
+  EXPECT_LE(kept, 65u * kChunkRecords);  // one of them is being filled
+  EXPECT_GE(kept, 32u * kChunkRecords);
+  drain_last_chunks();
+  drain_rest(false, true);
+  const Blocks blocks = blocks_of(g_file.path);
+  EXPECT_EQ(blocks.records, kept);
+  EXPECT_EQ(g_header.records, kCalls);
+  EXPECT_EQ(g_header.lost, 0u);
+}
+
+TEST_F(Flight, ForgetsWhatIsTooOld) {
+  record_many(5 * kChunkRecords + 1);
+  drain_full_chunks();
+  EXPECT_EQ(summed(), 0u);
+  g_flight_ticks = 0;
+  age_kept_chunks();
+  EXPECT_EQ(summed(), 5 * kChunkRecords);
+}
+
+TEST_F(Flight, ADumpHoldsWhatIsInMemoryAndTheTotalsStayRight) {
+  constexpr std::uint64_t kCalls = 10 * kChunkRecords + 5;
+  record_many(kCalls);
+  dump("because");
+  EXPECT_EQ(blocks_of(dump_path(1)).records, kCalls);
+  EXPECT_EQ(summed(), kCalls);
+  record_many(3);
+  drain_last_chunks();
+  drain_rest(false, true);
+  const Blocks blocks = blocks_of(g_file.path);
+  EXPECT_EQ(blocks.records, 3u);
+  EXPECT_EQ(g_header.records, kCalls + 3);
+  EXPECT_EQ(g_header.lost, 0u);
+  ASSERT_EQ(blocks.events.size(), 1u);
+  EXPECT_EQ(blocks.events[0].kind, kEventTrigger);
+  EXPECT_EQ(blocks.events[0].reason, kByCommand);
+  EXPECT_EQ(blocks.events[0].number, 1u);
+  EXPECT_EQ(blocks.events[0].amount, kCalls);
+  EXPECT_STREQ(blocks.events[0].text, "because");
+}
+
+TEST_F(Flight, TriggersThatComeTooSoonAreCounted) {
+  g_options.trigger_s = 3600;
+  record_many(5);
+  for (int i = 0; i < 4; ++i) dump();
+  note_refused_triggers();
+  EXPECT_FALSE(exists(dump_path(2)));
+  const Blocks blocks = blocks_of(g_file.path);
+  ASSERT_EQ(blocks.events.size(), 2u);
+  EXPECT_EQ(blocks.events[1].number, 0u);
+  EXPECT_EQ(blocks.events[1].amount, 3u);
+}
+
+TEST_F(Flight, TheOldestDumpsGoWhenTheyTakeTooMuchDisk) {
+  g_options.dumps_mb = 1;
+  g_options.compress = kNone;
+  for (int i = 0; i < 6; ++i) {
+    record_many(30 * kChunkRecords);  // about half a MiB
+    dump();
+  }
+  EXPECT_FALSE(exists(dump_path(1)));
+  EXPECT_FALSE(exists(dump_path(4)));
+  EXPECT_TRUE(exists(dump_path(6)));
+  EXPECT_EQ(summed(), 6u * 30 * kChunkRecords);
+  std::uint64_t gone = 0;
+  for (const EventRow& event : blocks_of(g_file.path).events) gone += event.kind == kEventDumpGone;
+  EXPECT_GE(gone, 4u);
+}
+
+TEST_F(Flight, ADumpThatTheDiskDoesNotTakeLosesDetailOnly) {
+  record_many(1000);
+  std::ofstream(dump_path(1)) << "somebody else's file";
+  dump();
+  drain_last_chunks();
+  drain_rest(false, true);
+  EXPECT_EQ(summed(), 1000u);
+  EXPECT_EQ(g_header.lost, 0u);
+  EXPECT_EQ(g_header.file_errno, 0);
+  const Blocks blocks = blocks_of(g_file.path);
+  ASSERT_EQ(blocks.events.size(), 2u);
+  EXPECT_STREQ(blocks.events[1].text, "File exists");
+}
+
+}  // namespace
+}  // namespace hostprobe::probe
