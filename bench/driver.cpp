@@ -2,7 +2,9 @@
 // driver. Loaded by hook_cost as libcuda.so.1. The stand-in driver of simnode/ models what a launch costs; this one must
 // not cost anything.
 #include <cuda.h>
+#include <x86intrin.h>
 
+#include <cstdint>
 #include <cstring>
 
 #undef cuLaunchKernel
@@ -27,6 +29,33 @@ DRIVER_EXPORT CUresult cuFuncGetName(const char** name, CUfunction) {
 
 namespace {
 
+struct alignas(64) Line {
+  std::uint64_t word[8];
+};
+Line g_lines[1024];
+
+// One line says what to call and where to store.
+struct alignas(64) {
+  decltype(&cuLaunchKernel) launch = &cuLaunchKernel;
+  unsigned next = 0;
+} g_least;
+
+// The least that can record a launch: two time stamps around it and 64 bytes of its arguments. It asks nothing first, knows
+// no threads, looks no name up, and has all it needs in one line.
+CUresult least_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                      unsigned shared, CUstream stream, void** params, void** extra) {
+  std::uint64_t begin = __rdtsc();
+  CUresult result = g_least.launch(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+  std::uint64_t end = __rdtsc();
+  std::uint64_t* word = g_lines[g_least.next++ % 1024].word;
+  word[0] = begin, word[1] = end, word[2] = 1;
+  word[3] = reinterpret_cast<std::uint64_t>(f), word[6] = reinterpret_cast<std::uint64_t>(stream);
+  word[4] = std::uint64_t{gx} | std::uint64_t{gy & 0xffff} << 32 | std::uint64_t{gz & 0xffff} << 48;
+  word[5] = std::uint64_t{bx} | std::uint64_t{by & 0xffff} << 32 | std::uint64_t{bz & 0xffff} << 48;
+  word[7] = shared;
+  return result;
+}
+
 struct Function {
   const char* name;
   void* address;
@@ -35,6 +64,7 @@ const Function kFunctions[] = {{"cuLaunchKernel", reinterpret_cast<void*>(&cuLau
                                {"cuLaunchKernelEx", reinterpret_cast<void*>(&cuLaunchKernelEx)},
                                {"cuGraphLaunch", reinterpret_cast<void*>(&cuGraphLaunch)},
                                {"cuStreamSynchronize", reinterpret_cast<void*>(&cuStreamSynchronize)},
+                               {"bench_least_launch", reinterpret_cast<void*>(&least_launch)},
                                {"cuFuncGetName", reinterpret_cast<void*>(&cuFuncGetName)}};
 
 }  // namespace

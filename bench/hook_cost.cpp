@@ -193,17 +193,19 @@ double floor_p_ticks() {
 void report_cold(benchmark::State& state, const Shape& shape) {
   std::uint64_t lost = own_segment().lost();
   for (auto _ : state) {
-    std::vector<double> bare, hooked;
+    std::vector<double> bare, hooked, least;
     if (shape.prepare != nullptr) shape.prepare(2 * kColdCalls);
     for (int i = 0; i < kColdCalls; ++i) {
       bare.push_back(cold_ticks([&] { shape.call(shape.bare, 1); }));
       hooked.push_back(cold_ticks([&] { shape.call(shape.hooked, 1); }));
+      if (shape.least != nullptr) least.push_back(cold_ticks([&] { shape.call(shape.least, 1); }));
     }
     double floor_p = floor_p_ticks();
     double added = median(hooked) - median(bare);
     state.SetIterationTime(1e-9);
     state.counters["bare_of_p"] = median(bare) / floor_p;
     state.counters["added_of_p"] = added / floor_p;
+    if (shape.least != nullptr) state.counters["least_of_p"] = (median(least) - median(bare)) / floor_p;
   }
   state.counters["lost"] = static_cast<double>(own_segment().lost() - lost);
 }

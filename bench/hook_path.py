@@ -34,8 +34,8 @@ CANNOT_COMPARE = 77  # ctest's SKIP_RETURN_CODE
 KEPT = Path(__file__).with_suffix(".expected")
 # Thresholds are set so far that no call takes another path because callgrind is slow: every wait is recorded, no wait
 # carries a stack, no ready descriptor was waited for, a progress thread's rounds are as long as a setting allows.
-SETTINGS = {"HOSTPROBE_TARGET": "all", "HOSTPROBE_WAIT_US": "0", "HOSTPROBE_STACK_US": "0", "HOSTPROBE_IO_US": "1000000000",
-            "HOSTPROBE_STALL_US": "100"}
+SETTINGS = {"HOSTPROBE_TARGET": "all", "HOSTPROBE_MODE": "trace", "HOSTPROBE_WAIT_US": "0", "HOSTPROBE_STACK_US": "0",
+            "HOSTPROBE_IO_US": "1000000000", "HOSTPROBE_STALL_US": "100"}
 
 
 def tools_of(library):

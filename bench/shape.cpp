@@ -179,7 +179,9 @@ std::vector<Shape> all_shapes() {
   auto of_driver = [&](const char* shape, const char* name, auto call, unsigned burst) {
     return Shape{shape, driver.bare(name), driver.hooked(name), call, nullptr, burst};
   };
-  return {of_driver("launch_11_arguments", "cuLaunchKernel", call_launch, 4000),
+  Shape launch = of_driver("launch_11_arguments", "cuLaunchKernel", call_launch, 4000);
+  launch.least = driver.bare("bench_least_launch");
+  return {launch,
           of_driver("launch_4_arguments", "cuLaunchKernelEx", call_launch_ex, 4000),
           of_driver("graph_launch_2_arguments", "cuGraphLaunch", call_graph, 4000),
           of_driver("synchronize_1_argument", "cuStreamSynchronize", call_synchronize, 4000),

@@ -13,7 +13,8 @@ struct Shape {
   void (*call)(void* function, unsigned count);
   // Brings about the state in which `count` calls take the path that is meant; may be null.
   void (*prepare)(unsigned count);
-  unsigned burst;  // calls in a row; those that record must fit the buffers
+  unsigned burst;         // calls in a row; those that record must fit the buffers
+  void* least = nullptr;  // the bare function with the least around it that could record it, where there is one
 };
 
 // Calls that record, and calls that need not. Throws std::runtime_error when a function cannot be found.

@@ -12,10 +12,11 @@ constexpr double kCostUnitsPerTick = 1024;  // FileHeader gives costs per call i
 std::optional<OwnCost> own_cost(const Trace& trace) {
   const FileHeader& header = trace.header;
   if (!trace.header_whole || header.record_cost_ticks == 0) return std::nullopt;
-  std::uint64_t records = 0, summed = 0, quiet = 0, slow_ticks = 0;
+  std::uint64_t records = 0, summed = 0, quiet = 0, skipped = 0, slow_ticks = 0;
   for (const auto& [key, thread] : trace.threads) {
     records += std::max(thread.entry.records, thread.kept);
     quiet += thread.entry.quiet_calls;
+    skipped += thread.entry.skipped;
     for (const auto& [place, sum] : thread.short_waits) summed += sum.time.count();
     slow_ticks += thread.entry.own_ticks;
   }
@@ -26,6 +27,7 @@ std::optional<OwnCost> own_cost(const Trace& trace) {
   const auto ms = [&trace](double ticks) { return 1e-6 * trace.clock.length_ns(ticks); };
   // What was summed up costs about what a record does: two clock readings and a few stores.
   records += summed;
+  quiet += skipped;
   OwnCost cost;
   cost.records_ms =
       ms(static_cast<double>(records) * static_cast<double>(header.record_cost_ticks) / kCostUnitsPerTick);

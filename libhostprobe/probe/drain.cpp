@@ -36,9 +36,6 @@ std::uint32_t g_strings_written = 0;
 bool g_stack_written[kStacks];
 
 // What the header says in sum: threads ended so far, to which come g_block's records and, each time, the living ones.
-struct Totals {
-  std::uint64_t records, lost, own_ticks, quiet_calls;
-};
 Totals g_totals{};
 
 // So many full chunks that one block can hold them, and no more than a quarter of all, so that the threads do not run
@@ -113,15 +110,22 @@ HP_READS_LIVE_COUNTS void add(Totals& totals, const ThreadEntry& entry) {
   totals.lost += entry.lost;
   totals.own_ticks += entry.own_ticks;
   totals.quiet_calls += entry.quiet_calls;
+  totals.skipped += entry.skipped;
+  totals.made += entry.records;
 }
 
-void sum_up() {
+Totals sum_of_threads() {
   Totals sum = g_totals;
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     // One that has ended since is not among the totals yet.
     std::uint32_t state = std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_acquire);
     if (state == kThreadLive || state == kThreadEnded) add(sum, g_segment.threads[i]);
   }
+  return sum;
+}
+
+void sum_up() {
+  Totals sum = sum_of_threads();
   std::uint64_t nobodys = std::atomic_ref(g_segment.header->lost).load(std::memory_order_relaxed);
   g_header.records = sum.records + g_block.slots() + folded_slots() + nobodys;
   g_header.lost = sum.lost + g_block.lost() + folded_lost() + nobodys;
@@ -217,6 +221,7 @@ void write_last_short_waits(std::uint32_t index) {
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != index + 1) continue;
     g_written_shorts[i] = 0;
     if (!write_short_waits(i)) continue;
+    g_totals.summed += g_written_short_counts[i];
     g_written_short_counts[i] = 0;
     release_short_waits(i);
   }
@@ -338,6 +343,14 @@ void count_lost_short_waits() {
     g_header.lost_in_file += count;
   }
   sum_up();
+}
+
+Totals totals_so_far() {
+  Totals sum = sum_of_threads();
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0)
+      sum.summed += count_of(g_segment.shorts[i].time);
+  return sum;
 }
 
 void forget_drained() {

@@ -26,6 +26,14 @@ ChunkHead* open_chunk_of(ThreadEntry& entry);
 void count_lost_short_waits();
 // Records that are only in the segment. A look at every chunk: for when somebody asks.
 std::uint64_t records_in_memory();
+// What all threads have done so far, those that ended too.
+struct Totals {
+  std::uint64_t records, lost;  // of what never reached a chunk that we were given
+  std::uint64_t own_ticks, quiet_calls, skipped;
+  std::uint64_t made;    // records, without those in the chunks that are being filled
+  std::uint64_t summed;  // waits that were summed up
+};
+Totals totals_so_far();
 // Child of a fork.
 void forget_drained();
 

@@ -20,9 +20,11 @@ namespace hostprobe::probe {
 // One page that the kernel empties in every forked child (MADV_WIPEONFORK), whichever call made it: a child that still
 // believed itself to be recording would write into its parent's chunks.
 struct alignas(4096) Gate {
-  std::uint32_t recording;
-  std::uint32_t paused;  // not recording, but the trace goes on (lifecycle.h)
+  std::uint32_t recording;  // 0, or one of these
+  std::uint32_t paused;     // not recording, but the trace goes on (lifecycle.h)
 };
+inline constexpr std::uint32_t kEverything = 1;
+inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the budget (budget.h)
 extern constinit Gate g_gate;
 
 // Both words in one, so that whoever moves the gate from one state to another does it by one instruction.
@@ -45,9 +47,14 @@ bool begin_recording(Moment moment);
 extern std::uint64_t g_polled_ticks;
 
 inline bool recording() { return HP_LIKELY(g_gate.recording != 0) && HP_LIKELY(t_local.muted == 0); }
+inline bool recording_launches() { return HP_LIKELY(g_gate.recording == kEverything) && HP_LIKELY(t_local.muted == 0); }
 
 // False for good when the process is not a target; cheap then: two loads.
 inline bool recording_or_begun(Moment moment) { return recording() || begin_recording(moment); }
+
+// The cold door of launches: also where one is counted that is left out.
+bool begin_launch();
+inline bool launch_recorded() { return recording_launches() || begin_launch(); }
 
 Record* reserve_in_new_chunk();
 
@@ -129,7 +136,7 @@ Pointer libc_real(Hook& hook) {
   template <unsigned copy>                                                                                           \
   Result wrap_##name params {                                                                                        \
     auto real = ::hostprobe::probe::real_of<Result(*) params>(g_hook_##name, copy);                                  \
-    if (HP_UNLIKELY(!::hostprobe::probe::recording_or_begun(::hostprobe::probe::Moment::kGpu))) return real args;    \
+    if (HP_UNLIKELY(!::hostprobe::probe::gpu_call_recorded<kind>())) return real args;                               \
     std::uint64_t begin = ::hostprobe::probe::ticks();                                                               \
     Result result = real args;                                                                                       \
     std::uint64_t end = ::hostprobe::probe::ticks();                                                                 \
@@ -175,6 +182,14 @@ inline constexpr int kLaunch = 1;
 inline constexpr int kBlocking = 2;
 inline constexpr int kOther = 0;
 inline constexpr int kPolled = 3;  // asked in loops: a record only when it took long
+
+template <int kind>
+bool gpu_call_recorded() {
+  if constexpr (kind == kLaunch)
+    return launch_recorded();
+  else
+    return recording_or_begun(Moment::kGpu);
+}
 
 // 7 is ncclInProgress: the call was taken.
 constexpr std::uint16_t flags_of(Family family, int result) {

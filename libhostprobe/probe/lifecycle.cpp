@@ -256,7 +256,21 @@ static void consider(Moment moment) {
   look_for_target();
 }
 
-bool pause_recording() { return move_gate(kOpen, kPaused); }
+// A launch that is left out to keep to the budget.
+static void count_skipped() {
+  if (HP_UNLIKELY(t_local.entry == nullptr)) {
+    int saved = errno;
+    bool attached = attach_thread();
+    errno = saved;
+    if (!attached) {
+      std::atomic_ref(g_segment.header->lost).fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+  }
+  asm volatile("incq %0" : "+m"(t_local.entry->skipped));
+}
+
+bool pause_recording() { return move_gate(kOpen, kPaused) || move_gate(kNoLaunches, kPaused); }
 bool resume_recording() { return move_gate(kPaused, kOpen); }
 std::uint32_t gate_moves() { return g_gate_moves.load(std::memory_order_relaxed); }
 std::uint64_t gate_moved_ns() { return g_gate_moved_ns.load(std::memory_order_relaxed); }
@@ -278,6 +292,12 @@ bool begin_recording(Moment moment) {
   Plan plan = g_plan.load(std::memory_order_acquire);
   if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
   return HP_LIKELY(g_gate.paused == 0) && begin_in(plan, moment);
+}
+
+bool begin_launch() {
+  if (g_gate.recording != kNoLaunches) return begin_recording(Moment::kGpu);
+  if (t_local.muted == 0) count_skipped();
+  return false;
 }
 
 HP_START_CODE void end_trace() {

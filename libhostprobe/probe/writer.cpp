@@ -14,6 +14,7 @@
 
 #include <atomic>
 
+#include "budget.h"
 #include "calibrate.h"
 #include "chunk.h"
 #include "compress.h"
@@ -106,9 +107,10 @@ bool kernel_is_due(std::uint64_t now_ns) {
 void set_limits(double ticks_per_us) {
   auto ticks_of = [=](std::uint64_t us) { return static_cast<std::uint64_t>(static_cast<double>(us) * ticks_per_us); };
   set_stack_ticks(ticks_per_us);
-  g_polled_ticks = ticks_of(g_options.poll_us);
-  g_wait_ticks = ticks_of(g_options.wait_us);
-  g_io_ticks = ticks_of(g_options.io_us);
+  if (detail_shed() >= kShedStacks) g_stack_ticks = ~std::uint64_t{0};
+  g_polled_ticks = ticks_of(limit_us(g_options.poll_us));
+  g_wait_ticks = ticks_of(limit_us(g_options.wait_us));
+  g_io_ticks = ticks_of(limit_us(g_options.io_us));
   g_stall_ticks = ticks_of(g_options.stall_us);
   g_flight_ticks = ticks_of(g_options.flight_s * 1000000);
 }
@@ -145,6 +147,7 @@ void work(bool last) {
   write_hook_states();
   answer_control();
   watch_progress();
+  if (!last) keep_to_budget();
   refine_tick_rate();
   refresh_header(last ? kFileClosed : kFileOpen);
 }
@@ -352,6 +355,7 @@ void forget_writer() {
   forget_drained();
   forget_control();
   forget_progress();
+  forget_budget();
 }
 
 }  // namespace hostprobe::probe

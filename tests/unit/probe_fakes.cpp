@@ -85,7 +85,7 @@ Recording::Recording(const char* folder, unsigned buffer_mb, Mode mode) {
   if (!create_file(folder, g_run.fetch_add(1))) throw std::runtime_error("no file");
   forget_hook_table();
   write_hook_table();
-  g_gate.recording = 1;
+  g_gate.recording = kEverything;
 }
 
 Recording::~Recording() {

@@ -1,0 +1,44 @@
+// budget.h: hostprobe keeps to HOSTPROBE_BUDGET: what it costs is added up every second, and detail is shed when that is
+// too much for some time, a level after the other, and given back when it is far too little for long.
+//
+// Room 2 (probe/). The writer thread only. The cost is what own_cost.cpp tells in the report: measured costs per call times
+// calls, slow paths, CPU of the writer; as a share of wall time. Every change of the level is an event in the trace.
+#pragma once
+
+#include <cstdint>
+
+namespace hostprobe::probe {
+
+// What is shed at a level; a higher one sheds what is below it too.
+enum Shed : std::uint32_t {
+  kShedNothing = 0,
+  kShedStacks = 1,      // waits carry no call stacks
+  kShedShortWaits = 2,  // waits, reads and queries below 100 µs are summed up or counted
+  kShedLaunches = 3,    // launches are recorded in every fourth quarter of a second, and counted (ThreadEntry::skipped)
+};
+
+// Windows of a second. A cost far above the budget is answered at once, one a little above it only when it stays. After
+// each level that had to be shed again the next try comes later, so that a level between two does not come and go.
+struct Shedding {
+  static constexpr std::uint32_t kWindowsOver = 3, kFarOver = 4, kWindowsUnder = 30, kLongest = 960;
+  std::uint32_t level = kShedNothing;
+  std::uint32_t over = 0, under = 0;  // windows in a row
+  std::uint32_t patience = kWindowsUnder;
+  bool gave_back = false;
+};
+
+// A window that cost `cost` has passed, both in 1/1000 % of wall time; a budget of 0 is no limit. True: the level changed.
+bool weigh(Shedding& shedding, std::uint64_t cost, std::uint64_t budget);
+
+// How much is shed now.
+std::uint32_t detail_shed();
+
+// A limit below which calls leave no record, as it is at this level.
+std::uint64_t limit_us(std::uint64_t wanted_us);
+
+// In each of the writer's rounds, after it has counted what the threads did.
+void keep_to_budget();
+
+void forget_budget();  // child of a fork
+
+}  // namespace hostprobe::probe
