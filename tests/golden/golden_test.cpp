@@ -34,6 +34,8 @@ void expect_dump(const std::string& version) {
 TEST(Golden, DumpOfVersion1IsWhatItAlwaysWas) { expect_dump("version1"); }
 TEST(Golden, DumpOfVersion2IsWhatItAlwaysWas) { expect_dump("version2"); }
 
+TEST(Golden, DumpOfVersion3IsWhatItAlwaysWas) { expect_dump("version3"); }
+
 TEST(Golden, PackedRecordsOfVersion2AreThoseOfVersion1) {
   std::ifstream first(path_of("version1.dump.jsonl")), second(path_of("version2.dump.jsonl"));
   const auto all = lines_of(second);
@@ -60,6 +62,25 @@ TEST(Golden, ReportOfVersion1HasItsNumbers) {
   EXPECT_EQ(woken["python"].at(0)["text"], "Queue.get (queue.py:180)");
   EXPECT_EQ(woken["wake"]["waker_role"], "gloo");
   EXPECT_NEAR(woken["wake"]["p50_us"].get<double>(), 2, 0.1);
+}
+
+// Sums, what is left of a dump, and what came after it.
+TEST(Golden, ReportOfVersion3CountsEveryCallOnce) {
+  const auto report = nlohmann::json::parse(report_json(analyse_run(path_of("version3.hptrace"), {})));
+  const auto& process = report["processes"].at(0);
+  EXPECT_EQ(report["run"]["mode"], "flight");
+  EXPECT_EQ(process["records"], 25);
+  EXPECT_EQ(process["lost"], 0);
+  EXPECT_EQ(process["launches"]["count"], 4);
+  EXPECT_NEAR(process["launches"]["gap_p50_us"].get<double>(), 20, 1);
+  const auto& wait = process["waits"].at(0);
+  EXPECT_EQ(wait["count"], 21);
+  EXPECT_NEAR(wait["p50_us"].get<double>(), 50, 2.5);
+  const auto& events = process["events"];
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events.at(0)["reason"], "slow_step");
+  EXPECT_EQ(events.at(0)["records"], 3);
+  EXPECT_EQ(events.at(1)["refused"], 2);
 }
 
 }  // namespace
