@@ -87,6 +87,10 @@ using Shares = std::map<const ProcessCalls*, Share>;
 void add_sums(const GroupCalls& group, bool meets, CollectiveAnswer& answer, Shares& shares) {
   for (const auto& [sum, process] : group.sums) {
     answer.host.add(sum->host);
+    if (sum->failed) {
+      answer.failed += sum->count;
+      continue;
+    }
     if (!meets) {
       answer.count += sum->count;
       answer.bytes += sum->bytes;
@@ -186,10 +190,10 @@ void CollectiveCalls::add(const Hook& hook, const Record& record) {
   calls_.push_back(added);
 }
 
-void CollectiveCalls::add_sum(const Hook& hook, std::uint64_t communicator, const SiteSum& sum) {
+void CollectiveCalls::add_sum(const Hook& hook, std::uint64_t site, std::uint64_t communicator, const SiteSum& sum) {
   const Words& words = words_of(hook);
   if (words.call < 0 || words.count < 0) return;
-  CollectiveSum added{communicator, words.operation, sum.time.count(), sum.amount, {}};
+  CollectiveSum added{communicator, words.operation, sum.time.count(), sum.amount, site == kSiteNotTaken, {}};
   sum.time.add_to(added.host, trace_.clock);
   sums_.push_back(std::move(added));
 }
@@ -203,6 +207,7 @@ std::vector<CollectiveAnswer> answer_collectives(const std::vector<ProcessCalls>
       groups[{sum.communicator, *sum.operation}].sums.push_back({&sum, &process});
   }
   std::vector<CollectiveAnswer> answers;
+  answers.reserve(groups.size());
   for (const auto& [group, calls] : groups) answers.push_back(answer_group(group, calls));
   std::stable_sort(answers.begin(), answers.end(),
                    [](const CollectiveAnswer& l, const CollectiveAnswer& r) { return l.bytes > r.bytes; });

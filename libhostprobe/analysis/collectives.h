@@ -35,6 +35,7 @@ struct CollectiveSum {
   const std::string* operation = nullptr;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
+  bool failed = false;  // none of them was taken
   Histogram host;
 };
 
@@ -43,7 +44,7 @@ class CollectiveCalls {
  public:
   explicit CollectiveCalls(const Trace& trace) : trace_(trace) {}
   void add(const Hook& hook, const Record& record);
-  void add_sum(const Hook& hook, std::uint64_t communicator, const SiteSum& sum);
+  void add_sum(const Hook& hook, std::uint64_t site, std::uint64_t communicator, const SiteSum& sum);
   std::vector<CollectiveCall> finish() { return std::move(calls_); }
   std::vector<CollectiveSum> finish_sums() { return std::move(sums_); }
 

@@ -17,7 +17,7 @@ std::string who(const ProcessAnswer& process) {
                                             : fmt::format("Process {}", process.pid);
 }
 
-std::string with_text(std::string sentence, const EventAnswer& event) {
+std::string with_text(const std::string& sentence, const EventAnswer& event) {
   return event.text.empty() ? sentence : sentence + " (" + printable(event.text) + ")";
 }
 
@@ -71,7 +71,7 @@ std::string sentence_of(const EventAnswer& event) {
 void add_totals(const ProcessAnswer& process, std::vector<std::string>& sentences) {
   std::uint64_t refused = 0, gone = 0, gone_bytes = 0;
   for (const EventAnswer& event : process.events) {
-    refused += event.is_refused_trigger();
+    refused += event.is_refused_trigger() ? std::max<std::uint64_t>(event.amount, 1) : 0;
     gone += event.kind == kEventDumpGone;
     gone_bytes += event.kind == kEventDumpGone ? event.amount : 0;
   }

@@ -171,7 +171,7 @@ class Questions {
     if (hook->blocking) wait_time.add_ns(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)));
     if (is_family(*hook, Family::kWait)) waits_.add_sum(thread, *hook, sum_site(place), object, sum);
     if (hook->launch) launches_.add_sum(thread, *hook, sum);
-    if (is_family(*hook, Family::kNccl)) collectives_.add_sum(*hook, object, sum);
+    if (is_family(*hook, Family::kNccl)) collectives_.add_sum(*hook, sum_site(place), object, sum);
     if (ProgressThreads::is_poll(*hook)) progress_.add_stalls(thread, sum);
     if (is_family(*hook, Family::kCuda) && hook->blocking) syncs_.add_sum(thread, *hook, sum);
     if (Steps::is_step(*hook)) steps_.add_sum(thread, sum);
@@ -246,16 +246,22 @@ void tell_times(const Trace& trace, ProcessAnswer& answer) {
   if (const auto error = trace.clock.error_ns()) answer.clock_error_us = 1e-3 * *error;
 }
 
+// A thread that has left records behind in sums is whole from its first call on that is not in them; all threads together
+// from the latest such moment.
 void tell_sums(const Trace& trace, ProcessAnswer& answer) {
-  std::uint64_t oldest = UINT64_MAX;
+  std::uint64_t whole_since = 0;
+  bool any = false;
   for (const auto& [key, thread] : trace.threads) {
     answer.skipped += thread.entry.skipped;
     answer.summed_only += thread.summed_only;
-    for (const Slice& slice : thread.slices)
-      if (slice.summed < slice.count) oldest = std::min(oldest, slice.least_begin_ticks);
+    std::uint64_t first = UINT64_MAX;
+    for (const Slice& slice : thread.slices) first = std::min(first, slice.least_end_ticks);
+    if (first == UINT64_MAX) continue;
+    any = true;
+    if (!thread.sums.empty()) whole_since = std::max(whole_since, first);
   }
-  if (oldest == UINT64_MAX) return;
-  const std::uint64_t ns = trace.clock.monotonic_ns(oldest);
+  if (!any) return;
+  const std::uint64_t ns = whole_since == 0 ? 0 : trace.clock.monotonic_ns(whole_since);
   answer.whole_since_ms =
       ns < answer.start_monotonic_ns ? 0 : 1e-6 * static_cast<double>(ns - answer.start_monotonic_ns);
 }

@@ -146,7 +146,7 @@ Json event_json(const EventAnswer& event) {
     case kEventTrigger:
       json["reason"] = trigger_reason_name(event.reason);
       json["dump"] = event.is_refused_trigger() ? Json(nullptr) : Json(event.number);
-      json["records"] = event.amount;
+      json[event.is_refused_trigger() ? "refused" : "records"] = event.amount;
       break;
     case kEventDumpGone:
       json["dump"] = event.number;
@@ -204,6 +204,7 @@ Json process_json(const ProcessAnswer& process) {
   for (const EventAnswer& event : process.events) json["events"].push_back(event_json(event));
   json["skipped"] = process.skipped;
   json["summed_only"] = process.summed_only;
+  json["whole_since_s"] = process.whole_since_ms ? Json(1e-3 * *process.whole_since_ms) : Json(nullptr);
   json["trace"] = process.trace_path;
   json["lost_tail_unknown"] = process.tail_gone;
   json["damages"] = damages_json(process);

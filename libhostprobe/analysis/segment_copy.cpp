@@ -109,9 +109,9 @@ bool same_owner(const ChunkHead& chunk, const ChunkHead& before) {
 bool finished(const Record& record, std::uint16_t lap) { return load(record.hook) != 0 && load(record.lap) == lap; }
 
 struct ChunkCopy {
-  std::uint32_t index;
   ChunkHead head;
   std::vector<SegmentRun> runs;
+  std::uint32_t index;
 };
 
 class Chunks {
@@ -156,7 +156,7 @@ class Chunks {
   void copy_one(std::uint32_t index) {
     const ChunkHead& chunk = head_of(index);
     if (load(chunk.state) == kChunkFree) return;
-    ChunkCopy copy{index, chunk, {}};
+    ChunkCopy copy{chunk, {}, index};
     const auto* records = reinterpret_cast<const Record*>(&chunk + 1);
     bool in_run = false;
     for (std::uint32_t slot = std::min(copy.head.drained, slots_); slot < slots_; ++slot) {

@@ -43,7 +43,7 @@ using SumKey = std::pair<std::uint64_t, std::uint64_t>;
 
 // Sums only grow: of two readings the one with the greater count is the later one.
 template <typename Key>
-void keep_newer(std::map<Key, SiteSum>& known, const Key& key, SiteSum sum) {
+void keep_newer(std::map<Key, SiteSum>& known, const Key& key, SiteSum&& sum) {
   const auto [place, fresh] = known.try_emplace(key);
   if (fresh || sum.time.count() >= place->second.time.count()) place->second = std::move(sum);
 }

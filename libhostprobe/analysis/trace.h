@@ -85,6 +85,7 @@ struct Slice {
   std::uint32_t cut = 0;           // and at its end
   std::uint32_t summed = 0;        // how many of them are kRecordSummed
   bool from_segment = false;
+  std::uint64_t least_end_ticks = UINT64_MAX;  // of those that are not summed
 
   // Copied, because a file guarantees 8-byte alignment only. Throws TraceError when a packed block cannot be unpacked,
   // which it could when the trace was read.

@@ -53,7 +53,7 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kExamples);
   Context context;
-  for (auto* add : {add_run, add_report, add_dump, add_recover, add_hooks, add_options}) add(app, context);
+  for (auto* add : {add_run, add_report, add_dump, add_recover, add_ctl, add_hooks, add_options}) add(app, context);
   refuse_unknown_command(app, argc, argv);
   try {
     app.parse(split_arguments(argc, argv, context));

@@ -160,7 +160,9 @@ static_assert(sizeof(SumsRow) == 80);
 // A dump is a file of its own beside the trace: a FileHeader like the trace's, of which only magic, version, header_bytes,
 // checksum, state, pid and cookie matter, and blocks of records, each of which is kRecordSummed.
 enum EventKind : std::uint32_t {
-  kEventTrigger = 1,   // `number`: of the dump, 0 = refused by the rate limit; `amount`: records written
+  kEventTrigger =
+      1,  // `number`: of the dump, `amount`: records in it, text: its, or what went wrong; `number` 0: `amount`
+          // of them came too soon after a dump
   kEventDumpGone = 2,  // `number`: of the dump that had to go for the disk quota; `amount`: its bytes
   kEventStarted = 3,   // recording goes on, by `hostprobe ctl`
   kEventStopped = 4,   // recording pauses

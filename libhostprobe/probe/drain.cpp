@@ -322,6 +322,18 @@ void write_living() {
   write_sums();
 }
 
+std::uint64_t records_in_memory() {
+  std::uint64_t sum = 0;
+  std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < ready; ++i) {
+    const ChunkHead* chunk = chunk_at(i);
+    if (std::atomic_ref(chunk_at(i)->state).load(std::memory_order_acquire) == kChunkFree) continue;
+    std::uint32_t begin = chunk->drained > chunk->folded ? chunk->drained : chunk->folded;
+    sum += first_incomplete(chunk) - begin;
+  }
+  return sum;
+}
+
 void count_lost_short_waits() {
   for (std::uint32_t i = 0; i < g_segment.header->short_count && g_file.error != 0; ++i) {
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) == 0) continue;

@@ -15,6 +15,7 @@
 #include "drain.h"
 #include "events.h"
 #include "fold.h"
+#include "hang.h"
 #include "options.h"
 #include "record_block.h"
 #include "trace_file.h"
@@ -58,7 +59,10 @@ bool is_too_old(const ChunkHead* chunk, std::uint64_t now) {
   std::uint32_t end = last_complete(chunk);
   if (end == 0) return true;
   std::uint64_t newest = reinterpret_cast<const Record*>(chunk + 1)[end - 1].end_ticks;
-  return now > newest && now - newest > g_flight_ticks;
+  // What came before a hang is kept until somebody had the time to notice it.
+  std::uint64_t second = g_flight_ticks / (g_options.flight_s == 0 ? 1 : g_options.flight_s);
+  std::uint64_t most = g_flight_ticks + quiet_ns() / 1000000000u * second;
+  return now > newest && now - newest > most;
 }
 
 void dump_path(char (&path)[sizeof TraceFile::path], const char* trace, std::uint32_t number) {
@@ -70,7 +74,7 @@ void dump_path(char (&path)[sizeof TraceFile::path], const char* trace, std::uin
 // While it lives, blocks go into the dump.
 class DumpFile {
  public:
-  explicit DumpFile(std::uint32_t number) : trace_(g_file), trace_errno_(g_header.file_errno) {
+  explicit DumpFile(std::uint32_t number) : trace_(g_file) {
     g_file.error = 0;
     g_file.bytes = kFileHeaderBytes;
     dump_path(g_file.path, trace_.path, number);
@@ -85,39 +89,50 @@ class DumpFile {
     write_header();
     close_file();
     g_file = trace_;
-    g_header.file_errno = trace_errno_;
+    g_header.file_errno = trace_.error;
   }
   DumpFile(const DumpFile&) = delete;
   DumpFile& operator=(const DumpFile&) = delete;
 
+  // Sums that make room for others go into the trace: a dump may be removed.
+  void fold(ChunkHead* chunk, std::uint32_t end) {
+    swap_files();
+    probe::fold(chunk, end);
+    swap_files();
+  }
   std::uint64_t bytes() const { return g_file.bytes; }
   int error() const { return g_file.error; }
 
  private:
-  TraceFile trace_;
-  std::int32_t trace_errno_;
+  void swap_files() {
+    TraceFile other = trace_;
+    trace_ = g_file;
+    g_file = other;
+  }
+
+  TraceFile trace_;  // the one that blocks do not go into now
 };
 
-void dump_kept_chunks() {
+void dump_kept_chunks(DumpFile& dump) {
   ChunkHead* chunks[RecordBlock::kMostChunks];
   std::uint32_t count = 0;
   do {
     count = 0;
     while (count < RecordBlock::kMostChunks && (chunks[count] = take_oldest()) != nullptr) ++count;
     sort_by_thread(chunks, count);
-    for (std::uint32_t i = 0; i < count; ++i) fold(chunks[i], last_complete(chunks[i]));
+    for (std::uint32_t i = 0; i < count; ++i) dump.fold(chunks[i], last_complete(chunks[i]));
     for (std::uint32_t i = 0; i < count; ++i) g_dump_block.add(chunks[i], last_complete(chunks[i]));
     g_dump_block.write();
     for (std::uint32_t i = 0; i < count; ++i) recycle_chunk(chunks[i]);
   } while (count == RecordBlock::kMostChunks);
 }
 
-void dump_open_chunks() {
+void dump_open_chunks(DumpFile& dump) {
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     ChunkHead* chunk = open_chunk_of(g_segment.threads[i]);
     if (chunk == nullptr) continue;
     std::uint32_t end = first_incomplete(chunk);
-    fold(chunk, end);
+    dump.fold(chunk, end);
     g_dump_block.add(chunk, end);
     g_dump_block.write();
   }
@@ -139,15 +154,14 @@ void write_dump(const Trigger& trigger) {
   int error = 0;
   {
     DumpFile dump(number);
-    dump_kept_chunks();
-    dump_open_chunks();
+    dump_kept_chunks(dump);
+    dump_open_chunks(dump);
     write_living();
     error = dump.error();
     g_dump_bytes += dump.bytes();
   }
   std::uint64_t records = g_dump_block.slots() - g_dump_block.lost() - before;
-  note_event(kEventTrigger, trigger.reason, number, records, trigger.text);
-  if (error != 0) note_event(kEventTrigger, trigger.reason, number, 0, strerrordesc_np(error));
+  note_event(kEventTrigger, trigger.reason, number, records, error == 0 ? trigger.text : strerrordesc_np(error));
   while (g_dump_bytes > g_options.dumps_mb << 20 && g_oldest_dump < g_dumps) remove_oldest_dump();
 }
 

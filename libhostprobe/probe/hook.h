@@ -21,10 +21,18 @@ namespace hostprobe::probe {
 // believed itself to be recording would write into its parent's chunks.
 struct alignas(4096) Gate {
   std::uint32_t recording;  // 0, or one of these
+  std::uint32_t paused;     // not recording, but the trace goes on (lifecycle.h)
 };
 inline constexpr std::uint32_t kEverything = 1;
 inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the budget (budget.h)
 extern constinit Gate g_gate;
+
+// Both words in one, so that whoever moves the gate from one state to another does it by one instruction.
+using GateWord = std::uint64_t __attribute__((may_alias));
+inline GateWord* gate_word() { return reinterpret_cast<GateWord*>(&g_gate); }
+
+// This process has a trace that has not ended, whether it records at the moment or pauses.
+inline bool trace_is_open() { return __atomic_load_n(gate_word(), __ATOMIC_RELAXED) != 0; }
 
 // The cold door: decides whether this process becomes (or, after a fork, again becomes) one that records.
 // `moment` says what the caller knows about where it is called from.

@@ -31,8 +31,11 @@
 #include "say.h"
 #include "simulated_host.h"
 #include "stacks.h"
+#include "steps.h"
 #include "strings.h"
 #include "target.h"
+#include "trigger.h"
+#include "trigger_signal.h"
 #include "writer.h"
 
 extern "C" {
@@ -47,6 +50,21 @@ std::uint64_t g_polled_ticks = ~std::uint64_t{0};
 
 namespace {
 
+constexpr GateWord kShut = 0, kOpen = kEverything, kHalfOpen = kNoLaunches, kPaused = GateWord{1} << 32;
+static_assert(offsetof(Gate, recording) == 0 && offsetof(Gate, paused) == 4);
+std::atomic<std::uint64_t> g_gate_moved_ns{0};
+std::atomic<std::uint32_t> g_gate_moves{0};
+
+bool move_gate(GateWord from, GateWord to) {
+  GateWord now = from;
+  if (!__atomic_compare_exchange_n(gate_word(), &now, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return now == to;
+  if (from != kShut) g_gate_moves.fetch_add(1, std::memory_order_relaxed);
+  g_gate_moved_ns.store(read_clock_ns(CLOCK_REALTIME), std::memory_order_relaxed);
+  return true;
+}
+
+void shut_gate() { __atomic_store_n(gate_word(), kShut, __ATOMIC_SEQ_CST); }
+
 constexpr std::uint64_t kGuessedTicksPerUs = 3000;  // until the writer has measured it
 
 enum class Plan : int { kUndecided, kOff, kNever, kCandidate, kTarget, kStarting, kActive, kFailed, kClosed };
@@ -60,13 +78,16 @@ HP_START_DATA char** g_environment = nullptr;
 // Everything below belonged to the parent. Its segment stays mapped: a pointer into it may be anywhere.
 void become_child() {
   g_forked_from = static_cast<std::uint32_t>(g_pid);
-  g_gate.recording = 0;
+  shut_gate();
+  g_gate_moves.store(0, std::memory_order_relaxed);
   reset_thread_local();
   forget_segment();
   forget_strings();
   forget_stacks();
   forget_kernel_names();
   forget_communicators();
+  forget_steps();
+  forget_trigger();
   forget_writer();
   for (Bucket& bucket : g_buckets)
     if (bucket.waiters.load(std::memory_order_relaxed) != 0) bucket.waiters.store(0, std::memory_order_relaxed);
@@ -115,7 +136,8 @@ void start_recording() {
   }
   watch_forks();
   watch_quick_exit();
-  g_gate.recording = kEverything;
+  watch_trigger_signal();
+  move_gate(kShut, kOpen);
   g_plan.store(Plan::kActive, std::memory_order_release);
 }
 
@@ -248,9 +270,16 @@ static void count_skipped() {
   asm volatile("incq %0" : "+m"(t_local.entry->skipped));
 }
 
-bool begin_recording(Moment moment) {
-  Plan plan = g_plan.load(std::memory_order_acquire);
-  if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
+// The writer may open or half shut it at the same time, but not twice within these instructions.
+bool pause_recording() {
+  return move_gate(kOpen, kPaused) || move_gate(kHalfOpen, kPaused) || move_gate(kOpen, kPaused);
+}
+bool resume_recording() { return move_gate(kPaused, kOpen); }
+std::uint32_t gate_moves() { return g_gate_moves.load(std::memory_order_relaxed); }
+std::uint64_t gate_moved_ns() { return g_gate_moved_ns.load(std::memory_order_relaxed); }
+
+// Apart from begin_recording, so that a process which is no target does not pay for its registers.
+__attribute__((noinline)) static bool begin_in(Plan plan, Moment moment) {
   int saved = errno;
   // The page was emptied by a fork that ran no handlers (_Fork, clone).
   if (plan == Plan::kActive && getpid() != g_pid) become_child();
@@ -262,10 +291,18 @@ bool begin_recording(Moment moment) {
   return active && recording();
 }
 
+bool begin_recording(Moment moment) {
+  Plan plan = g_plan.load(std::memory_order_acquire);
+  if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
+  return HP_LIKELY(g_gate.paused == 0) && begin_in(plan, moment);
+}
+
+// The gate may have been opened since the caller looked: each launch is either recorded or counted.
 bool begin_launch() {
-  if (g_gate.recording != kNoLaunches) return begin_recording(Moment::kGpu);
-  if (t_local.muted == 0) count_skipped();
-  return false;
+  std::uint32_t gate = __atomic_load_n(&g_gate.recording, __ATOMIC_RELAXED);
+  if (gate == 0) return begin_recording(Moment::kGpu);
+  if (gate == kNoLaunches && t_local.muted == 0) count_skipped();
+  return gate == kEverything && t_local.muted == 0;
 }
 
 HP_START_CODE void end_trace() {
@@ -273,7 +310,7 @@ HP_START_CODE void end_trace() {
   Plan expected = Plan::kActive;
   if (!g_plan.compare_exchange_strong(expected, Plan::kClosed, std::memory_order_acq_rel)) return;
   int saved = errno;
-  g_gate.recording = 0;
+  shut_gate();
   if (finish_trace() && g_segment.id >= 0) shmctl(g_segment.id, IPC_RMID, nullptr);
   report_write_failure();
   errno = saved;

@@ -19,6 +19,13 @@ std::uint32_t forked_from();
 // Ends the trace: everything recorded goes to the file, the segment is removed. Called from exit and the exit hooks.
 void end_trace();
 
+// The trace stays open, its threads may end, but nothing is recorded. By any thread. False: there is no open trace.
+bool pause_recording();
+bool resume_recording();
+// How often that was done, so an odd number in a pause; and when last, or when recording began, CLOCK_REALTIME.
+std::uint32_t gate_moves();
+std::uint64_t gate_moved_ns();
+
 // The program is about to restrict its own system calls, often on pain of death, and perhaps those of all its threads: from
 // then on no call of ours can be known to be harmless, so the trace ends here, complete.
 void leave_before_seccomp();

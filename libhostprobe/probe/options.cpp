@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -221,7 +222,57 @@ void report_unknown(const char* entry, std::size_t name_length) {
       static_cast<int>(name_length < 100 ? name_length : 100), entry, best);
 }
 
+const char* reason_of(const Setting& s) {
+  return s.kind == Kind::kNumber    ? "not a whole number in range"
+         : s.kind == Kind::kDecimal ? "not a number in range with at most three digits behind the point"
+         : s.kind == Kind::kText    ? "empty or too long"
+                                    : s.words;
+}
+
+// All are numbers: a text could be read while it changes.
+constexpr char kChangeable[][24] = {"stack_us", "stack_interval_ms", "poll_us",  "wait_us",       "io_us",  "stall_us",
+                                    "flight_s", "trigger_s",         "dumps_mb", "slow_step_pct", "hang_s", "budget"};
+
+bool may_change(const Setting& s) {
+  for (const auto& name : kChangeable)
+    if (same(s.name, name)) return true;
+  return false;
+}
+
+std::uint64_t scale_of(const Setting& s) { return s.kind == Kind::kDecimal ? 1000 : 1; }
+
 }  // namespace
+
+bool set_option(const char* name, const char* value, char* why, std::size_t why_bytes) {
+  const Setting* s = nullptr;
+  for (const Setting& each : kSettings)
+    if (same(each.name, name)) s = &each;
+  if (s == nullptr) {
+    snprintf(why, why_bytes, "%.60s is not a setting; `hostprobe ctl PID status` lists those that can be set", name);
+  } else if (!may_change(*s)) {
+    snprintf(why, why_bytes,
+             "%s can only be set at the start of a process; `hostprobe ctl PID status` lists the others", name);
+  } else if (!store(*s, value, field_of(*s))) {
+    snprintf(why, why_bytes, "%s=%.60s cannot be used (%s); it takes %llu to %llu and is left as it was", name, value,
+             reason_of(*s), static_cast<unsigned long long>(s->least / scale_of(*s)),
+             static_cast<unsigned long long>(s->most / scale_of(*s)));
+  } else {
+    return true;
+  }
+  return false;
+}
+
+bool describe_option(unsigned index, char* out, std::size_t bytes) {
+  if (index >= sizeof kChangeable / sizeof kChangeable[0]) return false;
+  const Setting* s = kSettings;
+  while (!same(s->name, kChangeable[index])) ++s;
+  std::uint64_t value = *static_cast<std::uint64_t*>(field_of(*s)), scale = scale_of(*s);
+  if (value % scale == 0)
+    snprintf(out, bytes, "%s=%llu", s->name, static_cast<unsigned long long>(value / scale));
+  else
+    snprintf(out, bytes, "%s=%.6g", s->name, static_cast<double>(value) / static_cast<double>(scale));
+  return true;
+}
 
 // The first one of each name counts, as for getenv().
 HP_START_CODE void read_options(char** environment) {
@@ -257,11 +308,7 @@ void report_bad_options(char** environment) {
     } scratch;
     const char* value = (*e)[length] == '=' ? *e + length + 1 : *e + length;
     if (!store(*s, value, &scratch))
-      say("%.*s=%.60s cannot be used (%s); the default %s is used", static_cast<int>(length), *e, value,
-          s->kind == Kind::kNumber    ? "not a whole number in range"
-          : s->kind == Kind::kDecimal ? "not a number in range with at most three digits behind the point"
-          : s->kind == Kind::kText    ? "empty or too long"
-                                      : s->words,
+      say("%.*s=%.60s cannot be used (%s); the default %s is used", static_cast<int>(length), *e, value, reason_of(*s),
           s->fallback);
   }
 }

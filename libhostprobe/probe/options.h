@@ -34,6 +34,14 @@ void read_options(char** environment);
 void report_bad_options(char** environment);
 
 enum Mode : std::uint64_t { kMonitor = 0, kFlight = 1, kTrace = 2 };  // as options.def counts them
+
+// `hostprobe ctl PID set`: changes a setting of a process that records already. Names are those of options.def. False: it is as
+// it was, and `why` says so, what and why. By the writer, which is the only one to change settings then.
+bool set_option(const char* name, const char* value, char* why, std::size_t why_bytes);
+
+// "NAME=VALUE" of the `index`th setting that may change while a process records. False: there are no more.
+bool describe_option(unsigned index, char* out, std::size_t bytes);
+
 const char* mode_name();
 
 }  // namespace hostprobe::probe

@@ -60,7 +60,10 @@ SiteSums* short_waits_of(const Hook& hook, const void* site) {
   return nullptr;
 }
 
+// Its key first: half cleared, with as many waits as the row in the file, it would count instead of that.
 void release_short_waits(std::uint32_t i) {
+  std::atomic_ref(g_segment.shorts[i].key).store(kBeingTaken, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   clear_spans(g_segment.shorts[i].time);
   clear_spans(g_segment.shorts[i].wake);
   std::atomic_ref(g_short_owners[i]).store(0, std::memory_order_relaxed);

@@ -54,12 +54,14 @@ bool has_more_to_come(const SiteSums& sums) {
   return false;
 }
 
+// Its key first: while it is being cleared it says less than the row in the file, and with as many calls it would count.
 void free_row(SiteSums& sums) {
+  std::atomic_ref(sums.key).store(0, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   clear_spans(sums.time);
   clear_spans(sums.wake);
   sums.amount = sums.object = 0;
   sums.waker_tid = 0;
-  std::atomic_ref(sums.key).store(0, std::memory_order_release);
   --g_used;
 }
 

@@ -100,14 +100,14 @@ void note_end(const ThreadLocal& t) {
 void key_destructor(void*) {
   ThreadLocal& t = t_local;
   int saved = errno;
-  if (g_gate.recording != 0 && t.entry != nullptr) record_open_wait(t);
+  if (trace_is_open() && t.entry != nullptr) record_open_wait(t);
   if (++t.exit_rounds < kLastRound) {
     pthread_setspecific(g_key, &t);
   } else {
     auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
     note_thread_is_ending(tid);
-    if (g_gate.recording != 0) note_end(t);
-    if (g_gate.recording != 0) end_thread(t);
+    if (trace_is_open()) note_end(t);
+    if (trace_is_open()) end_thread(t);
     if (nobody_remains(tid)) send_writer_away();
   }
   errno = saved;
@@ -204,7 +204,7 @@ Record* reserve_in_new_chunk() {
   int saved = errno;
   Record* record = nullptr;
   // `filling` above 1: a hook below us on this thread has a slot it has not filled; its chunk must stay.
-  if (g_gate.recording != 0 && t.filling == 1 && !t.taking && attach_thread()) {
+  if (trace_is_open() && t.filling == 1 && !t.taking && attach_thread()) {
     t.taking = true;
     std::uint64_t begin = ticks();
     if (start_chunk(t)) {

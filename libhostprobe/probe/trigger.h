@@ -15,11 +15,24 @@ struct Trigger {
   char text[sizeof EventRow::text];
 };
 
-// Async-signal-safe. Of several before the writer looks, the first one counts. False: one is waiting already.
+// Whether this process's mode keeps anything back that a trigger could write out.
+bool mode_has_dumps();
+
+// Async-signal-safe. Of several before the writer looks, the first one counts. False: one is waiting already, or the mode
+// has no dumps.
 bool request_trigger(TriggerReason reason, const char* text);
 
 // The writer's side: the trigger that waits, if any.
 bool take_trigger(Trigger& trigger);
+
+// The latest one, whether or not it has been taken, for `hostprobe ctl PID status`. By the writer. False: there was none,
+// or it is just coming.
+struct LastTrigger {
+  Trigger trigger;
+  std::uint64_t number;       // how many there have been
+  std::uint64_t realtime_ns;  // when it came
+};
+bool last_trigger(LastTrigger& last);
 
 void forget_trigger();
 

@@ -18,9 +18,11 @@
 #include "calibrate.h"
 #include "chunk.h"
 #include "compress.h"
+#include "control.h"
 #include "drain.h"
 #include "file_header.h"
 #include "flight.h"
+#include "hang.h"
 #include "hook.h"
 #include "hook_table.h"
 #include "io_limit.h"
@@ -143,6 +145,8 @@ void work(bool last) {
     g_next_clock_ns = now_ns + 2000000000;
   }
   write_hook_states();
+  answer_control();
+  watch_progress();
   if (!last) keep_to_budget();
   refine_tick_rate();
   refresh_header(last ? kFileClosed : kFileOpen);
@@ -349,6 +353,8 @@ void forget_writer() {
   g_file.fd = -1;  // the parent's, or the number in its own table: not ours to close
   forget_modules();
   forget_drained();
+  forget_control();
+  forget_progress();
   forget_budget();
 }
 

@@ -182,8 +182,8 @@ def exports(path):
     return {words[-1].split("@")[0] for words in symbols if words[-2] != "A"}
 
 
-# Rows that name what another hook does: futex is reached through syscall.
-ROWS_OF_OTHER_HOOKS = {"futex"}
+# Rows that name what another one does: futex is reached through syscall, hostprobe_step through hostprobe_calls.
+ROWS_OF_OTHER_HOOKS = {"futex", "hostprobe_step"}
 
 ROUTED = r"(cu|nccl)[A-Z]"  # functions of the driver and of NCCL: docs/decisions/0004
 

@@ -1,14 +1,10 @@
-// explore.cpp: every order of all steps of the model in hand_over.h. Each state is one in which a SIGKILL may come, so each is
-// looked at as `hostprobe dump` would. What is wrong is told with the steps that led there.
-//
-// States that were met before are known by 64 bits of hash: the chance that two of ten million share one is 3 in a million.
+// explore.cpp: every order of all steps of the model in hand_over.h; see every_order.h.
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstring>
 #include <ostream>
-#include <unordered_set>
 
+#include "every_order.h"
 #include "hand_over.h"
 
 namespace hostprobe::model {
@@ -18,74 +14,12 @@ static void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name;
 
 namespace {
 
-std::uint64_t hash_of(const State& state) {
-  unsigned char bytes[sizeof(State) + 8] = {};
-  std::memcpy(bytes, &state, sizeof state);
-  std::uint64_t hash = 0x9e3779b97f4a7c15;
-  for (std::size_t at = 0; at < sizeof(State); at += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes + at, 8);
-    hash = (hash ^ word) * 0xff51afd7ed558ccd;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
-
-struct Answer {
-  std::size_t states = 0;
-  std::string wrong;  // "" = nothing
-  std::string steps;  // that led there
-};
-
-struct Frame {
-  std::vector<Next> next;
-  std::size_t taken = 0;
-};
-
-std::string steps_to(const std::vector<Frame>& path) {
-  std::string text;
-  for (const Frame& frame : path) {
-    const Next& next = frame.next[frame.taken - 1];
-    text += std::string("  ") + next.who + " " + next.what + "\n";
-  }
-  return text;
-}
-
-Answer explore(const Setup& setup) {
-  Answer answer;
-  std::unordered_set<std::uint64_t> met;
-  std::vector<Frame> path;
-  const auto visit = [&](const State& state) {
-    if (!met.insert(hash_of(state)).second) return true;
-    ++answer.states;
-    answer.wrong = wrong_with(state, setup);
-    if (!answer.wrong.empty()) {
-      answer.steps = steps_to(path);
-      return false;
-    }
-    path.emplace_back();
-    add_next(state, setup, path.back().next);
-    return true;
-  };
-  visit(first_state(setup));
-  while (!path.empty()) {
-    Frame& frame = path.back();
-    if (frame.taken == frame.next.size()) {
-      path.pop_back();
-      continue;
-    }
-    const State state = frame.next[frame.taken++].state;
-    if (!visit(state)) break;
-  }
-  return answer;
-}
-
 std::string name_of(const testing::TestParamInfo<Setup>& each) { return each.param.name; }
 
 class HandOver : public testing::TestWithParam<Setup> {};
 
 TEST_P(HandOver, KeepsEveryReturnedCallInEveryOrderOfSteps) {
-  const Answer answer = explore(GetParam());
+  const Answer answer = explore<Next>(GetParam());
   EXPECT_EQ(answer.wrong, "") << answer.steps;
   EXPECT_GT(answer.states, 10000u);
   std::printf("%zu states\n", answer.states);
@@ -103,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(
 class Broken : public testing::TestWithParam<Setup> {};
 
 TEST_P(Broken, IsFound) {
-  const Answer answer = explore(GetParam());
+  const Answer answer = explore<Next>(GetParam());
   EXPECT_NE(answer.wrong, "") << "in " << answer.states << " states";
   std::printf("%s, found in state %zu\n", answer.wrong.c_str(), answer.states);
 }

@@ -68,6 +68,17 @@ void expect_exact_counts(const Pair& pair) {
   EXPECT_EQ(reported(pair.run()), truth);
 }
 
+// What has become sums counts as what is written.
+class LaunchesInMode : public testing::TestWithParam<const char*> {};
+
+TEST_P(LaunchesInMode, AreCountedExactly) {
+  Victim victim = on_the_stand_in("driver_threads");
+  victim.probe = {{"HOSTPROBE_MODE", GetParam()}, {"HOSTPROBE_FLIGHT_MB", "1"}};
+  expect_exact_counts(Pair(victim));
+}
+INSTANTIATE_TEST_SUITE_P(Driver, LaunchesInMode, testing::Values("monitor", "flight", "trace"),
+                         [](const auto& each) { return std::string(each.param); });
+
 // All functions of a family, "cuda" or "nccl", that hostprobe says it hooks.
 std::vector<std::string> hooked_functions(const std::string& wanted, const std::string& prefix) {
   const Outcome listed = run({.command = {probe_command(), "hooks"}});

@@ -30,8 +30,15 @@ struct Killing {
   int signal = SIGKILL;   // sent to it
   int ends_by = SIGKILL;  // what it then ends by; 0: it exits
 };
-using Case = std::tuple<const char*, Killing>;  // the mode, and how
-void PrintTo(const Case& each, std::ostream* out) { *out << std::get<0>(each) << ' ' << std::get<1>(each).name; }
+struct Keeping {
+  const char* name;
+  Environment settings;
+  bool all_records;    // else some have become sums
+  bool dumps = false;  // which are asked for by a signal, now and then
+};
+using Case = std::tuple<Keeping, Killing>;  // what is kept, and how it is killed
+void PrintTo(const Keeping& keeping, std::ostream* out) { *out << keeping.name; }
+void PrintTo(const Case& each, std::ostream* out) { *out << std::get<0>(each).name << ' ' << std::get<1>(each).name; }
 
 struct Unmap {
   void operator()(WaitLog* log) const { munmap(log, sizeof(WaitLog)); }
@@ -90,31 +97,50 @@ void expect_all_returned_calls(const WaitLog& log, unsigned threads, const Dump&
   }
 }
 
-// Short ones have no records, but their number is exact.
-void expect_all_short_waits(const WaitLog& log, unsigned threads, const nlohmann::json& answers) {
+// Not all have records, but their number is exact.
+void expect_all_counted(const WaitLog& log, unsigned threads, const char* function, const nlohmann::json& answers) {
   std::uint64_t returned = 0, entered = 0;
   for (unsigned i = 0; i < threads; ++i) {
-    returned += log.thread[i].returned;
+    returned += must_be_there(log.thread[i]);
     entered += log.thread[i].entered;
   }
-  EXPECT_GE(blocked_count(answers, "ppoll"), returned);
-  EXPECT_LE(blocked_count(answers, "ppoll"), entered);
+  EXPECT_GE(blocked_count(answers, function), returned);
+  EXPECT_LE(blocked_count(answers, function),
+            entered + 6);  // with those before a fork, and those that a signal interrupts
   EXPECT_EQ(lost_count(answers), 0u);
 }
 
+// Those that are left are in order, and none is there twice.
+void expect_order(const WaitLog& log, unsigned threads, const Dump& calls) {
+  for (unsigned i = 0; i < threads; ++i) {
+    std::int64_t last_ns = 0;
+    for (const Call& wait : waits_of(log.thread[i], calls)) {
+      ASSERT_GE(wait.begin_ns, last_ns) << "thread " << i;
+      last_ns = wait.begin_ns + std::max<std::int64_t>(wait.duration_ns, 1);
+    }
+  }
+}
+
 // What the run folder says, before and after `recover`.
-void expect_nothing_lost(const ScratchFolder& scratch, const WaitLog& log, const Killing& how) {
-  if (how.args.back() == "short") return expect_all_short_waits(log, how.threads, report(scratch.run()));
+void expect_nothing_lost(const ScratchFolder& scratch, const WaitLog& log, const Case& each) {
+  const auto& [keeping, how] = each;
+  if (how.args.back() == "short") return expect_all_counted(log, how.threads, "ppoll", report(scratch.run()));
   const Dump calls = dump(scratch.run());
+  if (!keeping.all_records) {
+    expect_order(log, how.threads, calls);
+    return expect_all_counted(log, how.threads, "sem_timedwait", report(scratch.run()));
+  }
   expect_all_returned_calls(log, how.threads, calls);
   const auto answers = report(scratch.run());
   EXPECT_EQ(blocked_count(answers, "sem_timedwait"), calls.of("sem_timedwait").size());
   EXPECT_EQ(lost_count(answers), 0u);
 }
 
-int runs_of(const Killing& how, int cases) {
-  const char* all = std::getenv("HOSTPROBE_KILLS");
-  return all == nullptr ? how.runs : std::max(1, (std::atoi(all) + cases - 1) / cases);
+int runs_of(const Case& each, std::size_t cases) {
+  const auto& [keeping, how] = each;
+  if (const char* all = std::getenv("HOSTPROBE_KILLS"))
+    return std::max(1, (std::atoi(all) + static_cast<int>(cases) - 1) / static_cast<int>(cases));
+  return keeping.name == std::string("trace") ? how.runs : std::max(2, how.runs / 4);
 }
 
 class Killed : public testing::TestWithParam<Case> {
@@ -124,30 +150,34 @@ class Killed : public testing::TestWithParam<Case> {
 };
 
 void Killed::kill_once(std::mt19937& random) {
-  const auto& [mode, how] = GetParam();
+  const auto& [keeping, how] = GetParam();
   const int delay_us = std::uniform_int_distribution<int>(0, how.longest_us)(random);
   SCOPED_TRACE(testing::Message() << "ended " << delay_us << " us after the first waits");
   ScratchFolder scratch;
   const Log log = prepared_log(scratch);
   ASSERT_NE(log, nullptr);
-  const auto end_it = [&, &how = how](pid_t pid) {
+  const auto end_it = [&, &how = how, &keeping = keeping](pid_t pid) {
     await_first_waits(*log, how.threads, pid);
-    usleep(static_cast<useconds_t>(delay_us));
+    for (int asked = 0; keeping.dumps && asked < 3; ++asked) {
+      kill(process_to_kill(*log), SIGUSR2);
+      usleep(static_cast<useconds_t>(delay_us / 3));
+    }
+    if (!keeping.dumps) usleep(static_cast<useconds_t>(delay_us));
     kill(process_to_kill(*log), how.signal);
   };
-  Victim victim{.program = "killed", .args = how.args, .probe = {{"HOSTPROBE_MODE", mode}}, .while_running = end_it};
+  Victim victim{.program = "killed", .args = how.args, .probe = keeping.settings, .while_running = end_it};
   if (how.args.back() == "short") victim.probe["HOSTPROBE_WAIT_US"] = "100";
   const OneRun killed = run_probed(victim, scratch);
   EXPECT_TRUE(how.ends_by == 0 ? !killed.outcome.over_time && WIFEXITED(killed.outcome.status)
                                : killed.outcome.ended_by(how.ends_by))
       << killed.outcome.describe();
   EXPECT_EQ(killed.outcome.err, "");
-  expect_nothing_lost(scratch, *log, how);
+  expect_nothing_lost(scratch, *log, GetParam());
   const std::size_t before = dump(scratch.run()).calls.size();
   const Outcome recovered = run({.command = {probe_command(), "recover", scratch.run()}});
   EXPECT_TRUE(recovered.exited_with(0)) << recovered.describe();
   EXPECT_TRUE(orphaned_segments({process_to_kill(*log)}).empty());
-  expect_nothing_lost(scratch, *log, how);
+  expect_nothing_lost(scratch, *log, GetParam());
   EXPECT_EQ(before, dump(scratch.run()).calls.size());
 }
 
@@ -170,21 +200,35 @@ const std::vector<Killing> kKillings = {
     {"four_threads_by_exit_group", {"4", "exit_group"}, 4, 4, 40000, SIGUSR1, 0},
 };
 
+const std::vector<Keeping> kKeepings = {
+    {"trace", {{"HOSTPROBE_MODE", "trace"}}, true},
+    {"flight", {{"HOSTPROBE_MODE", "flight"}}, true},
+    {"flight_of_little", {{"HOSTPROBE_MODE", "flight"}, {"HOSTPROBE_FLIGHT_MB", "1"}}, false},
+    {"flight_with_dumps",
+     {{"HOSTPROBE_MODE", "flight"}, {"HOSTPROBE_TRIGGER_SIGNAL", "USR2"}, {"HOSTPROBE_TRIGGER_S", "0"}},
+     false,
+     true},
+    {"monitor", {{"HOSTPROBE_MODE", "monitor"}}, false},
+};
+
 TEST_P(Killed, AtARandomInstantLeavesEveryReturnedCall) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
   SCOPED_TRACE(testing::Message() << "seed " << seed);
-  const int runs = runs_of(std::get<1>(GetParam()), static_cast<int>(kKillings.size()));
+  const int runs = runs_of(GetParam(), kKillings.size() * kKeepings.size());
   for (int i = 0; i < runs && !HasFailure(); ++i) kill_once(random);
   RecordProperty("runs", runs);
 }
-INSTANTIATE_TEST_SUITE_P(Kills, Killed, testing::Combine(testing::Values("trace"), testing::ValuesIn(kKillings)),
+INSTANTIATE_TEST_SUITE_P(Kills, Killed, testing::Combine(testing::ValuesIn(kKeepings), testing::ValuesIn(kKillings)),
                          [](const auto& each) {
-                           return std::string(std::get<0>(each.param)) + "_" + std::get<1>(each.param).name;
+                           return std::string(std::get<0>(each.param).name) + "_" + std::get<1>(each.param).name;
                          });
 
 // A run folder is readable at any time. The victim is stopped for a moment, so that what it had done is known.
-TEST(Kills, ALivingProcessIsReadWithoutDisturbingIt) {
+class Reading : public testing::TestWithParam<Keeping> {};
+
+TEST_P(Reading, OfALivingProcessDisturbsNothingAndMissesNothing) {
+  const Keeping& keeping = GetParam();
   ScratchFolder scratch;
   const Log log = prepared_log(scratch);
   ASSERT_NE(log, nullptr);
@@ -195,16 +239,44 @@ TEST(Kills, ALivingProcessIsReadWithoutDisturbingIt) {
       kill(pid, SIGSTOP);
       siginfo_t stopped = {};
       waitid(P_PID, static_cast<id_t>(pid), &stopped, WSTOPPED | WNOWAIT);
-      expect_all_returned_calls(*log, 4, dump(scratch.run()));
+      if (keeping.all_records)
+        expect_all_returned_calls(*log, 4, dump(scratch.run()));
+      else
+        expect_all_counted(*log, 4, "sem_timedwait", report(scratch.run()));
       const Outcome recovered = run({.command = {probe_command(), "recover", scratch.run()}});
       EXPECT_TRUE(recovered.exited_with(0)) << recovered.describe();
       kill(pid, SIGCONT);
     }
     kill(pid, SIGKILL);
   };
-  const OneRun killed = run_probed({.program = "killed", .args = {"4"}, .while_running = look}, scratch);
+  const OneRun killed =
+      run_probed({.program = "killed", .args = {"4"}, .probe = keeping.settings, .while_running = look}, scratch);
   EXPECT_TRUE(killed.outcome.ended_by(SIGKILL)) << killed.outcome.describe();
-  expect_all_returned_calls(*log, 4, dump(scratch.run()));
+  expect_nothing_lost(scratch, *log, {keeping, {"", {"4"}, 4, 0, 0}});
+}
+INSTANTIATE_TEST_SUITE_P(Kills, Reading, testing::ValuesIn(kKeepings),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+// It runs on, and is read again and again: no count may ever fall, and none may be ahead of what was done.
+TEST_P(Reading, OfAProcessThatRunsOnNeverCountsTwice) {
+  const Keeping& keeping = GetParam();
+  ScratchFolder scratch;
+  const Log log = prepared_log(scratch);
+  ASSERT_NE(log, nullptr);
+  const auto look = [&](pid_t pid) {
+    await_first_waits(*log, 4, pid);
+    for (int i = 0; i < 12; ++i) {
+      std::uint64_t returned = 0, entered = 0;
+      for (unsigned t = 0; t < 4; ++t) returned += log->thread[t].returned;
+      const auto answers = report(scratch.run());
+      for (unsigned t = 0; t < 4; ++t) entered += log->thread[t].entered;
+      EXPECT_GE(blocked_count(answers, "sem_timedwait"), returned);
+      EXPECT_LE(blocked_count(answers, "sem_timedwait"), entered);
+      EXPECT_EQ(lost_count(answers), 0u);
+    }
+    kill(pid, SIGKILL);
+  };
+  run_probed({.program = "killed", .args = {"4"}, .probe = keeping.settings, .while_running = look}, scratch);
 }
 
 // From the loader to the first records: nothing to hold it against but that the folder stays readable.

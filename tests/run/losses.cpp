@@ -292,7 +292,7 @@ TEST_P(Losses, ThereAreNoneInATimeNamespace) {
   EXPECT_EQ(lost_count(report(pair.run())), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Run, Losses, testing::Values("trace"));
+INSTANTIATE_TEST_SUITE_P(Run, Losses, testing::Values("trace", "flight", "monitor"));
 
 }  // namespace
 }  // namespace hostprobe::test

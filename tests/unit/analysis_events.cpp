@@ -130,18 +130,20 @@ TEST_F(Events, ReaderIsToldWhatCanBeSeenCallByCall) {
   file_.block(kBlockSums, test::sums_row({.tid = 100, .sums = {std::vector<std::uint64_t>(2000, 4000)}}));
   EXPECT_THAT(text(), HasSubstr("Only sums: 2 000 calls have no records of their own"));
   file_.calls(100, 2000, {{.begin_us = 750'000, .end_us = 760'000}});
-  EXPECT_THAT(text(), HasSubstr("Call by call: the last 250 ms; of 2 000 calls before only sums."));
+  EXPECT_THAT(text(), HasSubstr("Call by call: the last 240 ms; of 2 000 calls before only sums."));
   event(1000, kEventTrigger, kByCommand, 1, 5);
   EXPECT_THAT(text(),
-              HasSubstr("Call by call: the last 250 ms and what the dump kept; of 2 000 calls before only sums."));
+              HasSubstr("Call by call: the last 240 ms and what the dump kept; of 2 000 calls before only sums."));
 }
 
 TEST_F(Events, NoLineIsWiderThanAHundredColumns) {
   file_.block(kBlockSums, test::sums_row({.tid = 100, .sums = {{4000}}}));
-  event(1000, kEventTrigger, kByProgram, 123456, 123456789, std::string(95, 'x'));
-  event(2000, kEventDetail, 0, 3, 99999, std::string(90, 'y'));
+  std::string words;
+  for (int i = 0; i < 18; ++i) words += "step ";
+  event(1000, kEventTrigger, kByProgram, 123456, 123456789, words);
+  event(2000, kEventDetail, 0, 3, 99999, words);
   std::istringstream lines(text());
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), 120u) << line;
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), 100u) << line;
 }
 
 }  // namespace

@@ -32,6 +32,16 @@ class MissingRanks : public testing::Test {
   std::vector<ProcessAnswer> processes_;
 };
 
+TEST_F(MissingRanks, AreNotThoseOfWhomSumsMayKnow) {
+  rank(0, 9);
+  rank(1, 9);
+  EXPECT_EQ(find_missing_ranks(processes_).size(), 1u);
+  processes_[0].collective_sums.push_back({0xc, operation_name("ncclAllReduce"), 5, 0, {}});
+  EXPECT_TRUE(find_missing_ranks(processes_).empty());
+  rank(2, 8);
+  EXPECT_EQ(find_missing_ranks(processes_).at(0).missing.at(0).sequence, 8u);
+}
+
 TEST_F(MissingRanks, AreThoseBehindTheFurthest) {
   rank(0, 9);
   rank(1, 8);

@@ -136,7 +136,17 @@ TEST_F(SumAnswers, RecordsThatAreOnlyInThemAreNotLostAndTheGapBehindThemIsNotGue
   EXPECT_EQ(answer.launches.call.count(), 6u);
   EXPECT_EQ(answer.launches.gap.count(), 1u);
   EXPECT_EQ(answer.launches.gaps_unknown, 0u);
-  EXPECT_DOUBLE_EQ(answer.whole_since_ms.value(), 0.5);
+  EXPECT_DOUBLE_EQ(answer.whole_since_ms.value(), 0.502);
+}
+
+// Thread 8 has all its calls since the beginning, main only the later ones.
+TEST_F(SumAnswers, CallByCallIsSeenSinceTheLastThreadIsWhole) {
+  sums({.tid = kMain, .sums = {{4000, 4000}}});
+  file_.calls(kMain, 2, {{.begin_us = 100, .end_us = 400'000}, {.begin_us = 400'010, .end_us = 500'000}});
+  file_.calls(8, 0, {{.begin_us = 10, .end_us = 20}});
+  const ProcessAnswer answer = ask();
+  EXPECT_DOUBLE_EQ(answer.whole_since_ms.value(), 400) << "a long call says nothing about what was called meanwhile";
+  EXPECT_DOUBLE_EQ(report()["processes"].at(0)["whole_since_s"].get<double>(), 0.4);
 }
 
 TEST_F(SumAnswers, LossesBesideThemAreCounted) {

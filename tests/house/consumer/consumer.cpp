@@ -1,4 +1,6 @@
-// Prints every setting of the installed hostprobe, from its public list.
+// Prints every setting of the installed hostprobe, from its public list, and calls what a program may call.
+#include <hostprobe/hostprobe.h>
+
 #include <cstdio>
 
 int main() {
@@ -8,4 +10,7 @@ int main() {
 #define HP_CHOICE(name, standard, words, meaning) std::puts(#name);
 #define HP_SWITCH(name, standard, meaning) std::puts(#name);
 #include <hostprobe/options.def>
+  const bool idle =
+      hostprobe_step(1) == 0 && hostprobe_trigger("why") == 0 && hostprobe_stop() == 0 && hostprobe_start() == 0;
+  return idle && hostprobe_active() == 0 ? 0 : 1;
 }

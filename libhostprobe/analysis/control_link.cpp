@@ -1,0 +1,166 @@
+// control_link.cpp: see control_link.h. The fields of Control in format/segment.h say who writes what when.
+#include "control_link.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace hostprobe::analysis {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kPause = std::chrono::milliseconds(5);
+
+SegmentHeader* attach(int id) {
+  shmid_ds status{};
+  if (shmctl(id, IPC_STAT, &status) == 0 && status.shm_segsz < sizeof(SegmentHeader)) return nullptr;
+  void* address = shmat(id, nullptr, 0);
+  return address == reinterpret_cast<void*>(-1) ? nullptr : static_cast<SegmentHeader*>(address);
+}
+
+[[noreturn]] void fail_without_segment(int pid, bool denied) {
+  if (denied || (kill(pid, 0) != 0 && errno == EPERM)) {
+    throw std::runtime_error(
+        fmt::format("permission denied: process {} belongs to another user; ask as that user or as root", pid));
+  }
+  throw std::runtime_error(fmt::format(
+      "process {} does not record, or not where it can be asked: it is no target (HOSTPROBE_TARGET), has made "
+      "no call worth a record yet, runs in another IPC namespace (nsenter -i), or shared memory was scarce",
+      pid));
+}
+
+SegmentHeader* find_segment(int pid) {
+  std::ifstream table("/proc/sysvipc/shm");
+  SegmentHeader* found = nullptr;
+  bool denied = false;
+  for (const int id : segments_made_by(table, pid)) {
+    SegmentHeader* header = attach(id);
+    denied = denied || (header == nullptr && errno == EACCES);
+    if (header == nullptr) continue;
+    // One that an earlier program of the process left behind may still have a reader: the clock of the other goes on.
+    const bool ours = header->magic == kSegmentMagic && header->pid == static_cast<std::uint32_t>(pid);
+    if (ours && (found == nullptr || found->clock.monotonic_ns < header->clock.monotonic_ns)) std::swap(found, header);
+    if (header != nullptr) shmdt(header);
+  }
+  if (found == nullptr) fail_without_segment(pid, denied);
+  return found;
+}
+
+bool is_gone(int pid) {
+  const char state = process_state(pid);
+  return state == 0 || state == 'Z' || state == 'X';
+}
+
+template <std::size_t kBytes>
+std::string text_of(const char (&text)[kBytes]) {
+  return std::string(text, strnlen(text, kBytes));
+}
+
+}  // namespace
+
+std::vector<int> segments_made_by(std::istream& table, int pid) {
+  std::vector<int> ids;
+  std::string line;
+  std::getline(table, line);  // names of the columns
+  while (std::getline(table, line)) {
+    long long key = 0, id = 0, size = 0, creator = 0, last = 0, attached = 0;
+    std::string permissions;
+    std::istringstream words(line);
+    if (!(words >> key >> id >> permissions >> size >> creator >> last >> attached)) continue;
+    if (creator == pid && attached > 0) ids.push_back(static_cast<int>(id));
+  }
+  return ids;
+}
+
+char process_state(int pid) {
+  if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH)) return 0;
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  if (!std::getline(file, text)) return '?';  // hidden, or just gone
+  const auto after_name = text.rfind(')');    // the name may hold blanks and parentheses
+  return after_name == std::string::npos || after_name + 2 >= text.size() ? '?' : text[after_name + 2];
+}
+
+ControlLink::ControlLink(int pid, std::chrono::milliseconds patience) : pid_(pid), patience_(patience) {
+  if (is_gone(pid)) throw std::runtime_error(fmt::format("there is no process {}; it may have ended", pid));
+  header_ = find_segment(pid);
+  try {
+    if (header_->version != kSegmentVersion) {
+      throw std::runtime_error(
+          fmt::format("process {} runs another version of hostprobe (layout {}, this one knows {}); "
+                      "use the command that belongs to it",
+                      pid, header_->version, kSegmentVersion));
+    }
+    take_turn();
+  } catch (...) {
+    shmdt(header_);
+    throw;
+  }
+}
+
+ControlLink::~ControlLink() {
+  std::uint32_t own = static_cast<std::uint32_t>(getpid());
+  std::atomic_ref(header_->control.owner).compare_exchange_strong(own, 0);
+  shmdt(header_);
+}
+
+// One that died in the middle of asking is followed by the next.
+void ControlLink::take_turn() {
+  std::atomic_ref owner(header_->control.owner);
+  const auto own = static_cast<std::uint32_t>(getpid());
+  const auto end = Clock::now() + patience_;
+  for (;;) {
+    std::uint32_t before = owner.load(std::memory_order_acquire);
+    const bool free = before == 0 || is_gone(static_cast<int>(before));
+    if (free && owner.compare_exchange_strong(before, own, std::memory_order_acq_rel)) return;
+    if (!free && Clock::now() >= end) {
+      throw std::runtime_error(fmt::format(
+          "another `hostprobe ctl` (process {}) is asking process {}; try again when it has ended", before, pid_));
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+// What was asked must not be done later, when nobody expects it any more.
+void ControlLink::give_up() {
+  std::atomic_ref(header_->control.asked).store(0, std::memory_order_release);
+  const char state = process_state(pid_);
+  if (state == 'T' || state == 't')
+    throw std::runtime_error(
+        fmt::format("process {} is stopped and cannot answer; kill -CONT {} lets it go on", pid_, pid_));
+  throw std::runtime_error(fmt::format(
+      "process {} did not answer in {:.3g} s: its machine is busy (a longer --timeout helps), its run folder cannot "
+      "be written, or hostprobe's thread does not run in it (yet: it has made neither a thread nor a launch)",
+      pid_, std::chrono::duration<double>(patience_).count()));
+}
+
+std::string ControlLink::ask(const std::string& request) {
+  Control& control = header_->control;
+  if (request.size() >= sizeof control.request)
+    throw std::runtime_error(
+        fmt::format("{} bytes are too many; {} is the most", request.size(), sizeof control.request - 1));
+  // Not 0, not the last one's, and not that of one who gave up just now and may still be answered.
+  const std::uint32_t number = static_cast<std::uint32_t>(Clock::now().time_since_epoch().count()) | 1u;
+  std::memset(control.request, 0, sizeof control.request);
+  std::memcpy(control.request, request.data(), request.size());
+  std::atomic_ref(control.asked).store(number, std::memory_order_release);
+  const auto end = Clock::now() + patience_;
+  while (std::atomic_ref(control.answered).load(std::memory_order_acquire) != number) {
+    if (is_gone(pid_)) throw std::runtime_error(fmt::format("process {} ended before it answered", pid_));
+    if (Clock::now() >= end) give_up();
+    std::this_thread::sleep_for(kPause);
+  }
+  const std::string answer = text_of(control.answer);
+  if (std::atomic_ref(control.refused).load() != 0) throw Refused(fmt::format("process {}: {}", pid_, answer));
+  return answer;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,20 @@
+// hang.h: a process that makes no progress any more asks for its last seconds to be written out.
+//
+// Room 2 (probe/). Called by the writer thread in each of its rounds, looks once a second. Progress is a record of a launch, an NCCL
+// call or a step, of any thread; waiting and polling go on in a job that hangs. Nothing on the hot path helps it: it looks
+// at the newest records in the segment.
+#pragma once
+
+#include <cstdint>
+
+namespace hostprobe::probe {
+
+void watch_progress();
+
+// How long there has been no progress in a process that had some; until it has asked.
+std::uint64_t quiet_ns();
+
+// Child of a fork.
+void forget_progress();
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,21 @@
+// steps.h: training steps, as the program tells of them, and the one that takes much longer than the others.
+//
+// Room 2 (probe/). Called by api.cpp on the program's threads, once per step of some milliseconds, so it may cost a
+// microsecond. Everything it keeps lies in the thread's own storage; nothing is allocated.
+#pragma once
+
+#include <cstdint>
+
+namespace hostprobe::probe {
+
+// The step that ends now, on this thread. False: it left no record, because it is the first or nothing is recorded.
+bool note_step(std::uint64_t number, const void* site);
+
+// Child of a fork: its first call ends no step.
+void forget_steps();
+
+// The median of `count` numbers, at most kStepsKept; of an even number of them the greater of the middle two.
+inline constexpr unsigned kStepsKept = 31;
+std::uint64_t median_of(const std::uint64_t* numbers, unsigned count);
+
+}  // namespace hostprobe::probe
