@@ -24,8 +24,6 @@ void write_living();
 ChunkHead* open_chunk_of(ThreadEntry& entry);
 // Short waits that the file never took: they are lost with the segment.
 void count_lost_short_waits();
-// Records that are only in the segment. A look at every chunk: for when somebody asks.
-std::uint64_t records_in_memory();
 // What all threads have done so far, those that ended too.
 struct Totals {
   std::uint64_t records, lost;  // of what never reached a chunk that we were given
@@ -34,6 +32,8 @@ struct Totals {
   std::uint64_t summed;  // waits that were summed up
 };
 Totals totals_so_far();
+// Records that are only in the segment. A look at every chunk: for when somebody asks.
+std::uint64_t records_in_memory();
 // Child of a fork.
 void forget_drained();
 

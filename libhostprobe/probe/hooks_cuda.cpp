@@ -27,7 +27,7 @@ namespace {
 
 inline void fill_launch(Record& rec, CUresult result, CUfunction f, std::uint64_t grid, std::uint64_t block,
                         CUstream stream, unsigned shared_bytes) {
-  rec.a = HP_LIKELY(result == CUDA_SUCCESS) ? kernel_name(f) : 0;
+  rec.a = result == CUDA_SUCCESS ? kernel_name(f) : 0;
   rec.b = grid;
   rec.c = block;
   rec.d = reinterpret_cast<std::uint64_t>(stream);

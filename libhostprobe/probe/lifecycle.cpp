@@ -50,7 +50,7 @@ std::uint64_t g_polled_ticks = ~std::uint64_t{0};
 
 namespace {
 
-constexpr GateWord kShut = 0, kOpen = 1, kPaused = GateWord{1} << 32;
+constexpr GateWord kShut = 0, kOpen = kEverything, kHalfOpen = kNoLaunches, kPaused = GateWord{1} << 32;
 static_assert(offsetof(Gate, recording) == 0 && offsetof(Gate, paused) == 4);
 std::atomic<std::uint64_t> g_gate_moved_ns{0};
 std::atomic<std::uint32_t> g_gate_moves{0};
@@ -270,7 +270,10 @@ static void count_skipped() {
   asm volatile("incq %0" : "+m"(t_local.entry->skipped));
 }
 
-bool pause_recording() { return move_gate(kOpen, kPaused) || move_gate(kNoLaunches, kPaused); }
+// The writer may open or half shut it at the same time, but not twice within these instructions.
+bool pause_recording() {
+  return move_gate(kOpen, kPaused) || move_gate(kHalfOpen, kPaused) || move_gate(kOpen, kPaused);
+}
 bool resume_recording() { return move_gate(kPaused, kOpen); }
 std::uint32_t gate_moves() { return g_gate_moves.load(std::memory_order_relaxed); }
 std::uint64_t gate_moved_ns() { return g_gate_moved_ns.load(std::memory_order_relaxed); }
@@ -294,10 +297,12 @@ bool begin_recording(Moment moment) {
   return HP_LIKELY(g_gate.paused == 0) && begin_in(plan, moment);
 }
 
+// The gate may have been opened since the caller looked: each launch is either recorded or counted.
 bool begin_launch() {
-  if (g_gate.recording != kNoLaunches) return begin_recording(Moment::kGpu);
-  if (t_local.muted == 0) count_skipped();
-  return false;
+  std::uint32_t gate = __atomic_load_n(&g_gate.recording, __ATOMIC_RELAXED);
+  if (gate == 0) return begin_recording(Moment::kGpu);
+  if (gate == kNoLaunches && t_local.muted == 0) count_skipped();
+  return gate == kEverything && t_local.muted == 0;
 }
 
 HP_START_CODE void end_trace() {
