@@ -40,6 +40,8 @@ void Launches::add_sum(const Thread& thread, const Hook& hook, const SiteSum& su
   sum.wake.add_to(answer_.gap, trace_.clock);
 }
 
+void Launches::add_skipped(const Hook& hook, std::uint64_t count) { counts_[&hook] += count; }
+
 void Launches::summed(const Thread& thread) {
   if (const auto own = threads_.find(thread.key); own != threads_.end()) own->second.last_end_ticks = 0;
 }

@@ -29,6 +29,8 @@ class Launches {
  public:
   Launches(const Trace& trace, const std::map<ThreadKey, Role>& roles);
   void add(const Thread& thread, const Hook& hook, const Record& record);
+  // Launches that were counted and nothing else, to keep to the budget.
+  void add_skipped(const Hook& hook, std::uint64_t count);
   // A thread's launches of one function, and the gaps before each of them.
   void add_sum(const Thread& thread, const Hook& hook, const SiteSum& sum);
   void lost(const Thread& thread);

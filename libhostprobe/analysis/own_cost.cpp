@@ -17,7 +17,8 @@ std::optional<OwnCost> own_cost(const Trace& trace) {
     records += std::max(thread.entry.records, thread.kept);
     quiet += thread.entry.quiet_calls;
     skipped += thread.entry.skipped;
-    for (const auto& [place, sum] : thread.short_waits) summed += sum.time.count();
+    for (const auto& [place, sum] : thread.short_waits)
+      if (sum_site(place) != kSiteSkipped) summed += sum.time.count();
     slow_ticks += thread.entry.own_ticks;
   }
   // The header's sums also hold threads whose entries are gone; the threads' own are newer for a live process.

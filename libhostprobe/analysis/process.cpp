@@ -161,6 +161,7 @@ class Questions {
       waits_.add_sum(thread, *hook, sum_site(key), 0, sum);
     }
     if (ProgressThreads::is_poll(*hook)) progress_.add_short(thread, sum);
+    if (hook->launch) launches_.add_skipped(*hook, sum.time.count());
   }
 
   void give_sum(const Thread& thread, const SumKey& key, const SiteSum& sum, WaitTime& wait_time) {

@@ -161,6 +161,7 @@ struct alignas(64) SiteSums {
   Spans wake;  // where the waker is known: from its post to the return; of launches: since the one before had returned
 };
 
+inline constexpr std::uint64_t kSiteSkipped = 2;   // of shorts: launches that were only counted, to keep to the budget
 inline constexpr std::uint64_t kSiteNotTaken = 1;  // in the place of the site: NCCL operations that failed
 
 constexpr std::uint64_t pack_place(std::uint64_t site, std::uint16_t hook) {

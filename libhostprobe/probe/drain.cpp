@@ -205,6 +205,9 @@ void write_stacks() {
   }
 }
 
+// Not of launches that are only counted: those cost what a quiet call does.
+bool is_of_waits(const SiteSums& sums) { return (sums.key & 0xffffffffffff) != kSiteSkipped; }
+
 bool write_short_waits(std::uint32_t i) {
   const SiteSums& sums = g_segment.shorts[i];
   std::uint64_t count = count_of(sums.time);
@@ -221,7 +224,7 @@ void write_last_short_waits(std::uint32_t index) {
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != index + 1) continue;
     g_written_shorts[i] = 0;
     if (!write_short_waits(i)) continue;
-    g_totals.summed += g_written_short_counts[i];
+    if (is_of_waits(g_segment.shorts[i])) g_totals.summed += g_written_short_counts[i];
     g_written_short_counts[i] = 0;
     release_short_waits(i);
   }
@@ -349,7 +352,7 @@ Totals totals_so_far() {
   Totals sum = sum_of_threads();
   for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0)
-      sum.summed += count_of(g_segment.shorts[i].time);
+      if (is_of_waits(g_segment.shorts[i])) sum.summed += count_of(g_segment.shorts[i].time);
   return sum;
 }
 

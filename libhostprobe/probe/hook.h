@@ -53,8 +53,8 @@ inline bool recording_launches() { return HP_LIKELY(g_gate.recording == kEveryth
 inline bool recording_or_begun(Moment moment) { return recording() || begin_recording(moment); }
 
 // The cold door of launches: also where one is counted that is left out.
-bool begin_launch();
-inline bool launch_recorded() { return recording_launches() || begin_launch(); }
+bool begin_launch(const Hook& hook);
+inline bool launch_recorded(const Hook& hook) { return recording_launches() || begin_launch(hook); }
 
 Record* reserve_in_new_chunk();
 
@@ -136,7 +136,7 @@ Pointer libc_real(Hook& hook) {
   template <unsigned copy>                                                                                           \
   Result wrap_##name params {                                                                                        \
     auto real = ::hostprobe::probe::real_of<Result(*) params>(g_hook_##name, copy);                                  \
-    if (HP_UNLIKELY(!::hostprobe::probe::gpu_call_recorded<kind>())) return real args;                               \
+    if (HP_UNLIKELY(!::hostprobe::probe::gpu_call_recorded<kind>(g_hook_##name))) return real args;                  \
     std::uint64_t begin = ::hostprobe::probe::ticks();                                                               \
     Result result = real args;                                                                                       \
     std::uint64_t end = ::hostprobe::probe::ticks();                                                                 \
@@ -184,9 +184,9 @@ inline constexpr int kOther = 0;
 inline constexpr int kPolled = 3;  // asked in loops: a record only when it took long
 
 template <int kind>
-bool gpu_call_recorded() {
+bool gpu_call_recorded(const Hook& hook) {
   if constexpr (kind == kLaunch)
-    return launch_recorded();
+    return launch_recorded(hook);
   else
     return recording_or_begun(Moment::kGpu);
 }

@@ -29,6 +29,7 @@
 #include "resolve.h"
 #include "routes.h"
 #include "say.h"
+#include "short_waits.h"
 #include "simulated_host.h"
 #include "stacks.h"
 #include "steps.h"
@@ -256,8 +257,8 @@ static void consider(Moment moment) {
   look_for_target();
 }
 
-// A launch that is left out to keep to the budget.
-static void count_skipped() {
+// A launch that is left out to keep to the budget. It is counted by function, so that the totals stay right.
+static void count_skipped(const Hook& hook) {
   if (HP_UNLIKELY(t_local.entry == nullptr)) {
     int saved = errno;
     bool attached = attach_thread();
@@ -268,6 +269,7 @@ static void count_skipped() {
     }
   }
   asm volatile("incq %0" : "+m"(t_local.entry->skipped));
+  if (SiteSums* sums = short_waits_of(hook, reinterpret_cast<const void*>(kSiteSkipped))) add_span(sums->time, 1);
 }
 
 // The writer may open or half shut it at the same time, but not twice within these instructions.
@@ -298,10 +300,10 @@ bool begin_recording(Moment moment) {
 }
 
 // The gate may have been opened since the caller looked: each launch is either recorded or counted.
-bool begin_launch() {
+bool begin_launch(const Hook& hook) {
   std::uint32_t gate = __atomic_load_n(&g_gate.recording, __ATOMIC_RELAXED);
   if (gate == 0) return begin_recording(Moment::kGpu);
-  if (gate == kNoLaunches && t_local.muted == 0) count_skipped();
+  if (gate == kNoLaunches && t_local.muted == 0) count_skipped(hook);
   return gate == kEverything && t_local.muted == 0;
 }
 

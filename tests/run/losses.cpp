@@ -44,7 +44,7 @@ struct Counts {
 // What the run folder holds, before and after `recover`, is all that the victim did.
 Counts expect_exact(const fs::path& run_folder, std::uint64_t made) {
   const auto before = report(run_folder);
-  EXPECT_EQ(kept_count(before) + lost_count(before), made) << "kept " << kept_count(before);
+  EXPECT_EQ(kept_count(before) + lost_count(before), made) << before.dump(1);
   const Outcome recovered = run({.command = {probe_command(), "recover", run_folder}});
   EXPECT_TRUE(recovered.exited_with(0)) << recovered.describe();
   const auto after = report(run_folder);
