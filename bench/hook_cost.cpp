@@ -2,7 +2,7 @@
 //
 // One repetition is one pairing: floors, bare calls and hooked calls take turns in short slices on one CPU, and the
 // ratios are made of their sums. hook_cost.py starts this program without the probe, with it switched off, with it
-// unable to record, and recording, and makes one table of the four.
+// unable to record, and recording in each mode, and makes one table of them.
 #include <benchmark/benchmark.h>
 #include <pthread.h>
 

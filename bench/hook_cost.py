@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What a hooked call costs, as one table: runs <build>/bench/hook_cost in four ways and sets the ratios side by side.
+"""What a hooked call costs, as one table: runs <build>/bench/hook_cost in six ways and sets the ratios side by side.
 
-  bare       without the probe: shows what the method itself adds (nothing)
-  off        HOSTPROBE_OFF=1
-  shut       hooks in place, but nothing can be recorded (its folder cannot be made)
-  recording  everything is recorded
+  bare     without the probe: shows what the method itself adds (nothing)
+  off      HOSTPROBE_OFF=1
+  shut     hooks in place, but nothing can be recorded (its folder cannot be made)
+  trace    every call becomes a record, in mode trace
+  flight   the same in mode flight
+  monitor  the same in mode monitor
 
 Each way runs in processes of its own, in turns, each of which measures both floors beside its calls. Every figure is the
 median of all repetitions of all processes, with their least and greatest.
@@ -19,7 +21,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-WAYS = ("bare", "off", "shut", "recording")
+MODES = ("trace", "flight", "monitor")
+WAYS = ("bare", "off", "shut", *MODES)
 
 
 def environment_of(way, library, folder):
@@ -28,7 +31,7 @@ def environment_of(way, library, folder):
     if way == "bare":
         return clean
     clean |= {"LD_PRELOAD": str(library), "HOSTPROBE_TARGET": "all", "HOSTPROBE_OUT": str(folder / "run"),
-              "HOSTPROBE_MODE": "trace", "HOSTPROBE_BUDGET": "0"}
+              "HOSTPROBE_MODE": way if way in MODES else "trace", "HOSTPROBE_BUDGET": "0"}
     if way == "off":
         clean["HOSTPROBE_OFF"] = "1"
     if way == "shut":
@@ -62,7 +65,7 @@ def check(way, found):
         if any(line.get("lost", 0) for line in lines):
             sys.exit(f"hook_cost.py: {name} lost records while {way}: its figures are those of lost records; "
                      "let the machine be quieter")
-        if way == "recording" and name.startswith("hot/") and name.endswith(("idle", "wait_at_once")) and "try" not in name:
+        if way in MODES and name.startswith("hot/") and name.endswith(("idle", "wait_at_once")) and "try" not in name:
             if not all(line["quiet"] for line in lines):
                 sys.exit(f"hook_cost.py: {name} never came through a hook; is {way} preloaded?")
 
@@ -84,7 +87,7 @@ def table(heading, rows):
 
 
 def names_of(results, kind):
-    return [name for name in results["recording"] if name.startswith(kind + "/")]
+    return [name for name in results["trace"] if name.startswith(kind + "/")]
 
 
 def hot_rows(results, unit):
@@ -102,26 +105,26 @@ def report(results):
     yield "The same in P (2 × rdtscp + a 64-byte store)"
     yield ""
     yield from table(("call", *WAYS), hot_rows(results, "p"))
-    yield "Nanoseconds of this run, bare → recording"
+    yield "Nanoseconds of this run, bare → trace"
     yield ""
-    yield from table(("call", "bare", "recording"),
-                     ([name.split("/")[1].replace("_", " "), figure(results["recording"][name], "bare_ns", 1),
-                       figure(results["recording"][name], "hooked_ns", 1)] for name in names_of(results, "hot")))
+    yield from table(("call", "bare", "trace"),
+                     ([name.split("/")[1].replace("_", " "), figure(results["trace"][name], "bare_ns", 1),
+                       figure(results["trace"][name], "hooked_ns", 1)] for name in names_of(results, "hot")))
     yield "Cold (caches evicted before every call), in P of a hot loop"
     yield ""
     yield from table(("call", "bare call", "added, least recorder", *(f"added, {way}" for way in WAYS[1:])),
-                     ([name.split("/")[1].replace("_", " "), figure(results["recording"][name], "bare_of_p"),
-                       figure(results["recording"][name], "least_of_p")]
+                     ([name.split("/")[1].replace("_", " "), figure(results["trace"][name], "bare_of_p"),
+                       figure(results["trace"][name], "least_of_p")]
                       + [figure(results[way][name], "added_of_p") for way in WAYS[1:]]
                       for name in names_of(results, "cold")))
-    yield "Two threads at once: CPU time per call over that of one thread alone, recording"
+    yield "Two threads at once: CPU time per call over that of one thread alone, trace"
     yield ""
     yield from table(("call", "hooked call", "floor T"),
-                     ([name.split("/")[1].replace("_", " "), figure(results["recording"][name], "two_of_one"),
-                       figure(results["recording"][name], "floor_two_of_one")]
+                     ([name.split("/")[1].replace("_", " "), figure(results["trace"][name], "two_of_one"),
+                       figure(results["trace"][name], "floor_two_of_one")]
                       for name in names_of(results, "two_threads")))
     for name in names_of(results, "wake"):
-        lines = results["recording"][name]
+        lines = results["trace"][name]
         yield (f"For information, one wake from thread to thread by semaphores ({name.split('/')[1]}): "
                f"{figure(lines, 'bare_ns', 0)} ns bare, {figure(lines, 'added_ns', 0)} ns added")
 

@@ -21,6 +21,10 @@
 namespace hostprobe::bench {
 namespace {
 
+// Calls that record: as many as fill 32 chunks of 255 records, at which the writer is woken. With fewer it would come only
+// after its pause of a quarter of a second.
+constexpr unsigned kBurst = 8192;
+
 using LaunchKernel = CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                   CUstream, void**, void**);
 using LaunchKernelEx = CUresult (*)(const CUlaunchConfig*, CUfunction, void**, void**);
@@ -179,18 +183,18 @@ std::vector<Shape> all_shapes() {
   auto of_driver = [&](const char* shape, const char* name, auto call, unsigned burst) {
     return Shape{shape, driver.bare(name), driver.hooked(name), call, nullptr, burst};
   };
-  Shape launch = of_driver("launch_11_arguments", "cuLaunchKernel", call_launch, 4000);
+  Shape launch = of_driver("launch_11_arguments", "cuLaunchKernel", call_launch, kBurst);
   launch.least = driver.bare("bench_least_launch");
   return {launch,
-          of_driver("launch_4_arguments", "cuLaunchKernelEx", call_launch_ex, 4000),
-          of_driver("graph_launch_2_arguments", "cuGraphLaunch", call_graph, 4000),
-          of_driver("synchronize_1_argument", "cuStreamSynchronize", call_synchronize, 4000),
+          of_driver("launch_4_arguments", "cuLaunchKernelEx", call_launch_ex, kBurst),
+          of_driver("graph_launch_2_arguments", "cuGraphLaunch", call_graph, kBurst),
+          of_driver("synchronize_1_argument", "cuStreamSynchronize", call_synchronize, kBurst),
           {"cond_signal_idle", in_libc("pthread_cond_signal"), here(&pthread_cond_signal), call_signal, nullptr, 20000},
           {"sem_post_idle", in_libc("sem_post"), here(&sem_post), call_semaphore, empty_semaphore, 20000},
           {"sem_wait_at_once", in_libc("sem_wait"), here(&sem_wait), call_semaphore, fill_semaphore, 20000},
           {"sem_trywait_at_once", in_libc("sem_trywait"), here(&sem_trywait), call_semaphore, fill_semaphore, 20000},
           {"cond_timedwait_expired", in_libc("pthread_cond_timedwait"), here(&pthread_cond_timedwait),
-           call_expired_wait, nullptr, 1000},
+           call_expired_wait, nullptr, kBurst},
           {"mutex_pair_free", &bare_mutex, &hooked_mutex, call_mutex, nullptr, 20000},
           {"epoll_wait_ready", in_libc("epoll_wait"), here(&epoll_wait), call_epoll, nullptr, 4000},
           {"read_ready", in_libc("read"), here(&read), call_read, nullptr, 4000},
