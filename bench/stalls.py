@@ -3,7 +3,9 @@
 
 Two threads make 100 calls a millisecond each. Slices with and without the probe take turns, so that both meet the same
 neighbours: on a busy machine nearly all long calls are the scheduler's, and only the difference is hostprobe's. Prints
-how many calls lie in each power of two, and how many took longer than certain ones of them: 2^20 ns is 1.05 ms.
+how many calls lie in each power of two, and how many took longer than certain ones of them: 2^20 ns is 1.05 ms. Of those
+that took longer than this: how many slept in the call, used as much CPU time themselves, or were preempted. A hook that
+stalls by itself would sleep or use CPU time. What is neither was stolen by the machine or spent in an interrupt.
 
 examples:
   bench/stalls.py --build build
@@ -19,17 +21,21 @@ from collections import Counter
 from pathlib import Path
 
 LIMITS_NS = {"> 16 us": 1 << 14, "> 131 us": 1 << 17, "> 1 ms": 1 << 20, "> 8 ms": 1 << 23}
+LONG = ("slept", "busy", "preempted")
 
 
 class Side:
     def __init__(self):
         self.buckets, self.longest_ns, self.lost = Counter(), 0, 0
+        self.long = Counter()
 
     def add(self, output):
         for line in output.splitlines():
             name, value = line.split()
             if name == "longest":
                 self.longest_ns = max(self.longest_ns, int(value))
+            elif name in LONG:
+                self.long[name] += int(value)
             else:
                 self.buckets[int(name)] += int(value)
 
@@ -42,6 +48,7 @@ class Side:
 
     def as_json(self):
         return {"calls": self.calls(), "longest_ns": self.longest_ns, "lost": self.lost,
+                "over_1_ms": {name: self.long[name] for name in LONG},
                 "over": {name: self.over(limit) for name, limit in LIMITS_NS.items()},
                 "buckets_below_ns": {str(1 << b): n for b, n in sorted(self.buckets.items())}}
 
@@ -52,7 +59,8 @@ def one_slice(options, side, probed):
     with tempfile.TemporaryDirectory(prefix="hostprobe-stalls-") as run:
         if probed:
             environment.update(LD_PRELOAD=str(options.build / "lib/libhostprobe.so"), HOSTPROBE_OUT=run,
-                               HOSTPROBE_TARGET="all", HOSTPROBE_WAIT_US="0", HOSTPROBE_IO_US="1000000000")
+                               HOSTPROBE_TARGET="all", HOSTPROBE_BUDGET="0", HOSTPROBE_WAIT_US="0",
+                               HOSTPROBE_IO_US="1000000000")
         side.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
         if probed:
             report = subprocess.run([options.build / "bin/hostprobe", "report", run, "--json"], capture_output=True,
@@ -67,6 +75,8 @@ def print_table(without, with_probe):
     print(f"{'all':>22} {without.calls():>14} {with_probe.calls():>14}")
     for name, limit in LIMITS_NS.items():
         print(f"{name:>22} {without.over(limit):>14} {with_probe.over(limit):>14}")
+    for name in LONG:
+        print(f"{'> 1 ms, ' + name:>22} {without.long[name]:>14} {with_probe.long[name]:>14}")
     print(f"{'longest, ms':>22} {without.longest_ns / 1e6:>14.3f} {with_probe.longest_ns / 1e6:>14.3f}")
     print(f"{'records lost':>22} {'':>14} {with_probe.lost:>14}")
 
