@@ -1,6 +1,7 @@
-// simnode_launch: what a launch costs in the stand-in driver beyond what it is modelled to cost. SIMNODE_LAUNCH_US is 0,
-// so all of it is the stand-in's own: checks, the lock, the stream's virtual clock. Prints CPU time per call and its ratio
-// to floor T, which takes turns with it.
+// simnode_launch: what a launch costs in the stand-in driver beyond what it is modelled to cost, reached by a pointer from
+// cuGetProcAddress. SIMNODE_LAUNCH_US is 0, so all of it is the stand-in's own: checks, the lock, the stream's virtual
+// clock; with the probe preloaded, also the hook (hook_cost.py). Prints CPU time per call and its ratio to floor T, which
+// takes turns with it.
 #include <cuda.h>
 
 #include <algorithm>
@@ -9,11 +10,17 @@
 #include <vector>
 
 #include "floor.h"
+#include "own_segment.h"
+#include "placement.h"
 
 namespace {
 
+using Launch = decltype(&cuLaunchKernel);
+
 constexpr char kPtx[] = ".version 7.0\n.target sm_50\n.visible .entry empty() { ret; }\n";
-constexpr unsigned kCalls = 200000;
+constexpr unsigned kBurst = 8192;  // the probe's writer is woken by as many records
+constexpr unsigned kWarmCalls = 64;
+constexpr int kSlices = 24;
 constexpr int kRepetitions = 25;
 
 void check(CUresult result, const char* call) {
@@ -23,10 +30,11 @@ void check(CUresult result, const char* call) {
 }
 
 template <class Run>
-double ns_per_call(Run run) {
+double ns_of(Run run) {
+  run(kWarmCalls);
   double begin = hostprobe::bench::thread_cpu_ns();
-  run();
-  return (hostprobe::bench::thread_cpu_ns() - begin) / kCalls;
+  run(kBurst);
+  return hostprobe::bench::thread_cpu_ns() - begin;
 }
 
 void print(const char* what, std::vector<double> values) {
@@ -35,30 +43,65 @@ void print(const char* what, std::vector<double> values) {
          values.back());
 }
 
-}  // namespace
+struct Target {
+  CUfunction kernel = nullptr;
+  CUstream stream = nullptr;
+  Launch launch = nullptr;
+};
 
-int main() {
-  setenv("SIMNODE_LAUNCH_US", "0", 1);
+Target open_device() {
+  Target target;
   CUcontext context;
   CUmodule module;
-  CUfunction kernel;
-  CUstream stream;
+  void* launch = nullptr;
   check(cuInit(0), "cuInit");
   check(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
   check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
   check(cuModuleLoadData(&module, kPtx), "cuModuleLoadData");
-  check(cuModuleGetFunction(&kernel, module, "empty"), "cuModuleGetFunction");
-  check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  check(cuModuleGetFunction(&target.kernel, module, "empty"), "cuModuleGetFunction");
+  check(cuStreamCreate(&target.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  check(cuGetProcAddress("cuLaunchKernel", &launch, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, nullptr),
+        "cuGetProcAddress");
+  target.launch = reinterpret_cast<Launch>(launch);
+  return target;
+}
+
+// The probe's writer starts with the first launch; only then is this thread pinned, which its threads would inherit.
+void settle_threads(const Target& target) {
+  target.launch(target.kernel, 1, 1, 1, 32, 1, 1, 0, target.stream, nullptr, nullptr);
+  timespec pause{0, 50000000};
+  nanosleep(&pause, nullptr);
+  hostprobe::bench::pin(0, hostprobe::bench::allowed_cpu(0));
+  hostprobe::bench::move_writer_away();
+}
+
+}  // namespace
+
+int main() {
+  setenv("SIMNODE_LAUNCH_US", "0", 1);
+  hostprobe::bench::allowed_cpus();
+  Target target = open_device();
+  settle_threads(target);
+  hostprobe::bench::OwnSegment segment;
   hostprobe::bench::FloorRing ring;
-  std::vector<double> launch, floor, ratio;
+  auto run_launches = [&](unsigned count) {
+    for (unsigned n = 0; n < count; ++n)
+      target.launch(target.kernel, 1, 1, 1, 32, 1, 1, 0, target.stream, nullptr, nullptr);
+  };
+  std::vector<double> launches, floors, ratios;
   for (int i = 0; i < kRepetitions; ++i) {
-    floor.push_back(ns_per_call([&] { hostprobe::bench::run_floor_t(ring, kCalls); }));
-    launch.push_back(ns_per_call([&] {
-      for (unsigned n = 0; n < kCalls; ++n) cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr);
-    }));
-    ratio.push_back(launch.back() / floor.back());
+    double floor = 0, launch = 0;
+    for (int slice = 0; slice < kSlices; ++slice) {
+      floor += ns_of([&](unsigned count) { hostprobe::bench::run_floor_t(ring, count); });
+      launch += ns_of(run_launches);
+      segment.wait_until_drained();
+    }
+    floors.push_back(floor / kSlices / kBurst);
+    launches.push_back(launch / kSlices / kBurst);
+    ratios.push_back(launch / floor);
   }
-  print("empty launch, ns", launch);
-  print("floor T, ns", floor);
-  print("empty launch, in T", ratio);
+  print("empty launch, ns", launches);
+  print("floor T, ns", floors);
+  print("empty launch, in T", ratios);
+  printf("%-28s %lu\n", "records lost", segment.lost());
 }

@@ -26,7 +26,9 @@ constexpr FlagName kFlags[] = {{kRecordFailed, "failed"},
                                {kRecordCancelled, "cancelled"},
                                {kRecordTimedOut, "timed_out"},
                                {kRecordAtOnce, "at_once"},
-                               {kRecordSummed, "summed"}};
+                               {kRecordFile, "file"},
+                               {kRecordSummed, "summed"},
+                               {kRecordAfterSkipped, "after_skipped"}};
 
 class Dump {
  public:

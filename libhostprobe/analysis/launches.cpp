@@ -46,7 +46,7 @@ void Launches::summed(const Thread& thread) {
   if (const auto own = threads_.find(thread.key); own != threads_.end()) own->second.last_end_ticks = 0;
 }
 
-void Launches::lost(const Thread& thread) {
+void Launches::missing(const Thread& thread) {
   const auto own = threads_.find(thread.key);
   if (own == threads_.end() || own->second.last_end_ticks == 0) return;
   own->second.last_end_ticks = 0;

@@ -33,7 +33,8 @@ class Launches {
   void add_skipped(const Hook& hook, std::uint64_t count);
   // A thread's launches of one function, and the gaps before each of them.
   void add_sum(const Thread& thread, const Hook& hook, const SiteSum& sum);
-  void lost(const Thread& thread);
+  // Records are missing here: lost, or left out for the budget.
+  void missing(const Thread& thread);
   // Records are missing, but the gaps between them are in the sums.
   void summed(const Thread& thread);
   LaunchAnswer finish();

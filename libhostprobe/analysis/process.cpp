@@ -89,7 +89,7 @@ class Questions {
     WaitTime wait_time(trace_.clock);
     OrderedRecords records(
         thread, [&](const Record& record) { give(thread, record, wait_time); },
-        [&](std::uint64_t) { launches_.lost(thread); }, [&](std::uint64_t) { launches_.summed(thread); });
+        [&](std::uint64_t) { launches_.missing(thread); }, [&](std::uint64_t) { launches_.summed(thread); });
     records.walk();
     for (const auto& [key, sum] : thread.short_waits) give_short(thread, key, sum, wait_time);
     for (const auto& [key, sum] : thread.sums) give_sum(thread, key, sum, wait_time);
@@ -180,6 +180,7 @@ class Questions {
 
   void give(const Thread& thread, const Record& record, WaitTime& wait_time) {
     const Hook* hook = trace_.hook_of(record);
+    if ((record.flags & kRecordAfterSkipped) != 0) launches_.missing(thread);
     if (hook == nullptr) return;
     if (!is_summed(record)) {
       ++answer_.hook_calls[record.hook - 1u];

@@ -196,7 +196,9 @@ class TextReport {
       if (launches.gap.count() > 0) {
         line("  gap to the next launch p50 {}, p99 {}, max {}{}", duration_text(launches.gap.percentile_ns(50)),
              duration_text(launches.gap.percentile_ns(99)), duration_text(launches.gap.max_ns()),
-             launches.gaps_unknown > 0 ? fmt::format(" ({} unknown: records lost)", launches.gaps_unknown) : "");
+             launches.gaps_unknown > 0
+                 ? fmt::format(" ({} unknown: launches before them are missing)", launches.gaps_unknown)
+                 : "");
       }
       for (const auto& [name, count] : launches.by_function) line("  {:<34} {:>9}", printable(name), count);
     }

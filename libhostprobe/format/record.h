@@ -35,6 +35,8 @@ inline constexpr std::uint16_t kRecordTimedOut = 4;   // a timed wait that ended
 inline constexpr std::uint16_t kRecordAtOnce = 8;     // a wait that was satisfied without blocking
 inline constexpr std::uint16_t kRecordFile = 16;      // the descriptor is a file: time of its disk, not of a peer
 inline constexpr std::uint16_t kRecordSummed = 32;    // is counted in the sums of its thread too (format/segment.h)
+// Launches between the thread's record before and this one were left out, to keep to the budget.
+inline constexpr std::uint16_t kRecordAfterSkipped = 64;
 
 // A hook's five labels say how to print a..e. A label is "name" or "name:form"; an empty label means an unused word.
 // Forms: (none) unsigned decimal · i signed decimal · hex · code address in a module (printed module+offset or symbol)

@@ -94,9 +94,15 @@ void add_gap(Addition& add, const ChunkHead* chunk, const Record& record) {
   last.end_ticks = record.end_ticks;
 }
 
+void forget_last_launch(const ChunkHead* chunk) {
+  LastLaunch& last = g_last[(chunk->thread_start_ticks ^ chunk->tid) % kLastLaunches];
+  if (last.thread_start_ticks == chunk->thread_start_ticks) last.end_ticks = 0;
+}
+
 Addition addition_of(const ChunkHead* chunk, const Record& record) {
   const Shape& shape = shape_of(record.hook);
   Addition add;
+  if ((record.flags & kRecordAfterSkipped) != 0) forget_last_launch(chunk);
   std::uint64_t site = shape.launch != 0 ? 0 : word(record, shape.site);
   add.time = record.end_ticks - record.begin_ticks;
   if (shape.launch != 0) {

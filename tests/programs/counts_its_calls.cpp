@@ -1,5 +1,6 @@
-// counts_its_calls THREADS CALLS PER_MS [refuse ERRNO]: every thread makes that many calls that each leave a record: PER_MS
-// of them a millisecond, or as fast as it can (0). With `refuse`, once half of them are made a seccomp filter lets no
+// counts_its_calls THREADS CALLS PER_MS [names | refuse ERRNO]: every thread makes that many calls that each leave a record:
+// PER_MS of them a millisecond, or as fast as it can (0). They are waits of 4 µs; with `names`, which can be far more, the
+// thread names itself. With `refuse`, once half of them are made a seccomp filter lets no
 // thread of the process, the probe's included, write with pwritev any more: a full quota, a failing disk. Tells `records`,
 // how many the probe has made or lost if nothing is missing.
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include "victim.h"
 
 static long g_calls, g_per_ms;
+static bool g_names;
 static std::atomic<long> g_made, g_done;
 static std::atomic<bool> g_go;
 
@@ -45,15 +47,23 @@ static long now_ms() {
 }
 
 // sem_timedwait with a limit that has passed: a wait that fails, so it is always recorded.
+static void make_call(sem_t& never) {
+  const timespec passed = {1, 0};
+  if (g_names) {
+    if (prctl(PR_SET_NAME, "counting", 0, 0, 0) != 0) abort();
+  } else if (sem_timedwait(&never, &passed) == 0 || errno != ETIMEDOUT) {
+    abort();
+  }
+}
+
 static void* make_calls(void*) {
   sem_t never;
   sem_init(&never, 0, 0);
-  const timespec passed = {1, 0};
   while (!g_go) nap();
   const long begin = now_ms();
   for (long i = 0; i < g_calls; ++i) {
     while (g_per_ms != 0 && i >= g_per_ms * (now_ms() - begin + 1)) nap();
-    if (sem_timedwait(&never, &passed) == 0 || errno != ETIMEDOUT) abort();
+    make_call(never);
     if (i % 64 == 0) g_made += 64;
   }
   ++g_done;
@@ -65,6 +75,7 @@ int main(int argc, char** argv) {
   const long threads = atoi(argv[1]);
   g_calls = atol(argv[2]);
   g_per_ms = atol(argv[3]);
+  g_names = argc > 4 && strcmp(argv[4], "names") == 0;
   for (long i = 0; i < threads; ++i) pthread_detach(start(make_calls));
   g_go = true;
   if (argc > 5) {

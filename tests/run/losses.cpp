@@ -233,7 +233,7 @@ TEST_P(Losses, OfAMillionASecondFromTwoThreadsAreExact) {
   const long seconds = wanted == nullptr ? 2 : std::max(1L, std::atol(wanted));
   ScratchFolder scratch;
   const OneRun run = run_probed({.program = "counts_its_calls",
-                                 .args = {"2", std::to_string(seconds * 500000), "500"},
+                                 .args = {"2", std::to_string(seconds * 500000), "500", "names"},
                                  .probe = in_mode(GetParam()),
                                  .limit = std::chrono::seconds(40 + 4 * seconds)},
                                 scratch);

@@ -59,6 +59,19 @@ TEST_F(LaunchAnswers, GapAcrossLostRecordsIsUnknown) {
   EXPECT_EQ(answer.launches.gaps_unknown, 1u);
 }
 
+// Any record of the thread may say so, here a synchronisation.
+TEST_F(LaunchAnswers, GapAcrossLaunchesThatWereLeftOutIsUnknown) {
+  file_.calls(4242, 0,
+              {{.hook = 1, .begin_us = 0, .end_us = 1},
+               {.hook = 3, .begin_us = 500, .end_us = 501, .flags = kRecordAfterSkipped},
+               {.hook = 1, .begin_us = 510, .end_us = 511},
+               {.hook = 1, .begin_us = 512, .end_us = 513}});
+  const ProcessAnswer answer = ask();
+  EXPECT_EQ(answer.launches.gap.count(), 1u);
+  EXPECT_DOUBLE_EQ(answer.launches.gap.max_ns(), 1'000);
+  EXPECT_EQ(answer.launches.gaps_unknown, 1u);
+}
+
 TEST_F(LaunchAnswers, SynchronisationsAreCountedApartFromWaits) {
   file_.calls(4242, 0, {{.hook = 3, .begin_us = 0, .end_us = 50}, {.hook = 3, .begin_us = 60, .end_us = 70}});
   const ProcessAnswer answer = ask();
