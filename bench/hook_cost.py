@@ -15,6 +15,7 @@ median of all repetitions of all processes, with their least and greatest.
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -59,6 +60,21 @@ def run_once(way, options):
         return found
 
 
+def run_stand_in(way, options):
+    """simnode_launch's line of what a hook adds to a launch of the stand-in driver, in T."""
+    if way in ("off", "shut"):
+        return "–"
+    with tempfile.TemporaryDirectory(prefix="hook-cost-") as name:
+        environment = environment_of(way, options.library, Path(name)) | {
+            "LD_LIBRARY_PATH": str(options.build / "lib/hostprobe/simnode")}
+        lines = subprocess.run([options.build / "bench/simnode_launch"], env=environment, capture_output=True, text=True,
+                               check=True).stdout.splitlines()
+    if int(lines[-1].split()[-1]) != 0:
+        sys.exit(f"hook_cost.py: simnode_launch lost records while {way}; let the machine be quieter")
+    middle, least, greatest = re.findall(r"-?\d+\.\d+", lines[-2])
+    return f"{middle} ({least}–{greatest})".replace("-0.00", "0.00")
+
+
 def check(way, found):
     """A table of calls that were not recorded, or were lost, would be a table of something else."""
     for name, lines in found.items():
@@ -95,14 +111,17 @@ def hot_rows(results, unit):
         yield [name.split("/")[1].replace("_", " ")] + [figure(results[way][name], f"added_of_{unit}") for way in WAYS]
 
 
-def report(results):
+def report(results, stand_in):
     everything = [line for way in WAYS for name in names_of(results, "hot") for line in results[way][name]]
     yield f"floor P = {figure(everything, 'floor_p_ns', 1)} ns, floor T = {figure(everything, 'floor_t_ns', 1)} ns"
     yield ""
     yield "Added CPU time per call, in T (2 × rdtsc + a 64-byte store): median (least–greatest)"
     yield ""
     yield from table(("call", *WAYS), hot_rows(results, "t"))
-    yield "The same in P (2 × rdtscp + a 64-byte store)"
+    yield "A launch in the stand-in driver, by a pointer from cuGetProcAddress, in T"
+    yield ""
+    yield from table(("call", *WAYS), [["launch 11 arguments", *stand_in]])
+    yield "The same calls in P (2 × rdtscp + a 64-byte store)"
     yield ""
     yield from table(("call", *WAYS), hot_rows(results, "p"))
     yield "Nanoseconds of this run, bare → trace"
@@ -148,7 +167,9 @@ def main():
             check(way, found)
             for name, lines in found.items():
                 results[way].setdefault(name, []).extend(lines)
-    print("\n".join(report(results)))
+    print("hook_cost.py: launches in the stand-in driver", file=sys.stderr)
+    stand_in = [run_stand_in(way, options) for way in WAYS]
+    print("\n".join(report(results, stand_in)))
 
 
 if __name__ == "__main__":

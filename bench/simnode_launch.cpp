@@ -1,8 +1,9 @@
-// simnode_launch: what a launch costs in the stand-in driver beyond what it is modelled to cost, reached by a pointer from
-// cuGetProcAddress. SIMNODE_LAUNCH_US is 0, so all of it is the stand-in's own: checks, the lock, the stream's virtual
-// clock; with the probe preloaded, also the hook (hook_cost.py). Prints CPU time per call and its ratio to floor T, which
-// takes turns with it.
+// simnode_launch: what a launch costs in the stand-in driver beyond what it is modelled to cost, and what a hook adds to it.
+// SIMNODE_LAUNCH_US is 0, so all of it is the stand-in's own: checks, the lock, the stream's virtual clock. It is called at
+// the address that the library's symbol table gives, and by a pointer from cuGetProcAddress, behind which the probe stands
+// when it is preloaded. Both and floor T take turns; prints CPU time per call. hook_cost.py runs it in each mode.
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include "floor.h"
 #include "own_segment.h"
 #include "placement.h"
+#include "probe/elf_object.h"
 
 namespace {
 
@@ -46,8 +48,16 @@ void print(const char* what, std::vector<double> values) {
 struct Target {
   CUfunction kernel = nullptr;
   CUstream stream = nullptr;
-  Launch launch = nullptr;
+  Launch bare = nullptr, hooked = nullptr;
 };
+
+// Not by dlsym, which is hooked.
+Launch symbol_of_stand_in() {
+  hostprobe::probe::ElfObject object;
+  const auto* map = static_cast<const link_map*>(dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD));
+  if (map == nullptr || !read_symbols(*map, object)) return nullptr;
+  return reinterpret_cast<Launch>(defined_function(object, "cuLaunchKernel"));
+}
 
 Target open_device() {
   Target target;
@@ -62,13 +72,15 @@ Target open_device() {
   check(cuStreamCreate(&target.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   check(cuGetProcAddress("cuLaunchKernel", &launch, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, nullptr),
         "cuGetProcAddress");
-  target.launch = reinterpret_cast<Launch>(launch);
+  target.hooked = reinterpret_cast<Launch>(launch);
+  target.bare = symbol_of_stand_in();
+  check(target.bare == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS, "the symbol table");
   return target;
 }
 
 // The probe's writer starts with the first launch; only then is this thread pinned, which its threads would inherit.
 void settle_threads(const Target& target) {
-  target.launch(target.kernel, 1, 1, 1, 32, 1, 1, 0, target.stream, nullptr, nullptr);
+  target.hooked(target.kernel, 1, 1, 1, 32, 1, 1, 0, target.stream, nullptr, nullptr);
   timespec pause{0, 50000000};
   nanosleep(&pause, nullptr);
   hostprobe::bench::pin(0, hostprobe::bench::allowed_cpu(0));
@@ -84,24 +96,28 @@ int main() {
   settle_threads(target);
   hostprobe::bench::OwnSegment segment;
   hostprobe::bench::FloorRing ring;
-  auto run_launches = [&](unsigned count) {
-    for (unsigned n = 0; n < count; ++n)
-      target.launch(target.kernel, 1, 1, 1, 32, 1, 1, 0, target.stream, nullptr, nullptr);
+  auto launches_of = [&](Launch launch) {
+    return ns_of([&](unsigned count) {
+      for (unsigned n = 0; n < count; ++n) launch(target.kernel, 1, 1, 1, 32, 1, 1, 0, target.stream, nullptr, nullptr);
+    });
   };
-  std::vector<double> launches, floors, ratios;
+  std::vector<double> launches, floors, ratios, added;
   for (int i = 0; i < kRepetitions; ++i) {
-    double floor = 0, launch = 0;
+    double floor = 0, bare = 0, hooked = 0;
     for (int slice = 0; slice < kSlices; ++slice) {
       floor += ns_of([&](unsigned count) { hostprobe::bench::run_floor_t(ring, count); });
-      launch += ns_of(run_launches);
+      bare += launches_of(target.bare);
+      hooked += launches_of(target.hooked);
       segment.wait_until_drained();
     }
     floors.push_back(floor / kSlices / kBurst);
-    launches.push_back(launch / kSlices / kBurst);
-    ratios.push_back(launch / floor);
+    launches.push_back(bare / kSlices / kBurst);
+    ratios.push_back(bare / floor);
+    added.push_back((hooked - bare) / floor);
   }
   print("empty launch, ns", launches);
   print("floor T, ns", floors);
   print("empty launch, in T", ratios);
+  print("a hook adds, in T", added);
   printf("%-28s %lu\n", "records lost", segment.lost());
 }
