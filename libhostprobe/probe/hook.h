@@ -5,10 +5,7 @@
 // taken. Nothing here is noexcept: a thread may be cancelled inside the real call and is then unwound through us.
 #pragma once
 
-#include <string.h>
-
 #include <atomic>
-#include <cstddef>
 #include <type_traits>
 
 #include "clock.h"
@@ -75,9 +72,8 @@ inline Record* reserve_record() {
 // Makes the record valid: everything else is stored before its last word.
 inline void commit_record(Record* r, const Hook& hook, std::uint16_t flags, std::uint16_t stack) {
   ThreadLocal& t = t_local;
-  std::uint32_t lap_and_mark;
-  memcpy(&lap_and_mark, reinterpret_cast<const char*>(&t) + offsetof(ThreadLocal, lap), sizeof lap_and_mark);
-  t.mark = 0;
+  std::uint32_t lap_and_mark = t.lap_and_mark;
+  t.lap_and_mark = lap_and_mark & 0xffff;  // as wide as it is read, or the next call waits until it is in the cache
   std::uint64_t last = std::uint64_t{hook.number} | std::uint64_t{lap_and_mark} << 16 | std::uint64_t{flags} << 32 |
                        std::uint64_t{stack} << 48;
   __atomic_store_n(reinterpret_cast<std::uint64_t*>(&r->hook), last, __ATOMIC_RELEASE);

@@ -268,7 +268,7 @@ static void count_skipped(const Hook& hook) {
       return;
     }
   }
-  t_local.mark = kRecordAfterSkipped;
+  t_local.lap_and_mark |= std::uint32_t{kRecordAfterSkipped} << 16;
   asm volatile("incq %0" : "+m"(t_local.entry->skipped));
   if (SiteSums* sums = short_waits_of(hook, reinterpret_cast<const void*>(kSiteSkipped))) add_span(sums->time, 1);
 }

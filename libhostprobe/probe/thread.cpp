@@ -137,7 +137,7 @@ bool start_chunk(ThreadLocal& t) {
   chunk->thread_start_ticks = t.entry->start_ticks;
   chunk->first_sequence = t.sequence;
   t.chunk = chunk;
-  t.lap = chunk->lap;
+  t.lap_and_mark = (t.lap_and_mark & 0xffff0000) | chunk->lap;
   t.entry->records = t.sequence;
   std::atomic_ref(t.entry->chunk).store(chunk_index(chunk) + 1, std::memory_order_release);
   auto first = reinterpret_cast<std::uintptr_t>(chunk + 1);

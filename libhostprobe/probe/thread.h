@@ -28,9 +28,8 @@ struct alignas(64) ThreadLocal {
   ThreadEntry* entry;     // in the segment; nullptr before the first record
   ChunkHead* chunk;
   std::uint32_t tid;
-  std::uint16_t lap;            // of `chunk`
-  std::uint16_t mark;           // flags that the next record carries too; directly behind `lap`
-  const void* cxx_site;         // caller of std::condition_variable::wait, for the pthread_cond_wait inside it
+  std::uint32_t lap_and_mark;  // bits 0–15: lap of `chunk`; 16–31: flags that the next record carries too (kRecord…)
+  const void* cxx_site;        // caller of std::condition_variable::wait, for the pthread_cond_wait inside it
   std::uintptr_t vfork_return;  // the caller of vfork, see dlsym_x86_64.S
   // Second line.
   std::uint64_t sequence;  // running number of slot 0 of `chunk`, lost ones included
@@ -49,7 +48,6 @@ struct alignas(64) ThreadLocal {
   ShortPlace short_places[kShortPlaces];
 };
 
-static_assert(offsetof(ThreadLocal, mark) == offsetof(ThreadLocal, lap) + 2);                    // read as one word
 static_assert(offsetof(ThreadLocal, muted) == 20 && offsetof(ThreadLocal, vfork_return) == 56);  // dlsym_x86_64.S
 
 extern constinit thread_local ThreadLocal t_local __asm__("hp_t_local") __attribute__((tls_model("initial-exec")));
