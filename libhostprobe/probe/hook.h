@@ -107,6 +107,18 @@ Pointer libc_real(Hook& hook) {
   return real_of<Pointer>(hook);
 }
 
+template <class Result, class... Args>
+__attribute__((noinline, cold)) Result resolve_and_call(Hook& hook, Args... args) {
+  return libc_real<Result (*)(Args...)>(hook)(args...);
+}
+
+// Calls the real function as the last thing that a hook does: what is rare is apart, so that no register is saved for it.
+template <class Result, class... Args>
+Result libc_call(Hook& hook, Args... args) {
+  if (HP_UNLIKELY(hook.real[0] == nullptr)) return resolve_and_call<Result>(hook, args...);
+  return real_of<Result (*)(Args...)>(hook)(args...);
+}
+
 }  // namespace hostprobe::probe
 
 // The constant row and the pointers of one hook, and the distances between them; g_hook_<name> is what the hook's code uses.

@@ -8,13 +8,12 @@
 
 using namespace hostprobe::probe;
 
-#define HP_WAKE_HOOK(name, versions, type)                         \
-  HP_ROW(kWake, name, versions, 0, 0, nullptr, "", "", "", "", "") \
-  extern "C" HP_EXPORT int hp_##name(type* object) __asm__(#name); \
-  extern "C" int hp_##name(type* object) {                         \
-    auto real = libc_real<int (*)(type*)>(g_hook_##name);          \
-    note_wake(g_hook_##name, object);                              \
-    return real(object);                                           \
+#define HP_WAKE_HOOK(name, versions, type)                                       \
+  HP_ROW(kWake, name, versions, 0, 0, nullptr, "", "", "", "", "")               \
+  extern "C" HP_EXPORT int hp_##name(type* object) __asm__(#name);               \
+  extern "C" int hp_##name(type* object) {                                       \
+    if (HP_UNLIKELY(may_wake(object))) return wake_noted(g_hook_##name, object); \
+    return libc_call<int>(g_hook_##name, object);                                \
   }
 
 HP_WAKE_HOOK(sem_post, "GLIBC_2.34", sem_t)
