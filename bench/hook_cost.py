@@ -61,18 +61,19 @@ def run_once(way, options):
 
 
 def run_stand_in(way, options):
-    """simnode_launch's line of what a hook adds to a launch of the stand-in driver, in T."""
+    """What the hook and the least recorder add to a launch in the stand-in driver, in T: simnode_launch's lines."""
     if way in ("off", "shut"):
-        return "–"
+        return "–", "–"
     with tempfile.TemporaryDirectory(prefix="hook-cost-") as name:
         environment = environment_of(way, options.library, Path(name)) | {
             "LD_LIBRARY_PATH": str(options.build / "lib/hostprobe/simnode")}
-        lines = subprocess.run([options.build / "bench/simnode_launch"], env=environment, capture_output=True, text=True,
-                               check=True).stdout.splitlines()
+        done = subprocess.run([options.build / "bench/simnode_launch"], env=environment, capture_output=True, text=True,
+                              check=True)
+    lines = done.stdout.splitlines()
     if int(lines[-1].split()[-1]) != 0:
         sys.exit(f"hook_cost.py: simnode_launch lost records while {way}; let the machine be quieter")
-    middle, least, greatest = re.findall(r"-?\d+\.\d+", lines[-2])
-    return f"{middle} ({least}–{greatest})".replace("-0.00", "0.00")
+    figures = [re.findall(r"-?\d+\.\d+", line) for line in (lines[-2], lines[-3])]
+    return tuple(f"{middle} ({least}–{greatest})".replace("-0.00", "0.00") for middle, least, greatest in figures)
 
 
 def check(way, found):
@@ -120,7 +121,7 @@ def report(results, stand_in):
     yield from table(("call", *WAYS), hot_rows(results, "t"))
     yield "A launch in the stand-in driver, by a pointer from cuGetProcAddress, in T"
     yield ""
-    yield from table(("call", *WAYS), [["launch 11 arguments", *stand_in]])
+    yield from table(("call", *WAYS), zip(("launch 11 arguments", "the least recorder, beside it"), *stand_in))
     yield "The same calls in P (2 × rdtscp + a 64-byte store)"
     yield ""
     yield from table(("call", *WAYS), hot_rows(results, "p"))
