@@ -77,6 +77,7 @@ class DumpFile {
   explicit DumpFile(std::uint32_t number) : trace_(g_file) {
     g_file.error = 0;
     g_file.bytes = kFileHeaderBytes;
+    g_file.names_hooks = true;  // the table is the trace's
     dump_path(g_file.path, trace_.path, number);
     g_file.fd = open(g_file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (g_file.fd < 0)

@@ -11,7 +11,6 @@ namespace {
 
 constexpr unsigned kMostStates = 1024;
 unsigned char g_states[kMostStates];  // as they were last written
-bool g_table_written = false;
 bool g_states_written = false;
 
 // A row without version and wrapper names what another hook does, so it is there whenever that one is.
@@ -23,13 +22,13 @@ unsigned char state_of(const Hook& hook) {
 
 }  // namespace
 
-void forget_hook_table() { g_table_written = g_states_written = false; }
+void forget_hook_table() { g_file.names_hooks = g_states_written = false; }
 
 bool write_hook_table() {
-  if (g_table_written) return true;
+  if (g_file.names_hooks) return true;
   iovec part{const_cast<HookRow*>(__start_hp_hooks), hook_count() * sizeof(HookRow)};
-  g_table_written = append_block(kBlockHooks, &part, 1);
-  return g_table_written;
+  g_file.names_hooks = append_block(kBlockHooks, &part, 1);
+  return g_file.names_hooks;
 }
 
 void write_hook_states() {

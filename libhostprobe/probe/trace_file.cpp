@@ -14,7 +14,7 @@
 
 namespace hostprobe::probe {
 
-constinit TraceFile g_file{-1, 0, 0, {}};
+constinit TraceFile g_file{-1, 0, 0, false, {}};
 constinit FileHeader g_header{};
 
 namespace {

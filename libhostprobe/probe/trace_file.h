@@ -16,6 +16,7 @@ struct TraceFile {
   int fd;
   std::uint64_t bytes;  // valid length; where the next block goes
   int error;            // errno of the first failed write
+  bool names_hooks;     // the hook table is in it, or in the file that it belongs to
   char path[1024];
 };
 
