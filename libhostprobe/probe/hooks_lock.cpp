@@ -22,6 +22,7 @@ int error_of_lock(int result) { return result == EDEADLK || result == EINVAL ? k
 // Apart, as all that is rare in these hooks: the usual way then saves no registers.
 template <class Call>
 __attribute__((noinline, cold)) int wait_for_lock(Hook& hook, const void* lock, const void* site, Call call) {
+  if (t_local.taking) return call();  // a lock of the unwinder's, for us; a signal handler takes none
   g_lock_waiters.fetch_add(1, std::memory_order_seq_cst);
   int result = paired_wait(hook, lock, site, call, error_of_lock);
   g_lock_waiters.fetch_sub(1, std::memory_order_relaxed);

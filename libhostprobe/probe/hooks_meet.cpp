@@ -79,6 +79,7 @@ HP_WAIT_HOOK(pthread_once, "GLIBC_2.34", (pthread_once_t * control, void (*routi
   mark_used(g_hook_pthread_once);
   int before = __atomic_load_n(control, __ATOMIC_ACQUIRE);
   if (before == PTHREAD_ONCE_INIT || before == done_value(real)) return real(control, routine);
+  if (t_local.taking) return real(control, routine);  // the unwinder's, for us
   return timed_wait(
       g_hook_pthread_once, control, HP_SITE, [=] { return real(control, routine); }, result_itself);
 }

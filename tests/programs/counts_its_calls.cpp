@@ -1,8 +1,9 @@
-// counts_its_calls THREADS CALLS PER_MS [names | refuse ERRNO]: every thread makes that many calls that each leave a record:
-// PER_MS of them a millisecond, or as fast as it can (0). They are waits of 4 µs; with `names`, which can be far more, the
-// thread names itself. With `refuse`, once half of them are made a seccomp filter lets no
-// thread of the process, the probe's included, write with pwritev any more: a full quota, a failing disk. Tells `records`,
-// how many the probe has made or lost if nothing is missing.
+// counts_its_calls THREADS CALLS PER_MS [names | frames | refuse ERRNO]: every thread makes that many calls that each leave a
+// record: PER_MS of them a millisecond, or as fast as it can (0). They are waits of 4 µs; with `names`, which can be far
+// more, the thread names itself. With `frames` the process has registered unwind tables, as compilers at run time do, so
+// that libgcc's unwinder takes a lock. With `refuse`, once half of the calls are made a seccomp filter lets no thread of
+// the process, the probe's included, write with pwritev any more: a full quota, a failing disk. Tells `records`, how many
+// the probe has made or lost if nothing is missing.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -41,6 +42,27 @@ static void refuse_writes(unsigned error) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || restrict_all_threads(&program) != 0) _exit(124);
 }
 
+// One function of one byte: a head (CIE) and an entry (FDE), and the word of zeros that ends a table.
+struct __attribute__((packed)) UnwindTable {
+  struct __attribute__((packed)) {
+    uint32_t length = 12, id = 0;
+    uint8_t version = 1, augmentation = 0, code_align = 1, data_align = 0x78, return_register = 16, nops[3] = {};
+  } head;
+  struct __attribute__((packed)) {
+    uint32_t length = 20, to_head = 20;
+    uint64_t begin, bytes = 1;
+  } entry;
+  uint32_t end = 0;
+};
+
+extern "C" void __register_frame(void*);
+
+static void register_frames() {
+  static UnwindTable table;
+  table.entry.begin = reinterpret_cast<uint64_t>(&table);
+  __register_frame(&table);
+}
+
 static long now_ms() {
   const timespec now = soon(CLOCK_MONOTONIC, 0);
   return now.tv_sec * 1000 + now.tv_nsec / 1000000;
@@ -76,6 +98,7 @@ int main(int argc, char** argv) {
   g_calls = atol(argv[2]);
   g_per_ms = atol(argv[3]);
   g_names = argc > 4 && strcmp(argv[4], "names") == 0;
+  if (argc > 4 && strcmp(argv[4], "frames") == 0) register_frames();
   for (long i = 0; i < threads; ++i) pthread_detach(start(make_calls));
   g_go = true;
   if (argc > 5) {
