@@ -15,9 +15,18 @@ readonly torch_requirements="torch==2.15.0 numpy==2.4.6"
 readonly triton_requirements="triton==3.9.0 numpy==2.4.6"
 readonly clients_requirements="tinygrad==0.14.0 cuda-bindings==13.5.0 cuda-core==1.2.2 numba-cuda[cu13]==0.30.4 \
 gpustat==1.1.1 nvidia-ml-py==13.615.71 numpy==2.4.6"
+readonly guests_requirements="gevent==26.9.0 greenlet==3.5.6 psutil==7.2.2 objgraph==3.7.0 expecttest==0.3.0"
+# What PyTorch's package leaves out, its tests, as Debian's stable release has them: an archive's name and SHA-256.
+readonly torch_tests_archive="pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz \
+099a9601bc40d67656e75735c44abedb0fbe92d08817852ab7472eebb7e6ddff"
+readonly torch_tests="test/test_dataloader.py test/test_multiprocessing.py test/test_multiprocessing_spawn.py \
+test/distributed/test_store.py"
 readonly torch_folder="$cache/torch-2.15.0"
 readonly triton_folder="$cache/triton-3.9.0"
 readonly clients_folder="$cache/driver-clients"
+readonly guests_folder="$cache/guests-python"
+readonly torch_tests_folder="$cache/torch-tests-2.6.0"
+readonly nginx_folder="$cache/nginx"
 readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the stand-in driver implements
 
 readonly build_packages=(
@@ -25,8 +34,9 @@ readonly build_packages=(
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
 readonly test_packages=(ccache clang-format-14 python3-dev libpython3.11-testsuite valgrind)
-# Programs that are run preloaded. redis-tools holds the server as well, without its service.
-readonly guest_packages=(stress-ng redis-tools postgresql-15 libjemalloc2 libtcmalloc-minimal4 ffmpeg)
+# Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.
+readonly guest_packages=(stress-ng redis-tools postgresql-15 libjemalloc2 libtcmalloc-minimal4 ffmpeg
+  nodejs openjdk-17-jdk-headless golang-go gdb libboost-context-dev)
 
 say() { echo "setup: $*" >&2; }
 
@@ -43,7 +53,8 @@ usage: ./setup.sh [demo|fast|test]   install what is missing
   demo   (default) what a build needs
   fast   also what the tests need that run without Python packages
   test   also what the other tests need: PyTorch (5 GB), Triton, tinygrad and others, the CUDA
-         runtime library, PostgreSQL, Redis, ffmpeg and stress-ng
+         runtime library, gevent and greenlet, tests of PyTorch (27 MB, of which a few files stay), nginx,
+         PostgreSQL, Redis, ffmpeg, stress-ng, node, and Java and Go to compile with (700 MB)
 
 environment
   HOSTPROBE_CACHE   where what is big is kept (default: ~/.cache/hostprobe)
@@ -134,6 +145,29 @@ make_cuda() {
     rm -rf "$folder/pip" "$folder/wheels"
 }
 
+# Debian's mirrors, as apt has them.
+mirrors() { apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' | sort -u | grep -v security; }
+
+make_torch_tests() {
+  local folder=$1 path sum mirror files
+  read -r path sum <<<"$2"
+  read -ra files <<<"$torch_tests"
+  mkdir -p "$folder"
+  for mirror in $(mirrors); do
+    /usr/lib/apt/apt-helper download-file "${mirror%/}/$path" "$folder/archive" "SHA256:$sum" >&2 && break
+  done
+  tar -xf "$folder/archive" -C "$folder" --strip-components=2 --wildcards "${files[@]/#/*/}" && rm "$folder/archive"
+}
+
+# Only unpacked: the installed package is a service that listens on port 80.
+make_unpacked() {
+  local folder=$1 package=$2
+  mkdir -p "$folder"
+  (
+    cd "$folder" && apt-get download -qq "$package" >&2 || { apt-get update -qq >&2 && apt-get download -qq "$package" >&2; }
+  ) && dpkg-deb -x "$folder/$package"_*.deb "$folder" && rm "$folder/$package"_*.deb
+}
+
 # The same test as in cmake/cuda_headers.cmake: the first toolkit that has the headers and is new enough.
 toolkit_has_headers() {
   local folder version
@@ -151,6 +185,9 @@ print_paths() {
   echo "TORCH_PYTHON=$torch_folder/bin/python"
   echo "TRITON_PYTHON=$triton_folder/bin/python"
   echo "CLIENTS_PYTHON=$clients_folder/bin/python"
+  echo "GUESTS_PYTHON=$guests_folder/bin/python"
+  echo "TORCH_TESTS=$torch_tests_folder"
+  echo "NGINX=$nginx_folder/usr/sbin/nginx"
   echo "SYSTEM_PYTHON=$python"
 }
 
@@ -174,6 +211,11 @@ main() {
   entry "$triton_folder" "$triton_requirements" "Triton (500 MB)" make_venv
   entry "$clients_folder" "$clients_requirements" "programs that use the driver API (900 MB)" make_venv
   entry "$torch_folder" "$torch_requirements" "PyTorch (5 GB, some minutes)" make_venv
+  entry "$guests_folder" "$guests_requirements" "gevent, greenlet and what tests import (60 MB)" make_venv
+  # An archive may drop these two; then only their own tests fail.
+  entry "$nginx_folder" nginx "nginx (2 MB)" make_unpacked || say "going on without nginx"
+  entry "$torch_tests_folder" "$torch_tests_archive" "PyTorch's tests (27 MB to read)" make_torch_tests ||
+    say "going on without PyTorch's tests"
 }
 
 main "$@"

@@ -23,7 +23,9 @@
 #include "probe/drain.h"
 #include "probe/hook.h"
 #include "probe/hook_table.h"
+#include "probe/loader.h"
 #include "probe/options.h"
+#include "probe/resolve.h"
 #include "probe/trace_file.h"
 #include "probe/writer.h"
 
@@ -34,12 +36,22 @@ HP_ROW(kWait, pthread_mutex_lock, "", 1, 0, nullptr, "object:hex", "waker:post",
 
 namespace hostprobe::probe {
 constinit Gate g_gate{};
+std::atomic<std::uint32_t> g_stacks_added{0};
 void wake_writer() {}
+bool writer_is_due(bool) { return false; }
+bool has_writer() { return true; }
+void start_writer() {}
 std::uint32_t writer_tid() { return 0; }
 void send_writer_away() {}
 void report_write_failure() {}
 bool begin_recording(Moment) { return false; }
+bool hooks_enabled() { return true; }
 bool is_own_address(const void*) { return false; }
+const link_map* first_object() { return _r_debug.r_map; }
+bool load_count_is_known() { return false; }
+unsigned long long load_count() { return 0; }
+LoaderVisit::LoaderVisit(unsigned) : is_allowed_(true) {}
+LoaderVisit::~LoaderVisit() = default;
 }  // namespace hostprobe::probe
 
 namespace hostprobe::bench {

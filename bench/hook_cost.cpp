@@ -238,16 +238,6 @@ void enlist(const std::string& name, Report report) {
       ->Unit(benchmark::kNanosecond);
 }
 
-// The probe's writer thread starts with the first call of this kind. Only then is this thread pinned: a thread inherits
-// the CPUs of its creator.
-void settle_threads(const std::vector<Shape>& shapes) {
-  shapes.front().call(shapes.front().hooked, 1);
-  timespec pause{0, 50000000};
-  nanosleep(&pause, nullptr);
-  pin(0, allowed_cpu(0));
-  move_writer_away();
-}
-
 }  // namespace
 }  // namespace hostprobe::bench
 
@@ -263,7 +253,8 @@ int main(int argc, char** argv) {
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  settle_threads(shapes);
+  shapes.front().call(shapes.front().hooked, 1);  // starts the writer
+  settle_threads();
   for (const Shape& shape : shapes) enlist(std::string("hot/") + shape.name, [&](auto& s) { report_hot(s, shape); });
   for (std::size_t i : {0u, 1u, 4u, 6u})
     enlist(std::string("cold/") + shapes[i].name, [&, i](auto& s) { report_cold(s, shapes[i]); });

@@ -14,7 +14,6 @@ median of all repetitions of all processes, with their least and greatest.
 
 import argparse
 import json
-import os
 import re
 import statistics
 import subprocess
@@ -22,13 +21,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+from environment import clean_environment
+
 MODES = ("trace", "flight", "monitor")
 WAYS = ("bare", "off", "shut", *MODES)
 
 
 def environment_of(way, library, folder):
-    clean = {name: value for name, value in os.environ.items()
-             if name != "LD_PRELOAD" and not name.startswith(("HOSTPROBE_", "SIMNODE_"))}
+    clean = clean_environment()
     if way == "bare":
         return clean
     clean |= {"LD_PRELOAD": str(library), "HOSTPROBE_TARGET": "all", "HOSTPROBE_OUT": str(folder / "run"),

@@ -18,7 +18,6 @@ neither, and a call that the hook makes in the place of the program's is the pro
 
 import argparse
 import json
-import os
 import platform
 import re
 import shutil
@@ -26,6 +25,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from environment import clean_environment
 
 WAYS = ("off", "recording")
 FIGURES = ("ours", "added")
@@ -63,8 +64,7 @@ def run_callgrind(way, options, folder):
     settings = SETTINGS | {"LD_PRELOAD": str(options.library), "HOSTPROBE_OUT": f"{folder}/run"}
     if way == "off":
         settings["HOSTPROBE_OFF"] = "1"
-    clean = {name: value for name, value in os.environ.items()
-             if name != "LD_PRELOAD" and not name.startswith(("HOSTPROBE_", "SIMNODE_"))}
+    clean = clean_environment()
     # env sets the preload, so that valgrind itself is not hooked.
     command = ["valgrind", "--tool=callgrind", "--trace-children=yes", "--fair-sched=try", "--compress-strings=no",
                "--compress-pos=no", f"--callgrind-out-file={folder}/out", "--toggle-collect=measured_calls",

@@ -15,7 +15,6 @@ examples:
 """
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,7 @@ import tempfile
 from pathlib import Path
 
 from coverage import torch_folder
+from environment import clean_environment
 from hook_path import count_own
 
 SOURCE = Path(__file__).resolve().parents[1]
@@ -48,14 +48,12 @@ def settings_of(name, options, folder, rank):
 
 
 def start_rank(name, options, folder, steps, rank):
-    clean = {key: value for key, value in os.environ.items()
-             if key != "LD_PRELOAD" and not key.startswith(("HOSTPROBE_", "SIMNODE_"))}
     # env sets the preload, so that valgrind itself is not hooked; the rank keeps its process id.
     words = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--trace-children=yes", "--fair-sched=try",
              "--compress-strings=no", "--compress-pos=no", f"--callgrind-out-file={folder}/out.%p", "env",
              *(f"{key}={value}" for key, value in settings_of(name, options, folder, rank).items()),
              *command(name, options.build, steps)]
-    return subprocess.Popen([str(word) for word in words], env=clean, cwd=folder, stdout=subprocess.DEVNULL,
+    return subprocess.Popen([str(word) for word in words], env=clean_environment(), cwd=folder, stdout=subprocess.DEVNULL,
                             stderr=open(folder / f"rank{rank}.log", "w"))
 
 

@@ -10,12 +10,13 @@ example: bench/memory.py --build build
 """
 
 import argparse
-import os
 import re
 import subprocess
 import tempfile
 import time
 from pathlib import Path
+
+from environment import clean_environment
 
 ENDLESS = "1000000000"
 WORKLOADS = {"few": ["2", ENDLESS, "1"], "many": ["2", ENDLESS, "500", "names"], "threads": ["1000", ENDLESS, "1"]}
@@ -39,15 +40,13 @@ def resident(pid):
 
 def look(options, workload, mode):
     """One row of resident() per moment."""
-    clean = {key: value for key, value in os.environ.items()
-             if key != "LD_PRELOAD" and not key.startswith("HOSTPROBE_")}
     with tempfile.TemporaryDirectory(prefix="hostprobe-memory-") as folder:
         run = Path(folder, "run")
         probe = {} if mode is None else {
             "LD_PRELOAD": str(options.build / "lib/libhostprobe.so"), "HOSTPROBE_MODE": mode, "HOSTPROBE_OUT": str(run),
             "HOSTPROBE_TARGET": "all", "HOSTPROBE_BUDGET": "0"}
         process = subprocess.Popen([options.build / "tests/programs/counts_its_calls", *WORKLOADS[workload]],
-                                   env=clean | probe, stdout=subprocess.DEVNULL)
+                                   env=clean_environment(**probe), stdout=subprocess.DEVNULL)
         rows = []
         for seconds in MOMENTS:
             time.sleep(seconds)

@@ -18,7 +18,6 @@ examples:
 
 import argparse
 import json
-import os
 import random
 import statistics
 import subprocess
@@ -27,6 +26,7 @@ import tempfile
 from pathlib import Path
 
 from coverage import torch_folder
+from environment import clean_environment
 
 SOURCE = Path(__file__).resolve().parents[1]
 NAMES = ("launch", "wait", "ddp", "simulated")
@@ -48,7 +48,7 @@ def workload(name, build):
 def run(options, name, folder, probed):
     """{pid: (rank, CPU ns, main thread's CPU ns)}"""
     command, settings = workload(name, options.build)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("HOSTPROBE_", "SIMNODE_"))}
+    environment = clean_environment()
     preload = [options.build / "bench/libcpu_meter.so"]
     if probed:
         preload.append(options.build / "lib/libhostprobe.so")

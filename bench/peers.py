@@ -25,6 +25,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from environment import clean_environment
+
 WRAPPERS = ("/usr/lib/x86_64-linux-gnu/liblttng-ust-pthread-wrapper.so.1", "/usr/lib64/liblttng-ust-pthread-wrapper.so.1",
             "/usr/lib/liblttng-ust-pthread-wrapper.so.1")
 # What is compared with which of hostprobe's calls, how often, and the most that hostprobe may cost of it.
@@ -46,11 +48,6 @@ def cpus():
     if len(allowed) < 2:
         stop("needs two CPUs, one for the thread that is measured and one for the consumers")
     return allowed[0], allowed[-1]
-
-
-def clean_environment(**more):
-    return {name: value for name, value in os.environ.items()
-            if name != "LD_PRELOAD" and not name.startswith(("HOSTPROBE_", "SIMNODE_", "LTTNG_"))} | more
 
 
 def program(options, name):

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -52,6 +53,15 @@ inline void move_writer_away() {
     if (std::strcmp(name, "hostprobe\n") == 0) pin(std::atoi(task->d_name), allowed_cpu(1));
   }
   if (tasks != nullptr) closedir(tasks);
+}
+
+// Once the probe's writer has been started by a first call: a thread inherits the CPUs of its creator, so this thread is
+// pinned only now.
+inline void settle_threads() {
+  timespec pause{0, 50000000};
+  nanosleep(&pause, nullptr);
+  pin(0, allowed_cpu(0));
+  move_writer_away();
 }
 
 }  // namespace hostprobe::bench

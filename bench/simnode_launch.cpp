@@ -78,13 +78,14 @@ Target open_device() {
   return target;
 }
 
-// The probe's writer starts with the first launch; only then is this thread pinned, which its threads would inherit.
-void settle_threads(const Target& target) {
-  target.hooked(target.kernel, 1, 1, 1, 32, 1, 1, 0, target.stream, nullptr, nullptr);
-  timespec pause{0, 50000000};
-  nanosleep(&pause, nullptr);
-  hostprobe::bench::pin(0, hostprobe::bench::allowed_cpu(0));
-  hostprobe::bench::move_writer_away();
+void launch_once(const Target& target, Launch launch) {
+  launch(target.kernel, 1, 1, 1, 32, 1, 1, 0, target.stream, nullptr, nullptr);
+}
+
+void print_all(const std::vector<double> (&series)[5]) {
+  const char* const kNames[] = {"empty launch, ns", "floor T, ns", "empty launch, in T",
+                                "the least recorder adds, in T", "a hook adds, in T"};
+  for (int i = 0; i < 5; ++i) print(kNames[i], series[i]);
 }
 
 }  // namespace
@@ -93,12 +94,13 @@ int main() {
   setenv("SIMNODE_LAUNCH_US", "0", 1);
   hostprobe::bench::allowed_cpus();
   Target target = open_device();
-  settle_threads(target);
+  launch_once(target, target.hooked);  // starts the writer
+  hostprobe::bench::settle_threads();
   hostprobe::bench::OwnSegment segment;
   hostprobe::bench::FloorRing ring;
   auto launches_of = [&](Launch launch) {
     return ns_of([&](unsigned count) {
-      for (unsigned n = 0; n < count; ++n) launch(target.kernel, 1, 1, 1, 32, 1, 1, 0, target.stream, nullptr, nullptr);
+      for (unsigned n = 0; n < count; ++n) launch_once(target, launch);
     });
   };
   // The least that could record it: floor T around the same call.
@@ -106,7 +108,7 @@ int main() {
     return ns_of([&](unsigned count) {
       for (unsigned n = 0; n < count; ++n) {
         std::uint64_t begin = __rdtsc();
-        target.bare(target.kernel, 1, 1, 1, 32, 1, 1, 0, target.stream, nullptr, nullptr);
+        launch_once(target, target.bare);
         hostprobe::bench::store_line(ring.next(), begin, __rdtsc(), n);
       }
     });
@@ -127,10 +129,6 @@ int main() {
     leasts.push_back((recorded - bare) / floor);
     added.push_back((hooked - bare) / floor);
   }
-  print("empty launch, ns", launches);
-  print("floor T, ns", floors);
-  print("empty launch, in T", ratios);
-  print("the least recorder adds, in T", leasts);
-  print("a hook adds, in T", added);
+  print_all({launches, floors, ratios, leasts, added});
   printf("%-32s %lu\n", "records lost", segment.lost());
 }

@@ -79,8 +79,9 @@ void make_calls(Histogram& histogram, uint64_t seconds, uint64_t per_ms) {
     const Usage usage;
     before = now_ns();
     if (sem_timedwait(&never, &passed) == 0 || errno != ETIMEDOUT) abort();
-    histogram.add(now_ns() - before, usage);
-    before = now_ns();
+    const uint64_t after = now_ns();
+    histogram.add(after - before, usage);
+    before = after;
     ++made;
   }
 }

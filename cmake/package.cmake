@@ -11,4 +11,9 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/hostprobeConfigVersion.cmak
 install(FILES ${CMAKE_BINARY_DIR}/hostprobeConfig.cmake ${CMAKE_BINARY_DIR}/hostprobeConfigVersion.cmake
         DESTINATION ${HOSTPROBE_PACKAGE_DIR})
 install(DIRECTORY include/hostprobe DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# With the pages that README.md links to, and what those link to, at the same places relative to it.
+install(FILES LICENSE README.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES bench/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
+install(FILES libhostprobe/simnode/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/libhostprobe/simnode)
+install(DIRECTORY libhostprobe/format DESTINATION ${CMAKE_INSTALL_DOCDIR}/libhostprobe FILES_MATCHING PATTERN "*.h")

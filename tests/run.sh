@@ -8,9 +8,9 @@ usage() {
 usage: ./tests/run.sh [--fast | --long] [--sanitize | --no-sanitize]
 
   (nothing)       every test, and the unit tests again under ASan + UBSan, the probe's also under TSan
-  --fast          without PyTorch, Triton, servers and other real programs (labels python, real_programs, guests), and
-                  without sanitizers
-  --long          also CPython's suites that take minutes each, and each stressor of stress-ng for a minute
+  --fast          without PyTorch, Triton, servers, NVIDIA's drivers and other real programs (labels python,
+                  real_programs, real_drivers, guests), and without sanitizers
+  --long          also what takes minutes each of CPython's and PyTorch's suites, and each stressor of stress-ng for a minute
   --sanitize      with the sanitizers, also after --fast
   --no-sanitize   without them
 
@@ -70,7 +70,7 @@ if [[ $sanitize == yes ]]; then
   "${fixed_addresses[@]}" ctest --preset tsan --no-tests=error || failed+=(tsan)
 fi
 exclude=()
-[[ $profile == fast ]] && exclude=(--label-exclude '^(python|real_programs|guests)$')
+[[ $profile == fast ]] && exclude=(--label-exclude '^(python|real_programs|real_drivers|guests)$')
 say "running preset release"
 ctest --preset release --no-tests=error --parallel "$(nproc)" "${exclude[@]}" "${long[@]}" || failed+=(release)
 if [[ ${#failed[@]} -gt 0 ]]; then

@@ -1,8 +1,10 @@
 // liveness.cpp: see liveness.h. A process id alone proves nothing: the kernel gives it away again, so the start time in
-// /proc/PID/stat is compared with the trace's own.
+// /proc/PID/stat is compared with the trace's own; and one that has begun another program (exec) is still there.
 #include "liveness.h"
 
 #include <signal.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,6 +49,20 @@ double suspended_s() {
          1e-9 * static_cast<double>(boot.tv_nsec - monotonic.tv_nsec);
 }
 
+// The process has begun another program: nobody is in the shared memory any more, although the process is there.
+bool segment_was_left(const FileHeader& header) {
+  shmid_ds status{};
+  if (header.segment_id < 0 || shmctl(header.segment_id, IPC_STAT, &status) != 0 || status.shm_nattch != 0 ||
+      status.shm_segsz < sizeof(SegmentHeader))
+    return false;
+  void* address = shmat(header.segment_id, nullptr, SHM_RDONLY);
+  if (address == reinterpret_cast<void*>(-1)) return false;
+  const auto& segment = *static_cast<const SegmentHeader*>(address);
+  const bool same = segment.magic == kSegmentMagic && segment.cookie == header.cookie;
+  shmdt(address);
+  return same;
+}
+
 }  // namespace
 
 Liveness process_liveness(const FileHeader& header) {
@@ -58,7 +74,8 @@ Liveness process_liveness(const FileHeader& header) {
   if (stat.state == 'Z' || stat.state == 'X') return Liveness::kDead;
   // The trace starts after its process; one second covers the granularity of both clocks.
   const double trace_start_s = 1e-9 * static_cast<double>(header.start.monotonic_ns) + suspended_s();
-  return stat.start_s > trace_start_s + 1.0 ? Liveness::kDead : Liveness::kLives;
+  if (stat.start_s > trace_start_s + 1.0 || segment_was_left(header)) return Liveness::kDead;
+  return Liveness::kLives;
 }
 
 }  // namespace hostprobe::analysis

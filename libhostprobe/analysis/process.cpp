@@ -233,6 +233,7 @@ void describe(const Trace& trace, ProcessAnswer& answer) {
   answer.end = end_of(trace);
   answer.tail_gone = trace.segment == SegmentState::kGone;
   answer.lost_in_file = header.lost_in_file;
+  std::copy(std::begin(header.lost_by), std::end(header.lost_by), answer.lost_by.begin());
   answer.file_errno = header.file_errno;
   answer.damages = trace.damages;
 }

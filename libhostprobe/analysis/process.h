@@ -4,6 +4,7 @@
 // concerns; run_answer.cpp collects the processes of a run.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,6 +76,7 @@ struct ProcessAnswer {
   std::uint64_t lost = 0;
   std::uint64_t unfinished = 0;
   std::uint64_t lost_in_file = 0;
+  std::array<std::uint64_t, kLossCauses> lost_by{};  // by LossCause; of older traces nothing is known
   int file_errno = 0;
   bool tail_gone = false;  // it was killed, and what its shared memory held is gone, how much nobody knows
   std::vector<Damage> damages;

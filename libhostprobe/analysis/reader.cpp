@@ -69,7 +69,10 @@ void name_from_path(const std::string& path, FileHeader& header) {
 
 class Reader {
  public:
-  Reader(std::string path, bool file_only) : file_only_(file_only) { trace_.path = std::move(path); }
+  Reader(std::string path, bool file_only, std::string opened_as = {})
+      : file_only_(file_only), opened_as_(opened_as.empty() ? path : std::move(opened_as)) {
+    trace_.path = std::move(path);
+  }
 
   Trace read() {
     read_head();
@@ -78,7 +81,7 @@ class Reader {
     if (trace_.alive) dump_damages.tails.clear();
     for (auto* damages : {&dump_damages.lasting, &dump_damages.tails})
       trace_.damages.insert(trace_.damages.end(), damages->begin(), damages->end());
-    trace_.file = std::make_unique<MappedFile>(trace_.path);
+    trace_.file = std::make_unique<MappedFile>(opened_as_);
     trace_.file_bytes = trace_.file->size();
     walk_blocks();
     if (segment_) add_segment();
@@ -94,7 +97,7 @@ class Reader {
  private:
   void read_head() {
     if (is_dump_path(trace_.path)) throw TraceError("a dump: name the trace beside it, or their folder", 0);
-    RawHeader raw = read_header(trace_.path);
+    RawHeader raw = read_header(opened_as_);
     if (raw.size == 0) throw TraceError("the file is empty", 0);
     accept_header(raw);
   }
@@ -128,7 +131,7 @@ class Reader {
         copy_segment(trace_.header.segment_id, trace_.header.cookie, {trace_.alive, trace_.folds()}, why_no_segment_);
     if (!segment_) {
       // The process may have ended properly just now, which closes the file before the segment goes.
-      const RawHeader again = read_header(trace_.path);
+      const RawHeader again = read_header(opened_as_);
       if (again.whole) accept_header(again);
       if (trace_.header.state != kFileOpen) return;
     }
@@ -190,6 +193,7 @@ class Reader {
       add_records(trace_, run.key, slice, slice.records());
     }
     trace_.lost_without_thread = segment_->header.lost;
+    std::copy(std::begin(segment_->header.lost_by), std::end(segment_->header.lost_by), trace_.header.lost_by);
   }
 
   bool file_has_newer_sums() const {
@@ -285,6 +289,7 @@ class Reader {
 
   Trace trace_;
   bool file_only_;
+  std::string opened_as_;
   bool foreign_ = false;
   bool overtaken_ = false;
   std::optional<SegmentCopy> segment_;
@@ -293,10 +298,12 @@ class Reader {
 
 }  // namespace
 
-Trace read_trace(const std::string& path) {
+Trace read_trace(const std::string& path) { return read_trace(path, path); }
+
+Trace read_trace(const std::string& path, const std::string& opened_as) {
   constexpr int kMostReads = 5;
   for (int attempt = 1;; ++attempt) {
-    Reader reader(path, false);
+    Reader reader(path, false, opened_as);
     Trace trace = reader.read();
     if (!reader.overtaken() || attempt == kMostReads) return trace;
   }

@@ -14,6 +14,8 @@ namespace hostprobe::analysis {
 // Throws TraceError when nothing can be read: a foreign or newer file, nothing whole in it, no way to tell the time; and
 // std::system_error when the file cannot be opened.
 Trace read_trace(const std::string& path);
+// The same of a file that is open already: `opened_as` is what it is opened by again.
+Trace read_trace(const std::string& path, const std::string& opened_as);
 
 // The same, but never looks for shared memory or at live processes: what stands in the file and nothing else.
 Trace read_trace_file_only(const std::string& path);

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <system_error>
 
 #include "checksum.h"
@@ -40,6 +39,8 @@ class LockedFile {
   LockedFile(const LockedFile&) = delete;
   LockedFile& operator=(const LockedFile&) = delete;
 
+  // Names this very file, whatever stands at its path by now.
+  std::string opened_as() const { return "/proc/self/fd/" + std::to_string(file_); }
   std::uint64_t size() const {
     struct stat status {};
     if (fstat(file_, &status) != 0) fail("cannot ask for its size");
@@ -256,7 +257,7 @@ void free_leftover(const FileHeader& header) {
 }
 
 void recover_locked(const LockedFile& file, RecoveryAnswer& answer) {
-  const Trace trace = read_trace(answer.path);
+  const Trace trace = read_trace(answer.path, file.opened_as());
   if (!trace.header_whole) {
     answer.what = "its header is damaged, so its shared memory cannot be found";
     return;
@@ -290,7 +291,7 @@ RecoveryAnswer recover_trace(const std::string& path) {
   answer.path = path;
   try {
     const LockedFile file(path);
-    if (std::filesystem::file_size(path) == 0) {
+    if (file.size() == 0) {
       answer.result = Recovery::kEmpty;
       return answer;
     }

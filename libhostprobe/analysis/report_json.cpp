@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "losses.h"
 #include "version.h"
 
 namespace hostprobe::analysis {
@@ -206,6 +207,8 @@ Json process_json(const ProcessAnswer& process) {
   json["summed_only"] = process.summed_only;
   json["whole_since_s"] = process.whole_since_ms ? Json(1e-3 * *process.whole_since_ms) : Json(nullptr);
   json["trace"] = process.trace_path;
+  json["lost_by"] = Json::object();
+  for (const LossShare& share : loss_shares(process)) json["lost_by"][share.id] = share.records;
   json["lost_tail_unknown"] = process.tail_gone;
   json["damages"] = damages_json(process);
   return json;

@@ -165,8 +165,9 @@ class TextReport {
     name += fmt::format(" · pid {}", process.pid);
     if (run_.hosts.size() > 1) name += " · " + printable(process.host);
     if (process.end == EndState::kRunning) name += " · running";
-    if (process.end == EndState::kKilled) name += " · did not end properly";
-    if (process.end == EndState::kRecovered) name += " · did not end properly, recovered";
+    if (process.end == EndState::kKilled) name += " · killed, or left by the bare system call";
+    if (process.end == EndState::kRecovered)
+      name += " · killed, or left by the bare system call; what it had recorded is here";
     return name + " · " + shortened(short_command(process), kWidth - std::min(kWidth - 20, columns(name) + 3));
   }
 

@@ -62,7 +62,9 @@ bool geometry_fits(const SegmentHeader& h, std::uint64_t size) {
 
 void copy_threads(const std::byte* base, SegmentCopy& copy) {
   const auto* entries = reinterpret_cast<const ThreadEntry*>(base + copy.header.threads_offset);
-  for (std::uint32_t i = 0; i < copy.header.thread_count; ++i) {
+  const std::uint32_t taken = load(reinterpret_cast<const SegmentHeader*>(base)->threads_used);
+  const std::uint32_t used = taken == 0 ? UINT32_MAX : taken;  // 0: written before it was told
+  for (std::uint32_t i = 0; i < std::min(used, copy.header.thread_count); ++i) {
     const std::uint32_t state = load(entries[i].state);
     if (state != kThreadLive && state != kThreadEnded) continue;
     ThreadEntry entry = entries[i];
@@ -291,6 +293,7 @@ std::optional<SegmentCopy> copy_segment(std::int32_t segment_id, std::uint64_t c
   const std::byte* strings = segment.bytes() + copy.header.strings_offset;
   copy.strings.assign(strings, strings + std::min(load(live->strings_used), copy.header.strings_bytes));
   copy.header.lost = load(live->lost);
+  for (std::uint32_t i = 0; i < kLossCauses; ++i) copy.header.lost_by[i] = load(live->lost_by[i]);
   return copy;
 }
 

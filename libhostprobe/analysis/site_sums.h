@@ -48,7 +48,4 @@ void keep_newer(std::map<Key, SiteSum>& known, const Key& key, SiteSum&& sum) {
   if (fresh || sum.time.count() >= place->second.time.count()) place->second = std::move(sum);
 }
 
-constexpr std::uint64_t sum_site(std::uint64_t key) { return key & 0xffffffffffff; }
-constexpr std::uint16_t sum_hook(std::uint64_t key) { return static_cast<std::uint16_t>(key >> 48); }
-
 }  // namespace hostprobe::analysis

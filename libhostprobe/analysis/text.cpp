@@ -3,44 +3,70 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace hostprobe::analysis {
 namespace {
 
-// Bytes of the UTF-8 character at the front of `text`; 0 when it is broken.
-std::size_t character_bytes(std::string_view text) {
+// The UTF-8 character at the front of `text`; no bytes when it is broken, or longer than it need be.
+struct Character {
+  std::size_t bytes = 0;
+  std::uint32_t code = 0;
+};
+
+Character first_character(std::string_view text) {
+  static constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const auto first = static_cast<unsigned char>(text.front());
   const std::size_t bytes = first < 0x80         ? 1
                             : (first >> 5) == 6  ? 2
                             : (first >> 4) == 14 ? 3
                             : (first >> 3) == 30 ? 4
                                                  : 0;
-  if (bytes == 0 || bytes > text.size()) return 0;
+  if (bytes == 0 || bytes > text.size()) return {};
+  std::uint32_t code = bytes == 1 ? first : first & (0x7fu >> bytes);
   for (std::size_t i = 1; i < bytes; ++i) {
-    if ((static_cast<unsigned char>(text[i]) >> 6) != 2) return 0;
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next >> 6) != 2) return {};
+    code = code << 6 | (next & 0x3fu);
   }
-  // 0x80 … 0x9f are control characters too, written in two bytes.
-  if (bytes == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0) return 0;
-  return bytes;
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  return code < kLeast[bytes] || code > 0x10ffff || surrogate ? Character{} : Character{bytes, code};
 }
 
-}  // namespace
+// Control characters of both sets, and those that make text run the other way.
+bool steers(std::uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e || code == 0x200f ||
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
 
-std::string printable(std::string_view text) {
+template <typename Replace>
+std::string cleaned(std::string_view text, std::string_view allowed, Replace replace) {
   std::string result;
+  result.reserve(text.size());
   while (!text.empty()) {
-    std::size_t bytes = character_bytes(text);
-    const auto first = static_cast<unsigned char>(text.front());
-    if (bytes == 0 || first < 0x20 || first == 0x7f) {
-      result += '?';
-      bytes = 1;
-    } else {
-      result += text.substr(0, bytes);
-    }
+    const Character character = first_character(text);
+    const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
+    const bool bad =
+        character.bytes == 0 || (steers(character.code) && allowed.find(text.front()) == std::string_view::npos);
+    result += bad ? replace(character) : std::string(text.substr(0, bytes));
     text.remove_prefix(bytes);
   }
   return result;
+}
+
+std::string question_mark(const Character&) { return "?"; }
+
+}  // namespace
+
+std::string printable(std::string_view text) { return cleaned(text, "", question_mark); }
+
+std::string for_terminal(std::string_view text) { return cleaned(text, "\n\t", question_mark); }
+
+std::string json_for_terminal(std::string_view json) {
+  return cleaned(json, "\n\t", [](const Character& character) {
+    return character.bytes == 0 ? std::string("\\ufffd") : fmt::format("\\u{:04x}", character.code);
+  });
 }
 
 std::size_t columns(std::string_view text) {

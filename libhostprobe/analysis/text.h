@@ -9,8 +9,14 @@
 
 namespace hostprobe::analysis {
 
-// Control characters and broken UTF-8 replaced by '?'.
+// Control characters, those that turn the direction of text, and broken UTF-8 replaced by '?'.
 std::string printable(std::string_view text);
+
+// The same of whole output: lines and tabs stay.
+std::string for_terminal(std::string_view text);
+
+// The same of a JSON document, whose strings stay what they are: such characters become escapes.
+std::string json_for_terminal(std::string_view json);
 
 // At most `width` characters, the middle replaced by "…" where it is longer.
 std::string shortened(std::string_view text, std::size_t width);

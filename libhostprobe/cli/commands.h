@@ -20,8 +20,7 @@ inline constexpr int kUsage = 2;
 
 struct Context {
   int status = kDone;
-  bool has_separator = false;        // `--` stood on the command line
-  std::vector<std::string> program;  // what stood behind it
+  std::vector<std::string> words;  // of `run`: the program and its arguments; elsewhere what stands behind `--`
 };
 
 // The command line asks for something that cannot be: exit status 2.
@@ -36,5 +35,6 @@ void add_recover(CLI::App& app, Context& context);
 void add_hooks(CLI::App& app, Context& context);
 void add_ctl(CLI::App& app, Context& context);
 void add_options(CLI::App& app, Context& context);
+void add_manual(CLI::App& app, Context& context);  // and completion
 
 }  // namespace hostprobe::cli

@@ -74,10 +74,12 @@ void ask(const Arguments& arguments) {
     const std::string answer = link.ask(request);
     if (request == "status") {
       const analysis::ProcessStatus status = analysis::parse_status(answer);
-      write_out(arguments.json ? analysis::status_json(arguments.pid, status)
-                               : analysis::status_text(arguments.pid, status));
+      if (arguments.json)
+        write_json(analysis::status_json(arguments.pid, status));
+      else
+        write_out(analysis::status_text(arguments.pid, status));
     } else {
-      fmt::print(stderr, "hostprobe: process {}: {}\n", arguments.pid, done_text(request));
+      say(fmt::format("process {}: {}", arguments.pid, done_text(request)));
     }
   }
 }
@@ -96,7 +98,7 @@ void add_ctl(CLI::App& app, Context& context) {
   command->footer(kFooter);
   command->callback([arguments, &context] {
     // Behind `--` stand words that look like flags.
-    for (const std::string& word : context.program) arguments->words.push_back(word);
+    for (const std::string& word : context.words) arguments->words.push_back(word);
     ask(*arguments);
     context.status = kDone;
   });

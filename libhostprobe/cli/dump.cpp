@@ -5,6 +5,7 @@
 #include "analysis/dump.h"
 #include "analysis/reader.h"
 #include "commands.h"
+#include "missing_trace.h"
 #include "output.h"
 
 namespace hostprobe::cli {
@@ -18,8 +19,8 @@ struct DumpArguments {
 int dump(const DumpArguments& arguments) {
   if (analysis::trace_paths(arguments.run).empty()) throw std::runtime_error(no_trace_text(arguments.run));
   const auto form = arguments.json ? analysis::DumpForm::kJson : analysis::DumpForm::kText;
-  const auto problems = analysis::dump_run(arguments.run, form, [](std::string_view text) { write_out(text); });
-  for (const std::string& problem : problems) fmt::print(stderr, "hostprobe: {}\n", problem);
+  const auto problems = analysis::dump_run(arguments.run, form, arguments.json ? write_json : write_out);
+  for (const std::string& problem : problems) say(problem);
   return kDone;
 }
 

@@ -6,6 +6,7 @@
 #include "analysis/run_answer.h"
 #include "commands.h"
 #include "layout.h"
+#include "missing_trace.h"
 #include "output.h"
 
 namespace hostprobe::cli {
@@ -14,8 +15,12 @@ namespace {
 using analysis::Hook;
 
 // The name comes last: it is the only part without a bound to its length.
+std::string row(std::string_view family, std::string_view state, std::string_view name) {
+  return fmt::format("{:<7} {:<14} {}\n", family, state, name);
+}
+
 std::string described(const Hook& hook, const std::string& state) {
-  return fmt::format("{:<7} {:<14} {}\n", analysis::family_name(hook.family), state, analysis::demangle(hook.name));
+  return row(analysis::family_name(hook.family), state, analysis::demangle(hook.name));
 }
 
 std::string versions_of(const Hook& hook) { return hook.versions.empty() ? "not exported" : hook.versions; }
@@ -28,6 +33,7 @@ void sort_for_people(std::vector<Hook>& hooks) {
 void list_hooks() {
   std::vector<Hook> hooks = analysis::hooks_of_library(probe_library());
   sort_for_people(hooks);
+  write_out(row("FAMILY", "EXPORTED AS", "FUNCTION"));
   for (const Hook& hook : hooks) write_out(described(hook, versions_of(hook)));
 }
 
@@ -54,6 +60,7 @@ void list_hooks_of_run(const std::string& path) {
     }
   }
   sort_for_people(hooks);
+  write_out(row("FAMILY", "IN THIS RUN", "FUNCTION"));
   for (const Hook& hook : hooks) {
     const Use& use = uses[hook.name];
     const std::string state = use.records > 0     ? fmt::format("{} records", use.records)
@@ -72,9 +79,12 @@ void add_hooks(CLI::App& app, Context& context) {
   auto run = std::make_shared<std::string>();
   command->add_option("RUN", *run, "A run folder, or one trace file");
   command->footer(
-      "With RUN, missing means that no process had such a function; used without a record means that its calls were "
-      "too\n"
-      "short to be kept one by one.\n"
+      "FAMILY       what the function belongs to: cuda, nccl, wait, wake, thread, io, python\n"
+      "EXPORTED AS  the symbol version under which libhostprobe.so stands in front of it. \"not exported\": functions "
+      "of "
+      "the\n             GPU driver and NCCL, which are found at run time and never taken by their names\n"
+      "IN THIS RUN  with RUN. \"missing\": no process had such a function; \"not used\": nobody called it;\n"
+      "             \"used, no record\": its calls were too short to be kept one by one, or are only passed on\n"
       "Examples:\n  hostprobe hooks\n  hostprobe hooks RUN");
   command->callback([run, &context] {
     if (run->empty()) {

@@ -21,34 +21,45 @@ std::string host_name() {
   return name;
 }
 
-void write_file(const std::string& path, int flags, const std::string& text) {
-  const int file = open(path.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) throw std::system_error(errno, std::generic_category(), "cannot make " + path);
-  const ssize_t written = write(file, text.data(), text.size());
+void write_text(int file, const std::string& text) {
+  const ssize_t written = pwrite(file, text.data(), text.size(), 0);
   int error = written == static_cast<ssize_t>(text.size()) ? 0 : (written < 0 ? errno : ENOSPC);
   if (error == 0 && ftruncate(file, written) != 0) error = errno;
-  close(file);
-  if (error != 0) throw std::system_error(error, std::generic_category(), "cannot write " + path);
+  if (error != 0) throw std::system_error(error, std::generic_category(), "cannot write the job file");
 }
 
 }  // namespace
 
-JobFile::JobFile(const std::string& run, const std::vector<std::string>& arguments, int program_pid)
-    : host_(host_name()), arguments_(arguments), program_pid_(program_pid) {
+JobFile::JobFile(const std::string& run, const std::vector<std::string>& arguments, const Recording& recording,
+                 int program_pid)
+    : host_(host_name()), arguments_(arguments), recording_(recording), program_pid_(program_pid) {
   const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(started_.time_since_epoch()).count();
-  path_ = fmt::format("{}/{}-{}-{}.job.json", run, host_, program_pid, ns);
-  write_file(path_, O_CREAT | O_EXCL, text(0, false));
+  const std::string path = fmt::format("{}/{}-{}-{}.job.json", run, host_, program_pid, ns);
+  file_ = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file_ < 0) throw std::system_error(errno, std::generic_category(), "cannot make " + path);
+  try {
+    write_text(file_, text({}, ""));
+  } catch (...) {
+    close(file_);
+    throw;
+  }
 }
 
-void JobFile::finish(int status) noexcept {
+JobFile::~JobFile() { close(file_); }
+
+void JobFile::finish(int status) noexcept { write(status, ""); }
+
+void JobFile::fail(const std::string& error) noexcept { write({}, error); }
+
+void JobFile::write(const std::optional<int>& status, const std::string& start_error) noexcept {
   try {
-    write_file(path_, 0, text(status, true));
+    write_text(file_, text(status, start_error));
   } catch (const std::exception&) {
     // The start is on disk; nobody waits for the rest.
   }
 }
 
-std::string JobFile::text(int status, bool ended) const {
+std::string JobFile::text(const std::optional<int>& status, const std::string& start_error) const {
   nlohmann::ordered_json json = {
       {"schema", 1},
       {"hostprobe", {{"version", analysis::version()}, {"commit", analysis::commit()}}},
@@ -56,10 +67,14 @@ std::string JobFile::text(int status, bool ended) const {
       {"host", host_},
       {"pid", program_pid_},
       {"argv", arguments_},
+      {"target", recording_.target},
+      {"off", recording_.off},
+      {"load_obstacle", recording_.load_obstacle},
+      {"start_error", start_error},
       {"status", nullptr},
       {"wall_s", nullptr}};
-  if (ended) {
-    json["status"] = status;
+  if (status) {
+    json["status"] = *status;
     json["wall_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

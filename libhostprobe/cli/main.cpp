@@ -10,6 +10,8 @@
 #include "analysis/trace.h"
 #include "analysis/version.h"
 #include "commands.h"
+#include "output.h"
+#include "usage.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -21,29 +23,41 @@ constexpr char kExamples[] =
     "  hostprobe dump RUN --json | head\n"
     "`hostprobe COMMAND --help` tells more about each command.";
 
-// Everything behind `--` belongs to the program and must reach it untouched, whatever our own parser thinks of it.
-std::vector<std::string> split_arguments(int argc, char** argv, Context& context) {
-  std::vector<std::string> own;
-  for (int i = 1; i < argc; ++i) {
-    if (!context.has_separator && std::string_view(argv[i]) == "--") {
-      context.has_separator = true;
-    } else {
-      (context.has_separator ? context.program : own).emplace_back(argv[i]);
-    }
-  }
+// What the parser shall see, in the order it takes them. The program of `run` and its arguments, and what stands behind `--`
+// elsewhere, are cut off before: they must arrive untouched, whatever our own parser thinks of them.
+std::vector<std::string> own_words(const CLI::App& app, const std::vector<std::string>& words, Context& context) {
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  const std::size_t behind_dashes =
+      static_cast<std::size_t>(std::find(rest.begin(), rest.end(), "--") - rest.begin()) + 1;
+  const std::size_t begin =
+      words.front() == "run" ? program_begin(*app.get_subcommand("run"), rest) : std::min(behind_dashes, rest.size());
+  context.words.assign(rest.begin() + static_cast<std::ptrdiff_t>(begin), rest.end());
+  std::vector<std::string> own(words.begin(), words.begin() + 1 + static_cast<std::ptrdiff_t>(begin));
+  if (own.back() == "--") own.pop_back();
   std::reverse(own.begin(), own.end());  // CLI11 takes its arguments from the back
   return own;
 }
 
-// CLI11 would only say that a command is missing.
-void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
-  std::string known;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    if (command->get_name() == argv[1]) return;
-    known += " " + command->get_name();
+// What the parser refuses, in our words where those say more: its own list what is left from the back to the front.
+[[noreturn]] void refuse(const CLI::App& app, const std::string& what) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const std::string name = chosen.empty() ? "" : chosen.front()->get_name() + ": ";
+  if (!chosen.empty()) refuse_unexpected(*chosen.front(), chosen.front()->remaining());
+  refuse_unexpected(app, app.remaining());
+  throw UsageError(fmt::format("{}{}; `hostprobe {}--help` tells more", name, what,
+                               chosen.empty() ? "" : chosen.front()->get_name() + " "));
+}
+
+int parse(CLI::App& app, const std::vector<std::string>& words, Context& context) {
+  if (words.empty()) throw UsageError("no command; `hostprobe --help` lists them");
+  if (words.front()[0] != '-') refuse_unknown_command(app, words.front());
+  try {
+    app.parse(own_words(app, words, context));
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) refuse(app, error.what());
+    app.exit(error);  // --help, --version
   }
-  throw UsageError(fmt::format("no command '{}'; there are:{}", argv[1], known));
+  return context.status;
 }
 
 int run_command(int argc, char** argv) {
@@ -53,19 +67,15 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kExamples);
   Context context;
-  for (auto* add : {add_run, add_report, add_dump, add_recover, add_ctl, add_hooks, add_options}) add(app, context);
-  refuse_unknown_command(app, argc, argv);
-  try {
-    app.parse(split_arguments(argc, argv, context));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsage;
-  }
+  for (auto* add : {add_run, add_report, add_dump, add_recover, add_ctl, add_hooks, add_options, add_manual})
+    add(app, context);
+  const int status = parse(app, {argv + 1, argv + argc}, context);
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write to stdout");
-  return context.status;
+  return status;
 }
 
 int say(const std::string& what, int status) {
-  fmt::print(stderr, "hostprobe: {}\n", what);
+  cli::say(what);
   return status;
 }
 

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <system_error>
 
+#include "analysis/text.h"
+
 namespace hostprobe::cli {
 namespace {
 
@@ -18,13 +20,19 @@ constexpr auto kEvery = std::chrono::milliseconds(200);
 
 bool g_progress_shown = false;
 
-}  // namespace
-
-void write_out(std::string_view text) {
+void write_clean(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
     throw std::system_error(errno, std::generic_category(), "cannot write to stdout");
   }
 }
+
+}  // namespace
+
+void write_out(std::string_view text) { write_clean(analysis::for_terminal(text)); }
+
+void write_json(std::string_view json) { write_clean(analysis::json_for_terminal(json)); }
+
+void say(std::string_view text) { fmt::print(stderr, "hostprobe: {}\n", analysis::for_terminal(text)); }
 
 std::function<void(std::uint64_t, std::uint64_t)> progress_on_stderr() {
   if (isatty(STDERR_FILENO) == 0) return {};
@@ -41,16 +49,6 @@ std::function<void(std::uint64_t, std::uint64_t)> progress_on_stderr() {
 void end_progress() {
   if (g_progress_shown) fmt::print(stderr, "\r\033[K");
   g_progress_shown = false;
-}
-
-std::string no_trace_text(const std::string& run) {
-  return fmt::format(
-      "{} holds no trace. By default only these processes record: a rank of a job (RANK is set), one that loads the "
-      "GPU "
-      "driver, NCCL or PyTorch, and the program that `hostprobe run` starts. HOSTPROBE_TARGET=all records every "
-      "process. "
-      "A statically linked or setuid program cannot be recorded, nor one started with HOSTPROBE_OFF=1.",
-      run);
 }
 
 }  // namespace hostprobe::cli

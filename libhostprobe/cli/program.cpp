@@ -104,7 +104,7 @@ ProgramEnd run_program(const std::vector<std::string>& arguments, const std::fun
   ProgramEnd end;
   end.start_error = read_error(pipe_ends[0]);  // ends when exec closes the other side
   close(pipe_ends[0]);
-  if (end.start_error == 0) started(program);
+  started(program);
   end.status = wait_for(program);
   g_program = 0;
   forwarding.end();

@@ -19,7 +19,7 @@ struct ProgramEnd {
 };
 
 // `prepare` is called in the child, after the fork and before the program, to set its environment; it must not throw.
-// `started` is called in the parent with the child's process id.
+// `started` is called in the parent with the child's process id, also when that could not become the program.
 ProgramEnd run_program(const std::vector<std::string>& arguments, const std::function<void()>& prepare,
                        const std::function<void(int pid)>& started);
 

@@ -5,6 +5,7 @@
 #include "analysis/recover.h"
 #include "analysis/trace.h"
 #include "commands.h"
+#include "missing_trace.h"
 #include "output.h"
 
 namespace hostprobe::cli {
@@ -40,7 +41,7 @@ int recover(const std::string& run) {
   for (const auto& answer : answers) {
     write_out(fmt::format("{}: {}\n", analysis::base_name(answer.path), describe(answer)));
     if (answer.result == Recovery::kFailed) {
-      fmt::print(stderr, "hostprobe: {}: {}\n", answer.path, answer.what);
+      say(answer.path + ": " + answer.what);
       status = kCouldNot;
     }
   }

@@ -1,9 +1,13 @@
 // report.cpp: `hostprobe report`.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
+#include <filesystem>
 
 #include "analysis/report_json.h"
 #include "analysis/report_text.h"
 #include "commands.h"
+#include "missing_trace.h"
 #include "output.h"
 
 namespace hostprobe::cli {
@@ -19,12 +23,17 @@ int report(const ReportArguments& arguments) {
   const analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr());
   end_progress();
   if (run.processes.empty() && run.unreadable.empty()) throw std::runtime_error(no_trace_text(arguments.run));
-  write_out(arguments.json ? analysis::report_json(run) + "\n"
-                           : analysis::report_text(run, analysis::TextOptions{arguments.all}));
+  const std::string why = run.unreadable.empty() ? "" : run.unreadable.front().what;
+  // Not a word of a report about a file that never was a trace.
+  if (run.processes.empty() && !arguments.json && !std::filesystem::is_directory(arguments.run))
+    throw std::runtime_error(fmt::format("{} cannot be read: {}", arguments.run, why));
+  if (arguments.json)
+    write_json(analysis::report_json(run) + "\n");
+  else
+    write_out(analysis::report_text(run, analysis::TextOptions{arguments.all}));
   if (!run.processes.empty()) return kDone;
   // The report above is complete, and says why; but a script that expected numbers must notice.
-  throw std::runtime_error("no trace in " + arguments.run +
-                           " could be read; the first: " + run.unreadable.front().what);
+  throw std::runtime_error(fmt::format("no trace in {} could be read; the first: {}", arguments.run, why));
 }
 
 }  // namespace

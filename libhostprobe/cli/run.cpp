@@ -14,9 +14,11 @@
 #include "commands.h"
 #include "job_file.h"
 #include "layout.h"
+#include "missing_trace.h"
 #include "options.h"
 #include "output.h"
 #include "program.h"
+#include "program_file.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -96,20 +98,33 @@ void say_end(const std::string& run) {
     const std::vector<analysis::RecoveryAnswer> answers = analysis::recover_run(run);
     for (const auto& answer : answers) {
       recovered += answer.result == analysis::Recovery::kDone ? 1 : 0;
-      if (answer.result == analysis::Recovery::kFailed)
-        fmt::print(stderr, "hostprobe: {}: {}\n", answer.path, answer.what);
+      if (answer.result == analysis::Recovery::kFailed) say(answer.path + ": " + answer.what);
     }
     if (answers.empty()) {
-      fmt::print(stderr, "hostprobe: {}\n", no_trace_text(run));
+      say(no_trace_text(run));
       return;
     }
     const std::string note =
         recovered == 0 ? "" : fmt::format(", {} of them saved from processes that were killed", recovered);
-    fmt::print(stderr, "hostprobe: {} trace{} in {}{}\nhostprobe: next: hostprobe report {}\n", answers.size(),
-               answers.size() == 1 ? "" : "s", run, note, run);
+    say(fmt::format("{} trace{} in {}{}", answers.size(), answers.size() == 1 ? "" : "s", run, note));
+    say("next: hostprobe report " + run);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "hostprobe: cannot look into {}: {}\n", run, error.what());
+    say(fmt::format("cannot look into {}: {}", run, error.what()));
   }
+}
+
+// What the program is going to find in its environment.
+std::string setting_for_program(const std::string& name, const Environment& environment) {
+  for (const Setting& setting : settings()) {
+    if (setting.name != name) continue;
+    const std::string key = setting.environment();
+    const auto given =
+        std::find_if(environment.begin(), environment.end(), [&](const auto& e) { return e.first == key; });
+    if (given != environment.end()) return given->second;
+    const std::string inherited = variable(key.c_str());
+    return inherited.empty() ? setting.usual : inherited;
+  }
+  return {};
 }
 
 std::string start_failure(const std::string& program, int error) {
@@ -117,8 +132,8 @@ std::string start_failure(const std::string& program, int error) {
 }
 
 int run(const RunArguments& arguments, const Context& context) {
-  if (!context.has_separator || context.program.empty()) {
-    throw UsageError("run: no program. Write `hostprobe run [OPTIONS] -- PROGRAM ARGS…`");
+  if (context.words.empty()) {
+    throw UsageError("run: no program. Write `hostprobe run [OPTIONS] PROGRAM ARGS…`");
   }
   for (std::size_t i = 0; i < settings().size(); ++i) {
     if (arguments.given[i]->count() == 0) continue;
@@ -132,12 +147,15 @@ int run(const RunArguments& arguments, const Context& context) {
   Environment environment = environment_of(arguments);
   const std::string folder = run_folder(out);
   environment.emplace_back("HOSTPROBE_OUT", folder);
+  const Recording recording{setting_for_program("target", environment), setting_for_program("off", environment) == "1",
+                            load_obstacle(context.words.front())};
   std::optional<JobFile> job;
   const ProgramEnd end = run_program(
-      context.program, [&environment] { set_environment(environment); },
-      [&](int pid) { job.emplace(folder, context.program, pid); });
+      context.words, [&environment] { set_environment(environment); },
+      [&](int pid) { job.emplace(folder, context.words, recording, pid); });
   if (end.start_error != 0) {
-    fmt::print(stderr, "hostprobe: {}\n", start_failure(context.program.front(), end.start_error));
+    job->fail(std::strerror(end.start_error));
+    say(start_failure(context.words.front(), end.start_error));
     return end.start_error == ENOENT ? kNotFound : kNotExecutable;
   }
   job->finish(end.status);
@@ -149,7 +167,7 @@ int run(const RunArguments& arguments, const Context& context) {
 
 void add_run(CLI::App& app, Context& context) {
   auto* command =
-      app.add_subcommand("run", "Runs a program with hostprobe loaded: hostprobe run [OPTIONS] -- PROGRAM ARGS…");
+      app.add_subcommand("run", "Runs a program with hostprobe loaded: hostprobe run [OPTIONS] [--] PROGRAM ARGS…");
   auto arguments = std::make_shared<RunArguments>();
   arguments->values.resize(settings().size());
   for (std::size_t i = 0; i < settings().size(); ++i) {
@@ -166,6 +184,7 @@ void add_run(CLI::App& app, Context& context) {
       ->type_name("N")
       ->check(CLI::Range(1, kMostSimulatedGpus));
   command->footer(
+      "The first word that is no option begins the program; all behind it is the program's.\n"
       "Exits with the program's status, 128 + signal when it was killed, 127 when there is no such program, 126 when "
       "it\n"
       "cannot be executed. Says nothing on stdout.\n"

@@ -60,6 +60,8 @@ struct FileHeader {
   char program[256];   // the executable's path
   char command[1024];  // argv, joined by blanks, cut to length
   char out[512];       // the run folder as the process saw it
+  std::uint64_t
+      lost_by[kLossCauses];  // of `lost`, by LossCause; zeros in files that were written before it was counted
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 

@@ -47,6 +47,18 @@ struct Undo {
   } time, wake;
 };
 
+// Why records were lost, as far as that was known when they were: each is counted here too.
+enum LossCause : std::uint32_t {
+  kLostNoChunk = 0,      // every chunk was full: the writer did not keep up, or could not write
+  kLostNoWriter = 1,     // the same, and there was no writer to empty them
+  kLostThreadTable = 2,  // the thread had no ThreadEntry, because all were taken
+  kLostJumpedOut = 3,    // a hook or a wait was left by a jump out of a signal handler, or its thread ended in it
+  kLostInHandler = 4,    // made by a signal handler that had interrupted a hook, whose full chunk had to stay
+  kLostElsewhere = 5,    // made by another process that shares the memory of this one
+  kLostNoSums = 6,       // more places than the sums have room for (modes monitor and flight)
+};
+inline constexpr std::uint32_t kLossCauses = 8;  // room for more
+
 //  segment:  | SegmentHeader 4096 | ThreadEntry × thread_count | StackEntry × stack_count | SiteSums × short_count |
 //            | SiteSums × sum_count | strings | chunks |
 struct alignas(64) SegmentHeader {
@@ -78,6 +90,8 @@ struct alignas(64) SegmentHeader {
   std::uint32_t fold_serial;  // [atomic] odd while the writer moves records into sums: look again
   Undo undo;
   Control control;
+  std::uint64_t lost_by[kLossCauses];  // [atomic] by LossCause
+  std::uint32_t threads_used;          // [atomic] entries that have ever been taken: those before this index
 };
 static_assert(sizeof(SegmentHeader) <= 4096);
 
@@ -167,6 +181,8 @@ inline constexpr std::uint64_t kSiteNotTaken = 1;  // in the place of the site: 
 constexpr std::uint64_t pack_place(std::uint64_t site, std::uint16_t hook) {
   return (site & 0xffffffffffff) | std::uint64_t{hook} << 48;
 }
+constexpr std::uint64_t sum_site(std::uint64_t key) { return key & 0xffffffffffff; }
+constexpr std::uint16_t sum_hook(std::uint64_t key) { return static_cast<std::uint16_t>(key >> 48); }
 
 // The strings area is a sequence of { u32 length; u32 hash; char text[length]; padding to 8 }. A string's id is the
 // offset of its header divided by 8, plus 1; id 0 means "no string". `length` is stored last (release).

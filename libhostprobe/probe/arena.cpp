@@ -11,12 +11,16 @@ namespace {
 
 char* g_begin = nullptr;
 std::size_t g_bytes = 0;
+bool g_free_for_use = false;
 std::atomic<std::size_t> g_used{0};
 
 }  // namespace
 
 bool arena_make(std::size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* place = g_free_for_use && g_bytes >= bytes ? g_begin : nullptr;
+  int fixed = place == nullptr ? 0 : MAP_FIXED;
+  g_free_for_use = false;
+  void* memory = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
   if (memory == MAP_FAILED) return false;
   g_begin = static_cast<char*>(memory);
   g_bytes = bytes;
@@ -29,5 +33,7 @@ void* arena_take(std::size_t bytes) {
   std::size_t at = g_used.fetch_add(bytes, std::memory_order_relaxed);
   return at + bytes <= g_bytes ? g_begin + at : nullptr;
 }
+
+void arena_leave(bool free_for_use) { g_free_for_use = free_for_use; }
 
 }  // namespace hostprobe::probe

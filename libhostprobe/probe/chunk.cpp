@@ -25,10 +25,10 @@
 namespace hostprobe::probe {
 
 constinit Segment g_segment{};
+std::atomic<std::uint32_t> g_free_entries{0};
 
 namespace {
 
-constexpr std::uint32_t kFirstChunks = 64;  // 1 MiB is pre-faulted at the start, the rest when it is about to be needed
 constexpr std::uint32_t kSpareChunks = 32;
 constexpr std::uint32_t kWakeFull = 32;  // as many as one block takes
 constexpr std::uint32_t kWakeFree = 16;
@@ -45,32 +45,44 @@ using Queue = moodycamel::ConcurrentQueue<std::uint32_t, QueueTraits>;
 
 Queue* g_full = nullptr;
 Queue* g_free = nullptr;
-moodycamel::ProducerToken* g_full_tokens = nullptr;  // one per thread entry
+// One per thread entry, made when a thread with this entry hands over its first chunk: most entries never have one.
+struct FullToken {
+  alignas(moodycamel::ProducerToken) char token[sizeof(moodycamel::ProducerToken)];
+  bool made;
+};
+FullToken* g_full_tokens = nullptr;
+ThreadNote* g_notes = nullptr;
 moodycamel::ConsumerToken* g_full_reader = nullptr;  // the writer's
 moodycamel::ProducerToken* g_free_token = nullptr;   // the writer's; before it runs, the activating thread's
 std::atomic<std::uint32_t> g_free_count{0};
 std::atomic<std::uint32_t> g_full_count{0};
 
+// Where the segment was of the process that this one was forked from, and where its own comes to lie. Nothing is there.
+struct Vacated {
+  void* memory;
+  std::size_t bytes;
+};
+Vacated g_vacated{};
+
 struct Sizes {
+  std::uint32_t threads;
   std::uint32_t shorts;
   std::uint32_t sums;
   std::uint32_t chunks;
 
   std::size_t segment_bytes() const {
-    return 4096 + sizeof(ThreadEntry) * kThreads + sizeof(StackEntry) * kStacks + sizeof(SiteSums) * (shorts + sums) +
+    return 4096 + sizeof(ThreadEntry) * threads + sizeof(StackEntry) * kStacks + sizeof(SiteSums) * (shorts + sums) +
            (kStringsBytes + 64) + std::size_t{chunks} * kChunkBytes;
   }
 };
 
-// A process with a limited address space keeps most of it for itself.
 Sizes sizes_wanted() {
   std::uint64_t bytes = g_options.buffer_mb << 20;
   if (g_options.mode == kFlight) bytes += g_options.flight_mb << 20;
-  rlimit limit{};
-  bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  bool limited = address_space_is_limited();
   if (limited && bytes > (512u << 10)) bytes = 512u << 10;
   std::uint32_t sums = g_options.mode == kTrace ? 0 : kSums;
-  return {limited ? kShorts / 32 : kShorts, limited ? sums / 32 : sums,
+  return {limited ? kFewThreads : kThreads, limited ? kShorts / 32 : kShorts, limited ? sums / 32 : sums,
           static_cast<std::uint32_t>(bytes / kChunkBytes)};
 }
 
@@ -86,13 +98,16 @@ bool segments_are_scarce() {
 
 void* map_segment(std::size_t bytes, int& id) {
   id = segments_are_scarce() ? -1 : shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0600);
+  void* place = g_vacated.bytes >= bytes ? g_vacated.memory : nullptr;
+  g_vacated = {};
   if (id >= 0) {
-    void* memory = shmat(id, nullptr, 0);
+    void* memory = shmat(id, place, place == nullptr ? 0 : SHM_REMAP);
     if (memory != reinterpret_cast<void*>(-1)) return memory;
     shmctl(id, IPC_RMID, nullptr);
     id = -1;
   }
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  int fixed = place == nullptr ? 0 : MAP_FIXED;
+  void* memory = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | fixed, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
@@ -109,12 +124,12 @@ void lay_out(void* memory, int id, const Sizes& sizes) {
     header->cookie = ticks() * 0x9e3779b97f4a7c15u + header->pid;
   header->segment_bytes = sizes.segment_bytes();
   header->threads_offset = 4096;
-  header->stacks_offset = header->threads_offset + sizeof(ThreadEntry) * kThreads;
+  header->stacks_offset = header->threads_offset + sizeof(ThreadEntry) * sizes.threads;
   header->shorts_offset = header->stacks_offset + sizeof(StackEntry) * kStacks;
   header->sums_offset = header->shorts_offset + sizeof(SiteSums) * sizes.shorts;
   header->strings_offset = header->sums_offset + sizeof(SiteSums) * sizes.sums;
   header->chunks_offset = header->strings_offset + kStringsBytes + 64;
-  header->thread_count = kThreads;
+  header->thread_count = sizes.threads;
   header->stack_count = kStacks;
   header->short_count = sizes.shorts;
   header->sum_count = sizes.sums;
@@ -142,19 +157,16 @@ T* make(Args&&... args) {
 
 // What the queues can ever need, in one arena: per thread a token (0.5 KiB) and blocks, per chunk a place, and spare room, of
 // which a small pool has little. What they ask for later comes out of the same arena by one atomic addition.
-bool make_queues(std::uint32_t chunks) {
+bool make_queues(std::uint32_t threads, std::uint32_t chunks) {
   std::size_t spare = chunks < 64 ? chunks * std::size_t{1024} : std::size_t{512} << 10;
-  std::size_t bytes = std::size_t{kThreads} * 1536 + std::size_t{chunks} * 256 + spare;
+  std::size_t bytes = std::size_t{threads} * (1536 + sizeof(ThreadNote)) + std::size_t{chunks} * 256 + spare;
   if (!arena_make(bytes)) return false;
   // A small initial pool: every producer's index would be made as large as the pool.
   g_full = make<Queue>(8 * QueueTraits::BLOCK_SIZE);
   g_free = make<Queue>(8 * QueueTraits::BLOCK_SIZE);
-  g_full_tokens = static_cast<moodycamel::ProducerToken*>(arena_take(sizeof(moodycamel::ProducerToken) * kThreads));
-  if (g_full == nullptr || g_free == nullptr || g_full_tokens == nullptr) return false;
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
-    new (&g_full_tokens[i]) moodycamel::ProducerToken(*g_full);
-    if (!g_full_tokens[i].valid()) return false;
-  }
+  g_full_tokens = static_cast<FullToken*>(arena_take(sizeof(FullToken) * threads));
+  g_notes = static_cast<ThreadNote*>(arena_take(sizeof(ThreadNote) * threads));
+  if (g_full == nullptr || g_free == nullptr || g_full_tokens == nullptr || g_notes == nullptr) return false;
   g_full_reader = make<moodycamel::ConsumerToken>(*g_full);
   g_free_token = make<moodycamel::ProducerToken>(*g_free);
   return g_full_reader != nullptr && g_free_token != nullptr && g_free_token->valid();
@@ -170,6 +182,15 @@ ChunkHead* claim_new_chunk() {
   return chunk_at(index);
 }
 
+// nullptr: no memory. By the thread that has the entry, one after the other.
+moodycamel::ProducerToken* full_token_of(std::uint32_t thread) {
+  FullToken& place = g_full_tokens[thread];
+  auto* token = reinterpret_cast<moodycamel::ProducerToken*>(place.token);
+  if (!place.made) new (token) moodycamel::ProducerToken(*g_full);
+  place.made = token->valid();
+  return place.made ? token : nullptr;
+}
+
 void add_chunks(std::uint32_t wanted) {
   const SegmentHeader* h = g_segment.header;
   std::uint32_t first = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_relaxed);
@@ -182,7 +203,42 @@ void add_chunks(std::uint32_t wanted) {
 
 }  // namespace
 
-bool make_segment() {
+namespace {
+
+bool has_our_cookie(const void* memory) {
+  auto* header = static_cast<const SegmentHeader*>(memory);
+  return header->magic == kSegmentMagic && header->cookie == g_segment.header->cookie;
+}
+
+// Whether our id still names our segment. Ids are numbers of an IPC namespace, and a thread may have gone to another one,
+// where the same number is the program's own segment. That one is not attached even for a moment: size and creator differ.
+bool id_is_ours() {
+  shmid_ds status{};
+  if (shmctl(g_segment.id, IPC_STAT, &status) != 0 || status.shm_segsz != g_segment.header->segment_bytes ||
+      status.shm_cpid != static_cast<pid_t>(g_segment.header->pid))
+    return false;
+  void* memory = shmat(g_segment.id, nullptr, SHM_RDONLY);
+  if (memory == reinterpret_cast<void*>(-1)) return errno == ENOMEM;  // no address space left to look at it
+  bool ours = has_our_cookie(memory);
+  shmdt(memory);
+  return ours;
+}
+
+}  // namespace
+
+void remove_segment() {
+  if (g_segment.id < 0 || g_segment.header == nullptr) return;
+  int saved = errno;
+  if (id_is_ours() && shmctl(g_segment.id, IPC_RMID, nullptr) == 0) g_segment.id = -1;
+  errno = saved;
+}
+
+bool address_space_is_limited() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+bool make_segment(std::uint32_t first_chunks) {
   Sizes sizes = sizes_wanted();
   int id = -1;
   void* memory = map_segment(sizes.segment_bytes(), id);
@@ -191,15 +247,16 @@ bool make_segment() {
         sizes.segment_bytes() >> 10, strerrordesc_np(errno));
     return false;
   }
-  prefault(static_cast<char*>(memory), 4096 + sizeof(ThreadEntry) * kThreads);
+  bool many_threads = first_chunks >= kFirstChunks;
+  prefault(static_cast<char*>(memory), 4096 + (many_threads ? sizeof(ThreadEntry) * kFewThreads : 4096));
   lay_out(memory, id, sizes);
-  if (!make_queues(sizes.chunks)) {
+  if (!make_queues(sizes.threads, sizes.chunks)) {
     say("no memory for the queues: nothing is recorded; raise the address space limit");
-    if (id >= 0) shmctl(id, IPC_RMID, nullptr);
+    remove_segment();
     forget_segment();
     return false;
   }
-  add_chunks(kFirstChunks);
+  add_chunks(first_chunks);
   return true;
 }
 
@@ -209,6 +266,16 @@ ChunkHead* chunk_at(std::uint32_t index) {
 
 std::uint32_t chunk_index(const ChunkHead* chunk) {
   return static_cast<std::uint32_t>((reinterpret_cast<const char*>(chunk) - g_segment.chunks) / kChunkBytes);
+}
+
+ThreadNote& note_of(std::uint32_t thread) { return g_notes[thread]; }
+std::uint32_t thread_of(const ThreadNote& note) { return static_cast<std::uint32_t>(&note - g_notes); }
+
+std::uint32_t threads_used() { return std::atomic_ref(g_segment.header->threads_used).load(std::memory_order_acquire); }
+
+void count_loss(LossCause cause, std::uint64_t records) {
+  if (g_segment.header == nullptr) return;
+  std::atomic_ref(g_segment.header->lost_by[cause]).fetch_add(records, std::memory_order_relaxed);
 }
 
 ChunkHead* take_chunk() {
@@ -233,7 +300,8 @@ ChunkHead* take_chunk() {
 bool hand_over(std::uint32_t thread, ChunkHead* chunk) {
   std::atomic_ref(chunk->state).store(kChunkFull, std::memory_order_release);
   g_full_count.fetch_add(1, std::memory_order_relaxed);
-  if (g_full->enqueue(g_full_tokens[thread], chunk_index(chunk))) return true;
+  moodycamel::ProducerToken* token = full_token_of(thread);
+  if (token != nullptr && g_full->enqueue(*token, chunk_index(chunk))) return true;
   g_full_count.fetch_sub(1, std::memory_order_relaxed);
   return false;
 }
@@ -267,10 +335,24 @@ void forget_segment() {
   g_segment.id = -1;
   g_full = g_free = nullptr;
   g_full_tokens = nullptr;
+  g_notes = nullptr;
+  g_free_entries.store(0, std::memory_order_relaxed);
   g_full_reader = nullptr;
   g_free_token = nullptr;
   g_free_count.store(0, std::memory_order_relaxed);
   g_full_count.store(0, std::memory_order_relaxed);
+}
+
+// What is mapped in its place costs nothing as long as nobody writes there.
+void leave_segment(bool pointed_into) {
+  if (g_segment.header == nullptr) return;
+  std::size_t bytes = g_segment.header->segment_bytes;
+  void* memory = mmap(g_segment.header, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  bool free_for_use = memory != MAP_FAILED && !pointed_into;
+  if (free_for_use) g_vacated = {memory, bytes};
+  arena_leave(free_for_use);
+  forget_segment();
 }
 
 }  // namespace hostprobe::probe

@@ -8,6 +8,8 @@ constexpr unsigned kBits = 9;
 constexpr unsigned kProbes = 32;
 constinit Communicator g_communicators[1u << kBits]{};
 
+std::atomic<bool> g_any{false};
+
 Communicator& slot_of(const void* handle, unsigned probe) {
   auto key = reinterpret_cast<std::uint64_t>(handle) * 0x9e3779b97f4a7c15u >> (64 - kBits);
   return g_communicators[(key + probe) % (1u << kBits)];
@@ -27,6 +29,7 @@ Communicator* find_communicator(const void* handle) {
 void note_communicator(const void* handle, std::uint64_t id, int rank, int size) {
   if (handle == nullptr) return;
   forget_communicator(handle);  // a new one at the address of one whose end was not seen
+  g_any.store(true, std::memory_order_relaxed);
   static const char claimed = 0;
   for (unsigned probe = 0; probe < kProbes; ++probe) {
     Communicator& slot = slot_of(handle, probe);
@@ -48,6 +51,7 @@ void forget_communicator(const void* handle) {
 }
 
 void forget_communicators() {
+  if (!g_any.exchange(false, std::memory_order_relaxed)) return;  // a forked child would copy pages of nothing
   for (Communicator& slot : g_communicators) slot.handle.store(nullptr, std::memory_order_relaxed);
 }
 

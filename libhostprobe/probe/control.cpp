@@ -44,7 +44,7 @@ class Answer {
 
 std::uint32_t living_threads() {
   std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < kThreads; ++i)
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i)
     count += std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_relaxed) == kThreadLive;
   return count;
 }

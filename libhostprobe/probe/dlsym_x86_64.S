@@ -6,10 +6,22 @@
 // unversioned one would be skipped by another interposer's dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5").
 //
 // vfork: the child runs on the parent's memory until it execs, so what it calls would be recorded as the parent's. The
-// stub marks the thread as muted while the child runs. The return address is kept in thread-local storage, because the
-// child overwrites the stack below it. The offsets into ThreadLocal are checked in thread.cpp.
+// stub marks the thread as muted while the child runs. The child overwrites the stack below the caller's return address,
+// and may vfork itself: what the return needs lies in thread-local storage, one slot for each vfork that has not returned,
+// and a register that every function preserves says which slot. So the parent puts back what it found, whatever its
+// child's children have done and however they ended. The offset into ThreadLocal is checked in thread.h.
 #define HP_MUTED 20
-#define HP_VFORK_RETURN 56
+#define SLOTS 4         // deeper in each other they are the bare system call, whose return needs no memory
+#define SLOT_RETURN 0   // of a slot: the caller's return address,
+#define SLOT_RBX 8      // its rbx,
+#define SLOT_MUTED 16   // and what it found
+#define SLOT_DEPTH 20
+#define SLOT_BITS 5
+#define FIRST_SLOT 32
+        .section .tbss, "awT", @nobits
+        .p2align 5
+hp_t_vforks:                            // how many have not returned; the slots
+        .zero   FIRST_SLOT + (SLOTS << SLOT_BITS)
         .text
         .globl  hp_dlsym
         .hidden hp_dlsym
@@ -62,26 +74,63 @@ vfork:
         .cfi_adjust_cfa_offset -8
         mov     hp_real_vfork(%rip), %rcx
         test    %rcx, %rcx
-        jz      3f
-1:      pop     %rdx                    // the caller's return address
-        .cfi_adjust_cfa_offset -8
+        jz      3f                      // called before our constructor
+1:      mov     hp_t_vforks@gottpoff(%rip), %rax
+        add     %fs:0, %rax
+        mov     (%rax), %esi
+        cmp     $SLOTS, %esi
+        jae     3f
+        incl    (%rax)                  // before the slot is filled: a signal handler's vfork takes the next one
+        mov     %rsi, %rdx
+        shl     $SLOT_BITS, %rdx
+        lea     FIRST_SLOT(%rax,%rdx), %rdx
         mov     hp_t_local@gottpoff(%rip), %rax
-        mov     %rdx, %fs:HP_VFORK_RETURN(%rax)
+        mov     %fs:HP_MUTED(%rax), %edi
+        mov     %esi, SLOT_DEPTH(%rdx)
+        mov     %edi, SLOT_MUTED(%rdx)
         incl    %fs:HP_MUTED(%rax)
+        mov     %rbx, SLOT_RBX(%rdx)
+        mov     %rdx, %rbx
+        .cfi_remember_state
+        .cfi_escape 0x10, 3, 2, 0x73, SLOT_RBX         // rbx lies at rbx + SLOT_RBX
+        pop     SLOT_RETURN(%rbx)
+        .cfi_adjust_cfa_offset -8
+        .cfi_escape 0x10, 16, 2, 0x73, SLOT_RETURN     // so does the return address
         call    *%rcx                   // returns twice
-        mov     hp_t_local@gottpoff(%rip), %rcx
-        mov     %fs:HP_VFORK_RETURN(%rcx), %rdx
         test    %eax, %eax
         jz      2f                      // the child stays muted; the parent comes back after its exec or exit
-        decl    %fs:HP_MUTED(%rcx)
-2:      jmp     *%rdx
-3:      pop     %rdx                    // called before our constructor: the system call is all there is
+        mov     hp_t_local@gottpoff(%rip), %rcx
+        mov     SLOT_MUTED(%rbx), %edx
+        mov     %edx, %fs:HP_MUTED(%rcx)
+        mov     hp_t_vforks@gottpoff(%rip), %rcx
+        mov     SLOT_DEPTH(%rbx), %edx
+        mov     %edx, %fs:(%rcx)
+2:      mov     SLOT_RETURN(%rbx), %rdx
+        .cfi_register %rip, %rdx
+        mov     SLOT_RBX(%rbx), %rbx
+        .cfi_same_value %rbx
+        jmp     *%rdx
+        .cfi_restore_state
+3:      pop     %rdx
+        .cfi_adjust_cfa_offset -8
+        .cfi_register %rip, %rdx
         mov     $58, %eax
         syscall
+        push    %rdx
+        .cfi_adjust_cfa_offset 8
+        .cfi_offset %rip, -8
         cmp     $-4095, %rax
-        jb      4f
+        jae     4f
+        ret
+4:      neg     %eax
+        push    %rax
+        .cfi_adjust_cfa_offset 8
+        call    __errno_location@PLT
+        pop     %rcx
+        .cfi_adjust_cfa_offset -8
+        mov     %ecx, (%rax)
         mov     $-1, %rax
-4:      jmp     *%rdx
+        ret
         .cfi_endproc
         .size   vfork, . - vfork
         .section .note.GNU-stack,"",@progbits

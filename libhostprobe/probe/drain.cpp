@@ -19,6 +19,7 @@
 #include "options.h"
 #include "record_block.h"
 #include "short_waits.h"
+#include "stacks.h"
 #include "sums_block.h"
 #include "thread.h"
 #include "trace_file.h"
@@ -27,13 +28,11 @@ namespace hostprobe::probe {
 namespace {
 
 RecordBlock g_block;
-std::uint64_t g_written_cpu[kThreads];  // of each entry, when it was last written
-std::uint64_t g_written_records[kThreads];
-std::uint64_t g_written_open[kThreads];
 std::uint64_t g_written_shorts[kShorts];        // ticks, to see a change
 std::uint64_t g_written_short_counts[kShorts];  // waits, to count those that never get there
 std::uint32_t g_strings_written = 0;
 bool g_stack_written[kStacks];
+std::uint32_t g_stacks_written = 0;
 
 // What the header says in sum: threads ended so far, to which come g_block's records and, each time, the living ones.
 Totals g_totals{};
@@ -96,12 +95,12 @@ void read_from_kernel(ThreadEntry& entry) {
 
 HP_READS_LIVE_COUNTS bool changed(std::uint32_t index, const ThreadEntry& entry) {
   std::uint64_t open = entry.open.key == 0 ? 0 : entry.open.begin_ticks;
-  if (g_written_cpu[index] == entry.cpu_ns && g_written_records[index] == entry.records &&
-      g_written_open[index] == open)
+  ThreadNote& note = note_of(index);
+  if (note.written_cpu == entry.cpu_ns && note.written_records == entry.records && note.written_open == open)
     return false;
-  g_written_open[index] = open;
-  g_written_cpu[index] = entry.cpu_ns;
-  g_written_records[index] = entry.records;
+  note.written_open = open;
+  note.written_cpu = entry.cpu_ns;
+  note.written_records = entry.records;
   return true;
 }
 
@@ -116,7 +115,7 @@ HP_READS_LIVE_COUNTS void add(Totals& totals, const ThreadEntry& entry) {
 
 Totals sum_of_threads() {
   Totals sum = g_totals;
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
     // One that has ended since is not among the totals yet.
     std::uint32_t state = std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_acquire);
     if (state == kThreadLive || state == kThreadEnded) add(sum, g_segment.threads[i]);
@@ -129,6 +128,8 @@ void sum_up() {
   std::uint64_t nobodys = std::atomic_ref(g_segment.header->lost).load(std::memory_order_relaxed);
   g_header.records = sum.records + g_block.slots() + folded_slots() + nobodys;
   g_header.lost = sum.lost + g_block.lost() + folded_lost() + nobodys;
+  for (std::uint32_t i = 0; i < kLossCauses; ++i)
+    g_header.lost_by[i] = std::atomic_ref(g_segment.header->lost_by[i]).load(std::memory_order_relaxed);
   g_header.own_ticks = sum.own_ticks;
   g_header.quiet_calls = sum.quiet_calls;
 }
@@ -139,7 +140,8 @@ HP_READS_LIVE_COUNTS void copy_words(ThreadEntry& to, const ThreadEntry& from) {
   for (std::size_t i = 0; i < sizeof from / sizeof *in; ++i) out[i] = __atomic_load_n(in + i, __ATOMIC_RELAXED);
 }
 
-ThreadEntry g_changed[kThreads];
+constexpr std::uint32_t kBatch = 256;  // entries that one block takes
+ThreadEntry g_changed[kBatch];
 bool write_changed(std::uint32_t count) {
   if (count == 0) return true;
   iovec part{g_changed, count * sizeof(ThreadEntry)};
@@ -163,20 +165,31 @@ bool end_if_gone(ThreadEntry& entry) {
 bool is_live(ThreadEntry& entry) { return std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive; }
 
 void ask_kernel_about_threads() {
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
     ThreadEntry& entry = g_segment.threads[i];
     if (is_live(entry) && !end_if_gone(entry)) read_from_kernel(entry);
   }
 }
 
-// Living entries, when something changed.
-void write_living_threads() {
+// Living entries, all or when something changed. False: not all of them were taken by the file.
+bool write_living_threads(bool all) {
   std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
+  bool written = true;
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
     ThreadEntry& entry = g_segment.threads[i];
-    if (is_live(entry) && changed(i, entry)) copy_words(g_changed[count++], entry);
+    if (!is_live(entry) || (!all && !changed(i, entry))) continue;
+    copy_words(g_changed[count++], entry);
+    if (count < kBatch) continue;
+    written = write_changed(count) && written;
+    count = 0;
   }
-  if (!write_changed(count)) memset(g_written_cpu, 0xff, sizeof g_written_cpu);  // all of them again next time
+  return write_changed(count) && written;
+}
+
+void write_changed_threads() {
+  if (write_living_threads(false)) return;
+  // All of them again next time.
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) note_of(i).written_cpu = ~std::uint64_t{0};
 }
 
 void write_strings() {
@@ -196,17 +209,22 @@ void write_strings() {
 }
 
 void write_stacks() {
+  std::uint32_t added = g_stacks_added.load(std::memory_order_acquire);
+  if (added == g_stacks_written) return;
+  std::uint32_t written = 0;
   for (std::uint32_t i = 0; i < kStacks; ++i) {
     StackEntry& entry = g_segment.stacks[i];
-    if (g_stack_written[i] || std::atomic_ref(entry.ready).load(std::memory_order_acquire) == 0) continue;
+    if (std::atomic_ref(entry.ready).load(std::memory_order_acquire) == 0) continue;
     StacksHead head{i, 1};
     iovec parts[] = {{&head, sizeof head}, {&entry, sizeof entry}};
-    if (append_block(kBlockStacks, parts, 2)) g_stack_written[i] = true;
+    if (!g_stack_written[i]) g_stack_written[i] = append_block(kBlockStacks, parts, 2);
+    if (g_stack_written[i]) ++written;
   }
+  g_stacks_written = written;
 }
 
 // Not of launches that are only counted: those cost what a quiet call does.
-bool is_of_waits(const SiteSums& sums) { return (sums.key & 0xffffffffffff) != kSiteSkipped; }
+bool is_of_waits(const SiteSums& sums) { return sum_site(sums.key) != kSiteSkipped; }
 
 bool write_short_waits(std::uint32_t i) {
   const SiteSums& sums = g_segment.shorts[i];
@@ -252,7 +270,6 @@ void drain_full_chunks() {
     g_block.write();
     for (std::uint32_t i = 0; i < count; ++i) recycle_chunk(chunks[i]);
   }
-  grow_pool();
 }
 
 // A thread that was just handing its chunk over when the process began to exit no longer says that it has one, and has
@@ -272,24 +289,30 @@ void drain_last_chunks() {
   g_header.lost_in_file += refused;
 }
 
-void drain_ended_threads() {
-  std::uint32_t count = 0;
-  std::uint16_t ended[kThreads];
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
-    ThreadEntry& entry = g_segment.threads[i];
-    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadEnded) continue;
-    ended[count] = static_cast<std::uint16_t>(i);
-    copy_words(g_changed[count++], entry);
-  }
-  // Until they are in the file they stay: they say what is lost when the process is killed, or its file is never complete.
+// Until they are in the file they stay: they say what is lost when the process is killed, or its file is never complete.
+static void retire_entries(const std::uint32_t* ended, std::uint32_t count) {
   if (!write_changed(count)) return;
   for (std::uint32_t k = 0; k < count; ++k) {
     std::uint32_t i = ended[k];
     add(g_totals, g_segment.threads[i]);
     write_last_short_waits(i);
-    g_written_cpu[i] = g_written_records[i] = g_written_open[i] = 0;
+    note_of(i) = {};
     release_thread(&g_segment.threads[i]);
   }
+}
+
+void drain_ended_threads() {
+  std::uint32_t ended[kBatch], count = 0;
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadEnded) continue;
+    ended[count] = i;
+    copy_words(g_changed[count++], entry);
+    if (count < kBatch) continue;
+    retire_entries(ended, count);
+    count = 0;
+  }
+  retire_entries(ended, count);
 }
 
 ChunkHead* open_chunk_of(ThreadEntry& entry) {
@@ -302,23 +325,20 @@ ChunkHead* open_chunk_of(ThreadEntry& entry) {
 
 void drain_rest(bool ask_kernel, bool last) {
   bool all = last || g_options.mode == kTrace;
-  for (std::uint32_t i = 0; i < kThreads && g_options.mode == kTrace; ++i)
+  for (std::uint32_t i = 0, end = threads_used(); i < end && g_options.mode == kTrace; ++i)
     if (ChunkHead* chunk = open_chunk_of(g_segment.threads[i])) write_slots(chunk, first_incomplete(chunk));
   write_strings();
   write_stacks();
   if (ask_kernel) ask_kernel_about_threads();
   // In this order: a thread that ends in between is in both, not in neither.
-  if (all) write_living_threads();
+  if (all) write_changed_threads();
   drain_ended_threads();
   if (all && ask_kernel) write_living_short_waits();
   sum_up();
 }
 
 void write_living() {
-  std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < kThreads; ++i)
-    if (is_live(g_segment.threads[i])) copy_words(g_changed[count++], g_segment.threads[i]);
-  write_changed(count);
+  write_living_threads(true);
   for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0)
       write_row(kBlockShortWaits, g_segment.shorts[i]);
@@ -357,13 +377,10 @@ Totals totals_so_far() {
 }
 
 void forget_drained() {
-  memset(g_written_cpu, 0, sizeof g_written_cpu);
-  memset(g_written_records, 0, sizeof g_written_records);
-  memset(g_written_open, 0, sizeof g_written_open);
   memset(g_written_shorts, 0, sizeof g_written_shorts);
   memset(g_written_short_counts, 0, sizeof g_written_short_counts);
   memset(g_stack_written, 0, sizeof g_stack_written);
-  g_strings_written = 0;
+  g_strings_written = g_stacks_written = 0;
   g_totals = {};
   g_block.forget();
   forget_kept();

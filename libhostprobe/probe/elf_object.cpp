@@ -1,7 +1,8 @@
-// elf_object.cpp: see elf_object.h. Reads mapped memory only.
+// elf_object.cpp: see elf_object.h. Reads mapped memory only, and calls nothing of libc: it runs before our calls of libc
+// are known to end there (sanitizer.h).
 #include "elf_object.h"
 
-#include <string.h>
+#include "at_start.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -60,6 +61,9 @@ void read_entry(const ElfW(Dyn) & entry, ElfObject& object) {
     case DT_VERDEF:
       object.versions = pointer_in<ElfW(Verdef)>(bias, value);
       break;
+    case DT_VERNEED:
+      object.needed_versions = pointer_in<ElfW(Verneed)>(bias, value);
+      break;
     default:
       break;
   }
@@ -68,7 +72,7 @@ void read_entry(const ElfW(Dyn) & entry, ElfObject& object) {
 bool is_function(const ElfObject& object, const ElfW(Sym) & symbol, const char* name) {
   unsigned type = ELF64_ST_TYPE(symbol.st_info);
   return symbol.st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE) &&
-         strcmp(object.strings + symbol.st_name, name) == 0;
+         same(object.strings + symbol.st_name, name);
 }
 
 // The chains of the GNU hash table, as its format is published; the bloom filter is only a shortcut and is skipped.
@@ -99,12 +103,14 @@ template <class IsIt>
 
 bool has_version(const ElfObject& object, const ElfW(Sym) & symbol, const char* version) {
   if (object.version_of == nullptr || object.versions == nullptr) return true;
-  ElfW(Half) index = object.version_of[&symbol - object.symbols] & 0x7fff;
+  ElfW(Half) index = object.version_of[&symbol - object.symbols];
+  if (version == nullptr) return (index & 0x8000) == 0;
+  index &= 0x7fff;
   for (const ElfW(Verdef)* v = object.versions;;) {
     auto* bytes = reinterpret_cast<const char*>(v);
     if (v->vd_ndx == index) {
       auto* name = reinterpret_cast<const ElfW(Verdaux)*>(bytes + v->vd_aux);
-      return strcmp(object.strings + name->vda_name, version) == 0;
+      return same(object.strings + name->vda_name, version);
     }
     if (v->vd_next == 0) return false;
     v = reinterpret_cast<const ElfW(Verdef)*>(bytes + v->vd_next);
@@ -142,11 +148,17 @@ void* defined_function(const ElfObject& object, const char* name) {
   return symbol == nullptr ? nullptr : reinterpret_cast<void*>(object.bias + symbol->st_value);
 }
 
+const ElfW(Sym) * object_symbol(const ElfObject& object, const char* name) {
+  return find_symbol(object, name, [&](const ElfW(Sym) & s) {
+    return s.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s.st_info) == STT_OBJECT && same(object.strings + s.st_name, name);
+  });
+}
+
 const ElfW(Sym) * versioned_symbol(const ElfObject& object, const char* name, const char* version) {
   return find_symbol(object, name, [&](const ElfW(Sym) & s) {
     unsigned type = ELF64_ST_TYPE(s.st_info);
     return s.st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC) &&
-           strcmp(object.strings + s.st_name, name) == 0 && has_version(object, s, version);
+           same(object.strings + s.st_name, name) && has_version(object, s, version);
   });
 }
 

@@ -25,9 +25,10 @@ struct ElfObject {
   std::size_t relative_count = 0;
   const std::uint32_t* gnu_hash = nullptr;
   const std::uint32_t* old_hash = nullptr;
-  const ElfW(Half) * version_of = nullptr;  // per symbol, an index into…
-  const ElfW(Verdef) * versions = nullptr;  // …what the object defines
-  bool needs[kLibraries] = {};              // which of our libraries it is linked to
+  const ElfW(Half) * version_of = nullptr;          // per symbol, an index into…
+  const ElfW(Verdef) * versions = nullptr;          // …what the object defines
+  const ElfW(Verneed) * needed_versions = nullptr;  // …or what it asks others for
+  bool needs[kLibraries] = {};                      // which of our libraries it is linked to
 
   bool holds(const void* address) const {
     auto a = reinterpret_cast<std::uintptr_t>(address);
@@ -44,8 +45,11 @@ bool read_symbols(const link_map& map, ElfObject& object);
 // Address of a function the object defines under this name; nullptr: none.
 void* defined_function(const ElfObject& object, const char* name);
 
+// The symbol of a variable the object defines under this name; nullptr: none.
+const ElfW(Sym) * object_symbol(const ElfObject& object, const char* name);
+
 // The symbol of this name that dlvsym would take for `version` from this object; nullptr: none. An object that has no
-// versions satisfies each.
+// versions satisfies each. `version` nullptr: the one that a reference without a version gets.
 const ElfW(Sym) * versioned_symbol(const ElfObject& object, const char* name, const char* version);
 
 }  // namespace hostprobe::probe

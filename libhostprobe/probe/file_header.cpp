@@ -50,6 +50,16 @@ bool ticks_are_invariant() {
 #endif
 }
 
+// A forked child has it from its parent, which cannot be said of the command: programs write other titles there.
+void fill_boot_id(FileHeader& h) {
+  static char g_boot_id[sizeof h.boot_id];
+  if (g_boot_id[0] == 0) {
+    std::size_t length = read_file("/proc/sys/kernel/random/boot_id", g_boot_id, sizeof g_boot_id);
+    if (length != 0 && g_boot_id[length - 1] == '\n') g_boot_id[length - 1] = 0;
+  }
+  memcpy(h.boot_id, g_boot_id, sizeof h.boot_id);
+}
+
 }  // namespace
 
 void fill_file_header(char** environment) {
@@ -74,8 +84,7 @@ void fill_file_header(char** environment) {
   copy_text(h.hostprobe_version, sizeof h.hostprobe_version, HOSTPROBE_VERSION);
   copy_text(h.hostprobe_commit, sizeof h.hostprobe_commit, HOSTPROBE_COMMIT);
   copy_text(h.out, sizeof h.out, g_options.out);
-  std::size_t length = read_file("/proc/sys/kernel/random/boot_id", h.boot_id, sizeof h.boot_id);
-  if (length != 0 && h.boot_id[length - 1] == '\n') h.boot_id[length - 1] = 0;
+  fill_boot_id(h);
   fill_command(h);
 }
 

@@ -18,6 +18,7 @@
 #include "hang.h"
 #include "options.h"
 #include "record_block.h"
+#include "thread.h"
 #include "trace_file.h"
 #include "trigger.h"
 
@@ -129,7 +130,7 @@ void dump_kept_chunks(DumpFile& dump) {
 }
 
 void dump_open_chunks(DumpFile& dump) {
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
+  for (std::uint32_t i = 0, used = threads_used(); i < used; ++i) {
     ChunkHead* chunk = open_chunk_of(g_segment.threads[i]);
     if (chunk == nullptr) continue;
     std::uint32_t end = first_incomplete(chunk);

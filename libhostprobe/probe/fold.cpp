@@ -29,6 +29,10 @@ struct LastLaunch {
 constexpr unsigned kLastLaunches = 256;
 LastLaunch g_last[kLastLaunches];
 
+LastLaunch& last_launch_of(const ChunkHead* chunk) {
+  return g_last[(chunk->thread_start_ticks ^ chunk->tid) % kLastLaunches];
+}
+
 std::uint64_t g_slots = 0;
 std::uint64_t g_lost = 0;
 
@@ -84,25 +88,18 @@ void add_wake(Addition& add, const Record& record, std::uint64_t post) {
 }
 
 void add_gap(Addition& add, const ChunkHead* chunk, const Record& record) {
-  LastLaunch& last = g_last[(chunk->thread_start_ticks ^ chunk->tid) % kLastLaunches];
-  if (last.thread_start_ticks == chunk->thread_start_ticks && last.end_ticks != 0 &&
-      record.begin_ticks >= last.end_ticks) {
+  LastLaunch& last = last_launch_of(chunk);
+  if (last.end_ticks != 0 && record.begin_ticks >= last.end_ticks) {
     add.has_wake = true;
     add.wake = record.begin_ticks - last.end_ticks;
   }
-  last.thread_start_ticks = chunk->thread_start_ticks;
   last.end_ticks = record.end_ticks;
-}
-
-void forget_last_launch(const ChunkHead* chunk) {
-  LastLaunch& last = g_last[(chunk->thread_start_ticks ^ chunk->tid) % kLastLaunches];
-  if (last.thread_start_ticks == chunk->thread_start_ticks) last.end_ticks = 0;
 }
 
 Addition addition_of(const ChunkHead* chunk, const Record& record) {
   const Shape& shape = shape_of(record.hook);
   Addition add;
-  if ((record.flags & kRecordAfterSkipped) != 0) forget_last_launch(chunk);
+  if ((record.flags & kRecordAfterSkipped) != 0) last_launch_of(chunk).end_ticks = 0;
   std::uint64_t site = shape.launch != 0 ? 0 : word(record, shape.site);
   add.time = record.end_ticks - record.begin_ticks;
   if (shape.launch != 0) {
@@ -165,12 +162,13 @@ void fold_slot(ChunkHead* chunk, std::uint32_t slot) {
   ++g_slots;
   if (sums != nullptr) return;
   ++g_lost;
+  count_loss(is_complete(record, chunk->lap) ? kLostNoSums : kLostJumpedOut);
   std::atomic_ref(chunk->folded).store(slot + 1, std::memory_order_release);
 }
 
-// A gap over records that are missing is none.
+// A gap over records that are missing is none, nor one to a launch of another thread that had the place.
 void check_sequence(const ChunkHead* chunk, std::uint32_t end) {
-  LastLaunch& last = g_last[(chunk->thread_start_ticks ^ chunk->tid) % kLastLaunches];
+  LastLaunch& last = last_launch_of(chunk);
   bool goes_on = last.thread_start_ticks == chunk->thread_start_ticks &&
                  last.next_sequence == chunk->first_sequence + chunk->folded;
   if (!goes_on) last = {chunk->thread_start_ticks, 0, 0};

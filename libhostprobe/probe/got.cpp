@@ -6,14 +6,14 @@
 // it holds, or would be bound to, the library's own function: a program may have functions and variables of these names.
 #include <dlfcn.h>
 #include <link.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 
+#include "at_start.h"
 #include "elf_object.h"
-#include "lifecycle.h"
+#include "hook.h"
+#include "loader.h"
 #include "resolve.h"
 #include "routes.h"
 
@@ -23,10 +23,10 @@ namespace hostprobe::probe {
 namespace {
 
 std::atomic<unsigned long long> g_scanned_adds{0}, g_scanned_subs{0};
+std::atomic<unsigned long long> g_passed_adds{0};  // up to which a scan in passing has done what it may
 std::atomic<unsigned> g_known_libraries{0};
-std::atomic_flag g_scanning = ATOMIC_FLAG_INIT;
 
-bool wanted(const char* name) { return strcmp(name, "dlsym") == 0 || is_routed_name(name); }
+bool wanted(const char* name) { return same(name, "dlsym") || is_routed_name(name); }
 
 // Undefined symbols come before the hashed ones, so most objects are done after a look at a few names, without touching
 // their (possibly huge) relocations. Except in programs at a fixed address: a function whose address they take is hashed.
@@ -59,8 +59,9 @@ void each_slot(const dl_phdr_info& object, const ElfObject& d, Visit visit) {
   if (d.data != nullptr) each_slot_in(object, d, d.data + skip, d.data_count - skip, visit);
 }
 
-// RELRO pages are writable for the moment of one store.
-void store_slot(const dl_phdr_info& object, void** slot, void* value) {
+// RELRO pages are writable for the moment of one store. In passing they are left alone: the object may be one that is being
+// relocated, and a page that the loader is still writing to would become read-only under its hands.
+void store_slot(const dl_phdr_info& object, void** slot, void* value, ScanBy by) {
   auto address = reinterpret_cast<std::uintptr_t>(slot);
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     const auto& p = object.dlpi_phdr[i];
@@ -68,45 +69,37 @@ void store_slot(const dl_phdr_info& object, void** slot, void* value) {
     std::uintptr_t begin = (object.dlpi_addr + p.p_vaddr) & ~std::uintptr_t{4095};
     std::uintptr_t end = (object.dlpi_addr + p.p_vaddr + p.p_memsz) & ~std::uintptr_t{4095};
     if (address < begin || address >= end) continue;
+    if (by == ScanBy::kPassing) return;
     void* page = reinterpret_cast<void*>(address & ~std::uintptr_t{4095});
-    if (mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0) return;
+    if (system_call(SYS_mprotect, word_of_pointer(page), 4096, PROT_READ | PROT_WRITE) != 0) return;
     std::atomic_ref(*slot).store(value, std::memory_order_release);
-    mprotect(page, 4096, PROT_READ);
+    system_call(SYS_mprotect, word_of_pointer(page), 4096, PROT_READ);
     return;
   }
   std::atomic_ref(*slot).store(value, std::memory_order_release);
 }
 
-// What the global scope means by the names that new objects ask for. Looked up before the walk that patches: a lookup
-// takes the loader's lock, and the walk holds another one that dlopen takes second.
+// What the global scope means by the names that new objects ask for. Most often there is only the library's own function;
+// else the loader is asked, before the walk that patches: a lookup takes a lock that dlopen takes before the walk's.
 constexpr unsigned kMostNames = 512;
 struct GlobalNames {
   void* first_dlsym;
   const char* names[kMostNames];
   void* functions[kMostNames];
   void* in_library[kMostNames];
+  bool has_others[kMostNames];  // an object that is no such library defines it too
   unsigned count;
 };
 constinit GlobalNames g_global{};
-
-struct Definition {
-  const void* address;
-  const char* name;
-};
-
-int defines_it(dl_phdr_info* info, size_t, void* argument) {
-  auto* wanted_one = static_cast<Definition*>(argument);
-  ElfObject object;
-  return read_elf_object(*info, object) && object.holds(wanted_one->address) &&
-         defined_function(object, wanted_one->name) == wanted_one->address;
-}
 
 // A program that is not position-independent has the address of its own PLT entry as *the* address of a function it
 // takes the address of. That is what lookups find, but nobody defines anything there.
 void* global_function(const char* name) {
   void* found = real_dlsym(RTLD_DEFAULT, name);
-  Definition definition{found, name};
-  if (found == nullptr || is_address_of(library_of(name), found) || dl_iterate_phdr(defines_it, &definition) != 0)
+  dl_phdr_info info;
+  ElfObject object;
+  if (found == nullptr || is_address_of(library_of(name), found) ||
+      (find_object(found, info) && read_elf_object(info, object) && defined_function(object, name) == found))
     return found;
   return routed_function(name);
 }
@@ -114,20 +107,39 @@ void* global_function(const char* name) {
 // Kept under our own copy of the name: the object that asks may be unloaded before it is looked up.
 void add_global_name(const char* asked) {
   const Hook* hook = routed_hook(asked);
-  const char* name = hook != nullptr                          ? hook->row->name
-                     : strcmp(asked, "cuGetProcAddress") == 0 ? "cuGetProcAddress"
-                                                              : "cuGetProcAddress_v2";
+  const char* name = hook != nullptr                   ? hook->row->name
+                     : same(asked, "cuGetProcAddress") ? "cuGetProcAddress"
+                                                       : "cuGetProcAddress_v2";
   for (unsigned i = 0; i < g_global.count; ++i)
-    if (strcmp(g_global.names[i], name) == 0) return;
-  if (g_global.count < kMostNames) g_global.names[g_global.count++] = name;
+    if (same(g_global.names[i], name)) return;
+  if (g_global.count == kMostNames) return;
+  g_global.has_others[g_global.count] = false;
+  g_global.names[g_global.count++] = name;
 }
 
-void look_up_global_names() {
-  g_global.first_dlsym = real_dlsym(RTLD_DEFAULT, "dlsym");
+int note_definitions(dl_phdr_info* info, std::size_t, void*) {
+  ElfObject object;
+  Library library;
+  const bool is_library = info->dlpi_name != nullptr && is_library_file(info->dlpi_name, library);
+  if (is_own_address(info->dlpi_phdr) || !read_elf_object(*info, object)) return 0;
+  for (unsigned i = 0; i < g_global.count; ++i)
+    if (!(is_library && library == library_of(g_global.names[i])) &&
+        defined_function(object, g_global.names[i]) != nullptr)
+      g_global.has_others[i] = true;
+  return 0;
+}
+
+// False: the loader would have to be asked, and may not be.
+bool look_up_global_names(ScanBy by) {
+  if (g_global.first_dlsym == nullptr && dlsym_is_ours()) g_global.first_dlsym = reinterpret_cast<void*>(&hp_dlsym);
+  if (g_global.count != 0) each_object(note_definitions, nullptr);
   for (unsigned i = 0; i < g_global.count; ++i) {
+    g_global.in_library[i] = g_global.functions[i] = routed_function(g_global.names[i]);
+    if (!g_global.has_others[i]) continue;
+    if (by != ScanBy::kLookup) return false;
     g_global.functions[i] = global_function(g_global.names[i]);
-    g_global.in_library[i] = routed_function(g_global.names[i]);
   }
+  return true;
 }
 
 // The function a slot stands for: what it holds or, still unbound (pointing into its own object), what it would get: the
@@ -135,7 +147,7 @@ void look_up_global_names() {
 void* bound_to(const dl_phdr_info& object, const ElfObject& d, void* held, const char* name) {
   if (!d.holds(held)) return held;
   for (unsigned i = 0; i < g_global.count; ++i) {
-    if (strcmp(g_global.names[i], name) != 0) continue;
+    if (!same(g_global.names[i], name)) continue;
     if (g_global.functions[i] != nullptr) return g_global.functions[i];
     return d.needs[static_cast<unsigned>(library_of(name))] ? g_global.in_library[i] : nullptr;
   }
@@ -144,22 +156,22 @@ void* bound_to(const dl_phdr_info& object, const ElfObject& d, void* held, const
 
 // A dlsym slot may be bound to libc past us (RTLD_DEEPBIND), or not be bound yet: then it gets whoever is first in the
 // global scope, as if it had been bound there.
-void patch_dlsym_slot(const dl_phdr_info& object, const ElfObject& d, void** slot) {
+void patch_dlsym_slot(const dl_phdr_info& object, const ElfObject& d, void** slot, ScanBy by) {
   void* held = *slot;
   if (held == reinterpret_cast<void*>(real_dlsym))
-    store_slot(object, slot, reinterpret_cast<void*>(&hp_dlsym));
+    store_slot(object, slot, reinterpret_cast<void*>(&hp_dlsym), by);
   else if (d.holds(held) && g_global.first_dlsym != nullptr)
-    store_slot(object, slot, g_global.first_dlsym);
+    store_slot(object, slot, g_global.first_dlsym, by);
 }
 
-void patch_slot(const dl_phdr_info& object, const ElfObject& d, void** slot, const char* name) {
-  if (strcmp(name, "dlsym") == 0) return patch_dlsym_slot(object, d, slot);
+void patch_slot(const dl_phdr_info& object, const ElfObject& d, void** slot, const char* name, ScanBy by) {
+  if (same(name, "dlsym")) return patch_dlsym_slot(object, d, slot, by);
   if (is_address_of(library_of(name), slot)) return;  // a library's own calls are not the program's
   void* held = *slot;
   void* real = bound_to(object, d, held, name);
   if (real == nullptr || !is_address_of(library_of(name), real)) return;
   void* wrapper = wrapper_for(name, real);
-  if (wrapper != nullptr && wrapper != held) store_slot(object, slot, wrapper);
+  if (wrapper != nullptr && wrapper != held) store_slot(object, slot, wrapper, by);
 }
 
 // Objects whose slots have been looked at, by the address of their headers. A full table only means looking again.
@@ -186,21 +198,26 @@ void note_seen(const dl_phdr_info& object) {
   }
 }
 
-struct Found {
-  Library library;
-  ElfObject object;
-};
 constexpr unsigned kMostLibraries = 8;
 struct Scan {
+  ScanBy by;
   unsigned long long adds, subs;
+  unsigned objects;  // of the list: what is added from now on is the next scan's, it may not be relocated yet
+  unsigned looked_at;
   unsigned libraries;
-  Found found[kMostLibraries];
+  LoadedLibrary found[kMostLibraries];
 };
 
-int find_libraries(dl_phdr_info* object, size_t, void* argument) {
+int count_objects(dl_phdr_info* object, size_t, void* argument) {
   auto* scan = static_cast<Scan*>(argument);
   scan->adds = object->dlpi_adds;
   scan->subs = object->dlpi_subs;
+  ++scan->objects;
+  return 0;
+}
+
+int find_libraries(dl_phdr_info* object, size_t, void* argument) {
+  auto* scan = static_cast<Scan*>(argument);
   Library library;
   if (object->dlpi_name == nullptr || !is_library_file(object->dlpi_name, library) || scan->libraries == kMostLibraries)
     return 0;
@@ -220,55 +237,80 @@ int note_names(dl_phdr_info* object, size_t, void*) {
   ElfObject d;
   if (is_seen(*object) || is_left_alone(*object) || !read_elf_object(*object, d) || !asks_for_us(d)) return 0;
   each_slot(*object, d, [](void**, const char* name) {
-    if (strcmp(name, "dlsym") != 0) add_global_name(name);
+    if (!same(name, "dlsym")) add_global_name(name);
   });
   return 0;
 }
 
-void patch_object(const dl_phdr_info& object) {
+void patch_object(const dl_phdr_info& object, ScanBy by) {
   ElfObject d;
   if (is_left_alone(object) || !read_elf_object(object, d) || !asks_for_us(d)) return;
-  each_slot(object, d, [&](void** slot, const char* name) { patch_slot(object, d, slot, name); });
+  each_slot(object, d, [&](void** slot, const char* name) { patch_slot(object, d, slot, name, by); });
 }
 
-int patch_new(dl_phdr_info* object, size_t, void*) {
-  if (is_seen(*object)) return 0;
-  note_seen(*object);
-  patch_object(*object);
-  return 0;
-}
-
-int read_changes(dl_phdr_info* object, size_t, void* argument) {
+int patch_new(dl_phdr_info* object, size_t, void* argument) {
   auto* scan = static_cast<Scan*>(argument);
-  scan->adds = object->dlpi_adds;
-  scan->subs = object->dlpi_subs;
-  return 1;
+  if (scan->looked_at++ == scan->objects) return 1;
+  if (is_seen(*object)) return 0;
+  if (scan->by == ScanBy::kLookup) note_seen(*object);
+  patch_object(*object, scan->by);
+  return 0;
 }
 
 void forget_seen() {
   for (auto& slot : g_seen) slot.store(0, std::memory_order_relaxed);
 }
 
-}  // namespace
-
-void scan_new_objects() {
+void scan(ScanBy by) {
   Scan scan{};
-  dl_iterate_phdr(read_changes, &scan);
-  if (scan.adds == g_scanned_adds.load(std::memory_order_acquire)) return;
-  if (g_scanning.test_and_set(std::memory_order_acquire)) return;
-  find_dlsym();
-  dl_iterate_phdr(find_libraries, &scan);
-  for (unsigned i = 0; i < scan.libraries; ++i) learn_library(scan.found[i].library, scan.found[i].object);
+  scan.by = by;
+  each_object(count_objects, &scan);
+  // Waits until whatever is in that list has been relocated: the loader keeps this lock for as long.
+  if (by == ScanBy::kLookup) g_global.first_dlsym = real_dlsym(RTLD_DEFAULT, "dlsym");
+  each_object(find_libraries, &scan);
+  learn_libraries(scan.found, scan.libraries);
   // Objects linked to a library that came after them, or new ones at the address of an unloaded one: look again.
   if (scan.libraries != g_known_libraries.exchange(scan.libraries, std::memory_order_relaxed) ||
       scan.subs != g_scanned_subs.exchange(scan.subs, std::memory_order_relaxed))
     forget_seen();
   g_global.count = 0;
-  if (scan.libraries != 0) dl_iterate_phdr(note_names, nullptr);  // a failed lookup makes libc allocate
-  look_up_global_names();
-  dl_iterate_phdr(patch_new, nullptr);
-  g_scanned_adds.store(scan.adds, std::memory_order_release);
-  g_scanning.clear(std::memory_order_release);
+  if (scan.libraries != 0) each_object(note_names, nullptr);  // a failed lookup makes libc allocate
+  if (look_up_global_names(by)) each_object(patch_new, &scan);
+  (by == ScanBy::kLookup ? g_scanned_adds : g_passed_adds).store(scan.adds, std::memory_order_release);
+}
+
+// One at a time. Who looks something up waits for the other: its answer may be a function of an object that is not patched
+// yet. That is no more than the wait for the loader's own lock in every dlsym. A handler that interrupted the scan does not.
+bool begin_scan(ScanBy by, unsigned long long added) {
+  auto self = static_cast<std::uint32_t>(system_call(SYS_gettid, 0, 0));
+  Nap nap(by == ScanBy::kLookup ? kPatienceMs : 0);
+  for (;;) {
+    std::uint32_t other = 0;
+    if (__atomic_compare_exchange_n(&g_gate.scanner, &other, self, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+      return true;
+    if (other == self || !nap.taken()) return false;
+    if (g_scanned_adds.load(std::memory_order_acquire) >= added) return false;
+  }
+}
+
+}  // namespace
+
+void nothing_to_scan_yet() {
+  if (load_count_is_known()) g_scanned_adds.store(load_count(), std::memory_order_relaxed);
+}
+
+void scan_new_objects(ScanBy by) {
+  unsigned long long added = load_count();
+  if (HP_LIKELY(added == g_scanned_adds.load(std::memory_order_acquire))) return;
+  if (by == ScanBy::kPassing && added == g_passed_adds.load(std::memory_order_relaxed)) return;
+  LoaderVisit visit(by == ScanBy::kLookup ? kPatienceMs : 0);
+  if (!visit || !begin_scan(by, added)) return;
+  if (by == ScanBy::kLookup)
+    find_dlsym();
+  else
+    find_own_dlsym();
+  scan(by);
+  __atomic_store_n(&g_gate.scanner, 0, __ATOMIC_RELEASE);
 }
 
 }  // namespace hostprobe::probe

@@ -22,6 +22,11 @@ namespace hostprobe::probe {
 struct alignas(4096) Gate {
   std::uint32_t recording;  // 0, or one of these
   std::uint32_t paused;     // not recording, but the trace goes on (lifecycle.h)
+  // What must not outlive a fork either (fork.h, loader.h).
+  std::uint32_t owned;    // 0: this process has not made the page its own yet
+  std::uint32_t forks;    // threads that are forking
+  std::uint32_t visits;   // of ours to the loader
+  std::uint32_t scanner;  // the thread that looks at new objects (got.cpp)
 };
 inline constexpr std::uint32_t kEverything = 1;
 inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the budget (budget.h)

@@ -11,6 +11,7 @@
 
 #include "at_start.h"
 #include "io_limit.h"
+#include "newer_function.h"
 #include "wait.h"
 
 namespace hostprobe::probe {
@@ -28,11 +29,11 @@ bool is_file(int descriptor) {
   return fstat(descriptor, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
 }
 
-// Cold: the call was long.
+// Cold: the call was long. The trace may have ended meanwhile, because of a filter that forbids our questions.
 void keep_io(Hook& hook, int descriptor, What what, Waited& wait) {
   int saved = errno;
   auto copied = wait.result > 0 ? static_cast<std::uint64_t>(wait.result) * kTicksPerByte : 0;
-  bool file = wait.end - wait.begin >= g_io_ticks + copied && is_file(descriptor);
+  bool file = wait.end - wait.begin >= g_io_ticks + copied && trace_is_open() && is_file(descriptor);
   bool counts = wait.end - wait.begin >= g_io_ticks + copied && (file || what == What::kRead);
   errno = saved;
   if (!counts) wait.error = kDidNotBlock;
@@ -90,11 +91,6 @@ HP_IO_HOOK(kRead, int, accept, "GLIBC_2.2.5", (int fd, sockaddr* from, socklen_t
 HP_IO_HOOK(kRead, int, accept4, "GLIBC_2.10", (int fd, sockaddr* from, socklen_t* from_bytes, int flags),
            (fd, from, from_bytes, flags))
 HP_IO_HOOK(kRead, int, connect, "GLIBC_2.2.5", (int fd, const sockaddr* to, socklen_t to_bytes), (fd, to, to_bytes))
-// A limit that the kernel must refuse cannot be looked at from here, so this one is timed too, not asked (hooks_poll.cpp).
-HP_IO_HOOK(kRead, int, epoll_pwait2, "GLIBC_2.35",
-           (int fd, struct epoll_event* events, int most, const timespec* limit, const sigset_t* signals),
-           (fd, events, most, limit, signals))
-
 HP_IO_HOOK(kFileOnly, ssize_t, write, "GLIBC_2.2.5", (int fd, const void* data, std::size_t bytes), (fd, data, bytes))
 HP_IO_HOOK(kFileOnly, ssize_t, writev, "GLIBC_2.2.5", (int fd, const iovec* parts, int count), (fd, parts, count))
 HP_IO_HOOK(kFileOnly, ssize_t, pread, "GLIBC_2.2.5", (int fd, void* data, std::size_t bytes, off_t at),
@@ -109,3 +105,20 @@ HP_IO_HOOK(kFileOnly, ssize_t, pwrite64, "GLIBC_2.2.5", (int fd, const void* dat
            (fd, data, bytes, at))
 HP_IO_HOOK(kFileOnly, int, fsync, "GLIBC_2.2.5", (int fd), (fd))
 HP_IO_HOOK(kFileOnly, int, fdatasync, "GLIBC_2.2.5", (int fd), (fd))
+
+// A limit that the kernel must refuse cannot be looked at from here, so this one is timed too, not asked (hooks_poll.cpp).
+// glibc 2.34 lacks it, so it is not exported (newer_function.h).
+HP_WAIT_ROW(epoll_pwait2, "", "fd:i")
+namespace {
+using EpollPwait2 = int (*)(int, struct epoll_event*, int, const timespec*, const sigset_t*);
+int wait_for_epoll(int fd, struct epoll_event* events, int most, const timespec* limit, const sigset_t* signals) {
+  auto real = real_of<EpollPwait2>(g_hook_epoll_pwait2);
+  if (!recording_or_begun(Moment::kAnywhere)) return real(fd, events, most, limit, signals);
+  return timed_io(g_hook_epoll_pwait2, fd, What::kRead, HP_SITE,
+                  [=] { return real(fd, events, most, limit, signals); });
+}
+}  // namespace
+
+void hostprobe::probe::hook_newer_functions() {
+  stand_in_front_of("epoll_pwait2", "GLIBC_2.35", g_hook_epoll_pwait2, reinterpret_cast<void*>(&wait_for_epoll));
+}

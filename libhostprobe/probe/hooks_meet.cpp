@@ -4,12 +4,16 @@
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "fork.h"
 #include "lifecycle.h"
 #include "wait.h"
 #include "wake.h"
+#include "without_writer.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -41,11 +45,34 @@ int error_of_futex(long result) {
 
 const void* object_of(pthread_t thread) { return reinterpret_cast<const void*>(thread); }
 
-// True when the thread had ended already. Joining is a cancellation point even when it does not block.
+// True when the thread had ended already. Joining is a cancellation point only where it blocks.
 bool joined_at_once(pthread_t thread, void** value, int& result) {
-  pthread_testcancel();
   result = pthread_tryjoin_np(thread, value);
   return result != EBUSY;
+}
+
+// Into memory of its own, and on this very stack.
+bool forks(long number, long flags, long stack) {
+  return number == SYS_fork || (number == SYS_clone && (flags & CLONE_VM) == 0 && stack == 0);
+}
+
+// seccomp() without a filter is a question.
+bool restricts(long number, long a, long c) {
+  if (number == SYS_prctl) return a == PR_SET_SECCOMP;
+  return number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0));
+}
+
+using SystemCall = long (*)(long, ...);
+
+__attribute__((noinline)) long pass_on(SystemCall real, long number, long a, long b, long c, long d, long e, long f) {
+  if (restricts(number, a, c)) leave_before_seccomp();
+  if (forks(number, a, b) && before_bare_fork()) {
+    long result = real(number, a, b, c, d, e, f);
+    after_bare_fork(result);
+    return result;
+  }
+  if (number != SYS_unshare && number != SYS_setns) return real(number, a, b, c, d, e, f);
+  return without_writer([=] { return real(number, a, b, c, d, e, f); });
 }
 
 bool waits(int command) {
@@ -79,7 +106,6 @@ HP_WAIT_HOOK(pthread_once, "GLIBC_2.34", (pthread_once_t * control, void (*routi
   mark_used(g_hook_pthread_once);
   int before = __atomic_load_n(control, __ATOMIC_ACQUIRE);
   if (before == PTHREAD_ONCE_INIT || before == done_value(real)) return real(control, routine);
-  if (t_local.taking) return real(control, routine);  // the unwinder's, for us
   return timed_wait(
       g_hook_pthread_once, control, HP_SITE, [=] { return real(control, routine); }, result_itself);
 }
@@ -107,7 +133,7 @@ HP_WAIT_HOOK(pthread_clockjoin_np, "GLIBC_2.34",
              (pthread_t thread, void** value, clockid_t clock, const timespec* limit)) {
   auto real = libc_real<int (*)(pthread_t, void**, clockid_t, const timespec*)>(g_hook_pthread_clockjoin_np);
   int result = 0;
-  if (!recording_or_begun(Moment::kPlain)) return real(thread, value, clock, limit);
+  if (!recording_or_begun(Moment::kPlain) || !plain_clock(clock)) return real(thread, value, clock, limit);
   if (joined_at_once(thread, value, result)) return result;
   return paired_wait(
       g_hook_pthread_clockjoin_np, object_of(thread), HP_SITE, [=] { return real(thread, value, clock, limit); },
@@ -121,11 +147,9 @@ HP_ROW(kWait, syscall, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")
 // syscall(number, …) passes on whatever it got: up to six words, whether or not the caller gave them all.
 extern "C" HP_EXPORT long hp_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 extern "C" long hp_syscall(long number, long a, long b, long c, long d, long e, long f) {
-  auto real = libc_real<long (*)(long, ...)>(g_hook_syscall);
-  // Without a filter it is a question.
-  if (HP_UNLIKELY(number == SYS_seccomp) && (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0)))
-    leave_before_seccomp();
-  if (number != SYS_futex || !recording()) return real(number, a, b, c, d, e, f);
+  auto real = libc_real<SystemCall>(g_hook_syscall);
+  if (number != SYS_futex) return pass_on(real, number, a, b, c, d, e, f);
+  if (!recording()) return real(number, a, b, c, d, e, f);
   mark_used(g_hook_syscall);
   int command = static_cast<int>(b) & FUTEX_CMD_MASK;
   const void* word = reinterpret_cast<const void*>(a);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "chunk.h"
+#include "fork.h"
 #include "hook.h"
 #include "lifecycle.h"
 #include "progress.h"
@@ -24,19 +25,15 @@ namespace {
 
 using Routine = void* (*)(void*);
 
-struct Start {
-  Routine routine;
-  void* argument;
-  bool polls;
-};
-Start g_starts[kThreads];  // one per ThreadEntry, valid from reserve_thread to the thread's first instruction
-
 void* start_thread(void* place) {
-  auto index = static_cast<std::uint32_t>(static_cast<Start*>(place) - g_starts);
-  Start start = g_starts[index];
-  adopt_thread(&g_segment.threads[index], index);
-  t_local.polls = start.polls;
-  return start.routine(start.argument);
+  auto* note = static_cast<ThreadNote*>(place);
+  std::uint32_t index = thread_of(*note);
+  Routine routine = note->routine;
+  void* argument = note->argument;
+  t_local.polls = note->polls;
+  // By now a filter may be set that none of these calls passes.
+  if (trace_is_open()) adopt_thread(&g_segment.threads[index], index);
+  return routine(argument);
 }
 
 // True when it is a thread of NCCL's own.
@@ -94,7 +91,8 @@ void record_create(std::uint64_t begin, Routine routine, const void* site, std::
 extern "C" int hp_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, Routine routine, void* argument) {
   auto real = libc_real<int (*)(pthread_t*, const pthread_attr_t*, Routine, void*)>(g_hook_pthread_create);
   if (!hooks_enabled()) return real(thread, attributes, routine, argument);
-  scan_new_objects();
+  watch_forks();
+  scan_new_objects(ScanBy::kPassing);
   look_for_target();
   const void* site = HP_SITE;
   if (!recording_or_begun(Moment::kPlain) || !attach_thread()) return real(thread, attributes, routine, argument);
@@ -110,8 +108,11 @@ extern "C" int hp_pthread_create(pthread_t* thread, const pthread_attr_t* attrib
   }
   bool polls = describe(entry, site, routine, argument);
   std::uint32_t type = entry->type_name;
-  g_starts[index] = {routine, argument, polls};
-  int result = real(thread, attributes, start_thread, &g_starts[index]);
+  ThreadNote& note = note_of(index);
+  note.routine = routine;
+  note.argument = argument;
+  note.polls = polls;
+  int result = real(thread, attributes, start_thread, &note);
   if (result != 0) release_thread(entry);
   record_create(begin, routine, site, type, result);
   start_writer();
@@ -197,6 +198,17 @@ HP_AFFINITY_HOOK(pthread_setaffinity_np, "GLIBC_2.34", "thread:hex", pthread_t)
   }
 HP_EXIT_HOOK(_exit)
 HP_EXIT_HOOK(_Exit)
+
+// fork without the handlers of pthread_atfork: nobody tells us, so we stand in front of it.
+HP_ROW(kThread, _Fork, "GLIBC_2.34", 0, 0, nullptr, "", "", "", "", "")
+extern "C" HP_EXPORT pid_t hp_fork_bare() __asm__("_Fork");
+extern "C" pid_t hp_fork_bare() {
+  auto real = libc_real<pid_t (*)()>(g_hook__Fork);
+  if (!before_bare_fork()) return real();
+  pid_t child = real();
+  after_bare_fork(child);
+  return child;
+}
 
 // The assembly functions of dlsym_x86_64.S have rows too: `hostprobe hooks` lists everything that is interposed.
 HP_ROW(kCuda, dlsym, "GLIBC_2.34", 0, 0, nullptr, "", "", "", "", "")

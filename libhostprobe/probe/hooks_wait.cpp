@@ -1,8 +1,8 @@
 // hooks_wait.cpp: semaphores and condition variables that block. One block per function.
 //
 // Room 2 (probe/). A semaphore is tried first, which reads no clock: only a call that would block is timed. The real
-// function checks its arguments before it tries, so a call with a bad time limit or clock goes straight to it. The
-// semaphore functions are cancellation points even when they do not block: pthread_testcancel keeps them so.
+// function checks its arguments before it tries, so a call with a bad time limit or clock goes straight to it. sem_wait and
+// sem_timedwait are cancellation points even when they do not block, sem_clockwait is none then.
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -13,14 +13,8 @@
 namespace hostprobe::probe {
 namespace {
 
-bool plain_clock(clockid_t clock) { return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC; }
-bool plain_limit(const timespec* limit) {
-  return limit != nullptr && limit->tv_nsec >= 0 && limit->tv_nsec < 1000000000;
-}
-
 // True when the semaphore could be taken without blocking.
 bool taken_at_once(sem_t* sem) {
-  pthread_testcancel();
   int saved = errno;
   if (sem_trywait(sem) == 0) {
     count_quiet();
@@ -51,6 +45,7 @@ using namespace hostprobe::probe;
 HP_WAIT_HOOK(sem_wait, "GLIBC_2.34", (sem_t * sem)) {
   auto real = libc_real<int (*)(sem_t*)>(g_hook_sem_wait);
   if (!recording_or_begun(Moment::kAnywhere)) return real(sem);
+  pthread_testcancel();
   if (taken_at_once(sem)) return 0;
   return paired_wait(
       g_hook_sem_wait, sem, HP_SITE, [=] { return real(sem); }, errno_of);
@@ -59,6 +54,7 @@ HP_WAIT_HOOK(sem_wait, "GLIBC_2.34", (sem_t * sem)) {
 HP_WAIT_HOOK(sem_timedwait, "GLIBC_2.34", (sem_t * sem, const timespec* limit)) {
   auto real = libc_real<int (*)(sem_t*, const timespec*)>(g_hook_sem_timedwait);
   if (!recording_or_begun(Moment::kAnywhere) || !plain_limit(limit)) return real(sem, limit);
+  pthread_testcancel();
   if (taken_at_once(sem)) return 0;
   return paired_wait(
       g_hook_sem_timedwait, sem, HP_SITE, [=] { return real(sem, limit); }, errno_of);

@@ -34,15 +34,34 @@ struct Entry {  // linux_dirent64
   char name[1];
 };
 
-// True when every thread in one buffer of directory entries is the writer's or about to end.
-bool all_ending(const char* buffer, long bytes, std::uint32_t writer_tid) {
+struct Others {
+  std::uint32_t writer;
+  bool writer_seen;
+  bool remain;  // threads that are neither the writer, nor about to end, nor the one left out
+};
+
+void count_entries(const char* buffer, long bytes, std::uint32_t left_out, Others& others) {
   for (long at = 0; at < bytes;) {
     auto* entry = reinterpret_cast<const Entry*>(buffer + at);
     auto tid = static_cast<std::uint32_t>(strtoul(entry->name, nullptr, 10));
-    if (tid != 0 && tid != writer_tid && !is_ending(tid)) return false;
+    if (tid == others.writer) others.writer_seen = true;
+    if (tid != 0 && tid != others.writer && tid != left_out && !is_ending(tid)) others.remain = true;
     at += entry->bytes;
   }
-  return true;
+}
+
+// A process whose threads cannot be listed has others.
+Others other_threads(std::uint32_t left_out) {
+  Others others{writer_tid(), false, true};
+  if (others.writer == 0) return others;
+  int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return others;
+  others.remain = false;
+  alignas(8) char buffer[4096];
+  for (long got; !others.remain && (got = syscall(SYS_getdents64, folder, buffer, sizeof buffer)) > 0;)
+    count_entries(buffer, got, left_out, others);
+  close(folder);
+  return others;
 }
 
 }  // namespace
@@ -55,16 +74,12 @@ void note_thread_is_ending(std::uint32_t tid) {
 // Of two threads that end at the same time, the one that looks later finds the other's note; both finding it is harmless.
 bool nobody_remains(std::uint32_t tid) {
   if (!g_main_left.load(std::memory_order_seq_cst)) return false;
-  std::uint32_t writer = writer_tid();
-  if (writer == 0) return false;
-  int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return false;
-  alignas(8) char buffer[4096];
-  bool alone = true;
-  for (long got; alone && (got = syscall(SYS_getdents64, folder, buffer, sizeof buffer)) > 0;)
-    alone = all_ending(buffer, got, writer);
-  close(folder);
-  return alone;
+  return !other_threads(tid).remain;
+}
+
+bool alone_with_writer() {
+  Others others = other_threads(static_cast<std::uint32_t>(syscall(SYS_gettid)));
+  return others.writer_seen && !others.remain;
 }
 
 }  // namespace hostprobe::probe

@@ -20,17 +20,22 @@
 #include "at_start.h"
 #include "chunk.h"
 #include "communicators.h"
+#include "fork.h"
 #include "hook.h"
 #include "io_limit.h"
 #include "kernel_name.h"
 #include "locks.h"
+#include "memory_owner.h"
+#include "newer_function.h"
 #include "options.h"
 #include "pairing.h"
 #include "resolve.h"
 #include "routes.h"
 #include "say.h"
+#include "shelter.h"
 #include "short_waits.h"
 #include "simulated_host.h"
+#include "stack_limits.h"
 #include "stacks.h"
 #include "steps.h"
 #include "strings.h"
@@ -41,7 +46,7 @@
 
 extern "C" {
 int __cxa_atexit(void (*)(void*), void*, void*);
-int __cxa_at_quick_exit(void (*)(void*), void*);
+int __cxa_at_quick_exit(void (*)(void*), void*, void*);
 }
 
 namespace hostprobe::probe {
@@ -73,16 +78,16 @@ HP_START_DATA constinit std::atomic<Plan> g_plan{Plan::kUndecided};
 HP_START_DATA constinit ClockPair g_load_clock{};
 std::uint32_t g_forked_from = 0;
 pid_t g_pid = 0;
-bool g_fork_watched = false;
 HP_START_DATA char** g_environment = nullptr;
 
-// Everything below belonged to the parent. Its segment stays mapped: a pointer into it may be anywhere.
+// Everything below belonged to the parent. Most children never record, so what is large is forgotten when one begins to.
 void become_child() {
   g_forked_from = static_cast<std::uint32_t>(g_pid);
   shut_gate();
   g_gate_moves.store(0, std::memory_order_relaxed);
+  leave_segment(t_local.forks != kForksOutside);
   reset_thread_local();
-  forget_segment();
+  forget_threads();
   forget_strings();
   forget_stacks();
   forget_kernel_names();
@@ -90,26 +95,18 @@ void become_child() {
   forget_steps();
   forget_trigger();
   forget_writer();
-  for (Bucket& bucket : g_buckets)
-    if (bucket.waiters.load(std::memory_order_relaxed) != 0) bucket.waiters.store(0, std::memory_order_relaxed);
-  g_lock_waiters.store(0, std::memory_order_relaxed);
-  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) hook->used = 0;
+  // Those that a handler, which forked, has interrupted go on in the child.
+  g_lock_waiters.store(t_local.lock_waits, std::memory_order_relaxed);
+  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
+    if (hook->used != 0) hook->used = 0;
   g_load_clock = read_clock_pair();
   g_plan.store(Plan::kTarget, std::memory_order_release);
 }
 
-void in_forked_child() {
-  Plan plan = g_plan.load(std::memory_order_relaxed);
-  if (plan == Plan::kActive || plan == Plan::kStarting || plan == Plan::kClosed) become_child();
-}
-
-void watch_forks() {
-  if (g_fork_watched) return;
-  g_fork_watched = true;
-  // Our zeros are part of the file (layout.ld), but only memory of no file can be emptied by the kernel.
-  mmap(&g_gate, sizeof g_gate, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-  madvise(&g_gate, sizeof g_gate, MADV_WIPEONFORK);
-  pthread_atfork(nullptr, nullptr, in_forked_child);
+void forget_waiters_of_parent() {
+  for (Bucket& bucket : g_buckets)
+    if (bucket.waiters.load(std::memory_order_relaxed) != 0) bucket.waiters.store(0, std::memory_order_relaxed);
+  if (t_local.open_bucket != nullptr) t_local.open_bucket->waiters.store(1, std::memory_order_relaxed);
 }
 
 HP_START_CODE void end_at_exit(void*) { end_trace(); }
@@ -117,40 +114,52 @@ HP_START_CODE void end_at_exit(void*) { end_trace(); }
 // Of a candidate, once it is a target: what its own handlers of quick_exit do that were registered before is not recorded.
 void watch_quick_exit() {
   static bool g_watched = false;
-  if (!g_watched) __cxa_at_quick_exit(end_at_exit, nullptr);
+  if (!g_watched) __cxa_at_quick_exit(end_at_exit, nullptr, nullptr);
   g_watched = true;
 }
 
 void start_recording() {
   link_hooks();
   find_libc_functions();
+  hook_newer_functions();
   report_bad_options(g_environment);
   g_pid = getpid();
-  if (!make_segment()) {
+  // A child that could not tell itself from its parent would write into its parent's chunks.
+  if (!own_page()) {
+    say("no memory for a page that forks leave out: nothing is recorded; raise the limit of mappings or of address "
+        "space");
+    g_plan.store(Plan::kFailed, std::memory_order_release);
+    return;
+  }
+  if (g_forked_from != 0) forget_waiters_of_parent();
+  if (!make_segment(g_forked_from != 0 ? kFirstChunksOfChild : kFirstChunks)) {
     g_plan.store(Plan::kFailed, std::memory_order_release);
     return;
   }
   if (!create_trace_file()) {
-    if (g_segment.id >= 0) shmctl(g_segment.id, IPC_RMID, nullptr);
+    remove_segment();
     g_plan.store(Plan::kFailed, std::memory_order_release);
     return;
   }
-  watch_forks();
   watch_quick_exit();
   watch_trigger_signal();
   move_gate(kShut, kOpen);
   g_plan.store(Plan::kActive, std::memory_order_release);
 }
 
+void await_start() {
+  for (int i = 0; i < 10000 && g_plan.load(std::memory_order_acquire) == Plan::kStarting; ++i) sched_yield();
+}
+
 // The first thread does it; others wait for the millisecond it takes, so that their first calls are recorded too.
 bool start_once() {
+  if (g_plan.load(std::memory_order_acquire) == Plan::kTarget && !memory_is_ours()) return false;
   Plan expected = Plan::kTarget;
   if (g_plan.compare_exchange_strong(expected, Plan::kStarting, std::memory_order_acq_rel)) {
-    t_local.taking = true;
+    Shelter shelter;
     start_recording();
-    t_local.taking = false;
   }
-  for (int i = 0; i < 10000 && g_plan.load(std::memory_order_acquire) == Plan::kStarting; ++i) sched_yield();
+  await_start();
   return g_plan.load(std::memory_order_acquire) == Plan::kActive;
 }
 
@@ -198,15 +207,21 @@ HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
   // Registered before anybody else's, so it runs after everybody else's: calls in atexit handlers and static
   // destructors are recorded too. No object handle, or it would run when our own destructors do.
   __cxa_atexit(end_at_exit, nullptr, nullptr);
-  if (g_plan.load(std::memory_order_relaxed) == Plan::kTarget) watch_quick_exit();
+  if (g_plan.load(std::memory_order_relaxed) == Plan::kTarget) {
+    watch_quick_exit();
+    watch_forks();
+  }
   // Without one of the libraries there is nothing to patch yet, and none of the objects has been opened RTLD_DEEPBIND.
-  if (has_library) scan_new_objects();
+  if (!has_library) return nothing_to_scan_yet();
+  scan_new_objects(ScanBy::kLookup);
+  trust_start_libraries();
 }
 
 // Paid by every process below a job: what is only needed to record waits until then.
 HP_START_CODE __attribute__((constructor)) void load(int count, char** argv, char** environment) {
   bool has_library = look_at_start_objects();
   g_environment = environment;
+  g_stack_end = environment;
   if (is_secure(count, argv, environment)) {
     g_plan.store(Plan::kOff, std::memory_order_release);
     return;
@@ -231,6 +246,21 @@ bool hooks_enabled() {
 
 void have_nccl_threads_named() {
   if (__libc_single_threaded) setenv("NCCL_SET_THREAD_NAME", "1", 0);
+}
+
+// A signal handler that forks may have interrupted a hook of this thread, which then goes on in the child. Asked before the
+// fork: after it the entry, which both see, already says what the parent does next.
+void before_fork() {
+  ThreadLocal& t = t_local;
+  bool inside = t.filling != 0 || t.taking || (t.entry != nullptr && t.entry->open.key != 0);
+  t.forks = inside ? kForksInHook : kForksOutside;
+}
+
+void after_fork_in_parent() { t_local.forks = kForksUnseen; }
+
+void in_forked_child() {
+  Plan plan = g_plan.load(std::memory_order_relaxed);
+  if (plan == Plan::kActive || plan == Plan::kStarting || plan == Plan::kClosed) become_child();
 }
 
 ClockPair load_clock() { return g_load_clock; }
@@ -264,7 +294,8 @@ static void count_skipped(const Hook& hook) {
     bool attached = attach_thread();
     errno = saved;
     if (!attached) {
-      std::atomic_ref(g_segment.header->lost).fetch_add(1, std::memory_order_relaxed);
+      if (g_segment.header != nullptr) std::atomic_ref(g_segment.header->lost).fetch_add(1, std::memory_order_relaxed);
+      count_loss(kLostThreadTable);
       return;
     }
   }
@@ -288,15 +319,28 @@ __attribute__((noinline)) static bool begin_in(Plan plan, Moment moment) {
   if (plan == Plan::kActive && getpid() != g_pid) become_child();
   if (plan == Plan::kCandidate) consider(moment);
   plan = g_plan.load(std::memory_order_acquire);
-  bool active = (plan == Plan::kTarget || plan == Plan::kStarting) && start_once();
-  if (active && moment != Moment::kAnywhere) start_writer();
+  // On a signal handler's small stack it waits for the next call elsewhere.
+  bool active = (plan == Plan::kTarget || plan == Plan::kStarting) && stack_has_room() && start_once();
+  if (active && moment != Moment::kAnywhere) {
+    watch_forks();
+    start_writer();
+  }
   errno = saved;
   return active && recording();
 }
 
+// A child whose parent's trace had ended already; where no handler told it, the page did.
+__attribute__((noinline)) static bool begin_after_end(Moment moment) {
+  Plan expected = Plan::kClosed;
+  if (g_gate.owned != 0 || !own_page()) return false;
+  if (g_plan.compare_exchange_strong(expected, Plan::kStarting, std::memory_order_acq_rel)) become_child();
+  return begin_in(g_plan.load(std::memory_order_acquire), moment);
+}
+
 bool begin_recording(Moment moment) {
   Plan plan = g_plan.load(std::memory_order_acquire);
-  if (plan <= Plan::kNever || plan >= Plan::kFailed || t_local.muted != 0 || t_local.taking) return false;
+  if (plan <= Plan::kNever || t_local.muted != 0 || t_local.taking) return false;
+  if (plan >= Plan::kFailed) return plan == Plan::kClosed && begin_after_end(moment);
   return HP_LIKELY(g_gate.paused == 0) && begin_in(plan, moment);
 }
 
@@ -314,19 +358,23 @@ HP_START_CODE void end_trace() {
   if (!g_plan.compare_exchange_strong(expected, Plan::kClosed, std::memory_order_acq_rel)) return;
   int saved = errno;
   shut_gate();
-  if (finish_trace() && g_segment.id >= 0) shmctl(g_segment.id, IPC_RMID, nullptr);
+  if (finish_trace()) remove_segment();
   report_write_failure();
   errno = saved;
 }
 
+// Children inherit the filter: neither this process nor any that it forks records again.
 void leave_before_seccomp() {
+  if (t_local.muted != 0) return;  // of a vfork child, whose parent's memory this is
+  await_start();
   Plan plan = g_plan.load(std::memory_order_acquire);
-  if (plan == Plan::kActive) {
+  if (plan == Plan::kActive && trace_is_open()) {
+    if (getpid() != g_pid) return;  // a process of its own on our memory
     say("the program restricts its system calls (seccomp): recording ends here, what came before is kept");
     end_trace();
-  } else if (plan == Plan::kCandidate || plan == Plan::kTarget) {
-    g_plan.store(Plan::kNever, std::memory_order_release);
+    join_finished_writer();
   }
+  if (hooks_enabled()) g_plan.store(Plan::kNever, std::memory_order_release);
 }
 
 }  // namespace hostprobe::probe

@@ -16,6 +16,11 @@ bool hooks_enabled();
 ClockPair load_clock();
 std::uint32_t forked_from();
 
+// Around a fork whose handlers run; in the child once its page is its own.
+void before_fork();
+void after_fork_in_parent();
+void in_forked_child();
+
 // Ends the trace: everything recorded goes to the file, the segment is removed. Called from exit and the exit hooks.
 void end_trace();
 
@@ -27,7 +32,7 @@ std::uint32_t gate_moves();
 std::uint64_t gate_moved_ns();
 
 // The program is about to restrict its own system calls, often on pain of death, and perhaps those of all its threads: from
-// then on no call of ours can be known to be harmless, so the trace ends here, complete.
+// then on no call of ours can be known to be harmless, so the trace ends here, complete, and none begins in a child.
 void leave_before_seccomp();
 
 // For calls that show a process to be worth another look (pthread_create).

@@ -5,11 +5,12 @@
 
 namespace hostprobe::probe {
 
-// Writes a row for every object that was not written before. Cheap when nothing was loaded.
-void write_new_modules();
+// Writes a row for every object that was not written before. Cheap when nothing was loaded. `last`: the process ends, and
+// no lock of the loader may be waited for.
+void write_new_modules(bool last = false);
 // A new file, or a forked child: all are new again.
 void forget_modules();
-// True once after objects were loaded since the last call.
+// True when objects were loaded since rows were written.
 bool modules_changed();
 
 }  // namespace hostprobe::probe

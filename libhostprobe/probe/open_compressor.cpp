@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chunk.h"
 #include "compress.h"
 #include "options.h"
 #include "record_block.h"
@@ -15,7 +16,7 @@ namespace hostprobe::probe {
 void open_compressor() {
   Dl_info own{};
   char path[1024];
-  if (g_compress != nullptr || g_options.compress != kZstd) return;
+  if (g_compress != nullptr || g_options.compress != kZstd || address_space_is_limited()) return;
   if (dladdr(reinterpret_cast<void*>(&open_compressor), &own) == 0 || own.dli_fname == nullptr) return;
   const char* slash = strrchr(own.dli_fname, '/');
   int folder = slash == nullptr ? 0 : static_cast<int>(slash - own.dli_fname + 1);

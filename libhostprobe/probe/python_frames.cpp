@@ -1,7 +1,7 @@
 // python_frames.cpp: see python_frames.h. First finding the interpreter (writer thread), then reading frames (any thread).
 //
 // Price, CPython 3.11 and 3.13 in a virtual machine: 1 550 instructions of ours and 2.2 process_vm_readv per frame; 12 µs
-// for 6 frames, 28 µs for 16, nine tenths of it in the kernel. 3 KiB of stack. Paid at most once per thread and
+// for 6 frames, 28 µs for 16, nine tenths of it in the kernel. 0.8 KiB of stack. Paid at most once per thread and
 // HOSTPROBE_STACK_INTERVAL_MS, after a wait of at least HOSTPROBE_STACK_US.
 #include "python_frames.h"
 
@@ -12,11 +12,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <new>
 
 #include "python_layout.h"
 #include "python_lines.h"
-#include "python_memory.h"
 #include "python_symbols.h"
+#include "safe_memory.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -184,7 +185,8 @@ char* put_number(char* to, unsigned number) {
 class TableBytes {
  public:
   // `raw`: what was already copied of the bytes object at `from`.
-  TableBytes(const Memory& memory, const char* raw, std::size_t raw_bytes, std::uint64_t from) : memory_(memory) {
+  TableBytes(const Memory& memory, char (&bytes)[256], const char* raw, std::size_t raw_bytes, std::uint64_t from)
+      : memory_(memory), bytes_(bytes) {
     const std::uint64_t length = word(raw, kBytesLength);
     if (word(raw, kObjectType) != g_python.bytes_type || length > kMostBytes) return;
     left_ = static_cast<std::size_t>(length);
@@ -219,7 +221,7 @@ class TableBytes {
   const Memory& memory_;
   std::uint64_t from_ = 0;
   std::size_t left_ = 0, held_ = 0, used_ = 0;
-  char bytes_[256];
+  char (&bytes_)[256];
 };
 
 struct Frame {
@@ -273,6 +275,15 @@ bool read_texts(const Memory& memory, std::uint64_t name, std::uint64_t file, st
   return memory.copy(pieces, 3) == 3;
 }
 
+// What one frame needs, apart from the stack.
+struct FrameWork {
+  Texts texts;
+  Points name, file;
+  char table[256];
+  char raw[kMostFrameBytes], code[kMostCodeBytes];
+};
+static_assert(sizeof(FrameWork) <= sizeof(PythonWork));
+
 // "get (queue.py:180)". The place is written first, into its own buffer: the name gets the room that is left.
 void put_text(const Points& name, const Points& file, unsigned line, char* to) {
   constexpr unsigned kMostFileBytes = 72;
@@ -297,19 +308,20 @@ void put_text(const Points& name, const Points& file, unsigned line, char* to) {
   *to = 0;
 }
 
-bool describe(const Memory& memory, const Frame& frame, const char* code, PythonFrame& out) {
+bool describe(const Memory& memory, const Frame& frame, FrameWork& work, PythonFrame& out) {
   const PythonLayout& layout = g_python.layout;
+  const char* code = work.code;
   if (word(code, kObjectType) != g_python.code_type || !has_begun(frame, code)) return false;
   const std::uint64_t name = word(code, layout.code_name), file = word(code, layout.code_file),
                       lines = word(code, layout.code_lines);
-  Texts texts;
-  Points name_points, file_points;
+  Texts& texts = work.texts;
+  Points &name_points = work.name, &file_points = work.file;
   if (!read_texts(memory, name, file, lines, texts) ||
       !read_points(memory, texts.name, texts.name_bytes, name, name_points) ||
       !read_points(memory, texts.file, texts.file_bytes, file, file_points)) {
     return false;
   }
-  TableBytes table(memory, texts.lines, texts.lines_bytes, lines);
+  TableBytes table(memory, work.table, texts.lines, texts.lines_bytes, lines);
   const int first_line = field<std::int32_t>(code, layout.code_first_line);
   const int line = line_of(layout.lines, table, first_line, instruction_offset(frame));
   out.code = reinterpret_cast<const void*>(frame.code);
@@ -334,10 +346,10 @@ std::uint64_t innermost_frame(const Memory& memory) {
   return frame;
 }
 
-unsigned walk(const Memory& memory, std::uint64_t innermost, PythonFrame* out, unsigned most) {
+unsigned walk(const Memory& memory, std::uint64_t innermost, PythonFrame* out, unsigned most, FrameWork& work) {
   constexpr unsigned kMostLeftOut = 64;  // a chain that goes in a circle ends here
   const PythonLayout& layout = g_python.layout;
-  char raw[kMostFrameBytes], code[kMostCodeBytes];
+  char* const raw = work.raw;
   if (!may_be_object(innermost) || !memory.copy(raw, innermost, layout.frame_bytes)) return 0;
   unsigned count = 0;
   for (unsigned left_out = 0; count < most && left_out < kMostLeftOut;) {
@@ -346,10 +358,10 @@ unsigned walk(const Memory& memory, std::uint64_t innermost, PythonFrame* out, u
     const bool goes_on = may_be_object(frame.back);
     Piece pieces[2];
     unsigned wanted = 0;
-    if (is_python) pieces[wanted++] = {code, frame.code, layout.code_bytes};
+    if (is_python) pieces[wanted++] = {work.code, frame.code, layout.code_bytes};
     if (goes_on) pieces[wanted++] = {raw, frame.back, layout.frame_bytes};
     const unsigned got = wanted == 0 ? 0 : memory.copy(pieces, wanted);
-    const bool is_described = is_python && got > 0 && describe(memory, frame, code, out[count]);
+    const bool is_described = is_python && got > 0 && describe(memory, frame, work, out[count]);
     if (is_described) {
       ++count;
     } else {
@@ -362,10 +374,10 @@ unsigned walk(const Memory& memory, std::uint64_t innermost, PythonFrame* out, u
 
 // Py_FinalizeEx announces itself before it frees the frames of other threads. Announced before: nothing is read.
 // Announced meanwhile: what was read may be of freed memory, and is thrown away.
-unsigned read_unless_finalizing(PythonFrame* out, unsigned most) {
+unsigned read_unless_finalizing(PythonFrame* out, unsigned most, FrameWork& work) {
   if (g_python.is_finalizing() != 0) return 0;
   const Memory memory;
-  const unsigned count = walk(memory, innermost_frame(memory), out, most);
+  const unsigned count = walk(memory, innermost_frame(memory), out, most, work);
   return g_python.is_finalizing() != 0 ? 0 : count;
 }
 
@@ -382,10 +394,10 @@ bool python_frames_find() {
 
 bool python_frames_ready() { return g_ready.load(std::memory_order_relaxed); }
 
-unsigned python_frames_read(PythonFrame* out, unsigned most) {
+unsigned python_frames_read(PythonFrame* out, unsigned most, PythonWork& work) {
   if (!g_ready.load(std::memory_order_acquire)) return 0;
   const int kept = errno;
-  const unsigned count = read_unless_finalizing(out, most);
+  const unsigned count = read_unless_finalizing(out, most, *new (work.bytes) FrameWork);
   errno = kept;
   return count;
 }

@@ -2,7 +2,7 @@
 //
 // Room 2 (probe/). Called for the few waits that carry a call stack (stacks.h), on the waiting thread, right after the
 // wait function returned; that thread usually does not hold the GIL. Nothing of the interpreter is changed, locked or
-// allocated, and nothing of it is trusted: memory is copied by the kernel (python_memory.h), so a wrong pointer ends the
+// allocated, and nothing of it is trusted: memory is copied by the kernel (safe_memory.h), so a wrong pointer ends the
 // stack and never the process. docs/python-frames.md says when this is done, why it is safe, and when it is refused.
 #pragma once
 
@@ -23,7 +23,12 @@ bool python_frames_find();
 // One relaxed load.
 bool python_frames_ready();
 
+// What a reading works in: the stack may be a small one.
+struct PythonWork {
+  alignas(8) char bytes[2624];
+};
+
 // The calling thread's Python frames, innermost first. 0: there are none, or it is not safe now. errno is kept.
-unsigned python_frames_read(PythonFrame* out, unsigned most);
+unsigned python_frames_read(PythonFrame* out, unsigned most, PythonWork& work);
 
 }  // namespace hostprobe::probe

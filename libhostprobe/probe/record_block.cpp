@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "chunk.h"
 #include "compress.h"
 #include "hook_table.h"
 #include "options.h"
@@ -137,6 +138,7 @@ void RecordBlock::write() {
     lost_ += head_.count;
   }
   lost_ += head_.slots - head_.count;
+  if ((flags_ & kRecordSummed) == 0) count_loss(kLostJumpedOut, head_.slots - head_.count);
   slots_ += head_.slots;
   for (std::uint32_t i = 0; i < chunk_count_; ++i) chunks_[i]->drained = ends_[i];
   chunk_count_ = 0;

@@ -8,6 +8,8 @@
 #include "at_start.h"
 #include "elf_object.h"
 #include "hook.h"
+#include "loader.h"
+#include "sanitizer.h"
 #include "thread.h"
 
 extern "C" {
@@ -45,6 +47,8 @@ int collect(dl_phdr_info* object, size_t, void* argument) {
 // by a thread that another one waits for in a constructor, or in a signal handler.
 HP_START_DATA const link_map* g_own_object = nullptr;
 HP_START_DATA const link_map* g_last_start_object = nullptr;
+HP_START_DATA const link_map* g_first_object = nullptr;
+HP_START_DATA const link_map* g_libc = nullptr;
 
 // The loader leaves it where its function for lazy binding finds it; nothing is bound lazily under LD_BIND_NOW.
 HP_START_CODE const link_map* own_object() {
@@ -57,7 +61,9 @@ HP_START_CODE const link_map* own_object() {
 
 void* find_in_any_object(const char* name) {
   Objects objects{};
-  dl_iterate_phdr(collect, &objects);
+  LoaderVisit visit;
+  if (!visit) return nullptr;
+  each_object(collect, &objects);
   for (unsigned i = 0; i < objects.count; ++i) {
     void* handle = dlopen(objects.paths[i], RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr) continue;
@@ -70,30 +76,30 @@ void* find_in_any_object(const char* name) {
 
 }  // namespace
 
-void find_dlsym() {
-  if (hp_next_dlsym != nullptr) return;
-  void* found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+void find_own_dlsym() {
+  if (real_dlsym != nullptr) return;
+  void* found = libc_function("dlsym", "GLIBC_2.34");
+  if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
   if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
   real_dlsym = reinterpret_cast<void* (*)(void*, const char*)>(found);
+}
+
+void find_dlsym() {
+  if (hp_next_dlsym != nullptr) return;
+  find_own_dlsym();
   // A lookup with a version passes by an interposer whose dlsym has none; one without finds it.
   void* next = real_dlsym == nullptr ? nullptr : real_dlsym(RTLD_NEXT, "dlsym");
   hp_next_dlsym = next != nullptr ? reinterpret_cast<void* (*)(void*, const char*)>(next) : real_dlsym;
 }
 
-static void* find_next(const char* name, const char* version) {
-  find_dlsym();
-  if (version[0] != 0)
-    if (void* found = dlvsym(RTLD_NEXT, name, version)) return found;
-  return real_dlsym(RTLD_NEXT, name);
+static bool is_libc(const char* path) {
+  const char* file = path;
+  for (const char* c = path; *c != 0; ++c)
+    if (*c == '/') file = c + 1;
+  return same(file, "libc.so.6");
 }
 
-void* find_behind_us(const char* name, const char* version) {
-  void* found = find_next(name, version);
-  return found != nullptr ? found : find_in_any_object(name);
-}
-
-// What dlvsym(RTLD_NEXT) would find, among the objects that were there at the start. nullptr: ask the loader.
-static void* find_at_start(const char* name, const char* version) {
+void* find_at_start(const char* name, const char* version) {
   for (const link_map* map = g_own_object; map != g_last_start_object;) {
     map = map->l_next;
     ElfObject object;
@@ -106,35 +112,93 @@ static void* find_at_start(const char* name, const char* version) {
   return nullptr;
 }
 
+// By the loader, where the list does not tell.
+static void* find_next(const char* name, const char* version) {
+  LoaderVisit visit;
+  if (!visit) return nullptr;
+  find_dlsym();
+  if (version[0] != 0)
+    if (void* found = dlvsym(RTLD_NEXT, name, version)) return found;
+  return real_dlsym(RTLD_NEXT, name);
+}
+
+void* find_behind_us(const char* name, const char* version) {
+  void* found = find_at_start(name, version);
+  if (found == nullptr) found = find_next(name, version);
+  return found != nullptr ? found : find_in_any_object(name);
+}
+
 HP_START_CODE bool look_at_start_objects() {
   const link_map* own = own_object();
   if (own == nullptr) return true;
   bool has_library = false;
   Library library;
-  for (const link_map* map = own->l_prev; map != nullptr; map = map->l_prev)
-    if (is_library_file(map->l_name, library)) has_library = true;
-  const link_map* last = own;
-  for (; last->l_next != nullptr; last = last->l_next)
+  const link_map *first = own, *last = own;
+  for (; first->l_prev != nullptr; first = first->l_prev)
+    if (is_library_file(first->l_prev->l_name, library)) has_library = true;
+  for (; last->l_next != nullptr; last = last->l_next) {
     if (is_library_file(last->l_next->l_name, library)) has_library = true;
+    if (is_libc(last->l_next->l_name)) g_libc = last->l_next;
+  }
   g_own_object = own;
+  g_first_object = first;
   g_last_start_object = last;
+  find_load_count(own);
+  g_has_sanitizer = g_libc != nullptr && has_sanitizer(*first);
+  if (g_has_sanitizer) call_libc_itself(*own, *g_libc);
   return has_library;
+}
+
+void* libc_function(const char* name, const char* version) {
+  ElfObject object;
+  if (g_libc == nullptr || !read_symbols(*g_libc, object)) return nullptr;
+  const ElfW(Sym)* symbol = versioned_symbol(object, name, version);
+  if (symbol == nullptr || ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC) return nullptr;
+  return reinterpret_cast<void*>(object.bias + symbol->st_value);
+}
+
+// The loader comes last where it is only libc's own dependency, so it is looked for from there.
+HP_START_CODE const void* loader_object(const char* name, std::size_t& bytes) {
+  for (const link_map* map = g_last_start_object; map != g_own_object; map = map->l_prev) {
+    ElfObject object;
+    const ElfW(Sym)* symbol = read_symbols(*map, object) ? object_symbol(object, name) : nullptr;
+    if (symbol == nullptr) continue;
+    bytes = symbol->st_size;
+    return reinterpret_cast<void*>(object.bias + symbol->st_value);
+  }
+  return nullptr;
+}
+
+const link_map* first_object() { return g_first_object; }
+
+bool dlsym_is_ours() {
+  for (const link_map* map = g_first_object; map != nullptr && map != g_own_object; map = map->l_next) {
+    ElfObject object;
+    if (read_symbols(*map, object) && defined_function(object, "dlsym") != nullptr) return false;
+  }
+  return g_own_object != nullptr;
 }
 
 void find_real(Hook& hook) {
   const HookRow& row = row_of(hook);
-  void* found = find_at_start(row.name, row.versions);
-  if (found == nullptr) found = find_behind_us(row.name, row.versions);
+  void* found = find_behind_us(row.name, row.versions);
   if (found != nullptr) hook.real[0] = found;
 }
 
 void find_libc_functions() {
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) {
-    if (hook->wrapper != nullptr || hook->real[0] != nullptr || strncmp(hook->row->versions, "GLIBC_", 6) != 0)
+    if (hook->wrapper != nullptr || hook->real[0] != nullptr || after(hook->row->versions, "GLIBC_") == nullptr)
       continue;
     void* found = find_at_start(hook->row->name, hook->row->versions);
     hook->real[0] = found != nullptr ? found : find_next(hook->row->name, hook->row->versions);
   }
+}
+
+const link_map* start_objects(const link_map*& last) {
+  last = g_last_start_object;
+  const link_map* first = g_own_object;
+  while (first != nullptr && first->l_prev != nullptr) first = first->l_prev;
+  return first;
 }
 
 bool is_own_address(const void* address) {

@@ -5,12 +5,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <string.h>
 
 #include <atomic>
 
+#include "at_start.h"
 #include "elf_object.h"
 #include "lifecycle.h"
+#include "loader.h"
 #include "resolve.h"
 
 namespace hostprobe::probe {
@@ -20,6 +21,7 @@ struct Known {
   Library library = Library::kDriver;
   ElfObject object;
   bool pinned = false;
+  bool loaded = false;  // stored last, loaded first: the rest may be of a library that was closed
 };
 constexpr unsigned kMostKnown = 8;
 constinit Known g_known[kMostKnown];  // constinit: it is filled before our own initialisers run
@@ -50,25 +52,12 @@ void* wrapper_of(Hook& hook, void* real) {
   return nullptr;
 }
 
-struct Asked {
-  const void* caller;
-  Library library;
-  bool needed;
-};
-
-int look_at_caller(dl_phdr_info* info, size_t, void* argument) {
-  auto* asked = static_cast<Asked*>(argument);
-  ElfObject object;
-  if (!read_elf_object(*info, object) || !object.holds(asked->caller)) return 0;
-  asked->needed = object.needs[static_cast<unsigned>(asked->library)];
-  return 1;
-}
-
 // What the caller's own (RTLD_LOCAL) scope holds beyond the global one: the library, if it is linked to it.
 void* in_scope_of(const void* caller, const char* name) {
-  Asked asked{caller, library_of(name), false};
-  dl_iterate_phdr(look_at_caller, &asked);
-  return asked.needed ? routed_function(name) : nullptr;
+  dl_phdr_info info;
+  ElfObject object;
+  if (!find_object(caller, info) || !read_elf_object(info, object)) return nullptr;
+  return object.needs[static_cast<unsigned>(library_of(name))] ? routed_function(name) : nullptr;
 }
 
 // What the program's own lookup gives, for a name we hook, if it comes from its library; else nullptr. Another
@@ -137,7 +126,6 @@ constexpr Change kChanges[] = {
     {"cuLinkAddFile", 6050, "cuLinkAddFile_v2"},
     {"cuStreamBeginCapture", 10010, "cuStreamBeginCapture_v2"},
     {"cuGraphInstantiate", 11000, "cuGraphInstantiate_v2"},
-    {"cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags"},
     {"cuGraphExecUpdate", 12000, "cuGraphExecUpdate_v2"},
 };
 constexpr int kPerThreadSince = 7000;  // before, there was one default stream for all threads
@@ -146,12 +134,14 @@ constexpr int kPerThreadSince = 7000;  // before, there was one default stream f
 Hook* requested_hook(const char* name, int version, bool per_thread) {
   const char* exported = name;
   for (const Change& change : kChanges)
-    if (version >= change.version && strcmp(change.name, name) == 0) exported = change.exported;
+    if (version >= change.version && same(change.name, name)) exported = change.exported;
   char long_name[96];
   if (per_thread && version >= kPerThreadSince)
     for (const char* suffix : {"_ptsz", "_ptds"}) {
-      if (strlen(exported) + strlen(suffix) >= sizeof long_name) return nullptr;
-      strcpy(stpcpy(long_name, exported), suffix);
+      const std::size_t length = length_of(exported);
+      if (length + length_of(suffix) >= sizeof long_name) return nullptr;
+      copy_string(long_name, exported);
+      copy_string(long_name + length, suffix);
       if (Hook* hook = routed_hook(long_name)) return hook;
     }
   return routed_hook(exported);
@@ -161,13 +151,20 @@ constexpr int kNewestKnownVersion = 13050;
 
 void* wrapper_for_get_proc_address(int version, void* real);
 
+// Which form was answered: driver 470 knows only the first, whatever version it is asked for.
+void* wrapper_for_answered_lookup(int version, void* answer) {
+  if (answer == routed_function("cuGetProcAddress")) version = 11030;
+  if (answer == routed_function("cuGetProcAddress_v2")) version = 12000;
+  return wrapper_for_get_proc_address(version, answer);
+}
+
 // What stands in front of `answer`, the driver's answer to a request; `answer` itself where that is nobody.
 void* replace_answer(const char* name, int version, std::uint64_t flags, void* answer) {
   if (answer == nullptr || is_wrapper(answer)) return answer;
-  if (strcmp(name, "cuGetProcAddress") == 0) return wrapper_for_get_proc_address(version, answer);
+  if (same(name, "cuGetProcAddress")) return wrapper_for_answered_lookup(version, answer);
   // The exported address, where it is the same, says exactly which function was answered.
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
-    if (hook->wrapper != nullptr && strncmp(hook->row->name, name, strlen(name)) == 0 &&
+    if (hook->wrapper != nullptr && after(hook->row->name, name) != nullptr &&
         routed_function(hook->row->name) == answer) {
       void* wrapper = wrapper_of(*hook, answer);
       return wrapper != nullptr ? wrapper : answer;
@@ -185,7 +182,7 @@ void* g_real_get2[kCopies];
 // `symbol` may be null or empty, `status` may be null: both are the driver's to judge.
 template <unsigned copy>
 CUresult get_proc_address1(const char* symbol, void** function, int version, cuuint64_t flags) {
-  scan_new_objects();
+  scan_new_objects(ScanBy::kLookup);
   CUresult result = reinterpret_cast<GetProcAddress1>(g_real_get1[copy])(symbol, function, version, flags);
   if (result == CUDA_SUCCESS && symbol != nullptr && function != nullptr)
     *function = replace_answer(symbol, version, flags, *function);
@@ -195,7 +192,7 @@ CUresult get_proc_address1(const char* symbol, void** function, int version, cuu
 template <unsigned copy>
 CUresult get_proc_address2(const char* symbol, void** function, int version, cuuint64_t flags,
                            CUdriverProcAddressQueryResult* status) {
-  scan_new_objects();
+  scan_new_objects(ScanBy::kLookup);
   CUresult result = reinterpret_cast<GetProcAddress2>(g_real_get2[copy])(symbol, function, version, flags, status);
   if (result == CUDA_SUCCESS && symbol != nullptr && function != nullptr)
     *function = replace_answer(symbol, version, flags, *function);
@@ -230,60 +227,52 @@ void* wrapper_for_get_proc_address(int version, void* real) {
 
 namespace {
 
-std::atomic_flag g_indexing = ATOMIC_FLAG_INIT;
 std::atomic<bool> g_indexed{false};
 
+// Threads may do it at the same time: each finds what the others have put where it would have put it.
 void index_routed_hooks() {
   link_hooks();
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) {
     if (hook->wrapper == nullptr) continue;
-    std::uint32_t slot = name_slot(hook->row->name);
-    while (g_by_name[slot] != 0) slot = (slot + 1) % kNameSlots;
-    g_by_name[slot] = static_cast<std::uint16_t>(hook - __start_hp_state + 1);
+    const auto number = static_cast<std::uint16_t>(hook - __start_hp_state + 1);
+    for (std::uint32_t slot = name_slot(hook->row->name);; slot = (slot + 1) % kNameSlots) {
+      std::uint16_t none = 0;
+      if (std::atomic_ref(g_by_name[slot]).compare_exchange_strong(none, number) || none == number) break;
+    }
   }
   g_indexed.store(true, std::memory_order_release);
 }
 
-Hook* routed_hook_unindexed(const char* name) {
-  link_hooks();
-  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
-    if (hook->wrapper != nullptr && strcmp(hook->row->name, name) == 0) return hook;
-  return nullptr;
-}
-
 }  // namespace
 
-// Whoever asks first makes the index; who asks meanwhile goes without.
 Hook* routed_hook(const char* name) {
-  if (!g_indexed.load(std::memory_order_acquire)) {
-    if (g_indexing.test_and_set(std::memory_order_acq_rel)) return routed_hook_unindexed(name);
-    index_routed_hooks();
-  }
+  if (!g_indexed.load(std::memory_order_acquire)) index_routed_hooks();
   for (std::uint32_t slot = name_slot(name); g_by_name[slot] != 0; slot = (slot + 1) % kNameSlots) {
     Hook* hook = __start_hp_state + g_by_name[slot] - 1;
-    if (strcmp(hook->row->name, name) == 0) return hook;
+    if (same(hook->row->name, name)) return hook;
   }
   return nullptr;
 }
 
 bool is_routed_name(const char* name) {
-  if (strncmp(name, "cu", 2) != 0 && strncmp(name, "nccl", 4) != 0) return false;
-  return strcmp(name, "cuGetProcAddress") == 0 || strcmp(name, "cuGetProcAddress_v2") == 0 ||
-         routed_hook(name) != nullptr;
+  if (after(name, "cu") == nullptr && after(name, "nccl") == nullptr) return false;
+  return same(name, "cuGetProcAddress") || same(name, "cuGetProcAddress_v2") || routed_hook(name) != nullptr;
 }
 
 void* wrapper_for(const char* name, void* real) {
   if (is_wrapper(real)) return real;
-  if (strcmp(name, "cuGetProcAddress") == 0) return wrapper_for_get_proc_address(11030, real);
-  if (strcmp(name, "cuGetProcAddress_v2") == 0) return wrapper_for_get_proc_address(12000, real);
+  if (same(name, "cuGetProcAddress")) return wrapper_for_get_proc_address(11030, real);
+  if (same(name, "cuGetProcAddress_v2")) return wrapper_for_get_proc_address(12000, real);
   Hook* hook = routed_hook(name);
   return hook == nullptr ? nullptr : wrapper_of(*hook, real);
 }
 
+static bool is_loaded(Known& known) { return std::atomic_ref(known.loaded).load(std::memory_order_acquire); }
+
 bool is_address_of(Library library, const void* address) {
   unsigned count = g_known_count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i)
-    if (g_known[i].library == library && g_known[i].object.holds(address)) return true;
+    if (is_loaded(g_known[i]) && g_known[i].library == library && g_known[i].object.holds(address)) return true;
   return false;
 }
 
@@ -291,28 +280,61 @@ void* routed_function(const char* name) {
   Library library = library_of(name);
   unsigned count = g_known_count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i)
-    if (g_known[i].library == library)
+    if (is_loaded(g_known[i]) && g_known[i].library == library)
       if (void* found = defined_function(g_known[i].object, name)) return found;
   return nullptr;
 }
 
-void learn_library(Library library, const ElfObject& object) {
+static bool is_same(const ElfObject& one, const ElfObject& other) {
+  return one.begin == other.begin && one.end == other.end && one.symbols == other.symbols;
+}
+
+static void learn_library(const LoadedLibrary& found) {
+  unsigned count = g_known_count.load(std::memory_order_relaxed), place = count;
+  for (unsigned i = 0; i < count; ++i) {
+    if (!is_loaded(g_known[i])) {
+      place = i;
+      continue;
+    }
+    if (is_same(g_known[i].object, found.object)) return;
+  }
+  if (place == kMostKnown) return;
+  g_known[place].library = found.library;
+  g_known[place].object = found.object;
+  std::atomic_ref(g_known[place].loaded).store(true, std::memory_order_release);
+  if (place == count) g_known_count.store(count + 1, std::memory_order_release);
+}
+
+void learn_libraries(const LoadedLibrary* found, unsigned found_count) {
   unsigned count = g_known_count.load(std::memory_order_relaxed);
-  for (unsigned i = 0; i < count; ++i)
-    if (g_known[i].object.begin == object.begin) return;
-  if (count == kMostKnown) return;
-  g_known[count] = {library, object, false};
-  g_known_count.store(count + 1, std::memory_order_release);
+  for (unsigned i = 0; i < count; ++i) {
+    bool gone = !g_known[i].pinned;
+    for (unsigned j = 0; j < found_count; ++j)
+      if (is_same(found[j].object, g_known[i].object)) gone = false;
+    if (gone) std::atomic_ref(g_known[i].loaded).store(false, std::memory_order_release);
+  }
+  for (unsigned j = 0; j < found_count; ++j) learn_library(found[j]);
+}
+
+void trust_start_libraries() {
+  unsigned count = g_known_count.load(std::memory_order_relaxed);
+  for (unsigned i = 0; i < count; ++i) g_known[i].pinned = true;
 }
 
 void pin_libraries() {
-  unsigned count = g_known_count.load(std::memory_order_acquire);
+  LoaderVisit visit;
+  unsigned count = visit ? g_known_count.load(std::memory_order_acquire) : 0;
   for (unsigned i = 0; i < count; ++i) {
     Known& known = g_known[i];
+    if (known.pinned || !is_loaded(known)) continue;
+    const std::uintptr_t begin = known.object.begin;
     Dl_info where;
-    if (known.pinned || dladdr(reinterpret_cast<void*>(known.object.begin), &where) == 0) continue;
-    known.pinned = true;
-    dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    Library library;
+    if (dladdr(reinterpret_cast<void*>(begin), &where) != 0 && is_library_file(where.dli_fname, library) &&
+        library == known.library && dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr)
+      known.pinned = true;
+    else if (known.object.begin == begin)  // not if another thread has learned the next one meanwhile
+      std::atomic_ref(known.loaded).store(false, std::memory_order_release);
   }
 }
 
@@ -337,12 +359,14 @@ std::uint32_t unwrapped_functions() { return g_unwrapped.load(std::memory_order_
 
 using namespace hostprobe::probe;
 
-// What dlsym shall answer, or nullptr: then the stub jumps to the real one, which sees the true caller.
+// What dlsym shall answer, or nullptr: then the stub jumps to the real one, which sees the true caller. Each name asks
+// whether objects were loaded, not only those we answer: a function of an object that is linked to the driver has any name.
 extern "C" __attribute__((visibility("hidden"))) void* hp_match_dlsym(void* handle, const char* name, void* caller) {
   if (hp_next_dlsym == nullptr) find_dlsym();
   if (!hooks_enabled() || name == nullptr) return nullptr;
   int saved = errno;
-  scan_new_objects();
+  scan_new_objects(ScanBy::kLookup);
+  pin_libraries();  // who has a wrapper, by this call or in a slot, may close the library at once
   void* answer = nullptr;
   if (is_routed_name(name) && !is_address_of(library_of(name), caller) && !is_own_address(caller)) {
     void* real = look_up(handle, name, caller);

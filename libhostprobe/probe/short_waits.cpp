@@ -5,7 +5,10 @@
 
 #include "chunk.h"
 #include "hook.h"
+#include "shelter.h"
+#include "signal_frame.h"
 #include "sums_block.h"
+#include "writer.h"
 
 namespace hostprobe::probe {
 
@@ -35,17 +38,24 @@ SiteSums* take(std::uint64_t key) {
   return nullptr;
 }
 
-SiteSums* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
-  if (t.taking || !attach_thread()) return nullptr;
-  t.taking = true;
+void take_sheltered(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
+  if (place.key != 0) return;  // a signal handler was quicker
   std::uint64_t begin = ticks();
   place.sums = take(key);
-  // A signal handler that looks now must not find a key without its sums.
-  std::atomic_signal_fence(std::memory_order_seq_cst);
   if (place.sums != nullptr) place.key = key;
   t.entry->own_ticks += ticks() - begin;
-  t.taking = false;
-  return place.sums;
+}
+
+SiteSums* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
+  if (t.taking || !attach_thread()) return nullptr;
+  bool writer_may_start = false;
+  {
+    Shelter shelter;
+    take_sheltered(t, key, place);
+    writer_may_start = writer_is_due(false) && !in_signal_handler(shelter.blocked_before());
+  }
+  if (writer_may_start) start_writer();
+  return place.key == key ? place.sums : nullptr;
 }
 
 }  // namespace

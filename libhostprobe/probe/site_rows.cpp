@@ -9,6 +9,7 @@
 #include "hook_table.h"
 #include "short_waits.h"
 #include "sums_block.h"
+#include "thread.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -38,7 +39,7 @@ void enter(std::uint32_t row) {
 }
 
 bool has_more_to_come(const SiteSums& sums) {
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
     ThreadEntry& entry = g_segment.threads[i];
     if (std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive && entry.tid == sums.tid &&
         entry.start_ticks == sums.thread_start_ticks)

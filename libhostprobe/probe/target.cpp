@@ -9,7 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "at_start.h"
+#include "loader.h"
 #include "options.h"
 
 namespace hostprobe::probe {
@@ -137,7 +140,16 @@ HP_START_CODE bool program_decides(char** environment) {
   return !same(g_options.target, "all") && (!same(g_options.target, "auto") || rank_from(environment) >= 0);
 }
 
-bool target_library_loaded() { return dl_iterate_phdr(find_library, nullptr) != 0; }
+bool target_library_loaded() {
+  static std::atomic<unsigned long long> g_looked_at{0};
+  const unsigned long long loaded = load_count();
+  if (loaded == g_looked_at.load(std::memory_order_relaxed)) return false;
+  LoaderVisit visit;
+  if (!visit) return false;
+  if (each_object(find_library, nullptr) != 0) return true;
+  g_looked_at.store(loaded, std::memory_order_relaxed);
+  return false;
+}
 
 HP_START_CODE int rank_from(char** environment) { return first_number(environment, kRankNames); }
 int local_rank_from(char** environment) { return first_number(environment, kLocalRankNames); }

@@ -14,7 +14,7 @@ Target choose_target(char** environment, const char* program, const char* name);
 
 bool program_decides(char** environment);
 
-// True when one of the libraries that make a candidate a target is loaded.
+// True when one of the libraries that make a candidate a target was loaded since it was asked last, or at the start.
 bool target_library_loaded();
 
 // Rank, local rank and world size from what launchers put into the environment; -1 = not said.

@@ -14,13 +14,18 @@
 #include "chunk.h"
 #include "hook.h"
 #include "last_thread.h"
+#include "lifecycle.h"
+#include "locks.h"
 #include "pairing.h"
+#include "shelter.h"
+#include "signal_frame.h"
 #include "writer.h"
 
 namespace hostprobe::probe {
 
 constinit thread_local ThreadLocal t_local{};
 constinit Bucket g_buckets[1u << kBucketBits]{};
+constinit std::atomic<std::uint32_t> g_lock_waiters{0};
 
 namespace {
 
@@ -40,34 +45,37 @@ void give_chunk_away(ThreadLocal& t) {
   ChunkHead* chunk = t.chunk;
   if (chunk == nullptr) return;
   std::uint64_t records = t.sequence + slots_used(t);
-  // From here on a nested hook finds no room and drops its record instead of writing into a chunk that is given away.
   t.end = 0;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
   std::atomic_ref(t.entry->chunk).store(0, std::memory_order_release);
   // No more than there are, not even for a moment: a process killed then would seem to have lost the rest.
   t.entry->records = records;
   t.chunk = nullptr;
-  if (!hand_over(t.index, chunk)) t.entry->lost += kChunkRecords;
+  if (!hand_over(t.index, chunk)) {
+    t.entry->lost += kChunkRecords;
+    count_loss(kLostNoChunk, kChunkRecords);
+  }
   if (writer_is_needed()) wake_writer();
 }
 
-// A wait that never returned: the thread was cancelled or left by pthread_exit inside it.
+// A wait that never returned: the thread was cancelled in it, or left it by pthread_exit or by a jump. Its end is now.
 void record_open_wait(ThreadLocal& t) {
   OpenWait open = t.entry->open;
-  auto hook = static_cast<std::uint16_t>(open.key >> 48);
+  std::uint16_t hook = sum_hook(open.key);
   if (hook == 0) return;
   t.entry->open = {};
   if (t.open_bucket != nullptr) withdraw(*t.open_bucket);
   t.open_bucket = nullptr;
   Record* r = reserve_record();
   if (r == nullptr) return;
-  std::uint64_t site = open.key & 0xffffffffffff;
+  std::uint64_t site = sum_site(open.key);
   *r = Record{open.begin_ticks, ticks(), 0, 0, 0, 0, open.object, 0, site, 0, 0};
   commit_record(r, *hook_of_number(hook), kRecordCancelled, 0);
 }
 
+// What comes later, in other destructors, gets an entry and places of its own.
 void end_thread(ThreadLocal& t) {
   if (t.entry == nullptr) return;
+  Shelter shelter;
   std::uint64_t records = t.sequence + slots_used(t);
   ThreadEntry* entry = t.entry;
   prctl(PR_GET_NAME, entry->name);
@@ -76,6 +84,8 @@ void end_thread(ThreadLocal& t) {
   entry->records = records;
   entry->end_ticks = ticks();
   t.entry = nullptr;
+  memset(t.short_places, 0, sizeof t.short_places);
+  t.poll_sums = nullptr;
   std::atomic_ref(entry->state).store(kThreadEnded, std::memory_order_release);
   wake_writer();
 }
@@ -103,7 +113,7 @@ void key_destructor(void*) {
   if (trace_is_open() && t.entry != nullptr) record_open_wait(t);
   if (++t.exit_rounds < kLastRound) {
     pthread_setspecific(g_key, &t);
-  } else {
+  } else if (hooks_enabled()) {  // else a filter may be set that none of these calls passes
     auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
     note_thread_is_ending(tid);
     if (trace_is_open()) note_end(t);
@@ -113,7 +123,8 @@ void key_destructor(void*) {
   errno = saved;
 }
 
-void count_lost(ThreadLocal& t) {
+void count_lost(ThreadLocal& t, LossCause cause) {
+  count_loss(cause);
   if (t.entry != nullptr) {
     ++t.entry->lost;
     ++t.sequence;
@@ -140,12 +151,82 @@ bool start_chunk(ThreadLocal& t) {
   t.lap_and_mark = (t.lap_and_mark & 0xffff0000) | chunk->lap;
   t.entry->records = t.sequence;
   std::atomic_ref(t.entry->chunk).store(chunk_index(chunk) + 1, std::memory_order_release);
-  auto first = reinterpret_cast<std::uintptr_t>(chunk + 1);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  t.cursor = first;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  t.cursor = reinterpret_cast<std::uintptr_t>(chunk + 1);
   t.end = reinterpret_cast<std::uintptr_t>(chunk) + kChunkBytes;
   return true;
+}
+
+// A child of clone(CLONE_VM) has no thread here: its end would not be seen. Nor has one that a handler has just forked.
+bool is_elsewhere() {
+  return g_segment.header == nullptr || g_segment.header->pid != static_cast<std::uint32_t>(getpid());
+}
+
+bool take_entry(ThreadEntry& entry) {
+  std::uint32_t free = kThreadFree;
+  if (!std::atomic_ref(entry.state).compare_exchange_strong(free, kThreadTaken, std::memory_order_acq_rel))
+    return false;
+  memset(reinterpret_cast<char*>(&entry) + sizeof entry.state, 0, sizeof entry - sizeof entry.state);
+  return true;
+}
+
+// One that a thread had before.
+ThreadEntry* reserve_used(std::uint32_t& index) {
+  std::uint32_t used = threads_used(), start = g_next_entry.fetch_add(1, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    index = (start + i) % used;
+    if (!take_entry(g_segment.threads[index])) continue;
+    g_free_entries.fetch_sub(1, std::memory_order_relaxed);
+    return &g_segment.threads[index];
+  }
+  return nullptr;
+}
+
+// Whoever looks for a used one meanwhile may be quicker.
+ThreadEntry* reserve_unused(std::uint32_t& index) {
+  std::atomic_ref used(g_segment.header->threads_used);
+  index = used.load(std::memory_order_relaxed);
+  while (index < g_segment.header->thread_count) {
+    if (!used.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel)) continue;
+    if (take_entry(g_segment.threads[index])) return &g_segment.threads[index];
+    g_free_entries.fetch_add(1, std::memory_order_relaxed);  // it was counted as one less
+    index = used.load(std::memory_order_relaxed);
+  }
+  return nullptr;
+}
+
+bool attach_sheltered(ThreadLocal& t) {
+  if (t.entry != nullptr) return true;
+  std::uint32_t index = 0;
+  ThreadEntry* entry = reserve_thread(index);
+  if (entry != nullptr) adopt_thread(entry, index);
+  return entry != nullptr;
+}
+
+// What became of a record: its slot, or why there is none.
+struct Reserved {
+  Record* record = nullptr;
+  LossCause lost = kLostInHandler;
+  bool wait_was_left = false;
+};
+
+// A hook that a signal handler has interrupted is still below us, has a slot it will fill, and its chunk must stay. One
+// that was left by a jump out of the handler will never fill its slot: nothing is below us, and the slot is lost.
+Reserved reserve_sheltered(ThreadLocal& t, const Shelter& shelter) {
+  bool in_wait = t.entry != nullptr && t.entry->open.key != 0;
+  bool handler_runs = (t.filling != 1 || in_wait) && in_signal_handler(shelter.blocked_before());
+  if (handler_runs && t.filling != 1) return {};
+  t.filling = 1;
+  if (t.entry == nullptr && is_elsewhere()) return {nullptr, kLostElsewhere};
+  if (!attach_sheltered(t)) return {nullptr, kLostThreadTable};
+  std::uint64_t begin = ticks();
+  Reserved reserved{nullptr, has_writer() ? kLostNoChunk : kLostNoWriter, in_wait && !handler_runs};
+  if (start_chunk(t)) {
+    reserved.record = reinterpret_cast<Record*>(t.cursor);
+    t.cursor += sizeof(Record);
+  }
+  report_write_failure();
+  t.entry->own_ticks += ticks() - begin;
+  return reserved;
 }
 
 }  // namespace
@@ -159,20 +240,18 @@ HP_START_CODE void watch_thread_end() {
 }
 
 ThreadEntry* reserve_thread(std::uint32_t& index) {
-  std::uint32_t start = g_next_entry.fetch_add(1, std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
-    index = (start + i) % kThreads;
-    ThreadEntry& entry = g_segment.threads[index];
-    std::uint32_t free = kThreadFree;
-    if (!std::atomic_ref(entry.state).compare_exchange_strong(free, kThreadTaken, std::memory_order_acq_rel)) continue;
-    memset(reinterpret_cast<char*>(&entry) + sizeof entry.state, 0, sizeof entry - sizeof entry.state);
-    return &entry;
-  }
-  wake_writer();
-  return nullptr;
+  ThreadEntry* entry = nullptr;
+  if (g_free_entries.load(std::memory_order_relaxed) != 0) entry = reserve_used(index);
+  if (entry == nullptr) entry = reserve_unused(index);
+  if (entry == nullptr) entry = reserve_used(index);
+  if (entry == nullptr) wake_writer();
+  return entry;
 }
 
-void release_thread(ThreadEntry* entry) { std::atomic_ref(entry->state).store(kThreadFree, std::memory_order_release); }
+void release_thread(ThreadEntry* entry) {
+  std::atomic_ref(entry->state).store(kThreadFree, std::memory_order_release);
+  g_free_entries.fetch_add(1, std::memory_order_relaxed);
+}
 
 void adopt_thread(ThreadEntry* entry, std::uint32_t index) {
   ThreadLocal& t = t_local;
@@ -191,42 +270,50 @@ bool attach_thread() {
   ThreadLocal& t = t_local;
   if (t.entry != nullptr) return true;
   if (t.taking) return false;
-  t.taking = true;
-  std::uint32_t index = 0;
-  ThreadEntry* entry = reserve_thread(index);
-  if (entry != nullptr) adopt_thread(entry, index);
-  t.taking = false;
-  return entry != nullptr;
+  {
+    Shelter shelter;
+    if (is_elsewhere() || !attach_sheltered(t)) return false;
+  }
+  // The signals that waited are let in again: a handler may have forked, and a child has no entry yet.
+  return t.entry != nullptr;
+}
+
+void close_left_wait(ThreadLocal& t) {
+  g_lock_waiters.fetch_sub(t.lock_waits, std::memory_order_relaxed);
+  t.lock_waits = 0;
+  record_open_wait(t);
 }
 
 Record* reserve_in_new_chunk() {
   ThreadLocal& t = t_local;
   int saved = errno;
-  Record* record = nullptr;
-  // `filling` above 1: a hook below us on this thread has a slot it has not filled; its chunk must stay.
-  if (trace_is_open() && t.filling == 1 && !t.taking && attach_thread()) {
-    t.taking = true;
-    std::uint64_t begin = ticks();
-    if (start_chunk(t)) {
-      record = reinterpret_cast<Record*>(t.cursor);
-      t.cursor += sizeof(Record);
-    }
-    report_write_failure();
-    t.entry->own_ticks += ticks() - begin;
-    t.taking = false;
+  Reserved reserved;
+  bool writer_may_start = false;
+  if (trace_is_open() && !t.taking) {
+    Shelter shelter;
+    reserved = reserve_sheltered(t, shelter);
+    writer_may_start = writer_is_due(t.sequence != 0) && !in_signal_handler(shelter.blocked_before());
   }
-  if (record == nullptr) {
-    if (g_gate.recording != 0) count_lost(t);  // else it ended after the trace did
+  if (reserved.record != nullptr && reserved.wait_was_left) close_left_wait(t);
+  if (writer_may_start) start_writer();
+  if (reserved.record == nullptr) {
+    if (g_gate.recording != 0) count_lost(t, reserved.lost);  // else it ended after the trace did
     drop_record();
   }
   errno = saved;
-  return record;
+  return reserved.record;
 }
 
+void forget_threads() { g_next_entry.store(0, std::memory_order_relaxed); }
+
 void reset_thread_local() {
-  std::uint32_t muted = t_local.muted;
-  t_local = ThreadLocal{};
-  t_local.muted = muted;
+  ThreadLocal& t = t_local;
+  ThreadLocal fresh{};
+  fresh.muted = t.muted;
+  fresh.filling = t.filling;
+  fresh.open_bucket = t.open_bucket;
+  fresh.lock_waits = t.lock_waits;
+  t = fresh;
 }
 
 }  // namespace hostprobe::probe

@@ -19,6 +19,9 @@ struct ShortPlace {
 };
 inline constexpr unsigned kShortPlaces = 8;
 
+// Where a thread is while it forks. Unseen: by a call that runs no handlers, or not at all.
+enum Forks : std::uint8_t { kForksUnseen = 0, kForksOutside, kForksInHook };
+
 struct alignas(64) ThreadLocal {
   // First line: the hot path.
   std::uintptr_t cursor;  // next free slot; beyond `end` when a chunk must be taken
@@ -30,14 +33,15 @@ struct alignas(64) ThreadLocal {
   std::uint32_t tid;
   std::uint32_t lap_and_mark;  // bits 0–15: lap of `chunk`; 16–31: flags that the next record carries too (kRecord…)
   const void* cxx_site;        // caller of std::condition_variable::wait, for the pthread_cond_wait inside it
-  std::uintptr_t vfork_return;  // the caller of vfork, see dlsym_x86_64.S
   // Second line.
   std::uint64_t sequence;  // running number of slot 0 of `chunk`, lost ones included
   std::uint64_t last_stack_ticks;
   Bucket* open_bucket;  // of the wait in `entry`; nullptr: nobody is paired with it
   std::uint32_t index;  // of `entry`
   std::uint32_t exit_rounds;
-  bool taking;               // inside a slow path of ours
+  bool taking;  // inside a slow path of ours, see shelter.h
+  Forks forks;
+  std::uint32_t lock_waits;  // the thread's share of g_lock_waiters
   std::uint32_t nccl_depth;  // of ncclGroupStart calls
   std::uint32_t nccl_group;  // number of the outermost of them
   // An NCCL progress thread: see progress.h.
@@ -48,7 +52,7 @@ struct alignas(64) ThreadLocal {
   ShortPlace short_places[kShortPlaces];
 };
 
-static_assert(offsetof(ThreadLocal, muted) == 20 && offsetof(ThreadLocal, vfork_return) == 56);  // dlsym_x86_64.S
+static_assert(offsetof(ThreadLocal, muted) == 20);  // dlsym_x86_64.S
 
 extern constinit thread_local ThreadLocal t_local __asm__("hp_t_local") __attribute__((tls_model("initial-exec")));
 
@@ -66,7 +70,12 @@ void make_thread_key();
 // Makes it run for the calling thread.
 void watch_thread_end();
 
-// After fork, in the child: forget everything that belongs to the parent.
+// The wait in `entry` is one that the thread jumped out of: nobody will end it. The thread runs in no signal handler.
+void close_left_wait(ThreadLocal& t);
+
+// After fork, in the child: forget everything that belongs to the parent. What a signal handler that forks has interrupted
+// goes on in the child too, and takes back its reservations and its waits.
 void reset_thread_local();
+void forget_threads();
 
 }  // namespace hostprobe::probe

@@ -4,8 +4,9 @@
 #include <link.h>
 #include <string.h>
 
-#include <atomic>
 #include <cstdint>
+
+#include "loader.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -17,25 +18,17 @@ struct Object {
   std::uintptr_t code_end = 0;
 };
 
-int find_object(dl_phdr_info* object, size_t, void* argument) {
-  auto* wanted = static_cast<Object*>(argument);
-  bool holds = false;
-  std::uintptr_t begin = 0, end = 0;
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const auto& p = object->dlpi_phdr[i];
-    if (p.p_type != PT_LOAD) continue;
-    std::uintptr_t from = object->dlpi_addr + p.p_vaddr, to = from + p.p_memsz;
-    holds = holds || (wanted->address >= from && wanted->address < to);
-    if ((p.p_flags & PF_X) != 0) begin = from, end = to;
-  }
-  if (!holds) return 0;
-  *wanted = {wanted->address, object->dlpi_name == nullptr ? "" : object->dlpi_name, begin, end};
-  return 1;
-}
-
 Object object_at(const void* address) {
   Object object{reinterpret_cast<std::uintptr_t>(address), nullptr};
-  if (address != nullptr) dl_iterate_phdr(find_object, &object);
+  dl_phdr_info info;
+  if (address == nullptr || !find_object(address, info)) return object;
+  object.name = info.dlpi_name == nullptr ? "" : info.dlpi_name;
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const auto& p = info.dlpi_phdr[i];
+    if (p.p_type != PT_LOAD || (p.p_flags & PF_X) == 0) continue;
+    object.code_begin = info.dlpi_addr + p.p_vaddr;
+    object.code_end = object.code_begin + p.p_memsz;
+  }
   return object;
 }
 

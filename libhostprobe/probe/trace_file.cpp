@@ -20,7 +20,8 @@ constinit FileHeader g_header{};
 namespace {
 
 constexpr int kMostParts = 6;
-struct stat g_root;  // when the file was made
+struct stat g_root;   // when the file was made
+struct statx g_made;  // the file itself: another that has got its name is not written to
 
 // The checksum of format/file.h, over any number of parts.
 std::uint64_t checksum(std::uint64_t h, const void* bytes, std::size_t length) {
@@ -86,6 +87,20 @@ bool write_at(std::uint64_t offset, iovec* parts, int count, std::size_t whole) 
   return true;
 }
 
+bool look_at(int folder, const char* path, int flags, struct statx& found) {
+  return statx(folder, path, flags, STATX_BASIC_STATS | STATX_BTIME, &found) == 0;
+}
+
+// The number of a removed file may be given to the next one, which was born later.
+bool is_the_file(const struct statx& found) {
+  return S_ISREG(found.stx_mode) && found.stx_ino == g_made.stx_ino && found.stx_dev_major == g_made.stx_dev_major &&
+         found.stx_dev_minor == g_made.stx_dev_minor && found.stx_btime.tv_sec == g_made.stx_btime.tv_sec &&
+         found.stx_btime.tv_nsec == g_made.stx_btime.tv_nsec;
+}
+
+// Not all file systems know that time: a file that has a second name is not trusted either.
+bool may_be_written(const struct statx& found) { return is_the_file(found) && found.stx_nlink == 1; }
+
 bool note_failure() {
   if (g_file.error == 0) g_file.error = errno;
   g_header.file_errno = g_file.error;
@@ -110,6 +125,8 @@ bool create_file(const char* folder, std::uint64_t start_ns) {
   }
   g_file.fd = open(g_file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (g_file.fd >= 0) fchmod(g_file.fd, 0600);  // whatever the umask left
+  g_made = {};
+  if (g_file.fd >= 0) look_at(g_file.fd, "", AT_EMPTY_PATH, g_made);
   stat("/", &g_root);
   g_file.bytes = kFileHeaderBytes;
   g_file.error = 0;
@@ -117,13 +134,21 @@ bool create_file(const char* folder, std::uint64_t start_ns) {
 }
 
 bool file_was_removed() {
-  struct stat file, root;
-  if (stat(g_file.path, &file) == 0 || errno != ENOENT || stat("/", &root) != 0) return false;
+  struct statx file;
+  if (look_at(AT_FDCWD, g_file.path, AT_SYMLINK_NOFOLLOW, file)) return !is_the_file(file);
+  struct stat root;
+  if (errno != ENOENT || stat("/", &root) != 0) return false;
   return root.st_dev == g_root.st_dev && root.st_ino == g_root.st_ino;
 }
 
+// It is looked at before it is opened, because opening a pipe or a device is felt by others, and afterwards, because it may
+// be replaced in between.
 bool open_file() {
-  g_file.fd = open(g_file.path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  struct statx file;
+  if (!look_at(AT_FDCWD, g_file.path, AT_SYMLINK_NOFOLLOW, file)) return note_failure();
+  if (may_be_written(file)) g_file.fd = open(g_file.path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (g_file.fd >= 0 && look_at(g_file.fd, "", AT_EMPTY_PATH, file) && !may_be_written(file)) close_file();
+  if (g_file.fd < 0 && !may_be_written(file)) errno = ESTALE;
   return g_file.fd >= 0 || note_failure();
 }
 

@@ -25,8 +25,9 @@ extern FileHeader g_header;
 
 // Makes the run folder and a new file in it, named <host>-<pid>-<start>.hptrace. False: errno says why.
 bool create_file(const char* folder, std::uint64_t start_ns);
+// False, too, where something else lies in its place, or it has got a second name, under which it is somebody else's.
 bool open_file();
-// True after open_file() failed when the file was removed, as opposed to out of sight (chroot).
+// True after open_file() failed when the file was removed or replaced, as opposed to out of sight (chroot).
 bool file_was_removed();
 void close_file();
 

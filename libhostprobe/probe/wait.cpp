@@ -2,6 +2,7 @@
 #include "wait.h"
 
 #include "short_waits.h"
+#include "signal_frame.h"
 #include "stacks.h"
 
 namespace hostprobe::probe {
@@ -26,6 +27,12 @@ bool sum_up(const Hook& hook, const Waited& wait) {
 
 }  // namespace
 
+OpenWait wait_around(ThreadLocal& t) {
+  if (in_signal_handler()) return t.entry->open;
+  close_left_wait(t);
+  return {};
+}
+
 void keep_wait(Hook& hook, const Waited& wait) {
   mark_used(hook);
   if (wait.error == kDidNotBlock) {
@@ -35,7 +42,8 @@ void keep_wait(Hook& hook, const Waited& wait) {
   std::uint64_t length = wait.end - wait.begin;
   if (length < g_wait_ticks && wait.error == 0 && wait.flags == 0 && sum_up(hook, wait)) return;
   std::uint16_t stack = 0;
-  if (HP_UNLIKELY(length >= g_stack_ticks)) stack = sample_stack(wait.end);
+  // The trace may have ended in the meantime, because of a filter that forbids what sampling calls.
+  if (HP_UNLIKELY(length >= g_stack_ticks) && trace_is_open()) stack = sample_stack(wait.end);
   Record* r = reserve_record();
   if (HP_UNLIKELY(r == nullptr)) return;
   r->begin_ticks = wait.begin;

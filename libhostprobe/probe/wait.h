@@ -6,6 +6,7 @@
 #pragma once
 
 #include <errno.h>
+#include <time.h>
 
 #include "hook.h"
 #include "pairing.h"
@@ -18,6 +19,13 @@ inline constexpr int kDidNotBlock = -1;
 inline int errno_of(long result) { return result >= 0 ? 0 : errno; }  // errno is only set where the call failed
 inline int result_itself(int result) { return result; }
 inline int never_fails(long) { return 0; }
+
+// Arguments that libc accepts whatever the object's state. All others go straight to the real function, which alone knows
+// when it looks at them: some are refused only where the call would block.
+inline bool plain_clock(clockid_t clock) { return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC; }
+inline bool plain_limit(const timespec* limit) {
+  return limit != nullptr && limit->tv_nsec >= 0 && limit->tv_nsec < 1000000000;
+}
 
 struct Waited {
   const void* object;
@@ -33,32 +41,43 @@ struct Waited {
 // Sums up a wait below the recording threshold, records the others. errno is kept.
 void keep_wait(Hook& hook, const Waited& wait);
 
+// The wait around the one that begins now: only a signal handler is in two at once. Cold. One that was left by a jump out
+// of a handler is closed.
+OpenWait wait_around(ThreadLocal& t);
+
 // Says in the segment what the thread waits for while it does: it may never return, in a process that ends or hangs, and
 // may be cancelled. A signal handler may wait inside a wait, which is then brought back.
 class OpenWaitNote {
  public:
-  OpenWaitNote(ThreadEntry* entry, const Hook& hook, const Waited& wait, Bucket* bucket) : entry_(entry) {
-    if (HP_UNLIKELY(entry == nullptr)) return;
-    if (HP_UNLIKELY(entry->open.key != 0)) outer_ = entry->open;
-    outer_bucket_ = t_local.open_bucket;
-    t_local.open_bucket = bucket;
+  OpenWaitNote(const Hook& hook, const Waited& wait, Bucket* bucket) {
+    ThreadLocal& t = t_local;
+    ThreadEntry* entry = t.entry;
+    if (HP_UNLIKELY(entry == nullptr)) {
+      if (!attach_thread()) return;
+      entry = t.entry;
+      if (entry == nullptr) return;  // a handler has forked since, and this is the child
+    }
+    if (HP_UNLIKELY(entry->open.key != 0)) outer_ = wait_around(t);
+    outer_bucket_ = t.open_bucket;
+    t.open_bucket = bucket;
     entry->open.begin_ticks = wait.begin;
     entry->open.object = reinterpret_cast<std::uint64_t>(wait.object);
     std::atomic_signal_fence(std::memory_order_release);
     entry->open.key = pack_place(reinterpret_cast<std::uint64_t>(wait.site), hook.number);
   }
-  // No destructor: it would run when a cancelled thread is unwound, which still needs the note.
+  // No destructor: it would run when a cancelled thread is unwound, which still needs the note. The entry is looked up
+  // again: a handler may have forked meanwhile, and that of the parent is not ours.
   void take_back() {
-    if (HP_UNLIKELY(entry_ == nullptr)) return;
+    ThreadEntry* entry = t_local.entry;
+    if (HP_UNLIKELY(entry == nullptr)) return;
     if (HP_UNLIKELY(outer_.key != 0))
-      entry_->open = outer_;
+      entry->open = outer_;
     else
-      entry_->open.key = 0;
+      entry->open.key = 0;
     t_local.open_bucket = outer_bucket_;
   }
 
  private:
-  ThreadEntry* entry_;
   Bucket* outer_bucket_ = nullptr;
   OpenWait outer_{};
 };
@@ -67,7 +86,7 @@ class OpenWaitNote {
 template <class Call>
 auto time_call(Hook& hook, Bucket* bucket, Waited& wait, Call call) {
   wait.begin = ticks();
-  OpenWaitNote note(t_local.entry, hook, wait, bucket);
+  OpenWaitNote note(hook, wait, bucket);
   auto result = call();
   note.take_back();
   wait.end = ticks();

@@ -27,6 +27,7 @@
 #include "hook_table.h"
 #include "io_limit.h"
 #include "lifecycle.h"
+#include "loader.h"
 #include "modules.h"
 #include "options.h"
 #include "poll_cost.h"
@@ -34,7 +35,9 @@
 #include "python_frames.h"
 #include "resolve.h"
 #include "routes.h"
+#include "sanitizer.h"
 #include "say.h"
+#include "shelter.h"
 #include "short_waits.h"
 #include "stacks.h"
 #include "trace_file.h"
@@ -55,8 +58,13 @@ std::atomic<std::uint32_t> g_asleep{0};
 std::atomic<std::uint32_t> g_finish{0};
 std::atomic<std::uint32_t> g_leave{0};
 std::atomic<std::uint32_t> g_tid{0};
+std::atomic<std::uint64_t> g_next_start_ticks{0};
 pthread_t g_thread;
 std::atomic<std::uint32_t> g_finished{0};  // futex: the exiting thread waits here
+// Whether the writer is at work on the trace, is in the loader, or came back from there too late: whoever ends the trace did
+// not wait any longer, and has done the rest.
+enum class Turn : std::uint32_t { kWriter, kInLoader, kTaken };
+std::atomic<Turn> g_turn{Turn::kWriter};
 bool g_own_descriptors = false;
 std::atomic<bool> g_complained{false};
 bool g_header_written = false;
@@ -90,7 +98,7 @@ void refresh_header(FileState state) {
 
 std::uint32_t living_threads() {
   std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < kThreads; ++i)
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i)
     count += std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_relaxed) == kThreadLive;
   return count;
 }
@@ -115,25 +123,39 @@ void set_limits(double ticks_per_us) {
   g_flight_ticks = ticks_of(g_options.flight_s * 1000000);
 }
 
+double g_ticks_per_us = 2500;  // a guess, until the writer has measured; a forked child goes on with the parent's
+
 void refine_tick_rate() {
   ClockPair now = read_clock_pair(), then = load_clock();
   if (now.monotonic_ns <= then.monotonic_ns + 1000000) return;
-  set_limits(static_cast<double>(now.ticks - then.ticks) * 1000.0 /
-             static_cast<double>(now.monotonic_ns - then.monotonic_ns));
+  g_ticks_per_us =
+      static_cast<double>(now.ticks - then.ticks) * 1000.0 / static_cast<double>(now.monotonic_ns - then.monotonic_ns);
+  set_limits(g_ticks_per_us);
 }
 
-void look_at_new_objects() {
-  if (!modules_changed()) return;
-  scan_new_objects();
-  pin_libraries();
-  python_frames_find();
-  write_new_modules();
+// What takes the loader's locks. Somebody may hold them for long: a constructor of a library that is being opened, and the
+// program may end in there. So nothing of the trace is touched here. False: it has ended meanwhile.
+bool look_at_new_objects() {
+  static bool g_looked = false;
+  if (g_has_sanitizer || (g_looked && !modules_changed())) return true;
+  g_looked = true;
+  g_turn.store(Turn::kInLoader, std::memory_order_release);
+  scan_new_objects(ScanBy::kLookup);
+  if (LoaderVisit visit(kPatienceMs); visit) {
+    find_own_dlsym();
+    pin_libraries();
+    open_compressor();
+    python_frames_find();
+  }
+  Turn expected = Turn::kInLoader;
+  return g_turn.compare_exchange_strong(expected, Turn::kWriter, std::memory_order_acq_rel);
 }
 
 void work(bool last) {
   std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
   drain_full_chunks();
-  look_at_new_objects();
+  if (!last) grow_pool();
+  write_new_modules(last);
   if (g_options.mode == kFlight) age_kept_chunks();
   answer_trigger();
   if (last) drain_last_chunks();
@@ -172,6 +194,8 @@ void write_the_rest() {
   work(true);
   g_complete = g_header_written;
   close_file();
+  // The writer is still in the IPC namespace that the segment is in; the thread that ends the process may have left it.
+  if (g_complete) remove_segment();
 }
 
 bool told_to_stop() {
@@ -201,27 +225,38 @@ void enter_thread_table() {
   }
 }
 
+// Of this machine, so a forked child knows them from its parent.
+Costs g_costs{};
+
+void measure() {
+  measure_asking();
+  g_costs = measure_costs();
+}
+
+void put_costs_into_header() {
+  g_header.record_cost_ticks = g_costs.record;
+  g_header.quiet_cost_ticks = g_costs.quiet;
+}
+
 void* run_writer(void*) {
   t_local.muted = 1;
   g_tid.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_release);
   prctl(PR_SET_NAME, "hostprobe");
   g_own_descriptors = syscall(SYS_close_range, 0u, ~0u, kCloseRangeUnshare) == 0;
   enter_thread_table();
-  Costs costs = measure_costs();
-  g_header.record_cost_ticks = costs.record;
-  g_header.quiet_cost_ticks = costs.quiet;
+  if (g_costs.record == 0) measure();
+  put_costs_into_header();
   refine_tick_rate();
-  measure_asking();
-  open_unwinder();
-  open_compressor();
-  python_frames_find();
+  prepare_stacks();
   for (std::uint64_t next_work_ns = 0; !told_to_stop(); sleep_until_needed(next_work_ns)) {
     bool all = read_clock_ns(CLOCK_MONOTONIC) >= next_work_ns;
+    if (all && !look_at_new_objects()) return nullptr;
     if (ready_to_write()) {
       if (all) {
         work(false);
       } else {
         drain_full_chunks();
+        grow_pool();
         drain_ended_threads();
       }
       done_writing();
@@ -241,29 +276,36 @@ void* run_writer(void*) {
 
 using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 
-// A process with large thread-local storage needs more than the small stack; then the default must do.
+// glibc takes the static thread-local storage of all objects out of a thread's stack, and says (to its friends: the name is
+// one that Java asks for as well) how much that leaves unusable. 0: it does not, and the default must do.
+std::size_t stack_bytes(const pthread_attr_t& attributes) {
+  constexpr std::size_t kUsed = std::size_t{256} << 10;
+  using Least = std::size_t (*)(const pthread_attr_t*);
+  auto least = reinterpret_cast<Least>(find_behind_us("__pthread_get_minstack", "GLIBC_PRIVATE"));
+  return least == nullptr ? 0 : (least(&attributes) + kUsed + 4095) & ~std::size_t{4095};
+}
+
 int create_thread(Create create) {
-  for (std::size_t stack : {std::size_t{256} << 10, std::size_t{2} << 20, std::size_t{0}}) {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    if (stack != 0) pthread_attr_setstacksize(&attributes, stack);
-    int result = create(&g_thread, &attributes, run_writer, nullptr);
-    pthread_attr_destroy(&attributes);
-    if (result != EINVAL) return result;
-  }
-  return EINVAL;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (std::size_t bytes = stack_bytes(attributes); bytes != 0) pthread_attr_setstacksize(&attributes, bytes);
+  int result = create(&g_thread, &attributes, run_writer, nullptr);
+  pthread_attr_destroy(&attributes);
+  return result;
 }
 
 }  // namespace
 
 bool create_trace_file() {
+  if (forked_from() != 0) forget_drained();
   fill_file_header(environ);
   if (!create_file(g_options.out, g_header.first.realtime_ns)) {
     say("cannot make a trace in %s (%s): nothing is recorded; choose a writable HOSTPROBE_OUT", g_options.out,
         strerrordesc_np(errno));
     return false;
   }
-  set_limits(2500);  // a guess, until the writer has measured
+  set_limits(g_ticks_per_us);
+  put_costs_into_header();
   write_header();
   forget_hook_table();
   write_hook_table();
@@ -275,27 +317,49 @@ bool create_trace_file() {
   return true;
 }
 
+bool has_writer() { return g_state.load(std::memory_order_relaxed) != State::kNone; }
+
+// Not again and again where no thread can be had.
+bool writer_is_due(bool handed_over) {
+  return g_state.load(std::memory_order_relaxed) == State::kNone && g_leave.load(std::memory_order_relaxed) == 0 &&
+         (handed_over || forked_from() == 0) && ticks() >= g_next_start_ticks.load(std::memory_order_relaxed);
+}
+
+// In a shelter, because a signal handler that jumps out in the middle would leave it neither started nor not.
 void start_writer() {
+  constexpr std::uint64_t kPauseTicks = 2000000000;
   State none = State::kNone;
-  if (g_state.load(std::memory_order_relaxed) != none || t_local.taking) return;
+  if (g_state.load(std::memory_order_relaxed) != none || t_local.taking || !trace_is_open()) return;
+  Shelter shelter;
   if (!g_state.compare_exchange_strong(none, State::kStarting, std::memory_order_acq_rel)) return;
   have_nccl_threads_named();
   static auto create = reinterpret_cast<Create>(find_behind_us("pthread_create", "GLIBC_2.34"));
   int saved = errno;
-  sigset_t all, before;
+  sigset_t all;
   sigfillset(&all);
-  t_local.taking = true;
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);  // the new thread inherits it
   g_state.store(State::kRunning, std::memory_order_release);
-  if (create == nullptr || create_thread(create) != 0) g_state.store(State::kNone, std::memory_order_release);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  t_local.taking = false;
+  if (create == nullptr || create_thread(create) != 0) {
+    g_next_start_ticks.store(ticks() + kPauseTicks, std::memory_order_relaxed);
+    g_state.store(State::kNone, std::memory_order_release);
+  }
   errno = saved;
 }
 
 void wake_writer() {
   g_bell.fetch_add(1, std::memory_order_release);
   if (g_asleep.load(std::memory_order_seq_cst) != 0) futex(g_bell, FUTEX_WAKE, 1, nullptr);
+}
+
+// The writer is in the loader, perhaps until the calling thread comes out of there: what is left is done without it.
+static bool take_over() {
+  Turn expected = Turn::kInLoader;
+  if (!g_turn.compare_exchange_strong(expected, Turn::kTaken, std::memory_order_acq_rel)) return false;
+  g_state.store(State::kFinished, std::memory_order_release);
+  g_file.fd = -1;  // a number in the writer's own table
+  g_own_descriptors = false;
+  write_the_rest();
+  return true;
 }
 
 bool finish_trace() {
@@ -306,9 +370,13 @@ bool finish_trace() {
   g_finish.store(1, std::memory_order_release);
   g_bell.fetch_add(1, std::memory_order_release);
   futex(g_bell, FUTEX_WAKE, 1, nullptr);
-  timespec limit{kFinishSeconds, 0};
-  while (g_finished.load(std::memory_order_acquire) == 0)
-    if (futex(g_finished, FUTEX_WAIT, 0, &limit) != 0 && errno == ETIMEDOUT) return false;
+  constexpr long kLookNs = 20000000;
+  timespec limit{0, kLookNs};
+  for (int looks = 0; g_finished.load(std::memory_order_acquire) == 0; ++looks) {
+    if (futex(g_finished, FUTEX_WAIT, 0, &limit) == 0 || errno != ETIMEDOUT) continue;
+    if (take_over()) break;
+    if (looks >= kFinishSeconds * (1000000000 / kLookNs)) return false;
+  }
   return g_complete;
 }
 
@@ -322,15 +390,33 @@ std::uint32_t writer_tid() {
   return 0;
 }
 
+// Neither a wait of the program's nor one of its cancellation points.
+static void join_writer() {
+  int state;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  ++t_local.muted;
+  pthread_join(g_thread, nullptr);
+  --t_local.muted;
+  pthread_setcancelstate(state, nullptr);
+}
+
+void join_finished_writer() {
+  const bool is_in_loader = g_turn.load(std::memory_order_acquire) == Turn::kTaken;
+  if (g_state.load(std::memory_order_acquire) == State::kFinished && !is_in_loader) join_writer();
+}
+
 void send_writer_away() {
   if (g_leave.exchange(1, std::memory_order_acq_rel) != 0) return;
   g_bell.fetch_add(1, std::memory_order_release);
   futex(g_bell, FUTEX_WAKE, 1, nullptr);
-  ++t_local.muted;  // not a wait of the program's
-  pthread_join(g_thread, nullptr);
-  --t_local.muted;
+  join_writer();
   g_tid.store(0, std::memory_order_release);
   g_state.store(State::kNone, std::memory_order_release);
+}
+
+void let_writer_return() {
+  g_leave.store(0, std::memory_order_release);
+  start_writer();
 }
 
 void report_write_failure() {
@@ -347,12 +433,12 @@ void forget_writer() {
   g_leave.store(0, std::memory_order_relaxed);
   g_tid.store(0, std::memory_order_relaxed);
   g_finished.store(0, std::memory_order_relaxed);
+  g_turn.store(Turn::kWriter, std::memory_order_relaxed);
   g_own_descriptors = g_header_written = g_complete = false;
   g_complained.store(false, std::memory_order_relaxed);
   g_next_kernel_ns = g_next_clock_ns = 0;
   g_file.fd = -1;  // the parent's, or the number in its own table: not ours to close
   forget_modules();
-  forget_drained();
   forget_control();
   forget_progress();
   forget_budget();

@@ -16,6 +16,11 @@ bool create_trace_file();
 // allocates.
 void start_writer();
 
+// Whether this process still lacks its writer. Asked where a thread takes a chunk or a place: whoever is in no signal
+// handler then starts it. One that was forked may be about to exec, so it waits until it has handed a chunk over.
+bool writer_is_due(bool handed_over);
+bool has_writer();
+
 // A chunk was handed over or memory is short.
 void wake_writer();
 
@@ -23,10 +28,15 @@ void wake_writer();
 // time, the rest stays in the segment.
 bool finish_trace();
 
+// After finish_trace(): once the writer, if it did finish, has made its last system call.
+void join_finished_writer();
+
 // Thread id of the writer; 0 when there is none.
 std::uint32_t writer_tid();
 // Ends the writer thread without closing the trace, and waits for it; what comes later is written at exit.
 void send_writer_away();
+// After that, where there is something to come later after all.
+void let_writer_return();
 
 // Says, once, that the file could not be written, if so. By the program's threads, at moments that are not hot: the
 // writer's own descriptor table has no standard error.

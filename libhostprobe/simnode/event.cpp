@@ -161,6 +161,7 @@ SIMNODE_ENTRY(cuStreamWaitEvent)(CUstream stream_handle, CUevent handle, unsigne
   Op op;
   op.what = Op::What::kPoll;
   op.arrived = [shared = event->shared, number = event->shared->latest()] { return shared->reached(number); };
+  op.arrival_ns = [shared = event->shared] { return shared->state->at_ns.load(std::memory_order_relaxed); };
   submit(*stream, std::move(op));
   return CUDA_SUCCESS;
 }

@@ -1,7 +1,6 @@
 // See fault.h.
 #include "fault.h"
 
-#include "clock.h"
 #include "say.h"
 
 #include <algorithm>
@@ -102,36 +101,36 @@ Faults::Faults(bool report) {
   }
 }
 
-bool Faults::has(FaultKind kind) const {
-  return std::any_of(list_.begin(), list_.end(), [kind](const Fault& fault) { return fault.kind == kind; });
+bool Faults::has(FaultKind kind, int rank) const {
+  return std::any_of(list_.begin(), list_.end(),
+                     [=](const Fault& fault) { return fault.kind == kind && (fault.rank < 0 || fault.rank == rank); });
 }
 
 template <class Act>
-void Faults::each_acting(FaultKind kind, int rank, int64_t start_ns, Act act) const {
+void Faults::each_acting(FaultKind kind, int rank, int64_t start_ns, int64_t at_ns, Act act) const {
   if (list_.empty() || start_ns < 0) return;
-  int64_t now = now_ns();
   for (const Fault& fault : list_) {
     if (fault.kind != kind || (fault.rank >= 0 && fault.rank != rank)) continue;
     int64_t end_ns = fault.to_ms < 0 ? INT64_MAX : start_ns + std::llround(fault.to_ms * 1e6);
-    if (now >= start_ns + std::llround(fault.from_ms * 1e6) && now < end_ns) act(fault, end_ns);
+    if (at_ns >= start_ns + std::llround(fault.from_ms * 1e6) && at_ns < end_ns) act(fault, end_ns);
   }
 }
 
-double Faults::amount(FaultKind kind, int rank, int64_t start_ns) const {
+double Faults::amount(FaultKind kind, int rank, int64_t start_ns, int64_t at_ns) const {
   double sum = 0;
-  each_acting(kind, rank, start_ns, [&](const Fault& fault, int64_t) { sum += fault.amount; });
+  each_acting(kind, rank, start_ns, at_ns, [&](const Fault& fault, int64_t) { sum += fault.amount; });
   return sum;
 }
 
-double Faults::factor(FaultKind kind, int rank, int64_t start_ns) const {
+double Faults::factor(FaultKind kind, int rank, int64_t start_ns, int64_t at_ns) const {
   double product = 1;
-  each_acting(kind, rank, start_ns, [&](const Fault& fault, int64_t) { product *= fault.amount; });
+  each_acting(kind, rank, start_ns, at_ns, [&](const Fault& fault, int64_t) { product *= fault.amount; });
   return product;
 }
 
-int64_t Faults::end_ns(FaultKind kind, int rank, int64_t start_ns) const {
+int64_t Faults::end_ns(FaultKind kind, int rank, int64_t start_ns, int64_t at_ns) const {
   int64_t last = -1;
-  each_acting(kind, rank, start_ns, [&](const Fault&, int64_t end_ns) { last = std::max(last, end_ns); });
+  each_acting(kind, rank, start_ns, at_ns, [&](const Fault&, int64_t end_ns) { last = std::max(last, end_ns); });
   return last;
 }
 

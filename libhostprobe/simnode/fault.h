@@ -26,24 +26,26 @@ struct Fault {
   double amount = 0;
 };
 
-// Times count from `start_ns` (CLOCK_MONOTONIC), the process's cuInit; nothing acts before it is set.
+// Times count from `start_ns` (CLOCK_MONOTONIC), the process's cuInit; nothing acts before it is set. `at_ns` is the moment
+// that is asked about, on the clock of streams or of the wall.
 class Faults {
  public:
   // Reads SIMNODE_FAULT. A bad part is left out, and said in one line when `report`.
   explicit Faults(bool report);
 
   bool none() const { return list_.empty(); }
-  bool has(FaultKind kind) const;
-  // Of those that act on this rank now: the sum of the amounts, 0 when there is none …
-  double amount(FaultKind kind, int rank, int64_t start_ns) const;
+  // At some time, on this rank.
+  bool has(FaultKind kind, int rank) const;
+  // Of those that act on this rank then: the sum of the amounts, 0 when there is none …
+  double amount(FaultKind kind, int rank, int64_t start_ns, int64_t at_ns) const;
   // … their product, 1 when there is none …
-  double factor(FaultKind kind, int rank, int64_t start_ns) const;
+  double factor(FaultKind kind, int rank, int64_t start_ns, int64_t at_ns) const;
   // … and when the last of them ends: -1 none acts, INT64_MAX never.
-  int64_t end_ns(FaultKind kind, int rank, int64_t start_ns) const;
+  int64_t end_ns(FaultKind kind, int rank, int64_t start_ns, int64_t at_ns) const;
 
  private:
   template <class Act>
-  void each_acting(FaultKind kind, int rank, int64_t start_ns, Act act) const;
+  void each_acting(FaultKind kind, int rank, int64_t start_ns, int64_t at_ns, Act act) const;
 
   std::vector<Fault> list_;
 };

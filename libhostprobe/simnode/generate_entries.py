@@ -78,31 +78,25 @@ def declaration(symbol, parameters, takes_default_stream):
 
 
 def address_table(symbols, typedefs):
-    """Rows (base name, first version, legacy symbol, per-thread symbol), as cudaTypedefs.h pairs versions and symbols."""
+    """Rows (base name, per-thread form, first version, symbol), as cudaTypedefs.h pairs versions and symbols."""
     rows = []
-    by_base = collections.defaultdict(list)
+    by_form = collections.defaultdict(list)
     for symbol in symbols:
         name = split_name(symbol)
-        if not name.stream:
-            by_base[name.base].append((name.version, symbol))
-    for base, variants in sorted(by_base.items()):
+        by_form[name.base, bool(name.stream)].append((name.version, symbol))
+    for (base, per_thread), variants in by_form.items():
         variants.sort()
-        versions = sorted(set(typedefs.get(base, [])))
+        versions = sorted(typedefs[base, per_thread])
         if len(versions) != len(variants):
             versions = [EXTRA_VERSIONS.get(symbol, 2000) for _, symbol in variants]
-        for version, (_, symbol) in zip(versions, variants):
-            rows.append((base, version, symbol))
-    return rows
-
-
-def per_thread_symbol(symbol, symbols):
-    return next((symbol + form for form in ('_ptsz', '_ptds') if symbol + form in symbols), None)
+        rows += [(base, per_thread, version, symbol) for version, (_, symbol) in zip(versions, variants)]
+    return sorted(rows)
 
 
 def typedef_versions(text):
     versions = collections.defaultdict(set)
-    for name, version, _ in TYPEDEF.findall(text):
-        versions[name].add(int(version))
+    for name, version, stream_form in TYPEDEF.findall(text):
+        versions[name, bool(stream_form)].add(int(version))
     return versions
 
 
@@ -117,16 +111,11 @@ def main():
     header = preprocess(arguments.compiler, arguments.include, arguments.extra)
     typedefs = typedef_versions(preprocess(arguments.compiler, arguments.include,
                                            arguments.include + '/cudaTypedefs.h'))
-    macros = preprocess(arguments.compiler, arguments.include, arguments.include + '/cuda.h', '-dM',
-                        '-U__CUDA_API_VERSION_INTERNAL')
     prototypes = dict(PROTOTYPE.findall(header))
     symbols = sorted(prototypes)
     modelled = {name for source in arguments.sources for name in ENTRY.findall(open(source, encoding='utf-8').read())}
     takes_default_stream = {symbol[:-5] for symbol in symbols if symbol.endswith('_ptds')}
     rows = address_table(symbols, typedefs)
-    if re.search(r'#define cuGraphInstantiate cuGraphInstantiateWithFlags\b', macros):
-        rows.append(('cuGraphInstantiate', 12000, 'cuGraphInstantiateWithFlags'))
-    rows.sort()
     write(arguments.out, prototypes, symbols, modelled, takes_default_stream, rows, header)
 
 
@@ -140,10 +129,8 @@ def write(path, prototypes, symbols, modelled, takes_default_stream, rows, heade
     for symbol in symbols:
         out += shell(symbol, parsed[symbol], index[symbol], modelled, takes_default_stream)
     out += ['namespace simnode {', 'const Address kAddresses[] = {']
-    for base, version, symbol in rows:
-        per_thread = per_thread_symbol(symbol, prototypes)
-        target = f'reinterpret_cast<void*>(&{per_thread})' if per_thread else 'nullptr'
-        out.append(f'  {{"{base}", {version}, reinterpret_cast<void*>(&{symbol}), {target}}},')
+    for base, per_thread, version, symbol in rows:
+        out.append(f'  {{"{base}", {str(per_thread).lower()}, {version}, reinterpret_cast<void*>(&{symbol})}},')
     out += ['};', f'const unsigned kAddressCount = {len(rows)};', 'const ErrorName kErrorNames[] = {']
     errors = re.findall(r'\b(CUDA_SUCCESS|CUDA_ERROR_\w+)\s*=\s*(\d+)', header)
     out += [f'  {{{value}, "{name}"}},' for name, value in errors]

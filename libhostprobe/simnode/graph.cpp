@@ -176,7 +176,7 @@ CUresult instantiate(CUgraphExec* handle, CUgraph graph_handle) {
 
 void submit_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
   if (exec.pure) {
-    bool slowed = g_node->settings.faults.has(FaultKind::kSlowGpu);
+    bool slowed = g_node->settings.faults.has(FaultKind::kSlowGpu, g_node->settings.rank);
     submit_pure(stream, submit_ns, slowed ? longest_path_ns(exec, duration_now_ns) : exec.longest_path_ns);
     return;
   }

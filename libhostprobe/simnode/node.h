@@ -2,6 +2,7 @@
 // call the driver from exit handlers, and workers may still wait in it then. One lock guards all of it; it is held for
 // well under a microsecond and never while modelled time passes or while anything of the program runs.
 #pragma once
+#include "clock.h"
 #include "futex.h"
 #include "handle.h"
 #include "settings.h"
@@ -33,8 +34,8 @@ struct Node {
   Condition progress;  // some moment became known, or some queue moved
   int64_t init_ns = 0;
 
-  double fault_amount(FaultKind kind) const { return settings.faults.amount(kind, settings.rank, init_ns); }
-  double fault_factor(FaultKind kind) const { return settings.faults.factor(kind, settings.rank, init_ns); }
+  double fault_amount(FaultKind kind) const { return settings.faults.amount(kind, settings.rank, init_ns, now_ns()); }
+  double fault_factor(FaultKind kind) const { return settings.faults.factor(kind, settings.rank, init_ns, now_ns()); }
 
   template <class T>
   T* find(const void* handle) const {

@@ -13,9 +13,9 @@ extern const unsigned kEntryCount;
 
 struct Address {
   const char* name;
+  bool per_thread;
   int version;
-  void* legacy;
-  void* per_thread;
+  void* function;
 };
 extern const Address kAddresses[];
 extern const unsigned kAddressCount;

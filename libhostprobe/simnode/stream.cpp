@@ -4,11 +4,11 @@
 #include "context.h"
 #include "device.h"
 #include "node.h"
+#include "priority.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <algorithm>
 #include <cmath>
 
@@ -48,6 +48,12 @@ void pop(Stream& stream) {
   g_node->progress.notify_all();
 }
 
+CUresult run(const Op& op) {
+  if (op.what != Op::What::kCallback) return op.effect();
+  ProgramPriority priority;
+  return op.effect();
+}
+
 // Runs the effect of the front without the lock. The op stays in the queue meanwhile, so nothing can overtake it.
 void run_effect(Stream& stream, int64_t start_ns) {
   stream.running = true;
@@ -55,7 +61,7 @@ void run_effect(Stream& stream, int64_t start_ns) {
   if (op.run && op.run->start_ns < 0) op.run->start_ns = std::max(stream.tail_ns, op.submit_ns);
   g_mutex.unlock();
   t_effect_span = {start_ns, start_ns + op.duration_ns};
-  CUresult result = op.effect();
+  CUresult result = run(op);
   // A callback is the program's own and ends when it really ends; everything else lasts as long as it is modelled to.
   int64_t took_ns = (op.what == Op::What::kCallback ? now_ns() : t_effect_span.end_ns) - start_ns;
   g_mutex.lock();
@@ -85,7 +91,7 @@ Step step(Stream& stream, bool is_worker, int64_t* wake_ns) {
         *wake_ns = now_ns() + 20000;
         return Step::kNotYet;
       }
-      stream.tail_ns = std::max(stream.tail_ns, now_ns());
+      stream.tail_ns = std::max(stream.tail_ns, op.arrival_ns ? op.arrival_ns() : now_ns());
       pop(stream);
       return Step::kMoved;
     case Op::What::kCallback:
@@ -111,7 +117,7 @@ Step step(Stream& stream, bool is_worker, int64_t* wake_ns) {
 
 void* work_on(void* argument) {
   auto* stream = static_cast<Stream*>(argument);
-  prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  run_as_device();
   pthread_setname_np(pthread_self(), "simnode-stream");
   g_mutex.lock();
   while (!(stream->dying && stream->queue.empty())) {

@@ -43,9 +43,10 @@ struct Op {
   What what = What::kWork;
   int64_t submit_ns = 0;
   int64_t duration_ns = 0;
-  MomentRef moment;               // kMark: to be fixed; kWait: to be waited for
-  Effect effect;                  // kWork, kCallback, kWaiting: what it does
-  std::function<bool()> arrived;  // kPoll: whether a value in memory has come
+  MomentRef moment;                     // kMark: to be fixed; kWait: to be waited for
+  Effect effect;                        // kWork, kCallback, kWaiting: what it does
+  std::function<bool()> arrived;        // kPoll: whether a value in memory has come
+  std::function<int64_t()> arrival_ns;  // kPoll: when it came, where that is known; null: now that it is seen
   std::shared_ptr<GraphRun> run;
   uint32_t run_index = 0;
 };

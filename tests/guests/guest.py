@@ -15,6 +15,8 @@ import probed  # noqa: E402
 from probed import COMMAND, PRELOAD, ProbedTest  # noqa: E402
 
 KINDS = ("bare", "preloaded")
+MODES = ("flight", "trace", "monitor")
+SEGMENT = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap".split()
 
 
 def program(name):
@@ -28,6 +30,7 @@ def program(name):
 class GuestTest(ProbedTest):
     def setUp(self):
         super().setUp()
+        self.began = int(time.time())
         self.addCleanup(self.recover)
 
     def recover(self):
@@ -36,12 +39,14 @@ class GuestTest(ProbedTest):
             self.run_program(COMMAND, "recover", self.run_folder)
 
     library = PRELOAD
+    mode = None  # the default
 
     def environment(self, kind, preloads=()):
         if kind == "bare":
             return {}
+        mode = {"HOSTPROBE_MODE": self.mode} if self.mode else {}
         return {"LD_PRELOAD": ":".join(str(path) for path in preloads or [self.library]), "HOSTPROBE_TARGET": "all",
-                "HOSTPROBE_OUT": str(self.run_folder)}
+                "HOSTPROBE_OUT": str(self.run_folder), **mode}
 
     def start_kind(self, kind, *command, **changes):
         return self.start(*command, **self.environment(kind), **changes)
@@ -73,6 +78,25 @@ class GuestTest(ProbedTest):
         seen = {Path(word.rstrip(":")).name for process in processes for word in process["command"].split()[:1]}
         self.assertLessEqual(set(names), seen)
         return processes
+
+    def check_records(self, *names):
+        """The run is readable and whole; nothing is left in shared memory of processes that have ended. Programs that
+        `names` tells were recorded."""
+        if not self.run_folder.exists():  # nothing was worth a record
+            self.assertFalse(names)
+            return []
+        processes = self.processes(*names)
+        self.assertEqual([(process["command"], process["lost"]) for process in processes if process["lost"]], [])
+        self.assertEqual(orphans({process["pid"] for process in processes}, self.began), [])
+        return processes
+
+
+def orphans(pids, since):
+    """Shared memory made by processes of these numbers, that no process is attached to. Older memory is of others: numbers
+    of processes come again."""
+    rows = [dict(zip(SEGMENT, line.split())) for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    return [row["shmid"] for row in rows
+            if int(row["cpid"]) in pids and int(row["nattch"]) == 0 and int(row["ctime"]) >= since]
 
 
 main = probed.main

@@ -70,13 +70,12 @@ BARE_CPP_HEADERS = {"atomic", "bit", "type_traits", "utility", "concepts", "limi
                     "cstddef", "cstdint", "cstring", "cstdlib", "cstdarg", "climits", "cerrno", "ctime", "cstdio"}
 LIBC_HEADERS = {"ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "fcntl.h", "inttypes.h", "limits.h", "link.h",
                 "pthread.h", "sched.h", "semaphore.h", "signal.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h",
-                "stdio.h", "stdlib.h", "string.h", "time.h", "unistd.h", "poll.h", "x86intrin.h", "cpuid.h", "unwind.h",
+                "stdio.h", "stdlib.h", "string.h", "time.h", "unistd.h", "poll.h", "x86intrin.h", "cpuid.h",
                 "immintrin.h", "gnu/libc-version.h", "features.h", "alloca.h", "utmpx.h", "pwd.h", "fnmatch.h"}
 LIBC_FOLDERS = ("sys/", "linux/", "asm/", "bits/")
 # Headers whose code is a template, or whose library is opened at run time or is static and hidden.
 PROBE_GUESTS = {"concurrentqueue/moodycamel/concurrentqueue.h", "concurrentqueue/concurrentqueue.h",
-                "moodycamel/concurrentqueue.h", "concurrentqueue.h", "cuda.h", "cudaTypedefs.h", "libunwind.h",
-                "zstd.h"}
+                "moodycamel/concurrentqueue.h", "concurrentqueue.h", "cuda.h", "cudaTypedefs.h", "zstd.h"}
 MAY_QUOTE = {  # room → path prefixes it may name in an #include, besides its own folder
     "format": (),
     "probe": ("format/", "hostprobe/"),
@@ -185,6 +184,10 @@ def exports(path):
 # Rows that name what another one does: futex is reached through syscall, hostprobe_step through hostprobe_calls.
 ROWS_OF_OTHER_HOOKS = {"futex", "hostprobe_step"}
 
+# Hooked through slots, because the oldest supported glibc lacks them: docs/decisions/0010
+NEWER = {"epoll_pwait2"}
+OLDEST_GLIBC = (2, 34)
+
 ROUTED = r"(cu|nccl)[A-Z]"  # functions of the driver and of NCCL: docs/decisions/0004
 
 
@@ -201,8 +204,28 @@ def probe_exports_the_hook_table_and_no_driver_function(tree):
         elif name not in table and name not in EXTRA_EXPORTS and not name.startswith("hostprobe_"):
             yield f"{name} is exported and neither a hook nor hostprobe_*"
     for name in table:
-        if not re.match(ROUTED, name) and name not in exported | ROWS_OF_OTHER_HOOKS:
+        if not re.match(ROUTED, name) and name not in exported | ROWS_OF_OTHER_HOOKS | NEWER:
             yield f"{name} is in the hook table and is not exported"
+
+
+def oldest_versions(libc):
+    """Of each name that libc exports, the version under which it has had it longest."""
+    oldest = {}
+    for name, version in re.findall(r"\s(\w+)@+GLIBC_([\d.]+)$", output_of("nm", "-D", "--defined-only", libc), flags=re.M):
+        number = tuple(int(part) for part in version.split("."))
+        oldest[name] = min(number, oldest.get(name, number))
+    return oldest
+
+
+@rule
+def probe_exports_nothing_that_the_oldest_glibc_lacks(tree):
+    oldest = oldest_versions(output_of("gcc", "-print-file-name=libc.so.6").strip())
+    for name in sorted(exports(tree.probe())):
+        if oldest.get(name, OLDEST_GLIBC) > OLDEST_GLIBC:
+            yield f"{name} is exported, and glibc has had it only since {oldest[name]}: it would look present in older ones"
+    for name in sorted(NEWER):
+        if oldest.get(name, (9,)) <= OLDEST_GLIBC:
+            yield f"{name} needs no slots: every glibc we support has it"
 
 
 # ---- pages, examples, scripts ----

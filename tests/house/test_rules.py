@@ -140,6 +140,11 @@ class Injected(unittest.TestCase):
     def test_a_hook_that_is_not_exported_or_listed_twice_is_found(self):
         self.assertEqual(len(self.breaches(self.exports, self.both + ', ROW("sem_wait"), ROW("sem_clockwait")')), 2)
 
+    def test_an_export_that_an_older_glibc_lacks_is_found(self):
+        newer = "probe_exports_nothing_that_the_oldest_glibc_lacks"
+        self.assertEqual(self.breaches(newer, self.both), [])
+        self.assertEqual(len(self.breaches(newer, self.both, "int epoll_pwait2() { return 0; }")), 1)
+
     def test_a_needed_library_and_an_executable_stack_are_found(self):
         self.assertEqual(self.breaches("probe_needs_only_libc", self.both), [])
         flags = ("-Wl,--no-as-needed", "-lm", "-z", "execstack")

@@ -1,7 +1,7 @@
 // counts_its_calls THREADS CALLS PER_MS [names | frames | refuse ERRNO]: every thread makes that many calls that each leave a
 // record: PER_MS of them a millisecond, or as fast as it can (0). They are waits of 4 µs; with `names`, which can be far
 // more, the thread names itself. With `frames` the process has registered unwind tables, as compilers at run time do, so
-// that libgcc's unwinder takes a lock. With `refuse`, once half of the calls are made a seccomp filter lets no thread of
+// that libgcc's unwinder takes a lock, of which nothing may be seen. With `refuse`, once half of the calls are made a seccomp filter lets no thread of
 // the process, the probe's included, write with pwritev any more: a full quota, a failing disk. Tells `records`, how many
 // the probe has made or lost if nothing is missing.
 #include <errno.h>

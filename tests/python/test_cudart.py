@@ -25,8 +25,9 @@ class Cudart(ProbedTest):
         plain_path = ":".join(filter(None, (str(simnode), changes.get("LD_LIBRARY_PATH"))))
         plain, _ = self.run_program(program, SIMNODE_GPUS="1", LD_LIBRARY_PATH=plain_path)
         self.assertEqual(set(self.owners(plain).values()), {"driver"})
-        probed_output, _ = self.record(program, options=("--simgpu", "1"), **changes)
+        probed_output, said = self.record(program, options=("--simgpu", "1"), **changes)
         self.assertEqual(set(self.owners(probed_output).values()), {"hostprobe"}, probed_output)
+        self.assertEqual(said.count("NVIDIA's CUDA runtime refuses the simulated GPU"), 1, said)
 
     def test_shared(self):
         self.check(BUILD / "tests/python/cudart_shared")

@@ -76,7 +76,8 @@ class World {
   }
   std::vector<std::string> read(unsigned most = kMost) {
     std::vector<PythonFrame> frames(most);
-    const unsigned count = python_frames_read(frames.data(), most);
+    PythonWork work;
+    const unsigned count = python_frames_read(frames.data(), most, work);
     std::vector<std::string> texts;
     for (unsigned i = 0; i < count; ++i) texts.emplace_back(frames[i].text);
     return texts;
@@ -169,7 +170,8 @@ TEST(APythonFindRefusal, WhatIsUnknownIsNotFound) {
   PyCode_Type.type = &PyType_Type;
   EXPECT_FALSE(python_frames_ready());
   PythonFrame frame;
-  EXPECT_EQ(python_frames_read(&frame, 1), 0u);
+  PythonWork work;
+  EXPECT_EQ(python_frames_read(&frame, 1, work), 0u);
 }
 
 TEST(APythonFindRefusal, AKernelThatDoesNotCopyMeansNoPython) {
@@ -322,7 +324,8 @@ TEST_F(DamagedPython, NoDamageEndsTheProcessOrOverrunsTheText) {
       memcpy(world.bytes() + random() % (used / 8) * 8, &values[random() % std::size(values)], 8);
     }
     PythonFrame frames[kMost];
-    const unsigned count = python_frames_read(frames, kMost);
+    PythonWork work;
+    const unsigned count = python_frames_read(frames, kMost, work);
     ASSERT_LE(count, kMost);
     for (unsigned i = 0; i < count; ++i) ASSERT_LT(strnlen(frames[i].text, kPythonFrameBytes), kPythonFrameBytes);
   }

@@ -55,9 +55,10 @@ void look(const char* function, double began) {
   const int kept = errno;
   const double ms = now_ms() - began;
   PythonFrame frames[kMost];
+  PythonWork work;
   python_frames_find();
   errno = 12345;
-  const unsigned count = python_frames_read(frames, kMost);
+  const unsigned count = python_frames_read(frames, kMost, work);
   if (errno != 12345 || count > kMost) _exit(98);
   write_line(function, ms, frames, count);
   errno = kept;

@@ -305,6 +305,29 @@ TEST(Driver, AnswersOddRequestsAsWithoutUs) {
   expect_same(pair);
 }
 
+// NVIDIA's driver goes when it is closed, wherever its functions are still known.
+std::map<std::string, int> calls_of_closed_driver(std::vector<std::string> args) {
+  const std::string folder = (fs::path(HOSTPROBE_TEST_PROGRAMS) / "unloadable").string();
+  const Pair pair({.program = "driver_closes", .args = std::move(args), .environment = {{"LD_LIBRARY_PATH", folder}}});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+  std::map<std::string, int> calls;
+  for (const Call& call : dump(pair.run()).calls)
+    if (call.function.starts_with("cu")) ++calls[call.function];
+  return calls;
+}
+
+TEST(Driver, MayBeClosedAtOnce) {
+  const std::map<std::string, int> called = {
+      {"cuLaunchKernel", 1}, {"cuLaunchKernel_ptsz", 1}, {"cuStreamSynchronize_ptsz", 1}, {"cuMemAlloc_v2", 1}};
+  EXPECT_EQ(calls_of_closed_driver({}), called);
+}
+
+TEST(Driver, MayGoWithThePluginThatIsLinkedToIt) {
+  const std::map<std::string, int> called = {{"cuLaunchKernel", 12}};
+  EXPECT_EQ(calls_of_closed_driver({library("driver_unloadable_plugin")}), called);
+}
+
 TEST(Driver, WrappersAreNeverSeenWhenSwitchedOff) {
   Victim victim = on_the_stand_in("driver_mixed");
   victim.probe["HOSTPROBE_OFF"] = "1";

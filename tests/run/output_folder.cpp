@@ -116,6 +116,45 @@ INSTANTIATE_TEST_SUITE_P(OutputFolder, MovedGround,
                            return name;
                          });
 
+struct Replacement {
+  const char* thing;
+  const char* threads;
+};
+void PrintTo(const Replacement& replacement, std::ostream* out) { *out << replacement.thing; }
+
+class ReplacedTrace : public testing::TestWithParam<Replacement> {};
+
+// Whatever lies where the trace was is neither written to nor waited for.
+TEST_P(ReplacedTrace, IsLeftAlone) {
+  const Replacement& replacement = GetParam();
+  const bool second_name = replacement.thing == std::string("second_name");
+  const Pair pair({.program = "replaces_its_trace",
+                   .args = {replacement.thing, replacement.threads},
+                   .probe = {{"HOSTPROBE_MODE", "trace"}}});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(4)) << pair.bare.outcome.describe();
+  expect_same(pair, 1);
+  const std::string path = pair.probed.told("path").at(0);
+  if (!second_name) {
+    std::string text;
+    std::getline(std::ifstream(pair.probed.folder / "precious"), text);
+    EXPECT_EQ(text, "precious, and longer than nothing at all");
+    EXPECT_TRUE(orphaned_segments({pair.probed.outcome.pid}).empty()) << "nobody can find what is left in it";
+  }
+  if (replacement.thing == std::string("file")) {
+    EXPECT_LT(fs::file_size(path), 100u);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(OutputFolder, ReplacedTrace,
+                         testing::Values(Replacement{"pipe", "alone"}, Replacement{"hard_link", "alone"},
+                                         Replacement{"symbolic_link", "alone"}, Replacement{"folder", "alone"},
+                                         Replacement{"device", "alone"}, Replacement{"file", "alone"},
+                                         Replacement{"nothing", "alone"}, Replacement{"second_name", "alone"},
+                                         Replacement{"pipe", "thread"}, Replacement{"hard_link", "thread"},
+                                         Replacement{"pipe", "no_table"}, Replacement{"hard_link", "no_table"}),
+                         [](const auto& each) {
+                           return std::string(each.param.thing) + "_with_" + each.param.threads;
+                         });
+
 // HOSTPROBE_OUT is relative to where the program was started, wherever it goes afterwards.
 TEST(OutputFolder, ARelativeNameIsTakenFromWhereTheProgramStarted) {
   for (const char* way : {"chdir", "chdir-first"}) {

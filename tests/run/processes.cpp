@@ -1,7 +1,9 @@
 // processes: fork in all its forms, exec, spawned programs, daemons, and every door by which a process can leave.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -57,6 +59,23 @@ TEST(Processes, AStormOfTwoHundredForksLosesNoChild) {
   EXPECT_EQ(calls.of("sem_timedwait").size() + calls.lost, 202u);
   EXPECT_EQ(trace_files(pair.run()).size(), 201u);
 }
+
+class Generations : public testing::TestWithParam<const char*> {};
+
+TEST_P(Generations, KeepNothingOfTheirForebearsMemory) {
+  const Pair pair({.program = "generations", .args = {GetParam()}});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+  EXPECT_LE(pair.probed.number("segments"), 1);
+  // Where a pointer may be left over, empty pages stay: address space, no memory.
+  if (std::string(GetParam()) == "fork") {
+    EXPECT_LT(pair.probed.number("late") - pair.probed.number("early"), 4096);
+  }
+  EXPECT_EQ(trace_files(pair.run()).size(), 41u);
+  EXPECT_EQ(dump(pair.run()).lost, 0u);
+}
+INSTANTIATE_TEST_SUITE_P(Processes, Generations, testing::Values("fork", "handler"),
+                         [](const auto& each) { return std::string(each.param); });
 
 class Spawned : public testing::TestWithParam<const char*> {};
 
@@ -153,6 +172,88 @@ TEST_P(Restricted, GoesOnAsWithoutUsAndKeepsWhatCameBefore) {
 INSTANTIATE_TEST_SUITE_P(Processes, Restricted, testing::Values("strict", "prctl", "syscall", "all_threads"),
                          [](const auto& each) { return std::string(each.param); });
 
+struct Restriction {
+  const char* way;
+  const char* child;
+  const char* target;
+};
+void PrintTo(const Restriction& restriction, std::ostream* out) { *out << restriction.way << ' ' << restriction.child; }
+
+class RestrictedFamily : public testing::TestWithParam<Restriction> {};
+
+// A filter is inherited, so what was given up in the parent is given up in its children, recorded or not.
+TEST_P(RestrictedFamily, LivesAsWithoutUs) {
+  const Restriction& restriction = GetParam();
+  for (const char* mode : {"trace", "flight", "monitor"}) {
+    const Pair pair({.program = "restricts_its_children",
+                     .args = {restriction.way, restriction.child},
+                     .probe = {{"HOSTPROBE_MODE", mode}, {"HOSTPROBE_TARGET", restriction.target}}});
+    EXPECT_TRUE(pair.bare.outcome.exited_with(7)) << pair.bare.outcome.describe();
+    expect_same(pair, 1);
+    EXPECT_LE(trace_files(pair.run()).size(), 1u);
+    if (trace_files(pair.run()).empty() || std::string(mode) == "monitor") continue;
+    EXPECT_LE(dump(pair.run()).of("sem_timedwait").size(), 4u) << mode;
+    EXPECT_GE(dump(pair.run()).of("sem_timedwait").size(), 3u) << mode;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Processes, RestrictedFamily,
+                         testing::Values(Restriction{"prctl", "fork", "all"}, Restriction{"bare_prctl", "fork", "all"},
+                                         Restriction{"seccomp", "fork", "all"}, Restriction{"seccomp", "_Fork", "all"},
+                                         Restriction{"seccomp", "clone", "all"}, Restriction{"seccomp", "vfork", "all"},
+                                         Restriction{"seccomp", "at_exit", "all"},
+                                         Restriction{"all_threads", "fork", "all"},
+                                         Restriction{"seccomp", "fork", "auto"},
+                                         Restriction{"bare_prctl", "_Fork", "auto"},
+                                         Restriction{"seccomp", "fork", "others"}),
+                         [](const auto& each) {
+                           return std::string(each.param.way) + "_by" + (each.param.child[0] == '_' ? "" : "_") +
+                                  each.param.child + "_of_" + each.param.target;
+                         });
+
+// The trace has ended by then, but no filter forbids the child one of its own.
+class ChildAtExit : public testing::TestWithParam<const char*> {};
+
+// The parent's trace has ended, or is about to, but no filter forbids the child one of its own.
+TEST_P(ChildAtExit, Records) {
+  const Pair pair({.program = "forks_at_exit", .args = {GetParam()}});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+  auto counts = waits_by_process(dump(pair.run()));
+  EXPECT_EQ(counts[pair.probed.number("child")], 6u);
+  EXPECT_EQ(counts[pair.probed.outcome.pid], 4u);
+}
+INSTANTIATE_TEST_SUITE_P(Processes, ChildAtExit, testing::Values("handler", "cleanup"),
+                         [](const auto& each) { return std::string(each.param); });
+
+void expect_only_its_own_waits(const Pair& pair) {
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+  const Dump calls = dump(pair.run());
+  for (const Call& call : calls.calls) EXPECT_EQ(call.pid, pair.probed.outcome.pid) << call.function;
+  EXPECT_EQ(static_cast<long long>(calls.of("sem_timedwait").size()), pair.probed.number("waits"));
+}
+
+class NestedVforks : public testing::TestWithParam<const char*> {};
+
+TEST_P(NestedVforks, ReturnEachToItsOwnCallerAndTheParentRecordsOn) {
+  expect_only_its_own_waits(Pair({.program = "vforks_in_vforks", .args = {GetParam()}}));
+}
+INSTANTIATE_TEST_SUITE_P(Processes, NestedVforks,
+                         testing::Values("two", "three", "many", "execs", "middle_killed", "child_killed", "in_handler",
+                                         "threads"),
+                         [](const auto& each) { return std::string(each.param); });
+
+TEST(Processes, AnotherVforkInTheProcessKeepsItsPlace) {
+  const std::string other = program_path("libother_vfork.so"), ours = probe_library();
+  for (const std::string& order : {other + ":" + ours, ours + ":" + other}) {
+    SCOPED_TRACE(order);
+    expect_only_its_own_waits(Pair({.program = "vforks_in_vforks",
+                                    .args = {"counted"},
+                                    .environment = {{"LD_PRELOAD", other}},
+                                    .probe = {{"LD_PRELOAD", order}}}));
+  }
+}
+
 TEST(Processes, WaitsInConstructorsExitHandlersAndDestructorsAreAllRecorded) {
   const Pair pair({.program = "waits_at_exit"});
   EXPECT_TRUE(pair.bare.outcome.exited_with(6)) << pair.bare.outcome.describe();
@@ -167,6 +268,22 @@ TEST(Processes, ThatEndByThemselvesLeaveNoSharedMemoryBehind) {
 }
 
 // SIMNODE_HOSTS and what goes with it concern the trace only.
+class OwnSegment : public testing::TestWithParam<const char*> {};
+
+// The first segment of a new namespace has the number that ours has in the old one.
+TEST_P(OwnSegment, OfTheProgramOutlivesItWhateverItsNumber) {
+  const auto in_a_new_namespace = [] {
+    if (unshare(CLONE_NEWIPC) != 0) _exit(77);
+  };
+  const Pair pair({.program = "keeps_its_segment", .args = {GetParam()}, .before_exec = in_a_new_namespace});
+  if (pair.bare.outcome.exited_with(77)) GTEST_SKIP() << "IPC namespaces are not permitted here";
+  expect_same(pair);
+  EXPECT_EQ(pair.probed.outcome.out, "after its maker has ended the segment is there, it holds 4711\n");
+  EXPECT_EQ(pair.probed.number("segment"), 0);
+}
+INSTANTIATE_TEST_SUITE_P(Processes, OwnSegment, testing::Values("alone", "threads"),
+                         [](const auto& each) { return std::string(each.param); });
+
 TEST(SimulatedHosts, HaveNamesAndClocksOfTheirOwn) {
   ScratchFolder scratch;
   for (const char* rank : {"0", "1"}) {

@@ -52,5 +52,46 @@ INSTANTIATE_TEST_SUITE_P(Signals, EndingSignal,
                          testing::Values(SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGALRM, SIGABRT, SIGSEGV, SIGKILL),
                          [](const auto& each) { return std::string(sigabbrev_np(each.param)); });
 
+// A handler that jumps out leaves a hook or a wait in the middle.
+class JumpingHandler : public testing::TestWithParam<const char*> {
+ protected:
+  static Environment mode() { return {{"HOSTPROBE_MODE", GetParam()}}; }
+};
+
+TEST_P(JumpingHandler, OutOfCallsLosesNoMoreThanThose) {
+  const Pair pair({.program = "signals_jump_out", .args = {"calls"}, .probe = mode()});
+  expect_same(pair);
+  const auto answers = report(pair.run());
+  const auto made = static_cast<std::uint64_t>(pair.probed.number("made"));
+  const auto left = static_cast<std::uint64_t>(pair.probed.number("left"));
+  const auto kept = answers.at("processes").at(0).at("records").get<std::uint64_t>();
+  EXPECT_GE(left, 10u);
+  EXPECT_LE(lost_count(answers), left + left / 10 + 5) << "of " << made;
+  EXPECT_GE(kept + lost_count(answers) + left, made);
+  EXPECT_LE(kept, made + 1);
+}
+
+TEST_P(JumpingHandler, OutOfWaitsLeavesNoneOfThemOpen) {
+  const Pair pair({.program = "signals_jump_out", .args = {"waits"}, .probe = mode()});
+  expect_same(pair);
+  const auto answers = report(pair.run());
+  EXPECT_GE(pair.probed.number("left"), pair.probed.number("made"));
+  for (const auto& process : answers.at("processes"))
+    for (const auto& thread : process.at("threads")) EXPECT_FALSE(thread.contains("open_wait")) << thread.dump();
+}
+
+TEST_P(JumpingHandler, ThatForksLeavesBothRecording) {
+  const Pair pair({.program = "signals_jump_out", .args = {"forks"}, .probe = mode()});
+  expect_same(pair);
+  const auto answers = report(pair.run());
+  EXPECT_EQ(answers.at("processes").size(), 5u);
+  for (const auto& process : answers.at("processes")) {
+    EXPECT_GE(process.at("records").get<std::uint64_t>(), 3000u) << process.dump();
+    EXPECT_LE(process.at("lost").get<std::uint64_t>(), 20u) << process.dump();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, JumpingHandler, testing::Values("trace", "flight", "monitor"));
+
 }  // namespace
 }  // namespace hostprobe::test

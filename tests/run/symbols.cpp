@@ -1,9 +1,13 @@
 // symbols: the probe stands in front of dlsym, and nobody may notice: not by what is found, not by what is not found, not
 // by the error text, and not when another library stands there as well. None of its own exports is a driver function.
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <sstream>
 
+#include "answers.h"
 #include "run_probed.h"
 
 namespace hostprobe::test {
@@ -47,6 +51,33 @@ TEST(Symbols, NoDriverFunctionIsExported) {
         << kind << ' ' << name;
   }
   EXPECT_GT(exported, 8);
+}
+
+// A libc in which the function has another name, as one that has not got it yet.
+void make_older_libc(const std::filesystem::path& folder) {
+  Dl_info libc;
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(&gnu_get_libc_version), &libc), 0);
+  std::ifstream in(libc.dli_fname, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string name(std::string("\0epoll_pwait2", 13) + '\0');
+  const std::size_t at = bytes.find(name);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + name.size() - 2] = 'X';
+  std::ofstream(folder / "libc.so.6", std::ios::binary) << bytes;
+}
+
+TEST(Symbols, ThatThisLibcLacksDoNotLookPresent) {
+  const ScratchFolder older;
+  make_older_libc(older.path());
+  for (const std::string& folder : {older.path().string(), std::string()}) {
+    SCOPED_TRACE(folder);
+    const Pair pair({.program = "looks_for_newer_names", .environment = {{"LD_LIBRARY_PATH", folder}}});
+    EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+    EXPECT_NE(pair.bare.outcome.out.find(folder.empty() ? "weak: 1" : "weak: 0"), std::string::npos);
+    expect_same(pair);
+    EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), 2u);
+    EXPECT_EQ(dump(pair.run()).of("epoll_pwait2").size(), folder.empty() ? 1u : 0u);
+  }
 }
 
 }  // namespace

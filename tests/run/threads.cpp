@@ -69,6 +69,16 @@ TEST(Threads, TwoThousandShortOnesAreAllRecordedOrCountedLost) {
   EXPECT_LE(pair.probed.number("shared-bytes"), 68 << 20);
 }
 
+// The table of threads holds 1024, some of them ours.
+TEST(Threads, AThousandAtOnceAreAllRecorded) {
+  const Pair pair({.program = "threads_at_once", .args = {"1000"}, .probe = {{"HOSTPROBE_BUFFER_MB", "48"}}});
+  if (!pair.bare.outcome.exited_with(0)) GTEST_SKIP() << "this machine has no room for 1000 threads";
+  expect_same(pair);
+  const Dump calls = dump(pair.run());
+  EXPECT_EQ(calls.of("sem_timedwait").size(), static_cast<std::size_t>(pair.probed.number("records")));
+  EXPECT_EQ(calls.lost, 0u);
+}
+
 struct Cancelling {
   const char* function;
   const char* way;
@@ -121,6 +131,34 @@ TEST(Threads, DetachedOnesAreRecordedAndDoNotHoldUpTheEnd) {
   expect_same(pair);
   EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), 100u);
 }
+
+class ThreadLocalStorage : public testing::TestWithParam<int> {};
+
+// What it takes out of a thread's stack it takes out of ours as well.
+TEST_P(ThreadLocalStorage, LeavesOurThreadAStack) {
+  const Pair pair({.program = "thread_locals_" + std::to_string(GetParam()), .probe = {{"HOSTPROBE_MODE", "trace"}}});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(1)) << pair.bare.outcome.describe();
+  expect_same(pair);
+  EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), 8u);
+}
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadLocalStorage, testing::Values(240, 246, 247, 248, 249, 300, 1024, 8192),
+                         testing::PrintToStringParamName());
+
+class EnteredNamespace : public testing::TestWithParam<const char*> {};
+
+// Some are only for a process of one thread, and ours must not count.
+TEST_P(EnteredNamespace, IsOpenOrShutAsWithoutUs) {
+  const Pair pair({.program = "enters_namespaces", .args = {GetParam()}, .probe = {{"HOSTPROBE_MODE", "trace"}}});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+  const Dump calls = dump(pair.run());
+  EXPECT_EQ(calls.of("sem_timedwait").size() + calls.lost, 3u * 5 + 3);
+}
+INSTANTIATE_TEST_SUITE_P(Threads, EnteredNamespace,
+                         testing::Values("unshare_user", "syscall_unshare_user", "unshare_memory", "unshare_nonsense",
+                                         "unshare_files", "setns_user", "setns_mount", "syscall_setns_mount",
+                                         "setns_nowhere"),
+                         [](const auto& each) { return std::string(each.param); });
 
 }  // namespace
 }  // namespace hostprobe::test

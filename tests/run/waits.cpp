@@ -105,6 +105,21 @@ TEST(Waits, OfEveryKindAnswerOddArgumentsAsWithoutUs) {
   expect_same(pair);
 }
 
+class BadArguments : public testing::TestWithParam<std::pair<const char*, Environment>> {};
+
+// Whether the object is free or not, and in processes that are not recorded as well.
+TEST_P(BadArguments, AreAnsweredAsWithoutUs) {
+  const Pair pair({.program = "waits_bad_arguments", .probe = GetParam().second});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+}
+INSTANTIATE_TEST_SUITE_P(Waits, BadArguments,
+                         testing::Values(std::pair("trace", Environment{{"HOSTPROBE_MODE", "trace"}}),
+                                         std::pair("flight", Environment{{"HOSTPROBE_MODE", "flight"}}),
+                                         std::pair("monitor", Environment{{"HOSTPROBE_MODE", "monitor"}}),
+                                         std::pair("not_recorded", Environment{{"HOSTPROBE_TARGET", "others"}})),
+                         [](const auto& each) { return std::string(each.param.first); });
+
 // Below the threshold there are no records, but the same counts, the same sums, and percentiles.
 TEST(Waits, TooShortForRecordsAreCountedAndSummedUpExactly) {
   const Pair pair({.program = "waits_short", .args = {"2000"}, .probe = {{"HOSTPROBE_WAIT_US", "100"}}});

@@ -1,6 +1,11 @@
 #include "node_test.h"
+#include "simnode.h"
 
+#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 using Events = NodeTest;
@@ -33,6 +38,70 @@ TEST_F(Events, BehindALongKernelTimeIsExactWithoutAQueue) {
   if (cuEventQuery(start) == CUDA_SUCCESS) GTEST_SKIP() << "this machine took longer to submit than the kernel lasts";
   OK(cuEventSynchronize(end));
   EXPECT_FLOAT_EQ(elapsed_us(start, end), 500);
+}
+
+// As a machine whose neighbours leave the device's threads no CPU: what they do is done some 20 ms too late, each time.
+TEST_F(Events, TimeIsTheModelledTimeHoweverLateTheDevicesThreadsAre) {
+  static std::atomic<int> ran;
+  simnode_kernel late = [](const simnode_launch*, void*) {
+    usleep(20000);
+    ++ran;
+    return 0;
+  };
+  ASSERT_EQ(simnode_register("k1000", late, nullptr), 1);
+  CUstream one = stream(), two = stream();
+  Gate gate;
+  OK(cuLaunchHostFunc(one, Gate::wait, &gate));
+  CUevent start = recorded(one);
+  CUdeviceptr memory = allocate(1 << 20);
+  OK(launch("k1000", one));
+  OK(cuMemsetD32Async(memory, 7, 1 << 18, one));
+  CUevent filled = recorded(one);
+  OK(cuStreamWaitEvent(two, filled, 0));
+  OK(launch("k1000", two));
+  OK(launch("k100", two));
+  CUevent there = recorded(two);
+  OK(cuStreamWaitEvent(one, there, 0));
+  OK(launch("k10", one));
+  CUevent end = recorded(one);
+  gate.open = true;
+  OK(cuEventSynchronize(end));
+  simnode_register("k1000", nullptr, nullptr);
+  EXPECT_EQ(ran, 2);
+  EXPECT_NEAR(elapsed_us(filled, there), 1100, 0.01);
+  EXPECT_NEAR(elapsed_us(there, end), 10, 0.01);
+  EXPECT_NEAR(elapsed_us(start, end), elapsed_us(start, filled) + 1110, 0.01);
+  EXPECT_LT(elapsed_us(start, filled), 2000) << "the kernel and the fill, not the thread that was late";
+}
+
+int nice_of(int thread) { return getpriority(PRIO_PROCESS, static_cast<id_t>(thread)); }
+
+std::vector<int> device_threads() {
+  std::vector<int> found;
+  DIR* folder = opendir("/proc/self/task");
+  while (dirent* entry = readdir(folder)) {
+    std::string name;
+    std::getline(std::ifstream(std::string("/proc/self/task/") + entry->d_name + "/comm"), name);
+    if (name == "simnode-stream") found.push_back(atoi(entry->d_name));
+  }
+  closedir(folder);
+  return found;
+}
+
+// Where the process may raise them; the program's own code gets nothing of it.
+TEST_F(Events, TheDevicesThreadsComeBeforeTheProgramsAndItsCallbacksDoNot) {
+  CUstream one = stream();
+  std::atomic<int> in_callback{99};
+  OK(cuLaunchHostFunc(
+      one, [](void* nice) { *static_cast<std::atomic<int>*>(nice) = nice_of(0); }, &in_callback));
+  OK(cuStreamSynchronize(one));
+  EXPECT_EQ(in_callback, nice_of(0));
+  bool may_raise = false;
+  std::thread([&] { may_raise = setpriority(PRIO_PROCESS, 0, nice_of(0) - 1) == 0; }).join();
+  if (!may_raise) GTEST_SKIP() << "this user may not raise priorities";
+  std::vector<int> all = device_threads();
+  ASSERT_FALSE(all.empty());
+  for (int thread : all) EXPECT_LT(nice_of(thread), nice_of(0)) << thread;
 }
 
 TEST_F(Events, NeverRecordedAreComplete) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "node_test.h"
+#include "simnode.h"
 
 namespace {
 
@@ -122,6 +123,29 @@ TEST_F(Ipc, EventsOfOneProcessHoldStreamsOfAnother) {
   OK(launch(function("k10"), stream));
   EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+}
+
+// When a waiting stream's thread looks has nothing to do with when the other process got there.
+TEST_F(Ipc, AStreamGoesOnAtTheMomentOfTheOthersEventNotWhenItSeesIt) {
+  CUevent event;
+  OK(cuIpcOpenEventHandle(&event, other_.event));
+  static std::atomic<long long> starts[2];
+  simnode_kernel note = [](const simnode_launch* launch, void*) {
+    starts[starts[0] == 0 ? 0 : 1] = launch->start_ns;
+    return 0;
+  };
+  ASSERT_EQ(simnode_register("k100", note, nullptr), 1);
+  other_.tell("slow");
+  CUstream one = stream(), two = stream();
+  for (CUstream each : {one, two}) {
+    OK(cuStreamWaitEvent(each, event, 0));
+    OK(launch("k100", each));
+  }
+  OK(cuStreamSynchronize(one));
+  OK(cuStreamSynchronize(two));
+  simnode_register("k100", nullptr, nullptr);
+  EXPECT_NE(starts[0], 0);
+  EXPECT_EQ(starts[0], starts[1]);
 }
 
 TEST_F(Ipc, HandlesThatCannotBeAreRefused) {

@@ -1,8 +1,12 @@
 // The stand-in NVML through its public functions, as a program sees it. Two devices (main.cpp).
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -30,6 +34,10 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t, nvmlMemory_t*);
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t, nvmlMemory_v2_t*);
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t, nvmlUtilization_t*);
 nvmlReturn_t nvmlDeviceGetFanSpeed(nvmlDevice_t, unsigned*);
+nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t, int, unsigned*);
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t, unsigned*);
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t, unsigned long long*);
+nvmlReturn_t nvmlUnitGetCount(unsigned*);
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t, int, unsigned*);
 nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t, nvmlDevice_t, nvmlGpuTopologyLevel_t*);
 nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t, nvmlGpuTopologyLevel_t, unsigned*, nvmlDevice_t*);
@@ -97,6 +105,64 @@ class User {
   pid_t pid_;
   int input_;
 };
+
+TEST_F(Nvml, LimitsAndLinksAreAnswered) {
+  unsigned celsius = 0, slowdown = 0, lanes = 0, units = 9;
+  EXPECT_EQ(nvmlDeviceGetTemperatureThreshold(device(0), 0, &celsius), NVML_SUCCESS);
+  EXPECT_EQ(nvmlDeviceGetTemperatureThreshold(device(0), 1, &slowdown), NVML_SUCCESS);
+  EXPECT_GT(celsius, slowdown);
+  EXPECT_EQ(nvmlDeviceGetTemperatureThreshold(device(0), 4, &celsius), NVML_ERROR_NOT_SUPPORTED) << "acoustic";
+  EXPECT_EQ(nvmlDeviceGetTemperatureThreshold(device(0), 8, &celsius), NVML_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(nvmlDeviceGetTemperatureThreshold(device(0), 0, nullptr), NVML_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(nvmlDeviceGetTemperatureThreshold(nullptr, 0, &celsius), NVML_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(nvmlDeviceGetCurrPcieLinkWidth(device(0), &lanes), NVML_SUCCESS);
+  EXPECT_EQ(lanes, 16u);
+  unsigned long long reasons = 0;
+  EXPECT_EQ(nvmlDeviceGetCurrentClocksThrottleReasons(device(1), &reasons), NVML_SUCCESS);
+  EXPECT_EQ(nvmlDeviceGetCurrentClocksThrottleReasons(device(1), nullptr), NVML_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(nvmlUnitGetCount(&units), NVML_SUCCESS);
+  EXPECT_EQ(units, 0u);
+}
+
+// Some programs look all of them up, and give up where one is missing.
+TEST(NvmlExports, LackNoFunctionOfTheHeader) {
+  std::ifstream header(SIMNODE_NVML_HEADER);
+  if (!header) GTEST_SKIP() << "no nvml.h was found when this was configured";
+  std::string text{std::istreambuf_iterator<char>(header), {}};
+  std::regex declaration("DECLDIR +(nvml[A-Z][A-Za-z0-9_]*) *\\(");
+  int count = 0;
+  for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at, ++count)
+    EXPECT_NE(dlsym(RTLD_DEFAULT, (*at)[1].str().c_str()), nullptr) << (*at)[1];
+  EXPECT_GT(count, 300);
+}
+
+using OfDevice = nvmlReturn_t (*)(nvmlDevice_t, void*, void*);
+
+TEST(NvmlExports, WhatIsNotModelledAsksForBeginAndDeviceFirstAndIsThenNotSupported) {
+  std::vector<std::string> of_device, others;
+#define NVML_OF_DEVICE(name) of_device.push_back(#name);
+#define NVML_OTHER(name) others.push_back(#name);
+#include "not_modelled.def"
+  auto find = [](const std::string& name) { return reinterpret_cast<OfDevice>(dlsym(RTLD_DEFAULT, name.c_str())); };
+  auto each = [&](const std::vector<std::string>& names, nvmlDevice_t device, nvmlReturn_t expected) {
+    for (const std::string& name : names) {
+      OfDevice function = find(name);
+      ASSERT_NE(function, nullptr) << name;
+      EXPECT_EQ(function(device, nullptr, nullptr), expected) << name;
+    }
+  };
+  each(of_device, nullptr, NVML_ERROR_UNINITIALIZED);
+  each(others, nullptr, NVML_ERROR_UNINITIALIZED);
+  ASSERT_EQ(nvmlInit_v2(), NVML_SUCCESS);
+  nvmlDevice_t device;
+  ASSERT_EQ(nvmlDeviceGetHandleByIndex_v2(1, &device), NVML_SUCCESS);
+  int wild = 0;
+  each(of_device, nullptr, NVML_ERROR_INVALID_ARGUMENT);
+  each(of_device, reinterpret_cast<nvmlDevice_t>(&wild), NVML_ERROR_INVALID_ARGUMENT);
+  each(of_device, device, NVML_ERROR_NOT_SUPPORTED);
+  each(others, nullptr, NVML_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(nvmlShutdown(), NVML_SUCCESS);
+}
 
 }  // namespace
 

@@ -16,8 +16,11 @@ void* exported(const char* symbol) {
   return dlsym(driver, symbol);
 }
 
+char g_nothing;
+void* const kUntouched = &g_nothing;
+
 void* asked(const char* name, int version, cuuint64_t flags, int* status = nullptr) {
-  void* function = &function;
+  void* function = kUntouched;
   CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
   cuGetProcAddress(name, &function, version, flags, &found);
   if (status != nullptr) *status = found;
@@ -43,7 +46,7 @@ constexpr Mapped kOlder[] = {
     {"cuGraphInstantiate", 10000, 0, "cuGraphInstantiate"},
     {"cuGraphInstantiate", 11000, 0, "cuGraphInstantiate_v2"},
     {"cuGraphInstantiate", 11080, 0, "cuGraphInstantiate_v2"},
-    {"cuGraphInstantiate", 12000, 0, "cuGraphInstantiateWithFlags"},
+    {"cuGraphInstantiate", 12000, 0, "cuGraphInstantiate_v2"},  // cuda.h renames it, drivers do not
     {"cuGraphInstantiateWithFlags", 11040, 0, "cuGraphInstantiateWithFlags"},
     {"cuStreamBeginCapture", 10000, 0, "cuStreamBeginCapture"},
     {"cuStreamBeginCapture", 10010, 2, "cuStreamBeginCapture_v2_ptsz"},
@@ -55,8 +58,12 @@ constexpr Mapped kOlder[] = {
     {"cuLaunchKernel", 4000, 0, "cuLaunchKernel"},
     {"cuLaunchKernel", 4000, 1, "cuLaunchKernel"},
     {"cuLaunchKernel", 7000, 2, "cuLaunchKernel_ptsz"},
+    {"cuLaunchKernel", 7000, 3, "cuLaunchKernel_ptsz"},
+    {"cuLaunchKernel", 99999, 0, "cuLaunchKernel"},
     {"cuLaunchKernelEx", 11060, 2, "cuLaunchKernelEx_ptsz"},
+    {"cuMemcpyHtoD", 2000, 0, "cuMemcpyHtoD"},
     {"cuMemcpyHtoD", 3020, 0, "cuMemcpyHtoD_v2"},
+    {"cuMemsetD2D32", 3010, 1, "cuMemsetD2D32"},
     {"cuMemcpyHtoD", 7000, 2, "cuMemcpyHtoD_v2_ptds"},
     {"cuEventQuery", 2000, 2, "cuEventQuery"},
     {"cuInit", 2000, 2, "cuInit"},
@@ -101,7 +108,6 @@ TEST_F(ProcAddress, NewestVersionIsWhatTheHeaderNames) {
   EXPECT_CURRENT(cuDevicePrimaryCtxRelease);
   EXPECT_CURRENT(cuDevicePrimaryCtxSetFlags);
   EXPECT_CURRENT(cuDeviceTotalMem);
-  EXPECT_CURRENT(cuGraphInstantiate);
   EXPECT_CURRENT(cuGraphExecUpdate);
   EXPECT_CURRENT(cuGraphAddKernelNode);
   EXPECT_CURRENT(cuStreamWriteValue64);
@@ -123,8 +129,9 @@ TEST_F(ProcAddress, UnknownNamesAreNotFound) {
     EXPECT_EQ(asked(name, CUDA_VERSION, 0, &status), nullptr) << name;
     EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND) << name;
   }
-  void* function;
-  EXPECT_EQ(cuGetProcAddress("cuNoSuchThing", &function, CUDA_VERSION, 0, nullptr), CUDA_ERROR_NOT_FOUND);
+  void* function = &function;
+  EXPECT_EQ(cuGetProcAddress("cuNoSuchThing", &function, CUDA_VERSION, 0, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(function, nullptr);
 }
 
 TEST_F(ProcAddress, TooOldVersionsAreToldApart) {
@@ -133,14 +140,20 @@ TEST_F(ProcAddress, TooOldVersionsAreToldApart) {
   EXPECT_EQ(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
   EXPECT_EQ(asked("cuInit", 1000, 0, &status), nullptr);
   EXPECT_EQ(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+  EXPECT_EQ(asked("cuLaunchKernel", 6050, 2, &status), nullptr) << "per-thread streams came with CUDA 7";
+  EXPECT_EQ(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 
 TEST_F(ProcAddress, BadArgumentsAreRefused) {
-  void* function;
+  void* function = &function;
   EXPECT_EQ(cuGetProcAddress(nullptr, &function, CUDA_VERSION, 0, nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuGetProcAddress("cuInit", nullptr, CUDA_VERSION, 0, nullptr), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(cuGetProcAddress("cuInit", &function, CUDA_VERSION, 64, nullptr), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(cuGetProcAddress("cuInit", &function, CUDA_VERSION + 1000, 0, nullptr), CUDA_ERROR_INVALID_VALUE);
+  for (cuuint64_t flags : {4, 8, 64, 1 << 30}) {
+    int status = -1;
+    EXPECT_EQ(asked("cuInit", CUDA_VERSION, flags, &status), kUntouched) << flags;
+    EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SUCCESS) << "left as it was";
+    EXPECT_EQ(cuGetProcAddress("cuInit", &function, CUDA_VERSION, flags, nullptr), CUDA_ERROR_INVALID_VALUE) << flags;
+  }
 }
 
 TEST_F(ProcAddress, TheFirstFormWorksWithFourArguments) {
@@ -149,7 +162,11 @@ TEST_F(ProcAddress, TheFirstFormWorksWithFourArguments) {
   void* function = nullptr;
   EXPECT_EQ(first("cuMemAlloc", &function, 11030, 0), CUDA_SUCCESS);
   EXPECT_EQ(function, exported("cuMemAlloc_v2"));
+  function = kUntouched;
   EXPECT_EQ(first("cuNoSuchThing", &function, 11030, 0), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(first("cuInit", &function, 1000, 0), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(first("cuInit", &function, 11030, 4), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(function, kUntouched);
 }
 
 TEST_F(ProcAddress, FunctionsWithoutAModelSaySo) {

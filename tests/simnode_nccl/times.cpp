@@ -1,6 +1,7 @@
 // The model of time, read from the streams' virtual clock (events), never from the wall clock: what a collective costs, and
 // that a fault planted on one rank lengthens it on all of them through the chunks, as much as it should.
 #include "ranks.h"
+#include "simnode.h"
 
 #include <unistd.h>
 #include <algorithm>
@@ -112,6 +113,24 @@ TEST(Time, LinksBetweenHostsAreTheSlowerOnes) {
 TEST(Time, WithoutFaultsTwoRunsAgree) {
   Times first = time_of(all_reduce, 4 << 20), second = time_of(all_reduce, 4 << 20);
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_NEAR(second.ms[rank], first.ms[rank], 0.1 * first.ms[rank]) << rank;
+}
+
+// Before each collective the thread that is rank 1's device is kept for 30 ms that the model knows nothing of.
+TEST(Time, DoesNotDependOnWhenADevicesThreadGetsThere) {
+  Operation late = [](const Rank& rank, ncclComm_t communicator, char* buffer, size_t bytes) {
+    simnode_kernel sleep = [](const simnode_launch*, void*) { return usleep(30000); };
+    CUmodule module;
+    CUfunction kernel;
+    EXPECT_EQ(cuModuleLoadData(&module, "simnode-module 1\nkernel before\n"), CUDA_SUCCESS);
+    EXPECT_EQ(cuModuleGetFunction(&kernel, module, "before"), CUDA_SUCCESS);
+    if (rank.rank == 1) {
+      EXPECT_EQ(simnode_register("before", sleep, nullptr), 1);
+    }
+    EXPECT_EQ(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, rank.stream, nullptr, nullptr), CUDA_SUCCESS);
+    all_reduce(rank, communicator, buffer, bytes);
+  };
+  Times expected = time_of(all_reduce, 4 << 20), times = time_of(late, 4 << 20);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_NEAR(times.ms[rank], expected.ms[rank] + 0.01, 0.02) << rank;
 }
 
 // About chunks * X on all ranks, X of them on the one that has the fault, none by any shortcut.

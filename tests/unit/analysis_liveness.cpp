@@ -36,6 +36,18 @@ TEST(Liveness, ProcessThatGotTheIdLaterIsNotTheOneOfTheTrace) {
   EXPECT_EQ(process_liveness(header), Liveness::kDead);
 }
 
+TEST(Liveness, ProcessThatHasBegunAnotherProgramHasLeftItsMemory) {
+  test::TraceSegment segment(77);
+  FileHeader header = header_of(getpid());
+  header.segment_id = segment.id();
+  header.cookie = 77;
+  EXPECT_EQ(process_liveness(header), Liveness::kLives);
+  segment.leave();
+  EXPECT_EQ(process_liveness(header), Liveness::kDead);
+  header.cookie = 78;  // somebody else's segment says nothing
+  EXPECT_EQ(process_liveness(header), Liveness::kLives);
+}
+
 TEST(Liveness, AnotherBootOrHostIsElsewhere) {
   FileHeader header = header_of(getpid());
   test::set_text(header.boot_id, "no-such-boot");

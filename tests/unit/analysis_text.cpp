@@ -24,9 +24,20 @@ TEST(Text, NothingThatSteersATerminalIsPrinted) {
   EXPECT_EQ(printable("a\x1b[31mb\n\x7f"), "a?[31mb??");
   EXPECT_EQ(printable("\xc2\x9b"
                       "x"),
-            "??x");  // the same as ESC [, in two bytes
+            "?x");  // the same as ESC [, in two bytes
   EXPECT_EQ(printable("\xff\xc3"), "??");
   EXPECT_EQ(printable("µs …"), "µs …");
+  EXPECT_EQ(printable("\u202e"
+                      "gpj"),
+            "?gpj");
+  EXPECT_EQ(printable("\xc0\x9b"
+                      "x"),
+            "??x");  // ESC, longer than it need be
+}
+
+TEST(Text, WholeOutputKeepsItsLinesAndSteersNothing) {
+  EXPECT_EQ(for_terminal("a\tb\n\r\x1b]0;x\a\b"), "a\tb\n??]0;x??");
+  EXPECT_EQ(json_for_terminal("{\"a\": \"\u009b\u202e\x7f\"}\n"), "{\"a\": \"\\u009b\\u202e\\u007f\"}\n");
 }
 
 TEST(Text, LongNamesLoseTheirMiddle) {

@@ -39,7 +39,8 @@ TEST(Usage, MistakesExitWithTwoAndSayNothingOnStdout) {
                                                            {"recover"},
                                                            {"run"},
                                                            {"run", "--"},
-                                                           {"run", "true"},
+                                                           {"run", "-o"},
+                                                           {"run", "-o", "x"},
                                                            {"run", "--bogus", "1", "--", "true"},
                                                            {"options", "x"},
                                                            {"--bogus"}};
@@ -49,6 +50,52 @@ TEST(Usage, MistakesExitWithTwoAndSayNothingOnStdout) {
     EXPECT_EQ(said.out, "") << testing::PrintToString(mistake);
     EXPECT_NE(said.err, "") << testing::PrintToString(mistake);
   }
+}
+
+// command line → what the one line on stderr must hold.
+struct Slip {
+  std::vector<std::string> words;
+  std::string answer;
+};
+
+TEST(Usage, MisspeltCommandOrOptionNamesTheNearest) {
+  const Slip kSlips[] = {{{"repot", "x"}, "report"},
+                         {{"ru", "true"}, "run"},
+                         {{"report", "--jsn", "x"}, "--json"},
+                         {{"run", "--bufer-mb", "3", "--", "true"}, "--buffer-mb"},
+                         {{"run", "--mode=flight", "--targt=all", "true"}, "--target"},
+                         {{"--versoin"}, "--version"}};
+  for (const Slip& slip : kSlips) {
+    const Said said = hostprobe(slip.words);
+    EXPECT_EQ(said.status, 2) << said.err;
+    EXPECT_THAT(said.err, HasSubstr("the nearest is " + slip.answer + ";")) << testing::PrintToString(slip.words);
+    EXPECT_EQ(lines(said.err), 1u) << said.err;
+  }
+}
+
+TEST(Usage, WhatResemblesNothingIsGivenNoNearest) {
+  const Said said = hostprobe({"xyzzyxyzzy"});
+  EXPECT_EQ(said.status, 2);
+  EXPECT_EQ(said.err.find("nearest"), std::string::npos) << said.err;
+}
+
+TEST(Usage, WhatTheContractNamesAndThisVersionLacksIsSaidSo) {
+  const std::vector<std::vector<std::string>> kLater = {{"diff", "a", "b"},
+                                                        {"export", "--chrome", "x"},
+                                                        {"doctor"},
+                                                        {"report", "--html", "f", "x"},
+                                                        {"report", "x", "--step", "3"},
+                                                        {"run", "--fix", "gc", "--", "true"},
+                                                        {"run", "--fix=gc", "true"}};
+  for (const auto& words : kLater) {
+    const Said said = hostprobe(words);
+    EXPECT_EQ(said.status, 2) << said.err;
+    EXPECT_THAT(said.err, HasSubstr("is not in this version")) << testing::PrintToString(words);
+  }
+}
+
+TEST(Usage, ArgumentTooManyIsNamed) {
+  EXPECT_THAT(hostprobe({"report", "first", "second"}).err, HasSubstr("'second'"));
 }
 
 TEST(Usage, HelpOfEveryCommandHasExamples) {
@@ -77,14 +124,25 @@ TEST(Usage, RunThatIsNotThereIsOneLineAndExitOne) {
   }
 }
 
-TEST(Usage, RunFolderWithoutATraceSaysWhichProcessesRecord) {
+TEST(Usage, FolderThatIsNoRunSaysSoAndWhichProcessesRecord) {
   const TestFolder empty;
   for (const char* command : {"report", "dump", "recover", "hooks"}) {
     const Said said = hostprobe({command, empty.path().string()});
     EXPECT_EQ(said.status, 1) << command;
+    EXPECT_THAT(said.err, HasSubstr("is no run folder")) << command;
     EXPECT_THAT(said.err, HasSubstr("HOSTPROBE_TARGET=all")) << command;
     EXPECT_EQ(lines(said.err), 1u) << said.err;
   }
+}
+
+TEST(Usage, FileThatIsNoTraceIsOneLineAndNoReport) {
+  const TestFolder folder;
+  TraceFile::write_bytes(folder.file("notes"), "rubbish");
+  const Said said = hostprobe({"report", folder.file("notes")});
+  EXPECT_EQ(said.status, 1);
+  EXPECT_EQ(said.out, "");
+  EXPECT_EQ(lines(said.err), 1u) << said.err;
+  EXPECT_THAT(said.err, HasSubstr("not a hostprobe trace"));
 }
 
 TEST(Usage, RunWithNothingReadableReportsItAndExitsWithOne) {
@@ -150,6 +208,39 @@ TEST(Hooks, ListComesFromTheLibraryThatIsInjected) {
   const Said said = hostprobe({"hooks"});
   EXPECT_EQ(said.status, 0) << said.err;
   for (const char* name : {"sem_wait", "cuLaunchKernel", "pthread_create"}) EXPECT_THAT(said.out, HasSubstr(name));
+}
+
+TEST(Manual, HasAPageForEachCommandThatHelpLists) {
+  const TestFolder folder;
+  ASSERT_EQ(hostprobe({"manual", folder.path().string()}).status, 0);
+  const std::string help = hostprobe({"--help"}).out;
+  std::size_t pages = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    const std::string name = entry.path().stem().string();
+    ++pages;
+    if (name != "hostprobe") {
+      EXPECT_THAT(help, HasSubstr("\n  " + name.substr(std::string("hostprobe-").size()) + " "));
+    }
+  }
+  EXPECT_EQ(pages, 8u);
+}
+
+TEST(Completion, OffersEverySettingToRun) {
+  const std::string script = hostprobe({"completion"}).out;
+  for (const char* flag : {"--buffer-mb", "--target", "--simgpu", "--out"}) EXPECT_THAT(script, HasSubstr(flag));
+}
+
+TEST_F(WithRun, HooksExplainsEachOfItsColumns) {
+  const std::string help = hostprobe({"hooks", "--help"}).out;
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"hooks"}, {"hooks", run()}}) {
+    std::string heading = hostprobe(words).out;
+    heading.resize(heading.find('\n'));
+    for (const char* column : {"FAMILY", "EXPORTED AS", "IN THIS RUN"})
+      if (heading.find(column) != std::string::npos) {
+        EXPECT_THAT(help, HasSubstr(column));
+      }
+    EXPECT_THAT(heading, testing::AllOf(HasSubstr("FAMILY"), HasSubstr("FUNCTION")));
+  }
 }
 
 }  // namespace

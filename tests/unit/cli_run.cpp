@@ -98,6 +98,43 @@ TEST_F(Run, BadValuesAreRefusedBeforeAnythingStarts) {
   }
 }
 
+TEST_F(Run, ProgramBeginsWithTheFirstWordThatIsNoOption) {
+  const Said said = run({"--mode", "trace", "--buffer-mb=3", "sh", "-c",
+                         "echo $HOSTPROBE_MODE $HOSTPROBE_BUFFER_MB \"$@\"", "sh", "--help", "--", "-o", "x"});
+  EXPECT_EQ(said.status, 0) << said.err;
+  EXPECT_EQ(said.out, "trace 3 --help -- -o x\n");
+}
+
+TEST_F(Run, ProgramMayHaveTheNameOfACommandOfOurs) {
+  EXPECT_EQ(run({"report"}).status, 127);
+  EXPECT_EQ(run({"--", "report"}).status, 127);
+}
+
+// What a run folder without a trace says, to `run` at its end and to `report` later.
+TEST_F(Run, WithoutATraceTheReasonIsTheTrueOne) {
+  struct Case {
+    std::vector<std::string> words;
+    std::string reason;
+  };
+  std::filesystem::create_symlink(HOSTPROBE_TEST_STATIC_PROGRAM, folder_.file("static"));
+  const Case kCases[] = {{{"true"}, "made no call that is recorded"},
+                         {{"--target", "somebody", "sleep", "0"}, "HOSTPROBE_TARGET=somebody"},
+                         {{"--off", "1", "sleep", "0"}, "HOSTPROBE_OFF is set"},
+                         {{folder_.file("static")}, "is statically linked"},
+                         {{"no-such-program-anywhere"}, "did not start (No such file or directory)"}};
+  for (const Case& each : kCases) {
+    std::filesystem::remove_all(folder_.file("run"));
+    const Said said = run(each.words);
+    if (said.status != 127) {
+      EXPECT_THAT(said.err, HasSubstr(each.reason));
+    }
+    const Said report = hostprobe({"report", folder_.file("run")});
+    EXPECT_EQ(report.status, 1);
+    EXPECT_THAT(report.err, HasSubstr(each.reason));
+    EXPECT_EQ(std::count(report.err.begin(), report.err.end(), '\n'), 1) << report.err;
+  }
+}
+
 TEST_F(Run, FolderThatCannotBeMadeIsExitOne) {
   TraceFile::write_bytes(folder_.file("run"), "a file");
   const Said said = run({"--", "true"});
@@ -131,6 +168,13 @@ TEST_F(Run, JobFileTellsWhatWasStartedAndIsPrivate) {
     EXPECT_THAT(job["started"].get<std::string>(), testing::MatchesRegex("....-..-..T..:..:..Z"));
   }
   EXPECT_TRUE(seen);
+}
+
+TEST_F(Run, WhatLiesInThePlaceOfItsJobFileIsLeftAlone) {
+  const Said said = run({"--", "sh", "-c",
+                         "until ls $HOSTPROBE_OUT/*.job.json; do sleep 0.01; done >/dev/null 2>&1\n"
+                         "for file in $HOSTPROBE_OUT/*.job.json; do rm $file; mkfifo $file; done; exit 5"});
+  EXPECT_EQ(said.status, 5);
 }
 
 // A program that waits to be told; the command has to pass the signal on and then exit with the program's status.

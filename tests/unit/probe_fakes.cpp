@@ -14,8 +14,12 @@
 #include "probe/drain.h"
 #include "probe/hook.h"
 #include "probe/hook_table.h"
+#include "probe/lifecycle.h"
+#include "probe/loader.h"
 #include "probe/modules.h"
 #include "probe/options.h"
+#include "probe/resolve.h"
+#include "probe/stacks.h"
 #include "probe/strings.h"
 #include "probe/trace_file.h"
 #include "probe/writer.h"
@@ -34,6 +38,7 @@ HP_ROW(kNccl, ncclAllReduce, "", 0, 0, nullptr, "comm:hex", "count", "call:nccl"
 namespace hostprobe::probe {
 
 constinit Gate g_gate{};
+std::atomic<std::uint32_t> g_stacks_added{0};
 
 namespace {
 std::atomic<unsigned> g_bells{0};
@@ -42,11 +47,20 @@ std::atomic<unsigned> g_bells{0};
 unsigned bells_rung() { return g_bells.load(); }
 void wake_writer() { g_bells.fetch_add(1); }
 std::uint32_t writer_tid() { return 0; }
+bool writer_is_due(bool) { return false; }
+bool has_writer() { return true; }
+void start_writer() {}
 void send_writer_away() {}
 void report_write_failure() {}
 bool begin_recording(Moment) { return false; }
+bool hooks_enabled() { return true; }
 // In the library this is resolve.cpp's; here there is no code of ours to leave out.
 bool is_own_address(const void*) { return false; }
+const link_map* first_object() { return _r_debug.r_map; }
+bool load_count_is_known() { return false; }
+unsigned long long load_count() { return 0; }
+LoaderVisit::LoaderVisit(unsigned) : is_allowed_(true) {}
+LoaderVisit::~LoaderVisit() = default;
 
 const Hook& fake_hook(const char* name) {
   for (const Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)

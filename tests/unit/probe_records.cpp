@@ -1,5 +1,6 @@
 // From a hook's record to the file and back: order, completeness, losses, re-entrance. Run under TSan and ASan too.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/shm.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "probe/pairing.h"
 #include "probe/record_block.h"
 #include "probe/short_waits.h"
+#include "probe/signal_frame.h"
 #include "probe/trace_file.h"
 #include "probe_fakes.h"
 
@@ -223,13 +225,18 @@ TEST(Records, OfASignalHandlerDoNotOverwriteTheOneBelow) {
   EXPECT_EQ(read_back().values.begin()->second, (std::vector<std::uint64_t>{1, 2, 3}));
 }
 
+bool g_kept_in_handler = true;
+void write_in_handler(int) { g_kept_in_handler = write_one(99); }
+
 TEST(Records, OfASignalHandlerAreLostAndCountedWhenTheChunkBelowIsFull) {
   Folder folder;
   Recording recording(folder.path.c_str());
   for (std::uint32_t i = 0; i + 1 < kChunkRecords; ++i) ASSERT_TRUE(write_one(i));
   Record* below = reserve_record();  // the last slot
   ASSERT_NE(below, nullptr);
-  EXPECT_FALSE(write_one(99));
+  signal(SIGUSR1, write_in_handler);
+  raise(SIGUSR1);
+  EXPECT_FALSE(g_kept_in_handler);
   below->a = below->e = 7;
   commit_record(below, *__start_hp_state, 0, 0);
   ASSERT_TRUE(write_one(8));
@@ -237,6 +244,51 @@ TEST(Records, OfASignalHandlerAreLostAndCountedWhenTheChunkBelowIsFull) {
   drain_rest(false, false);
   EXPECT_EQ(read_back().records, kChunkRecords + 1);
   EXPECT_EQ(g_header.lost, 1u);
+}
+
+TEST(Records, OfAHookThatWasJumpedOutOfAreAllThatIsLost) {
+  Folder folder;
+  Recording recording(folder.path.c_str());
+  for (std::uint32_t i = 0; i < 10; ++i) ASSERT_TRUE(write_one(i));
+  for (int left = 0; left < 3; ++left) ASSERT_NE(reserve_record(), nullptr);
+  for (std::uint32_t i = 10; i < 4 * kChunkRecords; ++i) ASSERT_TRUE(write_one(i));
+  EXPECT_EQ(t_local.filling, 0u);
+  drain_full_chunks();
+  drain_rest(false, false);
+  EXPECT_EQ(read_back().records, 4 * kChunkRecords);
+  EXPECT_EQ(g_header.lost, 3u);
+}
+
+bool g_found_handler = false;
+void ask_in_handler(int) { g_found_handler = in_signal_handler(); }
+[[maybe_unused]] __attribute__((noinline)) bool ask_below_a_large_buffer() {
+  char unused[32768];
+  asm volatile("" : : "r"(unused) : "memory");
+  bool answer = in_signal_handler();
+  asm volatile("" : : "r"(unused) : "memory");
+  return answer;
+}
+
+TEST(SignalHandler, IsKnownByItsStackAndOnlyWhileItRuns) {
+  for (int flags : {0, SA_SIGINFO, SA_ONSTACK}) {
+    alignas(16) static char stack[65536];
+    stack_t own = {stack, 0, sizeof stack};
+    sigaltstack(&own, nullptr);
+    struct sigaction action = {};
+    action.sa_handler = ask_in_handler;
+    action.sa_flags = flags;
+    sigaction(SIGUSR1, &action, nullptr);
+    g_found_handler = false;
+    EXPECT_FALSE(in_signal_handler());
+    raise(SIGUSR1);
+    EXPECT_TRUE(g_found_handler) << flags;
+// A sanitizer's own handlers have SA_NODEFER: beside such a one a frame that was left counts, which only delays the writer.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+    EXPECT_FALSE(ask_below_a_large_buffer()) << "the frame is still there, the handler is not";
+#endif
+    own.ss_flags = SS_DISABLE;
+    sigaltstack(&own, nullptr);
+  }
 }
 
 TEST(Records, NotCommittedAreNotRead) {

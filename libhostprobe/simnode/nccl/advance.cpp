@@ -30,13 +30,14 @@ struct Costs {
   int64_t latency_ns, round_ns;
 };
 
-Costs costs_of(const Communicator& communicator, const Link& link) {
+// At a modelled moment, so that it does not matter when the progress thread gets there.
+Costs costs_of(const Communicator& communicator, const Link& link, int64_t at_ns) {
   int rank = communicator.world_rank();
   Costs costs{link.bytes_per_ns, link.latency_ns, kRoundNs};
   if (settings().faults.none()) return costs;
-  costs.bytes_per_ns /= fault_factor(FaultKind::kSlowLink, rank);
-  costs.latency_ns += std::llround(fault_amount(FaultKind::kLinkLatency, rank) * 1000);
-  costs.round_ns += std::llround(fault_amount(FaultKind::kProxyDelay, rank) * 1000);
+  costs.bytes_per_ns /= fault_factor(FaultKind::kSlowLink, rank, at_ns);
+  costs.latency_ns += std::llround(fault_amount(FaultKind::kLinkLatency, rank, at_ns) * 1000);
+  costs.round_ns += std::llround(fault_amount(FaultKind::kProxyDelay, rank, at_ns) * 1000);
   return costs;
 }
 
@@ -88,8 +89,8 @@ class Collective {
   size_t offset(uint64_t i) const { return i * piece_; }
   size_t length(uint64_t i) const { return std::min(piece_, bytes_ - offset(i)); }
 
-  Costs costs() const {
-    Costs costs = costs_of(communicator_, communicator_.ring_link());
+  Costs costs(int64_t at_ns) const {
+    Costs costs = costs_of(communicator_, communicator_.ring_link(), at_ns);
     costs.latency_ns *= depth_of(ranks_);
     return costs;
   }
@@ -167,7 +168,7 @@ class Collective {
       *until_ns = start_ns;
       return false;
     }
-    Costs cost = costs();
+    Costs cost = costs(start_ns);
     put(i);
     at_.published_ns = start_ns + cost.round_ns + std::llround(traffic(length(i)) / cost.bytes_per_ns);
     ++at_.published;
@@ -183,7 +184,7 @@ class Collective {
     at_.reduced_ns = std::max(at_.reduced_ns, slot(i).published.latest_ns.load(std::memory_order_relaxed));
     combine_share(i);
     ++at_.reduced;
-    if (slot(i).reduced.raise(at_.reduced_ns + costs().latency_ns) == all(uses(i))) segment_.ring_all();
+    if (slot(i).reduced.raise(at_.reduced_ns + costs(at_.reduced_ns).latency_ns) == all(uses(i))) segment_.ring_all();
     return true;
   }
 
@@ -332,7 +333,7 @@ class Messages {
       if (*until_ns < 0 || start_ns < *until_ns) *until_ns = start_ns;
       return false;
     }
-    Costs cost = costs_of(communicator_, communicator_.link_to(work.root));
+    Costs cost = costs_of(communicator_, communicator_.link_to(work.root), start_ns);
     size_t count = length(work, state.done);
     memcpy(segment_.message(rank_, work.root, number), static_cast<const char*>(work.send) + offset(state.done), count);
     run_.sent_ns = start_ns + cost.round_ns + std::llround(static_cast<double>(count) / cost.bytes_per_ns);
@@ -351,13 +352,14 @@ class Messages {
     uint64_t number = channel.read.load(std::memory_order_relaxed);
     if (channel.written.load(std::memory_order_acquire) <= number) return false;
     if (state.done == 0 && !matches(work, channel, number)) return false;
-    Costs cost = costs_of(communicator_, communicator_.link_to(work.root));
+    int64_t written_ns = channel.written_ns[number % kSlots].load(std::memory_order_relaxed);
+    Costs cost = costs_of(communicator_, communicator_.link_to(work.root), std::max(written_ns, run_.received_ns));
     size_t count = length(work, state.done);
     memcpy(static_cast<char*>(work.recv) + offset(state.done), segment_.message(work.root, rank_, number), count);
     // It cannot have arrived before it was sent, nor faster than this side's own link takes it.
     int64_t own_ns = run_.received_ns + std::llround(static_cast<double>(count) / cost.bytes_per_ns);
     int64_t slower_ns = cost.latency_ns - communicator_.link_to(work.root).latency_ns;
-    int64_t arrived_ns = channel.written_ns[number % kSlots].load(std::memory_order_relaxed) + slower_ns;
+    int64_t arrived_ns = written_ns + slower_ns;
     run_.received_ns = std::max(arrived_ns, own_ns) + cost.round_ns;
     channel.read_ns[number % kSlots].store(run_.received_ns, std::memory_order_relaxed);
     channel.read.store(number + 1, std::memory_order_release);
@@ -447,6 +449,11 @@ bool finished(const Run& run) {
   for (const PointToPointState& message : run.messages)
     if (message.done != message.chunks) return false;
   return true;
+}
+
+bool waits_for_polls(const Run& run) {
+  if (run.collective == run.plan->collectives.size()) return true;
+  return !run.at.matched || run.at.published < run.at.chunks;
 }
 
 bool advance(Communicator& communicator, Run& run, int64_t* until_ns) {

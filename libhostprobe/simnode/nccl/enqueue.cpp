@@ -126,7 +126,7 @@ ncclResult_t launch_plan(Communicator& communicator, std::unique_ptr<Plan> plan,
 
 // A rank that is "missing" does not get as far as entering the collective, as if its host thread were stuck before.
 ncclResult_t stay_away(Communicator& communicator) {
-  int64_t end_ns = fault_end_ns(FaultKind::kMissingRank, communicator.world_rank());
+  int64_t end_ns = fault_end_ns(FaultKind::kMissingRank, communicator.world_rank(), now_ns());
   if (end_ns < 0) return ncclSuccess;
   return communicator.wait_host([&] { return now_ns() >= end_ns; }, true);
 }

@@ -2,6 +2,7 @@
 #include "progress.h"
 
 #include "../clock.h"
+#include "../priority.h"
 #include "communicator.h"
 #include "driver.h"
 
@@ -12,16 +13,19 @@ namespace simnode::nccl {
 
 namespace {
 
-constexpr int kYieldRounds = 40;  // fruitless rounds of pure polling; then rounds get rarer
+constexpr int kMovesOfARound = 4;  // all stages of a chunk, but never a whole collective without a yield
+constexpr int kYieldRounds = 40;   // fruitless rounds of pure polling; then rounds get rarer
+constexpr int64_t kLastSpinNs = 50000;
 constexpr int64_t kFirstRestNs = 20000;
 constexpr int64_t kLongestRestNs = 5000000;  // a bell ends a rest, so this only bounds how late an abort is seen
 
-// As a thread that does not get a CPU: no call that a tool could take for a wait.
+// As a thread that does not get a CPU: no call that a tool could take for a wait. It spins at the end, for a sleep alone
+// ends late.
 void lose_time(int64_t ns) {
-  int64_t until = now_ns() + ns;
-  if (ns < 50000) return spin_until(until);
+  int64_t until = now_ns() + ns, awake = until - kLastSpinNs;
   std::atomic<uint32_t> never{0};
-  while (now_ns() < until) shared_wait(never, 0, until);
+  while (now_ns() < awake) shared_wait(never, 0, awake);
+  spin_until(until);
 }
 
 }  // namespace
@@ -31,6 +35,11 @@ bool Progress::start() { return thread_.start(run_thread, this); }
 void* Progress::run_thread(void* self) {
   auto* progress = static_cast<Progress*>(self);
   name_this_thread("NCCL Progress%2d", progress->communicator_.device());
+  // A thread whose lateness is planted is to be as late as that, and no later for what the neighbours do.
+  if (settings().faults.has(FaultKind::kProxyDelay, progress->communicator_.world_rank()))
+    run_as_device();
+  else
+    run_in_short_slices();
   progress->loop();
   return nullptr;
 }
@@ -109,6 +118,13 @@ std::shared_ptr<Run> Progress::current() {
   return current_;
 }
 
+// What one poll round finds to do; returns whether anything moved.
+bool Progress::look(Run& run, int64_t* until_ns) {
+  bool moved = false;
+  for (int i = 0; i < kMovesOfARound && !finished(run) && advance(communicator_, run, until_ns); ++i) moved = true;
+  return moved;
+}
+
 // As NCCL between polls: give the CPU away. Where ranks outnumber CPUs that alone would starve those who could make
 // progress, so after a while this sleeps until somebody rings.
 void Progress::rest(int fruitless, int64_t until_ns, uint32_t bell) {
@@ -132,12 +148,15 @@ void Progress::loop() {
     posted_.unlock();
     uint32_t bell = communicator_.segment().rank(communicator_.rank()).bell.load(std::memory_order_seq_cst);
     int64_t until_ns = -1;
-    double late_us = fault_amount(FaultKind::kProxyDelay, communicator_.world_rank());
-    if (late_us > 0) lose_time(static_cast<int64_t>(late_us * 1000));
-    bool moved = run != nullptr && advance(communicator_, *run, &until_ns);
+    double late_us = fault_amount(FaultKind::kProxyDelay, communicator_.world_rank(), now_ns());
+    bool polls = late_us <= 0 || run == nullptr || waits_for_polls(*run);
+    if (late_us > 0 && polls) lose_time(static_cast<int64_t>(late_us * 1000));
+    bool moved = run != nullptr && look(*run, &until_ns);
     bool done = run != nullptr && finished(*run);
     fruitless = moved ? 0 : fruitless + 1;
-    if (!moved && !done) rest(fruitless, until_ns, bell);
+    // A late thread does not delay what its polls are not needed for: others ring when that is due.
+    if (!done && !polls) communicator_.segment().sleep(communicator_.rank(), bell, now_ns() + kLongestRestNs);
+    if (!done && polls) rest(fruitless, until_ns, bell);
     posted_.lock();
     if (!done) continue;
     std::erase(runs_, run);

@@ -31,6 +31,7 @@ class Progress {
   void loop();
   std::shared_ptr<Run> current();
   void finish(const std::shared_ptr<Run>& run);
+  bool look(Run& run, int64_t* until_ns);
   void rest(int fruitless, int64_t until_ns, uint32_t bell);
 
   Communicator& communicator_;
@@ -45,5 +46,7 @@ class Progress {
 // One poll round for the run; returns whether anything moved. `until_ns` becomes when to look again, if that is known.
 bool advance(Communicator& communicator, Run& run, int64_t* until_ns);
 bool finished(const Run& run);
+// Whether its next stage costs poll rounds of this rank. The last stages of a collective are the devices' alone.
+bool waits_for_polls(const Run& run);
 
 }  // namespace simnode::nccl

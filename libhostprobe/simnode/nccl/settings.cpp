@@ -118,8 +118,14 @@ const Settings& settings() {
   return *all;
 }
 
-double fault_amount(FaultKind kind, int rank) { return settings().faults.amount(kind, rank, start_ns()); }
-double fault_factor(FaultKind kind, int rank) { return settings().faults.factor(kind, rank, start_ns()); }
-int64_t fault_end_ns(FaultKind kind, int rank) { return settings().faults.end_ns(kind, rank, start_ns()); }
+double fault_amount(FaultKind kind, int rank, int64_t at_ns) {
+  return settings().faults.amount(kind, rank, start_ns(), at_ns);
+}
+double fault_factor(FaultKind kind, int rank, int64_t at_ns) {
+  return settings().faults.factor(kind, rank, start_ns(), at_ns);
+}
+int64_t fault_end_ns(FaultKind kind, int rank, int64_t at_ns) {
+  return settings().faults.end_ns(kind, rank, start_ns(), at_ns);
+}
 
 }  // namespace simnode::nccl

@@ -36,9 +36,9 @@ struct Settings {
 
 const Settings& settings();
 
-// Of the faults of this kind that act now on this rank of the job; see fault.h.
-double fault_amount(FaultKind kind, int rank);
-double fault_factor(FaultKind kind, int rank);
-int64_t fault_end_ns(FaultKind kind, int rank);
+// Of the faults of this kind that act on this rank of the job at that moment; see fault.h.
+double fault_amount(FaultKind kind, int rank, int64_t at_ns);
+double fault_factor(FaultKind kind, int rank, int64_t at_ns);
+int64_t fault_end_ns(FaultKind kind, int rank, int64_t at_ns);
 
 }  // namespace simnode::nccl

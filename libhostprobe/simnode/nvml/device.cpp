@@ -17,7 +17,7 @@ namespace simnode::nvml {
 
 namespace {
 
-constexpr unsigned kPowerLimitMw = 700000, kIdlePowerMw = 70000;
+constexpr unsigned kIdlePowerMw = 70000;
 constexpr unsigned kClocksMhz[kClockTypes] = {1980, 1980, 2619, 1545};
 constexpr unsigned kIdleClocksMhz[kClockTypes] = {345, 345, 2619, 765};
 constexpr unsigned kIdleCelsius = 32, kBusyCelsius = 65;
@@ -61,14 +61,6 @@ nvmlReturn_t give_pci(nvmlDevice_t handle, Info* info) {
   return NVML_SUCCESS;
 }
 
-nvmlReturn_t give_number(nvmlDevice_t handle, unsigned* out, unsigned value) {
-  int device;
-  NVML_TRY(find(handle, &device));
-  if (out == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  *out = value;
-  return NVML_SUCCESS;
-}
-
 nvmlReturn_t give_clock(nvmlDevice_t handle, int type, unsigned* mhz, bool most) {
   int device;
   NVML_TRY(find(handle, &device));
@@ -78,6 +70,16 @@ nvmlReturn_t give_clock(nvmlDevice_t handle, int type, unsigned* mhz, bool most)
 }
 
 }  // namespace
+
+double busy_now(int device) { return state_of(device).busy; }
+
+nvmlReturn_t give_number(nvmlDevice_t handle, unsigned* out, unsigned value) {
+  int device;
+  NVML_TRY(find(handle, &device));
+  if (out == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  *out = value;
+  return NVML_SUCCESS;
+}
 
 // ---- which device ---------------------------------------------------------------------------------------------------
 

@@ -19,5 +19,10 @@ nvmlReturn_t find(nvmlDevice_t handle, int* device);
 nvmlDevice_t handle_of(int device);
 // Copies a text into the caller's buffer, or says that it is too small.
 nvmlReturn_t give(const char* text, char* buffer, unsigned bytes);
+nvmlReturn_t give_number(nvmlDevice_t handle, unsigned* out, unsigned value);
+
+constexpr unsigned kPowerLimitMw = 700000;
+// The share of the last second in which the device was busy, 0 to 1.
+double busy_now(int device);
 
 }  // namespace simnode::nvml

@@ -18,6 +18,15 @@ fail() { echo "check.sh: $*" >&2; exit 1; }
 [[ -f $preload && -e $simnode/libcuda.so.1 && $(readlink "$simnode/libcuda.so") == libcuda.so.1 ]] ||
   fail "a part is missing: $preload, $simnode/libcuda.so.1, or $simnode/libcuda.so -> libcuda.so.1"
 "$command" --help >/dev/null
+share=$prefix/installed/share
+/usr/bin/python3 "$here/../rules.py" links_in_docs_resolve --source "$share/doc/hostprobe" --build "$build" ||
+  fail "an installed page links to one that is not installed"
+for name in hostprobe hostprobe-run hostprobe-report hostprobe-ctl; do
+  [[ -s $share/man/man1/$name.1 ]] || fail "no man page $name"
+done
+completed=$(bash -c 'source "$1"; COMP_WORDS=(hostprobe run --buf) COMP_CWORD=2; _hostprobe; echo "${COMPREPLY[*]}"' \
+  bash "$share/bash-completion/completions/hostprobe")
+[[ $completed == --buffer-mb ]] || fail "hostprobe run --buf is completed to '$completed'"
 "$command" run -o "$prefix/run" -- /bin/sh -c 'exit 7' && fail "run did not hand on the program's status"
 status=0
 "$command" run -o "$prefix/run" -- /bin/sh -c 'exit 7' || status=$?

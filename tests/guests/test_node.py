@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""node: its event loop, thread pool, workers, child processes, a server with its clients, and each way to end."""
+
+import re
+import signal
+from pathlib import Path
+
+import guest
+from guest import MODES, GuestTest, program
+
+SCRIPT = Path(__file__).resolve().parent / "programs/loops.js"
+PARTS = {"order": 0, "pool": 0, "workers": 0, "children": 0, "serve": 0, "signals": -signal.SIGTERM, "exits": 42, "throws": 1,
+         "aborts": -signal.SIGABRT}
+
+
+class Node(GuestTest):
+    def run_part(self, kind, part):
+        out, err = self.run_kind(kind, program("node"), SCRIPT, part, status=PARTS[part])
+        self.assert_silent(err)
+        return out, re.sub(r"0x[0-9a-f]+|\d+", "N", err) if part != "aborts" else ""  # that one prints addresses of its stack
+
+    def check(self, part):
+        bare = self.run_part("bare", part)
+        for self.mode in MODES:
+            with self.subTest(mode=self.mode):
+                self.run_folder = self.folder / self.mode
+                self.assertEqual(self.run_part("preloaded", part), bare)
+                self.check_records("node")
+
+
+for name in PARTS:
+    setattr(Node, f"test_{name}", lambda self, name=name: self.check(name))
+
+if __name__ == "__main__":
+    guest.main()

@@ -1,0 +1,109 @@
+// stacks: call stacks are taken on whatever stack a program waits on, and never harm it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "run_probed.h"
+
+namespace hostprobe::test {
+namespace {
+
+const Environment kEachWait = {{"HOSTPROBE_STACK_INTERVAL_MS", "0"}};
+const Environment kEachWaitOnDisk = {{"HOSTPROBE_STACK_INTERVAL_MS", "0"}, {"HOSTPROBE_MODE", "trace"}};
+
+struct LongWait {
+  std::string function;
+  std::vector<std::string> stack;  // functions, innermost first; empty: none was taken
+};
+
+// The waits of a millisecond and more, in time order.
+std::vector<LongWait> long_waits(const std::filesystem::path& folder) {
+  const Outcome dumped = run({.command = {probe_command(), "dump", folder, "--json"}});
+  std::vector<LongWait> waits;
+  std::istringstream lines(dumped.out);
+  for (std::string line; std::getline(lines, line);) {
+    const auto call = nlohmann::json::parse(line);
+    if (call.value("duration_ns", 0) < 1000000) continue;
+    LongWait& wait = waits.emplace_back(LongWait{call.at("function"), {}});
+    if (call.contains("stack")) wait.stack = call.at("stack").get<std::vector<std::string>>();
+    for (std::string& function : wait.stack) function.resize(std::min(function.find_first_of("( +"), function.size()));
+  }
+  return waits;
+}
+
+std::vector<std::string> last_stack(const std::filesystem::path& folder) {
+  std::vector<std::string> stack;
+  for (const LongWait& wait : long_waits(folder))
+    if (wait.function == "sem_timedwait" && !wait.stack.empty()) stack = wait.stack;
+  return stack;
+}
+
+struct OddStack {
+  const char* kind;
+  std::vector<std::string> first;  // functions that the stack begins with, no others but those that `last` allows
+  std::string last = {};           // function or object that follows them; empty: nothing does
+};
+void PrintTo(const OddStack& each, std::ostream* out) { *out << each.kind; }
+
+class OddStacks : public testing::TestWithParam<OddStack> {};
+
+TEST_P(OddStacks, LeaveTheProgramAsItWas) {
+  const Pair pair({.program = "waits_on_odd_stacks", .args = {GetParam().kind}, .probe = kEachWait});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+}
+
+TEST_P(OddStacks, AreToldAsFarAsTheyAreKnown) {
+  const Pair pair({.program = "waits_on_odd_stacks", .args = {GetParam().kind}, .probe = kEachWaitOnDisk});
+  std::vector<std::string> expected = GetParam().first;
+  if (!GetParam().last.empty()) expected.push_back(GetParam().last);
+  EXPECT_EQ(last_stack(pair.run()), expected);
+}
+
+const std::vector<std::string> kOnMadeStack = {"wait_long", "on_made_stack"};
+INSTANTIATE_TEST_SUITE_P(Stacks, OddStacks,
+                         testing::Values(OddStack{"context", {"wait_long", "in_context"}, "libc.so.6"},
+                                         OddStack{"garbage", kOnMadeStack}, OddStack{"unmapped", kOnMadeStack},
+                                         OddStack{"words", kOnMadeStack}, OddStack{"heap", kOnMadeStack},
+                                         OddStack{"plain", kOnMadeStack, "waits_on_odd_stacks"},
+                                         OddStack{"moved", kOnMadeStack, "main"},
+                                         OddStack{"circle", kOnMadeStack, "main"},
+                                         OddStack{"small", {}}),  // less than 16 KiB: none is taken
+                         [](const auto& each) { return std::string(each.param.kind); });
+
+TEST(Stacks, AreTakenOfTheFirstThreadHoweverDeepItIs) {
+  for (const char* kind : {"jumped", "deep"}) {
+    const Pair pair({.program = "waits_on_odd_stacks", .args = {kind}, .probe = kEachWaitOnDisk});
+    expect_same(pair);
+    const auto functions = last_stack(pair.run());
+    ASSERT_GE(functions.size(), 4u) << kind;
+    EXPECT_EQ(functions.front(), "wait_long");
+    EXPECT_EQ(std::count(functions.begin(), functions.end(), "main"), 1);
+    EXPECT_EQ(functions.back(), "_start");
+  }
+}
+
+class SignalStack : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(SignalStack, HasRoomForTheWaitsItHadRoomForWithoutUs) {
+  for (const Environment& settings : {Environment{}, kEachWait, kEachWaitOnDisk}) {
+    const Pair pair({.program = "waits_on_signal_stack", .args = GetParam(), .probe = settings});
+    EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+    expect_same(pair);
+    for (const LongWait& wait : long_waits(pair.run())) {
+      const bool is_of_main = wait.function == "pthread_join" || wait.function == "usleep";
+      EXPECT_TRUE(wait.stack.empty() || is_of_main) << wait.function;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Stacks, SignalStack,
+                         testing::Values(std::vector<std::string>{}, std::vector<std::string>{"early"},
+                                         std::vector<std::string>{"65536"}),
+                         [](const auto& each) {
+                           return each.param.empty() ? "small" : each.param[0] == "early" ? "early" : "large";
+                         });
+
+}  // namespace
+}  // namespace hostprobe::test
