@@ -18,16 +18,16 @@
 #include <string>
 #include <vector>
 
-#include "probe/chunk.h"
-#include "probe/compress.h"
-#include "probe/drain.h"
-#include "probe/hook.h"
-#include "probe/hook_table.h"
-#include "probe/loader.h"
-#include "probe/options.h"
-#include "probe/resolve.h"
-#include "probe/trace_file.h"
-#include "probe/writer.h"
+#include "probe/intercept/loader.h"
+#include "probe/intercept/resolve.h"
+#include "probe/record/chunk.h"
+#include "probe/record/hook.h"
+#include "probe/runtime/options.h"
+#include "probe/writer/drain.h"
+#include "probe/writer/file/compress.h"
+#include "probe/writer/file/hook_table.h"
+#include "probe/writer/file/trace_file.h"
+#include "probe/writer/writer.h"
 
 // What the probe's objects need from the parts that only an injected process has.
 HP_ROW(kCuda, cuLaunchKernel, "", 0, 1, nullptr, "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes")

@@ -13,7 +13,7 @@
 #include "floor.h"
 #include "own_segment.h"
 #include "placement.h"
-#include "probe/elf_object.h"
+#include "probe/runtime/elf_object.h"
 
 namespace {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "probe/options.h"
-#include "probe/say.h"
+#include "probe/runtime/options.h"
+#include "probe/runtime/say.h"
 
 // In the place of say.cpp: as long a line, however many.
 void hostprobe::probe::say(const char* format, ...) {

@@ -29,17 +29,17 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(self.breaches(rule, bad)), breaches)
 
     def test_probe_may_not_include_the_analysis_nor_a_cpp_runtime(self):
-        probe = "libhostprobe/probe/chunk.cpp"
+        probe = "libhostprobe/probe/record/chunk.cpp"
         self.assert_rule("rooms_include_only_what_they_may",
                          {probe: '#include <atomic>\n#include <sys/mman.h>\n#include "format/record.h"\n#include "chunk.h"\n',
-                          "libhostprobe/probe/chunk.h": "", "libhostprobe/probe/fixes/pin.cpp": '#include "../chunk.h"\n'},
+                          "libhostprobe/probe/record/chunk.h": "", "libhostprobe/probe/fixes/pin.cpp": '#include "../record/chunk.h"\n'},
                          {probe: '#include <string>\n#include "analysis/trace.h"\n#include <iostream>\n'}, breaches=3)
 
     def test_analysis_may_not_include_the_probe(self):
         self.assert_rule("rooms_include_only_what_they_may",
                          {"libhostprobe/analysis/reader.cpp": '#include <string>\n#include "format/file.h"\n'},
-                         {"libhostprobe/analysis/reader.cpp": '#include "../probe/chunk.h"\n#include "probe/chunk.h"\n',
-                          "libhostprobe/probe/chunk.h": ""}, breaches=2)
+                         {"libhostprobe/analysis/reader.cpp": '#include "../probe/chunk.h"\n#include "probe/record/chunk.h"\n',
+                          "libhostprobe/probe/record/chunk.h": ""}, breaches=2)
 
     def test_format_may_include_three_headers(self):
         self.assert_rule("rooms_include_only_what_they_may", {"libhostprobe/format/file.h": "#include <cstdint>\n"},
@@ -57,7 +57,7 @@ class Rules(unittest.TestCase):
                          {name: 'printf("x");\nstd::exit(1);\nstd::cout << 1;\nfmt::print("x");\n'}, breaches=4)
 
     def test_files_and_functions_stay_short(self):
-        name = "libhostprobe/probe/writer.cpp"
+        name = "libhostprobe/probe/writer/writer.cpp"
         body = "  ++x;\n" * 44
         self.assert_rule("files_stay_short", {name: "void f() {\n" + body[:-7] + "}\n", "docs/long.md": "x\n" * 900},
                          {name: "void f() {\n" + body + "}\n" + "\n" * 500}, breaches=2)

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "probe/python_frames.h"
-#include "probe/python_layout.h"
+#include "probe/stacks/python_frames.h"
+#include "probe/stacks/python_layout.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "probe/python_lines.h"
+#include "probe/stacks/python_lines.h"
 
 namespace hostprobe::probe {
 namespace {

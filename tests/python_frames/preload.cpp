@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probe/python_frames.h"
+#include "probe/stacks/python_frames.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -91,7 +91,7 @@ def listed_differences():
 
 def changes_in_routes():
     """The rows of kChanges: which exported name a request means from a version on."""
-    text = (SOURCE / "libhostprobe/probe/routes.cpp").read_text()
+    text = (SOURCE / "libhostprobe/probe/intercept/routes.cpp").read_text()
     return [(name, int(version), exported) for name, version, exported in
             re.findall(r'\{"(cu\w+)", (\d+), "(cu\w+)"\}', text)]
 

@@ -1,7 +1,7 @@
 // When detail is shed and when it is given back: probe/budget.cpp, on costs made up window by window.
 #include <gtest/gtest.h>
 
-#include "probe/budget.h"
+#include "probe/writer/budget.h"
 
 namespace hostprobe::probe {
 namespace {

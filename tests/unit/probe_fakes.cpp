@@ -9,20 +9,20 @@
 #include <stdexcept>
 #include <string>
 
-#include "probe/chunk.h"
-#include "probe/compress.h"
-#include "probe/drain.h"
-#include "probe/hook.h"
-#include "probe/hook_table.h"
-#include "probe/lifecycle.h"
-#include "probe/loader.h"
-#include "probe/modules.h"
-#include "probe/options.h"
-#include "probe/resolve.h"
-#include "probe/stacks.h"
-#include "probe/strings.h"
-#include "probe/trace_file.h"
-#include "probe/writer.h"
+#include "probe/intercept/loader.h"
+#include "probe/intercept/resolve.h"
+#include "probe/process/lifecycle.h"
+#include "probe/record/chunk.h"
+#include "probe/record/hook.h"
+#include "probe/record/strings.h"
+#include "probe/runtime/options.h"
+#include "probe/stacks/stacks.h"
+#include "probe/writer/drain.h"
+#include "probe/writer/file/compress.h"
+#include "probe/writer/file/hook_table.h"
+#include "probe/writer/file/modules.h"
+#include "probe/writer/file/trace_file.h"
+#include "probe/writer/writer.h"
 
 #if defined(__SANITIZE_THREAD__)
 // The queue orders its memory by fences, which this compiler's thread sanitizer does not follow (it warns about each): now

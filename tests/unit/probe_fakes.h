@@ -2,8 +2,8 @@
 #pragma once
 #include <filesystem>
 
-#include "probe/hook_row.h"
-#include "probe/options.h"
+#include "probe/record/hook_row.h"
+#include "probe/runtime/options.h"
 
 namespace hostprobe::probe {
 

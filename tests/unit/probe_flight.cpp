@@ -11,16 +11,16 @@
 #include <thread>
 #include <vector>
 
-#include "probe/chunk.h"
-#include "probe/drain.h"
-#include "probe/flight.h"
-#include "probe/fold.h"
-#include "probe/hook.h"
-#include "probe/options.h"
-#include "probe/record_block.h"
-#include "probe/short_waits.h"
-#include "probe/trace_file.h"
-#include "probe/trigger.h"
+#include "probe/record/chunk.h"
+#include "probe/record/hook.h"
+#include "probe/record/short_waits.h"
+#include "probe/record/trigger.h"
+#include "probe/runtime/options.h"
+#include "probe/writer/drain.h"
+#include "probe/writer/file/record_block.h"
+#include "probe/writer/file/trace_file.h"
+#include "probe/writer/flight.h"
+#include "probe/writer/fold.h"
 #include "probe_fakes.h"
 
 namespace hostprobe::probe {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "probe/options.h"
-#include "probe/say.h"
+#include "probe/runtime/options.h"
+#include "probe/runtime/say.h"
 
 namespace hostprobe::probe {
 namespace {

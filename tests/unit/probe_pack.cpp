@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "analysis/unpack.h"
-#include "probe/compress.h"
-#include "probe/pack.h"
+#include "probe/writer/file/compress.h"
+#include "probe/writer/file/pack.h"
 
 namespace hostprobe::probe {
 namespace {

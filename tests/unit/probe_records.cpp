@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "analysis/unpack.h"
-#include "probe/chunk.h"
-#include "probe/drain.h"
-#include "probe/hook.h"
-#include "probe/options.h"
-#include "probe/pairing.h"
-#include "probe/record_block.h"
-#include "probe/short_waits.h"
-#include "probe/signal_frame.h"
-#include "probe/trace_file.h"
+#include "probe/record/chunk.h"
+#include "probe/record/hook.h"
+#include "probe/record/pairing.h"
+#include "probe/record/short_waits.h"
+#include "probe/runtime/options.h"
+#include "probe/runtime/signal_frame.h"
+#include "probe/writer/drain.h"
+#include "probe/writer/file/record_block.h"
+#include "probe/writer/file/trace_file.h"
 #include "probe_fakes.h"
 
 namespace hostprobe::probe {

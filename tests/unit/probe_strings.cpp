@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "probe/chunk.h"
-#include "probe/strings.h"
+#include "probe/record/chunk.h"
+#include "probe/record/strings.h"
 #include "probe_fakes.h"
 
 namespace hostprobe::probe {

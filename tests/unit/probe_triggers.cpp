@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "probe/options.h"
-#include "probe/trigger_signal.h"
+#include "probe/runtime/options.h"
+#include "probe/writer/trigger_signal.h"
 
 namespace hostprobe::probe {
 namespace {

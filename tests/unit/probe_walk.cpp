@@ -10,9 +10,9 @@
 #include <random>
 #include <vector>
 
-#include "probe/rule_cache.h"
-#include "probe/unwind_expression.h"
-#include "probe/walk.h"
+#include "probe/stacks/rule_cache.h"
+#include "probe/stacks/unwind_expression.h"
+#include "probe/stacks/walk.h"
 
 namespace hostprobe::probe {
 namespace {

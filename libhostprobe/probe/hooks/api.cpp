@@ -1,0 +1,58 @@
+// api.cpp: the functions behind include/hostprobe/hostprobe.h, handed out in one table.
+//
+// Room 2 (probe/). Called by the program itself, on any of its threads. The table is filled by the call that asks for it: filled
+// by the linker it would be relocated in every process that starts.
+#include <errno.h>
+
+#include "hostprobe/hostprobe.h"
+#include "probe/hooks/steps.h"
+#include "probe/process/lifecycle.h"
+#include "probe/record/hook.h"
+#include "probe/record/trigger.h"
+#include "probe/record/wait.h"
+#include "probe/writer/writer.h"
+
+namespace hostprobe::probe {
+namespace {
+
+// A process whose recording a wait began, perhaps in a signal handler, may have no writer yet, and nothing here works without.
+bool with_writer(bool yes) {
+  if (yes) start_writer();
+  return yes;
+}
+
+int active() { return with_writer(recording_or_begun(Moment::kPlain)) ? 1 : 0; }
+
+int trigger(const char* why) {
+  int saved = errno;
+  bool taken = with_writer(trace_is_open()) && request_trigger(kByProgram, why == nullptr ? "" : why);
+  errno = saved;
+  return taken ? 1 : 0;
+}
+
+int step(std::uint64_t number) {
+  bool recorded = note_step(number, HP_SITE);
+  return with_writer(recorded) ? 1 : 0;
+}
+
+int start() { return resume_recording() ? 1 : 0; }
+
+// Perhaps the very first call: a program that begins with a pause is one worth a trace.
+int stop() {
+  with_writer(recording_or_begun(Moment::kGpu));
+  return pause_recording() ? 1 : 0;
+}
+
+hostprobe_calls g_calls{};
+
+}  // namespace
+}  // namespace hostprobe::probe
+
+extern "C" HP_EXPORT const hostprobe_calls* hp_calls(std::uint32_t version) __asm__("hostprobe_calls");
+extern "C" const hostprobe_calls* hp_calls(std::uint32_t version) {
+  using namespace hostprobe::probe;
+  if (version < 1) return nullptr;
+  g_calls = {
+      HOSTPROBE_CALLS_VERSION, sizeof g_calls, active, trigger, step, start, stop};  // by several threads: the same
+  return &g_calls;
+}

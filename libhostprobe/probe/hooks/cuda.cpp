@@ -1,0 +1,112 @@
+// hooks/cuda.cpp: launches and synchronising calls of the CUDA driver API. One block per function.
+//
+// Room 2 (probe/). None of these is exported: routes.cpp hands the wrappers out through dlsym, cuGetProcAddress and
+// patched GOT slots. Runs on the program's launching threads. `rec.c` holds the caller's return address when the body
+// starts; launches put the block's shape there instead.
+#include <cuda.h>
+
+#include "probe/hooks/graph_nodes.h"
+#include "probe/hooks/kernel_name.h"
+#include "probe/intercept/routes.h"
+#include "probe/record/hook.h"
+
+// cuda.h renames functions by #define to their newest versions; hooks are named as the library exports them.
+#undef cuLaunchKernel
+#undef cuLaunchKernelEx
+#undef cuLaunchCooperativeKernel
+#undef cuGraphLaunch
+#undef cuLaunchHostFunc
+#undef cuStreamSynchronize
+#undef cuEventSynchronize
+#undef cuCtxSynchronize
+
+using namespace hostprobe;
+using namespace hostprobe::probe;
+
+namespace {
+
+inline void fill_launch(Record& rec, CUresult result, CUfunction f, std::uint64_t grid, std::uint64_t block,
+                        CUstream stream, unsigned shared_bytes) {
+  rec.a = result == CUDA_SUCCESS ? kernel_name(f) : 0;
+  rec.b = grid;
+  rec.c = block;
+  rec.d = reinterpret_cast<std::uint64_t>(stream);
+  rec.e = shared_bytes;
+}
+
+inline void fill_config(Record& rec, CUresult result, const CUlaunchConfig* config, CUfunction f) {
+  CUlaunchConfig none{};
+  const CUlaunchConfig& c = result == CUDA_SUCCESS ? *config : none;
+  fill_launch(rec, result, f, pack_dim(c.gridDimX, c.gridDimY, c.gridDimZ),
+              pack_dim(c.blockDimX, c.blockDimY, c.blockDimZ), c.hStream, c.sharedMemBytes);
+}
+
+inline void fill_sync(Record& rec, const void* object) {
+  rec.a = reinterpret_cast<std::uint64_t>(object);
+  rec.b = rec.d = rec.e = 0;
+}
+
+}  // namespace
+
+#define HP_LAUNCH_KERNEL(name)                                                                                      \
+  HP_DRIVER_HOOK(kLaunch, name,                                                                                     \
+                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,       \
+                  unsigned shared, CUstream stream, void** params, void** extra),                                   \
+                 (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), "kernel:str", "grid:dim", "block:dim", \
+                 "stream:hex", "shared_bytes") {                                                                    \
+    fill_launch(rec, result, f, pack_dim(gx, gy, gz), pack_dim(bx, by, bz), stream, shared);                        \
+  }
+HP_LAUNCH_KERNEL(cuLaunchKernel)
+HP_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
+
+#define HP_LAUNCH_KERNEL_EX(name)                                                                                   \
+  HP_DRIVER_HOOK(kLaunch, name, (const CUlaunchConfig* config, CUfunction f, void** params, void** extra),          \
+                 (config, f, params, extra), "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes") { \
+    fill_config(rec, result, config, f);                                                                            \
+  }
+HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx)
+HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
+
+#define HP_LAUNCH_COOPERATIVE(name)                                                                           \
+  HP_DRIVER_HOOK(kLaunch, name,                                                                               \
+                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+                  unsigned shared, CUstream stream, void** params),                                           \
+                 (f, gx, gy, gz, bx, by, bz, shared, stream, params), "kernel:str", "grid:dim", "block:dim",  \
+                 "stream:hex", "shared_bytes") {                                                              \
+    fill_launch(rec, result, f, pack_dim(gx, gy, gz), pack_dim(bx, by, bz), stream, shared);                  \
+  }
+HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
+HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
+
+#define HP_GRAPH_LAUNCH(name)                                                                                \
+  HP_DRIVER_CALL(kLaunch, name, (CUgraphExec graph, CUstream stream), (graph, stream), "graph:hex", "nodes", \
+                 "stream:hex", "", graph, nodes_of(graph), stream, 0)
+HP_GRAPH_LAUNCH(cuGraphLaunch)
+HP_GRAPH_LAUNCH(cuGraphLaunch_ptsz)
+
+#define HP_LAUNCH_HOST(name, params, args) \
+  HP_DRIVER_CALL(kLaunch, name, params, args, "function:code", "", "stream:hex", "", function, 0, stream, 0)
+HP_LAUNCH_HOST(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void* user), (stream, function, user))
+HP_LAUNCH_HOST(cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void* user), (stream, function, user))
+HP_LAUNCH_HOST(cuLaunchHostFunc_v2, (CUstream stream, CUhostFn function, void* user, unsigned mode),
+               (stream, function, user, mode))
+HP_LAUNCH_HOST(cuLaunchHostFunc_v2_ptsz, (CUstream stream, CUhostFn function, void* user, unsigned mode),
+               (stream, function, user, mode))
+
+// One kernel on each of several devices; recorded as what the first device got.
+HP_DRIVER_HOOK(kLaunch, cuLaunchCooperativeKernelMultiDevice,
+               (CUDA_LAUNCH_PARAMS * each, unsigned devices, unsigned flags), (each, devices, flags), "kernel:str",
+               "grid:dim", "block:dim", "stream:hex", "shared_bytes") {
+  CUDA_LAUNCH_PARAMS first{};
+  if (result == CUDA_SUCCESS && each != nullptr && devices > 0) first = each[0];
+  fill_launch(rec, result, first.function, pack_dim(first.gridDimX, first.gridDimY, first.gridDimZ),
+              pack_dim(first.blockDimX, first.blockDimY, first.blockDimZ), first.hStream, first.sharedMemBytes);
+}
+
+#define HP_SYNCHRONIZE(name, params, args, label, object) \
+  HP_DRIVER_HOOK(kBlocking, name, params, args, label, "", "site:code", "", "") { fill_sync(rec, object); }
+HP_SYNCHRONIZE(cuStreamSynchronize, (CUstream stream), (stream), "stream:hex", stream)
+HP_SYNCHRONIZE(cuStreamSynchronize_ptsz, (CUstream stream), (stream), "stream:hex", stream)
+HP_SYNCHRONIZE(cuEventSynchronize, (CUevent event), (event), "event:hex", event)
+HP_SYNCHRONIZE(cuCtxSynchronize, (), (), "", nullptr)
+HP_SYNCHRONIZE(cuCtxSynchronize_v2, (CUcontext context), (context), "context:hex", context)

@@ -1,0 +1,124 @@
+// hooks/io.cpp: reads, writes, accepts and connects that take long.
+//
+// Room 2 (probe/). Nothing tells beforehand whether such a call will block without changing what it does, so it is timed,
+// and counts as a wait from HOSTPROBE_IO_US on, less what copying its bytes takes. Whether the descriptor is a file is
+// asked only then: a file's time is its disk's (kRecordFile). Writing to anything but a file is left out: a writer whose
+// reader wakes up in its place looks as if it had waited.
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "probe/intercept/newer_function.h"
+#include "probe/record/io_limit.h"
+#include "probe/record/wait.h"
+#include "probe/runtime/at_start.h"
+
+namespace hostprobe::probe {
+
+HP_START_DATA std::uint64_t g_io_ticks = 0;
+
+namespace {
+
+constexpr std::uint64_t kTicksPerByte = 3;  // about 1 GB/s, slow for a copy
+
+enum class What { kRead, kWrite, kFileOnly };
+
+bool is_file(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+}
+
+// Cold: the call was long. The trace may have ended meanwhile, because of a filter that forbids our questions.
+void keep_io(Hook& hook, int descriptor, What what, Waited& wait) {
+  int saved = errno;
+  auto copied = wait.result > 0 ? static_cast<std::uint64_t>(wait.result) * kTicksPerByte : 0;
+  bool file = wait.end - wait.begin >= g_io_ticks + copied && trace_is_open() && is_file(descriptor);
+  bool counts = wait.end - wait.begin >= g_io_ticks + copied && (file || what == What::kRead);
+  errno = saved;
+  if (!counts) wait.error = kDidNotBlock;
+  wait.flags = file ? kRecordFile : 0;
+  keep_wait(hook, wait);
+  errno = saved;
+}
+
+template <class Call>
+auto timed_io(Hook& hook, int descriptor, What what, const void* site, Call call) {
+  Waited wait{reinterpret_cast<const void*>(static_cast<long>(descriptor)), site, 0, 0, 0, 0, 0, 0};
+  auto result = time_call(hook, nullptr, wait, call);
+  if (HP_LIKELY(wait.end - wait.begin < g_io_ticks)) {
+    mark_used(hook);
+    count_quiet();
+    return result;
+  }
+  wait.result = static_cast<std::int64_t>(result);
+  wait.error = errno_of(static_cast<long>(result));
+  keep_io(hook, descriptor, what, wait);
+  return result;
+}
+
+}  // namespace
+}  // namespace hostprobe::probe
+
+using namespace hostprobe::probe;
+
+// The descriptor is the first argument of all of them and called `fd`.
+#define HP_IO_HOOK(what, Result, name, versions, params, args)                          \
+  HP_BLOCKING_HOOK(Result, name, versions, "fd:i", params) {                            \
+    auto real = libc_real<Result(*) params>(g_hook_##name);                             \
+    if (!recording_or_begun(Moment::kAnywhere)) return real args;                       \
+    return timed_io(g_hook_##name, fd, What::what, HP_SITE, [=] { return real args; }); \
+  }
+
+HP_IO_HOOK(kRead, ssize_t, read, "GLIBC_2.2.5", (int fd, void* data, std::size_t bytes), (fd, data, bytes))
+HP_IO_HOOK(kRead, ssize_t, __read_chk, "GLIBC_2.4", (int fd, void* data, std::size_t bytes, std::size_t room),
+           (fd, data, bytes, room))
+HP_IO_HOOK(kRead, ssize_t, readv, "GLIBC_2.2.5", (int fd, const iovec* parts, int count), (fd, parts, count))
+HP_IO_HOOK(kRead, ssize_t, recv, "GLIBC_2.2.5", (int fd, void* data, std::size_t bytes, int flags),
+           (fd, data, bytes, flags))
+HP_IO_HOOK(kRead, ssize_t, __recv_chk, "GLIBC_2.4",
+           (int fd, void* data, std::size_t bytes, std::size_t room, int flags), (fd, data, bytes, room, flags))
+HP_IO_HOOK(kRead, ssize_t, recvfrom, "GLIBC_2.2.5",
+           (int fd, void* data, std::size_t bytes, int flags, sockaddr* from, socklen_t* from_bytes),
+           (fd, data, bytes, flags, from, from_bytes))
+HP_IO_HOOK(kRead, ssize_t, __recvfrom_chk, "GLIBC_2.4",
+           (int fd, void* data, std::size_t bytes, std::size_t room, int flags, sockaddr* from, socklen_t* from_bytes),
+           (fd, data, bytes, room, flags, from, from_bytes))
+HP_IO_HOOK(kRead, ssize_t, recvmsg, "GLIBC_2.2.5", (int fd, msghdr* message, int flags), (fd, message, flags))
+HP_IO_HOOK(kRead, int, recvmmsg, "GLIBC_2.12", (int fd, mmsghdr* messages, unsigned count, int flags, timespec* limit),
+           (fd, messages, count, flags, limit))
+HP_IO_HOOK(kRead, int, accept, "GLIBC_2.2.5", (int fd, sockaddr* from, socklen_t* from_bytes), (fd, from, from_bytes))
+HP_IO_HOOK(kRead, int, accept4, "GLIBC_2.10", (int fd, sockaddr* from, socklen_t* from_bytes, int flags),
+           (fd, from, from_bytes, flags))
+HP_IO_HOOK(kRead, int, connect, "GLIBC_2.2.5", (int fd, const sockaddr* to, socklen_t to_bytes), (fd, to, to_bytes))
+HP_IO_HOOK(kFileOnly, ssize_t, write, "GLIBC_2.2.5", (int fd, const void* data, std::size_t bytes), (fd, data, bytes))
+HP_IO_HOOK(kFileOnly, ssize_t, writev, "GLIBC_2.2.5", (int fd, const iovec* parts, int count), (fd, parts, count))
+HP_IO_HOOK(kFileOnly, ssize_t, pread, "GLIBC_2.2.5", (int fd, void* data, std::size_t bytes, off_t at),
+           (fd, data, bytes, at))
+HP_IO_HOOK(kFileOnly, ssize_t, pread64, "GLIBC_2.2.5", (int fd, void* data, std::size_t bytes, off_t at),
+           (fd, data, bytes, at))
+HP_IO_HOOK(kFileOnly, ssize_t, preadv, "GLIBC_2.10", (int fd, const iovec* parts, int count, off_t at),
+           (fd, parts, count, at))
+HP_IO_HOOK(kFileOnly, ssize_t, pwrite, "GLIBC_2.2.5", (int fd, const void* data, std::size_t bytes, off_t at),
+           (fd, data, bytes, at))
+HP_IO_HOOK(kFileOnly, ssize_t, pwrite64, "GLIBC_2.2.5", (int fd, const void* data, std::size_t bytes, off_t at),
+           (fd, data, bytes, at))
+HP_IO_HOOK(kFileOnly, int, fsync, "GLIBC_2.2.5", (int fd), (fd))
+HP_IO_HOOK(kFileOnly, int, fdatasync, "GLIBC_2.2.5", (int fd), (fd))
+
+// A limit that the kernel must refuse cannot be looked at from here, so this one is timed too, not asked (hooks/poll.cpp).
+// glibc 2.34 lacks it, so it is not exported (newer_function.h).
+HP_WAIT_ROW(epoll_pwait2, "", "fd:i")
+namespace {
+using EpollPwait2 = int (*)(int, struct epoll_event*, int, const timespec*, const sigset_t*);
+int wait_for_epoll(int fd, struct epoll_event* events, int most, const timespec* limit, const sigset_t* signals) {
+  auto real = real_of<EpollPwait2>(g_hook_epoll_pwait2);
+  if (!recording_or_begun(Moment::kAnywhere)) return real(fd, events, most, limit, signals);
+  return timed_io(g_hook_epoll_pwait2, fd, What::kRead, HP_SITE,
+                  [=] { return real(fd, events, most, limit, signals); });
+}
+}  // namespace
+
+void hostprobe::probe::hook_newer_functions() {
+  stand_in_front_of("epoll_pwait2", "GLIBC_2.35", g_hook_epoll_pwait2, reinterpret_cast<void*>(&wait_for_epoll));
+}

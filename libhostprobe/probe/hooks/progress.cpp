@@ -1,0 +1,64 @@
+// hooks/progress.cpp: see progress.h. Other threads that yield pay one load.
+#include <sched.h>
+#include <string.h>
+
+#include "probe/record/progress.h"
+#include "probe/record/short_waits.h"
+#include "probe/record/wait.h"
+
+namespace hostprobe::probe {
+
+std::uint64_t g_stall_ticks = ~std::uint64_t{0};
+
+bool is_progress_name(const char* name) {
+  for (const char* each : {"NCCL Progress", "NCCL GIN Progre", "NCCL RMA Proxy"})
+    if (strncmp(name, each, strlen(each)) == 0) return true;
+  return false;
+}
+
+}  // namespace hostprobe::probe
+
+using namespace hostprobe;
+using namespace hostprobe::probe;
+
+HP_ROW(kThread, sched_yield, "GLIBC_2.2.5", 0, 0, nullptr, "cpu", "cpu_before", "site:code", "", "")
+
+namespace {
+
+void record_stall(std::uint64_t begin, std::uint64_t end, std::uint32_t cpu, std::uint32_t before, const void* site) {
+  Record* r = reserve_record();
+  if (r == nullptr) return;
+  r->begin_ticks = begin;
+  r->end_ticks = end;
+  r->a = cpu;
+  r->b = before;
+  r->c = reinterpret_cast<std::uint64_t>(site);
+  r->d = r->e = 0;
+  commit_record(r, g_hook_sched_yield, 0, 0);
+}
+
+void note_poll(const void* site) {
+  if (!recording()) return;
+  ThreadLocal& t = t_local;
+  mark_used(g_hook_sched_yield);
+  std::uint64_t now = ticks(), last = t.last_poll_ticks;
+  auto cpu = static_cast<std::uint32_t>(sched_getcpu()), before = t.poll_cpu;
+  t.last_poll_ticks = now;
+  t.poll_cpu = cpu;
+  if (last == 0) return;
+  if (HP_UNLIKELY(cpu != before) && t.entry != nullptr) ++t.entry->migrations;
+  if (HP_UNLIKELY(t.poll_sums == nullptr)) t.poll_sums = short_waits_of(g_hook_sched_yield, site);
+  if (HP_UNLIKELY(now - last >= g_stall_ticks) || t.poll_sums == nullptr)
+    record_stall(last, now, cpu, before, site);
+  else
+    add_span(t.poll_sums->time, now - last);
+}
+
+}  // namespace
+
+extern "C" HP_EXPORT int hp_sched_yield() __asm__("sched_yield");
+extern "C" int hp_sched_yield() {
+  auto real = libc_real<int (*)()>(g_hook_sched_yield);
+  if (HP_UNLIKELY(t_local.polls)) note_poll(HP_SITE);
+  return real();
+}

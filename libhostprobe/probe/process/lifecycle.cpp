@@ -1,0 +1,380 @@
+// lifecycle.cpp: see lifecycle.h. The constructor runs before all others (-z initfirst), even libc's own, so it uses the
+// arguments it is given and nothing that libc sets up for main.
+#include "probe/process/lifecycle.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/single_threaded.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "probe/hooks/communicators.h"
+#include "probe/hooks/kernel_name.h"
+#include "probe/hooks/steps.h"
+#include "probe/intercept/newer_function.h"
+#include "probe/intercept/resolve.h"
+#include "probe/intercept/routes.h"
+#include "probe/process/fork.h"
+#include "probe/process/target.h"
+#include "probe/record/chunk.h"
+#include "probe/record/hook.h"
+#include "probe/record/io_limit.h"
+#include "probe/record/locks.h"
+#include "probe/record/pairing.h"
+#include "probe/record/shelter.h"
+#include "probe/record/short_waits.h"
+#include "probe/record/strings.h"
+#include "probe/record/trigger.h"
+#include "probe/runtime/at_start.h"
+#include "probe/runtime/memory_owner.h"
+#include "probe/runtime/options.h"
+#include "probe/runtime/say.h"
+#include "probe/runtime/simulated_host.h"
+#include "probe/runtime/stack_limits.h"
+#include "probe/stacks/stacks.h"
+#include "probe/writer/trigger_signal.h"
+#include "probe/writer/writer.h"
+
+extern "C" {
+int __cxa_atexit(void (*)(void*), void*, void*);
+int __cxa_at_quick_exit(void (*)(void*), void*, void*);
+}
+
+namespace hostprobe::probe {
+
+constinit Gate g_gate{};
+std::uint64_t g_polled_ticks = ~std::uint64_t{0};
+
+namespace {
+
+constexpr GateWord kShut = 0, kOpen = kEverything, kHalfOpen = kNoLaunches, kPaused = GateWord{1} << 32;
+static_assert(offsetof(Gate, recording) == 0 && offsetof(Gate, paused) == 4);
+std::atomic<std::uint64_t> g_gate_moved_ns{0};
+std::atomic<std::uint32_t> g_gate_moves{0};
+
+bool move_gate(GateWord from, GateWord to) {
+  GateWord now = from;
+  if (!__atomic_compare_exchange_n(gate_word(), &now, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return now == to;
+  if (from != kShut) g_gate_moves.fetch_add(1, std::memory_order_relaxed);
+  g_gate_moved_ns.store(read_clock_ns(CLOCK_REALTIME), std::memory_order_relaxed);
+  return true;
+}
+
+void shut_gate() { __atomic_store_n(gate_word(), kShut, __ATOMIC_SEQ_CST); }
+
+constexpr std::uint64_t kGuessedTicksPerUs = 3000;  // until the writer has measured it
+
+enum class Plan : int { kUndecided, kOff, kNever, kCandidate, kTarget, kStarting, kActive, kFailed, kClosed };
+HP_START_DATA constinit std::atomic<Plan> g_plan{Plan::kUndecided};
+HP_START_DATA constinit ClockPair g_load_clock{};
+std::uint32_t g_forked_from = 0;
+pid_t g_pid = 0;
+HP_START_DATA char** g_environment = nullptr;
+
+// Everything below belonged to the parent. Most children never record, so what is large is forgotten when one begins to.
+void become_child() {
+  g_forked_from = static_cast<std::uint32_t>(g_pid);
+  shut_gate();
+  g_gate_moves.store(0, std::memory_order_relaxed);
+  leave_segment(t_local.forks != kForksOutside);
+  reset_thread_local();
+  forget_threads();
+  forget_strings();
+  forget_stacks();
+  forget_kernel_names();
+  forget_communicators();
+  forget_steps();
+  forget_trigger();
+  forget_writer();
+  // Those that a handler, which forked, has interrupted go on in the child.
+  g_lock_waiters.store(t_local.lock_waits, std::memory_order_relaxed);
+  for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
+    if (hook->used != 0) hook->used = 0;
+  g_load_clock = read_clock_pair();
+  g_plan.store(Plan::kTarget, std::memory_order_release);
+}
+
+void forget_waiters_of_parent() {
+  for (Bucket& bucket : g_buckets)
+    if (bucket.waiters.load(std::memory_order_relaxed) != 0) bucket.waiters.store(0, std::memory_order_relaxed);
+  if (t_local.open_bucket != nullptr) t_local.open_bucket->waiters.store(1, std::memory_order_relaxed);
+}
+
+HP_START_CODE void end_at_exit(void*) { end_trace(); }
+
+// Of a candidate, once it is a target: what its own handlers of quick_exit do that were registered before is not recorded.
+void watch_quick_exit() {
+  static bool g_watched = false;
+  if (!g_watched) __cxa_at_quick_exit(end_at_exit, nullptr, nullptr);
+  g_watched = true;
+}
+
+void start_recording() {
+  link_hooks();
+  find_libc_functions();
+  hook_newer_functions();
+  report_bad_options(g_environment);
+  g_pid = getpid();
+  // A child that could not tell itself from its parent would write into its parent's chunks.
+  if (!own_page()) {
+    say("no memory for a page that forks leave out: nothing is recorded; raise the limit of mappings or of address "
+        "space");
+    g_plan.store(Plan::kFailed, std::memory_order_release);
+    return;
+  }
+  if (g_forked_from != 0) forget_waiters_of_parent();
+  if (!make_segment(g_forked_from != 0 ? kFirstChunksOfChild : kFirstChunks)) {
+    g_plan.store(Plan::kFailed, std::memory_order_release);
+    return;
+  }
+  if (!create_trace_file()) {
+    remove_segment();
+    g_plan.store(Plan::kFailed, std::memory_order_release);
+    return;
+  }
+  watch_quick_exit();
+  watch_trigger_signal();
+  move_gate(kShut, kOpen);
+  g_plan.store(Plan::kActive, std::memory_order_release);
+}
+
+void await_start() {
+  for (int i = 0; i < 10000 && g_plan.load(std::memory_order_acquire) == Plan::kStarting; ++i) sched_yield();
+}
+
+// The first thread does it; others wait for the millisecond it takes, so that their first calls are recorded too.
+bool start_once() {
+  if (g_plan.load(std::memory_order_acquire) == Plan::kTarget && !memory_is_ours()) return false;
+  Plan expected = Plan::kTarget;
+  if (g_plan.compare_exchange_strong(expected, Plan::kStarting, std::memory_order_acq_rel)) {
+    Shelter shelter;
+    start_recording();
+  }
+  await_start();
+  return g_plan.load(std::memory_order_acquire) == Plan::kActive;
+}
+
+HP_START_CODE std::uint64_t ask_clock_ns(clockid_t clock) {
+  timespec t{};
+  system_call(SYS_clock_gettime, clock, word_of_pointer(&t));
+  return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+// What getauxval(AT_SECURE) says. The vector stands behind the environment; the loader has left more than one zero
+// between them where it took variables out, as it does in just these processes.
+HP_START_CODE bool is_secure(int count, char** argv, char** environment) {
+  if (environment != argv + count + 1) return getauxval(AT_SECURE) != 0;
+  char** end = environment;
+  while (*end != nullptr) ++end;
+  while (*end == nullptr) ++end;
+  for (auto* entry = reinterpret_cast<const ElfW(auxv_t)*>(end); entry->a_type != AT_NULL; ++entry)
+    if (entry->a_type == AT_SECURE) return entry->a_un.a_val != 0;
+  return getauxval(AT_SECURE) != 0;
+}
+
+HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
+  const char* name = argv != nullptr && argv[0] != nullptr ? argv[0] : "";
+  const char* program = nullptr;
+  char path[512];
+  if (program_decides(environment)) {
+    long length = system_call(SYS_readlink, word_of_pointer("/proc/self/exe"), word_of_pointer(path), sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    program = length > 0 ? path : name;
+  }
+  switch (choose_target(environment, program, name)) {
+    case Target::kNever:
+      g_plan.store(Plan::kNever, std::memory_order_release);
+      return;
+    case Target::kCandidate:
+      g_plan.store(Plan::kCandidate, std::memory_order_release);
+      break;
+    case Target::kYes:
+      g_plan.store(Plan::kTarget, std::memory_order_release);
+      break;
+  }
+  remember_stderr();
+  make_thread_key();
+  watch_thread_end();
+  // Registered before anybody else's, so it runs after everybody else's: calls in atexit handlers and static
+  // destructors are recorded too. No object handle, or it would run when our own destructors do.
+  __cxa_atexit(end_at_exit, nullptr, nullptr);
+  if (g_plan.load(std::memory_order_relaxed) == Plan::kTarget) {
+    watch_quick_exit();
+    watch_forks();
+  }
+  // Without one of the libraries there is nothing to patch yet, and none of the objects has been opened RTLD_DEEPBIND.
+  if (!has_library) return nothing_to_scan_yet();
+  scan_new_objects(ScanBy::kLookup);
+  trust_start_libraries();
+}
+
+// Paid by every process below a job: what is only needed to record waits until then.
+HP_START_CODE __attribute__((constructor)) void load(int count, char** argv, char** environment) {
+  bool has_library = look_at_start_objects();
+  g_environment = environment;
+  g_stack_end = environment;
+  if (is_secure(count, argv, environment)) {
+    g_plan.store(Plan::kOff, std::memory_order_release);
+    return;
+  }
+  read_options(environment);
+  if (g_options.off) {
+    g_plan.store(Plan::kOff, std::memory_order_release);
+    return;
+  }
+  g_io_ticks = g_options.io_us * kGuessedTicksPerUs;
+  find_simulated_host(environment);
+  g_load_clock = read_clock_pair_by(ask_clock_ns);
+  choose(argv, environment, has_library);
+}
+
+}  // namespace
+
+bool hooks_enabled() {
+  Plan plan = g_plan.load(std::memory_order_acquire);
+  return plan != Plan::kUndecided && plan != Plan::kOff && plan != Plan::kNever;
+}
+
+void have_nccl_threads_named() {
+  if (__libc_single_threaded) setenv("NCCL_SET_THREAD_NAME", "1", 0);
+}
+
+// A signal handler that forks may have interrupted a hook of this thread, which then goes on in the child. Asked before the
+// fork: after it the entry, which both see, already says what the parent does next.
+void before_fork() {
+  ThreadLocal& t = t_local;
+  bool inside = t.filling != 0 || t.taking || (t.entry != nullptr && t.entry->open.key != 0);
+  t.forks = inside ? kForksInHook : kForksOutside;
+}
+
+void after_fork_in_parent() { t_local.forks = kForksUnseen; }
+
+void in_forked_child() {
+  Plan plan = g_plan.load(std::memory_order_relaxed);
+  if (plan == Plan::kActive || plan == Plan::kStarting || plan == Plan::kClosed) become_child();
+}
+
+ClockPair load_clock() { return g_load_clock; }
+std::uint32_t forked_from() { return g_forked_from; }
+
+void look_for_target() {
+  Plan expected = Plan::kCandidate;
+  if (g_plan.load(std::memory_order_acquire) == Plan::kCandidate && target_library_loaded())
+    g_plan.compare_exchange_strong(expected, Plan::kTarget, std::memory_order_acq_rel);
+}
+
+// A candidate is looked at again some ten times a second, not in each of its waits.
+static void consider(Moment moment) {
+  constexpr std::uint64_t kPauseTicks = 200000000;
+  static std::atomic<std::uint64_t> g_next_look{0};
+  Plan expected = Plan::kCandidate;
+  if (moment == Moment::kGpu) {
+    g_plan.compare_exchange_strong(expected, Plan::kTarget, std::memory_order_acq_rel);
+    return;
+  }
+  std::uint64_t now = ticks();
+  if (now < g_next_look.load(std::memory_order_relaxed)) return;
+  g_next_look.store(now + kPauseTicks, std::memory_order_relaxed);
+  look_for_target();
+}
+
+// A launch that is left out to keep to the budget. It is counted by function, so that the totals stay right.
+static void count_skipped(const Hook& hook) {
+  if (HP_UNLIKELY(t_local.entry == nullptr)) {
+    int saved = errno;
+    bool attached = attach_thread();
+    errno = saved;
+    if (!attached) {
+      if (g_segment.header != nullptr) std::atomic_ref(g_segment.header->lost).fetch_add(1, std::memory_order_relaxed);
+      count_loss(kLostThreadTable);
+      return;
+    }
+  }
+  t_local.lap_and_mark |= std::uint32_t{kRecordAfterSkipped} << 16;
+  asm volatile("incq %0" : "+m"(t_local.entry->skipped));
+  if (SiteSums* sums = short_waits_of(hook, reinterpret_cast<const void*>(kSiteSkipped))) add_span(sums->time, 1);
+}
+
+// The writer may open or half shut it at the same time, but not twice within these instructions.
+bool pause_recording() {
+  return move_gate(kOpen, kPaused) || move_gate(kHalfOpen, kPaused) || move_gate(kOpen, kPaused);
+}
+bool resume_recording() { return move_gate(kPaused, kOpen); }
+std::uint32_t gate_moves() { return g_gate_moves.load(std::memory_order_relaxed); }
+std::uint64_t gate_moved_ns() { return g_gate_moved_ns.load(std::memory_order_relaxed); }
+
+// Apart from begin_recording, so that a process which is no target does not pay for its registers.
+__attribute__((noinline)) static bool begin_in(Plan plan, Moment moment) {
+  int saved = errno;
+  // The page was emptied by a fork that ran no handlers (_Fork, clone).
+  if (plan == Plan::kActive && getpid() != g_pid) become_child();
+  if (plan == Plan::kCandidate) consider(moment);
+  plan = g_plan.load(std::memory_order_acquire);
+  // On a signal handler's small stack it waits for the next call elsewhere.
+  bool active = (plan == Plan::kTarget || plan == Plan::kStarting) && stack_has_room() && start_once();
+  if (active && moment != Moment::kAnywhere) {
+    watch_forks();
+    start_writer();
+  }
+  errno = saved;
+  return active && recording();
+}
+
+// A child whose parent's trace had ended already; where no handler told it, the page did.
+__attribute__((noinline)) static bool begin_after_end(Moment moment) {
+  Plan expected = Plan::kClosed;
+  if (g_gate.owned != 0 || !own_page()) return false;
+  if (g_plan.compare_exchange_strong(expected, Plan::kStarting, std::memory_order_acq_rel)) become_child();
+  return begin_in(g_plan.load(std::memory_order_acquire), moment);
+}
+
+bool begin_recording(Moment moment) {
+  Plan plan = g_plan.load(std::memory_order_acquire);
+  if (plan <= Plan::kNever || t_local.muted != 0 || t_local.taking) return false;
+  if (plan >= Plan::kFailed) return plan == Plan::kClosed && begin_after_end(moment);
+  return HP_LIKELY(g_gate.paused == 0) && begin_in(plan, moment);
+}
+
+// The gate may have been opened since the caller looked: each launch is either recorded or counted.
+bool begin_launch(const Hook& hook) {
+  std::uint32_t gate = __atomic_load_n(&g_gate.recording, __ATOMIC_RELAXED);
+  if (gate == 0) return begin_recording(Moment::kGpu);
+  if (gate == kNoLaunches && t_local.muted == 0) count_skipped(hook);
+  return gate == kEverything && t_local.muted == 0;
+}
+
+HP_START_CODE void end_trace() {
+  if (g_plan.load(std::memory_order_acquire) != Plan::kActive || getpid() != g_pid) return;
+  Plan expected = Plan::kActive;
+  if (!g_plan.compare_exchange_strong(expected, Plan::kClosed, std::memory_order_acq_rel)) return;
+  int saved = errno;
+  shut_gate();
+  if (finish_trace()) remove_segment();
+  report_write_failure();
+  errno = saved;
+}
+
+// Children inherit the filter: neither this process nor any that it forks records again.
+void leave_before_seccomp() {
+  if (t_local.muted != 0) return;  // of a vfork child, whose parent's memory this is
+  await_start();
+  Plan plan = g_plan.load(std::memory_order_acquire);
+  if (plan == Plan::kActive && trace_is_open()) {
+    if (getpid() != g_pid) return;  // a process of its own on our memory
+    say("the program restricts its system calls (seccomp): recording ends here, what came before is kept");
+    end_trace();
+    join_finished_writer();
+  }
+  if (hooks_enabled()) g_plan.store(Plan::kNever, std::memory_order_release);
+}
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,58 @@
+// trigger.cpp: see trigger.h.
+#include "probe/record/trigger.h"
+
+#include <atomic>
+
+#include "probe/runtime/clock.h"
+#include "probe/runtime/options.h"
+#include "probe/writer/writer.h"
+
+namespace hostprobe::probe {
+namespace {
+
+enum State : std::uint32_t { kNone, kBeingFilled, kWaits };
+std::atomic<std::uint32_t> g_state{kNone};
+Trigger g_trigger;
+std::atomic<std::uint64_t> g_number{0};
+std::uint64_t g_realtime_ns = 0;
+
+}  // namespace
+
+bool mode_has_dumps() { return g_options.mode == kFlight; }
+
+bool request_trigger(TriggerReason reason, const char* text) {
+  if (!mode_has_dumps()) return false;
+  std::uint32_t none = kNone;
+  if (!g_state.compare_exchange_strong(none, kBeingFilled, std::memory_order_acq_rel)) return false;
+  g_trigger.reason = reason;
+  std::size_t used = 0;
+  for (; text[used] != 0 && used < sizeof g_trigger.text - 1; ++used) g_trigger.text[used] = text[used];
+  g_trigger.text[used] = 0;
+  g_realtime_ns = read_clock_ns(CLOCK_REALTIME);
+  g_number.fetch_add(1, std::memory_order_relaxed);
+  g_state.store(kWaits, std::memory_order_release);
+  wake_writer();
+  return true;
+}
+
+bool take_trigger(Trigger& trigger) {
+  if (g_state.load(std::memory_order_acquire) != kWaits) return false;
+  trigger = g_trigger;
+  g_state.store(kNone, std::memory_order_release);
+  return true;
+}
+
+bool last_trigger(LastTrigger& last) {
+  if (g_state.load(std::memory_order_acquire) == kBeingFilled || g_number.load(std::memory_order_relaxed) == 0)
+    return false;
+  last = {g_trigger, g_number.load(std::memory_order_relaxed), g_realtime_ns};
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return g_state.load(std::memory_order_relaxed) != kBeingFilled;
+}
+
+void forget_trigger() {
+  g_state.store(kNone, std::memory_order_relaxed);
+  g_number.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace hostprobe::probe

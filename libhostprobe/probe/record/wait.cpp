@@ -1,0 +1,59 @@
+// wait.cpp: see wait.h. What happens to a wait after it has ended.
+#include "probe/record/wait.h"
+
+#include "probe/record/short_waits.h"
+#include "probe/runtime/signal_frame.h"
+#include "probe/stacks/stacks.h"
+
+namespace hostprobe::probe {
+namespace {
+
+std::uint16_t flags_of(const Waited& wait) {
+  if (wait.error == 0) return wait.flags;
+  return static_cast<std::uint16_t>(wait.flags | kRecordFailed | (wait.error == ETIMEDOUT ? kRecordTimedOut : 0));
+}
+
+// False: it needs a record after all.
+bool sum_up(const Hook& hook, const Waited& wait) {
+  SiteSums* sums = short_waits_of(hook, wait.site);
+  if (sums == nullptr) return false;
+  add_span(sums->time, wait.end - wait.begin);
+  if (wait.post != 0) {
+    sums->waker_tid = post_tid(wait.post);
+    add_span(sums->wake, wait.end - post_ticks(wait.post, wait.end));
+  }
+  return true;
+}
+
+}  // namespace
+
+OpenWait wait_around(ThreadLocal& t) {
+  if (in_signal_handler()) return t.entry->open;
+  close_left_wait(t);
+  return {};
+}
+
+void keep_wait(Hook& hook, const Waited& wait) {
+  mark_used(hook);
+  if (wait.error == kDidNotBlock) {
+    count_quiet();
+    return;
+  }
+  std::uint64_t length = wait.end - wait.begin;
+  if (length < g_wait_ticks && wait.error == 0 && wait.flags == 0 && sum_up(hook, wait)) return;
+  std::uint16_t stack = 0;
+  // The trace may have ended in the meantime, because of a filter that forbids what sampling calls.
+  if (HP_UNLIKELY(length >= g_stack_ticks) && trace_is_open()) stack = sample_stack(wait.end);
+  Record* r = reserve_record();
+  if (HP_UNLIKELY(r == nullptr)) return;
+  r->begin_ticks = wait.begin;
+  r->end_ticks = wait.end;
+  r->a = reinterpret_cast<std::uint64_t>(wait.object);
+  r->b = wait.post;
+  r->c = reinterpret_cast<std::uint64_t>(wait.site);
+  r->d = static_cast<std::uint64_t>(wait.result);
+  r->e = 0;
+  commit_record(r, hook, flags_of(wait), stack);
+}
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,320 @@
+// options.cpp: environment → Options, from the one list in options.def. No allocation: it runs before main.
+#include "probe/runtime/options.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/runtime/at_start.h"
+#include "probe/runtime/say.h"
+
+namespace hostprobe::probe {
+
+HP_START_DATA constinit Options g_options{};
+
+namespace {
+
+constexpr std::size_t kNameBytes = 64;
+constexpr char kPrefix[] = "HOSTPROBE_";
+constexpr std::size_t kPrefixLength = sizeof kPrefix - 1;
+
+// Not settings of the probe: set by `hostprobe run`, and read by setup.sh.
+constexpr const char* kInternalNames[] = {"HOSTPROBE_LAUNCHED", "HOSTPROBE_CACHE"};
+
+// Position of `word` in "a|b|c", or -1.
+HP_START_CODE constexpr int word_position(const char* words, const char* word) {
+  int position = 0;
+  for (const char* w = words;; ++w, ++position) {
+    const char* c = word;
+    while (*w == *c && *c != 0) ++w, ++c;
+    if (*c == 0 && (*w == 0 || *w == '|')) return position;
+    while (*w != 0 && *w != '|') ++w;
+    if (*w == 0) return -1;
+  }
+}
+
+enum class Kind : std::uint8_t { kText, kNumber, kDecimal, kChoice, kSwitch };
+
+// Without pointers: each start would relocate them.
+struct Setting {
+  char name[24];
+  char fallback[16];
+  char words[24];        // of a choice
+  std::uint64_t number;  // the fallback of what is not a text
+  std::uint64_t least, most;
+  std::uint32_t offset;  // in Options
+  Kind kind;
+};
+
+#define HP_STRING2(x) #x
+#define HP_STRING(x) HP_STRING2(x)
+#define HP_PLACE(name) offsetof(Options, name)
+constexpr Setting kSettings[] = {
+#define HP_TEXT(name, fallback, meaning) {#name, fallback, "", 0, 0, 0, HP_PLACE(name), Kind::kText},
+#define HP_NUMBER(name, fallback, least, most, meaning) \
+  {#name, HP_STRING(fallback), "", fallback, least, most, HP_PLACE(name), Kind::kNumber},
+#define HP_DECIMAL(name, fallback, least, most, meaning) \
+  {#name,                                                \
+   HP_STRING(fallback),                                  \
+   "",                                                   \
+   static_cast<std::uint64_t>((fallback)*1000.0 + 0.5),  \
+   (least)*1000,                                         \
+   (most)*1000,                                          \
+   HP_PLACE(name),                                       \
+   Kind::kDecimal},
+#define HP_CHOICE(name, fallback, words, meaning) \
+  {#name, fallback, words, word_position(words, fallback), 0, 0, HP_PLACE(name), Kind::kChoice},
+#define HP_SWITCH(name, fallback, meaning) \
+  {#name, HP_STRING(fallback), "0|1", fallback, 0, 0, HP_PLACE(name), Kind::kSwitch},
+#include "hostprobe/options.def"
+#undef HP_TEXT
+#undef HP_NUMBER
+#undef HP_DECIMAL
+#undef HP_CHOICE
+#undef HP_SWITCH
+};
+constexpr std::size_t kSettingCount = sizeof kSettings / sizeof kSettings[0];
+
+void environment_name(const char* name, char (&out)[kNameBytes]) {
+  std::size_t used = kPrefixLength;
+  copy_string(out, kPrefix);
+  for (const char* c = name; *c != 0 && used < kNameBytes - 1; ++c)
+    out[used++] = *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
+  out[used] = 0;
+}
+
+HP_START_CODE bool parse_number(const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& out) {
+  std::uint64_t value = 0;
+  if (*text == 0) return false;
+  for (const char* c = text; *c != 0; ++c) {
+    if (*c < '0' || *c > '9' || value > (UINT64_MAX - 9) / 10) return false;
+    value = value * 10 + static_cast<std::uint64_t>(*c - '0');
+  }
+  if (value < least || value > most) return false;
+  out = value;
+  return true;
+}
+
+// In thousandths: "2.25" is 2250.
+HP_START_CODE bool parse_decimal(const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& out) {
+  std::uint64_t value = 0;
+  int behind = -1;  // digits behind the point; -1: it has not come yet
+  if (*text < '0' || *text > '9') return false;
+  for (const char* c = text; *c != 0; ++c) {
+    if (*c == '.' && behind < 0 && c[1] != 0) {
+      behind = 0;
+      continue;
+    }
+    if (*c < '0' || *c > '9' || behind == 3 || value > UINT64_MAX / 100000) return false;
+    value = value * 10 + static_cast<std::uint64_t>(*c - '0');
+    if (behind >= 0) ++behind;
+  }
+  for (int digits = behind < 0 ? 0 : behind; digits < 3; ++digits) value *= 10;
+  if (value < least || value > most) return false;
+  out = value;
+  return true;
+}
+
+HP_START_CODE void* field_of(const Setting& s) { return reinterpret_cast<char*>(&g_options) + s.offset; }
+
+HP_START_CODE void store_number(const Setting& s, std::uint64_t number, void* field) {
+  if (s.kind == Kind::kSwitch)
+    *static_cast<bool*>(field) = number == 1;
+  else
+    *static_cast<std::uint64_t*>(field) = number;
+}
+
+HP_START_CODE bool store(const Setting& s, const char* text, void* field) {
+  if (s.kind == Kind::kText) {
+    if (*text == 0 || length_of(text) >= kTextBytes) return false;
+    copy_string(static_cast<char*>(field), text);
+    return true;
+  }
+  std::uint64_t number = 0;
+  if (s.kind == Kind::kNumber) {
+    if (!parse_number(text, s.least, s.most, number)) return false;
+  } else if (s.kind == Kind::kDecimal) {
+    if (!parse_decimal(text, s.least, s.most, number)) return false;
+  } else {
+    int position = word_position(s.words, text);
+    if (position < 0) return false;
+    number = static_cast<std::uint64_t>(position);
+  }
+  store_number(s, number, field);
+  return true;
+}
+
+HP_START_CODE void store_fallback(const Setting& s) {
+  if (s.kind == Kind::kText)
+    copy_string(static_cast<char*>(field_of(s)), s.fallback);
+  else
+    store_number(s, s.number, field_of(s));
+}
+
+// Whether `name`, up to its '=', is the setting's in capitals.
+HP_START_CODE bool is_named(const Setting& s, const char* name) {
+  const char* c = s.name;
+  for (; *c != 0; ++c, ++name)
+    if (*name != (*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c)) return false;
+  return *name == '=';
+}
+
+// A relative run folder would wander with chdir().
+HP_START_CODE void make_out_absolute() {
+  if (g_options.out[0] == '/') return;
+  char whole[kTextBytes];
+  if (system_call(SYS_getcwd, word_of_pointer(whole), sizeof whole) <= 0 || whole[0] != '/') return;
+  std::size_t used = length_of(whole), more = length_of(g_options.out);
+  if (used + 1 + more >= kTextBytes) return;
+  whole[used] = '/';
+  copy_string(whole + used + 1, g_options.out);
+  copy_string(g_options.out, whole);
+}
+
+const Setting* find_setting(const char* entry, std::size_t name_length) {
+  char name[kNameBytes];
+  for (const Setting& s : kSettings) {
+    environment_name(s.name, name);
+    if (strlen(name) == name_length && memcmp(name, entry, name_length) == 0) return &s;
+  }
+  return nullptr;
+}
+
+bool is_internal(const char* entry, std::size_t name_length) {
+  for (const char* name : kInternalNames)
+    if (strlen(name) == name_length && memcmp(name, entry, name_length) == 0) return true;
+  return false;
+}
+
+// Edit distance of two short names; one row of the usual table.
+unsigned distance(const char* a, std::size_t na, const char* b) {
+  std::size_t nb = strlen(b);
+  unsigned row[kNameBytes + 1];
+  for (unsigned j = 0; j <= nb; ++j) row[j] = j;
+  for (std::size_t i = 1; i <= na; ++i) {
+    unsigned corner = row[0];
+    row[0] = static_cast<unsigned>(i);
+    for (std::size_t j = 1; j <= nb; ++j) {
+      unsigned above = row[j];
+      unsigned change = corner + (a[i - 1] != b[j - 1] ? 1u : 0u);
+      unsigned best = above + 1 < row[j - 1] + 1 ? above + 1 : row[j - 1] + 1;
+      row[j] = change < best ? change : best;
+      corner = above;
+    }
+  }
+  return row[nb];
+}
+
+void report_unknown(const char* entry, std::size_t name_length) {
+  char best[kNameBytes] = "", name[kNameBytes];
+  unsigned least = UINT_MAX;
+  for (const Setting& s : kSettings) {
+    environment_name(s.name, name);
+    unsigned d = distance(entry, name_length < kNameBytes ? name_length : kNameBytes, name);
+    if (d < least) {
+      least = d;
+      memcpy(best, name, sizeof best);
+    }
+  }
+  say("%.*s is not a setting and is ignored; the nearest one is %s (`hostprobe options` lists all)",
+      static_cast<int>(name_length < 100 ? name_length : 100), entry, best);
+}
+
+const char* reason_of(const Setting& s) {
+  return s.kind == Kind::kNumber    ? "not a whole number in range"
+         : s.kind == Kind::kDecimal ? "not a number in range with at most three digits behind the point"
+         : s.kind == Kind::kText    ? "empty or too long"
+                                    : s.words;
+}
+
+// All are numbers: a text could be read while it changes.
+constexpr char kChangeable[][24] = {"stack_us", "stack_interval_ms", "poll_us",  "wait_us",       "io_us",  "stall_us",
+                                    "flight_s", "trigger_s",         "dumps_mb", "slow_step_pct", "hang_s", "budget"};
+
+bool may_change(const Setting& s) {
+  for (const auto& name : kChangeable)
+    if (same(s.name, name)) return true;
+  return false;
+}
+
+std::uint64_t scale_of(const Setting& s) { return s.kind == Kind::kDecimal ? 1000 : 1; }
+
+}  // namespace
+
+bool set_option(const char* name, const char* value, char* why, std::size_t why_bytes) {
+  const Setting* s = nullptr;
+  for (const Setting& each : kSettings)
+    if (same(each.name, name)) s = &each;
+  if (s == nullptr) {
+    snprintf(why, why_bytes, "%.60s is not a setting; `hostprobe ctl PID status` lists those that can be set", name);
+  } else if (!may_change(*s)) {
+    snprintf(why, why_bytes,
+             "%s can only be set at the start of a process; `hostprobe ctl PID status` lists the others", name);
+  } else if (!store(*s, value, field_of(*s))) {
+    snprintf(why, why_bytes, "%s=%.60s cannot be used (%s); it takes %llu to %llu and is left as it was", name, value,
+             reason_of(*s), static_cast<unsigned long long>(s->least / scale_of(*s)),
+             static_cast<unsigned long long>(s->most / scale_of(*s)));
+  } else {
+    return true;
+  }
+  return false;
+}
+
+bool describe_option(unsigned index, char* out, std::size_t bytes) {
+  if (index >= sizeof kChangeable / sizeof kChangeable[0]) return false;
+  const Setting* s = kSettings;
+  while (!same(s->name, kChangeable[index])) ++s;
+  std::uint64_t value = *static_cast<std::uint64_t*>(field_of(*s)), scale = scale_of(*s);
+  if (value % scale == 0)
+    snprintf(out, bytes, "%s=%llu", s->name, static_cast<unsigned long long>(value / scale));
+  else
+    snprintf(out, bytes, "%s=%.6g", s->name, static_cast<double>(value) / static_cast<double>(scale));
+  return true;
+}
+
+// The first one of each name counts, as for getenv().
+HP_START_CODE void read_options(char** environment) {
+  std::uint64_t seen = 0;
+  for (const Setting& s : kSettings) store_fallback(s);
+  for (char** e = environment; e != nullptr && *e != nullptr; ++e) {
+    const char* name = after(*e, kPrefix);
+    for (std::size_t i = 0; name != nullptr && i < kSettingCount; ++i) {
+      if (!is_named(kSettings[i], name)) continue;
+      std::uint64_t bit = std::uint64_t{1} << i;
+      if ((seen & bit) == 0) store(kSettings[i], name + length_of(kSettings[i].name) + 1, field_of(kSettings[i]));
+      seen |= bit;
+    }
+  }
+  make_out_absolute();
+}
+
+void report_bad_options(char** environment) {
+  for (char** e = environment; e != nullptr && *e != nullptr; ++e) {
+    if (strncmp(*e, kPrefix, kPrefixLength) != 0) continue;
+    std::size_t length = static_cast<std::size_t>(strchrnul(*e, '=') - *e);
+    if (is_internal(*e, length)) continue;
+    const Setting* s = find_setting(*e, length);
+    if (s == nullptr) {
+      report_unknown(*e, length);
+      continue;
+    }
+    // Checked against a scratch copy: the field itself has been in use since the start.
+    union {
+      char text[kTextBytes];
+      std::uint64_t number;
+      bool flag;
+    } scratch;
+    const char* value = (*e)[length] == '=' ? *e + length + 1 : *e + length;
+    if (!store(*s, value, &scratch))
+      say("%.*s=%.60s cannot be used (%s); the default %s is used", static_cast<int>(length), *e, value, reason_of(*s),
+          s->fallback);
+  }
+}
+
+const char* mode_name() {
+  return g_options.mode == kMonitor ? "monitor" : g_options.mode == kFlight ? "flight" : "trace";
+}
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,192 @@
+// stacks.cpp: see stacks.h. Distinct stacks are kept once, in the segment's stack table; a record names its stack by number.
+#include "probe/stacks/stacks.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "probe/intercept/resolve.h"
+#include "probe/record/chunk.h"
+#include "probe/record/hook.h"
+#include "probe/record/shelter.h"
+#include "probe/record/strings.h"
+#include "probe/runtime/clock.h"
+#include "probe/runtime/options.h"
+#include "probe/runtime/safe_memory.h"
+#include "probe/runtime/stack_limits.h"
+#include "probe/stacks/python_frames.h"
+#include "probe/stacks/walk.h"
+
+namespace hostprobe::probe {
+
+constinit std::uint64_t g_stack_ticks = ~std::uint64_t{0};
+std::atomic<std::uint32_t> g_stacks_added{0};
+
+namespace {
+
+using FindObject = int (*)(void*, dl_find_object*);
+
+std::atomic<FindObject> g_find_object{nullptr};
+std::uint64_t g_interval_ticks = 0;
+
+struct Frames {
+  std::uint64_t native[kStackFrames];
+  unsigned count;
+};
+
+// What a sample is made in, because the stack may be a small one.
+struct SampleRoom {
+  std::uint32_t owner;  // [atomic] thread, 0: free
+  std::uint32_t python[kStackPythonFrames];
+  Frames frames;
+  PythonFrame python_frames[kStackPythonFrames];
+  union {
+    WalkRoom walk;
+    PythonWork python_work;
+  };
+};
+constexpr unsigned kSampleRooms = 4;
+SampleRoom g_rooms[kSampleRooms];
+
+// One that the thread itself holds was left by a jump out of a signal handler. All in use: then there is no stack.
+SampleRoom* take_sample_room(std::uint32_t thread) {
+  for (SampleRoom& room : g_rooms) {
+    std::uint32_t owner = 0;
+    if (std::atomic_ref(room.owner).compare_exchange_strong(owner, thread, std::memory_order_acquire)) return &room;
+    if (owner == thread) return &room;
+  }
+  return nullptr;
+}
+
+void give_back(SampleRoom& room) { std::atomic_ref(room.owner).store(0, std::memory_order_release); }
+
+bool copy_own_memory(void* memory, void* to, std::uint64_t from, std::size_t bytes) {
+  return static_cast<const Memory*>(memory)->copy(to, from, bytes);
+}
+
+bool find_code_object(void*, std::uint64_t address, CodeObject& object) {
+  dl_find_object found;
+  if (g_find_object.load(std::memory_order_relaxed)(reinterpret_cast<void*>(address), &found) != 0) return false;
+  object = {reinterpret_cast<std::uint64_t>(found.dlfo_map_start), reinterpret_cast<std::uint64_t>(found.dlfo_map_end),
+            reinterpret_cast<std::uint64_t>(found.dlfo_eh_frame)};
+  return true;
+}
+
+// Some ten seconds.
+std::uint32_t epoch_of(std::uint64_t now_ticks) { return static_cast<std::uint32_t>(now_ticks >> 35); }
+
+// The walk begins in this very frame: it must not return before the walk has ended.
+__attribute__((noinline)) void read_native(SampleRoom& room, std::uint64_t now_ticks) {
+  Memory memory;
+  WalkRoom& walk = room.walk;
+  walk.around = {copy_own_memory, find_code_object, &memory};
+  Registers& here = walk.registers;
+  asm volatile(
+      "movq %%rbx, 3*8(%0)\n\tmovq %%rbp, 6*8(%0)\n\tmovq %%rsp, 7*8(%0)\n\tmovq %%r12, 12*8(%0)\n\t"
+      "movq %%r13, 13*8(%0)\n\tmovq %%r14, 14*8(%0)\n\tmovq %%r15, 15*8(%0)\n\tleaq (%%rip), %%rax\n\t"
+      "movq %%rax, 16*8(%0)"
+      :
+      : "c"(here.value)
+      : "rax", "memory");
+  here.known = 1u << kRbx | 1u << kRbp | 1u << kRsp | 0xfu << kR12 | 1u << kRip;
+  room.frames.count = walk_frames(walk, epoch_of(now_ticks), is_own_address, room.frames.native, kStackFrames);
+  asm volatile("" : : : "memory");
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) { return (hash ^ word) * 0x100000001b3u + (hash >> 29); }
+
+unsigned read_python(SampleRoom& room) {
+  if (!python_frames_ready()) return 0;
+  const PythonFrame* frames = room.python_frames;
+  unsigned count = python_frames_read(room.python_frames, kStackPythonFrames, room.python_work);
+  for (unsigned i = 0; i < count; ++i)
+    room.python[i] = string_id(frames[i].text, strnlen(frames[i].text, kPythonFrameBytes));
+  return count;
+}
+
+void fill(StackEntry& entry, const Frames& frames, const std::uint32_t* python, unsigned python_count) {
+  entry.native_count = static_cast<std::uint16_t>(frames.count);
+  entry.python_count = static_cast<std::uint16_t>(python_count);
+  memcpy(entry.native, frames.native, sizeof(std::uint64_t) * frames.count);
+  memcpy(entry.python, python, sizeof(std::uint32_t) * python_count);
+  std::atomic_ref(entry.ready).store(1, std::memory_order_release);
+  g_stacks_added.fetch_add(1, std::memory_order_release);
+}
+
+// The table is filled from the hash on; an entry is never changed again.
+std::uint16_t find_or_add(const Frames& frames, const std::uint32_t* python, unsigned python_count) {
+  std::uint64_t key = 0xcbf29ce484222325u;
+  for (unsigned i = 0; i < frames.count; ++i) key = mix(key, frames.native[i]);
+  for (unsigned i = 0; i < python_count; ++i) key = mix(key, python[i]);
+  if (key == 0) key = 1;
+  for (std::uint32_t probe = 0; probe < kStacks; ++probe) {
+    std::uint32_t index = static_cast<std::uint32_t>((key + probe) % kStacks);
+    StackEntry& entry = g_segment.stacks[index];
+    std::uint64_t found = 0;
+    if (std::atomic_ref(entry.key).compare_exchange_strong(found, key, std::memory_order_acq_rel)) {
+      fill(entry, frames, python, python_count);
+      return static_cast<std::uint16_t>(index + 1);
+    }
+    if (found == key) return static_cast<std::uint16_t>(index + 1);
+  }
+  std::atomic_ref(g_segment.header->stacks_lost).fetch_add(1, std::memory_order_relaxed);
+  return 0;
+}
+
+std::uint16_t sample_in(SampleRoom& room, std::uint64_t now_ticks) {
+  room.frames.count = 0;
+  if (g_find_object.load(std::memory_order_acquire) != nullptr) read_native(room, now_ticks);
+  unsigned python_count = read_python(room);
+  return room.frames.count + python_count == 0 ? 0 : find_or_add(room.frames, room.python, python_count);
+}
+
+std::uint16_t sample_on(ThreadLocal& t, std::uint64_t now_ticks) {
+  int cancel_state = 0;
+  // For a thread that may be cancelled anywhere: what is taken here must be given back.
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+  Shelter shelter;
+  std::uint16_t id = 0;
+  if (SampleRoom* room = take_sample_room(t.tid)) {
+    id = sample_in(*room, now_ticks);
+    give_back(*room);
+  }
+  pthread_setcancelstate(cancel_state, nullptr);
+  return id;
+}
+
+}  // namespace
+
+std::uint16_t sample_stack(std::uint64_t now_ticks) {
+  ThreadLocal& t = t_local;
+  if (t.taking || t.filling != 0 || t.entry == nullptr) return 0;
+  if (now_ticks - t.last_stack_ticks < g_interval_ticks) return 0;
+  t.last_stack_ticks = now_ticks;
+  std::uint64_t begin = ticks();
+  std::uint16_t id = stack_has_room() ? sample_on(t, now_ticks) : 0;
+  t.entry->own_ticks += ticks() - begin;
+  return id;
+}
+
+// A libc that has no _dl_find_object, 2.34's, gives no native frames: then a wait is known by its caller's library and offset.
+void prepare_stacks() {
+  if (g_options.stack_us == 0 || g_find_object.load(std::memory_order_relaxed) != nullptr) return;
+  g_find_object.store(reinterpret_cast<FindObject>(find_at_start("_dl_find_object", "GLIBC_2.35")),
+                      std::memory_order_release);
+}
+
+void set_stack_ticks(double ticks_per_us) {
+  g_interval_ticks = static_cast<std::uint64_t>(static_cast<double>(g_options.stack_interval_ms) * 1000 * ticks_per_us);
+  g_stack_ticks = g_options.stack_us == 0
+                      ? ~std::uint64_t{0}
+                      : static_cast<std::uint64_t>(static_cast<double>(g_options.stack_us) * ticks_per_us);
+}
+
+void forget_stacks() {
+  g_stack_ticks = ~std::uint64_t{0};
+  for (SampleRoom& room : g_rooms) give_back(room);
+  g_stacks_added.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,60 @@
+// unwind_rules.h: runs the instructions of an unwind program up to one pc: where the caller's registers are.
+//
+// Room 2 (probe/), used by the walk over native frames. All of DWARF's call frame instructions that GNU and LLVM write for
+// x86-64, expressions included: PLT entries and signal frames are described by them.
+#pragma once
+
+#include "probe/stacks/unwind_table.h"
+
+namespace hostprobe::probe {
+
+// By their DWARF numbers.
+inline constexpr unsigned kRegisters = 17, kRbx = 3, kRbp = 6, kRsp = 7, kR12 = 12, kRip = 16;
+
+struct Registers {
+  std::uint64_t value[kRegisters];
+  std::uint32_t known;  // a bit each
+
+  bool has(std::uint64_t number) const { return number < kRegisters && (known >> number & 1) != 0; }
+  void set(unsigned number, std::uint64_t word) {
+    value[number] = word;
+    known |= 1u << number;
+  }
+};
+
+// Where the value that a register had in the caller is.
+enum class Place : std::uint8_t {
+  kSame,       // untouched
+  kUndefined,  // gone; of rip: this is the outermost frame
+  kAtOffset,   // in memory, CFA + value
+  kOffset,     // CFA + value itself
+  kRegister,
+  kAtExpression,  // value: address of the expression
+  kExpression,
+};
+
+// The CFA, the value of rsp in the caller, is register + offset or an expression.
+struct UnwindRow {
+  std::int64_t value[kRegisters];
+  Place place[kRegisters];
+  bool cfa_is_expression;
+  std::uint8_t cfa_register;
+  std::int64_t cfa_value;
+};
+
+inline constexpr unsigned kRememberedRows = 6;
+
+// What running a program needs besides; much for a stack.
+struct UnwindRows {
+  UnwindRow now, initial;
+  UnwindRow remembered[kRememberedRows];
+  std::uint64_t operands[16];  // of expressions
+};
+
+// What holds at `pc`, in rows.now. False: the program holds something unknown or broken.
+bool run_unwind_program(TableWindow& window, const UnwindProgram& program, std::uint64_t pc, UnwindRows& rows);
+
+// The caller's registers from rows.now. False: they cannot be had, or the frame is the outermost.
+bool unwind_registers(TableWindow& tables, StackWindow& stack, UnwindRows& rows, Registers& registers);
+
+}  // namespace hostprobe::probe

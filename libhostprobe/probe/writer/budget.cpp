@@ -1,0 +1,121 @@
+// budget.cpp: see budget.h.
+#include "probe/writer/budget.h"
+
+#include <stdio.h>
+
+#include "probe/record/hook.h"
+#include "probe/runtime/clock.h"
+#include "probe/runtime/options.h"
+#include "probe/writer/drain.h"
+#include "probe/writer/file/events.h"
+#include "probe/writer/file/trace_file.h"
+
+namespace hostprobe::probe {
+namespace {
+
+constexpr std::uint64_t kShortWaitUs = 100;
+constexpr std::uint32_t kRounds = 4;  // of which one records launches
+constexpr std::uint64_t kWindowNs = 1000000000;
+constexpr std::uint64_t kStartNs = 5000000000;  // a start has costs of its own, and a short program is over before
+
+constexpr const char* kTexts[][2] = {  // when it is shed, when it comes back
+    {"", ""},
+    {"call stacks are no longer taken", "call stacks are taken again"},
+    {"waits below 100 us are summed up", "waits below 100 us are recorded again"},
+    {"launches are sampled, 1 in 4", "all launches are recorded again"}};
+
+Shedding g_shedding;
+std::uint32_t g_round = 0;
+
+// Up to one moment: since the process began to record, all threads together.
+struct Reading {
+  std::uint64_t ns, ticks;
+  std::uint64_t own_ticks;  // of the program's threads
+  std::uint64_t writer_ns;
+};
+Reading g_last{};
+
+Reading read_costs() {
+  Totals all = totals_so_far();
+  std::uint64_t calls = (all.made + all.summed) * g_header.record_cost_ticks +
+                        (all.quiet_calls + all.skipped) * g_header.quiet_cost_ticks;
+  return {read_clock_ns(CLOCK_MONOTONIC), ticks(), calls / 1024 + all.own_ticks,
+          read_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+}
+
+// In 1/1000 % of wall time.
+std::uint64_t cost_between(const Reading& from, const Reading& to) {
+  double share = static_cast<double>(to.own_ticks - from.own_ticks) / static_cast<double>(to.ticks - from.ticks) +
+                 static_cast<double>(to.writer_ns - from.writer_ns) / static_cast<double>(to.ns - from.ns);
+  return static_cast<std::uint64_t>(share * 100000 + 0.5);
+}
+
+void tell(std::uint32_t before, std::uint64_t cost) {
+  std::uint32_t level = g_shedding.level;
+  const char* what = level > before ? kTexts[level][0] : kTexts[before][1];
+  char text[sizeof EventRow::text];
+  snprintf(text, sizeof text, "%s: hostprobe costs %.2f %% of wall time, the budget is %g %%", what,
+           static_cast<double>(cost) / 1000, static_cast<double>(g_options.budget) / 1000);
+  note_event(kEventDetail, 0, level, cost, text);
+}
+
+// Where somebody else has shut the gate meanwhile it stays shut.
+void record_launches(bool wanted) {
+  std::uint32_t before = wanted ? kNoLaunches : kEverything, after = wanted ? kEverything : kNoLaunches;
+  __atomic_compare_exchange_n(&g_gate.recording, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void end_window() {
+  Reading now = read_costs();
+  if (g_last.ns == 0) {
+    if (now.ns >= g_header.first.monotonic_ns + kStartNs) g_last = now;
+    return;
+  }
+  if (now.ns < g_last.ns + kWindowNs) return;
+  std::uint32_t before = g_shedding.level;
+  std::uint64_t cost = cost_between(g_last, now);
+  g_last = now;
+  if (weigh(g_shedding, cost, g_options.budget)) tell(before, cost);
+}
+
+}  // namespace
+
+bool weigh(Shedding& s, std::uint64_t cost, std::uint64_t budget) {
+  bool over = budget != 0 && cost > budget;
+  bool far_over = over && cost > budget * Shedding::kFarOver;
+  bool under = budget == 0 || cost < budget / 2;
+  s.over = over ? s.over + 1 : 0;
+  s.under = under ? s.under + 1 : 0;
+  if ((far_over || s.over >= Shedding::kWindowsOver) && s.level < kShedLaunches) {
+    ++s.level;
+    if (s.gave_back && s.patience < Shedding::kLongest) s.patience *= 2;
+    s.gave_back = false;
+    s.over = 0;
+    return true;
+  }
+  if (s.level == kShedNothing || (budget != 0 && s.under < s.patience)) return false;
+  --s.level;
+  s.gave_back = true;
+  s.under = 0;
+  return true;
+}
+
+std::uint32_t detail_shed() { return g_shedding.level; }
+
+std::uint64_t limit_us(std::uint64_t wanted_us) {
+  return g_shedding.level >= kShedShortWaits && wanted_us < kShortWaitUs ? kShortWaitUs : wanted_us;
+}
+
+void keep_to_budget() {
+  end_window();
+  ++g_round;
+  record_launches(g_shedding.level < kShedLaunches || g_round % kRounds == 0);
+}
+
+void forget_budget() {
+  g_shedding = {};
+  g_last = {};
+  g_round = 0;
+}
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,390 @@
+// drain.cpp: see drain.h. A record is taken only when it carries the lap of its chunk: that is its mark of completeness.
+#include "probe/writer/drain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "probe/record/chunk.h"
+#include "probe/record/short_waits.h"
+#include "probe/record/thread.h"
+#include "probe/runtime/clock.h"
+#include "probe/runtime/options.h"
+#include "probe/stacks/stacks.h"
+#include "probe/writer/file/hook_table.h"
+#include "probe/writer/file/record_block.h"
+#include "probe/writer/file/sums_block.h"
+#include "probe/writer/file/trace_file.h"
+#include "probe/writer/flight.h"
+#include "probe/writer/fold.h"
+
+namespace hostprobe::probe {
+namespace {
+
+RecordBlock g_block;
+std::uint64_t g_written_shorts[kShorts];        // ticks, to see a change
+std::uint64_t g_written_short_counts[kShorts];  // waits, to count those that never get there
+std::uint32_t g_strings_written = 0;
+bool g_stack_written[kStacks];
+std::uint32_t g_stacks_written = 0;
+
+// What the header says in sum: threads ended so far, to which come g_block's records and, each time, the living ones.
+Totals g_totals{};
+
+// So many full chunks that one block can hold them, and no more than a quarter of all, so that the threads do not run
+// short; those of a thread side by side.
+std::uint32_t take_full_chunks(ChunkHead** chunks) {
+  std::uint32_t most = g_segment.header->chunk_count / 4 + 1;
+  std::uint32_t count = next_full_chunks(chunks, most < RecordBlock::kMostChunks ? most : RecordBlock::kMostChunks);
+  sort_by_thread(chunks, count);
+  return count;
+}
+
+void write_slots(ChunkHead* chunk, std::uint32_t end) {
+  g_block.add(chunk, end);
+  g_block.write();
+}
+
+// A chunk that nobody fills any more.
+void retire(ChunkHead* chunk) {
+  if (g_options.mode == kFlight) return keep_chunk(chunk);
+  if (g_options.mode == kMonitor)
+    fold(chunk, last_complete(chunk));
+  else
+    write_slots(chunk, last_complete(chunk));
+  recycle_chunk(chunk);
+}
+
+bool read_line(std::uint32_t tid, const char* file, char* out, std::size_t bytes) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t got = read(fd, out, bytes - 1);
+  close(fd);
+  if (got <= 0) return false;
+  out[got] = 0;
+  return true;
+}
+
+// Two small reads per living thread; writer.cpp spaces them so that a thousand threads cost no more than ten.
+void read_from_kernel(ThreadEntry& entry) {
+  char line[96];
+  if (read_line(entry.tid, "schedstat", line, sizeof line)) {
+    char* next = nullptr;
+    entry.cpu_ns = strtoull(line, &next, 10);
+    entry.run_delay_ns = strtoull(next, nullptr, 10);
+  }
+  if (read_line(entry.tid, "comm", line, sizeof line)) {
+    std::size_t length = strcspn(line, "\n");
+    if (length >= sizeof entry.name) length = sizeof entry.name - 1;
+    memcpy(entry.name, line, length);
+    entry.name[length] = 0;
+  }
+}
+
+// The owner of an entry counts in plain words while we read them; each is read whole, and a count that is one behind is
+// right a moment later. Thread sanitizer is told so.
+#define HP_READS_LIVE_COUNTS __attribute__((no_sanitize("thread")))
+
+HP_READS_LIVE_COUNTS bool changed(std::uint32_t index, const ThreadEntry& entry) {
+  std::uint64_t open = entry.open.key == 0 ? 0 : entry.open.begin_ticks;
+  ThreadNote& note = note_of(index);
+  if (note.written_cpu == entry.cpu_ns && note.written_records == entry.records && note.written_open == open)
+    return false;
+  note.written_open = open;
+  note.written_cpu = entry.cpu_ns;
+  note.written_records = entry.records;
+  return true;
+}
+
+HP_READS_LIVE_COUNTS void add(Totals& totals, const ThreadEntry& entry) {
+  totals.records += entry.lost;
+  totals.lost += entry.lost;
+  totals.own_ticks += entry.own_ticks;
+  totals.quiet_calls += entry.quiet_calls;
+  totals.skipped += entry.skipped;
+  totals.made += entry.records;
+}
+
+Totals sum_of_threads() {
+  Totals sum = g_totals;
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
+    // One that has ended since is not among the totals yet.
+    std::uint32_t state = std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_acquire);
+    if (state == kThreadLive || state == kThreadEnded) add(sum, g_segment.threads[i]);
+  }
+  return sum;
+}
+
+void sum_up() {
+  Totals sum = sum_of_threads();
+  std::uint64_t nobodys = std::atomic_ref(g_segment.header->lost).load(std::memory_order_relaxed);
+  g_header.records = sum.records + g_block.slots() + folded_slots() + nobodys;
+  g_header.lost = sum.lost + g_block.lost() + folded_lost() + nobodys;
+  for (std::uint32_t i = 0; i < kLossCauses; ++i)
+    g_header.lost_by[i] = std::atomic_ref(g_segment.header->lost_by[i]).load(std::memory_order_relaxed);
+  g_header.own_ticks = sum.own_ticks;
+  g_header.quiet_calls = sum.quiet_calls;
+}
+
+HP_READS_LIVE_COUNTS void copy_words(ThreadEntry& to, const ThreadEntry& from) {
+  auto* out = reinterpret_cast<std::uint64_t*>(&to);
+  auto* in = reinterpret_cast<const std::uint64_t*>(&from);
+  for (std::size_t i = 0; i < sizeof from / sizeof *in; ++i) out[i] = __atomic_load_n(in + i, __ATOMIC_RELAXED);
+}
+
+constexpr std::uint32_t kBatch = 256;  // entries that one block takes
+ThreadEntry g_changed[kBatch];
+bool write_changed(std::uint32_t count) {
+  if (count == 0) return true;
+  iovec part{g_changed, count * sizeof(ThreadEntry)};
+  return append_block(kBlockThreads, &part, 1);
+}
+
+// A thread that ended without our seeing it (a raw exit system call, a wait after its last destructor): its chunk has no
+// owner any more, and no slot that is still empty will be filled.
+bool end_if_gone(ThreadEntry& entry) {
+  if (syscall(SYS_tgkill, getpid(), entry.tid, 0) == 0 || errno != ESRCH) return false;
+  std::uint32_t index = std::atomic_ref(entry.chunk).load(std::memory_order_acquire);
+  if (index != 0) {
+    retire(chunk_at(index - 1));
+  }
+  entry.chunk = 0;
+  entry.end_ticks = ticks();
+  std::atomic_ref(entry.state).store(kThreadEnded, std::memory_order_release);
+  return true;
+}
+
+bool is_live(ThreadEntry& entry) { return std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive; }
+
+void ask_kernel_about_threads() {
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (is_live(entry) && !end_if_gone(entry)) read_from_kernel(entry);
+  }
+}
+
+// Living entries, all or when something changed. False: not all of them were taken by the file.
+bool write_living_threads(bool all) {
+  std::uint32_t count = 0;
+  bool written = true;
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (!is_live(entry) || (!all && !changed(i, entry))) continue;
+    copy_words(g_changed[count++], entry);
+    if (count < kBatch) continue;
+    written = write_changed(count) && written;
+    count = 0;
+  }
+  return write_changed(count) && written;
+}
+
+void write_changed_threads() {
+  if (write_living_threads(false)) return;
+  // All of them again next time.
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) note_of(i).written_cpu = ~std::uint64_t{0};
+}
+
+void write_strings() {
+  std::uint32_t used = std::atomic_ref(g_segment.header->strings_used).load(std::memory_order_acquire);
+  std::uint32_t end = g_strings_written;
+  // Up to the first one that is not complete yet.
+  while (end < used) {
+    auto* head = reinterpret_cast<StringHead*>(g_segment.strings + end);
+    std::uint32_t length = std::atomic_ref(head->length).load(std::memory_order_acquire);
+    if (length == 0) break;
+    end += static_cast<std::uint32_t>(sizeof(StringHead) + (length + 7) / 8 * 8);
+  }
+  if (end == g_strings_written) return;
+  StringsHead head{g_strings_written, end - g_strings_written};
+  iovec parts[] = {{&head, sizeof head}, {g_segment.strings + head.offset, head.bytes}};
+  if (append_block(kBlockStrings, parts, 2)) g_strings_written = end;
+}
+
+void write_stacks() {
+  std::uint32_t added = g_stacks_added.load(std::memory_order_acquire);
+  if (added == g_stacks_written) return;
+  std::uint32_t written = 0;
+  for (std::uint32_t i = 0; i < kStacks; ++i) {
+    StackEntry& entry = g_segment.stacks[i];
+    if (std::atomic_ref(entry.ready).load(std::memory_order_acquire) == 0) continue;
+    StacksHead head{i, 1};
+    iovec parts[] = {{&head, sizeof head}, {&entry, sizeof entry}};
+    if (!g_stack_written[i]) g_stack_written[i] = append_block(kBlockStacks, parts, 2);
+    if (g_stack_written[i]) ++written;
+  }
+  g_stacks_written = written;
+}
+
+// Not of launches that are only counted: those cost what a quiet call does.
+bool is_of_waits(const SiteSums& sums) { return sum_site(sums.key) != kSiteSkipped; }
+
+bool write_short_waits(std::uint32_t i) {
+  const SiteSums& sums = g_segment.shorts[i];
+  std::uint64_t count = count_of(sums.time);
+  // Without the table nobody could say which function it was.
+  if (!write_hook_table() || !write_row(kBlockShortWaits, sums)) return false;
+  g_written_short_counts[i] = count;
+  return true;
+}
+
+// Those of thread entry `index`, which has ended: everything, and its places are free again. What the file does not take
+// stays where it is, named by thread and place, and is tried again with the living ones.
+void write_last_short_waits(std::uint32_t index) {
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i) {
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != index + 1) continue;
+    g_written_shorts[i] = 0;
+    if (!write_short_waits(i)) continue;
+    if (is_of_waits(g_segment.shorts[i])) g_totals.summed += g_written_short_counts[i];
+    g_written_short_counts[i] = 0;
+    release_short_waits(i);
+  }
+}
+
+HP_READS_LIVE_COUNTS void write_living_short_waits() {
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i) {
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) == 0) continue;
+    std::uint64_t ticks = __atomic_load_n(&g_segment.shorts[i].time.ticks, __ATOMIC_RELAXED);
+    if (ticks != g_written_shorts[i] && write_short_waits(i)) g_written_shorts[i] = ticks;
+  }
+}
+
+}  // namespace
+
+void drain_full_chunks() {
+  ChunkHead* chunks[RecordBlock::kMostChunks];
+  while (std::uint32_t count = take_full_chunks(chunks)) {
+    if (g_options.mode != kTrace) {
+      for (std::uint32_t i = 0; i < count; ++i) retire(chunks[i]);
+      if (g_options.mode == kFlight) age_kept_chunks();
+      continue;
+    }
+    for (std::uint32_t i = 0; i < count; ++i) g_block.add(chunks[i], last_complete(chunks[i]));
+    g_block.write();
+    for (std::uint32_t i = 0; i < count; ++i) recycle_chunk(chunks[i]);
+  }
+}
+
+// A thread that was just handing its chunk over when the process began to exit no longer says that it has one, and has
+// not enqueued it yet.
+void drain_last_chunks() {
+  std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < ready; ++i) {
+    ChunkHead* chunk = chunk_at(i);
+    if (std::atomic_ref(chunk->state).load(std::memory_order_acquire) == kChunkFree) continue;
+    if (g_options.mode == kMonitor)
+      fold(chunk, last_complete(chunk));
+    else
+      write_slots(chunk, last_complete(chunk));
+  }
+  std::uint64_t refused = write_sums();
+  g_totals.lost += refused;
+  g_header.lost_in_file += refused;
+}
+
+// Until they are in the file they stay: they say what is lost when the process is killed, or its file is never complete.
+static void retire_entries(const std::uint32_t* ended, std::uint32_t count) {
+  if (!write_changed(count)) return;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    std::uint32_t i = ended[k];
+    add(g_totals, g_segment.threads[i]);
+    write_last_short_waits(i);
+    note_of(i) = {};
+    release_thread(&g_segment.threads[i]);
+  }
+}
+
+void drain_ended_threads() {
+  std::uint32_t ended[kBatch], count = 0;
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadEnded) continue;
+    ended[count] = i;
+    copy_words(g_changed[count++], entry);
+    if (count < kBatch) continue;
+    retire_entries(ended, count);
+    count = 0;
+  }
+  retire_entries(ended, count);
+}
+
+ChunkHead* open_chunk_of(ThreadEntry& entry) {
+  if (!is_live(entry)) return nullptr;
+  std::uint32_t index = std::atomic_ref(entry.chunk).load(std::memory_order_acquire);
+  if (index == 0 || index > g_segment.header->chunk_count) return nullptr;
+  ChunkHead* chunk = chunk_at(index - 1);
+  return chunk->tid == entry.tid && chunk->thread_start_ticks == entry.start_ticks ? chunk : nullptr;
+}
+
+void drain_rest(bool ask_kernel, bool last) {
+  bool all = last || g_options.mode == kTrace;
+  for (std::uint32_t i = 0, end = threads_used(); i < end && g_options.mode == kTrace; ++i)
+    if (ChunkHead* chunk = open_chunk_of(g_segment.threads[i])) write_slots(chunk, first_incomplete(chunk));
+  write_strings();
+  write_stacks();
+  if (ask_kernel) ask_kernel_about_threads();
+  // In this order: a thread that ends in between is in both, not in neither.
+  if (all) write_changed_threads();
+  drain_ended_threads();
+  if (all && ask_kernel) write_living_short_waits();
+  sum_up();
+}
+
+void write_living() {
+  write_living_threads(true);
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0)
+      write_row(kBlockShortWaits, g_segment.shorts[i]);
+  write_sums();
+}
+
+std::uint64_t records_in_memory() {
+  std::uint64_t sum = 0;
+  std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < ready; ++i) {
+    const ChunkHead* chunk = chunk_at(i);
+    if (std::atomic_ref(chunk_at(i)->state).load(std::memory_order_acquire) == kChunkFree) continue;
+    std::uint32_t begin = chunk->drained > chunk->folded ? chunk->drained : chunk->folded;
+    sum += first_incomplete(chunk) - begin;
+  }
+  return sum;
+}
+
+void count_lost_short_waits() {
+  for (std::uint32_t i = 0; i < g_segment.header->short_count && g_file.error != 0; ++i) {
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) == 0) continue;
+    std::uint64_t count = count_of(g_segment.shorts[i].time) - g_written_short_counts[i];
+    g_totals.records += count;
+    g_totals.lost += count;
+    g_header.lost_in_file += count;
+  }
+  sum_up();
+}
+
+Totals totals_so_far() {
+  Totals sum = sum_of_threads();
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0)
+      if (is_of_waits(g_segment.shorts[i])) sum.summed += count_of(g_segment.shorts[i].time);
+  return sum;
+}
+
+void forget_drained() {
+  memset(g_written_shorts, 0, sizeof g_written_shorts);
+  memset(g_written_short_counts, 0, sizeof g_written_short_counts);
+  memset(g_stack_written, 0, sizeof g_stack_written);
+  g_strings_written = g_stacks_written = 0;
+  g_totals = {};
+  g_block.forget();
+  forget_kept();
+  forget_folded();
+}
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,47 @@
+// sums_block.cpp: see sums_block.h. A thread may be counting meanwhile: words are read one by one, each is right, and one
+// that is behind is right in the next row.
+#include "probe/writer/file/sums_block.h"
+
+#include "probe/writer/file/trace_file.h"
+
+namespace hostprobe::probe {
+namespace {
+
+#define HP_READS_LIVE_COUNTS __attribute__((no_sanitize("thread")))
+
+std::uint64_t g_buckets[2 * kSpanBuckets];
+
+HP_READS_LIVE_COUNTS std::uint32_t gather(const Spans& spans, SpansTotal& total, std::uint64_t mark, std::uint32_t at) {
+  total = {__atomic_load_n(&spans.ticks, __ATOMIC_RELAXED), __atomic_load_n(&spans.max_ticks, __ATOMIC_RELAXED)};
+  for (std::uint32_t i = 0; i < kSpanBuckets; ++i) {
+    std::uint64_t count = __atomic_load_n(&spans.buckets[i], __ATOMIC_RELAXED);
+    if (count != 0) g_buckets[at++] = i | mark | count << 16;
+  }
+  return at;
+}
+
+}  // namespace
+
+bool write_row(BlockKind kind, const SiteSums& sums) {
+  SumsRow row{{sums.key, sums.thread_start_ticks, sums.tid, sums.waker_tid, 0, 0, {}, {}}, sums.object, sums.amount};
+  row.site.bucket_count = gather(sums.time, row.site.time, 0, 0);
+  row.site.bucket_count = gather(sums.wake, row.site.wake, kWakeBucket, row.site.bucket_count);
+  std::size_t head = kind == kBlockSums ? sizeof row : sizeof row.site;
+  iovec parts[] = {{&row, head}, {g_buckets, row.site.bucket_count * sizeof(std::uint64_t)}};
+  return append_block(kind, parts, 2);
+}
+
+HP_READS_LIVE_COUNTS std::uint64_t count_of(const Spans& spans) {
+  std::uint64_t count = 0;
+  for (const std::uint64_t& bucket : spans.buckets) count += __atomic_load_n(&bucket, __ATOMIC_RELAXED);
+  return count;
+}
+
+void clear_spans(Spans& spans) {
+  if (spans.ticks == 0 && spans.buckets[0] == 0) return;
+  spans.ticks = spans.max_ticks = 0;
+  for (std::uint64_t& bucket : spans.buckets)
+    if (bucket != 0) bucket = 0;
+}
+
+}  // namespace hostprobe::probe

@@ -1,0 +1,200 @@
+// fold.cpp: see fold.h.
+#include "probe/writer/fold.h"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "probe/record/chunk.h"
+#include "probe/record/hook_row.h"
+#include "probe/record/short_waits.h"
+#include "probe/writer/file/record_block.h"
+#include "probe/writer/site_rows.h"
+
+namespace hostprobe::probe {
+namespace {
+
+constexpr unsigned kMostHooks = 1024;
+
+// Which words of a hook's records say what, from its labels. 5: none does.
+struct Shape {
+  std::uint8_t known, launch, site, waker, communicator, count, call;
+};
+Shape g_shapes[kMostHooks];
+
+// Ends of launches, for the gap to the next one of the thread. Two threads that share a place lose gaps, nothing else.
+struct LastLaunch {
+  std::uint64_t thread_start_ticks, next_sequence, end_ticks;
+};
+constexpr unsigned kLastLaunches = 256;
+LastLaunch g_last[kLastLaunches];
+
+LastLaunch& last_launch_of(const ChunkHead* chunk) {
+  return g_last[(chunk->thread_start_ticks ^ chunk->tid) % kLastLaunches];
+}
+
+std::uint64_t g_slots = 0;
+std::uint64_t g_lost = 0;
+
+std::uint8_t word_named(const HookRow& row, const char* name) {
+  std::size_t length = strlen(name);
+  for (std::uint8_t i = 0; i < 5; ++i) {
+    const char* label = row.labels[i];
+    if (strncmp(label, name, length) == 0 && (label[length] == 0 || label[length] == ':')) return i;
+  }
+  return 5;
+}
+
+const Shape& shape_of(std::uint16_t hook) {
+  Shape& shape = g_shapes[(hook - 1u) % kMostHooks];
+  if (shape.known != 0) return shape;
+  const HookRow& row = *hook_of_number(hook)->row;
+  shape = {1,
+           row.launch,
+           word_named(row, "site"),
+           word_named(row, "waker"),
+           word_named(row, "comm"),
+           word_named(row, "count"),
+           word_named(row, "call")};
+  return shape;
+}
+
+std::uint64_t word(const Record& record, std::uint8_t index) {
+  const std::uint64_t words[6] = {record.a, record.b, record.c, record.d, record.e, 0};
+  return words[index];
+}
+
+std::uint64_t bytes_of(const Record& record, const Shape& shape, std::uint64_t call) {
+  static constexpr std::uint8_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};  // of nccl.h's types
+  std::uint64_t type = call >> 48 & 0xff;
+  return type < sizeof kBytes ? word(record, shape.count) * kBytes[type] : 0;
+}
+
+// What a record adds, and to which sums.
+struct Addition {
+  std::uint64_t key = 0, object = 0, amount = 0;
+  std::uint64_t time = 0, wake = 0;
+  std::uint32_t waker_tid = 0;
+  bool has_wake = false;
+};
+
+void add_wake(Addition& add, const Record& record, std::uint64_t post) {
+  if (post == 0 || (record.flags & kRecordTimedOut) != 0) return;
+  std::uint64_t posted = post_ticks(post, record.end_ticks);
+  if (posted < record.begin_ticks || posted > record.end_ticks) return;
+  add.has_wake = true;
+  add.wake = record.end_ticks - posted;
+  add.waker_tid = post_tid(post);
+}
+
+void add_gap(Addition& add, const ChunkHead* chunk, const Record& record) {
+  LastLaunch& last = last_launch_of(chunk);
+  if (last.end_ticks != 0 && record.begin_ticks >= last.end_ticks) {
+    add.has_wake = true;
+    add.wake = record.begin_ticks - last.end_ticks;
+  }
+  last.end_ticks = record.end_ticks;
+}
+
+Addition addition_of(const ChunkHead* chunk, const Record& record) {
+  const Shape& shape = shape_of(record.hook);
+  Addition add;
+  if ((record.flags & kRecordAfterSkipped) != 0) last_launch_of(chunk).end_ticks = 0;
+  std::uint64_t site = shape.launch != 0 ? 0 : word(record, shape.site);
+  add.time = record.end_ticks - record.begin_ticks;
+  if (shape.launch != 0) {
+    add_gap(add, chunk, record);
+  } else if (shape.call != 5) {
+    std::uint64_t call = word(record, shape.call);
+    site = static_cast<std::uint32_t>(call) == 0 ? kSiteNotTaken : 0;
+    add.object = word(record, shape.communicator);
+    add.amount = bytes_of(record, shape, call);
+  } else if (shape.waker != 5) {
+    add_wake(add, record, word(record, shape.waker));
+    add.amount = (record.flags & kRecordTimedOut) != 0;
+  }
+  if ((record.flags & kRecordFile) != 0) add.object = kRecordFile;
+  add.key = pack_place(site, record.hook);
+  return add;
+}
+
+void remember(Undo::Before& before, const Spans& spans, std::uint64_t ticks) {
+  std::uint32_t bucket = short_bucket(ticks);
+  before = {spans.ticks, spans.max_ticks, bucket, 0, spans.buckets[bucket]};
+}
+
+void add_to(Spans& spans, std::uint64_t ticks) {
+  spans.ticks += ticks;
+  if (ticks > spans.max_ticks) spans.max_ticks = ticks;
+  ++spans.buckets[short_bucket(ticks)];
+}
+
+// A kill stops this between any two stores; their order is what Undo relies on.
+void commit(ChunkHead* chunk, std::uint32_t slot, SiteSums& sums, const Addition& add) {
+  Undo& undo = g_segment.header->undo;
+  undo.chunk = chunk_index(chunk);
+  undo.folded = slot;
+  undo.waker_tid = sums.waker_tid;
+  undo.amount = sums.amount;
+  remember(undo.time, sums.time, add.time);
+  remember(undo.wake, sums.wake, add.has_wake ? add.wake : 0);
+  std::atomic_ref(undo.sum).store(static_cast<std::uint32_t>(&sums - g_segment.sums) + 1, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  add_to(sums.time, add.time);
+  sums.amount += add.amount;
+  if (add.has_wake) {
+    add_to(sums.wake, add.wake);
+    if (add.waker_tid != 0) sums.waker_tid = add.waker_tid;
+  }
+  std::atomic_ref(chunk->folded).store(slot + 1, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::atomic_ref(undo.sum).store(0u, std::memory_order_release);
+}
+
+void fold_slot(ChunkHead* chunk, std::uint32_t slot) {
+  const Record& record = reinterpret_cast<const Record*>(chunk + 1)[slot];
+  SiteSums* sums = nullptr;
+  if (is_complete(record, chunk->lap)) {
+    Addition add = addition_of(chunk, record);
+    sums = site_row(*chunk, add.key, add.object);
+    if (sums != nullptr) commit(chunk, slot, *sums, add);
+  }
+  ++g_slots;
+  if (sums != nullptr) return;
+  ++g_lost;
+  count_loss(is_complete(record, chunk->lap) ? kLostNoSums : kLostJumpedOut);
+  std::atomic_ref(chunk->folded).store(slot + 1, std::memory_order_release);
+}
+
+// A gap over records that are missing is none, nor one to a launch of another thread that had the place.
+void check_sequence(const ChunkHead* chunk, std::uint32_t end) {
+  LastLaunch& last = last_launch_of(chunk);
+  bool goes_on = last.thread_start_ticks == chunk->thread_start_ticks &&
+                 last.next_sequence == chunk->first_sequence + chunk->folded;
+  if (!goes_on) last = {chunk->thread_start_ticks, 0, 0};
+  last.next_sequence = chunk->first_sequence + end;
+}
+
+}  // namespace
+
+void fold(ChunkHead* chunk, std::uint32_t end) {
+  if (end <= chunk->folded) return;
+  std::atomic_ref serial(g_segment.header->fold_serial);
+  serial.fetch_add(1, std::memory_order_acq_rel);
+  check_sequence(chunk, end);
+  for (std::uint32_t slot = chunk->folded; slot < end; ++slot) fold_slot(chunk, slot);
+  serial.fetch_add(1, std::memory_order_release);
+}
+
+std::uint64_t folded_slots() { return g_slots; }
+std::uint64_t folded_lost() { return g_lost; }
+
+std::uint64_t write_sums() { return write_all_rows(); }
+
+void forget_folded() {
+  g_slots = g_lost = 0;
+  memset(g_last, 0, sizeof g_last);
+  forget_rows();
+}
+
+}  // namespace hostprobe::probe

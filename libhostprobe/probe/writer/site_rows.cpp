@@ -1,0 +1,130 @@
+// site_rows.cpp: see site_rows.h.
+#include "probe/writer/site_rows.h"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "probe/record/chunk.h"
+#include "probe/record/short_waits.h"
+#include "probe/record/thread.h"
+#include "probe/writer/file/hook_table.h"
+#include "probe/writer/file/sums_block.h"
+
+namespace hostprobe::probe {
+namespace {
+
+// Open addressing over row numbers plus 1; never more than half full.
+constexpr std::uint32_t kPlaces = 2 * kSums;
+std::uint16_t g_places[kPlaces];
+std::uint32_t g_rows = 0;     // rows that have ever been in use: those before this one
+std::uint32_t g_used = 0;     // of them, those in use
+std::uint32_t g_refused = 0;  // times that no room could be made, since it last could
+
+std::uint32_t place_of(std::uint64_t thread_start_ticks, std::uint64_t key, std::uint64_t object) {
+  std::uint64_t hash = (thread_start_ticks ^ key * 0x9e3779b97f4a7c15u ^ object) * 0xff51afd7ed558ccdu;
+  return static_cast<std::uint32_t>(hash >> 40) % kPlaces;
+}
+
+bool is_row_of(const SiteSums& sums, const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
+  return sums.key == key && sums.object == object && sums.thread_start_ticks == chunk.thread_start_ticks &&
+         sums.tid == chunk.tid;
+}
+
+void enter(std::uint32_t row) {
+  const SiteSums& sums = g_segment.sums[row];
+  std::uint32_t place = place_of(sums.thread_start_ticks, sums.key, sums.object);
+  while (g_places[place] != 0) place = (place + 1) % kPlaces;
+  g_places[place] = static_cast<std::uint16_t>(row + 1);
+}
+
+bool has_more_to_come(const SiteSums& sums) {
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive && entry.tid == sums.tid &&
+        entry.start_ticks == sums.thread_start_ticks)
+      return true;
+  }
+  std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < ready; ++i) {
+    ChunkHead* chunk = chunk_at(i);
+    if (std::atomic_ref(chunk->state).load(std::memory_order_acquire) != kChunkFree && chunk->tid == sums.tid &&
+        chunk->thread_start_ticks == sums.thread_start_ticks)
+      return true;
+  }
+  return false;
+}
+
+// Its key first: while it is being cleared it says less than the row in the file, and with as many calls it would count.
+void free_row(SiteSums& sums) {
+  std::atomic_ref(sums.key).store(0, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  clear_spans(sums.time);
+  clear_spans(sums.wake);
+  sums.amount = sums.object = 0;
+  sums.waker_tid = 0;
+  --g_used;
+}
+
+// A look through everything: where it was in vain, not for each record again.
+bool make_room() {
+  constexpr std::uint32_t kPause = 4096;
+  if (g_refused++ % kPause != 0) return false;
+  for (std::uint32_t i = 0; i < g_rows; ++i) {
+    SiteSums& sums = g_segment.sums[i];
+    if (sums.key != 0 && !has_more_to_come(sums) && write_hook_table() && write_row(kBlockSums, sums)) free_row(sums);
+  }
+  memset(g_places, 0, sizeof g_places);
+  for (std::uint32_t i = 0; i < g_rows; ++i)
+    if (g_segment.sums[i].key != 0) enter(i);
+  if (g_used == g_segment.header->sum_count) return false;
+  g_refused = 0;
+  return true;
+}
+
+std::uint32_t free_row_number() {
+  if (g_rows < g_segment.header->sum_count) return g_rows++;
+  std::uint32_t row = 0;
+  while (g_segment.sums[row].key != 0) ++row;
+  return row;
+}
+
+SiteSums* new_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
+  if (g_used == g_segment.header->sum_count && !make_room()) return nullptr;
+  std::uint32_t row = free_row_number();
+  SiteSums& sums = g_segment.sums[row];
+  sums.thread_start_ticks = chunk.thread_start_ticks;
+  sums.tid = chunk.tid;
+  sums.object = object;
+  std::atomic_ref(sums.key).store(key, std::memory_order_release);
+  ++g_used;
+  enter(row);
+  return &sums;
+}
+
+}  // namespace
+
+SiteSums* site_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
+  std::uint32_t place = place_of(chunk.thread_start_ticks, key, object);
+  for (; g_places[place] != 0; place = (place + 1) % kPlaces) {
+    SiteSums& sums = g_segment.sums[g_places[place] - 1u];
+    if (is_row_of(sums, chunk, key, object)) return &sums;
+  }
+  return new_row(chunk, key, object);
+}
+
+std::uint64_t write_all_rows() {
+  std::uint64_t refused = 0;
+  for (std::uint32_t i = 0; i < g_rows; ++i) {
+    const SiteSums& sums = g_segment.sums[i];
+    if (sums.key != 0 && !(write_hook_table() && write_row(kBlockSums, sums))) refused += count_of(sums.time);
+  }
+  return refused;
+}
+
+void forget_rows() {
+  memset(g_places, 0, sizeof g_places);
+  g_rows = g_used = g_refused = 0;
+}
+
+}  // namespace hostprobe::probe

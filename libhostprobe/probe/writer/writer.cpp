@@ -1,0 +1,447 @@
+// writer.cpp: see writer.h. The thread has all signals blocked, a small stack, a descriptor table of its own (close_range
+// with UNSHARE: the program's descriptors are not even copied) and records nothing itself.
+#include "probe/writer/writer.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "probe/intercept/loader.h"
+#include "probe/intercept/resolve.h"
+#include "probe/intercept/routes.h"
+#include "probe/process/lifecycle.h"
+#include "probe/record/chunk.h"
+#include "probe/record/hook.h"
+#include "probe/record/io_limit.h"
+#include "probe/record/poll_cost.h"
+#include "probe/record/progress.h"
+#include "probe/record/shelter.h"
+#include "probe/record/short_waits.h"
+#include "probe/runtime/options.h"
+#include "probe/runtime/sanitizer.h"
+#include "probe/runtime/say.h"
+#include "probe/stacks/python_frames.h"
+#include "probe/stacks/stacks.h"
+#include "probe/writer/budget.h"
+#include "probe/writer/calibrate.h"
+#include "probe/writer/control.h"
+#include "probe/writer/drain.h"
+#include "probe/writer/file/compress.h"
+#include "probe/writer/file/file_header.h"
+#include "probe/writer/file/hook_table.h"
+#include "probe/writer/file/modules.h"
+#include "probe/writer/file/trace_file.h"
+#include "probe/writer/flight.h"
+#include "probe/writer/hang.h"
+
+extern char** environ;
+
+namespace hostprobe::probe {
+namespace {
+
+constexpr std::uint64_t kPauseNs = 250000000;
+constexpr unsigned kCloseRangeUnshare = 2;  // CLOSE_RANGE_UNSHARE, Linux 5.9
+constexpr int kFinishSeconds = 3;
+
+enum class State : std::uint32_t { kNone, kStarting, kRunning, kFinished };
+std::atomic<State> g_state{State::kNone};
+std::atomic<std::uint32_t> g_bell{0};  // futex: rung when there is work
+std::atomic<std::uint32_t> g_asleep{0};
+std::atomic<std::uint32_t> g_finish{0};
+std::atomic<std::uint32_t> g_leave{0};
+std::atomic<std::uint32_t> g_tid{0};
+std::atomic<std::uint64_t> g_next_start_ticks{0};
+pthread_t g_thread;
+std::atomic<std::uint32_t> g_finished{0};  // futex: the exiting thread waits here
+// Whether the writer is at work on the trace, is in the loader, or came back from there too late: whoever ends the trace did
+// not wait any longer, and has done the rest.
+enum class Turn : std::uint32_t { kWriter, kInLoader, kTaken };
+std::atomic<Turn> g_turn{Turn::kWriter};
+bool g_own_descriptors = false;
+std::atomic<bool> g_complained{false};
+bool g_header_written = false;
+std::uint64_t g_next_kernel_ns = 0;
+std::uint64_t g_next_clock_ns = 0;
+
+// syscall() is libc's, but the program may interpose it; hostprobe itself does not hook it for its own thread.
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
+  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value, limit, 0,
+                 0);
+}
+
+void write_clock() {
+  ClockPair pair = read_clock_pair();
+  iovec part{&pair, sizeof pair};
+  append_block(kBlockClock, &part, 1);
+}
+
+void refresh_header(FileState state) {
+  g_header.state = state;
+  g_header.last = read_clock_pair();
+  g_header.process_cpu_ns = read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  if (g_state.load(std::memory_order_relaxed) == State::kRunning)
+    g_header.writer_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  g_header.stacks_lost = g_segment.header->stacks_lost;
+  g_segment.header->clock = g_header.last;
+  g_segment.header->process_cpu_ns = g_header.process_cpu_ns;
+  g_segment.header->writer_cpu_ns = g_header.writer_cpu_ns;
+  g_header_written = write_header();
+}
+
+std::uint32_t living_threads() {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i)
+    count += std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_relaxed) == kThreadLive;
+  return count;
+}
+
+// The kernel is asked about all threads at most every second, and seldom enough that 20 ms pass per thread: about 10 µs
+// of work each, so at most 0.05 % of a core however many there are.
+bool kernel_is_due(std::uint64_t now_ns) {
+  if (now_ns < g_next_kernel_ns) return false;
+  std::uint64_t pause = living_threads() * std::uint64_t{20000000};
+  g_next_kernel_ns = now_ns + (pause > 1000000000 ? pause : 1000000000);
+  return true;
+}
+
+void set_limits(double ticks_per_us) {
+  auto ticks_of = [=](std::uint64_t us) { return static_cast<std::uint64_t>(static_cast<double>(us) * ticks_per_us); };
+  set_stack_ticks(ticks_per_us);
+  if (detail_shed() >= kShedStacks) g_stack_ticks = ~std::uint64_t{0};
+  g_polled_ticks = ticks_of(limit_us(g_options.poll_us));
+  g_wait_ticks = ticks_of(limit_us(g_options.wait_us));
+  g_io_ticks = ticks_of(limit_us(g_options.io_us));
+  g_stall_ticks = ticks_of(g_options.stall_us);
+  g_flight_ticks = ticks_of(g_options.flight_s * 1000000);
+}
+
+double g_ticks_per_us = 2500;  // a guess, until the writer has measured; a forked child goes on with the parent's
+
+void refine_tick_rate() {
+  ClockPair now = read_clock_pair(), then = load_clock();
+  if (now.monotonic_ns <= then.monotonic_ns + 1000000) return;
+  g_ticks_per_us =
+      static_cast<double>(now.ticks - then.ticks) * 1000.0 / static_cast<double>(now.monotonic_ns - then.monotonic_ns);
+  set_limits(g_ticks_per_us);
+}
+
+// What takes the loader's locks. Somebody may hold them for long: a constructor of a library that is being opened, and the
+// program may end in there. So nothing of the trace is touched here. False: it has ended meanwhile.
+bool look_at_new_objects() {
+  static bool g_looked = false;
+  if (g_has_sanitizer || (g_looked && !modules_changed())) return true;
+  g_looked = true;
+  g_turn.store(Turn::kInLoader, std::memory_order_release);
+  scan_new_objects(ScanBy::kLookup);
+  if (LoaderVisit visit(kPatienceMs); visit) {
+    find_own_dlsym();
+    pin_libraries();
+    open_compressor();
+    python_frames_find();
+  }
+  Turn expected = Turn::kInLoader;
+  return g_turn.compare_exchange_strong(expected, Turn::kWriter, std::memory_order_acq_rel);
+}
+
+void work(bool last) {
+  std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
+  drain_full_chunks();
+  if (!last) grow_pool();
+  write_new_modules(last);
+  if (g_options.mode == kFlight) age_kept_chunks();
+  answer_trigger();
+  if (last) drain_last_chunks();
+  drain_rest(last || kernel_is_due(now_ns), last);
+  if (last) count_lost_short_waits();
+  if (last) note_refused_triggers();
+  if (last || (g_options.mode == kTrace && now_ns >= g_next_clock_ns)) {
+    write_clock();
+    g_next_clock_ns = now_ns + 2000000000;
+  }
+  write_hook_states();
+  answer_control();
+  watch_progress();
+  if (!last) keep_to_budget();
+  refine_tick_rate();
+  refresh_header(last ? kFileClosed : kFileOpen);
+}
+
+// With a table of its own the file stays open; else it is opened anew each time, so that a descriptor which the program
+// closed and got again for a file of its own is never written to. False: it cannot be opened; everything stays in the
+// segment, where a reader finds it.
+bool ready_to_write() { return g_file.fd >= 0 || open_file(); }
+
+void done_writing() {
+  if (!g_own_descriptors) close_file();
+}
+
+// True: the trace is complete in the file and the segment can go.
+bool g_complete = false;
+
+void write_the_rest() {
+  if (!ready_to_write()) {
+    g_complete = file_was_removed();  // then nobody can find the segment either
+    return;
+  }
+  work(true);
+  g_complete = g_header_written;
+  close_file();
+  // The writer is still in the IPC namespace that the segment is in; the thread that ends the process may have left it.
+  if (g_complete) remove_segment();
+}
+
+bool told_to_stop() {
+  return g_finish.load(std::memory_order_acquire) != 0 || g_leave.load(std::memory_order_acquire) != 0;
+}
+
+void sleep_until_needed(std::uint64_t& next_work_ns) {
+  std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
+  if (now >= next_work_ns) return;
+  std::uint32_t bell = g_bell.load(std::memory_order_acquire);
+  g_asleep.store(1, std::memory_order_seq_cst);
+  timespec limit{0, static_cast<long>(next_work_ns - now)};
+  if (!told_to_stop()) futex(g_bell, FUTEX_WAIT, bell, &limit);
+  g_asleep.store(0, std::memory_order_relaxed);
+}
+
+// An entry of its own, so that reports name hostprobe's thread and its CPU time.
+void enter_thread_table() {
+  std::uint32_t index = 0;
+  if (ThreadEntry* entry = reserve_thread(index)) {
+    entry->tid = g_tid.load(std::memory_order_relaxed);
+    entry->start_ticks = ticks();
+    entry->start_routine = reinterpret_cast<std::uint64_t>(&start_writer);
+    entry->creator_site = entry->start_routine;
+    strncpy(entry->name, "hostprobe", sizeof entry->name - 1);
+    std::atomic_ref(entry->state).store(kThreadLive, std::memory_order_release);
+  }
+}
+
+// Of this machine, so a forked child knows them from its parent.
+Costs g_costs{};
+
+void measure() {
+  measure_asking();
+  g_costs = measure_costs();
+}
+
+void put_costs_into_header() {
+  g_header.record_cost_ticks = g_costs.record;
+  g_header.quiet_cost_ticks = g_costs.quiet;
+}
+
+void* run_writer(void*) {
+  t_local.muted = 1;
+  g_tid.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_release);
+  prctl(PR_SET_NAME, "hostprobe");
+  g_own_descriptors = syscall(SYS_close_range, 0u, ~0u, kCloseRangeUnshare) == 0;
+  enter_thread_table();
+  if (g_costs.record == 0) measure();
+  put_costs_into_header();
+  refine_tick_rate();
+  prepare_stacks();
+  for (std::uint64_t next_work_ns = 0; !told_to_stop(); sleep_until_needed(next_work_ns)) {
+    bool all = read_clock_ns(CLOCK_MONOTONIC) >= next_work_ns;
+    if (all && !look_at_new_objects()) return nullptr;
+    if (ready_to_write()) {
+      if (all) {
+        work(false);
+      } else {
+        drain_full_chunks();
+        grow_pool();
+        drain_ended_threads();
+      }
+      done_writing();
+    }
+    if (all) next_work_ns = read_clock_ns(CLOCK_MONOTONIC) + kPauseNs;
+  }
+  if (g_finish.load(std::memory_order_acquire) == 0) {
+    close_file();
+    return nullptr;
+  }
+  write_the_rest();
+  g_state.store(State::kFinished, std::memory_order_release);
+  g_finished.store(1, std::memory_order_release);
+  futex(g_finished, FUTEX_WAKE, 1, nullptr);
+  return nullptr;
+}
+
+using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+
+// glibc takes the static thread-local storage of all objects out of a thread's stack, and says (to its friends: the name is
+// one that Java asks for as well) how much that leaves unusable. 0: it does not, and the default must do.
+std::size_t stack_bytes(const pthread_attr_t& attributes) {
+  constexpr std::size_t kUsed = std::size_t{256} << 10;
+  using Least = std::size_t (*)(const pthread_attr_t*);
+  auto least = reinterpret_cast<Least>(find_behind_us("__pthread_get_minstack", "GLIBC_PRIVATE"));
+  return least == nullptr ? 0 : (least(&attributes) + kUsed + 4095) & ~std::size_t{4095};
+}
+
+int create_thread(Create create) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (std::size_t bytes = stack_bytes(attributes); bytes != 0) pthread_attr_setstacksize(&attributes, bytes);
+  int result = create(&g_thread, &attributes, run_writer, nullptr);
+  pthread_attr_destroy(&attributes);
+  return result;
+}
+
+}  // namespace
+
+bool create_trace_file() {
+  if (forked_from() != 0) forget_drained();
+  fill_file_header(environ);
+  if (!create_file(g_options.out, g_header.first.realtime_ns)) {
+    say("cannot make a trace in %s (%s): nothing is recorded; choose a writable HOSTPROBE_OUT", g_options.out,
+        strerrordesc_np(errno));
+    return false;
+  }
+  set_limits(g_ticks_per_us);
+  put_costs_into_header();
+  write_header();
+  forget_hook_table();
+  write_hook_table();
+  write_hook_states();
+  write_new_modules();
+  write_clock();
+  write_header();
+  close_file();
+  return true;
+}
+
+bool has_writer() { return g_state.load(std::memory_order_relaxed) != State::kNone; }
+
+// Not again and again where no thread can be had.
+bool writer_is_due(bool handed_over) {
+  return g_state.load(std::memory_order_relaxed) == State::kNone && g_leave.load(std::memory_order_relaxed) == 0 &&
+         (handed_over || forked_from() == 0) && ticks() >= g_next_start_ticks.load(std::memory_order_relaxed);
+}
+
+// In a shelter, because a signal handler that jumps out in the middle would leave it neither started nor not.
+void start_writer() {
+  constexpr std::uint64_t kPauseTicks = 2000000000;
+  State none = State::kNone;
+  if (g_state.load(std::memory_order_relaxed) != none || t_local.taking || !trace_is_open()) return;
+  Shelter shelter;
+  if (!g_state.compare_exchange_strong(none, State::kStarting, std::memory_order_acq_rel)) return;
+  have_nccl_threads_named();
+  static auto create = reinterpret_cast<Create>(find_behind_us("pthread_create", "GLIBC_2.34"));
+  int saved = errno;
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);  // the new thread inherits it
+  g_state.store(State::kRunning, std::memory_order_release);
+  if (create == nullptr || create_thread(create) != 0) {
+    g_next_start_ticks.store(ticks() + kPauseTicks, std::memory_order_relaxed);
+    g_state.store(State::kNone, std::memory_order_release);
+  }
+  errno = saved;
+}
+
+void wake_writer() {
+  g_bell.fetch_add(1, std::memory_order_release);
+  if (g_asleep.load(std::memory_order_seq_cst) != 0) futex(g_bell, FUTEX_WAKE, 1, nullptr);
+}
+
+// The writer is in the loader, perhaps until the calling thread comes out of there: what is left is done without it.
+static bool take_over() {
+  Turn expected = Turn::kInLoader;
+  if (!g_turn.compare_exchange_strong(expected, Turn::kTaken, std::memory_order_acq_rel)) return false;
+  g_state.store(State::kFinished, std::memory_order_release);
+  g_file.fd = -1;  // a number in the writer's own table
+  g_own_descriptors = false;
+  write_the_rest();
+  return true;
+}
+
+bool finish_trace() {
+  if (g_state.load(std::memory_order_acquire) == State::kNone) {
+    write_the_rest();
+    return g_complete;
+  }
+  g_finish.store(1, std::memory_order_release);
+  g_bell.fetch_add(1, std::memory_order_release);
+  futex(g_bell, FUTEX_WAKE, 1, nullptr);
+  constexpr long kLookNs = 20000000;
+  timespec limit{0, kLookNs};
+  for (int looks = 0; g_finished.load(std::memory_order_acquire) == 0; ++looks) {
+    if (futex(g_finished, FUTEX_WAIT, 0, &limit) == 0 || errno != ETIMEDOUT) continue;
+    if (take_over()) break;
+    if (looks >= kFinishSeconds * (1000000000 / kLookNs)) return false;
+  }
+  return g_complete;
+}
+
+// A writer that was started but has not run yet is there all the same: on a busy machine that may take a while.
+std::uint32_t writer_tid() {
+  State state;
+  while ((state = g_state.load(std::memory_order_acquire)) == State::kStarting || state == State::kRunning) {
+    if (std::uint32_t tid = g_tid.load(std::memory_order_acquire); tid != 0) return tid;
+    sched_yield();
+  }
+  return 0;
+}
+
+// Neither a wait of the program's nor one of its cancellation points.
+static void join_writer() {
+  int state;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  ++t_local.muted;
+  pthread_join(g_thread, nullptr);
+  --t_local.muted;
+  pthread_setcancelstate(state, nullptr);
+}
+
+void join_finished_writer() {
+  const bool is_in_loader = g_turn.load(std::memory_order_acquire) == Turn::kTaken;
+  if (g_state.load(std::memory_order_acquire) == State::kFinished && !is_in_loader) join_writer();
+}
+
+void send_writer_away() {
+  if (g_leave.exchange(1, std::memory_order_acq_rel) != 0) return;
+  g_bell.fetch_add(1, std::memory_order_release);
+  futex(g_bell, FUTEX_WAKE, 1, nullptr);
+  join_writer();
+  g_tid.store(0, std::memory_order_release);
+  g_state.store(State::kNone, std::memory_order_release);
+}
+
+void let_writer_return() {
+  g_leave.store(0, std::memory_order_release);
+  start_writer();
+}
+
+void report_write_failure() {
+  if (g_file.error == 0 || g_complained.exchange(true, std::memory_order_relaxed)) return;
+  say("cannot write %s (%s): records are lost and counted until it can be written again; free space or choose another "
+      "HOSTPROBE_OUT",
+      g_file.path, strerrordesc_np(g_file.error));
+}
+
+void forget_writer() {
+  g_state.store(State::kNone, std::memory_order_relaxed);
+  g_asleep.store(0, std::memory_order_relaxed);
+  g_finish.store(0, std::memory_order_relaxed);
+  g_leave.store(0, std::memory_order_relaxed);
+  g_tid.store(0, std::memory_order_relaxed);
+  g_finished.store(0, std::memory_order_relaxed);
+  g_turn.store(Turn::kWriter, std::memory_order_relaxed);
+  g_own_descriptors = g_header_written = g_complete = false;
+  g_complained.store(false, std::memory_order_relaxed);
+  g_next_kernel_ns = g_next_clock_ns = 0;
+  g_file.fd = -1;  // the parent's, or the number in its own table: not ours to close
+  forget_modules();
+  forget_control();
+  forget_progress();
+  forget_budget();
+}
+
+}  // namespace hostprobe::probe
