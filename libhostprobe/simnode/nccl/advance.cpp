@@ -11,7 +11,7 @@
 #include "progress.h"
 #include "reduce.h"
 
-#include "../clock.h"
+#include "node/clock.h"
 
 #include <sys/mman.h>
 #include <algorithm>

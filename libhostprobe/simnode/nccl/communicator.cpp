@@ -1,9 +1,9 @@
 // See communicator.h.
 #include "communicator.h"
 
-#include "../clock.h"
 #include "driver.h"
 #include "last_error.h"
+#include "node/clock.h"
 
 #include <unistd.h>
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "service.h"
 #include "settings.h"
 
-#include "../futex.h"
+#include "node/futex.h"
 
 #include <cuda.h>
 #include <functional>

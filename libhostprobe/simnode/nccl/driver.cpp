@@ -1,10 +1,10 @@
 // See driver.h.
 #include "driver.h"
 
-#include "../futex.h"
-#include "../say.h"
 #include "kernel_names.h"
 #include "last_error.h"
+#include "node/futex.h"
+#include "node/say.h"
 
 #include <dlfcn.h>
 #include <map>

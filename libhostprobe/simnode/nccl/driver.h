@@ -2,6 +2,7 @@
 // every function, so a tool that watches launches sees these too. What only the stand-in driver has comes by dlsym.
 #pragma once
 #include "nccl_types.h"
+#include "node/simnode.h"
 
 #include <cuda.h>
 #include <atomic>
@@ -31,7 +32,7 @@ struct Driver {
   decltype(&::cuMemFree) free;
   decltype(&::cuGetErrorString) error_text;
   // Of the stand-in driver (simnode.h).
-  int (*register_waiting_kernel)(const char*, int (*)(const struct simnode_launch*, void*), void*);
+  int (*register_waiting_kernel)(const char*, int (*)(const simnode_launch*, void*), void*);
   unsigned (*add_count)(const char*);
   void (*count)(unsigned);
   long long (*start_ns)();

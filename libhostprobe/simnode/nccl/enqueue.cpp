@@ -1,10 +1,10 @@
 // See enqueue.h.
 #include "enqueue.h"
 
-#include "../clock.h"
-#include "../simnode.h"
 #include "driver.h"
 #include "last_error.h"
+#include "node/clock.h"
+#include "node/simnode.h"
 
 #include <algorithm>
 #include <array>

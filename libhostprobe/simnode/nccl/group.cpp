@@ -1,10 +1,10 @@
 // See group.h.
 #include "group.h"
 
-#include "../clock.h"
 #include "driver.h"
 #include "enqueue.h"
 #include "last_error.h"
+#include "node/clock.h"
 #include "reduce.h"
 
 #include <unistd.h>

@@ -1,8 +1,8 @@
 // See last_error.h.
 #include "last_error.h"
 
-#include "../futex.h"
-#include "../say.h"
+#include "node/futex.h"
+#include "node/say.h"
 #include "settings.h"
 
 #include <cstdarg>

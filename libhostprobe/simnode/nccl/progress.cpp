@@ -1,10 +1,10 @@
 // See progress.h.
 #include "progress.h"
 
-#include "../clock.h"
-#include "../priority.h"
 #include "communicator.h"
 #include "driver.h"
+#include "node/clock.h"
+#include "node/priority.h"
 
 #include <sched.h>
 #include <algorithm>

@@ -1,7 +1,7 @@
 // See segment.h.
 #include "segment.h"
 
-#include "../clock.h"
+#include "node/clock.h"
 
 #include <linux/futex.h>
 #include <sys/mman.h>

@@ -1,9 +1,9 @@
 // See settings.h.
 #include "settings.h"
 
-#include "../clock.h"
-#include "../say.h"
 #include "driver.h"
+#include "node/clock.h"
+#include "node/say.h"
 
 #include <strings.h>
 #include <algorithm>

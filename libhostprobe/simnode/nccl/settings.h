@@ -1,7 +1,7 @@
 // What the environment tells this library: the NCCL_* variables that it honours and the SIMNODE_* ones of the model.
 // Read once, at first use. A malformed value is reported in one line and its default used.
 #pragma once
-#include "../fault.h"
+#include "node/fault.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,10 @@
 // What can be asked about one device. Clocks, power and temperature follow from how busy the model says it was; what a
 // simulated device does not have (fans, encoders' sessions, NVLink) is "not supported", as on devices without them.
-#include "../clock.h"
-#include "../identity.h"
-#include "../topology.h"
-#include "../usage.h"
 #include "library.h"
+#include "node/clock.h"
+#include "node/identity.h"
+#include "node/topology.h"
+#include "node/usage.h"
 
 #include <strings.h>
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The state between nvmlInit and nvmlShutdown, and what every entry point begins with.
 #pragma once
-#include "../settings.h"
+#include "node/settings.h"
 #include "nvml_types.h"
 
 #include <cstddef>

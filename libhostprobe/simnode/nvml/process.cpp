@@ -1,6 +1,6 @@
 // Which processes use a device: those of this user that have made a context on it or hold memory of it.
-#include "../usage.h"
 #include "library.h"
+#include "node/usage.h"
 
 #include <vector>
 
