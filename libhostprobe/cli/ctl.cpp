@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "analysis/control_link.h"
-#include "analysis/process_status.h"
+#include "analysis/live/control_link.h"
+#include "analysis/live/status.h"
 #include "commands.h"
 #include "output.h"
 

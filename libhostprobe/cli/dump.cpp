@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "analysis/dump.h"
-#include "analysis/reader.h"
+#include "analysis/report/dump.h"
+#include "analysis/trace/reader.h"
 #include "commands.h"
 #include "missing_trace.h"
 #include "output.h"

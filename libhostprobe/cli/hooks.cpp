@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "analysis/hook_list.h"
-#include "analysis/run_answer.h"
+#include "analysis/questions/run_answer.h"
+#include "analysis/trace/hook_list.h"
 #include "commands.h"
 #include "layout.h"
 #include "missing_trace.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "analysis/version.h"
+#include "analysis/report/version.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <cstdio>
 
-#include "analysis/trace.h"
-#include "analysis/version.h"
+#include "analysis/report/version.h"
+#include "analysis/trace/trace.h"
 #include "commands.h"
 #include "output.h"
 #include "usage.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "analysis/version.h"
+#include "analysis/report/version.h"
 #include "commands.h"
 #include "output.h"
 

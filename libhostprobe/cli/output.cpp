@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "analysis/text.h"
+#include "analysis/report/words.h"
 
 namespace hostprobe::cli {
 namespace {

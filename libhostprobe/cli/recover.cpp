@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "analysis/recover.h"
-#include "analysis/trace.h"
+#include "analysis/trace/recover.h"
+#include "analysis/trace/trace.h"
 #include "commands.h"
 #include "missing_trace.h"
 #include "output.h"

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "analysis/report_json.h"
-#include "analysis/report_text.h"
+#include "analysis/report/json.h"
+#include "analysis/report/text.h"
 #include "commands.h"
 #include "missing_trace.h"
 #include "output.h"

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "analysis/reader.h"
-#include "analysis/recover.h"
+#include "analysis/trace/reader.h"
+#include "analysis/trace/recover.h"
 #include "commands.h"
 #include "job_file.h"
 #include "layout.h"

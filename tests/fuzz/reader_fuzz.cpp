@@ -11,10 +11,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "analysis/checksum.h"
-#include "analysis/dump.h"
-#include "analysis/process.h"
-#include "analysis/reader.h"
+#include "analysis/questions/process.h"
+#include "analysis/report/dump.h"
+#include "analysis/trace/checksum.h"
+#include "analysis/trace/reader.h"
 
 namespace {
 

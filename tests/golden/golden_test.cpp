@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/dump.h"
-#include "analysis/report_json.h"
-#include "analysis/run_answer.h"
+#include "analysis/questions/run_answer.h"
+#include "analysis/report/dump.h"
+#include "analysis/report/json.h"
 
 namespace hostprobe::analysis {
 namespace {

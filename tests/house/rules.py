@@ -118,6 +118,43 @@ def rooms_include_only_what_they_may(tree):
                     yield f"{name}:{number}: probe/ may not include <{header}>: libc and headers without a runtime only"
 
 
+# Rooms with floors: sub-rooms from the lowest up. A file may know those below its own sub-room, and nobody above.
+SUB_ROOMS = {
+    "analysis": ("trace", "timeline", "questions", "findings", "report", "live"),
+}
+
+
+def sub_room_of(room, path):
+    """Number of the sub-room that holds `path` (relative to the room); None where none does."""
+    holding = [number for number, name in enumerate(SUB_ROOMS[room]) if str(path).startswith(name + "/")]
+    return holding[0] if holding else None
+
+
+def place_in_room(tree, room, name, header):
+    """Where in its room a quoted header lies; None: outside of it."""
+    own_room = (tree.source / "libhostprobe" / room).resolve()
+    for folder in (tree.source / name.parent, own_room.parent, own_room):
+        place = (folder / header).resolve()
+        if place.exists() and place.is_relative_to(own_room):
+            return place.relative_to(own_room)
+    return None
+
+
+@rule
+def sub_rooms_know_only_those_below(tree):
+    for room, names in SUB_ROOMS.items():
+        for name in tree.files(*CPP, ".inc", ".S", under=f"libhostprobe/{room}/"):
+            own = sub_room_of(room, name.relative_to(f"libhostprobe/{room}"))
+            if own is None:
+                yield f"{name}: {room}/ is divided into {', '.join(names)}; this file is in none of them"
+                continue
+            for number, quoted, header in includes(tree.text(name)):
+                place = place_in_room(tree, room, name, header) if quoted else None
+                other = None if place is None else sub_room_of(room, place)
+                if other is not None and other > own:
+                    yield f"{name}:{number}: {names[own]}/ may not know {names[other]}/, which stands above it: {header}"
+
+
 @rule
 def analysis_neither_prints_nor_exits(tree):
     forbidden = re.compile(r"\bstd::cout\b|\bstd::cerr\b|\bstdout\b|(?<![\w:>.])(?:std::)?(?:printf|puts|putchar|exit|_exit|abort)"

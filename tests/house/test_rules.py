@@ -41,6 +41,13 @@ class Rules(unittest.TestCase):
                          {"libhostprobe/analysis/reader.cpp": '#include "../probe/chunk.h"\n#include "probe/record/chunk.h"\n',
                           "libhostprobe/probe/record/chunk.h": ""}, breaches=2)
 
+    def test_sub_rooms_know_only_those_below(self):
+        reader, waits = "libhostprobe/analysis/trace/reader.h", "libhostprobe/analysis/questions/waits.h"
+        self.assert_rule("sub_rooms_know_only_those_below",
+                         {reader: '#include "clock.h"\n', waits: '#include "analysis/trace/reader.h"\n'},
+                         {reader: '#include "analysis/questions/waits.h"\n#include "../questions/waits.h"\n', waits: "",
+                          "libhostprobe/analysis/stray.h": ""}, breaches=3)
+
     def test_format_may_include_three_headers(self):
         self.assert_rule("rooms_include_only_what_they_may", {"libhostprobe/format/file.h": "#include <cstdint>\n"},
                          {"libhostprobe/format/file.h": "#include <vector>\n"})

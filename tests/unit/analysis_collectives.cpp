@@ -1,7 +1,7 @@
 // Operations of all ranks, put together by communicator and running number: analysis/collectives.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/collectives.h"
+#include "analysis/questions/collectives.h"
 
 namespace hostprobe::analysis {
 namespace {

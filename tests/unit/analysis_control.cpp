@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/control_link.h"
-#include "analysis/process_status.h"
+#include "analysis/live/control_link.h"
+#include "analysis/live/status.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -5,8 +5,8 @@
 #include <set>
 #include <system_error>
 
-#include "analysis/dump.h"
-#include "analysis/reader.h"
+#include "analysis/report/dump.h"
+#include "analysis/trace/reader.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/dump.h"
-#include "analysis/reader.h"
+#include "analysis/report/dump.h"
+#include "analysis/trace/reader.h"
 #include "support/sums.h"
 
 namespace hostprobe::analysis {

@@ -1,8 +1,8 @@
-// What to do now, and only what was measured: analysis/headline.cpp
+// What to do now, and only what was measured: analysis/report/headline.cpp
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/run_answer.h"
+#include "analysis/report/headline.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {
@@ -28,7 +28,9 @@ class Headline : public testing::Test {
     return file;
   }
   void keep(const TraceFile& file) { file.write(folder_.file("h-" + std::to_string(file.header.pid) + "-1.hptrace")); }
-  std::vector<std::string> headline() { return analyse_run(folder_.path().string(), {}).headline; }
+  std::vector<std::string> headline() {
+    return hostprobe::analysis::headline(analyse_run(folder_.path().string(), {}));
+  }
   static Call wait(double begin_ms, double end_ms, std::uint16_t stack = 0) {
     return {.hook = 1, .begin_us = 1000 * begin_ms, .end_us = 1000 * end_ms, .c = kLibX + 1, .stack = stack};
   }

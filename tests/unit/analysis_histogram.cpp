@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/histogram.h"
+#include "analysis/trace/histogram.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,8 +1,8 @@
 // Launches, gaps between them, and synchronisations: analysis/launches.cpp, analysis/syncs.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/process.h"
-#include "analysis/reader.h"
+#include "analysis/questions/process.h"
+#include "analysis/trace/reader.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

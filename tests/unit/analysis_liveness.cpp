@@ -3,8 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analysis/clock.h"
-#include "analysis/liveness.h"
+#include "analysis/trace/clock.h"
+#include "analysis/trace/liveness.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

@@ -1,7 +1,9 @@
 // Which ranks a hanging job waits for: analysis/missing_ranks.cpp
-#include "analysis/missing_ranks.h"
+#include "analysis/questions/missing_ranks.h"
 
 #include <gtest/gtest.h>
+
+#include "analysis/report/stuck_text.h"
 
 namespace hostprobe::analysis {
 namespace {

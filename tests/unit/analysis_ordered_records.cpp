@@ -4,7 +4,7 @@
 #include <list>
 #include <random>
 
-#include "analysis/ordered_records.h"
+#include "analysis/timeline/ordered_records.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

@@ -1,8 +1,8 @@
 // What hostprobe cost a process: analysis/own_cost.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/own_cost.h"
-#include "analysis/reader.h"
+#include "analysis/questions/own_cost.h"
+#include "analysis/trace/reader.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/ordered_records.h"
-#include "analysis/reader.h"
+#include "analysis/timeline/ordered_records.h"
+#include "analysis/trace/reader.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

@@ -3,7 +3,7 @@
 
 #include <system_error>
 
-#include "analysis/reader.h"
+#include "analysis/trace/reader.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "analysis/reader.h"
-#include "analysis/recover.h"
+#include "analysis/trace/reader.h"
+#include "analysis/trace/recover.h"
 #include "support/sums.h"
 #include "support/trace_file.h"
 

@@ -1,13 +1,13 @@
-// The report as text and as JSON: analysis/report_text.cpp, report_json.cpp, run_answer.cpp, losses.cpp
+// The report as text and as JSON: analysis/report/{text,json,losses}.cpp, questions/run_answer.cpp
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/report_json.h"
-#include "analysis/report_text.h"
-#include "analysis/text.h"
+#include "analysis/report/json.h"
+#include "analysis/report/text.h"
+#include "analysis/report/words.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

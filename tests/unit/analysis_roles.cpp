@@ -1,8 +1,8 @@
 // What a thread is for: analysis/roles.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/reader.h"
-#include "analysis/roles.h"
+#include "analysis/trace/reader.h"
+#include "analysis/trace/roles.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

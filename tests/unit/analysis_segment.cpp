@@ -5,8 +5,8 @@
 #include <atomic>
 #include <thread>
 
-#include "analysis/reader.h"
-#include "analysis/segment_copy.h"
+#include "analysis/trace/reader.h"
+#include "analysis/trace/segment_copy.h"
 #include "support/sums.h"
 #include "support/trace_file.h"
 

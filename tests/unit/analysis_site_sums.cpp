@@ -1,12 +1,12 @@
 // Waits below the recording threshold: analysis/site_sums.cpp, and what waits.cpp and progress.cpp make of them.
-#include "analysis/site_sums.h"
+#include "analysis/trace/site_sums.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "analysis/process.h"
-#include "analysis/reader.h"
+#include "analysis/questions/process.h"
+#include "analysis/trace/reader.h"
 #include "support/sums.h"
 #include "support/trace_file.h"
 

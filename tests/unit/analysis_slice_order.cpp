@@ -4,7 +4,7 @@
 
 #include <list>
 
-#include "analysis/slice_order.h"
+#include "analysis/trace/slice_order.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/reader.h"
-#include "analysis/report_json.h"
-#include "analysis/run_answer.h"
+#include "analysis/questions/run_answer.h"
+#include "analysis/report/json.h"
+#include "analysis/trace/reader.h"
 #include "support/sums.h"
 
 namespace hostprobe::analysis {

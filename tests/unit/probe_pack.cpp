@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/unpack.h"
+#include "analysis/trace/unpack.h"
 #include "probe/writer/file/compress.h"
 #include "probe/writer/file/pack.h"
 

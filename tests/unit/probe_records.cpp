@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "analysis/unpack.h"
+#include "analysis/trace/unpack.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/pairing.h"

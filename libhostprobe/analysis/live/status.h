@@ -1,0 +1,26 @@
+// status.h: what a running process's hostprobe says about itself.
+//
+// Room 3. The answer to "status", lines of "word rest" as probe/control.cpp writes them, for people and for scripts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hostprobe::analysis {
+
+struct ProcessStatus {
+  std::map<std::string, std::string> words;  // every line but those of settings
+  std::vector<std::pair<std::string, std::string>> settings;
+
+  std::string text(const std::string& word) const;  // "" when it was not said
+  std::uint64_t number(const std::string& word) const;
+};
+
+ProcessStatus parse_status(const std::string& answer);
+
+std::string status_text(int pid, const ProcessStatus& status);
+std::string status_json(int pid, const ProcessStatus& status);
+
+}  // namespace hostprobe::analysis

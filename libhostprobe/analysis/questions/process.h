@@ -1,0 +1,106 @@
+// process.h: every answer about one process.
+//
+// Room 3. process.cpp walks the records of a trace once, in time order per thread, and hands each to the questions it
+// concerns; run_answer.cpp collects the processes of a run.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actions.h"
+#include "analysis/trace/roles.h"
+#include "analysis/trace/symbols.h"
+#include "analysis/trace/trace.h"
+#include "collectives.h"
+#include "launches.h"
+#include "own_cost.h"
+#include "progress.h"
+#include "syncs.h"
+#include "waits.h"
+
+namespace hostprobe::analysis {
+
+enum class ProcessKind { kRank, kWorker, kOther };
+
+const char* kind_name(ProcessKind kind);
+
+// A wait that had not returned when the trace ended.
+struct OpenWaitAnswer {
+  std::string function;
+  std::string library;         // that called it
+  std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC
+  double ms = 0;               // so far
+};
+
+struct ThreadAnswer {
+  std::uint32_t tid = 0;
+  std::uint64_t start_ticks = 0;
+  std::string name;
+  Role role = Role::kOther;
+  std::string type;  // of a std::thread, demangled
+  std::string runs;  // what it was started to do, as far as its Python stacks or its C++ type show; "" = unknown
+  bool in_data_loader = false;  // a stack of it goes through PyTorch's DataLoader
+  std::optional<double> cpu_ms;
+  std::optional<double> run_delay_ms;  // runnable, but not running
+  double wall_ms = 0;                  // from its start, or the library's, to its end; 0 = not known
+  double wait_ms = 0;                  // in blocking calls, the open one too; a wait inside another one counts once
+  std::optional<OpenWaitAnswer> open_wait;
+  std::uint64_t records = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t unfinished = 0;
+};
+
+enum class EndState { kEnded, kRunning, kKilled, kRecovered };
+
+struct ProcessAnswer {
+  std::string trace_path;
+  std::optional<int> rank;
+  ProcessKind kind = ProcessKind::kOther;
+  std::uint32_t pid = 0;
+  std::uint32_t parent_pid = 0;
+  std::string host;
+  std::string boot_id;
+  std::string program;
+  std::string command;
+  std::string mode;
+  std::string hostprobe_version;
+  EndState end = EndState::kEnded;
+  std::uint64_t start_monotonic_ns = 0;
+  std::uint64_t start_realtime_ns = 0;
+  double wall_ms = 0;
+  std::optional<double> cpu_ms;
+  std::optional<double> clock_error_us;
+  std::uint64_t records = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t unfinished = 0;
+  std::uint64_t lost_in_file = 0;
+  std::array<std::uint64_t, kLossCauses> lost_by{};  // by LossCause; of older traces nothing is known
+  int file_errno = 0;
+  bool tail_gone = false;  // it was killed, and what its shared memory held is gone, how much nobody knows
+  std::vector<Damage> damages;
+  std::optional<OwnCost> own_cost;
+  std::vector<ThreadAnswer> threads;  // main first, then by role
+  std::vector<WaitSite> waits;
+  LaunchAnswer launches;
+  SyncAnswer syncs;
+  std::vector<CollectiveCall> collective_calls;  // taken out by run_answer.cpp
+  std::vector<CollectiveSum> collective_sums;    // likewise
+  std::vector<ProgressAnswer> progress;
+  std::vector<Hook> hooks;
+  std::vector<std::uint64_t> hook_calls;  // records per hook, gone ones too
+  Histogram steps;                        // marked ones
+  std::vector<ActionAnswer> actions;
+  std::uint64_t skipped = 0;             // calls that were not recorded, to keep to the budget
+  std::uint64_t summed_only = 0;         // records of which only sums are left
+  std::optional<double> whole_since_ms;  // from the process's begin: everything later has a record; nothing: none has
+
+  double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
+  const ThreadAnswer* main_thread() const;
+  const ThreadAnswer* thread(const ThreadKey& key) const;
+};
+
+ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,46 @@
+// run_answer.h: every answer about a run: all its processes, and what could not be read.
+//
+// Room 3. What the reports print. Traces are opened one after the other, so memory does not grow
+// with the number of processes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "missing_ranks.h"
+#include "process.h"
+
+namespace hostprobe::analysis {
+
+struct Unreadable {
+  std::string path;
+  std::string what;
+  std::uint64_t offset = 0;
+};
+
+struct RunAnswer {
+  std::string path;
+  std::vector<ProcessAnswer> processes;  // ranks first, then by start time
+  std::vector<Unreadable> unreadable;
+  std::vector<CollectiveAnswer> collectives;
+  std::vector<StuckCollective> stuck;
+  Histogram steps;  // of the process that marked most of them
+  std::vector<std::string> hosts;
+  std::string mode;
+  std::uint32_t ranks = 0;
+  std::uint64_t start_realtime_ns = 0;
+  double wall_s = 0;
+  std::optional<double> clock_error_us;  // nothing across hosts: they are not aligned yet
+
+  std::string started() const;  // ISO 8601, UTC; "" when unknown
+};
+
+// Called now and then with the bytes read so far and the bytes of all traces.
+using Progress = std::function<void(std::uint64_t done, std::uint64_t all)>;
+
+// Throws std::system_error when there is no such path.
+RunAnswer analyse_run(const std::string& path, const Progress& progress);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,113 @@
+// waits.h: which threads wait where, how long, and how late they run again after they were woken.
+//
+// Room 3. A site is (function, calling library, role). Fed by process.cpp with every record of a process, in time order
+// per thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/trace/histogram.h"
+#include "analysis/trace/roles.h"
+#include "analysis/trace/trace.h"
+#include "wait_purpose.h"
+
+namespace hostprobe::analysis {
+
+// A line of code (or of Python) and how much of a site's time was seen there.
+struct WaitPlace {
+  std::string text;
+  std::uint64_t count = 0;
+  double total_ms = 0;
+};
+
+struct WaitSite {
+  std::string function;
+  std::string library;
+  Role role = Role::kOther;
+  Histogram time;  // of calls that blocked
+  Histogram wake;  // return of the wait minus the waker's post
+  std::map<Role, std::uint64_t> wakers;
+  std::map<ThreadKey, std::uint64_t> waker_threads;
+  std::uint64_t unknown_wakers = 0;  // the post came from a thread this trace does not know
+  std::uint64_t timed_out = 0;
+  std::map<WaitPurpose, double> purpose_ms;  // how much of the total is proven to be for what
+  std::vector<WaitPlace> code;               // calling functions, heaviest first
+  std::vector<WaitPlace> python;             // innermost telling Python frame of the sampled waits
+  std::vector<std::string> stack;            // the heaviest sampled stack, innermost first
+  double sampled_ms = 0;                     // how much of the total carried a stack
+
+  Role main_waker() const;
+  // The thread that woke it most often; zeros when none is known.
+  ThreadKey main_waker_thread() const;
+  double ms_for(WaitPurpose purpose) const;
+};
+
+class Waits {
+ public:
+  Waits(const Trace& trace, const std::map<ThreadKey, Role>& roles);
+  void add(const Thread& thread, const Hook& hook, const Record& record);
+  // Waits of that thread at one place that have no records, or such that are kRecordSummed. `flags`: those that tell
+  // places apart (kRecordFile).
+  void add_sum(const Thread& thread, const Hook& hook, std::uint64_t address, std::uint64_t flags, const SiteSum& sum);
+  // Heaviest first. Names the code with `symbols`.
+  std::vector<WaitSite> finish(Symbols& symbols);
+
+ private:
+  struct Sum {
+    std::uint64_t count = 0;
+    double ns = 0;
+    void add(double more_ns, std::uint64_t times = 1) {
+      count += times;
+      ns += more_ns;
+    }
+  };
+  struct Address {
+    Sum all;
+    std::map<std::uint16_t, Sum> stacks;
+  };
+  struct Site {
+    WaitSite answer;
+    std::map<std::uint64_t, Address> addresses;
+    std::uint16_t heaviest_stack = 0;
+  };
+  struct CallKey {
+    const Hook* hook;
+    std::uint64_t address;
+    bool file;  // the descriptor was a file
+    bool operator==(const CallKey&) const = default;
+  };
+  struct CallKeyHash {
+    std::size_t operator()(const CallKey& key) const {
+      return std::hash<const Hook*>()(key.hook) ^ std::hash<std::uint64_t>()(key.address * 0x9e3779b97f4a7c15);
+    }
+  };
+  struct Call {
+    Site* site;
+    Address* address;
+  };
+
+  Call& call_of(const Thread& thread, const CallKey& key, std::uint64_t ticks);
+  void add_waker(WaitSite& site, const Thread* waker, std::uint64_t times) const;
+  void add_wake(WaitSite& site, const Record& record, std::uint64_t post);
+  void name_code(Site& site, Symbols& symbols) const;
+  void name_stacks(Site& site) const;
+  void name_stack_callers(const Site& site, std::map<std::string, WaitPlace>& places, Symbols& symbols) const;
+  void tell_purpose(Site& site, const Address& address, const CodePlace& place, Symbols& symbols) const;
+
+  const Trace& trace_;
+  const std::map<ThreadKey, Role>& roles_;
+  std::map<const Hook*, std::pair<int, int>> words_;  // which word is the site, which the waker
+  std::map<std::tuple<std::string, std::string, Role>, Site> sites_;
+  std::unordered_map<CallKey, Call, CallKeyHash> calls_;  // of one thread
+  const Thread* calls_thread_ = nullptr;
+};
+
+// "get (queue.py:180)": the frame a person would name. Python's own lock wrappers are passed over.
+std::string telling_frame(const Trace& trace, const Stack& stack);
+
+}  // namespace hostprobe::analysis

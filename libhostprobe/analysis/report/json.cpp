@@ -1,0 +1,290 @@
+// json.cpp: see json.h.
+#include "json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "headline.h"
+#include "losses.h"
+#include "stuck_text.h"
+#include "version.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json ms_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-6); }
+Json us_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-3); }
+Json percentile_us(const Histogram& time, double percent) { return us_or_null(time, time.percentile_ns(percent)); }
+
+Json places_json(const std::vector<WaitPlace>& places) {
+  Json list = Json::array();
+  for (const WaitPlace& place : places) {
+    list.push_back({{"text", place.text}, {"count", place.count}, {"total_ms", place.total_ms}});
+  }
+  return list;
+}
+
+Json wake_json(const WaitSite& site) {
+  Json wakers = Json::object();
+  for (const auto& [role, count] : site.wakers) wakers[role_name(role)] = count;
+  if (site.unknown_wakers > 0) wakers["unknown"] = site.unknown_wakers;
+  return {{"count", site.wake.count()},
+          {"total_ms", ms_or_null(site.wake, site.wake.total_ns())},
+          {"p50_us", percentile_us(site.wake, 50)},
+          {"p99_us", percentile_us(site.wake, 99)},
+          {"max_us", us_or_null(site.wake, site.wake.max_ns())},
+          {"waker_role", site.wakers.empty() ? Json(nullptr) : Json(role_name(site.main_waker()))},
+          {"waker_tid", site.waker_threads.empty() ? Json(nullptr) : Json(site.main_waker_thread().tid)},
+          {"waker_roles", wakers}};
+}
+
+Json wait_json(const WaitSite& site) {
+  Json json = {{"function", site.function},
+               {"library", site.library},
+               {"role", role_name(site.role)},
+               {"count", site.time.count()},
+               {"total_ms", site.time.total_ns() * 1e-6},
+               {"p50_us", percentile_us(site.time, 50)},
+               {"p99_us", percentile_us(site.time, 99)},
+               {"max_us", us_or_null(site.time, site.time.max_ns())},
+               {"wake", wake_json(site)},
+               {"timed_out", site.timed_out},
+               {"callers", places_json(site.code)}};
+  if (const double ms = site.ms_for(WaitPurpose::kGil); ms > 0) json["gil_ms"] = ms;
+  if (!site.python.empty()) json["python"] = places_json(site.python);
+  if (!site.stack.empty()) json["stack"] = site.stack;
+  return json;
+}
+
+Json thread_json(const ThreadAnswer& thread) {
+  Json json = {{"tid", thread.tid},
+               {"name", thread.name},
+               {"role", role_name(thread.role)},
+               {"wall_ms", thread.wall_ms > 0 ? Json(thread.wall_ms) : Json(nullptr)},
+               {"cpu_ms", or_null(thread.cpu_ms)},
+               {"run_delay_ms", or_null(thread.run_delay_ms)},
+               {"wait_ms", thread.wait_ms},
+               {"records", thread.records},
+               {"lost", thread.lost}};
+  if (thread.open_wait)
+    json["open_wait"] = {{"function", thread.open_wait->function},
+                         {"library", thread.open_wait->library},
+                         {"begin_ns", thread.open_wait->begin_ns},
+                         {"ms", thread.open_wait->ms}};
+  if (thread.unfinished > 0) json["unfinished"] = thread.unfinished;
+  if (!thread.type.empty()) json["type"] = thread.type;
+  if (!thread.runs.empty()) json["runs"] = thread.runs;
+  return json;
+}
+
+Json launches_json(const LaunchAnswer& launches) {
+  Json by_function = Json::object();
+  std::uint64_t count = 0;
+  for (const auto& [name, calls] : launches.by_function) {
+    by_function[name] = calls;
+    count += calls;
+  }
+  return {{"count", count},
+          {"kernels", launches.kernels},
+          {"by_function", by_function},
+          {"gap_p50_us", percentile_us(launches.gap, 50)},
+          {"gap_p99_us", percentile_us(launches.gap, 99)},
+          {"gap_max_us", us_or_null(launches.gap, launches.gap.max_ns())},
+          {"gaps", launches.gap.count()},
+          {"gaps_unknown", launches.gaps_unknown},
+          {"call_p50_us", percentile_us(launches.call, 50)},
+          {"call_p99_us", percentile_us(launches.call, 99)},
+          {"call_total_ms", ms_or_null(launches.call, launches.call.total_ns())}};
+}
+
+Json syncs_json(const SyncAnswer& syncs) {
+  return {{"count", syncs.time.count()},
+          {"total_ms", syncs.time.total_ns() * 1e-6},
+          {"p50_us", percentile_us(syncs.time, 50)},
+          {"p99_us", percentile_us(syncs.time, 99)},
+          {"max_us", us_or_null(syncs.time, syncs.time.max_ns())},
+          {"by_function", syncs.by_function}};
+}
+
+Json progress_json(const ProgressAnswer& thread) {
+  return {{"tid", thread.tid},
+          {"comm", thread.communicator.empty() ? Json(nullptr) : Json(thread.communicator)},
+          {"name", thread.name},
+          {"role", role_name(thread.role)},
+          {"polls", thread.poll.count()},
+          {"poll_p50_us", percentile_us(thread.poll, 50)},
+          {"poll_p99_us", percentile_us(thread.poll, 99)},
+          {"poll_max_us", us_or_null(thread.poll, thread.poll.max_ns())},
+          {"active_ms", thread.poll.total_ns() * 1e-6},
+          {"stalls", thread.stalls},
+          {"stall_ms", thread.stall_ms},
+          {"migrations", thread.migrations},
+          {"cpu_ms", or_null(thread.cpu_ms)},
+          {"run_delay_ms", or_null(thread.run_delay_ms)}};
+}
+
+const char* end_name(EndState end) {
+  switch (end) {
+    case EndState::kEnded:
+      return "ended";
+    case EndState::kRunning:
+      return "running";
+    case EndState::kKilled:
+      return "killed";
+    case EndState::kRecovered:
+      return "recovered";
+  }
+  return "ended";
+}
+
+Json action_json(const ActionAnswer& event) {
+  Json json = {{"kind", action_kind_name(event.kind)}, {"at_s", event.at_s}, {"text", event.text}};
+  switch (event.kind) {
+    case kEventTrigger:
+      json["reason"] = trigger_reason_name(event.reason);
+      json["dump"] = event.is_refused_trigger() ? Json(nullptr) : Json(event.number);
+      json[event.is_refused_trigger() ? "refused" : "records"] = event.amount;
+      break;
+    case kEventDumpGone:
+      json["dump"] = event.number;
+      json["bytes"] = event.amount;
+      break;
+    case kEventDetail:
+      json["shed"] = event.number;
+      json["cost_pct"] = 1e-3 * static_cast<double>(event.amount);
+      break;
+    default:
+      break;
+  }
+  return json;
+}
+
+Json damages_json(const ProcessAnswer& process) {
+  Json list = Json::array();
+  for (const Damage& damage : process.damages) {
+    list.push_back({{"offset", damage.offset}, {"bytes", damage.bytes}, {"what", damage.what}});
+  }
+  return list;
+}
+
+Json own_cost_pct(const ProcessAnswer& process) {
+  if (!process.own_cost || process.wall_ms <= 0) return nullptr;
+  return process.wall_share(process.own_cost->total_ms());
+}
+
+Json process_json(const ProcessAnswer& process) {
+  Json json = {{"rank", or_null(process.rank)},
+               {"kind", kind_name(process.kind)},
+               {"pid", process.pid},
+               {"parent_pid", process.parent_pid},
+               {"host", process.host},
+               {"command", process.command},
+               {"end", end_name(process.end)},
+               {"wall_ms", process.wall_ms},
+               {"cpu_ms", or_null(process.cpu_ms)},
+               {"records", process.records},
+               {"lost", process.lost},
+               {"unfinished", process.unfinished},
+               {"own_cost_pct", own_cost_pct(process)},
+               {"threads", Json::array()},
+               {"waits", Json::array()}};
+  for (const ThreadAnswer& thread : process.threads) json["threads"].push_back(thread_json(thread));
+  for (const WaitSite& site : process.waits) json["waits"].push_back(wait_json(site));
+  // Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
+  if (process.launches.hooked) json["launches"] = launches_json(process.launches);
+  if (process.syncs.hooked) json["syncs"] = syncs_json(process.syncs);
+  json["gc"] = nullptr;
+  if (process.launches.hooked) json["gpu"] = nullptr;
+  json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
+  for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
+  json["events"] = Json::array();
+  for (const ActionAnswer& event : process.actions) json["events"].push_back(action_json(event));
+  json["skipped"] = process.skipped;
+  json["summed_only"] = process.summed_only;
+  json["whole_since_s"] = process.whole_since_ms ? Json(1e-3 * *process.whole_since_ms) : Json(nullptr);
+  json["trace"] = process.trace_path;
+  json["lost_by"] = Json::object();
+  for (const LossShare& share : loss_shares(process)) json["lost_by"][share.id] = share.records;
+  json["lost_tail_unknown"] = process.tail_gone;
+  json["damages"] = damages_json(process);
+  return json;
+}
+
+Json collective_json(const CollectiveAnswer& collective) {
+  Json json = {{"comm", collective.communicator.empty() ? Json(nullptr) : Json(collective.communicator)},
+               {"ranks", collective.ranks},
+               {"op", collective.operation},
+               {"count", collective.count},
+               {"bytes", collective.bytes},
+               {"failed", collective.failed},
+               {"partly_seen", collective.partly_seen},
+               {"host_p50_us", percentile_us(collective.host, 50)},
+               {"host_p99_us", percentile_us(collective.host, 99)},
+               {"host_max_us", us_or_null(collective.host, collective.host.max_ns())},
+               {"skew_p50_us", percentile_us(collective.skew, 50)},
+               {"skew_p99_us", percentile_us(collective.skew, 99)},
+               {"skew_max_us", us_or_null(collective.skew, collective.skew.max_ns())},
+               {"last", nullptr}};
+  if (collective.last_rank) json["last"] = {{"rank", *collective.last_rank}, {"share_pct", collective.last_share_pct}};
+  return json;
+}
+
+Json steps_json(const Histogram& steps) {
+  return {{"source", steps.count() == 0 ? "none" : "marks"},
+          {"count", steps.count()},
+          {"median_ms", ms_or_null(steps, steps.percentile_ns(50))},
+          {"p99_ms", ms_or_null(steps, steps.percentile_ns(99))},
+          {"max_ms", ms_or_null(steps, steps.max_ns())}};
+}
+
+Json stuck_json(const StuckCollective& stuck) {
+  Json missing = Json::array();
+  for (const MissingRank& one : stuck.missing) {
+    missing.push_back({{"rank", one.job_rank ? Json(*one.job_rank) : Json(one.rank)},
+                       {"sequence", one.sequence},
+                       {"doing", one.has_main ? Json(doing_text(one)) : Json(nullptr)}});
+  }
+  return {{"comm", stuck.communicator}, {"ranks", stuck.ranks},     {"op", stuck.operation},
+          {"sequence", stuck.sequence}, {"arrived", stuck.arrived}, {"since_ms", stuck.since_ms},
+          {"text", stuck_text(stuck)},  {"missing", missing}};
+}
+
+}  // namespace
+
+std::string report_json(const RunAnswer& run) {
+  Json json = {{"schema", 1},
+               {"hostprobe", {{"version", version()}, {"commit", commit()}}},
+               {"run",
+                {{"path", run.path},
+                 {"started", run.started().empty() ? Json(nullptr) : Json(run.started())},
+                 {"hosts", run.hosts},
+                 {"mode", run.mode},
+                 {"ranks", run.ranks},
+                 {"wall_s", run.wall_s},
+                 {"clock_error_us", or_null(run.clock_error_us)}}},
+               {"headline", headline(run)},
+               {"findings", Json::array()},
+               {"step_share_pct", nullptr},
+               {"steps", steps_json(run.steps)},
+               {"critical_path_pct", nullptr},
+               {"processes", Json::array()},
+               {"collectives", Json::array()},
+               {"unreadable", Json::array()}};
+  for (const ProcessAnswer& process : run.processes) json["processes"].push_back(process_json(process));
+  for (const CollectiveAnswer& one : run.collectives) json["collectives"].push_back(collective_json(one));
+  // Absent where nothing hangs.
+  for (const StuckCollective& stuck : run.stuck) json["stuck"].push_back(stuck_json(stuck));
+  for (const Unreadable& file : run.unreadable) {
+    json["unreadable"].push_back({{"path", file.path}, {"what", file.what}, {"offset", file.offset}});
+  }
+  // Thread names and arguments of other people's programs need not be UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace hostprobe::analysis

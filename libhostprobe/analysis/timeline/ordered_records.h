@@ -1,0 +1,100 @@
+// ordered_records.h: the records of one thread by begin time, and where some of them are missing: lost, or only in the sums.
+//
+// Room 3. A thread finishes calls in another order than it begins them (a synchronise that waits inside, a signal
+// handler), so slices are only nearly in time order. Each slice knows its earliest begin; everything that began before
+// the earliest of what follows can be handed out, so memory stays at a slice or two, however long the trace is.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "analysis/trace/trace.h"
+
+namespace hostprobe::analysis {
+
+// Calls on_record(const Record&) in time order, and where running numbers are missing in between on_lost(count), or
+// on_summed(count) for those of which the sums know. Which of several gaps are of which kind nobody knows: what left the
+// memory of the process is the oldest, so the first ones are taken for that.
+template <typename OnRecord, typename OnLost, typename OnSummed>
+class OrderedRecords {
+ public:
+  OrderedRecords(const Thread& thread, OnRecord on_record, OnLost on_lost, OnSummed on_summed)
+      : thread_(thread),
+        on_record_(on_record),
+        on_lost_(on_lost),
+        on_summed_(on_summed),
+        summed_left_(thread.summed_only) {}
+
+  void walk() {
+    find_limits();
+    std::uint64_t expected = 0;
+    std::uint64_t missing_seen = 0;
+    for (std::size_t i = 0; i < thread_.slices.size(); ++i) {
+      const Slice& slice = thread_.slices[i];
+      if (slice.first_sequence > expected) missing_seen += lose(slice.first_sequence - expected);
+      take(slice, i + 1 < limits_.size() ? limits_[i + 1] : UINT64_MAX);
+      if (slice.slots > slice.count) missing_seen += lose(slice.slots - slice.count);
+      expected = slice.end_sequence();
+    }
+    flush(UINT64_MAX);
+    if (summed_left_ != 0) on_summed_(summed_left_);
+    if (thread_.lost > missing_seen) on_lost_(thread_.lost - missing_seen);
+  }
+
+ private:
+  // limits_[i]: no record of slice i or later begins before this.
+  void find_limits() {
+    limits_.assign(thread_.slices.size(), UINT64_MAX);
+    std::uint64_t least = UINT64_MAX;
+    for (std::size_t i = thread_.slices.size(); i-- > 0;) {
+      least = std::min(least, thread_.slices[i].least_begin_ticks);
+      limits_[i] = least;
+    }
+  }
+
+  std::uint64_t lose(std::uint64_t count) {
+    flush(UINT64_MAX);
+    const std::uint64_t summed = std::min(count, summed_left_);
+    summed_left_ -= summed;
+    if (summed != 0) on_summed_(summed);
+    if (summed != count) on_lost_(count - summed);
+    return count - summed;
+  }
+
+  // Of two that begin at the same tick the outer one comes first.
+  static bool is_earlier(const Record& l, const Record& r) {
+    return l.begin_ticks != r.begin_ticks ? l.begin_ticks < r.begin_ticks : l.end_ticks > r.end_ticks;
+  }
+
+  // Not stable_sort and inplace_merge: their buffers are not aligned as a Record has to be (libstdc++ 12). Only what the
+  // new slice disturbs is sorted, because a call that spans a whole trace keeps all of it pending.
+  void take(const Slice& slice, std::uint64_t limit) {
+    const auto old = static_cast<std::ptrdiff_t>(pending_.size());
+    slice.append_to(pending_);
+    auto from = pending_.begin() + old;
+    if (!std::is_sorted(from, pending_.end(), is_earlier)) std::sort(from, pending_.end(), is_earlier);
+    if (from != pending_.end() && old > 0 && is_earlier(*from, *(from - 1))) {
+      std::sort(std::upper_bound(pending_.begin(), from, *from, is_earlier), pending_.end(), is_earlier);
+    }
+    flush(limit);
+  }
+
+  void flush(std::uint64_t limit) {
+    std::size_t done = 0;
+    while (done < pending_.size() && (limit == UINT64_MAX || pending_[done].begin_ticks <= limit)) {
+      on_record_(pending_[done++]);
+    }
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
+  }
+
+  const Thread& thread_;
+  OnRecord on_record_;
+  OnLost on_lost_;
+  OnSummed on_summed_;
+  std::uint64_t summed_left_;
+  std::vector<std::uint64_t> limits_;
+  std::vector<Record> pending_;
+};
+
+}  // namespace hostprobe::analysis

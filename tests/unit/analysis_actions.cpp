@@ -1,0 +1,150 @@
+// What hostprobe did: questions/actions.cpp, report/action_sentences.cpp, and both reports.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "analysis/report/json.h"
+#include "analysis/report/text.h"
+#include "analysis/report/words.h"
+#include "support/sums.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+using nlohmann::json;
+using test::TraceFile;
+using testing::HasSubstr;
+using testing::Not;
+
+class Events : public testing::Test {
+ protected:
+  Events() {
+    file_.header.pid = 100;
+    test::set_text(file_.header.mode, "flight");
+    file_.hooks({test::wait_hook("sem_wait")});
+  }
+  static std::string row(double us, EventKind kind, std::uint32_t reason, std::uint64_t number, std::uint64_t amount,
+                         std::string_view text = "") {
+    EventRow row{test::at_us(us), kind, reason, number, amount, {}};
+    test::set_text(row.text, text);
+    return test::bytes_of(row);
+  }
+  void event(double us, EventKind kind, std::uint32_t reason, std::uint64_t number, std::uint64_t amount,
+             std::string_view text = "") {
+    file_.block(kBlockEvents, row(us, kind, reason, number, amount, text));
+  }
+  RunAnswer run() {
+    file_.write(folder_.file("h-100-1.hptrace"));
+    return analyse_run(folder_.path().string(), {});
+  }
+  json process() { return json::parse(report_json(run()))["processes"].at(0); }
+  std::string text(bool all = false) { return report_text(run(), TextOptions{all}); }
+  test::TestFolder folder_;
+  TraceFile file_;
+};
+
+TEST_F(Events, OfADumpTellReasonTimeAndSize) {
+  event(250'000, kEventTrigger, kBySlowStep, 1, 1234, "step 7 took 31 ms");
+  const json events = process()["events"];
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0]["kind"], "trigger");
+  EXPECT_EQ(events[0]["reason"], "slow_step");
+  EXPECT_DOUBLE_EQ(events[0]["at_s"].get<double>(), 0.25);
+  EXPECT_EQ(events[0]["dump"], 1);
+  EXPECT_EQ(events[0]["records"], 1234);
+  EXPECT_EQ(events[0]["text"], "step 7 took 31 ms");
+  EXPECT_THAT(text(), HasSubstr("WHAT HOSTPROBE DID\n  Process 100 at 0.25 s: dump 1, for a slow step: 1 234 records "
+                                "(step 7 took 31 ms).\n"));
+}
+
+TEST_F(Events, EveryReasonAndKindHasAName) {
+  std::string all;
+  for (std::uint32_t reason = 1; reason <= 5; ++reason) all += row(reason, kEventTrigger, reason, reason, 0);
+  for (const EventKind kind : {kEventDumpGone, kEventStarted, kEventStopped, kEventSetting, kEventDetail})
+    all += row(10 + kind, kind, 0, 2, 3);
+  file_.block(kBlockEvents, all);
+  std::vector<std::string> names;
+  const json events = process()["events"];
+  for (const json& event : events) names.push_back(event.value("reason", event["kind"].get<std::string>()));
+  EXPECT_THAT(names, testing::ElementsAre("slow_step", "signal", "command", "program", "hang", "dump_gone", "started",
+                                          "stopped", "setting", "detail"));
+}
+
+TEST_F(Events, RefusedTriggersAndRemovedDumpsAreTotals) {
+  for (int i = 0; i < 3; ++i) event(1000.0 * i, kEventTrigger, kBySignal, 0, 0);
+  event(5000, kEventDumpGone, 0, 1, 3 << 20);
+  event(6000, kEventDumpGone, 0, 2, 1 << 20);
+  const std::string report = text();
+  EXPECT_THAT(report, HasSubstr("Process 100: 3 triggers were too soon after a dump and only noted."));
+  EXPECT_THAT(report, HasSubstr("Process 100: 2 dumps (4.0 MiB) removed, the oldest first"));
+  EXPECT_THAT(report, Not(HasSubstr(" at 0.00 s")));
+  EXPECT_TRUE(process()["events"].at(0)["dump"].is_null());
+  EXPECT_EQ(process()["events"].at(3)["bytes"], 3 << 20);
+}
+
+TEST_F(Events, PausesSettingsAndShedDetailAreTold) {
+  event(1000, kEventStopped, 0, 0, 0);
+  event(2000, kEventStarted, 0, 0, 0);
+  event(3000, kEventSetting, 0, 0, 0, "WAIT_US=50");
+  event(4000, kEventDetail, 0, 1, 730);
+  ThreadEntry entry = test::thread_entry(100, "main");
+  entry.skipped = 5000;
+  file_.thread(entry);
+  const std::string report = text();
+  for (const char* line : {"recording pauses.", "recording goes on.", "setting WAIT_US=50.",
+                           "detail shed, level 1 of 3, for it cost 0.73 %.", "5 000 calls were not recorded"})
+    EXPECT_THAT(report, HasSubstr(line));
+  EXPECT_EQ(process()["skipped"], 5000);
+  EXPECT_DOUBLE_EQ(process()["events"].at(3)["cost_pct"].get<double>(), 0.73);
+}
+
+TEST_F(Events, AreSortedByTimeAndManyOfThemAreCounted) {
+  for (int i = 20; i > 0; --i) event(100'000.0 * i, kEventSetting, 0, 0, 0, "A=" + std::to_string(i));
+  EXPECT_EQ(process()["events"].at(0)["text"], "A=1");
+  EXPECT_THAT(text(), HasSubstr("… and 14 more (--all)."));
+  EXPECT_THAT(text(true), Not(HasSubstr("… and 14 more")));
+}
+
+TEST_F(Events, WithoutAnyThereIsNoSection) {
+  EXPECT_THAT(text(), Not(HasSubstr("WHAT HOSTPROBE DID")));
+  EXPECT_EQ(process()["events"], json::array());
+  EXPECT_EQ(process()["skipped"], 0);
+}
+
+TEST_F(Events, OfBadLengthAreDamageAndTextsNeedNoEnd) {
+  file_.block(kBlockEvents, row(0, kEventSetting, 0, 0, 0).substr(0, 120));
+  EventRow endless{test::at_us(0), 99, 0, 0, 0, {}};
+  std::memset(endless.text, '\x1b', sizeof(endless.text));
+  file_.block(kBlockEvents, test::bytes_of(endless));
+  const RunAnswer answer = run();
+  EXPECT_EQ(answer.processes.at(0).damages.size(), 1u);
+  ASSERT_EQ(answer.processes.at(0).actions.size(), 1u);
+  EXPECT_EQ(answer.processes.at(0).actions[0].text.size(), sizeof(endless.text));
+  EXPECT_EQ(text().find('\x1b'), std::string::npos);
+  EXPECT_EQ(process()["events"].at(0)["kind"], "unknown_99");
+}
+
+TEST_F(Events, ReaderIsToldWhatCanBeSeenCallByCall) {
+  file_.block(kBlockSums, test::sums_row({.tid = 100, .sums = {std::vector<std::uint64_t>(2000, 4000)}}));
+  EXPECT_THAT(text(), HasSubstr("Only sums: 2 000 calls have no records of their own"));
+  file_.calls(100, 2000, {{.begin_us = 750'000, .end_us = 760'000}});
+  EXPECT_THAT(text(), HasSubstr("Call by call: the last 240 ms; of 2 000 calls before only sums."));
+  event(1000, kEventTrigger, kByCommand, 1, 5);
+  EXPECT_THAT(text(),
+              HasSubstr("Call by call: the last 240 ms and what the dump kept; of 2 000 calls before only sums."));
+}
+
+TEST_F(Events, NoLineIsWiderThanAHundredColumns) {
+  file_.block(kBlockSums, test::sums_row({.tid = 100, .sums = {{4000}}}));
+  std::string words;
+  for (int i = 0; i < 18; ++i) words += "step ";
+  event(1000, kEventTrigger, kByProgram, 123456, 123456789, words);
+  event(2000, kEventDetail, 0, 3, 99999, words);
+  std::istringstream lines(text());
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), 100u) << line;
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
