@@ -48,6 +48,15 @@ class Rules(unittest.TestCase):
                          {reader: '#include "analysis/questions/waits.h"\n#include "../questions/waits.h"\n', waits: "",
                           "libhostprobe/analysis/stray.h": ""}, breaches=3)
 
+    def test_the_simulated_libraries_know_the_node_and_not_each_other(self):
+        room = "libhostprobe/simnode/"
+        headers = {room + "node/clock.h": "", room + "cuda/model/stream.h": '#include "node/clock.h"\n', room + "nvml/library.h": ""}
+        self.assert_rule("sub_rooms_know_only_those_below",
+                         {**headers, room + "cuda/entries/stream.cpp": '#include "cuda/model/stream.h"\n',
+                          room + "nccl/group.cpp": '#include "node/clock.h"\n'},
+                         {**headers, room + "node/clock.cpp": '#include "../cuda/model/stream.h"\n#include "clock.h"\n',
+                          room + "nvml/device.cpp": '#include "cuda/model/stream.h"\n#include "library.h"\n'}, breaches=2)
+
     def test_format_may_include_three_headers(self):
         self.assert_rule("rooms_include_only_what_they_may", {"libhostprobe/format/file.h": "#include <cstdint>\n"},
                          {"libhostprobe/format/file.h": "#include <vector>\n"})

@@ -9,7 +9,6 @@
 // killed at any instant leaves valid JSON but for the few nanoseconds around that one byte.
 #include "counts.h"
 
-#include "cuda/entries/shell.h"
 #include "futex.h"
 #include "say.h"
 
@@ -41,6 +40,8 @@ struct CountFile {
   bool failed;
 };
 CountFile g_file;
+const char* const* g_names = nullptr;
+unsigned g_name_count = 0;
 Mutex g_file_mutex;
 
 void give_up(const char* what) {
@@ -85,7 +86,7 @@ bool open_file() {
 std::atomic<const char*> g_added_names[kMaxEntries];
 
 Digits* add_name(unsigned entry) {
-  const char* name = entry < kEntryCount ? kEntryNames[entry] : g_added_names[entry - kEntryCount].load();
+  const char* name = entry < g_name_count ? g_names[entry] : g_added_names[entry - g_name_count].load();
   size_t quoted = g_file.end + 2;  // behind newline and quote
   size_t value = (quoted + strlen(name) + 2 + 7) / 8 * 8;
   if (!grow(value + 16)) return nullptr;
@@ -122,7 +123,9 @@ uint64_t incremented(uint64_t text) {
 
 }  // namespace
 
-void start_counting(const char* folder) {
+void start_counting(const char* folder, const char* const* names, unsigned name_count) {
+  g_names = names;
+  g_name_count = name_count;
   snprintf(g_file.folder, sizeof g_file.folder, "%s", folder);
   g_counting = true;
 }
@@ -157,9 +160,9 @@ extern "C" __attribute__((visibility("default"))) unsigned simnode_add_count(con
   using namespace simnode;
   static std::atomic<unsigned> added{0};
   if (name == nullptr) return 0;
-  unsigned number = kEntryCount + added.fetch_add(1, std::memory_order_relaxed);
+  unsigned number = g_name_count + added.fetch_add(1, std::memory_order_relaxed);
   if (number >= kMaxEntries) return 0;
-  g_added_names[number - kEntryCount].store(name, std::memory_order_release);
+  g_added_names[number - g_name_count].store(name, std::memory_order_release);
   return number;
 }
 

@@ -14,7 +14,8 @@ constexpr unsigned kMaxEntries = 2048;
 extern bool g_counting;
 extern std::atomic<Digits*> g_digits[kMaxEntries];
 
-void start_counting(const char* folder);
+// `names`: of the entries 0 to `name_count` - 1.
+void start_counting(const char* folder, const char* const* names, unsigned name_count);
 void forget_counts_of_parent();
 void count_slowly(unsigned entry);
 

@@ -3,8 +3,8 @@
 
 #include "cuda/model/capture.h"
 #include "cuda/model/context.h"
-#include "cuda/model/ipc.h"
 #include "cuda/model/node.h"
+#include "cuda/model/shared_moment.h"
 #include "cuda/model/stream.h"
 #include "entry.h"
 

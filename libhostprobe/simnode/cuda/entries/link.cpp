@@ -38,7 +38,7 @@ CUresult add(CUlinkState handle, const void* content, size_t bytes) {
   MutexLock lock(g_mutex);
   Link* link;
   SIMNODE_TRY(find(handle, &link));
-  return read_image(content, bytes, &link->image);
+  return read_image(content, bytes, g_node->settings.compute_capability, &link->image);
 }
 
 CUresult add_file(CUlinkState handle, const char* path) {

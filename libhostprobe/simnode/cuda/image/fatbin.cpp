@@ -4,7 +4,6 @@
 //   0xba55ed50 | version u16 | header bytes u16 | bytes of all entries u64
 //   entry: kind u16 (1 PTX, 2 cubin) | version u16 | header bytes u32 | content bytes u64 | compressed bytes u32 | …
 //          at 28: architecture u32 | at 40: flags u64 | at 56: uncompressed bytes u64 | content
-#include "cuda/model/node.h"
 #include "image.h"
 #include "node/say.h"
 
@@ -108,12 +107,12 @@ bool better(const Entry& entry, const Entry& best, uint32_t capability) {
 }  // namespace
 
 // `content` is as long as its header says (image.cpp).
-CUresult read_fatbin(const std::string& content, Image* image) {
+CUresult read_fatbin(const std::string& content, int compute_capability, Image* image) {
   if (content.size() < 16 || at<uint16_t>(content.data() + 4) != 1) return CUDA_ERROR_INVALID_IMAGE;
   uint64_t left = at<uint64_t>(content.data() + 8);
   const char* next = content.data() + at<uint16_t>(content.data() + 6);
   Entry best;
-  auto capability = static_cast<uint32_t>(g_node->settings.compute_capability);
+  auto capability = static_cast<uint32_t>(compute_capability);
   while (left >= 64) {
     uint32_t header_bytes = at<uint32_t>(next + 4);
     Entry entry{at<uint16_t>(next),     at<uint32_t>(next + 28), at<uint64_t>(next + 40), next + header_bytes,

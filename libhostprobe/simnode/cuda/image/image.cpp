@@ -118,7 +118,7 @@ CUresult read_own(const std::string& text, Image* image) {
 
 }  // namespace
 
-CUresult read_image(const void* from, size_t bytes, Image* image) {
+CUresult read_image(const void* from, size_t bytes, int compute_capability, Image* image) {
   auto* content = static_cast<const char*>(from);
   if (content == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::string head, whole;
@@ -129,13 +129,13 @@ CUresult read_image(const void* from, size_t bytes, Image* image) {
       std::string inner_head;
       if (inner != nullptr) append_readable(inner, 16, &inner_head);
       if (value_at<uint32_t>(inner_head, 0) != kFatbinMagic) return CUDA_ERROR_INVALID_IMAGE;
-      return read_image(inner, 0, image);
+      return read_image(inner, 0, compute_capability, image);
     }
     case kFatbinMagic: {
       uint64_t entries = value_at<uint64_t>(head, 8);
       if (entries > kMaxBytes || !copy_of(content, value_at<uint16_t>(head, 6) + entries, &whole))
         return CUDA_ERROR_INVALID_IMAGE;
-      return read_fatbin(whole, image);
+      return read_fatbin(whole, compute_capability, image);
     }
     case 0x464c457f: /* ELF */
       if (!copy_of(content, bytes == 0 ? elf_bytes(head) : bytes, &whole)) return CUDA_ERROR_INVALID_IMAGE;

@@ -39,9 +39,10 @@ struct Image {
 };
 
 // `bytes` 0: unknown, as the driver API gives none; the format itself says where it ends.
-CUresult read_image(const void* content, size_t bytes, Image* image);
+CUresult read_image(const void* content, size_t bytes, int compute_capability, Image* image);
 CUresult read_ptx(const std::string& text, Image* image);
 CUresult read_cubin(const std::string& content, Image* image);
-CUresult read_fatbin(const std::string& content, Image* image);
+// Of several images, the one that fits the compute capability (90 is 9.0) best.
+CUresult read_fatbin(const std::string& content, int compute_capability, Image* image);
 
 }  // namespace simnode

@@ -35,6 +35,13 @@ CUresult capture_wait(Stream& stream, Event& event, CUevent handle, unsigned fla
 CUresult capture_violated(Stream& stream);
 bool still_capturing(const Event& event);
 void abandon_capture(Stream& stream);
+// Null graph: the capture makes its own.
+CUresult begin_capture(CUstream handle, Graph* graph, std::vector<GraphNode*> ends, CUstreamCaptureMode mode);
+// Releases all streams of the capture. The graph stays with the caller.
+void close_capture(const std::shared_ptr<Capture>& capture);
+// Whether every captured stream has been joined back into the one where the capture began.
+bool all_joined(const Capture& capture);
+void add_ends(std::vector<GraphNode*>& into, const std::vector<GraphNode*>& from);
 // The legacy default stream may not be used while a blocking stream of its context is captured.
 CUresult check_legacy_use(Stream& stream);
 // Calls that could synchronise behind the program's back (allocation) are refused while a capture forbids them.

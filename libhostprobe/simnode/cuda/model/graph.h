@@ -44,5 +44,13 @@ struct Exec {
 Graph* make_graph();
 GraphNode* add_node(Graph& graph, Work work, std::vector<GraphNode*> dependencies);
 void destroy_graph(Graph& graph);
+// Copies nodes and, for child graph nodes, the graphs inside.
+Graph* copy_of(const Graph& graph);
+bool has_cycle(const Graph& graph);
+// Appends the nodes of a graph, those of child graphs in the place of their node.
+void flatten(const Graph& graph, Exec& exec);
+// What is known of an executable graph from its nodes; due whenever they have changed.
+void measure(Exec& exec);
+void submit_exec(const Exec& exec, Stream& stream, int64_t submit_ns);
 
 }  // namespace simnode

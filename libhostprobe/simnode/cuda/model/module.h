@@ -57,5 +57,14 @@ struct Library {
 Function* find_function(const void* handle);
 CUresult make_module(Context& context, Image image, CUmodule* handle);
 void release_modules_of(Context& context);
+void unload(Module& module);
+
+const KernelImage* image_of(const Image& image, const char* name);  // null: it has no such kernel
+Function* make_function(const KernelImage& image, Kind kind);
+void destroy_functions(std::map<std::string, Function*>& functions);
+CUresult function_of(Module& module, const char* name, CUfunction* handle);
+CUresult global_of(Module& module, const char* name, CUdeviceptr* pointer, size_t* bytes);
+// The module that the library is in this context, made when first asked for.
+CUresult module_of(Library& library, Context& context, Module** module);
 
 }  // namespace simnode

@@ -14,7 +14,7 @@ struct Moment {
   bool known = false;
   int64_t at_ns = 0;
   Stream* stream = nullptr;  // where it will be fixed; only compared and driven while unknown
-  // Other processes are told when it becomes known (ipc.h): the record of this number of an event they share.
+  // Other processes are told when it becomes known (shared_moment.h): the record of this number of an event they share.
   std::shared_ptr<SharedMoment> shared;
   uint64_t shared_number = 0;
 };

@@ -2,11 +2,9 @@
 #include "node.h"
 
 #include "context.h"
-#include "cuda/entries/entry.h"
 #include "device.h"
 #include "node/clock.h"
 #include "node/counts.h"
-#include "node/say.h"
 #include "node/topology.h"
 #include "stream.h"
 
@@ -47,7 +45,6 @@ void in_forked_child() {
 __attribute__((constructor)) void on_load() {
   pthread_key_create(&g_thread_key, end_of_thread);
   pthread_atfork(nullptr, nullptr, in_forked_child);
-  if (const char* folder = getenv("SIMNODE_COUNTS"); folder != nullptr && *folder != '\0') start_counting(folder);
 }
 
 Node* make_node() {
@@ -67,6 +64,18 @@ Node* make_node() {
 
 }  // namespace
 
+CUresult start_node() {
+  if (g_forked_after_init) return CUDA_ERROR_NOT_INITIALIZED;
+  if (g_node != nullptr) return CUDA_SUCCESS;
+  Node* node = make_node();
+  if (node->devices.empty()) {
+    delete node;
+    return CUDA_ERROR_NO_DEVICE;
+  }
+  g_node = node;
+  return CUDA_SUCCESS;
+}
+
 ThreadState& this_thread() {
   if (t_state == nullptr) {
     t_state = new ThreadState;
@@ -82,27 +91,6 @@ CUresult current_context(Context** context) {
   *context = g_node->find<Context>(thread.stack.back());
   if (*context == nullptr) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   return (*context)->failure;
-}
-
-SIMNODE_ENTRY(cuInit)(unsigned int flags) {
-  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  MutexLock lock(g_mutex);
-  if (g_forked_after_init) return CUDA_ERROR_NOT_INITIALIZED;
-  if (g_node != nullptr) return CUDA_SUCCESS;
-  Node* node = make_node();
-  if (node->devices.empty()) {
-    delete node;
-    return CUDA_ERROR_NO_DEVICE;
-  }
-  g_node = node;
-  return CUDA_SUCCESS;
-}
-
-SIMNODE_ENTRY(cuDriverGetVersion)(int* version) {
-  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  // May be asked before cuInit; the setting is read again there.
-  *version = g_node != nullptr ? g_node->settings.driver_version : Settings().driver_version;
-  return CUDA_SUCCESS;
 }
 
 }  // namespace simnode

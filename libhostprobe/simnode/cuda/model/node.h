@@ -46,6 +46,9 @@ struct Node {
 extern Mutex g_mutex;
 extern Node* g_node;  // null until cuInit, and again in a child forked after it
 
+// Makes the node, if there is none yet. With g_mutex held.
+CUresult start_node();
+
 // CUDA_SUCCESS when cuInit has been called in this process.
 inline CUresult ready() { return g_node != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED; }
 

@@ -1,14 +1,13 @@
-// See ipc.h.
-#include "ipc.h"
-
-#include "context.h"
-#include "cuda/entries/entry.h"
-#include "device.h"
-#include "event.h"
-#include "memory.h"
-#include "node.h"
-#include "node/clock.h"
-#include "stream.h"
+// What processes share by handles. Memory: a handle names a piece of the exporter's device memfd (process, descriptor,
+// offset), and importing maps that piece. Events: the handle names the memfd of a SharedMoment.
+#include "cuda/model/context.h"
+#include "cuda/model/device.h"
+#include "cuda/model/event.h"
+#include "cuda/model/memory.h"
+#include "cuda/model/node.h"
+#include "cuda/model/shared_moment.h"
+#include "cuda/model/stream.h"
+#include "entry.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -23,6 +22,7 @@ namespace simnode {
 namespace {
 
 constexpr uint64_t kMemoryMagic = 0x6d656d69706331, kEventMagic = 0x65766e69706331;
+
 constexpr uintptr_t kPage = 4096;
 
 // The 64 bytes of a CUipcMemHandle and of a CUipcEventHandle. `file` is the memfd's inode, so that a descriptor that was
@@ -32,6 +32,7 @@ struct Handle {
   int32_t pid, fd, device, flags;
   uint64_t file, offset, bytes;
 };
+
 static_assert(sizeof(Handle) <= sizeof(CUipcMemHandle) && sizeof(Handle) <= sizeof(CUipcEventHandle));
 
 uint64_t inode_of(int fd) {
@@ -133,41 +134,6 @@ CUresult open_event(CUevent* event_handle, const CUipcEventHandle& shape) {
 }
 
 }  // namespace
-
-SharedMoment::~SharedMoment() {
-  if (state != nullptr) munmap(state, sizeof(State));
-  if (fd >= 0) close(fd);
-}
-
-std::shared_ptr<SharedMoment> SharedMoment::make() {
-  int fd = memfd_create("simnode-event", MFD_CLOEXEC);
-  if (fd < 0 || ftruncate(fd, sizeof(State)) != 0) return nullptr;
-  return open(fd);
-}
-
-std::shared_ptr<SharedMoment> SharedMoment::open(int fd) {
-  auto shared = std::make_shared<SharedMoment>();
-  shared->fd = fd;
-  void* mapped = mmap(nullptr, sizeof(State), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (mapped == MAP_FAILED) return nullptr;
-  shared->state = static_cast<State*>(mapped);
-  return shared;
-}
-
-bool SharedMoment::reached(uint64_t number) const {
-  return state->known.load(std::memory_order_acquire) >= number &&
-         state->at_ns.load(std::memory_order_relaxed) <= now_ns();
-}
-
-void make_known(Moment& moment, int64_t at_ns) {
-  moment.at_ns = at_ns;
-  moment.known = true;
-  if (moment.shared == nullptr) return;
-  SharedMoment::State& state = *moment.shared->state;
-  if (state.known.load(std::memory_order_relaxed) >= moment.shared_number) return;
-  state.at_ns.store(at_ns, std::memory_order_relaxed);
-  state.known.store(moment.shared_number, std::memory_order_release);
-}
 
 SIMNODE_ENTRY(cuIpcGetMemHandle)(CUipcMemHandle* handle, CUdeviceptr pointer) {
   MutexLock lock(g_mutex);

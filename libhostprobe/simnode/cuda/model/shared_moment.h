@@ -1,10 +1,8 @@
-// What processes share by handles. Memory: a handle names a piece of the exporter's device memfd (process, descriptor,
-// offset), and importing maps that piece. Events: a small memfd with the number of the latest record and when it was, which
-// whoever records writes and whoever waits reads.
+// An event of several processes: a small memfd with the number of the latest record and when it was, which whoever records
+// writes and whoever waits reads.
 #pragma once
 #include "moment.h"
 
-#include <sys/types.h>
 #include <atomic>
 #include <cstdint>
 #include <memory>
