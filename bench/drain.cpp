@@ -23,11 +23,11 @@
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/runtime/options.h"
+#include "probe/runtime/start_objects.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/compress.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/writer/writer.h"
 
 // What the probe's objects need from the parts that only an injected process has.
 HP_ROW(kCuda, cuLaunchKernel, "", 0, 1, nullptr, "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes")
@@ -35,14 +35,12 @@ HP_ROW(kNccl, ncclAllReduce, "", 0, 0, nullptr, "comm:hex", "count", "call:nccl"
 HP_ROW(kWait, pthread_mutex_lock, "", 1, 0, nullptr, "object:hex", "waker:post", "site:code", "result:i", "")
 
 namespace hostprobe::probe {
-constinit Gate g_gate{};
 std::atomic<std::uint32_t> g_stacks_added{0};
-void wake_writer() {}
 bool writer_is_due(bool) { return false; }
 bool has_writer() { return true; }
 void start_writer() {}
-std::uint32_t writer_tid() { return 0; }
-void send_writer_away() {}
+void note_thread_is_ending(std::uint32_t) {}
+void leave_with_last_thread(std::uint32_t) {}
 void report_write_failure() {}
 bool begin_recording(Moment) { return false; }
 bool hooks_enabled() { return true; }

@@ -1,5 +1,4 @@
-// probe_fakes.cpp: see probe_fakes.h. The gate, the writer's bell and a hook table of one row stand in for lifecycle.cpp,
-// writer.cpp and the hook files.
+// probe_fakes.cpp: see probe_fakes.h. The doors (record/doors.h) and a hook table of three rows.
 #include "probe_fakes.h"
 
 #include <sys/shm.h>
@@ -11,18 +10,18 @@
 
 #include "probe/intercept/loader.h"
 #include "probe/intercept/resolve.h"
-#include "probe/process/lifecycle.h"
+#include "probe/record/bell.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/strings.h"
 #include "probe/runtime/options.h"
+#include "probe/runtime/start_objects.h"
 #include "probe/stacks/stacks.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/compress.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/modules.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/writer/writer.h"
 
 #if defined(__SANITIZE_THREAD__)
 // The queue orders its memory by fences, which this compiler's thread sanitizer does not follow (it warns about each): now
@@ -37,20 +36,14 @@ HP_ROW(kNccl, ncclAllReduce, "", 0, 0, nullptr, "comm:hex", "count", "call:nccl"
 
 namespace hostprobe::probe {
 
-constinit Gate g_gate{};
 std::atomic<std::uint32_t> g_stacks_added{0};
 
-namespace {
-std::atomic<unsigned> g_bells{0};
-}
-
-unsigned bells_rung() { return g_bells.load(); }
-void wake_writer() { g_bells.fetch_add(1); }
-std::uint32_t writer_tid() { return 0; }
+unsigned bells_rung() { return bell_count(); }
 bool writer_is_due(bool) { return false; }
 bool has_writer() { return true; }
 void start_writer() {}
-void send_writer_away() {}
+void note_thread_is_ending(std::uint32_t) {}
+void leave_with_last_thread(std::uint32_t) {}
 void report_write_failure() {}
 bool begin_recording(Moment) { return false; }
 bool hooks_enabled() { return true; }

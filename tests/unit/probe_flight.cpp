@@ -116,7 +116,7 @@ class InMode : public testing::Test {
     g_options.trigger_s = 0;
     g_options.dumps_mb = 1024;
     g_options.compress = kFast;
-    g_flight_ticks = ~std::uint64_t{0};
+    g_limits.flight_ticks = ~std::uint64_t{0};
     recording_.emplace(folder_.path.c_str(), 1, mode);
   }
   ~InMode() override {
@@ -252,7 +252,7 @@ TEST_F(Flight, ForgetsWhatIsTooOld) {
   record_many(5 * kChunkRecords + 1);
   drain_full_chunks();
   EXPECT_EQ(summed(), 0u);
-  g_flight_ticks = 0;
+  g_limits.flight_ticks = 0;
   age_kept_chunks();
   EXPECT_EQ(summed(), 5 * kChunkRecords);
 }

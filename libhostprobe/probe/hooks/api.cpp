@@ -6,11 +6,9 @@
 
 #include "hostprobe/hostprobe.h"
 #include "probe/hooks/steps.h"
-#include "probe/process/lifecycle.h"
 #include "probe/record/hook.h"
 #include "probe/record/trigger.h"
 #include "probe/record/wait.h"
-#include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
 namespace {

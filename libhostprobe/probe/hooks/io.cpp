@@ -10,13 +10,10 @@
 #include <unistd.h>
 
 #include "probe/intercept/newer_function.h"
-#include "probe/record/io_limit.h"
 #include "probe/record/wait.h"
 #include "probe/runtime/at_start.h"
 
 namespace hostprobe::probe {
-
-HP_START_DATA std::uint64_t g_io_ticks = 0;
 
 namespace {
 
@@ -33,8 +30,8 @@ bool is_file(int descriptor) {
 void keep_io(Hook& hook, int descriptor, What what, Waited& wait) {
   int saved = errno;
   auto copied = wait.result > 0 ? static_cast<std::uint64_t>(wait.result) * kTicksPerByte : 0;
-  bool file = wait.end - wait.begin >= g_io_ticks + copied && trace_is_open() && is_file(descriptor);
-  bool counts = wait.end - wait.begin >= g_io_ticks + copied && (file || what == What::kRead);
+  bool file = wait.end - wait.begin >= g_limits.io_ticks + copied && trace_is_open() && is_file(descriptor);
+  bool counts = wait.end - wait.begin >= g_limits.io_ticks + copied && (file || what == What::kRead);
   errno = saved;
   if (!counts) wait.error = kDidNotBlock;
   wait.flags = file ? kRecordFile : 0;
@@ -46,7 +43,7 @@ template <class Call>
 auto timed_io(Hook& hook, int descriptor, What what, const void* site, Call call) {
   Waited wait{reinterpret_cast<const void*>(static_cast<long>(descriptor)), site, 0, 0, 0, 0, 0, 0};
   auto result = time_call(hook, nullptr, wait, call);
-  if (HP_LIKELY(wait.end - wait.begin < g_io_ticks)) {
+  if (HP_LIKELY(wait.end - wait.begin < g_limits.io_ticks)) {
     mark_used(hook);
     count_quiet();
     return result;

@@ -11,7 +11,7 @@
 #include <sys/select.h>
 #include <sys/time.h>
 
-#include "probe/record/poll_cost.h"
+#include "probe/hooks/poll_cost.h"
 #include "probe/record/wait.h"
 
 namespace hostprobe::probe {

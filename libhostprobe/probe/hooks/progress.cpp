@@ -8,8 +8,6 @@
 
 namespace hostprobe::probe {
 
-std::uint64_t g_stall_ticks = ~std::uint64_t{0};
-
 bool is_progress_name(const char* name) {
   for (const char* each : {"NCCL Progress", "NCCL GIN Progre", "NCCL RMA Proxy"})
     if (strncmp(name, each, strlen(each)) == 0) return true;
@@ -48,7 +46,7 @@ void note_poll(const void* site) {
   if (last == 0) return;
   if (HP_UNLIKELY(cpu != before) && t.entry != nullptr) ++t.entry->migrations;
   if (HP_UNLIKELY(t.poll_sums == nullptr)) t.poll_sums = short_waits_of(g_hook_sched_yield, site);
-  if (HP_UNLIKELY(now - last >= g_stall_ticks) || t.poll_sums == nullptr)
+  if (HP_UNLIKELY(now - last >= g_limits.stall_ticks) || t.poll_sums == nullptr)
     record_stall(last, now, cpu, before, site);
   else
     add_span(t.poll_sums->time, now - last);

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "probe/process/lifecycle.h"
 #include "probe/record/hook.h"
 #include "probe/record/trigger.h"
+#include "probe/runtime/identity.h"
 #include "probe/runtime/options.h"
 
 HP_ROW(kPython, hostprobe_step, "", 0, 0, nullptr, "number", "", "site:code", "", "")

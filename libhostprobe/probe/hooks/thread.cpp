@@ -11,14 +11,11 @@
 #include "probe/hooks/thread_type.h"
 #include "probe/intercept/resolve.h"
 #include "probe/intercept/routes.h"
-#include "probe/process/fork.h"
-#include "probe/process/lifecycle.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/progress.h"
 #include "probe/record/strings.h"
 #include "probe/record/wait.h"
-#include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -184,36 +181,3 @@ extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
   }
 HP_AFFINITY_HOOK(sched_setaffinity, "GLIBC_2.3.4", "thread:i", pid_t)
 HP_AFFINITY_HOOK(pthread_setaffinity_np, "GLIBC_2.34", "thread:hex", pthread_t)
-
-// Processes that leave without exit(): data-loader workers do. Their trace is complete all the same.
-#define HP_EXIT_HOOK(name)                                                                  \
-  HP_ROW(kThread, name, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")                   \
-  extern "C" HP_EXPORT __attribute__((noreturn)) void hp_##name(int status) __asm__(#name); \
-  extern "C" void hp_##name(int status) {                                                   \
-    auto real = libc_real<void (*)(int)>(g_hook_##name);                                    \
-    mark_used(g_hook_##name);                                                               \
-    end_trace();                                                                            \
-    real(status);                                                                           \
-    __builtin_unreachable();                                                                \
-  }
-HP_EXIT_HOOK(_exit)
-HP_EXIT_HOOK(_Exit)
-
-// fork without the handlers of pthread_atfork: nobody tells us, so we stand in front of it.
-HP_ROW(kThread, _Fork, "GLIBC_2.34", 0, 0, nullptr, "", "", "", "", "")
-extern "C" HP_EXPORT pid_t hp_fork_bare() __asm__("_Fork");
-extern "C" pid_t hp_fork_bare() {
-  auto real = libc_real<pid_t (*)()>(g_hook__Fork);
-  if (!before_bare_fork()) return real();
-  pid_t child = real();
-  after_bare_fork(child);
-  return child;
-}
-
-// The assembly functions of dlsym_x86_64.S have rows too: `hostprobe hooks` lists everything that is interposed.
-HP_ROW(kCuda, dlsym, "GLIBC_2.34", 0, 0, nullptr, "", "", "", "", "")
-HP_ROW(kThread, vfork, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")
-
-extern "C" {
-__attribute__((visibility("hidden"))) void* hp_real_vfork = nullptr;
-}

@@ -1,6 +1,9 @@
 // thread_type.cpp: see thread_type.h.
 #include "probe/hooks/thread_type.h"
 
+#include <stdlib.h>
+#include <sys/single_threaded.h>
+
 #include <link.h>
 #include <string.h>
 
@@ -68,6 +71,10 @@ ThreadOrigin thread_origin(const void* creator, const void* routine, const void*
   bool by_libstdcxx = is_named(object_at(creator), "libstdc++.so") && is_named(owner, "libstdc++.so");
   if (by_libstdcxx && argument != nullptr) look_into_state(argument, origin);
   return origin;
+}
+
+void have_nccl_threads_named() {
+  if (__libc_single_threaded) setenv("NCCL_SET_THREAD_NAME", "1", 0);
 }
 
 }  // namespace hostprobe::probe

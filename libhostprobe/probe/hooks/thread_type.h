@@ -15,4 +15,8 @@ struct ThreadOrigin {
 
 ThreadOrigin thread_origin(const void* creator, const void* routine, const void* argument);
 
+// NCCL names its threads only when it is told to by the environment. That may be changed safely as long as there is one
+// thread, so this is called before the first one is made; the user's own setting stays.
+void have_nccl_threads_named();
+
 }  // namespace hostprobe::probe

@@ -16,6 +16,7 @@
 #include "probe/record/hook.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/elf_object.h"
+#include "probe/runtime/start_objects.h"
 
 extern "C" __attribute__((visibility("hidden"))) void* hp_dlsym(void*, const char*);
 

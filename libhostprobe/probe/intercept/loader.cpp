@@ -6,11 +6,11 @@
 
 #include <atomic>
 
-#include "probe/intercept/resolve.h"
-#include "probe/process/fork.h"
-#include "probe/record/hook.h"
+#include "probe/intercept/own_page.h"
+#include "probe/record/gate.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/elf_object.h"
+#include "probe/runtime/start_objects.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -67,7 +67,9 @@ bool ask_for_object(const void* address, dl_phdr_info& object) {
 // Its place is private to the loader and has moved between versions, but since glibc 2.9 the pointer to the object whose
 // constructor runs before all others has stood behind it; during our constructor that is us (-z initfirst). So the word
 // before the pointer to ourselves is the counter, if it is what a counter can be: at least as many as there are objects.
-HP_START_CODE void find_load_count(const link_map* own) {
+HP_START_CODE void find_load_count() {
+  const link_map* own = own_object();
+  if (own == nullptr) return;
   std::size_t bytes = 0;
   auto* words = static_cast<const std::uint64_t*>(loader_object("_rtld_global", bytes));
   if (words == nullptr) return;

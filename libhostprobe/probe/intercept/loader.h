@@ -16,8 +16,7 @@ namespace hostprobe::probe {
 // How many objects the loader has added so far, unloaded ones included. Read without its lock.
 unsigned long long load_count();
 bool load_count_is_known();
-// Constructor: `own` is our own object.
-void find_load_count(const link_map* own);
+void find_load_count();  // constructor
 
 // The object that holds an address of code or constants which is in use. Without a lock, from glibc 2.35 on.
 bool find_object(const void* address, dl_phdr_info& object);

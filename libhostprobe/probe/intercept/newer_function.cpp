@@ -10,6 +10,7 @@
 
 #include "probe/intercept/resolve.h"
 #include "probe/runtime/elf_object.h"
+#include "probe/runtime/start_objects.h"
 
 namespace hostprobe::probe {
 namespace {

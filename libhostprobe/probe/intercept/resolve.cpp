@@ -10,14 +10,11 @@
 #include "probe/record/thread.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/elf_object.h"
-#include "probe/runtime/sanitizer.h"
+#include "probe/runtime/start_objects.h"
 
 extern "C" {
 void* (*hp_next_dlsym)(void*, const char*) = nullptr;
 extern void* hp_real_vfork __attribute__((visibility("hidden")));
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _end[] __attribute__((visibility("hidden")));
-extern const ElfW(Addr) _GLOBAL_OFFSET_TABLE_[] __attribute__((visibility("hidden")));
 }
 
 namespace hostprobe::probe {
@@ -40,23 +37,6 @@ int collect(dl_phdr_info* object, size_t, void* argument) {
   if (named && !is_own_address(object->dlpi_phdr) && objects->count < kMostObjects)
     objects->paths[objects->count++] = object->dlpi_name;
   return 0;
-}
-
-// The objects that the program starts with stay in the loader's list, in this order, and are never unloaded. So from ours
-// to the last of them the list can be read at any time, without the loader's lock: a hook may be called for the first time
-// by a thread that another one waits for in a constructor, or in a signal handler.
-HP_START_DATA const link_map* g_own_object = nullptr;
-HP_START_DATA const link_map* g_last_start_object = nullptr;
-HP_START_DATA const link_map* g_first_object = nullptr;
-HP_START_DATA const link_map* g_libc = nullptr;
-
-// The loader leaves it where its function for lazy binding finds it; nothing is bound lazily under LD_BIND_NOW.
-HP_START_CODE const link_map* own_object() {
-  auto* own = reinterpret_cast<const link_map*>(_GLOBAL_OFFSET_TABLE_[1]);
-  if (own != nullptr) return own;
-  Dl_info info;
-  void* found = nullptr;
-  return dladdr1(__ehdr_start, &info, &found, RTLD_DL_LINKMAP) == 0 ? nullptr : static_cast<link_map*>(found);
 }
 
 void* find_in_any_object(const char* name) {
@@ -92,26 +72,6 @@ void find_dlsym() {
   hp_next_dlsym = next != nullptr ? reinterpret_cast<void* (*)(void*, const char*)>(next) : real_dlsym;
 }
 
-static bool is_libc(const char* path) {
-  const char* file = path;
-  for (const char* c = path; *c != 0; ++c)
-    if (*c == '/') file = c + 1;
-  return same(file, "libc.so.6");
-}
-
-void* find_at_start(const char* name, const char* version) {
-  for (const link_map* map = g_own_object; map != g_last_start_object;) {
-    map = map->l_next;
-    ElfObject object;
-    if (!read_symbols(*map, object)) continue;
-    const ElfW(Sym)* symbol = versioned_symbol(object, name, version);
-    if (symbol == nullptr) continue;
-    if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC) return nullptr;
-    return reinterpret_cast<void*>(object.bias + symbol->st_value);
-  }
-  return nullptr;
-}
-
 // By the loader, where the list does not tell.
 static void* find_next(const char* name, const char* version) {
   LoaderVisit visit;
@@ -128,57 +88,6 @@ void* find_behind_us(const char* name, const char* version) {
   return found != nullptr ? found : find_in_any_object(name);
 }
 
-HP_START_CODE bool look_at_start_objects() {
-  const link_map* own = own_object();
-  if (own == nullptr) return true;
-  bool has_library = false;
-  Library library;
-  const link_map *first = own, *last = own;
-  for (; first->l_prev != nullptr; first = first->l_prev)
-    if (is_library_file(first->l_prev->l_name, library)) has_library = true;
-  for (; last->l_next != nullptr; last = last->l_next) {
-    if (is_library_file(last->l_next->l_name, library)) has_library = true;
-    if (is_libc(last->l_next->l_name)) g_libc = last->l_next;
-  }
-  g_own_object = own;
-  g_first_object = first;
-  g_last_start_object = last;
-  find_load_count(own);
-  g_has_sanitizer = g_libc != nullptr && has_sanitizer(*first);
-  if (g_has_sanitizer) call_libc_itself(*own, *g_libc);
-  return has_library;
-}
-
-void* libc_function(const char* name, const char* version) {
-  ElfObject object;
-  if (g_libc == nullptr || !read_symbols(*g_libc, object)) return nullptr;
-  const ElfW(Sym)* symbol = versioned_symbol(object, name, version);
-  if (symbol == nullptr || ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC) return nullptr;
-  return reinterpret_cast<void*>(object.bias + symbol->st_value);
-}
-
-// The loader comes last where it is only libc's own dependency, so it is looked for from there.
-HP_START_CODE const void* loader_object(const char* name, std::size_t& bytes) {
-  for (const link_map* map = g_last_start_object; map != g_own_object; map = map->l_prev) {
-    ElfObject object;
-    const ElfW(Sym)* symbol = read_symbols(*map, object) ? object_symbol(object, name) : nullptr;
-    if (symbol == nullptr) continue;
-    bytes = symbol->st_size;
-    return reinterpret_cast<void*>(object.bias + symbol->st_value);
-  }
-  return nullptr;
-}
-
-const link_map* first_object() { return g_first_object; }
-
-bool dlsym_is_ours() {
-  for (const link_map* map = g_first_object; map != nullptr && map != g_own_object; map = map->l_next) {
-    ElfObject object;
-    if (read_symbols(*map, object) && defined_function(object, "dlsym") != nullptr) return false;
-  }
-  return g_own_object != nullptr;
-}
-
 void find_real(Hook& hook) {
   const HookRow& row = row_of(hook);
   void* found = find_behind_us(row.name, row.versions);
@@ -192,18 +101,6 @@ void find_libc_functions() {
     void* found = find_at_start(hook->row->name, hook->row->versions);
     hook->real[0] = found != nullptr ? found : find_next(hook->row->name, hook->row->versions);
   }
-}
-
-const link_map* start_objects(const link_map*& last) {
-  last = g_last_start_object;
-  const link_map* first = g_own_object;
-  while (first != nullptr && first->l_prev != nullptr) first = first->l_prev;
-  return first;
-}
-
-bool is_own_address(const void* address) {
-  auto* a = static_cast<const char*>(address);
-  return a >= __ehdr_start && a < _end;
 }
 
 }  // namespace hostprobe::probe

@@ -10,9 +10,10 @@
 
 #include "probe/intercept/loader.h"
 #include "probe/intercept/resolve.h"
-#include "probe/process/lifecycle.h"
+#include "probe/record/doors.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/elf_object.h"
+#include "probe/runtime/start_objects.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -1,15 +1,14 @@
-// fork.cpp: see fork.h. Cold, but for own_page()'s first line.
+// fork.cpp: see fork.h. Cold.
 #include "probe/process/fork.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <sys/mman.h>
 #include <sys/single_threaded.h>
 
 #include <atomic>
 
 #include "probe/intercept/loader.h"
+#include "probe/intercept/own_page.h"
 #include "probe/process/lifecycle.h"
 #include "probe/record/hook.h"
 #include "probe/runtime/at_start.h"
@@ -17,47 +16,8 @@
 namespace hostprobe::probe {
 namespace {
 
-// 0, or the process whose thread is at it, or one of these. A child that was forked in the middle finds another process's
-// number and begins anew.
-constexpr std::uint32_t kReady = ~0u, kImpossible = ~1u;
-std::atomic<std::uint32_t> g_page{0};
 std::atomic<bool> g_handlers{false};
 bool g_alone = false;  // the process had one thread when it forked last
-
-bool make_page() {
-  // Our zeros are part of the file (layout.ld), but only memory of no file can be emptied by the kernel.
-  long page = word_of_pointer(&g_gate);
-  return system_call_of_six(SYS_mmap, page, sizeof g_gate, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page &&
-         system_call(SYS_madvise, page, sizeof g_gate, MADV_WIPEONFORK) == 0;
-}
-
-bool is_owned() { return __atomic_load_n(&g_gate.owned, __ATOMIC_ACQUIRE) != 0; }
-void own() { __atomic_store_n(&g_gate.owned, 1, __ATOMIC_RELEASE); }
-
-// Of a child: what it found empty was made in a forebear.
-void take_over(bool was_alone) {
-  inherit_loader(was_alone);
-  own();
-}
-
-__attribute__((noinline)) bool own_page_now() {
-  auto self = static_cast<std::uint32_t>(system_call(SYS_getpid, 0, 0));
-  std::uint32_t state = g_page.load(std::memory_order_acquire);
-  if (state == kImpossible || is_owned()) return state != kImpossible;
-  if (state == kReady) {
-    take_over(__libc_single_threaded != 0);
-    return true;
-  }
-  if (state != self && g_page.compare_exchange_strong(state, self, std::memory_order_acq_rel)) {
-    const bool made = make_page();
-    if (made) own();
-    g_page.store(made ? kReady : kImpossible, std::memory_order_release);
-    return made;
-  }
-  for (int i = 0; i < 10000 && !is_owned(); ++i) sched_yield();
-  return is_owned();
-}
 
 void prepare() {
   before_fork();
@@ -75,13 +35,11 @@ void in_parent() {
 }
 
 void in_child() {
-  take_over(g_alone);
+  take_page_over(g_alone);
   in_forked_child();
 }
 
 }  // namespace
-
-bool own_page() { return HP_LIKELY(is_owned()) || own_page_now(); }
 
 void watch_forks() {
   if (g_handlers.load(std::memory_order_relaxed) || !own_page()) return;

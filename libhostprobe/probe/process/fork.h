@@ -1,19 +1,11 @@
 // fork.h: what has to be right in a child that this process forks, whichever call makes it.
 //
-// Room 2 (probe/). Two means. The gate's page (hook.h) is emptied by the kernel in every child, those of _Fork and clone
+// Room 2 (probe/). Two means. The gate's page (own_page.h) is emptied by the kernel in every child, those of _Fork and clone
 // included, where no handler runs. And fork waits, for a bounded time, until nothing of ours is in the loader: a lock that
 // is held at that moment stays held in the child for ever.
 #pragma once
 
 namespace hostprobe::probe {
-
-// Makes the gate's page one that children find empty, or, in a child, makes it its own. False: it could not be had, so
-// nothing may be put there. Takes no lock and allocates nothing: signal handlers may call it.
-bool own_page();
-
-// Registers the handlers of fork; before the first thread is made, as until then nobody can be in anybody's way. Not in a
-// signal handler.
-void watch_forks();
 
 // Before and after a call that forks without running those handlers: _Fork, and clone by syscall(). True: the second is to
 // be called, with what the call returned. errno is kept.

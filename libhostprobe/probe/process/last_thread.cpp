@@ -10,6 +10,7 @@
 
 #include <atomic>
 
+#include "probe/record/doors.h"
 #include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
@@ -71,10 +72,14 @@ void note_thread_is_ending(std::uint32_t tid) {
   g_ending[g_next.fetch_add(1, std::memory_order_relaxed) % kRemembered].store(tid, std::memory_order_seq_cst);
 }
 
-// Of two threads that end at the same time, the one that looks later finds the other's note; both finding it is harmless.
-bool nobody_remains(std::uint32_t tid) {
-  if (!g_main_left.load(std::memory_order_seq_cst)) return false;
-  return !other_threads(tid).remain;
+// True when the main thread has left or is `tid`, which is about to end, and nobody but the writer will remain. Of two
+// threads that end at the same time, the one that looks later finds the other's note; both finding it is harmless.
+static bool nobody_remains(std::uint32_t tid) {
+  return g_main_left.load(std::memory_order_seq_cst) && !other_threads(tid).remain;
+}
+
+void leave_with_last_thread(std::uint32_t tid) {
+  if (nobody_remains(tid)) send_writer_away();
 }
 
 bool alone_with_writer() {

@@ -9,11 +9,6 @@
 
 namespace hostprobe::probe {
 
-// From the key destructor, in its last round, on the ending thread.
-void note_thread_is_ending(std::uint32_t tid);
-// True when `tid` is about to end, the main thread has left or is `tid`, and nobody but the writer will remain.
-bool nobody_remains(std::uint32_t tid);
-
 // True when this process has no threads but the caller, the writer and those that are about to end.
 bool alone_with_writer();
 

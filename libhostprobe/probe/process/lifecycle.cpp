@@ -12,7 +12,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -20,14 +19,16 @@
 #include "probe/hooks/communicators.h"
 #include "probe/hooks/kernel_name.h"
 #include "probe/hooks/steps.h"
+#include "probe/intercept/loader.h"
 #include "probe/intercept/newer_function.h"
+#include "probe/intercept/own_page.h"
 #include "probe/intercept/resolve.h"
 #include "probe/intercept/routes.h"
 #include "probe/process/fork.h"
 #include "probe/process/target.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
-#include "probe/record/io_limit.h"
+#include "probe/record/limits.h"
 #include "probe/record/locks.h"
 #include "probe/record/pairing.h"
 #include "probe/record/shelter.h"
@@ -35,11 +36,13 @@
 #include "probe/record/strings.h"
 #include "probe/record/trigger.h"
 #include "probe/runtime/at_start.h"
+#include "probe/runtime/identity.h"
 #include "probe/runtime/memory_owner.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/say.h"
 #include "probe/runtime/simulated_host.h"
 #include "probe/runtime/stack_limits.h"
+#include "probe/runtime/start_objects.h"
 #include "probe/stacks/stacks.h"
 #include "probe/writer/trigger_signal.h"
 #include "probe/writer/writer.h"
@@ -51,40 +54,19 @@ int __cxa_at_quick_exit(void (*)(void*), void*, void*);
 
 namespace hostprobe::probe {
 
-constinit Gate g_gate{};
-std::uint64_t g_polled_ticks = ~std::uint64_t{0};
-
 namespace {
-
-constexpr GateWord kShut = 0, kOpen = kEverything, kHalfOpen = kNoLaunches, kPaused = GateWord{1} << 32;
-static_assert(offsetof(Gate, recording) == 0 && offsetof(Gate, paused) == 4);
-std::atomic<std::uint64_t> g_gate_moved_ns{0};
-std::atomic<std::uint32_t> g_gate_moves{0};
-
-bool move_gate(GateWord from, GateWord to) {
-  GateWord now = from;
-  if (!__atomic_compare_exchange_n(gate_word(), &now, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return now == to;
-  if (from != kShut) g_gate_moves.fetch_add(1, std::memory_order_relaxed);
-  g_gate_moved_ns.store(read_clock_ns(CLOCK_REALTIME), std::memory_order_relaxed);
-  return true;
-}
-
-void shut_gate() { __atomic_store_n(gate_word(), kShut, __ATOMIC_SEQ_CST); }
 
 constexpr std::uint64_t kGuessedTicksPerUs = 3000;  // until the writer has measured it
 
 enum class Plan : int { kUndecided, kOff, kNever, kCandidate, kTarget, kStarting, kActive, kFailed, kClosed };
 HP_START_DATA constinit std::atomic<Plan> g_plan{Plan::kUndecided};
-HP_START_DATA constinit ClockPair g_load_clock{};
-std::uint32_t g_forked_from = 0;
 pid_t g_pid = 0;
 HP_START_DATA char** g_environment = nullptr;
 
 // Everything below belonged to the parent. Most children never record, so what is large is forgotten when one begins to.
 void become_child() {
-  g_forked_from = static_cast<std::uint32_t>(g_pid);
   shut_gate();
-  g_gate_moves.store(0, std::memory_order_relaxed);
+  forget_gate_moves();
   leave_segment(t_local.forks != kForksOutside);
   reset_thread_local();
   forget_threads();
@@ -99,7 +81,7 @@ void become_child() {
   g_lock_waiters.store(t_local.lock_waits, std::memory_order_relaxed);
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
     if (hook->used != 0) hook->used = 0;
-  g_load_clock = read_clock_pair();
+  note_fork(static_cast<std::uint32_t>(g_pid), read_clock_pair());
   g_plan.store(Plan::kTarget, std::memory_order_release);
 }
 
@@ -131,8 +113,8 @@ void start_recording() {
     g_plan.store(Plan::kFailed, std::memory_order_release);
     return;
   }
-  if (g_forked_from != 0) forget_waiters_of_parent();
-  if (!make_segment(g_forked_from != 0 ? kFirstChunksOfChild : kFirstChunks)) {
+  if (forked_from() != 0) forget_waiters_of_parent();
+  if (!make_segment(forked_from() != 0 ? kFirstChunksOfChild : kFirstChunks)) {
     g_plan.store(Plan::kFailed, std::memory_order_release);
     return;
   }
@@ -143,7 +125,7 @@ void start_recording() {
   }
   watch_quick_exit();
   watch_trigger_signal();
-  move_gate(kShut, kOpen);
+  open_gate();
   g_plan.store(Plan::kActive, std::memory_order_release);
 }
 
@@ -220,6 +202,7 @@ HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
 // Paid by every process below a job: what is only needed to record waits until then.
 HP_START_CODE __attribute__((constructor)) void load(int count, char** argv, char** environment) {
   bool has_library = look_at_start_objects();
+  find_load_count();
   g_environment = environment;
   g_stack_end = environment;
   if (is_secure(count, argv, environment)) {
@@ -231,9 +214,9 @@ HP_START_CODE __attribute__((constructor)) void load(int count, char** argv, cha
     g_plan.store(Plan::kOff, std::memory_order_release);
     return;
   }
-  g_io_ticks = g_options.io_us * kGuessedTicksPerUs;
+  g_limits.io_ticks = g_options.io_us * kGuessedTicksPerUs;
   find_simulated_host(environment);
-  g_load_clock = read_clock_pair_by(ask_clock_ns);
+  note_load(read_clock_pair_by(ask_clock_ns));
   choose(argv, environment, has_library);
 }
 
@@ -242,10 +225,6 @@ HP_START_CODE __attribute__((constructor)) void load(int count, char** argv, cha
 bool hooks_enabled() {
   Plan plan = g_plan.load(std::memory_order_acquire);
   return plan != Plan::kUndecided && plan != Plan::kOff && plan != Plan::kNever;
-}
-
-void have_nccl_threads_named() {
-  if (__libc_single_threaded) setenv("NCCL_SET_THREAD_NAME", "1", 0);
 }
 
 // A signal handler that forks may have interrupted a hook of this thread, which then goes on in the child. Asked before the
@@ -262,9 +241,6 @@ void in_forked_child() {
   Plan plan = g_plan.load(std::memory_order_relaxed);
   if (plan == Plan::kActive || plan == Plan::kStarting || plan == Plan::kClosed) become_child();
 }
-
-ClockPair load_clock() { return g_load_clock; }
-std::uint32_t forked_from() { return g_forked_from; }
 
 void look_for_target() {
   Plan expected = Plan::kCandidate;
@@ -303,14 +279,6 @@ static void count_skipped(const Hook& hook) {
   asm volatile("incq %0" : "+m"(t_local.entry->skipped));
   if (SiteSums* sums = short_waits_of(hook, reinterpret_cast<const void*>(kSiteSkipped))) add_span(sums->time, 1);
 }
-
-// The writer may open or half shut it at the same time, but not twice within these instructions.
-bool pause_recording() {
-  return move_gate(kOpen, kPaused) || move_gate(kHalfOpen, kPaused) || move_gate(kOpen, kPaused);
-}
-bool resume_recording() { return move_gate(kPaused, kOpen); }
-std::uint32_t gate_moves() { return g_gate_moves.load(std::memory_order_relaxed); }
-std::uint64_t gate_moved_ns() { return g_gate_moved_ns.load(std::memory_order_relaxed); }
 
 // Apart from begin_recording, so that a process which is no target does not pay for its registers.
 __attribute__((noinline)) static bool begin_in(Plan plan, Moment moment) {

@@ -14,30 +14,18 @@
 #include "probe/intercept/loader.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/options.h"
+#include "probe/runtime/rank.h"
 
 namespace hostprobe::probe {
 namespace {
 
 // Not pointers: each start would relocate them.
-using Name = char[28];
-constexpr Name kRankNames[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-constexpr Name kLocalRankNames[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
-constexpr Name kWorldSizeNames[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
-constexpr Name kLibraries[] = {"libtorch_cpu.so", "libtorch.so", "libnccl.so", "librccl.so"};
+constexpr char kLibraries[][16] = {"libtorch_cpu.so", "libtorch.so", "libnccl.so", "librccl.so"};
 
 // A launcher gives the rank to a shell or wrapper as often as to the program itself: the program comes later.
 constexpr char kWrappers[][8] = {"sh",   "bash",    "dash",  "zsh",    "ksh",     "csh",     "tcsh",   "fish", "env",
                                  "time", "nice",    "xargs", "nohup",  "timeout", "taskset", "setsid", "tee",  "sudo",
                                  "srun", "numactl", "ssh",   "stdbuf", "mpirun",  "mpiexec", "orted",  "prted"};
-
-template <std::size_t n>
-inline int first_number(char** environment, const Name (&names)[n]) {
-  for (const Name& name : names) {
-    const char* text = value_of(environment, name);
-    if (text != nullptr && text[0] >= '0' && text[0] <= '9') return atoi(text);
-  }
-  return -1;
-}
 
 const char* base_name(const char* path) {
   const char* slash = strrchr(path, '/');
@@ -96,10 +84,7 @@ bool has_rank(int pid) {
   char environment[32768];
   std::size_t bytes = read_proc(pid, "environ", environment, sizeof environment);
   for (std::size_t at = 0; at < bytes; at += strlen(environment + at) + 1)
-    for (const char* name : kRankNames) {
-      std::size_t length = strlen(name);
-      if (strncmp(environment + at, name, length) == 0 && environment[at + length] == '=') return true;
-    }
+    if (says_rank(environment + at)) return true;
   return false;
 }
 
@@ -150,9 +135,5 @@ bool target_library_loaded() {
   g_looked_at.store(loaded, std::memory_order_relaxed);
   return false;
 }
-
-HP_START_CODE int rank_from(char** environment) { return first_number(environment, kRankNames); }
-int local_rank_from(char** environment) { return first_number(environment, kLocalRankNames); }
-int world_size_from(char** environment) { return first_number(environment, kWorldSizeNames); }
 
 }  // namespace hostprobe::probe

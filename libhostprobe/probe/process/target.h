@@ -17,9 +17,4 @@ bool program_decides(char** environment);
 // True when one of the libraries that make a candidate a target was loaded since it was asked last, or at the start.
 bool target_library_loaded();
 
-// Rank, local rank and world size from what launchers put into the environment; -1 = not said.
-int rank_from(char** environment);
-int local_rank_from(char** environment);
-int world_size_from(char** environment);
-
 }  // namespace hostprobe::probe

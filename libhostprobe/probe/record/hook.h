@@ -8,48 +8,13 @@
 #include <atomic>
 #include <type_traits>
 
+#include "probe/record/doors.h"
+#include "probe/record/gate.h"
+#include "probe/record/limits.h"
 #include "probe/record/thread.h"
 #include "probe/runtime/clock.h"
 
-#define HP_LIKELY(x) __builtin_expect(!!(x), 1)
-#define HP_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define HP_EXPORT __attribute__((visibility("default")))
-
 namespace hostprobe::probe {
-
-// One page that the kernel empties in every forked child (MADV_WIPEONFORK), whichever call made it: a child that still
-// believed itself to be recording would write into its parent's chunks.
-struct alignas(4096) Gate {
-  std::uint32_t recording;  // 0, or one of these
-  std::uint32_t paused;     // not recording, but the trace goes on (lifecycle.h)
-  // What must not outlive a fork either (fork.h, loader.h).
-  std::uint32_t owned;    // 0: this process has not made the page its own yet
-  std::uint32_t forks;    // threads that are forking
-  std::uint32_t visits;   // of ours to the loader
-  std::uint32_t scanner;  // the thread that looks at new objects (got.cpp)
-};
-inline constexpr std::uint32_t kEverything = 1;
-inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the budget (budget.h)
-extern constinit Gate g_gate;
-
-// Both words in one, so that whoever moves the gate from one state to another does it by one instruction.
-using GateWord = std::uint64_t __attribute__((may_alias));
-inline GateWord* gate_word() { return reinterpret_cast<GateWord*>(&g_gate); }
-
-// This process has a trace that has not ended, whether it records at the moment or pauses.
-inline bool trace_is_open() { return __atomic_load_n(gate_word(), __ATOMIC_RELAXED) != 0; }
-
-// The cold door: decides whether this process becomes (or, after a fork, again becomes) one that records.
-// `moment` says what the caller knows about where it is called from.
-enum class Moment {
-  kAnywhere,  // possibly inside a signal handler: no thread may be started here
-  kPlain,     // in ordinary code
-  kGpu,       // in a call that only a process worth tracing makes
-};
-bool begin_recording(Moment moment);
-
-// A polled call (event and stream queries) shorter than this leaves no record.
-extern std::uint64_t g_polled_ticks;
 
 inline bool recording() { return HP_LIKELY(g_gate.recording != 0) && HP_LIKELY(t_local.muted == 0); }
 inline bool recording_launches() { return HP_LIKELY(g_gate.recording == kEverything) && HP_LIKELY(t_local.muted == 0); }
@@ -57,8 +22,6 @@ inline bool recording_launches() { return HP_LIKELY(g_gate.recording == kEveryth
 // False for good when the process is not a target; cheap then: two loads.
 inline bool recording_or_begun(Moment moment) { return recording() || begin_recording(moment); }
 
-// The cold door of launches: also where one is counted that is left out.
-bool begin_launch(const Hook& hook);
 inline bool launch_recorded(const Hook& hook) { return recording_launches() || begin_launch(hook); }
 
 Record* reserve_in_new_chunk();
@@ -102,9 +65,6 @@ template <class Pointer>
 Pointer real_of(const Hook& hook, unsigned copy = 0) {
   return reinterpret_cast<Pointer>(hook.real[copy]);
 }
-
-// Finds the real function of a libc hook that was called before our constructor ran.
-void find_real(Hook& hook);
 
 template <class Pointer>
 Pointer libc_real(Hook& hook) {
@@ -162,7 +122,7 @@ Result libc_call(Hook& hook, Args... args) {
     Result result = real args;                                                                                       \
     std::uint64_t end = ::hostprobe::probe::ticks();                                                                 \
     if constexpr ((kind) == ::hostprobe::probe::kPolled) {                                                           \
-      if (HP_LIKELY(end - begin < ::hostprobe::probe::g_polled_ticks)) {                                             \
+      if (HP_LIKELY(end - begin < ::hostprobe::probe::g_limits.polled_ticks)) {                                      \
         ::hostprobe::probe::count_quiet();                                                                           \
         ::hostprobe::probe::mark_used(g_hook_##name);                                                                \
         return result;                                                                                               \

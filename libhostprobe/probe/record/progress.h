@@ -9,8 +9,6 @@
 
 namespace hostprobe::probe {
 
-extern std::uint64_t g_stall_ticks;
-
 // Whether a thread is one of those is known by who created it (thread_type.h) or by its name.
 bool is_progress_name(const char* name);
 

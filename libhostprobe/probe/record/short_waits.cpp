@@ -7,12 +7,9 @@
 #include "probe/record/hook.h"
 #include "probe/record/shelter.h"
 #include "probe/runtime/signal_frame.h"
-#include "probe/writer/file/sums_block.h"
-#include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
 
-std::uint64_t g_wait_ticks = 0;
 std::uint16_t g_short_owners[kShorts];
 
 namespace {

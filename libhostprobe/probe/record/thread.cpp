@@ -10,8 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probe/process/last_thread.h"
-#include "probe/process/lifecycle.h"
+#include "probe/record/bell.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/locks.h"
@@ -19,7 +18,6 @@
 #include "probe/record/shelter.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/signal_frame.h"
-#include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
 
@@ -118,7 +116,7 @@ void key_destructor(void*) {
     note_thread_is_ending(tid);
     if (trace_is_open()) note_end(t);
     if (trace_is_open()) end_thread(t);
-    if (nobody_remains(tid)) send_writer_away();
+    leave_with_last_thread(tid);
   }
   errno = saved;
 }

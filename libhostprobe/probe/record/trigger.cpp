@@ -3,9 +3,9 @@
 
 #include <atomic>
 
+#include "probe/record/bell.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/options.h"
-#include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "probe/record/short_waits.h"
 #include "probe/runtime/signal_frame.h"
-#include "probe/stacks/stacks.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -40,10 +39,10 @@ void keep_wait(Hook& hook, const Waited& wait) {
     return;
   }
   std::uint64_t length = wait.end - wait.begin;
-  if (length < g_wait_ticks && wait.error == 0 && wait.flags == 0 && sum_up(hook, wait)) return;
+  if (length < g_limits.wait_ticks && wait.error == 0 && wait.flags == 0 && sum_up(hook, wait)) return;
   std::uint16_t stack = 0;
   // The trace may have ended in the meantime, because of a filter that forbids what sampling calls.
-  if (HP_UNLIKELY(length >= g_stack_ticks) && trace_is_open()) stack = sample_stack(wait.end);
+  if (HP_UNLIKELY(length >= g_limits.stack_ticks) && trace_is_open()) stack = sample_stack(wait.end);
   Record* r = reserve_record();
   if (HP_UNLIKELY(r == nullptr)) return;
   r->begin_ticks = wait.begin;

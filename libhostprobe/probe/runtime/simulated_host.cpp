@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/process/target.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/rank.h"
 
 namespace hostprobe::probe {
 

@@ -7,7 +7,6 @@
 
 #include <atomic>
 
-#include "probe/intercept/resolve.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/shelter.h"
@@ -16,12 +15,12 @@
 #include "probe/runtime/options.h"
 #include "probe/runtime/safe_memory.h"
 #include "probe/runtime/stack_limits.h"
+#include "probe/runtime/start_objects.h"
 #include "probe/stacks/python_frames.h"
 #include "probe/stacks/walk.h"
 
 namespace hostprobe::probe {
 
-constinit std::uint64_t g_stack_ticks = ~std::uint64_t{0};
 std::atomic<std::uint32_t> g_stacks_added{0};
 
 namespace {
@@ -29,7 +28,6 @@ namespace {
 using FindObject = int (*)(void*, dl_find_object*);
 
 std::atomic<FindObject> g_find_object{nullptr};
-std::uint64_t g_interval_ticks = 0;
 
 struct Frames {
   std::uint64_t native[kStackFrames];
@@ -161,7 +159,7 @@ std::uint16_t sample_on(ThreadLocal& t, std::uint64_t now_ticks) {
 std::uint16_t sample_stack(std::uint64_t now_ticks) {
   ThreadLocal& t = t_local;
   if (t.taking || t.filling != 0 || t.entry == nullptr) return 0;
-  if (now_ticks - t.last_stack_ticks < g_interval_ticks) return 0;
+  if (now_ticks - t.last_stack_ticks < g_limits.stack_interval_ticks) return 0;
   t.last_stack_ticks = now_ticks;
   std::uint64_t begin = ticks();
   std::uint16_t id = stack_has_room() ? sample_on(t, now_ticks) : 0;
@@ -177,14 +175,15 @@ void prepare_stacks() {
 }
 
 void set_stack_ticks(double ticks_per_us) {
-  g_interval_ticks = static_cast<std::uint64_t>(static_cast<double>(g_options.stack_interval_ms) * 1000 * ticks_per_us);
-  g_stack_ticks = g_options.stack_us == 0
-                      ? ~std::uint64_t{0}
-                      : static_cast<std::uint64_t>(static_cast<double>(g_options.stack_us) * ticks_per_us);
+  g_limits.stack_interval_ticks =
+      static_cast<std::uint64_t>(static_cast<double>(g_options.stack_interval_ms) * 1000 * ticks_per_us);
+  g_limits.stack_ticks = g_options.stack_us == 0
+                             ? ~std::uint64_t{0}
+                             : static_cast<std::uint64_t>(static_cast<double>(g_options.stack_us) * ticks_per_us);
 }
 
 void forget_stacks() {
-  g_stack_ticks = ~std::uint64_t{0};
+  g_limits.stack_ticks = ~std::uint64_t{0};
   for (SampleRoom& room : g_rooms) give_back(room);
   g_stacks_added.store(0, std::memory_order_relaxed);
 }

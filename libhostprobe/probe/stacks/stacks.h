@@ -11,10 +11,6 @@
 namespace hostprobe::probe {
 
 extern std::atomic<std::uint32_t> g_stacks_added;  // so that the writer knows when there is a new one in the table
-extern constinit std::uint64_t g_stack_ticks;      // a wait this long may carry a stack; all ones: none does
-
-// Entry of the stack table plus 1, or 0.
-std::uint16_t sample_stack(std::uint64_t now_ticks);
 
 void prepare_stacks();                      // writer thread
 void set_stack_ticks(double ticks_per_us);  // whenever the tick rate is known better

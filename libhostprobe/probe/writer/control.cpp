@@ -7,7 +7,6 @@
 
 #include <atomic>
 
-#include "probe/process/lifecycle.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/trigger.h"

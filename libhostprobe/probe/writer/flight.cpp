@@ -11,6 +11,7 @@
 #include <atomic>
 
 #include "probe/record/chunk.h"
+#include "probe/record/limits.h"
 #include "probe/record/thread.h"
 #include "probe/record/trigger.h"
 #include "probe/runtime/clock.h"
@@ -23,8 +24,6 @@
 #include "probe/writer/hang.h"
 
 namespace hostprobe::probe {
-
-std::uint64_t g_flight_ticks = ~std::uint64_t{0};
 
 namespace {
 
@@ -61,8 +60,8 @@ bool is_too_old(const ChunkHead* chunk, std::uint64_t now) {
   if (end == 0) return true;
   std::uint64_t newest = reinterpret_cast<const Record*>(chunk + 1)[end - 1].end_ticks;
   // What came before a hang is kept until somebody had the time to notice it.
-  std::uint64_t second = g_flight_ticks / (g_options.flight_s == 0 ? 1 : g_options.flight_s);
-  std::uint64_t most = g_flight_ticks + quiet_ns() / 1000000000u * second;
+  std::uint64_t second = g_limits.flight_ticks / (g_options.flight_s == 0 ? 1 : g_options.flight_s);
+  std::uint64_t most = g_limits.flight_ticks + quiet_ns() / 1000000000u * second;
   return now > newest && now - newest > most;
 }
 

@@ -10,7 +10,6 @@
 namespace hostprobe::probe {
 
 // HOSTPROBE_FLIGHT_S.
-extern std::uint64_t g_flight_ticks;
 
 // Takes a full chunk as the newest.
 void keep_chunk(ChunkHead* chunk);

@@ -3,7 +3,6 @@
 #include "probe/writer/writer.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,17 +13,19 @@
 
 #include <atomic>
 
+#include "probe/hooks/poll_cost.h"
+#include "probe/hooks/thread_type.h"
 #include "probe/intercept/loader.h"
 #include "probe/intercept/resolve.h"
 #include "probe/intercept/routes.h"
-#include "probe/process/lifecycle.h"
+#include "probe/record/bell.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
-#include "probe/record/io_limit.h"
-#include "probe/record/poll_cost.h"
 #include "probe/record/progress.h"
 #include "probe/record/shelter.h"
 #include "probe/record/short_waits.h"
+#include "probe/runtime/futex.h"
+#include "probe/runtime/identity.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/sanitizer.h"
 #include "probe/runtime/say.h"
@@ -53,8 +54,6 @@ constexpr int kFinishSeconds = 3;
 
 enum class State : std::uint32_t { kNone, kStarting, kRunning, kFinished };
 std::atomic<State> g_state{State::kNone};
-std::atomic<std::uint32_t> g_bell{0};  // futex: rung when there is work
-std::atomic<std::uint32_t> g_asleep{0};
 std::atomic<std::uint32_t> g_finish{0};
 std::atomic<std::uint32_t> g_leave{0};
 std::atomic<std::uint32_t> g_tid{0};
@@ -70,12 +69,6 @@ std::atomic<bool> g_complained{false};
 bool g_header_written = false;
 std::uint64_t g_next_kernel_ns = 0;
 std::uint64_t g_next_clock_ns = 0;
-
-// syscall() is libc's, but the program may interpose it; hostprobe itself does not hook it for its own thread.
-long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
-  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value, limit, 0,
-                 0);
-}
 
 void write_clock() {
   ClockPair pair = read_clock_pair();
@@ -115,12 +108,12 @@ bool kernel_is_due(std::uint64_t now_ns) {
 void set_limits(double ticks_per_us) {
   auto ticks_of = [=](std::uint64_t us) { return static_cast<std::uint64_t>(static_cast<double>(us) * ticks_per_us); };
   set_stack_ticks(ticks_per_us);
-  if (detail_shed() >= kShedStacks) g_stack_ticks = ~std::uint64_t{0};
-  g_polled_ticks = ticks_of(limit_us(g_options.poll_us));
-  g_wait_ticks = ticks_of(limit_us(g_options.wait_us));
-  g_io_ticks = ticks_of(limit_us(g_options.io_us));
-  g_stall_ticks = ticks_of(g_options.stall_us);
-  g_flight_ticks = ticks_of(g_options.flight_s * 1000000);
+  if (detail_shed() >= kShedStacks) g_limits.stack_ticks = kNever;
+  g_limits.polled_ticks = ticks_of(limit_us(g_options.poll_us));
+  g_limits.wait_ticks = ticks_of(limit_us(g_options.wait_us));
+  g_limits.io_ticks = ticks_of(limit_us(g_options.io_us));
+  g_limits.stall_ticks = ticks_of(g_options.stall_us);
+  g_limits.flight_ticks = ticks_of(g_options.flight_s * 1000000);
 }
 
 double g_ticks_per_us = 2500;  // a guess, until the writer has measured; a forked child goes on with the parent's
@@ -204,12 +197,7 @@ bool told_to_stop() {
 
 void sleep_until_needed(std::uint64_t& next_work_ns) {
   std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
-  if (now >= next_work_ns) return;
-  std::uint32_t bell = g_bell.load(std::memory_order_acquire);
-  g_asleep.store(1, std::memory_order_seq_cst);
-  timespec limit{0, static_cast<long>(next_work_ns - now)};
-  if (!told_to_stop()) futex(g_bell, FUTEX_WAIT, bell, &limit);
-  g_asleep.store(0, std::memory_order_relaxed);
+  if (now < next_work_ns) sleep_by_bell(bell_count(), static_cast<long>(next_work_ns - now), told_to_stop);
 }
 
 // An entry of its own, so that reports name hostprobe's thread and its CPU time.
@@ -270,7 +258,7 @@ void* run_writer(void*) {
   write_the_rest();
   g_state.store(State::kFinished, std::memory_order_release);
   g_finished.store(1, std::memory_order_release);
-  futex(g_finished, FUTEX_WAKE, 1, nullptr);
+  futex_wake(g_finished);
   return nullptr;
 }
 
@@ -346,11 +334,6 @@ void start_writer() {
   errno = saved;
 }
 
-void wake_writer() {
-  g_bell.fetch_add(1, std::memory_order_release);
-  if (g_asleep.load(std::memory_order_seq_cst) != 0) futex(g_bell, FUTEX_WAKE, 1, nullptr);
-}
-
 // The writer is in the loader, perhaps until the calling thread comes out of there: what is left is done without it.
 static bool take_over() {
   Turn expected = Turn::kInLoader;
@@ -368,12 +351,10 @@ bool finish_trace() {
     return g_complete;
   }
   g_finish.store(1, std::memory_order_release);
-  g_bell.fetch_add(1, std::memory_order_release);
-  futex(g_bell, FUTEX_WAKE, 1, nullptr);
+  call_writer();
   constexpr long kLookNs = 20000000;
-  timespec limit{0, kLookNs};
   for (int looks = 0; g_finished.load(std::memory_order_acquire) == 0; ++looks) {
-    if (futex(g_finished, FUTEX_WAIT, 0, &limit) == 0 || errno != ETIMEDOUT) continue;
+    if (futex_wait(g_finished, 0, kLookNs)) continue;
     if (take_over()) break;
     if (looks >= kFinishSeconds * (1000000000 / kLookNs)) return false;
   }
@@ -407,8 +388,7 @@ void join_finished_writer() {
 
 void send_writer_away() {
   if (g_leave.exchange(1, std::memory_order_acq_rel) != 0) return;
-  g_bell.fetch_add(1, std::memory_order_release);
-  futex(g_bell, FUTEX_WAKE, 1, nullptr);
+  call_writer();
   join_writer();
   g_tid.store(0, std::memory_order_release);
   g_state.store(State::kNone, std::memory_order_release);
@@ -428,7 +408,7 @@ void report_write_failure() {
 
 void forget_writer() {
   g_state.store(State::kNone, std::memory_order_relaxed);
-  g_asleep.store(0, std::memory_order_relaxed);
+  forget_bell();
   g_finish.store(0, std::memory_order_relaxed);
   g_leave.store(0, std::memory_order_relaxed);
   g_tid.store(0, std::memory_order_relaxed);

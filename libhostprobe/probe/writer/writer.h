@@ -12,18 +12,6 @@ namespace hostprobe::probe {
 // Makes run folder and file with hook table and modules. On the thread of the first record. False: reason was said.
 bool create_trace_file();
 
-// Starts the thread; does nothing when it runs. Not called where a signal handler may be running: pthread_create
-// allocates.
-void start_writer();
-
-// Whether this process still lacks its writer. Asked where a thread takes a chunk or a place: whoever is in no signal
-// handler then starts it. One that was forked may be about to exec, so it waits until it has handed a chunk over.
-bool writer_is_due(bool handed_over);
-bool has_writer();
-
-// A chunk was handed over or memory is short.
-void wake_writer();
-
 // Writes everything and closes the trace; by the writer thread, or here when there is none. False: it did not finish in
 // time, the rest stays in the segment.
 bool finish_trace();
@@ -37,10 +25,6 @@ std::uint32_t writer_tid();
 void send_writer_away();
 // After that, where there is something to come later after all.
 void let_writer_return();
-
-// Says, once, that the file could not be written, if so. By the program's threads, at moments that are not hot: the
-// writer's own descriptor table has no standard error.
-void report_write_failure();
 
 // Child of a fork: the writer thread did not come along.
 void forget_writer();

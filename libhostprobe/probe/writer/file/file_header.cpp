@@ -8,11 +8,11 @@
 #include <cpuid.h>
 #endif
 
-#include "probe/process/lifecycle.h"
-#include "probe/process/target.h"
 #include "probe/record/chunk.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/identity.h"
 #include "probe/runtime/options.h"
+#include "probe/runtime/rank.h"
 #include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {

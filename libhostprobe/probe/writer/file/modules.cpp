@@ -16,6 +16,7 @@
 #include "probe/intercept/resolve.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/safe_memory.h"
+#include "probe/runtime/start_objects.h"
 #include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {

@@ -37,11 +37,4 @@ HP_READS_LIVE_COUNTS std::uint64_t count_of(const Spans& spans) {
   return count;
 }
 
-void clear_spans(Spans& spans) {
-  if (spans.ticks == 0 && spans.buckets[0] == 0) return;
-  spans.ticks = spans.max_ticks = 0;
-  for (std::uint64_t& bucket : spans.buckets)
-    if (bucket != 0) bucket = 0;
-}
-
 }  // namespace hostprobe::probe

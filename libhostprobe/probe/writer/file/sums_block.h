@@ -13,7 +13,4 @@ bool write_row(BlockKind kind, const SiteSums& sums);
 // How many calls are in it.
 std::uint64_t count_of(const Spans& spans);
 
-// Empty again, without touching memory that was never used.
-void clear_spans(Spans& spans);
-
 }  // namespace hostprobe::probe

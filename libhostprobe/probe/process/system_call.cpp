@@ -1,0 +1,82 @@
+// system_call.cpp: syscall(): futexes that are reached through it, forks, filters and namespaces.
+//
+// Room 2 (probe/).
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "probe/process/fork.h"
+#include "probe/process/lifecycle.h"
+#include "probe/process/without_writer.h"
+#include "probe/record/wait.h"
+#include "probe/record/wake.h"
+
+namespace hostprobe::probe {
+namespace {
+
+// The word had another value already, or the call made no sense.
+int error_of_futex(long result) {
+  if (result >= 0) return 0;
+  return errno == ETIMEDOUT || errno == EINTR ? errno : kDidNotBlock;
+}
+
+// Into memory of its own, and on this very stack.
+bool forks(long number, long flags, long stack) {
+  return number == SYS_fork || (number == SYS_clone && (flags & CLONE_VM) == 0 && stack == 0);
+}
+
+// seccomp() without a filter is a question.
+bool restricts(long number, long a, long c) {
+  if (number == SYS_prctl) return a == PR_SET_SECCOMP;
+  return number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0));
+}
+
+using SystemCall = long (*)(long, ...);
+
+__attribute__((noinline)) long pass_on(SystemCall real, long number, long a, long b, long c, long d, long e, long f) {
+  if (restricts(number, a, c)) leave_before_seccomp();
+  if (forks(number, a, b) && before_bare_fork()) {
+    long result = real(number, a, b, c, d, e, f);
+    after_bare_fork(result);
+    return result;
+  }
+  if (number != SYS_unshare && number != SYS_setns) return real(number, a, b, c, d, e, f);
+  return without_writer([=] { return real(number, a, b, c, d, e, f); });
+}
+
+bool waits(int command) {
+  return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET || command == FUTEX_LOCK_PI ||
+         command == FUTEX_LOCK_PI2 || command == FUTEX_WAIT_REQUEUE_PI;
+}
+bool wakes(int command) {
+  return command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET || command == FUTEX_WAKE_OP ||
+         command == FUTEX_REQUEUE || command == FUTEX_CMP_REQUEUE || command == FUTEX_CMP_REQUEUE_PI ||
+         command == FUTEX_UNLOCK_PI;
+}
+
+}  // namespace
+}  // namespace hostprobe::probe
+
+using namespace hostprobe::probe;
+
+// The waits and wakes among the system calls go by this name; it is no symbol of its own.
+HP_WAIT_ROW(futex, "", "object:hex")
+HP_ROW(kWait, syscall, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")
+
+// syscall(number, …) passes on whatever it got: up to six words, whether or not the caller gave them all.
+extern "C" HP_EXPORT long hp_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+extern "C" long hp_syscall(long number, long a, long b, long c, long d, long e, long f) {
+  auto real = libc_real<SystemCall>(g_hook_syscall);
+  if (number != SYS_futex) return pass_on(real, number, a, b, c, d, e, f);
+  if (!recording()) return real(number, a, b, c, d, e, f);
+  mark_used(g_hook_syscall);
+  int command = static_cast<int>(b) & FUTEX_CMD_MASK;
+  const void* word = reinterpret_cast<const void*>(a);
+  if (waits(command))
+    return paired_wait(
+        g_hook_futex, word, HP_SITE, [=] { return real(number, a, b, c, d, e, f); }, error_of_futex);
+  if (wakes(command)) note_wake(g_hook_futex, word);
+  return real(number, a, b, c, d, e, f);
+}

@@ -1,0 +1,54 @@
+// doors.h: what the program's threads ask, seldom, of the rooms above this one. Declared here, defined there.
+//
+// Room 2 (probe/). Includes never run up; these calls do, and no others (tests/house counts the symbols). Every one of them
+// is cold. Unit tests put fakes in their place.
+#pragma once
+
+#include <cstdint>
+
+namespace hostprobe::probe {
+
+struct Hook;
+
+// stacks/: a sample of the calling thread's stack after a long wait. Entry of the stack table plus 1, or 0.
+std::uint16_t sample_stack(std::uint64_t now_ticks);
+
+// intercept/: the real function of a libc hook that was called before our constructor ran.
+void find_real(Hook& hook);
+
+// writer/: starts the thread; does nothing when it runs. Not where a signal handler may be running: pthread_create
+// allocates.
+void start_writer();
+// Whether this process still lacks its writer. Asked where a thread takes a chunk or a place: whoever is in no signal
+// handler then starts it. One that was forked may be about to exec, so it waits until it has handed a chunk over.
+bool writer_is_due(bool handed_over);
+bool has_writer();
+// Says, once, that the file could not be written, if so. By the program's threads, at moments that are not hot: the
+// writer's own descriptor table has no standard error.
+void report_write_failure();
+
+// process/: decides whether this process becomes (or, after a fork, again becomes) one that records. `moment` says what the
+// caller knows about where it is called from.
+enum class Moment {
+  kAnywhere,  // possibly inside a signal handler: no thread may be started here
+  kPlain,     // in ordinary code
+  kGpu,       // in a call that only a process worth tracing makes
+};
+bool begin_recording(Moment moment);
+// The same for launches, also where one is counted that is left out.
+bool begin_launch(const Hook& hook);
+// False when hooks must only call through (HOSTPROBE_OFF, set-user-id, a program that is not a target).
+bool hooks_enabled();
+// For calls that show a process to be worth another look.
+void look_for_target();
+// The program is about to restrict its own system calls, often on pain of death, and perhaps those of all its threads: from
+// then on no call of ours can be known to be harmless, so the trace ends here, complete, and none begins in a child.
+void leave_before_seccomp();
+// Registers the handlers of fork; before the first thread is made, as until then nobody can be in anybody's way. Not in a
+// signal handler.
+void watch_forks();
+// From the key destructor, in its last round, on the ending thread: before its trace ends, and after.
+void note_thread_is_ending(std::uint32_t tid);
+void leave_with_last_thread(std::uint32_t tid);
+
+}  // namespace hostprobe::probe

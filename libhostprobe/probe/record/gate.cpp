@@ -1,0 +1,46 @@
+// gate.cpp: see gate.h.
+#include "probe/record/gate.h"
+
+#include <stddef.h>
+
+#include <atomic>
+
+#include "probe/record/limits.h"
+#include "probe/runtime/at_start.h"
+#include "probe/runtime/clock.h"
+
+namespace hostprobe::probe {
+
+constinit Gate g_gate{};
+HP_START_DATA constinit Limits g_limits{};
+
+namespace {
+
+constexpr GateWord kShut = 0, kOpen = kEverything, kHalfOpen = kNoLaunches, kPaused = GateWord{1} << 32;
+static_assert(offsetof(Gate, recording) == 0 && offsetof(Gate, paused) == 4);
+std::atomic<std::uint64_t> g_moved_ns{0};
+std::atomic<std::uint32_t> g_moves{0};
+
+bool move_gate(GateWord from, GateWord to) {
+  GateWord now = from;
+  if (!__atomic_compare_exchange_n(gate_word(), &now, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return now == to;
+  if (from != kShut) g_moves.fetch_add(1, std::memory_order_relaxed);
+  g_moved_ns.store(read_clock_ns(CLOCK_REALTIME), std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace
+
+void open_gate() { move_gate(kShut, kOpen); }
+void shut_gate() { __atomic_store_n(gate_word(), kShut, __ATOMIC_SEQ_CST); }
+
+// The writer may open or half shut it at the same time, but not twice within these instructions.
+bool pause_recording() {
+  return move_gate(kOpen, kPaused) || move_gate(kHalfOpen, kPaused) || move_gate(kOpen, kPaused);
+}
+bool resume_recording() { return move_gate(kPaused, kOpen); }
+std::uint32_t gate_moves() { return g_moves.load(std::memory_order_relaxed); }
+std::uint64_t gate_moved_ns() { return g_moved_ns.load(std::memory_order_relaxed); }
+void forget_gate_moves() { g_moves.store(0, std::memory_order_relaxed); }
+
+}  // namespace hostprobe::probe

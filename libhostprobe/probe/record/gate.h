@@ -1,0 +1,47 @@
+// gate.h: whether this process records now. The one thing that every hook asks first.
+//
+// Room 2 (probe/). Price of asking: one load and one branch. The page also holds what must not outlive a fork.
+#pragma once
+
+#include <cstdint>
+
+#define HP_LIKELY(x) __builtin_expect(!!(x), 1)
+#define HP_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define HP_EXPORT __attribute__((visibility("default")))
+
+namespace hostprobe::probe {
+
+// One page that the kernel empties in every forked child (MADV_WIPEONFORK), whichever call made it: a child that still
+// believed itself to be recording would write into its parent's chunks.
+struct alignas(4096) Gate {
+  std::uint32_t recording;  // 0, or one of these
+  std::uint32_t paused;     // not recording, but the trace goes on
+  // What must not outlive a fork either (own_page.h, loader.h).
+  std::uint32_t owned;    // 0: this process has not made the page its own yet
+  std::uint32_t forks;    // threads that are forking
+  std::uint32_t visits;   // of ours to the loader
+  std::uint32_t scanner;  // the thread that looks at new objects (got.cpp)
+};
+inline constexpr std::uint32_t kEverything = 1;
+inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the budget (budget.h)
+extern constinit Gate g_gate;
+
+// Both words in one, so that whoever moves the gate from one state to another does it by one instruction.
+using GateWord = std::uint64_t __attribute__((may_alias));
+inline GateWord* gate_word() { return reinterpret_cast<GateWord*>(&g_gate); }
+
+// This process has a trace that has not ended, whether it records at the moment or pauses.
+inline bool trace_is_open() { return __atomic_load_n(gate_word(), __ATOMIC_RELAXED) != 0; }
+
+// From no trace to recording; from anything to no trace.
+void open_gate();
+void shut_gate();
+// The trace stays open, its threads may end, but nothing is recorded. By any thread. False: there is no open trace.
+bool pause_recording();
+bool resume_recording();
+// How often that was done, so an odd number in a pause; and when last, or when recording began, CLOCK_REALTIME.
+std::uint32_t gate_moves();
+std::uint64_t gate_moved_ns();
+void forget_gate_moves();
+
+}  // namespace hostprobe::probe

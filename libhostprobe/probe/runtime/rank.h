@@ -1,0 +1,16 @@
+// rank.h: which rank this process is, as launchers say it in the environment.
+//
+// Room 2 (probe/). Read from the environment that the constructor is given.
+#pragma once
+
+namespace hostprobe::probe {
+
+// -1: not said.
+int rank_from(char** environment);
+int local_rank_from(char** environment);
+int world_size_from(char** environment);
+
+// Whether one entry of an environment, NAME=VALUE, names a rank.
+bool says_rank(const char* entry);
+
+}  // namespace hostprobe::probe
