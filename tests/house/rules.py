@@ -120,6 +120,7 @@ def rooms_include_only_what_they_may(tree):
 
 # Rooms with floors: sub-rooms from the lowest up. A file may know those below its own sub-room, and nobody above.
 SUB_ROOMS = {
+    "probe": ("runtime", "record", "stacks", "intercept", "hooks", "writer/file", "writer", "fixes", "process"),
     "analysis": ("trace", "timeline", "questions", "findings", "report", "live"),
     "simnode": ("node", "cuda/image", "cuda/model", "cuda/entries", "nccl", "nvml"),
 }
@@ -158,6 +159,33 @@ def sub_rooms_know_only_those_below(tree):
                     continue
                 if other > own or names[other] not in KNOWS_ONLY.get(names[own], names):
                     yield f"{name}:{number}: {names[own]}/ may not know {names[other]}/: {header}"
+
+
+def calls_up(symbols, doors):
+    """Breaches among `symbols`, sub-room → (defined, needed) as nm names them; `doors` is the text that declares what may be."""
+    names = SUB_ROOMS["probe"]
+    home = {symbol: names.index(room) for room in symbols for symbol in symbols[room][0]}
+    for room, (_, needed) in symbols.items():
+        for symbol in sorted(needed):
+            if "::" not in symbol and not symbol.startswith("hp_"):
+                continue  # libc's, which a hook stands in front of
+            short = re.sub(r"\(.*", "", symbol).split("::")[-1]
+            if home.get(symbol, -1) > names.index(room) and not re.search(rf"\b{re.escape(short)}\(", doors):
+                yield f"{room}/ calls {symbol} in {names[home[symbol]]}/, which stands above it and is no door"
+
+
+@rule
+def probe_calls_up_only_through_doors(tree):
+    objects = tree.build / "libhostprobe/probe/CMakeFiles/hostprobe_probe.dir"
+    symbols = {}
+    for room in SUB_ROOMS["probe"]:
+        compiled = sorted((objects / room).glob("*.o"))
+        lines = output_of("nm", "-C", *compiled).splitlines() if compiled else []
+        found = [re.match(r"[0-9a-f ]{16} (\w) (.*)", line) for line in lines]
+        symbols[room] = ({m[2] for m in found if m and m[1] not in "Uw"}, {m[2] for m in found if m and m[1] == "U"})
+    if not any(defined for defined, _ in symbols.values()):
+        yield f"{objects}: no objects of the probe"
+    yield from calls_up(symbols, tree.text("libhostprobe/probe/record/doors.h"))
 
 
 @rule

@@ -57,6 +57,12 @@ class Rules(unittest.TestCase):
                          {**headers, room + "node/clock.cpp": '#include "../cuda/model/stream.h"\n#include "clock.h"\n',
                           room + "nvml/device.cpp": '#include "cuda/model/stream.h"\n#include "library.h"\n'}, breaches=2)
 
+    def test_probe_may_not_call_up_but_through_doors(self):
+        symbols = {"record": ({"probe::ring()"}, {"probe::start_writer()", "probe::drain(int)", "memcpy"}),
+                   "writer": ({"probe::start_writer()", "probe::drain(int)"}, {"probe::ring()"})}
+        self.assertEqual(list(rules.calls_up(symbols, "void start_writer();\nvoid drain(int);\n")), [])
+        self.assertEqual(len(list(rules.calls_up(symbols, "void start_writer();\nvoid drained(int);\n"))), 1)
+
     def test_format_may_include_three_headers(self):
         self.assert_rule("rooms_include_only_what_they_may", {"libhostprobe/format/file.h": "#include <cstdint>\n"},
                          {"libhostprobe/format/file.h": "#include <vector>\n"})

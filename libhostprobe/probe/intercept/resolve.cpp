@@ -14,8 +14,12 @@
 
 extern "C" {
 void* (*hp_next_dlsym)(void*, const char*) = nullptr;
-extern void* hp_real_vfork __attribute__((visibility("hidden")));
+__attribute__((visibility("hidden"))) void* hp_real_vfork = nullptr;
 }
+
+// The assembly functions of dlsym_x86_64.S have rows too: `hostprobe hooks` lists everything that is interposed.
+HP_ROW(kCuda, dlsym, "GLIBC_2.34", 0, 0, nullptr, "", "", "", "", "")
+HP_ROW(kThread, vfork, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")
 
 namespace hostprobe::probe {
 

@@ -33,11 +33,3 @@ extern "C" pid_t hp_fork_bare() {
   after_bare_fork(child);
   return child;
 }
-
-// The assembly functions of dlsym_x86_64.S have rows too: `hostprobe hooks` lists everything that is interposed.
-HP_ROW(kCuda, dlsym, "GLIBC_2.34", 0, 0, nullptr, "", "", "", "", "")
-HP_ROW(kThread, vfork, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")
-
-extern "C" {
-__attribute__((visibility("hidden"))) void* hp_real_vfork = nullptr;
-}
