@@ -1,144 +1,13 @@
-// python_layout.h: where CPython keeps what python_frames.cpp reads, per version.
+// python_layout.h: whether the table of offsets that an interpreter carries can be believed.
 //
-// Room 2 (probe/). 3.8-3.12 are written down here, from the interpreters' headers; tests/python_frames compares each row
-// with the headers that a machine has. From 3.13 the interpreter carries its own table (_Py_DebugOffsets, the first bytes
-// of _PyRuntime); only its shape changes with the minor version. A version that stands nowhere here is refused.
+// Room 2 (probe/). The layouts themselves stand in format/python_layout.h.
 #pragma once
 
 #include <cstdint>
 
-#include "probe/stacks/python_lines.h"
+#include "format/python_layout.h"
 
 namespace hostprobe::probe {
-
-inline constexpr unsigned kObjectType = 8;  // ob_type, without Py_TRACE_REFS
-inline constexpr unsigned kBytesLength = 16, kBytesStart = 32;
-inline constexpr unsigned kFirstNotPython = 3;  // owners from here on: frames of the interpreter itself
-
-struct PythonLayout {
-  // thread state → frame, or thread state → C frame → frame
-  std::uint16_t thread_id, thread_frame;
-  bool by_c_frame = false;
-  std::uint16_t c_frame_frame = 0;
-  // frame; owner 0: there is no such field
-  std::uint16_t frame_code, frame_back, frame_instruction, frame_owner = 0, frame_bytes;
-  // code object; the first two are 0 where the frame counts instructions instead of pointing to one
-  std::uint16_t code_start = 0, code_traceable = 0, code_file, code_name, code_lines, code_first_line, code_bytes;
-  // str
-  std::uint16_t text_length, text_state, text_ascii_bytes, text_compact_bytes, text_kind_shift;
-  LineTable lines;
-};
-
-inline constexpr unsigned kMostFrameBytes = 128, kMostCodeBytes = 224, kMostTextHeadBytes = 80;
-
-inline constexpr PythonLayout kPython38 = {
-    .thread_id = 176,
-    .thread_frame = 24,
-    .frame_code = 32,
-    .frame_back = 24,
-    .frame_instruction = 104,
-    .frame_bytes = 108,
-    .code_file = 104,
-    .code_name = 112,
-    .code_lines = 120,
-    .code_first_line = 40,
-    .code_bytes = 128,
-    .text_length = 16,
-    .text_state = 32,
-    .text_ascii_bytes = 48,
-    .text_compact_bytes = 72,
-    .text_kind_shift = 2,
-    .lines = LineTable::kSteps,
-};
-
-inline constexpr PythonLayout kPython310 = {
-    .thread_id = 176,
-    .thread_frame = 24,
-    .frame_code = 32,
-    .frame_back = 24,
-    .frame_instruction = 96,
-    .frame_bytes = 100,
-    .code_file = 104,
-    .code_name = 112,
-    .code_lines = 120,
-    .code_first_line = 40,
-    .code_bytes = 128,
-    .text_length = 16,
-    .text_state = 32,
-    .text_ascii_bytes = 48,
-    .text_compact_bytes = 72,
-    .text_kind_shift = 2,
-    .lines = LineTable::kRanges,
-};
-
-inline constexpr PythonLayout kPython311 = {
-    .thread_id = 152,
-    .thread_frame = 56,
-    .by_c_frame = true,
-    .c_frame_frame = 8,
-    .frame_code = 32,
-    .frame_back = 48,
-    .frame_instruction = 56,
-    .frame_owner = 69,
-    .frame_bytes = 70,
-    .code_start = 184,
-    .code_traceable = 168,
-    .code_file = 112,
-    .code_name = 128,
-    .code_lines = 136,
-    .code_first_line = 72,
-    .code_bytes = 184,
-    .text_length = 16,
-    .text_state = 32,
-    .text_ascii_bytes = 48,
-    .text_compact_bytes = 72,
-    .text_kind_shift = 2,
-    .lines = LineTable::kLocations,
-};
-
-inline constexpr PythonLayout kPython312 = {
-    .thread_id = 136,
-    .thread_frame = 56,
-    .by_c_frame = true,
-    .c_frame_frame = 0,
-    .frame_code = 0,
-    .frame_back = 8,
-    .frame_instruction = 56,
-    .frame_owner = 70,
-    .frame_bytes = 71,
-    .code_start = 192,
-    .code_traceable = 176,
-    .code_file = 112,
-    .code_name = 128,
-    .code_lines = 136,
-    .code_first_line = 68,
-    .code_bytes = 192,
-    .text_length = 16,
-    .text_state = 32,
-    .text_ascii_bytes = 40,
-    .text_compact_bytes = 56,
-    .text_kind_shift = 2,
-    .lines = LineTable::kLocations,
-};
-
-struct KnownLayout {
-  unsigned version;  // PY_VERSION_HEX >> 16
-  const PythonLayout* layout;
-};
-inline constexpr KnownLayout kKnownLayouts[] = {
-    {0x0308, &kPython38}, {0x0309, &kPython38}, {0x030a, &kPython310}, {0x030b, &kPython311}, {0x030c, &kPython312},
-};
-inline constexpr unsigned kVersion313 = 0x030d, kVersion314 = 0x030e;
-
-// The interpreter's own table, as 64-bit words: cookie, version, free-threaded, then groups that start with a size.
-// The numbers are the positions of the groups' sizes.
-struct OffsetTable {
-  std::uint8_t thread, frame, code, object, bytes, text;
-};
-inline constexpr OffsetTable kOffsets313 = {19, 28, 34, 44, 64, 67};
-inline constexpr OffsetTable kOffsets314 = {22, 31, 39, 50, 74, 77};
-inline constexpr unsigned kMostOffsetWords = 96;
-inline constexpr std::uint64_t kOffsetCookie = 0x7970677562656478;  // "xdebugpy"
 
 // Every offset lies inside its own structure; a table read at the wrong place does not look like that.
 inline bool group_is_sane(const std::uint64_t* group, unsigned fields) {
@@ -175,27 +44,7 @@ inline bool layout_of_offsets(const std::uint64_t* words, std::uint32_t hex, Pyt
   const OffsetTable& at = is_314 ? kOffsets314 : kOffsets313;
   const bool free_threaded = words[2] != 0;
   if (words[0] != kOffsetCookie || words[1] != hex || free_threaded || !offsets_are_sane(words, at)) return false;
-  auto of = [words](unsigned group, unsigned i) { return static_cast<std::uint16_t>(words[group + i]); };
-  out = {};
-  out.thread_frame = of(at.thread, 4);
-  out.thread_id = of(at.thread, 5);
-  out.frame_back = of(at.frame, 1);
-  out.frame_code = of(at.frame, 2);
-  out.frame_instruction = of(at.frame, 3);
-  out.frame_owner = of(at.frame, 5);
-  out.frame_bytes = static_cast<std::uint16_t>(out.frame_owner + 1);
-  out.code_file = of(at.code, 1);
-  out.code_name = of(at.code, 3);
-  out.code_lines = of(at.code, 4);
-  out.code_first_line = of(at.code, 5);
-  out.code_start = out.code_bytes = of(at.code, 9);
-  out.code_traceable = static_cast<std::uint16_t>(out.code_start - 16);  // followed by co_extra and the instructions
-  out.text_state = of(at.text, 1);
-  out.text_length = of(at.text, 2);
-  out.text_ascii_bytes = of(at.text, 3);
-  out.text_compact_bytes = static_cast<std::uint16_t>(out.text_ascii_bytes + 16);
-  out.text_kind_shift = is_314 ? 16 : 2;  // 3.14 gave `interned` 16 bits
-  out.lines = LineTable::kLocations;
+  out = layout_in_words(words, hex >> 16);
   return out.text_compact_bytes <= kMostTextHeadBytes;
 }
 

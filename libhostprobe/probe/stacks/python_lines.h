@@ -8,13 +8,9 @@
 
 #include <cstdint>
 
-namespace hostprobe::probe {
+#include "format/python_layout.h"
 
-enum class LineTable : std::uint8_t {
-  kSteps,      // 3.8, 3.9: (bytes forward, lines forward)*
-  kRanges,     // 3.10: (bytes of this range, lines forward or "no line")*
-  kLocations,  // 3.11 and later: one entry per range of instructions, with columns
-};
+namespace hostprobe::probe {
 
 template <class Bytes>
 int line_in_steps(Bytes& table, int line, std::int64_t offset) {
