@@ -79,7 +79,7 @@ static bool nobody_remains(std::uint32_t tid) {
 }
 
 void leave_with_last_thread(std::uint32_t tid) {
-  if (nobody_remains(tid)) send_writer_away();
+  if (nobody_remains(tid)) dismiss_writer();
 }
 
 bool alone_with_writer() {

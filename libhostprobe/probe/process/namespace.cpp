@@ -10,6 +10,8 @@
 #include "probe/process/last_thread.h"
 #include "probe/process/without_writer.h"
 #include "probe/record/hook.h"
+#include "probe/writer/file/passed_file.h"
+#include "probe/writer/file/trace_file.h"
 #include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
@@ -31,7 +33,10 @@ bool writer_went(int error) {
   bool alone = alone_with_writer();
   if (alone) {
     std::uint32_t tid = writer_tid();
-    send_writer_away();
+    const int file = open_by_path();
+    FileReceiver receiver(file < 0);
+    send_writer_away(0);
+    park_file(file >= 0 ? file : receiver.take());
     await_gone(tid);
   }
   t_local.taking = alone;

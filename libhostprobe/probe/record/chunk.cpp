@@ -233,6 +233,23 @@ void remove_segment() {
   errno = saved;
 }
 
+// Of the effective user alone it is known for certain that he may become who he was or will be.
+static bool can_be_undone(const ipc_perm& owners, std::uint32_t user) {
+  uid_t real = 0, effective = 0, saved = 0;
+  getresuid(&real, &effective, &saved);
+  return effective == 0 || effective == owners.cuid || user == real || user == saved;
+}
+
+bool give_segment_to(std::uint32_t user, std::uint32_t& before) {
+  if (g_segment.id < 0 || g_segment.header == nullptr) return false;
+  shmid_ds status{};
+  if (shmctl(g_segment.id, IPC_STAT, &status) != 0) return false;
+  before = status.shm_perm.uid;
+  if (user == before || !can_be_undone(status.shm_perm, user) || !id_is_ours()) return false;
+  status.shm_perm.uid = user;
+  return shmctl(g_segment.id, IPC_SET, &status) == 0;
+}
+
 bool address_space_is_limited() {
   rlimit limit{};
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

@@ -57,6 +57,10 @@ bool make_segment(std::uint32_t first_chunks = kFirstChunks);
 // Has the system free it once nobody is attached, if the calling thread can reach it. Never touches another one.
 void remove_segment();
 
+// For a process that becomes another user: its segment is then his, so that he may remove it, and stays its maker's. False:
+// nothing was changed. Else `before` is whose it was.
+bool give_segment_to(std::uint32_t user, std::uint32_t& before);
+
 ChunkHead* chunk_at(std::uint32_t index);
 std::uint32_t chunk_index(const ChunkHead* chunk);
 

@@ -16,11 +16,12 @@ namespace hostprobe::probe {
 
 class Shelter {
  public:
-  Shelter() {
+  // `let_in`: signals, a bit each, that are not to wait.
+  explicit Shelter(unsigned long let_in = 0) {
     constexpr unsigned long kOwn = 1ul << (SIGSEGV - 1) | 1ul << (SIGBUS - 1) | 1ul << (SIGILL - 1) |
                                    1ul << (SIGFPE - 1) | 1ul << (SIGTRAP - 1) | 1ul << (SIGSYS - 1);
     // Also those that libc keeps to itself, for cancellation: hence not by pthread_sigmask.
-    unsigned long all = ~kOwn;
+    unsigned long all = ~(kOwn | let_in);
     system_call(SYS_rt_sigprocmask, SIG_BLOCK, word_of_pointer(&all), word_of_pointer(&before_), sizeof before_);
     t_local.taking = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -39,9 +39,11 @@
 #include "probe/writer/file/file_header.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/modules.h"
+#include "probe/writer/file/passed_file.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/flight.h"
 #include "probe/writer/hang.h"
+#include "probe/writer/tick_rate.h"
 
 extern char** environ;
 
@@ -49,15 +51,19 @@ namespace hostprobe::probe {
 namespace {
 
 constexpr std::uint64_t kPauseNs = 250000000;
-constexpr unsigned kCloseRangeUnshare = 2;  // CLOSE_RANGE_UNSHARE, Linux 5.9
 constexpr int kFinishSeconds = 3;
 
-enum class State : std::uint32_t { kNone, kStarting, kRunning, kFinished };
+enum class State : std::uint32_t { kNone, kStarting, kRunning, kFinished, kEndedWithout };
 std::atomic<State> g_state{State::kNone};
 std::atomic<std::uint32_t> g_finish{0};
-std::atomic<std::uint32_t> g_leave{0};
+// Whether the writer is to end its thread. Whoever asks it may be unable to wait; so it says when it goes, and an asker that
+// has waited long enough takes its word back, unless the writer was quicker.
+enum Leave : std::uint32_t { kStay, kAsked, kLeaving };
+std::atomic<std::uint32_t> g_leave{kStay};  // futex
+std::atomic<std::uint32_t> g_absences{0};   // calls under way that it must not be there for
 std::atomic<std::uint32_t> g_tid{0};
-std::atomic<std::uint64_t> g_next_start_ticks{0};
+std::atomic<std::uint64_t> g_next_start_ticks{0};  // not before
+constexpr std::uint64_t kPauseTicks = 2000000000;
 pthread_t g_thread;
 std::atomic<std::uint32_t> g_finished{0};  // futex: the exiting thread waits here
 // Whether the writer is at work on the trace, is in the loader, or came back from there too late: whoever ends the trace did
@@ -69,6 +75,7 @@ std::atomic<bool> g_complained{false};
 bool g_header_written = false;
 std::uint64_t g_next_kernel_ns = 0;
 std::uint64_t g_next_clock_ns = 0;
+std::uint64_t g_earlier_cpu_ns = 0;  // of the threads that the writer had before
 
 void write_clock() {
   ClockPair pair = read_clock_pair();
@@ -81,7 +88,7 @@ void refresh_header(FileState state) {
   g_header.last = read_clock_pair();
   g_header.process_cpu_ns = read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   if (g_state.load(std::memory_order_relaxed) == State::kRunning)
-    g_header.writer_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    g_header.writer_cpu_ns = g_earlier_cpu_ns + read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   g_header.stacks_lost = g_segment.header->stacks_lost;
   g_segment.header->clock = g_header.last;
   g_segment.header->process_cpu_ns = g_header.process_cpu_ns;
@@ -103,27 +110,6 @@ bool kernel_is_due(std::uint64_t now_ns) {
   std::uint64_t pause = living_threads() * std::uint64_t{20000000};
   g_next_kernel_ns = now_ns + (pause > 1000000000 ? pause : 1000000000);
   return true;
-}
-
-void set_limits(double ticks_per_us) {
-  auto ticks_of = [=](std::uint64_t us) { return static_cast<std::uint64_t>(static_cast<double>(us) * ticks_per_us); };
-  set_stack_ticks(ticks_per_us);
-  if (detail_shed() >= kShedStacks) g_limits.stack_ticks = kNever;
-  g_limits.polled_ticks = ticks_of(limit_us(g_options.poll_us));
-  g_limits.wait_ticks = ticks_of(limit_us(g_options.wait_us));
-  g_limits.io_ticks = ticks_of(limit_us(g_options.io_us));
-  g_limits.stall_ticks = ticks_of(g_options.stall_us);
-  g_limits.flight_ticks = ticks_of(g_options.flight_s * 1000000);
-}
-
-double g_ticks_per_us = 2500;  // a guess, until the writer has measured; a forked child goes on with the parent's
-
-void refine_tick_rate() {
-  ClockPair now = read_clock_pair(), then = load_clock();
-  if (now.monotonic_ns <= then.monotonic_ns + 1000000) return;
-  g_ticks_per_us =
-      static_cast<double>(now.ticks - then.ticks) * 1000.0 / static_cast<double>(now.monotonic_ns - then.monotonic_ns);
-  set_limits(g_ticks_per_us);
 }
 
 // What takes the loader's locks. Somebody may hold them for long: a constructor of a library that is being opened, and the
@@ -170,7 +156,7 @@ void work(bool last) {
 // With a table of its own the file stays open; else it is opened anew each time, so that a descriptor which the program
 // closed and got again for a file of its own is never written to. False: it cannot be opened; everything stays in the
 // segment, where a reader finds it.
-bool ready_to_write() { return g_file.fd >= 0 || open_file(); }
+bool ready_to_write() { return g_file.fd >= 0 || (!g_own_descriptors && take_parked_file()) || open_file(); }
 
 void done_writing() {
   if (!g_own_descriptors) close_file();
@@ -192,7 +178,7 @@ void write_the_rest() {
 }
 
 bool told_to_stop() {
-  return g_finish.load(std::memory_order_acquire) != 0 || g_leave.load(std::memory_order_acquire) != 0;
+  return g_finish.load(std::memory_order_acquire) != 0 || g_leave.load(std::memory_order_acquire) != kStay;
 }
 
 void sleep_until_needed(std::uint64_t& next_work_ns) {
@@ -201,16 +187,38 @@ void sleep_until_needed(std::uint64_t& next_work_ns) {
 }
 
 // An entry of its own, so that reports name hostprobe's thread and its CPU time.
-void enter_thread_table() {
+ThreadEntry* enter_thread_table() {
   std::uint32_t index = 0;
-  if (ThreadEntry* entry = reserve_thread(index)) {
-    entry->tid = g_tid.load(std::memory_order_relaxed);
-    entry->start_ticks = ticks();
-    entry->start_routine = reinterpret_cast<std::uint64_t>(&start_writer);
-    entry->creator_site = entry->start_routine;
-    strncpy(entry->name, "hostprobe", sizeof entry->name - 1);
-    std::atomic_ref(entry->state).store(kThreadLive, std::memory_order_release);
-  }
+  ThreadEntry* entry = reserve_thread(index);
+  if (entry == nullptr) return nullptr;
+  entry->tid = g_tid.load(std::memory_order_relaxed);
+  entry->start_ticks = ticks();
+  entry->start_routine = reinterpret_cast<std::uint64_t>(&start_writer);
+  entry->creator_site = entry->start_routine;
+  strncpy(entry->name, "hostprobe", sizeof entry->name - 1);
+  std::atomic_ref(entry->state).store(kThreadLive, std::memory_order_release);
+  return entry;
+}
+
+// The next writer has an entry of its own.
+void leave_thread_table(ThreadEntry* entry) {
+  const std::uint64_t cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  g_earlier_cpu_ns += cpu_ns;
+  if (entry == nullptr) return;
+  entry->cpu_ns = cpu_ns;
+  entry->end_ticks = ticks();
+  std::atomic_ref(entry->state).store(kThreadEnded, std::memory_order_release);
+}
+
+// False: nobody waits for it any longer.
+bool leave(ThreadEntry* entry) {
+  std::uint32_t asked = kAsked;
+  if (!g_leave.compare_exchange_strong(asked, kLeaving, std::memory_order_acq_rel)) return false;
+  futex_wake(g_leave);
+  leave_thread_table(entry);
+  pass_file_on();
+  close_file();
+  return true;
 }
 
 // Of this machine, so a forked child knows them from its parent.
@@ -226,19 +234,11 @@ void put_costs_into_header() {
   g_header.quiet_cost_ticks = g_costs.quiet;
 }
 
-void* run_writer(void*) {
-  t_local.muted = 1;
-  g_tid.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_release);
-  prctl(PR_SET_NAME, "hostprobe");
-  g_own_descriptors = syscall(SYS_close_range, 0u, ~0u, kCloseRangeUnshare) == 0;
-  enter_thread_table();
-  if (g_costs.record == 0) measure();
-  put_costs_into_header();
-  refine_tick_rate();
-  prepare_stacks();
+// False: the trace has ended meanwhile, without us.
+bool write_until_told() {
   for (std::uint64_t next_work_ns = 0; !told_to_stop(); sleep_until_needed(next_work_ns)) {
     bool all = read_clock_ns(CLOCK_MONOTONIC) >= next_work_ns;
-    if (all && !look_at_new_objects()) return nullptr;
+    if (all && !look_at_new_objects()) return false;
     if (ready_to_write()) {
       if (all) {
         work(false);
@@ -251,9 +251,24 @@ void* run_writer(void*) {
     }
     if (all) next_work_ns = read_clock_ns(CLOCK_MONOTONIC) + kPauseNs;
   }
-  if (g_finish.load(std::memory_order_acquire) == 0) {
-    close_file();
-    return nullptr;
+  return true;
+}
+
+void* run_writer(void* parked) {
+  t_local.muted = 1;
+  g_tid.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_release);
+  prctl(PR_SET_NAME, "hostprobe");
+  g_own_descriptors = have_own_descriptors(static_cast<int>(reinterpret_cast<std::intptr_t>(parked)));
+  // At once: the program may be about to lose the right to.
+  if (g_own_descriptors) ready_to_write();
+  ThreadEntry* entry = enter_thread_table();
+  if (g_costs.record == 0) measure();
+  put_costs_into_header();
+  refine_tick_rate();
+  prepare_stacks();
+  while (g_finish.load(std::memory_order_acquire) == 0) {
+    if (!write_until_told()) return nullptr;
+    if (g_finish.load(std::memory_order_acquire) == 0 && leave(entry)) return nullptr;
   }
   write_the_rest();
   g_state.store(State::kFinished, std::memory_order_release);
@@ -273,11 +288,11 @@ std::size_t stack_bytes(const pthread_attr_t& attributes) {
   return least == nullptr ? 0 : (least(&attributes) + kUsed + 4095) & ~std::size_t{4095};
 }
 
-int create_thread(Create create) {
+int create_thread(Create create, int parked) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   if (std::size_t bytes = stack_bytes(attributes); bytes != 0) pthread_attr_setstacksize(&attributes, bytes);
-  int result = create(&g_thread, &attributes, run_writer, nullptr);
+  int result = create(&g_thread, &attributes, run_writer, reinterpret_cast<void*>(std::intptr_t{parked}));
   pthread_attr_destroy(&attributes);
   return result;
 }
@@ -292,7 +307,7 @@ bool create_trace_file() {
         strerrordesc_np(errno));
     return false;
   }
-  set_limits(g_ticks_per_us);
+  apply_limits();
   put_costs_into_header();
   write_header();
   forget_hook_table();
@@ -305,19 +320,22 @@ bool create_trace_file() {
   return true;
 }
 
-bool has_writer() { return g_state.load(std::memory_order_relaxed) != State::kNone; }
+bool has_writer() {
+  const State state = g_state.load(std::memory_order_acquire);
+  return state != State::kNone && state != State::kEndedWithout;
+}
 
 // Not again and again where no thread can be had.
 bool writer_is_due(bool handed_over) {
-  return g_state.load(std::memory_order_relaxed) == State::kNone && g_leave.load(std::memory_order_relaxed) == 0 &&
-         (handed_over || forked_from() == 0) && ticks() >= g_next_start_ticks.load(std::memory_order_relaxed);
+  return g_state.load(std::memory_order_relaxed) == State::kNone && (handed_over || forked_from() == 0) &&
+         ticks() >= g_next_start_ticks.load(std::memory_order_relaxed);
 }
 
 // In a shelter, because a signal handler that jumps out in the middle would leave it neither started nor not.
 void start_writer() {
-  constexpr std::uint64_t kPauseTicks = 2000000000;
   State none = State::kNone;
   if (g_state.load(std::memory_order_relaxed) != none || t_local.taking || !trace_is_open()) return;
+  if (ticks() < g_next_start_ticks.load(std::memory_order_relaxed)) return;
   Shelter shelter;
   if (!g_state.compare_exchange_strong(none, State::kStarting, std::memory_order_acq_rel)) return;
   have_nccl_threads_named();
@@ -327,9 +345,12 @@ void start_writer() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);  // the new thread inherits it
   g_state.store(State::kRunning, std::memory_order_release);
-  if (create == nullptr || create_thread(create) != 0) {
+  const int parked = parked_file();
+  if (create == nullptr || create_thread(create, parked) != 0) {
     g_next_start_ticks.store(ticks() + kPauseTicks, std::memory_order_relaxed);
     g_state.store(State::kNone, std::memory_order_release);
+  } else {
+    await_copy(parked);
   }
   errno = saved;
 }
@@ -345,17 +366,23 @@ static bool take_over() {
   return true;
 }
 
+// There is no writer, and none starts any more.
+static bool finish_without() {
+  State none = State::kNone;
+  if (!g_state.compare_exchange_strong(none, State::kEndedWithout, std::memory_order_acq_rel)) return false;
+  g_own_descriptors = false;
+  write_the_rest();
+  return true;
+}
+
 bool finish_trace() {
-  if (g_state.load(std::memory_order_acquire) == State::kNone) {
-    write_the_rest();
-    return g_complete;
-  }
+  if (finish_without()) return g_complete;
   g_finish.store(1, std::memory_order_release);
   call_writer();
   constexpr long kLookNs = 20000000;
   for (int looks = 0; g_finished.load(std::memory_order_acquire) == 0; ++looks) {
     if (futex_wait(g_finished, 0, kLookNs)) continue;
-    if (take_over()) break;
+    if (take_over() || finish_without()) break;
     if (looks >= kFinishSeconds * (1000000000 / kLookNs)) return false;
   }
   return g_complete;
@@ -386,16 +413,58 @@ void join_finished_writer() {
   if (g_state.load(std::memory_order_acquire) == State::kFinished && !is_in_loader) join_writer();
 }
 
-void send_writer_away() {
-  if (g_leave.exchange(1, std::memory_order_acq_rel) != 0) return;
+static bool is_gone() { return g_state.load(std::memory_order_acquire) == State::kNone; }
+static bool is_finished() { return g_state.load(std::memory_order_acquire) == State::kFinished; }
+
+// Until it says that it goes; what it does meanwhile may take any time. False: it stays, or it has nothing left to do.
+static bool await_leaving(unsigned patience_ms) {
+  constexpr long kLookNs = 20000000;
+  std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
+  const std::uint64_t end_ns = patience_ms == 0 ? kNever : now_ns + patience_ms * std::uint64_t{1000000};
   call_writer();
+  while (g_leave.load(std::memory_order_acquire) == kAsked) {
+    if (now_ns >= end_ns || is_gone() || is_finished()) {
+      std::uint32_t asked = kAsked;
+      if (g_leave.compare_exchange_strong(asked, kStay, std::memory_order_acq_rel)) return false;
+    }
+    futex_wait(g_leave, kAsked, kLookNs);
+    now_ns = read_clock_ns(CLOCK_MONOTONIC);
+  }
+  return true;
+}
+
+// Another thread has asked it.
+static bool await_gone(unsigned patience_ms) {
+  Nap nap(patience_ms);
+  while (!is_gone() && nap.taken()) {
+  }
+  return is_gone();
+}
+
+bool send_writer_away(unsigned patience_ms) {
+  g_next_start_ticks.store(ticks() + kPauseTicks, std::memory_order_relaxed);
+  if (is_gone()) return true;
+  std::uint32_t stay = kStay;
+  if (!g_leave.compare_exchange_strong(stay, kAsked, std::memory_order_acq_rel)) return await_gone(patience_ms);
+  if (!await_leaving(patience_ms)) return is_gone();
   join_writer();
   g_tid.store(0, std::memory_order_release);
   g_state.store(State::kNone, std::memory_order_release);
+  g_leave.store(kStay, std::memory_order_release);
+  return true;
 }
 
+void dismiss_writer() {
+  if (has_writer()) send_writer_away(0);
+  g_next_start_ticks.store(kNever, std::memory_order_relaxed);
+}
+
+void begin_absence() { g_absences.fetch_add(1, std::memory_order_acq_rel); }
+
+bool end_absence() { return g_absences.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
 void let_writer_return() {
-  g_leave.store(0, std::memory_order_release);
+  g_next_start_ticks.store(0, std::memory_order_relaxed);
   start_writer();
 }
 
@@ -410,7 +479,11 @@ void forget_writer() {
   g_state.store(State::kNone, std::memory_order_relaxed);
   forget_bell();
   g_finish.store(0, std::memory_order_relaxed);
-  g_leave.store(0, std::memory_order_relaxed);
+  g_leave.store(kStay, std::memory_order_relaxed);
+  g_absences.store(0, std::memory_order_relaxed);
+  g_next_start_ticks.store(0, std::memory_order_relaxed);
+  g_earlier_cpu_ns = 0;
+  close_parked_file();
   g_tid.store(0, std::memory_order_relaxed);
   g_finished.store(0, std::memory_order_relaxed);
   g_turn.store(Turn::kWriter, std::memory_order_relaxed);

@@ -21,10 +21,18 @@ void join_finished_writer();
 
 // Thread id of the writer; 0 when there is none.
 std::uint32_t writer_tid();
-// Ends the writer thread without closing the trace, and waits for it; what comes later is written at exit.
-void send_writer_away();
-// After that, where there is something to come later after all.
+// Ends the writer thread without closing the trace, and waits for it. False: it is still there, because it did not come by
+// within so many milliseconds (0: however long it takes): it may wait for a lock of the loader that the caller holds. It
+// starts again after a while, where somebody takes a chunk.
+bool send_writer_away(unsigned patience_ms);
+// After that, at once.
 void let_writer_return();
+// For good: what comes later is written at exit.
+void dismiss_writer();
+// Around a call that the writer must not be there for, before it is sent away and before it may return. Then true: no other
+// thread is in such a call.
+void begin_absence();
+bool end_absence();
 
 // Child of a fork: the writer thread did not come along.
 void forget_writer();

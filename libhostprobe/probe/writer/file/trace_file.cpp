@@ -141,14 +141,27 @@ bool file_was_removed() {
   return root.st_dev == g_root.st_dev && root.st_ino == g_root.st_ino;
 }
 
+bool is_trace_file(int fd) {
+  struct statx file;
+  return look_at(fd, "", AT_EMPTY_PATH, file) && may_be_written(file);
+}
+
 // It is looked at before it is opened, because opening a pipe or a device is felt by others, and afterwards, because it may
 // be replaced in between.
-bool open_file() {
+int open_by_path() {
   struct statx file;
-  if (!look_at(AT_FDCWD, g_file.path, AT_SYMLINK_NOFOLLOW, file)) return note_failure();
-  if (may_be_written(file)) g_file.fd = open(g_file.path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  if (g_file.fd >= 0 && look_at(g_file.fd, "", AT_EMPTY_PATH, file) && !may_be_written(file)) close_file();
-  if (g_file.fd < 0 && !may_be_written(file)) errno = ESTALE;
+  if (!look_at(AT_FDCWD, g_file.path, AT_SYMLINK_NOFOLLOW, file)) return -1;
+  int fd = -1;
+  if (may_be_written(file)) fd = open(g_file.path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 && may_be_written(file)) return -1;
+  if (fd >= 0 && is_trace_file(fd)) return fd;
+  if (fd >= 0) close(fd);
+  errno = ESTALE;
+  return -1;
+}
+
+bool open_file() {
+  g_file.fd = open_by_path();
   return g_file.fd >= 0 || note_failure();
 }
 

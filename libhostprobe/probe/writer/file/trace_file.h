@@ -27,6 +27,10 @@ extern FileHeader g_header;
 bool create_file(const char* folder, std::uint64_t start_ns);
 // False, too, where something else lies in its place, or it has got a second name, under which it is somebody else's.
 bool open_file();
+// The same without noting a failure, and for somebody else to keep: its descriptor, or -1 and errno.
+int open_by_path();
+// Whether that is what the descriptor is of.
+bool is_trace_file(int fd);
 // True after open_file() failed when the file was removed or replaced, as opposed to out of sight (chroot).
 bool file_was_removed();
 void close_file();
