@@ -23,7 +23,8 @@ extern "C" __attribute__((visibility("hidden"))) void* hp_dlsym(void*, const cha
 namespace hostprobe::probe {
 namespace {
 
-std::atomic<unsigned long long> g_scanned_adds{0}, g_scanned_subs{0};
+HP_START_DATA constinit std::atomic<unsigned long long> g_scanned_adds{0};
+std::atomic<unsigned long long> g_scanned_subs{0};
 std::atomic<unsigned long long> g_passed_adds{0};  // up to which a scan in passing has done what it may
 std::atomic<unsigned> g_known_libraries{0};
 
@@ -296,7 +297,7 @@ bool begin_scan(ScanBy by, unsigned long long added) {
 
 }  // namespace
 
-void nothing_to_scan_yet() {
+HP_START_CODE void nothing_to_scan_yet() {
   if (load_count_is_known()) g_scanned_adds.store(load_count(), std::memory_order_relaxed);
 }
 

@@ -77,16 +77,20 @@ HP_START_CODE void find_load_count() {
   for (const link_map* map = own->l_prev; map != nullptr; map = map->l_prev) ++least;
   for (const link_map* map = own->l_next; map != nullptr; map = map->l_next) ++least;
   constexpr unsigned long long kMostOfOtherNamespaces = 4096;  // of auditors
-  for (std::size_t i = 1; i < bytes / sizeof *words; ++i)
-    if (words[i] == reinterpret_cast<std::uint64_t>(own) && words[i - 1] - least < kMostOfOtherNamespaces) {
-      g_count = reinterpret_cast<const unsigned long long*>(words + i - 1);
-      return;
-    }
+  const std::size_t count = bytes / sizeof *words;
+  if (count < 2) return;
+  // From the middle on: the table of namespaces, which comes first, takes half of it.
+  for (std::size_t left = count, i = count / 2; left != 0; --left, ++i) {
+    if (i == count) i = 1;
+    if (words[i] != reinterpret_cast<std::uint64_t>(own) || words[i - 1] - least >= kMostOfOtherNamespaces) continue;
+    g_count = reinterpret_cast<const unsigned long long*>(words + i - 1);
+    return;
+  }
 }
 
-bool load_count_is_known() { return g_count != nullptr; }
+HP_START_CODE bool load_count_is_known() { return g_count != nullptr; }
 
-unsigned long long load_count() {
+HP_START_CODE unsigned long long load_count() {
   return HP_LIKELY(g_count != nullptr) ? __atomic_load_n(g_count, __ATOMIC_ACQUIRE) : asked_count();
 }
 

@@ -183,6 +183,7 @@ HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
       g_plan.store(Plan::kTarget, std::memory_order_release);
       break;
   }
+  find_load_count();
   remember_stderr();
   make_thread_key();
   watch_thread_end();
@@ -202,7 +203,6 @@ HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
 // Paid by every process below a job: what is only needed to record waits until then.
 HP_START_CODE __attribute__((constructor)) void load(int count, char** argv, char** environment) {
   bool has_library = look_at_start_objects();
-  find_load_count();
   g_environment = environment;
   g_stack_end = environment;
   if (is_secure(count, argv, environment)) {

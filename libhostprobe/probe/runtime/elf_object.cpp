@@ -75,7 +75,7 @@ bool is_function(const ElfObject& object, const ElfW(Sym) & symbol, const char* 
          same(object.strings + symbol.st_name, name);
 }
 
-// The chains of the GNU hash table, as its format is published; the bloom filter is only a shortcut and is skipped.
+// The GNU hash table, as its format is published: a bloom filter, which refuses most names at once, and chains.
 template <class IsIt>
     const ElfW(Sym) * find_by_gnu_hash(const ElfObject& object, const char* name, IsIt is_it) {
   std::uint32_t hash = 5381;
@@ -83,7 +83,10 @@ template <class IsIt>
   std::uint32_t bucket_count = object.gnu_hash[0], first = object.gnu_hash[1], bloom_words = object.gnu_hash[2];
   const std::uint32_t* buckets = object.gnu_hash + 4 + bloom_words * (sizeof(ElfW(Addr)) / 4);
   const std::uint32_t* chain = buckets + bucket_count;
-  if (bucket_count == 0) return nullptr;
+  auto* bloom = reinterpret_cast<const ElfW(Addr)*>(object.gnu_hash + 4);
+  if (bucket_count == 0 || bloom_words == 0) return nullptr;
+  const ElfW(Addr) word = bloom[hash / 64 & (bloom_words - 1)];  // as many as a power of two
+  if ((word >> hash % 64 & word >> (hash >> object.gnu_hash[3]) % 64 & 1) == 0) return nullptr;
   std::uint32_t index = buckets[hash % bucket_count];
   if (index < first) return nullptr;
   for (;; ++index) {

@@ -15,13 +15,19 @@ inline constexpr unsigned kLibraries = 2;
 // Every hooked name begins with cu or nccl.
 inline Library library_of(const char* function) { return function[0] == 'n' ? Library::kNccl : Library::kDriver; }
 
-// RCCL is NCCL for AMD's GPUs, function by function. False: no library of ours.
-inline bool is_library_file(const char* path, Library& library) {
+// A path without its folders.
+inline const char* file_of(const char* path) {
   const char* file = path;
   for (const char* c = path; *c != 0; ++c)
     if (*c == '/') file = c + 1;
+  return file;
+}
+
+// RCCL is NCCL for AMD's GPUs, function by function. False: no library of ours.
+inline bool is_library(const char* file, Library& library) {
   library = after(file, "libcuda.so") != nullptr ? Library::kDriver : Library::kNccl;
   return library == Library::kDriver || after(file, "libnccl.so") != nullptr || after(file, "librccl.so") != nullptr;
 }
+inline bool is_library_file(const char* path, Library& library) { return is_library(file_of(path), library); }
 
 }  // namespace hostprobe::probe

@@ -11,18 +11,6 @@ HP_START_DATA bool g_has_sanitizer = false;
 
 namespace {
 
-// lib?san.so of gcc, libclang_rt.?san-x86_64.so of clang.
-HP_START_CODE bool is_runtime_file(const char* path) {
-  const char* file = path;
-  for (const char* c = path; *c != 0; ++c)
-    if (*c == '/') file = c + 1;
-  if (after(file, "libclang_rt.") != nullptr) return true;
-  if (after(file, "lib") == nullptr) return false;
-  for (const char* c = file; *c != 0; ++c)
-    if (after(c, "san.so") != nullptr) return true;
-  return false;
-}
-
 // The version that our reference to this symbol asks for; nullptr: any.
 HP_START_CODE const char* version_asked(const ElfObject& own, const ElfW(Sym) & symbol) {
   if (own.version_of == nullptr || own.needed_versions == nullptr) return nullptr;
@@ -41,15 +29,19 @@ HP_START_CODE const char* version_asked(const ElfObject& own, const ElfW(Sym) & 
 
 }  // namespace
 
+// lib?san.so of gcc, libclang_rt.?san-x86_64.so of clang.
+HP_START_CODE bool is_sanitizer(const char* file) {
+  const char* dot = after(file, "lib");
+  if (dot == nullptr) return false;
+  while (*dot != 0 && *dot != '.') ++dot;
+  return (dot - file >= 6 && after(dot - 3, "san.so") != nullptr) || after(file, "libclang_rt.") != nullptr;
+}
+
 // A runtime that is linked into the program shows its functions to libraries, gcc's only those of libc's names.
-HP_START_CODE bool has_sanitizer(const link_map& first) {
-  ElfObject program;
-  if (read_symbols(first, program) && (defined_function(program, "__sanitizer_set_report_path") != nullptr ||
-                                       defined_function(program, "strncmp") != nullptr))
-    return true;
-  for (const link_map* map = first.l_next; map != nullptr; map = map->l_next)
-    if (is_runtime_file(map->l_name)) return true;
-  return false;
+HP_START_CODE bool holds_sanitizer(const link_map& program) {
+  ElfObject object;
+  return read_symbols(program, object) && (defined_function(object, "__sanitizer_set_report_path") != nullptr ||
+                                           defined_function(object, "strncmp") != nullptr);
 }
 
 // A try function is asked in place of the function that the program called, so whoever stands behind us must see it as

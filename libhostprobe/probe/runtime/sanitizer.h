@@ -10,10 +10,11 @@
 
 namespace hostprobe::probe {
 
-// True when a sanitizer's runtime is among the objects that the program, `first`, starts with, or in the program.
-bool has_sanitizer(const link_map& first);
+// Whether an object of this file name is a sanitizer's runtime, and whether the program has one in itself.
+bool is_sanitizer(const char* file);
+bool holds_sanitizer(const link_map& program);
 
-// What it said. Then our own thread, which the runtime has not seen begin, must not allocate: TSan's malloc crashes there.
+// Found among the objects that the program starts with. Then our own thread, which the runtime has not seen begin, must not allocate: TSan's malloc crashes there.
 extern bool g_has_sanitizer;
 
 // From here on our own calls of libc's functions end in libc, whoever stands in front of it.

@@ -33,11 +33,16 @@ HP_START_CODE const link_map* ask_own_object() {
   return dladdr1(__ehdr_start, &info, &found, RTLD_DL_LINKMAP) == 0 ? nullptr : static_cast<link_map*>(found);
 }
 
-bool is_libc(const char* path) {
-  const char* file = path;
-  for (const char* c = path; *c != 0; ++c)
-    if (*c == '/') file = c + 1;
-  return same(file, "libc.so.6");
+struct Found {
+  bool library, sanitizer;
+};
+
+HP_START_CODE void look_at(const link_map& map, Found& found) {
+  const char* file = file_of(map.l_name);
+  Library library;
+  if (is_library(file, library)) found.library = true;
+  if (is_sanitizer(file)) found.sanitizer = true;
+  if (same(file, "libc.so.6")) g_libc = &map;
 }
 
 }  // namespace
@@ -58,21 +63,16 @@ void* find_at_start(const char* name, const char* version) {
 HP_START_CODE bool look_at_start_objects() {
   const link_map* own = ask_own_object();
   if (own == nullptr) return true;
-  bool has_library = false;
-  Library library;
+  Found found{};
   const link_map *first = own, *last = own;
-  for (; first->l_prev != nullptr; first = first->l_prev)
-    if (is_library_file(first->l_prev->l_name, library)) has_library = true;
-  for (; last->l_next != nullptr; last = last->l_next) {
-    if (is_library_file(last->l_next->l_name, library)) has_library = true;
-    if (is_libc(last->l_next->l_name)) g_libc = last->l_next;
-  }
+  for (; first->l_prev != nullptr; first = first->l_prev) look_at(*first->l_prev, found);
+  for (; last->l_next != nullptr; last = last->l_next) look_at(*last->l_next, found);
   g_own_object = own;
   g_first_object = first;
   g_last_start_object = last;
-  g_has_sanitizer = g_libc != nullptr && has_sanitizer(*first);
+  g_has_sanitizer = g_libc != nullptr && (found.sanitizer || holds_sanitizer(*first));
   if (g_has_sanitizer) call_libc_itself(*own, *g_libc);
-  return has_library;
+  return found.library;
 }
 
 void* libc_function(const char* name, const char* version) {
