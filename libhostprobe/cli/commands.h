@@ -34,6 +34,7 @@ void add_dump(CLI::App& app, Context& context);
 void add_recover(CLI::App& app, Context& context);
 void add_hooks(CLI::App& app, Context& context);
 void add_ctl(CLI::App& app, Context& context);
+void add_stacks(CLI::App& app, Context& context);
 void add_options(CLI::App& app, Context& context);
 void add_manual(CLI::App& app, Context& context);  // and completion
 

@@ -222,7 +222,7 @@ TEST(Manual, HasAPageForEachCommandThatHelpLists) {
       EXPECT_THAT(help, HasSubstr("\n  " + name.substr(std::string("hostprobe-").size()) + " "));
     }
   }
-  EXPECT_EQ(pages, 8u);
+  EXPECT_EQ(pages, 9u);
 }
 
 TEST(Completion, OffersEverySettingToRun) {

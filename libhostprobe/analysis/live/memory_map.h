@@ -1,0 +1,18 @@
+// memory_map.h: what a living process has mapped, as the modules that addresses are named by.
+//
+// Room 3. From /proc/PID/maps, at once and without the process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "analysis/trace/trace.h"
+
+namespace hostprobe::analysis {
+
+// Executable files of the process, by address. Paths are those that lead there from here, also where the process lives in
+// another mount namespace. Throws std::runtime_error when there is no such process or it cannot be looked at.
+std::vector<Module> modules_of_process(pid_t pid);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,139 @@
+// native_stack.cpp: see native_stack.h.
+#include "native_stack.h"
+
+#include <libunwind-ptrace.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <stdexcept>
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::size_t kMostStackBytes = 256 * 1024;
+constexpr std::uint64_t kRedZoneBytes = 128;
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::size_t kMostFrames = 256;
+
+// What libunwind asks about one stack. It hands us its own argument in some calls and ours in others, so this is found by
+// the thread that asks.
+struct Walk {
+  const StackCopy& copy;
+  const ProcessMemory& memory;
+  void* tables;                                                      // of libunwind-ptrace
+  std::map<std::uint64_t, std::array<std::byte, kPageBytes>> pages;  // outside of the copied stack
+};
+thread_local Walk* t_walk = nullptr;
+
+int find_proc_info(unw_addr_space_t space, unw_word_t address, unw_proc_info_t* info, int need, void*) {
+  return _UPT_find_proc_info(space, address, info, need, t_walk->tables);
+}
+
+void put_unwind_info(unw_addr_space_t space, unw_proc_info_t* info, void*) {
+  _UPT_put_unwind_info(space, info, t_walk->tables);
+}
+
+int no_dynamic_code(unw_addr_space_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
+
+bool read_byte_range(std::uint64_t from, void* to, std::size_t bytes) {
+  Walk& walk = *t_walk;
+  if (from >= walk.copy.begin && from + bytes <= walk.copy.begin + walk.copy.bytes.size()) {
+    std::memcpy(to, walk.copy.bytes.data() + (from - walk.copy.begin), bytes);
+    return true;
+  }
+  const std::uint64_t page = from / kPageBytes * kPageBytes;
+  if (from + bytes > page + kPageBytes) return walk.memory.copy(to, from, bytes);
+  auto found = walk.pages.find(page);
+  if (found == walk.pages.end()) {
+    std::array<std::byte, kPageBytes> content;
+    if (!walk.memory.copy(content.data(), page, kPageBytes)) return false;
+    found = walk.pages.emplace(page, content).first;
+  }
+  std::memcpy(to, found->second.data() + (from - page), bytes);
+  return true;
+}
+
+int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int write, void*) {
+  if (write != 0 || !read_byte_range(address, value, sizeof *value)) return -UNW_EINVAL;
+  return 0;
+}
+
+int access_register(unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int write, void*) {
+  const user_regs_struct& r = t_walk->copy.registers;
+  const unsigned long long all[] = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
+                                    r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
+  if (write != 0 || number < UNW_X86_64_RAX || number > UNW_X86_64_RIP) return -UNW_EBADREG;
+  *value = all[number - UNW_X86_64_RAX];
+  return 0;
+}
+
+int no_floats(unw_addr_space_t, unw_regnum_t, unw_fpreg_t*, int, void*) { return -UNW_EBADREG; }
+int no_resume(unw_addr_space_t, unw_cursor_t*, void*) { return -UNW_EINVAL; }
+int no_names(unw_addr_space_t, unw_word_t, char*, size_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
+
+unw_accessors_t accessors() {
+  unw_accessors_t all{};
+  all.find_proc_info = find_proc_info;
+  all.put_unwind_info = put_unwind_info;
+  all.get_dyn_info_list_addr = no_dynamic_code;
+  all.access_mem = access_memory;
+  all.access_reg = access_register;
+  all.access_fpreg = no_floats;
+  all.resume = no_resume;
+  all.get_proc_name = no_names;
+  return all;
+}
+
+}  // namespace
+
+void StackCopy::take(const ProcessMemory& memory, const user_regs_struct& now) {
+  registers = now;
+  begin = now.rsp - kRedZoneBytes;
+  static thread_local std::vector<std::byte> room(kMostStackBytes);
+  const std::size_t there = memory.copy_some(room.data(), begin, room.size());
+  bytes.assign(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(there));
+}
+
+struct NativeWalk::Space {
+  explicit Space(pid_t pid) : memory(pid), calls(accessors()) {}
+  ProcessMemory memory;
+  unw_accessors_t calls;
+  unw_addr_space_t space = nullptr;
+  void* tables = nullptr;
+};
+
+NativeWalk::NativeWalk(pid_t pid) : space_(new Space(pid)) {
+  space_->space = unw_create_addr_space(&space_->calls, 0);
+  space_->tables = _UPT_create(pid);
+  if (space_->space != nullptr) unw_set_caching_policy(space_->space, UNW_CACHE_GLOBAL);
+}
+
+NativeWalk::~NativeWalk() {
+  if (space_->tables != nullptr) _UPT_destroy(space_->tables);
+  if (space_->space != nullptr) unw_destroy_addr_space(space_->space);
+  delete space_;
+}
+
+std::vector<NativeFrame> NativeWalk::frames(const StackCopy& copy) {
+  std::vector<NativeFrame> frames{{copy.registers.rip, false}};
+  if (space_->space == nullptr || space_->tables == nullptr) return frames;
+  Walk walk{copy, space_->memory, space_->tables, {}};
+  t_walk = &walk;
+  unw_cursor_t cursor;
+  if (unw_init_remote(&cursor, space_->space, space_->tables) == 0) {
+    bool interrupted = unw_is_signal_frame(&cursor) > 0;
+    while (frames.size() < kMostFrames && unw_step(&cursor) > 0) {
+      unw_word_t address = 0;
+      if (unw_get_reg(&cursor, UNW_REG_IP, &address) != 0 || address == 0) break;
+      frames.push_back({address, !interrupted});
+      interrupted = unw_is_signal_frame(&cursor) > 0;
+    }
+  }
+  t_walk = nullptr;
+  return frames;
+}
+
+}  // namespace hostprobe::analysis

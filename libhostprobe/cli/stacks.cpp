@@ -1,0 +1,61 @@
+// stacks.cpp: `hostprobe stacks`.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+#include "analysis/live/process_stacks.h"
+#include "analysis/live/stacks_text.h"
+#include "commands.h"
+#include "output.h"
+
+namespace hostprobe::cli {
+namespace {
+
+constexpr char kFooter[] =
+    "Of a process that hostprobe records it also says each thread's role, what it waits for and since when; others "
+    "are\n"
+    "shown without. Each thread is stopped for the moment that copying its stack takes, and goes on as if nothing had\n"
+    "been. Needs the right to trace the process (same user; kernel.yama.ptrace_scope and containers may restrict it).\n"
+    "A folder whose name is a number is ./NUMBER.\n"
+    "Examples:\n"
+    "  hostprobe stacks 4711\n"
+    "  hostprobe stacks RUN                      a hung job: its ranks side by side\n"
+    "  hostprobe stacks RUN --json | jq '.shared_calls[] | {call, ranks: [.threads[].rank]}'";
+
+struct StacksArguments {
+  std::string target;
+  bool json = false;
+};
+
+bool is_pid(const std::string& text) {
+  return !text.empty() && text.size() < 10 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+void show(const StacksArguments& arguments) {
+  const analysis::StacksAnswer answer = is_pid(arguments.target)
+                                            ? analysis::stacks_of_process(std::stoi(arguments.target))
+                                            : analysis::stacks_of_run(arguments.target);
+  if (arguments.json)
+    write_json(analysis::stacks_json(answer));
+  else
+    write_out(analysis::stacks_text(answer));
+}
+
+}  // namespace
+
+void add_stacks(CLI::App& app, Context& context) {
+  auto* command =
+      app.add_subcommand("stacks", "Shows what every thread of a process, or of a run's processes, is doing now.");
+  auto arguments = std::make_shared<StacksArguments>();
+  command->add_option("TARGET", arguments->target, "A process id, or the run folder of a job")->required();
+  command->add_flag("--json", arguments->json, "One JSON document instead of text");
+  command->footer(kFooter);
+  command->callback([arguments, &context] {
+    show(*arguments);
+    context.status = kDone;
+  });
+}
+
+}  // namespace hostprobe::cli
