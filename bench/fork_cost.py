@@ -18,7 +18,7 @@ from environment import clean_environment
 def medians(build, folder, arguments, calls, probed):
     preload = {"LD_PRELOAD": str(build / "lib/libhostprobe.so"), "HOSTPROBE_OUT": str(folder),
                "HOSTPROBE_TARGET": "all", "HOSTPROBE_MODE": arguments.mode} if probed else {}
-    text = subprocess.run([build / "bin/fork_cost", str(arguments.children), str(calls)], check=True,
+    text = subprocess.run([build / "bench/fork_cost", str(arguments.children), str(calls)], check=True,
                           capture_output=True, text=True, env=clean_environment(**preload)).stdout
     children = [tuple(map(float, line.split())) for line in text.splitlines()]
     return [statistics.median(column) for column in zip(*children)]

@@ -51,7 +51,8 @@ void forget_communicator(const void* handle) {
 }
 
 void forget_communicators() {
-  if (!g_any.exchange(false, std::memory_order_relaxed)) return;  // a forked child would copy pages of nothing
+  if (!g_any.load(std::memory_order_relaxed)) return;  // a forked child would copy pages of nothing
+  g_any.store(false, std::memory_order_relaxed);
   for (Communicator& slot : g_communicators) slot.handle.store(nullptr, std::memory_order_relaxed);
 }
 

@@ -25,7 +25,8 @@ std::uint32_t ask_kernel_name(const void* function) {
 }
 
 void forget_kernel_names() {
-  if (!g_any.exchange(false, std::memory_order_relaxed)) return;  // a forked child would copy pages of nothing
+  if (!g_any.load(std::memory_order_relaxed)) return;  // a forked child would copy pages of nothing
+  g_any.store(false, std::memory_order_relaxed);
   for (auto& kernel : g_kernels) kernel.store(0, std::memory_order_relaxed);
 }
 

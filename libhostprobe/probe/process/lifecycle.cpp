@@ -100,11 +100,16 @@ void watch_quick_exit() {
   g_watched = true;
 }
 
-void start_recording() {
+// What a forked child has from its parent.
+void prepare_hooks() {
   link_hooks();
   find_libc_functions();
   hook_newer_functions();
   report_bad_options(g_environment);
+}
+
+void start_recording() {
+  if (forked_from() == 0) prepare_hooks();
   g_pid = getpid();
   // A child that could not tell itself from its parent would write into its parent's chunks.
   if (!own_page()) {

@@ -68,7 +68,9 @@ std::uint32_t string_id(const char* text, std::size_t bytes) {
 }
 
 void forget_strings() {
-  if (g_any.exchange(false, std::memory_order_relaxed)) memset(g_table, 0, sizeof g_table);
+  if (!g_any.load(std::memory_order_relaxed)) return;
+  g_any.store(false, std::memory_order_relaxed);
+  memset(g_table, 0, sizeof g_table);
 }
 
 }  // namespace hostprobe::probe

@@ -184,7 +184,8 @@ void set_stack_ticks(double ticks_per_us) {
 
 void forget_stacks() {
   g_limits.stack_ticks = ~std::uint64_t{0};
-  for (SampleRoom& room : g_rooms) give_back(room);
+  for (SampleRoom& room : g_rooms)
+    if (std::atomic_ref(room.owner).load(std::memory_order_relaxed) != 0) give_back(room);
   g_stacks_added.store(0, std::memory_order_relaxed);
 }
 

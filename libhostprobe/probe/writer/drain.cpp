@@ -14,6 +14,7 @@
 #include "probe/record/chunk.h"
 #include "probe/record/short_waits.h"
 #include "probe/record/thread.h"
+#include "probe/runtime/clear.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/options.h"
 #include "probe/stacks/stacks.h"
@@ -31,7 +32,7 @@ RecordBlock g_block;
 std::uint64_t g_written_shorts[kShorts];        // ticks, to see a change
 std::uint64_t g_written_short_counts[kShorts];  // waits, to count those that never get there
 std::uint32_t g_strings_written = 0;
-bool g_stack_written[kStacks];
+alignas(8) bool g_stack_written[kStacks];
 std::uint32_t g_stacks_written = 0;
 
 // What the header says in sum: threads ended so far, to which come g_block's records and, each time, the living ones.
@@ -377,9 +378,9 @@ Totals totals_so_far() {
 }
 
 void forget_drained() {
-  memset(g_written_shorts, 0, sizeof g_written_shorts);
-  memset(g_written_short_counts, 0, sizeof g_written_short_counts);
-  memset(g_stack_written, 0, sizeof g_stack_written);
+  clear_for_child(g_written_shorts);
+  clear_for_child(g_written_short_counts);
+  clear_for_child(g_stack_written);
   g_strings_written = g_stacks_written = 0;
   g_totals = {};
   g_block.forget();

@@ -8,6 +8,7 @@
 #include "probe/record/chunk.h"
 #include "probe/record/hook_row.h"
 #include "probe/record/short_waits.h"
+#include "probe/runtime/clear.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/site_rows.h"
 
@@ -193,7 +194,7 @@ std::uint64_t write_sums() { return write_all_rows(); }
 
 void forget_folded() {
   g_slots = g_lost = 0;
-  memset(g_last, 0, sizeof g_last);
+  clear_for_child(g_last);
   forget_rows();
 }
 

@@ -8,6 +8,7 @@
 #include "probe/record/chunk.h"
 #include "probe/record/short_waits.h"
 #include "probe/record/thread.h"
+#include "probe/runtime/clear.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/sums_block.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 // Open addressing over row numbers plus 1; never more than half full.
 constexpr std::uint32_t kPlaces = 2 * kSums;
-std::uint16_t g_places[kPlaces];
+alignas(8) std::uint16_t g_places[kPlaces];
 std::uint32_t g_rows = 0;     // rows that have ever been in use: those before this one
 std::uint32_t g_used = 0;     // of them, those in use
 std::uint32_t g_refused = 0;  // times that no room could be made, since it last could
@@ -123,7 +124,7 @@ std::uint64_t write_all_rows() {
 }
 
 void forget_rows() {
-  memset(g_places, 0, sizeof g_places);
+  clear_for_child(g_places);
   g_rows = g_used = g_refused = 0;
 }
 

@@ -37,8 +37,16 @@ void fill_command(FileHeader& h) {
   std::size_t length = read_file("/proc/self/cmdline", h.command, sizeof h.command);
   for (std::size_t i = 0; i + 1 < length; ++i)
     if (h.command[i] == 0) h.command[i] = ' ';
-  ssize_t program = readlink("/proc/self/exe", h.program, sizeof h.program - 1);
-  h.program[program > 0 ? program : 0] = 0;
+}
+
+// A forked child has these from its parent, which cannot be said of the command: programs write other titles there.
+void fill_program(FileHeader& h) {
+  static char g_program[sizeof h.program];
+  if (g_program[0] == 0) {
+    ssize_t length = readlink("/proc/self/exe", g_program, sizeof g_program - 1);
+    g_program[length > 0 ? length : 0] = 0;
+  }
+  memcpy(h.program, g_program, sizeof h.program);
 }
 
 bool ticks_are_invariant() {
@@ -50,7 +58,6 @@ bool ticks_are_invariant() {
 #endif
 }
 
-// A forked child has it from its parent, which cannot be said of the command: programs write other titles there.
 void fill_boot_id(FileHeader& h) {
   static char g_boot_id[sizeof h.boot_id];
   if (g_boot_id[0] == 0) {
@@ -85,6 +92,7 @@ void fill_file_header(char** environment) {
   copy_text(h.hostprobe_commit, sizeof h.hostprobe_commit, HOSTPROBE_COMMIT);
   copy_text(h.out, sizeof h.out, g_options.out);
   fill_boot_id(h);
+  fill_program(h);
   fill_command(h);
 }
 

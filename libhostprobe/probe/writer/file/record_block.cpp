@@ -29,9 +29,13 @@ struct Room {
 };
 Room* g_room = nullptr;
 bool g_room_refused = false;
+bool g_room_used = false;
 
-bool packs() {
-  if (g_options.compress == kNone || g_room_refused) return false;
+// A process that makes a few calls and ends, as most forked children do, goes without: it costs some twenty page faults.
+bool packs(std::uint32_t slots) {
+  constexpr std::uint32_t kFewSlots = 16;
+  if (g_options.compress == kNone || g_room_refused || (!g_room_used && slots <= kFewSlots)) return false;
+  g_room_used = true;
   if (g_room != nullptr) return true;
   rlimit limit{};
   void* memory = MAP_FAILED;
@@ -117,7 +121,7 @@ void RecordBlock::add(ChunkHead* chunk, std::uint32_t end) {
   if (chunk_count_ != 0 && !continued_by(*chunk, slots)) write();
   if (chunk_count_ == 0) {
     head_ = {chunk->thread_start_ticks, chunk->first_sequence + chunk->drained, chunk->tid, 0, 0, 0};
-    packed_ = packs();
+    packed_ = packs(slots);
     if (packed_) g_room->packer.begin();
   }
   auto* records = reinterpret_cast<Record*>(chunk + 1);
@@ -147,6 +151,7 @@ void RecordBlock::write() {
 void RecordBlock::forget() {
   chunk_count_ = 0;
   slots_ = lost_ = 0;
+  g_room_used = false;
   if (g_room != nullptr) g_room->compress.context = nullptr;  // the parent's writer may have been in the middle
 }
 

@@ -109,8 +109,16 @@ bool note_failure() {
 
 }  // namespace
 
+// Whatever the umask leaves of it.
+static int make_file(const char* folder) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  int fd = open(g_file.path, kFlags, 0600);
+  if (fd < 0 && errno == ENOENT && make_folders(folder)) fd = open(g_file.path, kFlags, 0600);
+  if (fd >= 0) fchmod(fd, 0600);
+  return fd;
+}
+
 bool create_file(const char* folder, std::uint64_t start_ns) {
-  if (!make_folders(folder)) return false;
   utsname host{};
   uname(&host);
   if (simulated_host() >= 0)
@@ -123,8 +131,7 @@ bool create_file(const char* folder, std::uint64_t start_ns) {
     errno = ENAMETOOLONG;
     return false;
   }
-  g_file.fd = open(g_file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (g_file.fd >= 0) fchmod(g_file.fd, 0600);  // whatever the umask left
+  g_file.fd = make_file(folder);
   g_made = {};
   if (g_file.fd >= 0) look_at(g_file.fd, "", AT_EMPTY_PATH, g_made);
   stat("/", &g_root);
