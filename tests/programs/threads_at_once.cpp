@@ -5,7 +5,7 @@
 
 #include "victim.h"
 
-static std::atomic<long> g_there;
+static std::atomic<long> g_there, g_done;
 static long g_threads;
 
 // The system call itself, as nap(), but longer: thousands do it.
@@ -23,6 +23,7 @@ static void* live(void*) {
   const timespec passed = {1, 0};
   for (int i = 0; i < 20; ++i)
     if (sem_timedwait(&never, &passed) == 0 || errno != ETIMEDOUT) abort();
+  ++g_done;
   return nullptr;
 }
 
@@ -40,6 +41,6 @@ int main(int argc, char** argv) {
   while (g_there < g_threads) nap();
   tell("threads %ld", g_threads);
   tell("records %ld", 20 * g_threads);
-  for (int i = 0; i < 20; ++i) nap_long();
+  while (g_done < g_threads) nap_long();
   printf("%ld threads\n", g_threads);
 }

@@ -69,15 +69,22 @@ TEST(Threads, TwoThousandShortOnesAreAllRecordedOrCountedLost) {
   EXPECT_LE(pair.probed.number("shared-bytes"), 68 << 20);
 }
 
-// The table of threads holds 1024, some of them ours.
-TEST(Threads, AThousandAtOnceAreAllRecorded) {
-  const Pair pair({.program = "threads_at_once", .args = {"1000"}, .probe = {{"HOSTPROBE_BUFFER_MB", "48"}}});
-  if (!pair.bare.outcome.exited_with(0)) GTEST_SKIP() << "this machine has no room for 1000 threads";
+class AtOnce : public testing::TestWithParam<const char*> {};
+
+// The table of threads holds 4096, some of them ours.
+TEST_P(AtOnce, ThreeThousandThreadsAreAllRecorded) {
+  const Pair pair({.program = "threads_at_once",
+                   .args = {"3000"},
+                   .probe = {{"HOSTPROBE_BUFFER_MB", "64"}, {"HOSTPROBE_MODE", GetParam()}},
+                   .limit = std::chrono::seconds(100)});
+  if (!pair.bare.outcome.exited_with(0)) GTEST_SKIP() << "this machine has no room for 3000 threads";
   expect_same(pair);
-  const Dump calls = dump(pair.run());
-  EXPECT_EQ(calls.of("sem_timedwait").size(), static_cast<std::size_t>(pair.probed.number("records")));
-  EXPECT_EQ(calls.lost, 0u);
+  const auto answers = report(pair.run());
+  EXPECT_EQ(static_cast<long long>(blocked_count(answers, "sem_timedwait")), pair.probed.number("records"));
+  EXPECT_EQ(lost_count(answers), 0u);
 }
+INSTANTIATE_TEST_SUITE_P(Threads, AtOnce, testing::Values("monitor", "flight", "trace"),
+                         [](const auto& each) { return std::string(each.param); });
 
 struct Cancelling {
   const char* function;

@@ -11,7 +11,7 @@
 
 namespace hostprobe::probe {
 
-inline constexpr std::uint32_t kThreads = 1024;    // entries, at most; memory only for those that were in use
+inline constexpr std::uint32_t kThreads = 4096;    // entries, at most; memory only for those that were in use
 inline constexpr std::uint32_t kFewThreads = 256;  // where the address space is limited
 inline constexpr std::uint32_t kStacks = 1024;
 inline constexpr std::uint32_t kShorts = 1024;                   // at most
