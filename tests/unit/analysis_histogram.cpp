@@ -1,10 +1,10 @@
-// Percentiles from few buckets: analysis/histogram.h.
+// Percentiles from few buckets: analysis/timeline/histogram.h.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "analysis/trace/histogram.h"
+#include "analysis/timeline/histogram.h"
 
 namespace hostprobe::analysis {
 namespace {

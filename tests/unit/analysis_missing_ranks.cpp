@@ -1,4 +1,4 @@
-// Which ranks a hanging job waits for: analysis/missing_ranks.cpp
+// Which ranks a hanging job waits for: analysis/questions/missing_ranks.cpp
 #include "analysis/questions/missing_ranks.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class MissingRanks : public testing::Test {
       call.size = size;
       call.begin_ns = sequence * 100'000'000ull;
       call.operation = operation_name("ncclAllReduce");
-      process.collective_calls.push_back(call);
+      process.collectives.add(call);
     }
     processes_.push_back(process);
     return processes_.back();
@@ -34,11 +34,11 @@ class MissingRanks : public testing::Test {
   std::vector<ProcessAnswer> processes_;
 };
 
-TEST_F(MissingRanks, AreNotThoseOfWhomSumsMayKnow) {
+TEST_F(MissingRanks, AreNotThoseOfWhomCountersMayKnow) {
   rank(0, 9);
   rank(1, 9);
   EXPECT_EQ(find_missing_ranks(processes_).size(), 1u);
-  processes_[0].collective_sums.push_back({0xc, operation_name("ncclAllReduce"), 5, 0, {}});
+  processes_[0].collectives.add(CollectiveCounter{0xc, operation_name("ncclAllReduce"), 5});
   EXPECT_TRUE(find_missing_ranks(processes_).empty());
   rank(2, 8);
   EXPECT_EQ(find_missing_ranks(processes_).at(0).missing.at(0).sequence, 8u);

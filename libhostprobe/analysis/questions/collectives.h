@@ -1,19 +1,16 @@
-// collectives.h: NCCL operations per communicator: how many, how large, how long their calls take on the host, and how far
-// apart the ranks arrive.
+// collectives.h: NCCL operations per communicator: how many, how large, how long their calls take on the host.
 //
-// Room 3. Each process contributes its calls (process.cpp); run_answer.cpp puts those of all ranks together by communicator
-// and running number, which the probe counts the same way on every rank. Times of different hosts are not compared: their
-// clocks are not aligned yet.
+// Room 3. What one process can tell alone; collective_join.h puts the ranks together, and answer_collectives() both. What
+// is kept grows with communicators and operations, never with calls.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "analysis/trace/histogram.h"
-#include "analysis/trace/trace.h"
+#include "analysis/timeline/timeline.h"
 
 namespace hostprobe::analysis {
 
@@ -26,68 +23,69 @@ struct CollectiveCall {
   std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC
   double host_ns = 0;
   const std::string* operation = nullptr;  // "AllReduce"
-  bool summed = false;                     // a CollectiveSum counts it too
+  bool counted = false;                    // a counter counts it too
+
+  // All ranks make it, so it is one of those that can be put together.
+  bool meets() const { return communicator != 0 && sequence != 0 && !is_message(*operation); }
 };
 
-// Calls of one process for one operation on one communicator, of which only this is left, or records that are summed.
-struct CollectiveSum {
+CollectiveCall collective_call(const Event& event);
+
+// Calls of one process for one operation on one communicator of which only this is left.
+struct CollectiveCounter {
   std::uint64_t communicator = 0;
   const std::string* operation = nullptr;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   bool failed = false;  // none of them was taken
-  Histogram host;
+  Histogram host = {};
 };
 
-// Of one process, in the order of its records.
-class CollectiveCalls {
+using CollectiveKey = std::pair<std::uint64_t, std::string>;  // communicator, operation
+
+// Of one process for one operation on one communicator.
+struct CollectiveShare {
+  Histogram host;
+  std::uint64_t failed = 0;
+  std::int32_t size = 0;    // of the communicator; 0 = no record tells it
+  std::uint64_t count = 0;  // records and counters
+  std::uint64_t bytes = 0;
+  std::set<std::int32_t> ranks;  // that the process drives, as far as records tell
+  bool counters = false;         // counters of calls that were taken are among it
+  std::uint64_t per_rank(std::uint64_t all) const { return all / std::max<std::uint64_t>(ranks.size(), 1); }
+  void add(const CollectiveShare& other);
+};
+
+// The first and the last call of a rank that all ranks of the communicator make.
+struct CollectiveSpan {
+  CollectiveCall first;
+  CollectiveCall last;
+  void add(const CollectiveCall& call);
+};
+
+struct ProcessCollectives {
+  std::map<CollectiveKey, CollectiveShare> shares;
+  std::map<std::uint64_t, std::map<std::int32_t, CollectiveSpan>> ranks;  // by communicator and rank on it
+  std::set<std::uint64_t> with_counters;  // communicators on which only counters are left of some calls
+
+  void add(const CollectiveCall& call);
+  void add(const CollectiveCounter& counter);
+  void merge(const ProcessCollectives& other);
+};
+
+class Collectives {
  public:
-  explicit CollectiveCalls(const Trace& trace) : trace_(trace) {}
-  void add(const Hook& hook, const Record& record);
-  void add_sum(const Hook& hook, std::uint64_t site, std::uint64_t communicator, const SiteSum& sum);
-  std::vector<CollectiveCall> finish() { return std::move(calls_); }
-  std::vector<CollectiveSum> finish_sums() { return std::move(sums_); }
+  explicit Collectives(const Timeline&) {}
+  void add(const Event& event) {
+    if (event.is(kCollective) && !event.below_limit) add_calls(event);
+  }
+  void merge(const Collectives& other) { answer_.merge(other.answer_); }
+  ProcessCollectives finish() { return std::move(answer_); }
 
  private:
-  struct Words {
-    int communicator, count, call, place;
-    const std::string* operation;
-  };
-  const Words& words_of(const Hook& hook);
+  void add_calls(const Event& event);
 
-  const Trace& trace_;
-  std::map<const Hook*, Words> words_;
-  std::vector<CollectiveCall> calls_;
-  std::vector<CollectiveSum> sums_;
+  ProcessCollectives answer_;
 };
-
-// "ncclAllReduce" and "ncclAllReduceConfig" are both AllReduce; one text per operation, kept for good.
-const std::string* operation_name(const std::string& function);
-bool is_message(const std::string& operation);
-
-struct CollectiveAnswer {
-  std::string communicator;  // hexadecimal; "" = not known
-  std::string operation;
-  std::uint32_t ranks = 0;  // size of the communicator; where no record tells it, how many processes were in it
-  std::uint64_t count = 0;  // operations; messages are counted on each side
-  std::uint64_t bytes = 0;  // of all of them together, per rank
-  std::uint64_t failed = 0;
-  Histogram host;                 // duration of the calls, on all ranks
-  Histogram skew;                 // last arrival minus first, where all ranks were seen on one host
-  std::uint64_t partly_seen = 0;  // operations of which not all ranks were seen
-  std::optional<int> last_rank;   // who was last most often, by the job's ranks where they are known
-  double last_share_pct = 0;
-};
-
-// What one process adds to the answer about the run.
-struct ProcessCalls {
-  const std::vector<CollectiveCall>* calls;
-  const std::vector<CollectiveSum>* sums;
-  std::string host;
-  std::optional<int> rank;  // of the job
-};
-
-// Heaviest in bytes first.
-std::vector<CollectiveAnswer> answer_collectives(const std::vector<ProcessCalls>& processes);
 
 }  // namespace hostprobe::analysis

@@ -12,59 +12,82 @@ bool launches_one_kernel(const std::string& name) {
 
 }  // namespace
 
-Launches::Launches(const Trace& trace, const std::map<ThreadKey, Role>& roles) : trace_(trace), roles_(roles) {
-  for (const Hook& hook : trace.hooks) answer_.hooked = answer_.hooked || (hook.launch && hook.found);
+Launches::Launches(const Timeline& timeline)
+    : counts_(timeline.functions().size()), called_(timeline.functions().size()) {
+  for (const Function& function : timeline.functions()) {
+    functions_.push_back(&function);
+    answer_.hooked = answer_.hooked || (function.is(kLaunches) && function.found);
+  }
 }
 
-void Launches::add(const Thread& thread, const Hook& hook, const Record& record) {
-  PerThread& own = threads_[thread.key];
-  if (is_summed(record)) {
-    own.last_end_ticks = record.end_ticks;
+Launches::PerThread& Launches::thread(const Event& event) {
+  if (event.track != last_track_) last_ = &threads_[event.track->key()];
+  last_track_ = event.track;
+  last_->role = event.track->role;
+  return *last_;
+}
+
+void Launches::add_call(const Event& event) {
+  PerThread& own = thread(event);
+  if (event.counted) {
+    own.after_launch = true;
+    own.last_end_ns = event.end_ns;
     return;
   }
-  ++counts_[&hook];
+  ++counts_[event.function->row];
+  called_[event.function->row] = true;
   ++own.count;
-  if (own.first_ticks == 0) own.first_ticks = record.begin_ticks;
-  answer_.call.add(trace_.clock.span_ns(record.begin_ticks, record.end_ticks));
-  if (own.last_end_ticks != 0) answer_.gap.add(trace_.clock.span_ns(own.last_end_ticks, record.begin_ticks));
-  own.last_end_ticks = own.end_ticks = record.end_ticks;
+  if (!own.any) own.first_ns = event.begin_ns;
+  own.any = true;
+  answer_.call.add(event.duration_ns);
+  if (own.after_launch) answer_.gap.add(event.begin_ns - own.last_end_ns);
+  own.after_launch = true;
+  own.last_end_ns = own.end_ns = event.end_ns;
 }
 
-void Launches::add_sum(const Thread& thread, const Hook& hook, const SiteSum& sum) {
-  PerThread& own = threads_[thread.key];
-  counts_[&hook] += sum.time.count();
-  own.count += sum.time.count();
-  own.summed_ns += trace_.clock.length_ns(static_cast<double>(sum.time.ticks)) +
-                   trace_.clock.length_ns(static_cast<double>(sum.wake.ticks));
-  sum.time.add_to(answer_.call, trace_.clock);
-  sum.wake.add_to(answer_.gap, trace_.clock);
+void Launches::add_counter(const Event& event) {
+  counts_[event.function->row] += event.count;
+  called_[event.function->row] = true;
+  if (event.below_limit) return;  // they were counted and nothing else, to keep to the budget
+  PerThread& own = thread(event);
+  own.count += event.count;
+  own.counted_ns += event.duration_ns + event.distribution->wake_ns;
+  answer_.call.add(event.distribution->time);
+  answer_.gap.add(event.distribution->wake);
 }
 
-void Launches::add_skipped(const Hook& hook, std::uint64_t count) { counts_[&hook] += count; }
-
-void Launches::summed(const Thread& thread) {
-  if (const auto own = threads_.find(thread.key); own != threads_.end()) own->second.last_end_ticks = 0;
+// Where counters know the calls that are missing, they know the gaps between them too.
+void Launches::miss(const Event& event) {
+  const auto own = threads_.find(event.track->key());
+  if (own == threads_.end() || !own->second.after_launch) return;
+  own->second.after_launch = false;
+  answer_.gaps_unknown += event.type == EventType::kLost;
 }
 
-void Launches::missing(const Thread& thread) {
-  const auto own = threads_.find(thread.key);
-  if (own == threads_.end() || own->second.last_end_ticks == 0) return;
-  own->second.last_end_ticks = 0;
-  ++answer_.gaps_unknown;
+void Launches::merge(const Launches& other) {
+  threads_.insert(other.threads_.begin(), other.threads_.end());  // threads are walked whole: none is in both
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    counts_[i] += other.counts_[i];
+    called_[i] = called_[i] || other.called_[i];
+  }
+  answer_.call.add(other.answer_.call);
+  answer_.gap.add(other.answer_.gap);
+  answer_.gaps_unknown += other.answer_.gaps_unknown;
 }
 
 LaunchAnswer Launches::finish() {
-  for (const auto& [hook, count] : counts_) {
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (!called_[i]) continue;
     answer_.hooked = true;
-    answer_.by_function[hook->name] += count;
-    if (launches_one_kernel(hook->name)) answer_.kernels += count;
+    answer_.by_function[functions_[i]->name] += counts_[i];
+    if (launches_one_kernel(functions_[i]->name)) answer_.kernels += counts_[i];
   }
   std::uint64_t most = 0;
   for (const auto& [key, own] : threads_) {
     if (own.count <= most) continue;
     most = own.count;
-    answer_.role = roles_.at(key);
-    answer_.span_ms = 1e-6 * (own.summed_ns + trace_.clock.span_ns(own.first_ticks, own.end_ticks));
+    answer_.role = own.role;
+    answer_.span_ms = 1e-6 * (own.counted_ns + (own.any ? own.end_ns - own.first_ns : 0));
   }
   return std::move(answer_);
 }

@@ -7,10 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "analysis/trace/histogram.h"
-#include "analysis/trace/roles.h"
-#include "analysis/trace/trace.h"
+#include "analysis/timeline/timeline.h"
 
 namespace hostprobe::analysis {
 
@@ -27,31 +26,39 @@ struct LaunchAnswer {
 
 class Launches {
  public:
-  Launches(const Trace& trace, const std::map<ThreadKey, Role>& roles);
-  void add(const Thread& thread, const Hook& hook, const Record& record);
-  // Launches that were counted and nothing else, to keep to the budget.
-  void add_skipped(const Hook& hook, std::uint64_t count);
-  // A thread's launches of one function, and the gaps before each of them.
-  void add_sum(const Thread& thread, const Hook& hook, const SiteSum& sum);
-  // Records are missing here: lost, or left out for the budget.
-  void missing(const Thread& thread);
-  // Records are missing, but the gaps between them are in the sums.
-  void summed(const Thread& thread);
+  explicit Launches(const Timeline& timeline);
+  void add(const Event& event) {
+    if (event.is(kLaunches))
+      event.type == EventType::kCall ? add_call(event) : add_counter(event);
+    else if (event.function == nullptr)
+      miss(event);
+  }
+  void merge(const Launches& other);
   LaunchAnswer finish();
 
  private:
   struct PerThread {
+    Role role = Role::kOther;
     std::uint64_t count = 0;
-    std::uint64_t first_ticks = 0;
-    std::uint64_t last_end_ticks = 0;  // 0: no launch before, or records are missing since
-    std::uint64_t end_ticks = 0;
-    double summed_ns = 0;  // calls and gaps in the sums
+    bool after_launch = false;  // false: no launch before, or records are missing since
+    double first_ns = 0;
+    double last_end_ns = 0;
+    double end_ns = 0;      // of the last one with a record of its own
+    double counted_ns = 0;  // calls and gaps in counters
+    bool any = false;
   };
 
-  const Trace& trace_;
-  const std::map<ThreadKey, Role>& roles_;
-  std::map<const Hook*, std::uint64_t> counts_;
+  PerThread& thread(const Event& event);
+  void add_call(const Event& event);
+  void add_counter(const Event& event);
+  void miss(const Event& event);
+
+  std::vector<const Function*> functions_;
+  std::vector<std::uint64_t> counts_;  // by row of the hook table
+  std::vector<bool> called_;
   std::map<ThreadKey, PerThread> threads_;
+  const Track* last_track_ = nullptr;
+  PerThread* last_ = nullptr;
   LaunchAnswer answer_;
 };
 

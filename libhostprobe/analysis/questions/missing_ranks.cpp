@@ -18,21 +18,21 @@ struct Standing {
 
 using Ranks = std::map<int, Standing>;  // of one communicator
 
-// Of somebody's calls there only sums are left: a rank without a record may have been in it long ago.
-bool has_sums(const std::vector<ProcessAnswer>& processes, std::uint64_t communicator) {
-  for (const ProcessAnswer& process : processes)
-    for (const CollectiveSum& sum : process.collective_sums)
-      if (sum.communicator == communicator) return true;
-  return false;
+// Of somebody's calls there only counters are left: a rank without a record may have been in it long ago.
+bool has_counters(const std::vector<ProcessAnswer>& processes, std::uint64_t communicator) {
+  return std::any_of(processes.begin(), processes.end(), [communicator](const ProcessAnswer& process) {
+    return process.collectives.with_counters.contains(communicator);
+  });
 }
 
 std::map<std::uint64_t, Ranks> standings(const std::vector<ProcessAnswer>& processes) {
   std::map<std::uint64_t, Ranks> found;
   for (const ProcessAnswer& process : processes) {
-    for (const CollectiveCall& call : process.collective_calls) {
-      if (call.communicator == 0 || call.sequence == 0 || is_message(*call.operation)) continue;
-      Standing& standing = found[call.communicator][call.rank];
-      if (standing.last == nullptr || call.sequence > standing.last->sequence) standing = {&process, &call};
+    for (const auto& [communicator, spans] : process.collectives.ranks) {
+      for (const auto& [rank, span] : spans) {
+        Standing& standing = found[communicator][rank];
+        if (standing.last == nullptr || span.last.sequence > standing.last->sequence) standing = {&process, &span.last};
+      }
     }
   }
   return found;
@@ -53,7 +53,7 @@ double lasted_ms(const Standing& standing) {
   return 1e-6 * (end_ns - static_cast<double>(standing.last->begin_ns));
 }
 
-std::optional<StuckCollective> judge(std::uint64_t communicator, const Ranks& ranks, bool summed) {
+std::optional<StuckCollective> judge(std::uint64_t communicator, const Ranks& ranks, bool counted) {
   const auto furthest = std::max_element(ranks.begin(), ranks.end(), [](const auto& l, const auto& r) {
     return l.second.last->sequence < r.second.last->sequence;
   });
@@ -71,7 +71,7 @@ std::optional<StuckCollective> judge(std::uint64_t communicator, const Ranks& ra
       stuck.since_ms = std::max(stuck.since_ms, lasted_ms(standing));
     }
   }
-  for (int rank = 0; rank < ahead.size && !summed; ++rank)
+  for (int rank = 0; rank < ahead.size && !counted; ++rank)
     if (!ranks.contains(rank)) stuck.missing.push_back({.rank = rank});
   if (stuck.missing.empty() || stuck.arrived == 0 || stuck.since_ms < kLeastMs) return std::nullopt;
   return stuck;
@@ -83,7 +83,8 @@ std::vector<StuckCollective> find_missing_ranks(const std::vector<ProcessAnswer>
   std::vector<StuckCollective> all;
   if (std::all_of(processes.begin(), processes.end(), has_ended)) return all;
   for (const auto& [communicator, ranks] : standings(processes))
-    if (auto stuck = judge(communicator, ranks, has_sums(processes, communicator))) all.push_back(std::move(*stuck));
+    if (auto stuck = judge(communicator, ranks, has_counters(processes, communicator)))
+      all.push_back(std::move(*stuck));
   std::stable_sort(all.begin(), all.end(),
                    [](const StuckCollective& l, const StuckCollective& r) { return l.since_ms > r.since_ms; });
   return all;

@@ -1,24 +1,23 @@
 // missing_ranks.h: in a job that runs or was killed: which ranks have not entered a collective that others wait in.
 //
 // Room 3. NCCL's calls return at once, so a hang shows nowhere in the calls themselves: it shows as a rank whose running
-// number on a communicator stays behind the others'. Fed by run_answer.cpp with the calls of all ranks.
+// number on a communicator stays behind the others'.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "collectives.h"
 #include "process.h"
 
 namespace hostprobe::analysis {
 
 struct MissingRank {
   int rank = -1;  // on the communicator
-  std::optional<int> job_rank;
-  std::uint32_t sequence = 0;               // of its last collective there; 0 = none was seen
-  bool has_main = false;                    // there is a trace of its main thread
-  std::optional<OpenWaitAnswer> open_wait;  // that thread's; nothing: it runs
+  std::optional<int> job_rank = {};
+  std::uint32_t sequence = 0;                    // of its last collective there; 0 = none was seen
+  bool has_main = false;                         // there is a trace of its main thread
+  std::optional<OpenWaitAnswer> open_wait = {};  // that thread's; nothing: it runs
 };
 
 struct StuckCollective {

@@ -2,9 +2,10 @@
 #include "process.h"
 
 #include <algorithm>
+#include <tuple>
 
-#include "analysis/timeline/ordered_records.h"
-#include "analysis/timeline/steps.h"
+#include "parallel.h"
+#include "questions.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -13,26 +14,6 @@ template <std::size_t N>
 std::string field(const char (&text)[N]) {
   return std::string(text, strnlen(text, N));
 }
-
-// Time in blocking calls, where one may lie inside another (a synchronise that waits on a condition variable).
-class WaitTime {
- public:
-  explicit WaitTime(const TickClock& clock) : clock_(clock) {}
-  // Calls come by begin time.
-  void add(const Record& record) {
-    const std::uint64_t from = std::max(record.begin_ticks, covered_to_);
-    if (record.end_ticks > from) total_ns_ += clock_.span_ns(from, record.end_ticks);
-    covered_to_ = std::max(covered_to_, record.end_ticks);
-  }
-  // Waits without a place in time. They are short, so one inside another one is not worth a look.
-  void add_ns(double ns) { total_ns_ += ns; }
-  double total_ms() const { return 1e-6 * total_ns_; }
-
- private:
-  const TickClock& clock_;
-  std::uint64_t covered_to_ = 0;
-  double total_ns_ = 0;
-};
 
 // The outermost frame of a Python thread that is its own: those further out are threading.py's.
 std::string python_entry(const Trace& trace, const Thread& thread) {
@@ -67,147 +48,77 @@ std::string type_entry(const std::string& type) {
   return begin == std::string::npos ? std::string() : type.substr(begin + 1, end - begin - 1);
 }
 
-bool is_family(const Hook& hook, Family family) { return hook.family == static_cast<std::uint8_t>(family); }
+double lifetime_ms(const Trace& trace, const Thread& thread) {
+  const bool first = thread.key.tid == trace.header.pid && trace.header.start.ticks != 0;
+  const std::uint64_t begin = first ? trace.header.start.ticks : thread.entry.start_ticks;
+  const std::uint64_t end = thread.entry.end_ticks != 0 ? thread.entry.end_ticks : trace.last.ticks;
+  return end > begin && begin != 0 ? 1e-6 * trace.clock.span_ns(begin, end) : 0;
+}
 
-class Questions {
- public:
-  Questions(const Trace& trace, Symbols& symbols, const std::map<ThreadKey, Role>& roles, ProcessAnswer& answer)
-      : trace_(trace),
-        symbols_(symbols),
-        roles_(roles),
-        answer_(answer),
-        waits_(trace, roles),
-        launches_(trace, roles),
-        syncs_(trace, roles),
-        collectives_(trace),
-        progress_(trace, roles),
-        steps_(trace) {
-    answer_.hook_calls.assign(trace.hooks.size(), 0);
+std::optional<OpenWaitAnswer> open_wait(const Trace& trace, const Thread& thread) {
+  const OpenWait& open = thread.entry.open;
+  const Hook* hook = trace.hook_of(sum_hook(open.key));
+  if (thread.entry.end_ticks != 0 || hook == nullptr) return std::nullopt;
+  // One that began after the clock was read last has lasted no time that is known.
+  const std::uint64_t end = std::max(open.begin_ticks, trace.last.ticks);
+  const Module* module = trace.module_at(sum_site(open.key));
+  return OpenWaitAnswer{hook->name, module == nullptr ? "unknown" : base_name(module->path),
+                        trace.clock.monotonic_ns(open.begin_ticks), 1e-6 * trace.clock.span_ns(open.begin_ticks, end)};
+}
+
+ThreadAnswer describe(const Trace& trace, const Track& track, double blocked_ms) {
+  const Thread& thread = *track.thread;
+  ThreadAnswer answer;
+  answer.tid = thread.key.tid;
+  answer.start_ticks = thread.key.start_ticks;
+  answer.name = thread.name;
+  answer.role = track.role;
+  answer.type = demangle_type(std::string(trace.strings.text(thread.entry.type_name)));
+  answer.runs = thread.key.tid == trace.header.pid ? std::string() : python_entry(trace, thread);
+  answer.in_data_loader = shows_data_loader(trace, thread);
+  if (answer.runs.empty()) answer.runs = type_entry(answer.type);
+  if (thread.entry.cpu_ns != 0) {
+    answer.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
+    answer.run_delay_ms = 1e-6 * static_cast<double>(thread.entry.run_delay_ns);
   }
+  answer.open_wait = open_wait(trace, thread);
+  answer.wall_ms = lifetime_ms(trace, thread);
+  answer.wait_ms = blocked_ms;
+  // In counters a wait inside another one cannot be told from one beside it.
+  if (!thread.sums.empty() && answer.wall_ms > 0) answer.wait_ms = std::min(answer.wait_ms, answer.wall_ms);
+  answer.wait_ms += answer.open_wait ? answer.open_wait->ms : 0;
+  answer.records = thread.kept;
+  answer.lost = thread.lost;
+  answer.unfinished = thread.unfinished;
+  return answer;
+}
 
-  void ask(const Thread& thread) {
-    WaitTime wait_time(trace_.clock);
-    OrderedRecords records(
-        thread, [&](const Record& record) { give(thread, record, wait_time); },
-        [&](std::uint64_t) { launches_.missing(thread); }, [&](std::uint64_t) { launches_.summed(thread); });
-    records.walk();
-    for (const auto& [key, sum] : thread.short_waits) give_short(thread, key, sum, wait_time);
-    for (const auto& [key, sum] : thread.sums) give_sum(thread, key, sum, wait_time);
-    tell(thread, wait_time);
+// Threads with so many records are worth a task of their own; what is one task must not depend on the machine, because
+// the order in which sums are added shows in their last digit.
+constexpr std::uint64_t kOwnTask = 200'000;
+
+std::vector<std::vector<const Track*>> tasks_of(const Timeline& timeline) {
+  std::vector<std::vector<const Track*>> tasks(1);
+  for (const Track& track : timeline.tracks()) {
+    if (track.thread->kept >= kOwnTask)
+      tasks.push_back({&track});
+    else
+      tasks.front().push_back(&track);
   }
+  return tasks;
+}
 
-  void finish() {
-    answer_.waits = waits_.finish(symbols_);
-    answer_.launches = launches_.finish();
-    answer_.syncs = syncs_.finish();
-    answer_.collective_calls = collectives_.finish();
-    answer_.collective_sums = collectives_.finish_sums();
-    answer_.progress = progress_.finish();
-    answer_.steps = steps_.finish();
-  }
-
- private:
-  void tell(const Thread& thread, const WaitTime& wait_time) {
-    ThreadAnswer answer;
-    answer.tid = thread.key.tid;
-    answer.start_ticks = thread.key.start_ticks;
-    answer.name = thread.name;
-    answer.role = roles_.at(thread.key);
-    answer.type = demangle_type(std::string(trace_.strings.text(thread.entry.type_name)));
-    answer.runs = thread.key.tid == trace_.header.pid ? std::string() : python_entry(trace_, thread);
-    answer.in_data_loader = shows_data_loader(trace_, thread);
-    if (answer.runs.empty()) answer.runs = type_entry(answer.type);
-    if (thread.entry.cpu_ns != 0) {
-      answer.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
-      answer.run_delay_ms = 1e-6 * static_cast<double>(thread.entry.run_delay_ns);
-    }
-    answer.open_wait = open_wait(thread);
-    answer.wall_ms = lifetime_ms(thread);
-    answer.wait_ms = wait_time.total_ms();
-    // In sums a wait inside another one cannot be told from one beside it.
-    if (!thread.sums.empty() && answer.wall_ms > 0) answer.wait_ms = std::min(answer.wait_ms, answer.wall_ms);
-    answer.wait_ms += answer.open_wait ? answer.open_wait->ms : 0;
-    answer.records = thread.kept;
-    answer.lost = thread.lost;
-    answer.unfinished = thread.unfinished;
-    answer_.threads.push_back(std::move(answer));
-  }
-
-  double lifetime_ms(const Thread& thread) const {
-    const bool first = thread.key.tid == trace_.header.pid && trace_.header.start.ticks != 0;
-    const std::uint64_t begin = first ? trace_.header.start.ticks : thread.entry.start_ticks;
-    const std::uint64_t end = thread.entry.end_ticks != 0 ? thread.entry.end_ticks : trace_.last.ticks;
-    return end > begin && begin != 0 ? 1e-6 * trace_.clock.span_ns(begin, end) : 0;
-  }
-
-  std::optional<OpenWaitAnswer> open_wait(const Thread& thread) const {
-    const OpenWait& open = thread.entry.open;
-    const Hook* hook = trace_.hook_of(sum_hook(open.key));
-    if (thread.entry.end_ticks != 0 || hook == nullptr) return std::nullopt;
-    // One that began after the clock was read last has lasted no time that is known.
-    const std::uint64_t end = std::max(open.begin_ticks, trace_.last.ticks);
-    const Module* module = trace_.module_at(sum_site(open.key));
-    return OpenWaitAnswer{hook->name, module == nullptr ? "unknown" : base_name(module->path),
-                          trace_.clock.monotonic_ns(open.begin_ticks),
-                          1e-6 * trace_.clock.span_ns(open.begin_ticks, end)};
-  }
-
-  void give_short(const Thread& thread, std::uint64_t key, const SiteSum& sum, WaitTime& wait_time) {
-    const Hook* hook = trace_.hook_of(sum_hook(key));
-    if (hook == nullptr) return;
-    answer_.hook_calls[sum_hook(key) - 1u] += sum.time.count();
-    if (is_family(*hook, Family::kWait)) {
-      wait_time.add_ns(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)));
-      waits_.add_sum(thread, *hook, sum_site(key), 0, sum);
-    }
-    if (ProgressThreads::is_poll(*hook)) progress_.add_short(thread, sum);
-    if (hook->launch) launches_.add_skipped(*hook, sum.time.count());
-  }
-
-  void give_sum(const Thread& thread, const SumKey& key, const SiteSum& sum, WaitTime& wait_time) {
-    const auto& [place, object] = key;
-    const Hook* hook = trace_.hook_of(sum_hook(place));
-    if (hook == nullptr) return;
-    answer_.hook_calls[sum_hook(place) - 1u] += sum.time.count();
-    if (hook->blocking) wait_time.add_ns(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)));
-    if (is_family(*hook, Family::kWait)) waits_.add_sum(thread, *hook, sum_site(place), object, sum);
-    if (hook->launch) launches_.add_sum(thread, *hook, sum);
-    if (is_family(*hook, Family::kNccl)) collectives_.add_sum(*hook, sum_site(place), object, sum);
-    if (ProgressThreads::is_poll(*hook)) progress_.add_stalls(thread, sum);
-    if (is_family(*hook, Family::kCuda) && hook->blocking) syncs_.add_sum(thread, *hook, sum);
-    if (Steps::is_step(*hook)) steps_.add_sum(thread, sum);
-  }
-
-  void give(const Thread& thread, const Record& record, WaitTime& wait_time) {
-    const Hook* hook = trace_.hook_of(record);
-    if ((record.flags & kRecordAfterSkipped) != 0) launches_.missing(thread);
-    if (hook == nullptr) return;
-    if (!is_summed(record)) {
-      ++answer_.hook_calls[record.hook - 1u];
-      if (hook->blocking && (record.flags & kRecordAtOnce) == 0) wait_time.add(record);
-    }
-    if (is_family(*hook, Family::kWait)) waits_.add(thread, *hook, record);
-    if (hook->launch) launches_.add(thread, *hook, record);
-    if (is_family(*hook, Family::kNccl)) {
-      collectives_.add(*hook, record);
-      progress_.add_call(thread, *hook, record);
-    }
-    if (ProgressThreads::is_poll(*hook)) progress_.add(thread, record);
-    if (is_family(*hook, Family::kCuda) && hook->blocking) syncs_.add(thread, *hook, record);
-    if (Steps::is_step(*hook)) steps_.add(thread, record);
-  }
-
-  const Trace& trace_;
-  Symbols& symbols_;
-  const std::map<ThreadKey, Role>& roles_;
-  ProcessAnswer& answer_;
-  Waits waits_;
-  Launches launches_;
-  Syncs syncs_;
-  CollectiveCalls collectives_;
-  ProgressThreads progress_;
-  Steps steps_;
-};
+Questions ask(const Timeline& timeline, unsigned cores, const Window& window) {
+  const std::vector<std::vector<const Track*>> tasks = tasks_of(timeline);
+  std::vector<Questions> parts;
+  parts.reserve(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) parts.emplace_back(timeline, window);
+  run_parallel(tasks.size(), cores, [&](std::size_t i) {
+    for (const Track* track : tasks[i]) timeline.walk(*track, [&](const Event& event) { parts[i].add(event); });
+  });
+  for (std::size_t i = 1; i < parts.size(); ++i) parts[0].merge(std::move(parts[i]));
+  return std::move(parts[0]);
+}
 
 EndState end_of(const Trace& trace) {
   if (trace.header.state == kFileRecovered) return EndState::kRecovered;
@@ -289,18 +200,17 @@ const ThreadAnswer* ProcessAnswer::thread(const ThreadKey& key) const {
   return nullptr;
 }
 
-ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols) {
+ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores, Window window) {
+  const Trace& trace = timeline.trace();
   ProcessAnswer answer;
   describe(trace, answer);
   tell_times(trace, answer);
-  std::map<ThreadKey, Role> roles;
-  for (const auto& [key, thread] : trace.threads) roles[key] = role_of(trace, thread, symbols);
-  Questions questions(trace, symbols, roles, answer);
-  for (const auto& [key, thread] : trace.threads) {
-    questions.ask(thread);
-    answer.unfinished += thread.unfinished;
+  const std::map<ThreadKey, double> blocked_ms = ask(timeline, cores, window).finish(symbols, answer);
+  for (const Track& track : timeline.tracks()) {
+    const auto blocked = blocked_ms.find(track.key());
+    answer.threads.push_back(describe(trace, track, blocked == blocked_ms.end() ? 0 : blocked->second));
+    answer.unfinished += track.thread->unfinished;
   }
-  questions.finish();
   answer.records = trace.records();
   answer.lost = trace.lost();
   answer.own_cost = own_cost(trace);
@@ -313,6 +223,10 @@ ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols) {
                      return std::tuple(!l_main, l.role, l.tid) < std::tuple(!r_main, r.role, r.tid);
                    });
   return answer;
+}
+
+ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols) {
+  return analyse_process(Timeline(trace, symbols), symbols);
 }
 
 }  // namespace hostprobe::analysis

@@ -1,7 +1,7 @@
 // process.h: every answer about one process.
 //
-// Room 3. process.cpp walks the records of a trace once, in time order per thread, and hands each to the questions it
-// concerns; run_answer.cpp collects the processes of a run.
+// Room 3. process.cpp hands every event of a trace to the questions (questions.h), once; run_answer.cpp collects the
+// processes of a run.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actions.h"
+#include "analysis/timeline/window.h"
 #include "analysis/trace/roles.h"
 #include "analysis/trace/symbols.h"
 #include "analysis/trace/trace.h"
@@ -85,8 +86,7 @@ struct ProcessAnswer {
   std::vector<WaitSite> waits;
   LaunchAnswer launches;
   SyncAnswer syncs;
-  std::vector<CollectiveCall> collective_calls;  // taken out by run_answer.cpp
-  std::vector<CollectiveSum> collective_sums;    // likewise
+  ProcessCollectives collectives;
   std::vector<ProgressAnswer> progress;
   std::vector<Hook> hooks;
   std::vector<std::uint64_t> hook_calls;  // records per hook, gone ones too
@@ -101,6 +101,8 @@ struct ProcessAnswer {
   const ThreadAnswer* thread(const ThreadKey& key) const;
 };
 
+// `cores`: how many threads may work at it. The answer does not depend on it.
+ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores = 1, Window window = {});
 ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols);
 
 }  // namespace hostprobe::analysis

@@ -13,35 +13,36 @@ bool is_nccl(Role role) {
 
 }  // namespace
 
-ProgressThreads::ProgressThreads(const Trace& trace, const std::map<ThreadKey, Role>& roles)
-    : trace_(trace), roles_(roles) {
-  for (const auto& [key, thread] : trace.threads) {
-    if (roles.at(key) == Role::kNcclProgress) births_[key] = birth_of(thread);
-  }
+ProgressThreads::ProgressThreads(const Timeline& timeline) {
+  for (const Track& track : timeline.tracks())
+    if (track.role == Role::kNcclProgress) births_[track.key()] = birth_of(timeline, track);
 }
 
 // The progress thread is started by a service thread, that one by a job that initialises the communicator, that one by
 // whoever called NCCL.
-ProgressThreads::Birth ProgressThreads::birth_of(const Thread& thread) const {
+ProgressThreads::Birth ProgressThreads::birth_of(const Timeline& timeline, const Track& track) {
   constexpr int kMostGenerations = 8;
-  const Thread* youngest = &thread;
+  const Track* youngest = &track;
   for (int i = 0; i < kMostGenerations; ++i) {
-    const Thread* creator = trace_.thread_at(youngest->entry.creator_tid, youngest->key.start_ticks);
-    if (creator == nullptr || creator == youngest || !is_nccl(roles_.at(creator->key))) break;
+    const Track* creator = timeline.track_at(youngest->thread->entry.creator_tid, youngest->key().start_ticks);
+    if (creator == nullptr || creator == youngest || !is_nccl(creator->role)) break;
     youngest = creator;
   }
   // Its own first moment may lie behind the end of the call that made it.
-  const std::uint64_t created = youngest->entry.created_ticks;
-  return {youngest->entry.creator_tid, created != 0 ? created : youngest->key.start_ticks};
+  const std::uint64_t created = youngest->thread->entry.created_ticks;
+  TickReader ticks(timeline.trace().clock);
+  return {youngest->thread->entry.creator_tid,
+          ticks.since_first_ns(created != 0 ? created : youngest->key().start_ticks)};
 }
 
-ProgressAnswer& ProgressThreads::of(const Thread& thread) {
-  const auto [found, fresh] = threads_.try_emplace(thread.key);
+ProgressAnswer& ProgressThreads::of(const Track& track) {
+  const auto [found, fresh] = threads_.try_emplace(track.key());
   ProgressAnswer& answer = found->second;
   if (!fresh) return answer;
+  const Thread& thread = *track.thread;
   answer.tid = thread.key.tid;
   answer.name = thread.name;
-  answer.role = roles_.at(thread.key);
+  answer.role = track.role;
   answer.migrations = thread.entry.migrations;
   if (thread.entry.cpu_ns != 0) {
     answer.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
@@ -50,36 +51,36 @@ ProgressAnswer& ProgressThreads::of(const Thread& thread) {
   return answer;
 }
 
-void ProgressThreads::add(const Thread& thread, const Record& record) {
-  ProgressAnswer& answer = of(thread);
-  if (is_summed(record)) return;
-  const double ns = trace_.clock.span_ns(record.begin_ticks, record.end_ticks);
-  answer.poll.add(ns);
-  ++answer.stalls;
-  answer.stall_ms += 1e-6 * ns;
-}
-
-void ProgressThreads::add_short(const Thread& thread, const SiteSum& sum) {
-  sum.time.add_to(of(thread).poll, trace_.clock);
-}
-
-// Rounds that had records, which are gone.
-void ProgressThreads::add_stalls(const Thread& thread, const SiteSum& sum) {
-  add_short(thread, sum);
-  of(thread).stalls += sum.time.count();
-  of(thread).stall_ms += 1e-6 * trace_.clock.length_ns(static_cast<double>(sum.time.ticks));
+// Counters of rounds above the limit are of rounds that had records, which are gone.
+void ProgressThreads::add_polls(const Event& event) {
+  ProgressAnswer& answer = of(*event.track);
+  if (event.counted) return;
+  if (event.distribution != nullptr)
+    answer.poll.add(event.distribution->time);
+  else
+    answer.poll.add(event.duration_ns);
+  if (event.below_limit) return;
+  answer.stalls += event.count;
+  answer.stall_ms += 1e-6 * event.duration_ns;
 }
 
 // The last call on a communicator that began before the birth: the one inside which it happened, or, for calls in a group,
 // the last one of that group.
-void ProgressThreads::add_call(const Thread& caller, const Hook& hook, const Record& record) {
+void ProgressThreads::add_call(const Event& event) {
+  if (event.communicator == 0) return;
   for (auto& [key, birth] : births_) {
-    if (birth.creator_tid != caller.key.tid || record.begin_ticks > birth.ticks) continue;
-    if (record.begin_ticks < birth.communicator_ticks) continue;
-    const std::uint64_t communicator = word(record, hook.word_of("comm"));
-    if (communicator == 0) continue;
-    birth.communicator = communicator;
-    birth.communicator_ticks = record.begin_ticks;
+    if (birth.creator_tid != event.track->key().tid || event.begin_ns > birth.ns) continue;
+    if (event.begin_ns < birth.communicator_ns) continue;
+    birth.communicator = event.communicator;
+    birth.communicator_ns = event.begin_ns;
+  }
+}
+
+void ProgressThreads::merge(const ProgressThreads& other) {
+  threads_.insert(other.threads_.begin(), other.threads_.end());  // threads are walked whole: none is in both
+  for (const auto& [key, birth] : other.births_) {
+    Birth& own = births_[key];
+    if (birth.communicator != 0 && birth.communicator_ns >= own.communicator_ns) own = birth;
   }
 }
 

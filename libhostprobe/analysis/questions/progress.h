@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/trace/histogram.h"
-#include "analysis/trace/roles.h"
-#include "analysis/trace/trace.h"
+#include "analysis/timeline/timeline.h"
 
 namespace hostprobe::analysis {
 
@@ -30,30 +28,30 @@ struct ProgressAnswer {
 
 class ProgressThreads {
  public:
-  ProgressThreads(const Trace& trace, const std::map<ThreadKey, Role>& roles);
-
-  static bool is_poll(const Hook& hook) { return hook.name == "sched_yield"; }
-  void add(const Thread& thread, const Record& record);
-  void add_short(const Thread& thread, const SiteSum& sum);
-  void add_stalls(const Thread& thread, const SiteSum& sum);
-  // Any record of NCCL's: the call inside which a thread came to be tells whose it is.
-  void add_call(const Thread& caller, const Hook& hook, const Record& record);
+  explicit ProgressThreads(const Timeline& timeline);
+  void add(const Event& event) {
+    if (event.is(kPolls)) add_polls(event);
+    if (event.is(kNccl) && event.type == EventType::kCall) add_call(event);
+  }
+  void merge(const ProgressThreads& other);
   std::vector<ProgressAnswer> finish();
 
  private:
   // When and by which thread of the program a thread of NCCL's was started, NCCL's own threads in between left out.
   struct Birth {
     std::uint32_t creator_tid = 0;
-    std::uint64_t ticks = 0;
+    double ns = 0;
     std::uint64_t communicator = 0;
-    std::uint64_t communicator_ticks = 0;  // when the call began that told it
+    double communicator_ns = -1e300;  // when the call began that told it
   };
 
-  ProgressAnswer& of(const Thread& thread);
-  Birth birth_of(const Thread& thread) const;
+  // Any record of NCCL's: the call inside which a thread came to be tells whose it is.
+  void add_call(const Event& event);
+  void add_polls(const Event& event);
+  ProgressAnswer& of(const Track& track);
 
-  const Trace& trace_;
-  const std::map<ThreadKey, Role>& roles_;
+  static Birth birth_of(const Timeline& timeline, const Track& track);
+
   std::map<ThreadKey, ProgressAnswer> threads_;
   std::map<ThreadKey, Birth> births_;
 };

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <system_error>
 
 #include "analysis/trace/reader.h"
+#include "parallel.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -55,29 +58,63 @@ void tell_times(RunAnswer& run) {
   if (hosts.size() > 1) run.clock_error_us.reset();
 }
 
-// The calls themselves, a few dozen bytes each, are not needed after this.
-void tell_collectives(RunAnswer& run) {
-  std::vector<ProcessCalls> all;
-  for (const ProcessAnswer& process : run.processes)
-    if (!process.collective_calls.empty() || !process.collective_sums.empty())
-      all.push_back({&process.collective_calls, &process.collective_sums, process.host, process.rank});
-  run.collectives = answer_collectives(all);
-  run.stuck = find_missing_ranks(run.processes);
-  for (ProcessAnswer& process : run.processes) {
-    process.collective_calls = {};
-    process.collective_sums = {};
+// One trace file. What is open stays open where collectives are to be put together with other ranks'.
+struct Opened {
+  std::unique_ptr<Trace> trace;
+  std::unique_ptr<Timeline> timeline;
+  std::optional<ProcessAnswer> answer;
+  std::optional<Unreadable> unreadable;
+};
+
+Opened read_one(const std::string& path, Symbols& symbols, unsigned cores) {
+  Opened opened;
+  try {
+    opened.trace = std::make_unique<Trace>(read_trace(path));
+    opened.timeline = std::make_unique<Timeline>(*opened.trace, symbols);
+    opened.answer = analyse_process(*opened.timeline, symbols, cores);
+    if (!opened.answer->collectives.ranks.empty()) return opened;
+  } catch (const TraceError& error) {
+    opened.unreadable = Unreadable{path, error.what(), error.offset};
+  } catch (const std::system_error& error) {
+    opened.unreadable = Unreadable{path, error.what(), 0};
   }
+  opened.timeline.reset();
+  opened.trace.reset();
+  return opened;
 }
 
-void read_one(const std::string& path, Symbols& symbols, RunAnswer& run) {
-  try {
-    const Trace trace = read_trace(path);
-    run.processes.push_back(analyse_process(trace, symbols));
-  } catch (const TraceError& error) {
-    run.unreadable.push_back({path, error.what(), error.offset});
-  } catch (const std::system_error& error) {
-    run.unreadable.push_back({path, error.what(), 0});
+std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& symbols, const Progress& progress,
+                             unsigned cores) {
+  std::uint64_t all = 0, done = 0;
+  for (const std::string& trace : paths) all += bytes_of(trace);
+  std::mutex mutex;
+  std::vector<Opened> opened(paths.size());
+  // Where there are fewer traces than cores, the threads of a trace share the rest.
+  const auto inner = static_cast<unsigned>(std::max<std::size_t>(1, cores / std::max<std::size_t>(1, paths.size())));
+  run_parallel(paths.size(), cores, [&](std::size_t i) {
+    const auto tell = [&](std::uint64_t more) {
+      const std::lock_guard lock(mutex);
+      done += more;
+      if (progress) progress(done, all);
+    };
+    tell(0);
+    opened[i] = read_one(paths[i], symbols, inner);
+    tell(bytes_of(paths[i]));
+  });
+  if (progress) progress(all, all);
+  return opened;
+}
+
+std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, const RunAnswer& run) {
+  std::map<std::string, std::vector<CollectiveSource>> sources;
+  for (const Opened& one : opened)
+    if (one.timeline) sources[one.answer->trace_path] = collective_sources(*one.timeline);
+  std::vector<CollectiveMember> members;
+  for (const ProcessAnswer& process : run.processes) {
+    if (process.collectives.shares.empty()) continue;
+    members.push_back({&process.collectives, process.host, process.rank, std::move(sources[process.trace_path])});
   }
+  return answer_collectives(members);
 }
 
 }  // namespace
@@ -92,19 +129,15 @@ std::string RunAnswer::started() const {
   return text;
 }
 
-RunAnswer analyse_run(const std::string& path, const Progress& progress) {
+RunAnswer analyse_run(const std::string& path, const Progress& progress, unsigned cores) {
   RunAnswer run;
   run.path = path;
-  const std::vector<std::string> paths = trace_paths(path);
-  std::uint64_t all = 0, done = 0;
-  for (const std::string& trace : paths) all += bytes_of(trace);
   Symbols symbols;
-  for (const std::string& trace : paths) {
-    if (progress) progress(done, all);
-    read_one(trace, symbols, run);
-    done += bytes_of(trace);
+  std::vector<Opened> opened = read_all(trace_paths(path), symbols, progress, cores == 0 ? usable_cores() : cores);
+  for (Opened& one : opened) {
+    if (one.answer) run.processes.push_back(*one.answer);
+    if (one.unreadable) run.unreadable.push_back(*one.unreadable);
   }
-  if (progress) progress(all, all);
   tell_kinds(run.processes);
   std::stable_sort(run.processes.begin(), run.processes.end(), [](const ProcessAnswer& l, const ProcessAnswer& r) {
     const auto order = [](const ProcessAnswer& p) {
@@ -114,7 +147,8 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress) {
     return order(l) < order(r);
   });
   tell_times(run);
-  tell_collectives(run);
+  run.collectives = join_ranks(opened, run);
+  run.stuck = find_missing_ranks(run.processes);
   return run;
 }
 

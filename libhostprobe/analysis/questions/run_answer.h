@@ -1,7 +1,6 @@
 // run_answer.h: every answer about a run: all its processes, and what could not be read.
 //
-// Room 3. What the reports print. Traces are opened one after the other, so memory does not grow
-// with the number of processes.
+// Room 3. What the reports print. As many traces are read at a time as there are cores.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collective_join.h"
 #include "missing_ranks.h"
 #include "process.h"
 
@@ -37,10 +37,11 @@ struct RunAnswer {
   std::string started() const;  // ISO 8601, UTC; "" when unknown
 };
 
-// Called now and then with the bytes read so far and the bytes of all traces.
+// Called now and then with the bytes read so far and the bytes of all traces; by one thread at a time.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
-// Throws std::system_error when there is no such path.
-RunAnswer analyse_run(const std::string& path, const Progress& progress);
+// Throws std::system_error when there is no such path. `cores`: at most so many threads work; 0: one for each CPU. The answer
+// does not depend on it.
+RunAnswer analyse_run(const std::string& path, const Progress& progress, unsigned cores = 0);
 
 }  // namespace hostprobe::analysis

@@ -3,27 +3,28 @@
 
 namespace hostprobe::analysis {
 
-Syncs::Syncs(const Trace& trace, const std::map<ThreadKey, Role>& roles) : trace_(trace), roles_(roles) {
-  for (const Hook& hook : trace.hooks) {
-    const bool synchronises = hook.family == static_cast<std::uint8_t>(Family::kCuda) && hook.blocking;
-    answer_.hooked = answer_.hooked || (synchronises && hook.found);
-  }
+Syncs::Syncs(const Timeline& timeline) {
+  for (const Function& function : timeline.functions())
+    answer_.hooked = answer_.hooked || (function.is(kSynchronises) && function.found);
 }
 
-void Syncs::add(const Thread& thread, const Hook& hook, const Record& record) {
+void Syncs::add_sync(const Event& event) {
+  if (event.below_limit) return;
   answer_.hooked = true;
-  if (is_summed(record)) return;
-  const double ns = trace_.clock.span_ns(record.begin_ticks, record.end_ticks);
-  answer_.time.add(ns);
-  ++answer_.by_function[hook.name];
-  answer_.total_ms_by_role[roles_.at(thread.key)] += 1e-6 * ns;
+  if (event.counted) return;
+  if (event.distribution != nullptr)
+    answer_.time.add(event.distribution->time);
+  else
+    answer_.time.add(event.duration_ns);
+  answer_.by_function[event.function->name] += event.count;
+  answer_.total_ms_by_role[event.track->role] += 1e-6 * event.duration_ns;
 }
 
-void Syncs::add_sum(const Thread& thread, const Hook& hook, const SiteSum& sum) {
-  answer_.hooked = true;
-  sum.time.add_to(answer_.time, trace_.clock);
-  answer_.by_function[hook.name] += sum.time.count();
-  answer_.total_ms_by_role[roles_.at(thread.key)] += 1e-6 * trace_.clock.length_ns(static_cast<double>(sum.time.ticks));
+void Syncs::merge(const Syncs& other) {
+  answer_.hooked = answer_.hooked || other.answer_.hooked;
+  answer_.time.add(other.answer_.time);
+  for (const auto& [name, count] : other.answer_.by_function) answer_.by_function[name] += count;
+  for (const auto& [role, ms] : other.answer_.total_ms_by_role) answer_.total_ms_by_role[role] += ms;
 }
 
 }  // namespace hostprobe::analysis

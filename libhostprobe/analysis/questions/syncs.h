@@ -1,15 +1,13 @@
 // syncs.h: calls in which the program waits for the GPU (stream, event and context synchronise).
 //
-// Room 3. Fed by process.cpp with the records of blocking hooks of family cuda.
+// Room 3.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 
-#include "analysis/trace/histogram.h"
-#include "analysis/trace/roles.h"
-#include "analysis/trace/trace.h"
+#include "analysis/timeline/timeline.h"
 
 namespace hostprobe::analysis {
 
@@ -22,14 +20,16 @@ struct SyncAnswer {
 
 class Syncs {
  public:
-  Syncs(const Trace& trace, const std::map<ThreadKey, Role>& roles);
-  void add(const Thread& thread, const Hook& hook, const Record& record);
-  void add_sum(const Thread& thread, const Hook& hook, const SiteSum& sum);
+  explicit Syncs(const Timeline& timeline);
+  void add(const Event& event) {
+    if (event.is(kSynchronises)) add_sync(event);
+  }
+  void merge(const Syncs& other);
   SyncAnswer finish() { return std::move(answer_); }
 
  private:
-  const Trace& trace_;
-  const std::map<ThreadKey, Role>& roles_;
+  void add_sync(const Event& event);
+
   SyncAnswer answer_;
 };
 

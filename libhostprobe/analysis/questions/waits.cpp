@@ -91,72 +91,76 @@ double WaitSite::ms_for(WaitPurpose purpose) const {
   return found == purpose_ms.end() ? 0 : found->second;
 }
 
-Waits::Waits(const Trace& trace, const std::map<ThreadKey, Role>& roles) : trace_(trace), roles_(roles) {
-  for (const Hook& hook : trace.hooks) words_[&hook] = {hook.word_of("site"), hook.word_of("waker")};
-}
-
-Waits::Call& Waits::call_of(const Thread& thread, const CallKey& key, std::uint64_t ticks) {
-  if (calls_thread_ != &thread) calls_.clear();
-  calls_thread_ = &thread;
-  const auto [call, fresh] = calls_.try_emplace(key);
+Waits::Call& Waits::call_of(const Event& event) {
+  if (calls_track_ != event.track) calls_.clear();
+  calls_track_ = event.track;
+  const auto [call, fresh] = calls_.try_emplace({event.function, event.site, event.on_file});
   if (!fresh) return call->second;
-  const Module* module = trace_.module_at(key.address, ticks);
+  const Module* module = trace_.module_at(event.site, event.end_ticks);
   const std::string library = module == nullptr ? "unknown" : base_name(module->path);
-  const std::string function = plain_name(key.hook->name) + (key.file ? " (file)" : "");
-  const Role role = roles_.at(thread.key);
+  const std::string function = plain_name(event.function->name) + (event.on_file ? " (file)" : "");
+  const Role role = event.track->role;
   Site& site = sites_[{function, library, role}];
   site.answer.function = function;
   site.answer.library = library;
   site.answer.role = role;
-  call->second = {&site, &site.addresses[key.address]};
+  call->second = {&site, &site.addresses[event.site]};
   return call->second;
 }
 
-void Waits::add(const Thread& thread, const Hook& hook, const Record& record) {
-  if ((record.flags & kRecordAtOnce) != 0) return;
-  const auto [site_word, waker_word] = words_[&hook];
-  if (site_word < 0) return;
-  const bool file = (record.flags & kRecordFile) != 0;
-  const Call& call = call_of(thread, {&hook, word(record, site_word), file}, record.end_ticks);
-  const double ns = trace_.clock.span_ns(record.begin_ticks, record.end_ticks);
-  if (record.stack != 0) call.address->stacks[record.stack].add(ns);
-  if (is_summed(record)) return;
-  call.site->answer.time.add(ns);
-  call.address->all.add(ns);
-  if ((record.flags & kRecordTimedOut) != 0) {
-    ++call.site->answer.timed_out;
-  } else {
-    add_wake(call.site->answer, record, word(record, waker_word));
-  }
+void Waits::add_call(const Event& event) {
+  if (event.function->site < 0) return;
+  const Call& call = call_of(event);
+  if (event.stack != 0) call.address->stacks[event.stack].add(event.duration_ns);
+  if (event.counted) return;
+  call.site->answer.time.add(event.duration_ns);
+  call.address->all.add(event.duration_ns);
+  call.site->answer.timed_out += event.timed_out;
+  if (event.wake_ns < 0) return;
+  call.site->answer.wake.add(event.wake_ns);
+  add_waker(call.site->answer, event.waker, 1);
 }
 
-void Waits::add_sum(const Thread& thread, const Hook& hook, std::uint64_t address, std::uint64_t flags,
-                    const SiteSum& sum) {
-  const Call& call = call_of(thread, {&hook, address, (flags & kRecordFile) != 0}, UINT64_MAX);
-  call.site->answer.timed_out += sum.amount;
-  sum.time.add_to(call.site->answer.time, trace_.clock);
-  call.address->all.add(trace_.clock.length_ns(static_cast<double>(sum.time.ticks)), sum.time.count());
-  sum.wake.add_to(call.site->answer.wake, trace_.clock);
-  if (const std::uint64_t wakes = sum.wake.count(); wakes > 0)
-    add_waker(call.site->answer, trace_.thread_at(sum.waker_tid, trace_.last.ticks), wakes);
+void Waits::add_counter(const Event& event) {
+  const Call& call = call_of(event);
+  call.site->answer.timed_out += event.timeouts;
+  call.site->answer.time.add(event.distribution->time);
+  call.address->all.add(event.duration_ns, event.count);
+  call.site->answer.wake.add(event.distribution->wake);
+  if (const std::uint64_t wakes = event.distribution->wake.count(); wakes > 0)
+    add_waker(call.site->answer, event.waker, wakes);
 }
 
-void Waits::add_waker(WaitSite& site, const Thread* waker, std::uint64_t times) const {
+void Waits::add_waker(WaitSite& site, const Track* waker, std::uint64_t times) {
   if (waker == nullptr) {
     site.unknown_wakers += times;
   } else {
-    site.wakers[roles_.at(waker->key)] += times;
-    site.waker_threads[waker->key] += times;
+    site.wakers[waker->role] += times;
+    site.waker_threads[waker->key()] += times;
   }
 }
 
-void Waits::add_wake(WaitSite& site, const Record& record, std::uint64_t post) {
-  if (post == 0) return;
-  const std::uint64_t ticks = post_ticks(post, record.end_ticks);
-  // A post from before the wait began was not what woke it.
-  if (ticks < record.begin_ticks || ticks > record.end_ticks) return;
-  site.wake.add(trace_.clock.span_ns(ticks, record.end_ticks));
-  add_waker(site, trace_.thread_at(post_tid(post), ticks), 1);
+void Waits::merge(Waits&& other) {
+  calls_.clear();
+  for (auto& [key, site] : other.sites_) {
+    const auto [own, fresh] = sites_.try_emplace(key);
+    if (fresh) {
+      own->second = std::move(site);
+      continue;
+    }
+    WaitSite& answer = own->second.answer;
+    answer.time.add(site.answer.time);
+    answer.wake.add(site.answer.wake);
+    answer.timed_out += site.answer.timed_out;
+    answer.unknown_wakers += site.answer.unknown_wakers;
+    for (const auto& [role, times] : site.answer.wakers) answer.wakers[role] += times;
+    for (const auto& [thread, times] : site.answer.waker_threads) answer.waker_threads[thread] += times;
+    for (const auto& [at, address] : site.addresses) {
+      Address& mine = own->second.addresses[at];
+      mine.all.add(address.all);
+      for (const auto& [stack, sum] : address.stacks) mine.stacks[stack].add(sum);
+    }
+  }
 }
 
 // One code address is one line of code, so what its symbol says holds for all its calls. A stack speaks for itself only,

@@ -1,7 +1,6 @@
 // waits.h: which threads wait where, how long, and how late they run again after they were woken.
 //
-// Room 3. A site is (function, calling library, role). Fed by process.cpp with every record of a process, in time order
-// per thread.
+// Room 3. A site is (function, calling library, role).
 #pragma once
 
 #include <cstdint>
@@ -11,9 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/trace/histogram.h"
-#include "analysis/trace/roles.h"
-#include "analysis/trace/trace.h"
+#include "analysis/timeline/timeline.h"
 #include "wait_purpose.h"
 
 namespace hostprobe::analysis {
@@ -49,11 +46,15 @@ struct WaitSite {
 
 class Waits {
  public:
-  Waits(const Trace& trace, const std::map<ThreadKey, Role>& roles);
-  void add(const Thread& thread, const Hook& hook, const Record& record);
-  // Waits of that thread at one place that have no records, or such that are kRecordSummed. `flags`: those that tell
-  // places apart (kRecordFile).
-  void add_sum(const Thread& thread, const Hook& hook, std::uint64_t address, std::uint64_t flags, const SiteSum& sum);
+  explicit Waits(const Timeline& timeline) : trace_(timeline.trace()) {}
+  void add(const Event& event) {
+    if (!event.is(kWaits) || event.at_once) return;
+    if (event.type == EventType::kCounter)
+      add_counter(event);
+    else
+      add_call(event);
+  }
+  void merge(Waits&& other);
   // Heaviest first. Names the code with `symbols`.
   std::vector<WaitSite> finish(Symbols& symbols);
 
@@ -65,6 +66,7 @@ class Waits {
       count += times;
       ns += more_ns;
     }
+    void add(const Sum& other) { add(other.ns, other.count); }
   };
   struct Address {
     Sum all;
@@ -76,14 +78,14 @@ class Waits {
     std::uint16_t heaviest_stack = 0;
   };
   struct CallKey {
-    const Hook* hook;
+    const Function* function;
     std::uint64_t address;
     bool file;  // the descriptor was a file
     bool operator==(const CallKey&) const = default;
   };
   struct CallKeyHash {
     std::size_t operator()(const CallKey& key) const {
-      return std::hash<const Hook*>()(key.hook) ^ std::hash<std::uint64_t>()(key.address * 0x9e3779b97f4a7c15);
+      return std::hash<const Function*>()(key.function) ^ std::hash<std::uint64_t>()(key.address * 0x9e3779b97f4a7c15);
     }
   };
   struct Call {
@@ -91,20 +93,19 @@ class Waits {
     Address* address;
   };
 
-  Call& call_of(const Thread& thread, const CallKey& key, std::uint64_t ticks);
-  void add_waker(WaitSite& site, const Thread* waker, std::uint64_t times) const;
-  void add_wake(WaitSite& site, const Record& record, std::uint64_t post);
+  Call& call_of(const Event& event);
+  void add_call(const Event& event);
+  void add_counter(const Event& event);
+  static void add_waker(WaitSite& site, const Track* waker, std::uint64_t times);
   void name_code(Site& site, Symbols& symbols) const;
   void name_stacks(Site& site) const;
   void name_stack_callers(const Site& site, std::map<std::string, WaitPlace>& places, Symbols& symbols) const;
   void tell_purpose(Site& site, const Address& address, const CodePlace& place, Symbols& symbols) const;
 
   const Trace& trace_;
-  const std::map<ThreadKey, Role>& roles_;
-  std::map<const Hook*, std::pair<int, int>> words_;  // which word is the site, which the waker
   std::map<std::tuple<std::string, std::string, Role>, Site> sites_;
   std::unordered_map<CallKey, Call, CallKeyHash> calls_;  // of one thread
-  const Thread* calls_thread_ = nullptr;
+  const Track* calls_track_ = nullptr;
 };
 
 // "get (queue.py:180)": the frame a person would name. Python's own lock wrappers are passed over.

@@ -326,6 +326,7 @@ void add_records(Trace& trace, const ThreadKey& key, Slice slice, const std::vec
   Thread& thread = trace.threads[key];
   slice.summed = count_summed(records);
   for (const Record& record : records) {
+    slice.hooks_seen[record.hook >> 6 & 3] |= std::uint64_t{1} << (record.hook & 63);
     slice.least_begin_ticks = std::min(slice.least_begin_ticks, record.begin_ticks);
     if (!is_summed(record)) slice.least_end_ticks = std::min(slice.least_end_ticks, record.end_ticks);
     if (record.stack != 0 && (thread.stacks.empty() || thread.stacks.back() != record.stack)) {

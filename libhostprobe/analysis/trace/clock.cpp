@@ -58,20 +58,27 @@ double TickClock::on_line_ns(const ClockPair& left, const ClockPair& right, std:
   return static_cast<double>(left.monotonic_ns - pairs_.front().monotonic_ns) + distance * rate;
 }
 
-double TickClock::since_first_ns(std::uint64_t ticks) const {
-  if (pairs_.empty()) return 0;
+TickClock::Stretch TickClock::stretch_of(std::uint64_t ticks) const {
+  if (pairs_.empty()) return {};
   const auto after = std::upper_bound(pairs_.begin(), pairs_.end(), ticks,
                                       [](std::uint64_t t, const ClockPair& pair) { return t < pair.ticks; });
-  if (after != pairs_.begin() && after != pairs_.end()) return on_line_ns(*(after - 1), *after, ticks);
+  Stretch stretch;
+  const ClockPair& anchor = after == pairs_.begin() ? *after : *(after - 1);
+  stretch.begin_ticks = after == pairs_.begin() ? 0 : anchor.ticks;
+  stretch.length_ticks = (after == pairs_.end() ? UINT64_MAX : after->ticks) - stretch.begin_ticks;
+  stretch.anchor_ticks = anchor.ticks;
+  stretch.anchor_ns = static_cast<double>(anchor.monotonic_ns - pairs_.front().monotonic_ns);
   // The rate between two close pairs carries their reading error; over the whole trace it is the most exact.
-  const ClockPair& anchor = after == pairs_.begin() ? pairs_.front() : pairs_.back();
-  const double distance = static_cast<double>(static_cast<std::int64_t>(ticks - anchor.ticks));
-  return static_cast<double>(anchor.monotonic_ns - pairs_.front().monotonic_ns) + distance * ns_per_tick_;
+  const bool inside = after != pairs_.begin() && after != pairs_.end();
+  stretch.ns_per_tick = !inside ? ns_per_tick_
+                                : static_cast<double>(after->monotonic_ns - anchor.monotonic_ns) /
+                                      static_cast<double>(after->ticks - anchor.ticks);
+  return stretch;
 }
 
-std::uint64_t TickClock::monotonic_ns(std::uint64_t ticks) const {
+std::uint64_t TickClock::monotonic_ns_of(double since_first_ns) const {
   if (pairs_.empty()) return 0;
-  return pairs_.front().monotonic_ns + static_cast<std::uint64_t>(std::llround(since_first_ns(ticks)));
+  return pairs_.front().monotonic_ns + static_cast<std::uint64_t>(std::llround(since_first_ns));
 }
 
 std::optional<double> TickClock::error_ns() const {

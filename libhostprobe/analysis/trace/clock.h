@@ -26,7 +26,9 @@ class TickClock {
   std::uint64_t last_ticks() const { return pairs_.empty() ? 0 : pairs_.back().ticks; }
 
   // Linear between neighbouring pairs, and outside of them by the rate of the whole trace.
-  std::uint64_t monotonic_ns(std::uint64_t ticks) const;
+  std::uint64_t monotonic_ns(std::uint64_t ticks) const { return monotonic_ns_of(since_first_ns(ticks)); }
+  // Of a moment as TickReader tells it.
+  std::uint64_t monotonic_ns_of(double since_first_ns) const;
   double span_ns(std::uint64_t begin_ticks, std::uint64_t end_ticks) const {
     return since_first_ns(end_ticks) - since_first_ns(begin_ticks);
   }
@@ -41,13 +43,44 @@ class TickClock {
   std::int64_t realtime_offset_ns() const { return realtime_offset_ns_; }
 
  private:
+  friend class TickReader;
+
+  // A stretch of time in which ticks pass at one rate.
+  struct Stretch {
+    std::uint64_t begin_ticks = 0;
+    std::uint64_t length_ticks = 0;
+    std::uint64_t anchor_ticks = 0;
+    double anchor_ns = 0;
+    double ns_per_tick = 0;
+    double since_first_ns(std::uint64_t ticks) const {
+      return anchor_ns + static_cast<double>(static_cast<std::int64_t>(ticks - anchor_ticks)) * ns_per_tick;
+    }
+  };
+  Stretch stretch_of(std::uint64_t ticks) const;
   // Relative to the first pair, because a double holds an uptime of a year only to 4 ns.
-  double since_first_ns(std::uint64_t ticks) const;
+  double since_first_ns(std::uint64_t ticks) const {
+    return pairs_.empty() ? 0 : stretch_of(ticks).since_first_ns(ticks);
+  }
   double on_line_ns(const ClockPair& left, const ClockPair& right, std::uint64_t ticks) const;
 
   std::vector<ClockPair> pairs_;
   double ns_per_tick_ = 0;
   std::int64_t realtime_offset_ns_ = 0;
+};
+
+// The same for many moments, most of which lie near the one before: the stretch is looked up only when it changes.
+class TickReader {
+ public:
+  explicit TickReader(const TickClock& clock) : clock_(clock) {}
+  // Nanoseconds since the first clock pair.
+  double since_first_ns(std::uint64_t ticks) {
+    if (ticks - stretch_.begin_ticks >= stretch_.length_ticks) stretch_ = clock_.stretch_of(ticks);
+    return stretch_.since_first_ns(ticks);
+  }
+
+ private:
+  const TickClock& clock_;
+  TickClock::Stretch stretch_;
 };
 
 // The clocks of this machine, now. Only meaningful beside pairs of the same boot.

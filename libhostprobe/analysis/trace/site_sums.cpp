@@ -1,18 +1,8 @@
 // site_sums.cpp: see site_sums.h.
 #include "site_sums.h"
 
-#include <algorithm>
-
 namespace hostprobe::analysis {
 namespace {
-
-// The middle of a bucket, in ticks.
-double middle_of(std::uint32_t bucket) {
-  if (bucket == 0) return 0.5 * (1u << kSpanFirstOctave);
-  const std::uint32_t octave = kSpanFirstOctave + (bucket - 1) / 16;
-  const double width = static_cast<double>(std::uint64_t{1} << octave) / 16;
-  return static_cast<double>(std::uint64_t{1} << octave) + (0.5 + (bucket - 1) % 16) * width;
-}
 
 SpansSum spans_sum(const Spans& spans) {
   SpansSum sum{spans.ticks, spans.max_ticks, {}};
@@ -30,16 +20,11 @@ std::uint64_t SpansSum::count() const {
   return sum;
 }
 
-void SpansSum::add_to(Histogram& histogram, const TickClock& clock) const {
-  if (buckets.empty()) return;
-  Histogram more;
-  for (const auto& [bucket, count] : buckets) {
-    // The bucket of the longest one is half empty as a rule.
-    const double middle = std::min(middle_of(bucket), static_cast<double>(max_ticks));
-    more.add(clock.length_ns(middle), count);
-  }
-  more.set_exact(clock.length_ns(static_cast<double>(ticks)), clock.length_ns(static_cast<double>(max_ticks)));
-  histogram.add(more);
+double bucket_middle_ticks(std::uint32_t bucket) {
+  if (bucket == 0) return 0.5 * (1u << kSpanFirstOctave);
+  const std::uint32_t octave = kSpanFirstOctave + (bucket - 1) / 16;
+  const double width = static_cast<double>(std::uint64_t{1} << octave) / 16;
+  return static_cast<double>(std::uint64_t{1} << octave) + (0.5 + (bucket - 1) % 16) * width;
 }
 
 bool SiteSum::add_bucket(std::uint64_t word) {

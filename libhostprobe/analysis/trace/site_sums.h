@@ -1,7 +1,7 @@
 // site_sums.h: calls without records of their own, as sums per thread and place: waits below the recording threshold, and
 // what left the memory of a process in mode monitor or flight.
 //
-// Room 3. Read from trace blocks and from segments; the questions pour them into their histograms. Counts and sums are
+// Room 3. Read from trace blocks and from segments; timeline/ makes events with a histogram of them. Counts and sums are
 // exact, the middle of a bucket is within 3.2 % of any value in it.
 #pragma once
 
@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "clock.h"
 #include "format/file.h"
-#include "histogram.h"
 
 namespace hostprobe::analysis {
 
@@ -22,7 +20,6 @@ struct SpansSum {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> buckets;  // number and count, none of them 0
 
   std::uint64_t count() const;
-  void add_to(Histogram& histogram, const TickClock& clock) const;
 };
 
 struct SiteSum {
@@ -34,6 +31,9 @@ struct SiteSum {
   // A word of a row in a file. False: it names no bucket.
   bool add_bucket(std::uint64_t word);
 };
+
+// The middle of a bucket, in ticks.
+double bucket_middle_ticks(std::uint32_t bucket);
 
 SiteSum site_sum(const SiteSums& sums);
 SiteSum site_sum(const SiteRow& row);  // without its buckets

@@ -98,7 +98,11 @@ CodePlace Symbols::place(const Trace& trace, std::uint64_t address, bool is_retu
   place.offset = address - module->bias;
   std::uint64_t offset = 0;
   const std::uint64_t call = place.offset - (is_return_address ? 1 : 0);
-  const std::string_view name = table_of(*module).covering(call, offset);
+  std::string_view name;
+  {
+    const std::lock_guard lock(mutex_);
+    name = table_of(*module).covering(call, offset);
+  }
   if (!name.empty()) {
     place.function = demangle(std::string(name));
     place.offset = offset + (is_return_address ? 1 : 0);

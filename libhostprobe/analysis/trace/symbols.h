@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,7 @@ struct CodePlace {
   std::string caller_text() const;
 };
 
+// May be asked by several threads at once: traces are analysed side by side, and most of them use the same libraries.
 class Symbols {
  public:
   // `is_return_address`: the call lies just before it, which matters when the call is a function's last instruction.
@@ -53,6 +55,7 @@ class Symbols {
 
  private:
   const SymbolTable& table_of(const Module& module);
+  std::mutex mutex_;  // libelf reads a file for one thread at a time
   std::map<std::pair<std::string, std::string>, std::unique_ptr<SymbolTable>> tables_;
 };
 

@@ -5,6 +5,7 @@
 // are still ticks here: ask `clock`.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <cstring>
@@ -85,6 +86,7 @@ struct Slice {
   std::uint32_t cut = 0;           // and at its end
   std::uint32_t summed = 0;        // how many of them are kRecordSummed
   bool from_segment = false;
+  std::array<std::uint64_t, 4> hooks_seen{};   // a bit for each hook number of its records, modulo 256
   std::uint64_t least_end_ticks = UINT64_MAX;  // of those that are not summed
 
   // Copied, because a file guarantees 8-byte alignment only. Throws TraceError when a packed block cannot be unpacked,
@@ -99,6 +101,8 @@ struct Slice {
   void drop_first(std::uint32_t numbers);
   void drop_last(std::uint32_t numbers);
   std::uint64_t end_sequence() const { return first_sequence + slots; }
+  // False: no record of it is of this hook.
+  bool may_hold(std::uint16_t hook) const { return (hooks_seen[hook >> 6 & 3] >> (hook & 63) & 1) != 0; }
 };
 
 struct Thread {

@@ -1,0 +1,21 @@
+// collective_source.h: the collective calls of one thread, one after the other, read from its trace as they are asked for.
+//
+// Room 3. For collective_join.h, which reads those of all ranks side by side. Only blocks with such calls are unpacked, and
+// one block at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "collectives.h"
+
+namespace hostprobe::analysis {
+
+// False: there are no more.
+using CollectiveSource = std::function<bool(CollectiveCall&)>;
+
+// One per thread that made any. The timeline and its trace must outlive them.
+std::vector<CollectiveSource> collective_sources(const Timeline& timeline);
+
+}  // namespace hostprobe::analysis

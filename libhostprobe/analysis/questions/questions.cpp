@@ -1,0 +1,41 @@
+// questions.cpp: see questions.h.
+#include "questions.h"
+
+#include <utility>
+
+namespace hostprobe::analysis {
+namespace {
+
+template <std::size_t... N>
+void merge_each(auto& own, auto&& other, std::index_sequence<N...>) {
+  (std::get<N>(own).merge(std::move(std::get<N>(other))), ...);
+}
+
+template <typename... All>
+std::tuple<All...> make_each(const Timeline& timeline, const std::tuple<All...>*) {
+  return std::tuple<All...>(All(timeline)...);
+}
+
+}  // namespace
+
+Questions::Questions(const Timeline& timeline, const Window& window)
+    : window_(window),
+      everything_(window.is_whole()),
+      all_(make_each(timeline, static_cast<decltype(all_)*>(nullptr))) {}
+
+void Questions::merge(Questions&& other) {
+  merge_each(all_, std::move(other.all_), std::make_index_sequence<std::tuple_size_v<decltype(all_)>>());
+}
+
+std::map<ThreadKey, double> Questions::finish(Symbols& symbols, ProcessAnswer& answer) {
+  answer.hook_calls = std::get<HookCalls>(all_).finish();
+  answer.waits = std::get<Waits>(all_).finish(symbols);
+  answer.launches = std::get<Launches>(all_).finish();
+  answer.syncs = std::get<Syncs>(all_).finish();
+  answer.collectives = std::get<Collectives>(all_).finish();
+  answer.progress = std::get<ProgressThreads>(all_).finish();
+  answer.steps = std::get<Steps>(all_).finish();
+  return std::get<BlockedTime>(all_).finish_ms();
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,43 @@
+// questions.h: the list of what is asked about a process. A new question is one file and one word here.
+//
+// Room 3. Each is a class that is made from a Timeline and has
+//   add(const Event&)   every event of the threads that were given to it, thread by thread, by time;
+//   merge(other)        what another one of its kind saw of other threads;
+//   finish()            the answer.
+// None of them knows another, or where an event came from.
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "analysis/timeline/window.h"
+#include "blocked_time.h"
+#include "collectives.h"
+#include "hook_calls.h"
+#include "launches.h"
+#include "process.h"
+#include "progress.h"
+#include "steps.h"
+#include "syncs.h"
+#include "waits.h"
+
+namespace hostprobe::analysis {
+
+class Questions {
+ public:
+  // Only events in the window are asked about.
+  Questions(const Timeline& timeline, const Window& window);
+  void add(const Event& event) {
+    if (everything_ || window_.holds(event)) std::apply([&event](auto&... one) { (one.add(event), ...); }, all_);
+  }
+  void merge(Questions&& other);
+  // Puts the answers where they belong. Returns how long each thread was blocked, in ms.
+  std::map<ThreadKey, double> finish(Symbols& symbols, ProcessAnswer& answer);
+
+ private:
+  Window window_;
+  bool everything_;
+  std::tuple<HookCalls, BlockedTime, Waits, Launches, Syncs, Collectives, ProgressThreads, Steps> all_;
+};
+
+}  // namespace hostprobe::analysis

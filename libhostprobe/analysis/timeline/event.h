@@ -1,0 +1,74 @@
+// event.h: one happening on the timeline, whatever its source: a record, a counter, later an imported profile or the
+// kernel's scheduler.
+//
+// Room 3. Decoded once, by timeline.h, and handed to every question; ticks, packed words and hook tables end here. Times
+// are nanoseconds since the first clock reading of the trace, as doubles, which hold a year to 4 ns.
+#pragma once
+
+#include <cstdint>
+
+#include "analysis/trace/roles.h"
+#include "analysis/trace/trace.h"
+#include "function.h"
+#include "histogram.h"
+
+namespace hostprobe::analysis {
+
+// A thread, and what it is for.
+struct Track {
+  const Thread* thread = nullptr;
+  Role role = Role::kOther;
+
+  const ThreadKey& key() const { return thread->key; }
+};
+
+enum class EventType : std::uint8_t {
+  kCall,     // one call
+  kCounter,  // many calls of one function at one place in one thread, of which only sums are left
+  kLost,     // calls are missing here: lost, or left out for the budget
+  kCounted,  // calls are missing here, but counters know them
+};
+
+// What a collective call says of itself; zeros elsewhere.
+struct CollectiveWords {
+  std::uint32_t sequence = 0;  // on its communicator; 0 = the call failed
+  std::int32_t rank = -1;      // on it
+  std::int32_t size = 0;
+  std::uint64_t begin_monotonic_ns = 0;
+};
+
+// The histograms of a counter.
+struct Distribution {
+  Histogram time;
+  Histogram wake;      // of a launch: the gaps before the calls
+  double wake_ns = 0;  // all of them together, exactly
+};
+
+struct Event {
+  EventType type = EventType::kCall;
+  bool at_once = false;  // a wait that did not have to
+  bool timed_out = false;
+  bool on_file = false;      // its descriptor was a file
+  bool counted = false;      // a counter counts it too: it tells only what a counter cannot
+  bool below_limit = false;  // a counter of calls too short to be recorded
+  std::uint16_t stack = 0;   // Record::stack
+  std::uint64_t count = 1;   // calls
+  const Function* function = nullptr;
+  const Track* track = nullptr;
+  double begin_ns = 0;  // a counter has no place in time
+  double end_ns = 0;
+  double duration_ns = 0;  // of a counter: of all its calls together
+  std::uint64_t site = 0;  // the code that called; of a collective counter also kSiteNotTaken
+  std::uint64_t communicator = 0;
+  std::uint64_t bytes = 0;       // of a collective
+  std::uint64_t timeouts = 0;    // of a counter
+  std::uint64_t end_ticks = 0;   // only to ask the trace what was mapped then
+  double wake_ns = -1;           // from the post that ended the wait to its return; < 0 = no post is known
+  const Track* waker = nullptr;  // who posted; nullptr with a post = a thread that the trace does not know
+  CollectiveWords collective;
+  const Distribution* distribution = nullptr;  // of a counter
+
+  bool is(Trait trait) const { return function != nullptr && function->is(trait); }
+};
+
+}  // namespace hostprobe::analysis

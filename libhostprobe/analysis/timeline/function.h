@@ -1,0 +1,45 @@
+// function.h: what a called function is to the questions, whatever the source that saw the call.
+//
+// Room 3. Decoded once per trace from its hook table (timeline.cpp); names decide here and nowhere else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "analysis/trace/trace.h"
+
+namespace hostprobe::analysis {
+
+// A function may have several: a stream synchronise is blocking and a synchronise.
+enum Trait : std::uint32_t {
+  kLaunches = 1,      // it gives the GPU work
+  kWaits = 2,         // a wait of libc
+  kSynchronises = 4,  // a wait for the GPU
+  kNccl = 8,
+  kCollective = 16,  // of NCCL's, those that move data
+  kPolls = 32,       // one round of a progress thread
+  kMarksStep = 64,
+  kBlocks = 128,
+};
+
+struct Function {
+  std::string name;
+  std::uint32_t row = 0;  // in the hook table
+  std::uint32_t traits = 0;
+  bool found = false;                      // the library that has it was there
+  const std::string* operation = nullptr;  // of a collective: "AllReduce"
+  // Which word of a record is what; -1 = none.
+  int site = -1, waker = -1, communicator = -1, elements = -1, call = -1, ranks = -1;
+
+  bool is(Trait trait) const { return (traits & trait) != 0; }
+};
+
+Function function_of(const Hook& hook, std::uint32_t row);
+
+// "ncclAllReduce" and "ncclAllReduceConfig" are both AllReduce; one text per operation, kept for good.
+const std::string* operation_name(const std::string& function);
+// Sent from one rank to another, so there is nothing to wait for together.
+bool is_message(const std::string& operation);
+
+}  // namespace hostprobe::analysis

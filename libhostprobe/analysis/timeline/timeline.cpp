@@ -1,0 +1,99 @@
+// timeline.cpp: see timeline.h.
+#include "timeline.h"
+
+#include <algorithm>
+
+namespace hostprobe::analysis {
+namespace {
+
+// By ncclDataType_t.
+std::uint64_t bytes_of_type(std::uint64_t type) {
+  static constexpr std::uint64_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return type < std::size(kBytes) ? kBytes[type] : 0;
+}
+
+std::int32_t bits(std::uint64_t word, unsigned shift) { return static_cast<std::int32_t>(word >> shift & 0x1fffff); }
+
+Histogram histogram_of(const SpansSum& spans, const TickClock& clock) {
+  Histogram histogram;
+  for (const auto& [bucket, count] : spans.buckets) {
+    // The bucket of the longest one is half empty as a rule.
+    const double middle = std::min(bucket_middle_ticks(bucket), static_cast<double>(spans.max_ticks));
+    histogram.add(clock.length_ns(middle), count);
+  }
+  if (spans.buckets.empty()) return histogram;
+  histogram.set_exact(clock.length_ns(static_cast<double>(spans.ticks)),
+                      clock.length_ns(static_cast<double>(spans.max_ticks)));
+  return histogram;
+}
+
+}  // namespace
+
+Timeline::Timeline(const Trace& trace, Symbols& symbols) : trace_(trace) {
+  for (const Hook& hook : trace.hooks)
+    functions_.push_back(analysis::function_of(hook, static_cast<std::uint32_t>(functions_.size())));
+  for (const auto& [key, thread] : trace.threads) tracks_.push_back({&thread, role_of(trace, thread, symbols)});
+}
+
+const Track* Timeline::track_at(std::uint32_t tid, std::uint64_t ticks) const {
+  const auto after = std::upper_bound(tracks_.begin(), tracks_.end(), ThreadKey{tid, ticks},
+                                      [](const ThreadKey& key, const Track& track) { return key < track.thread->key; });
+  if (after != tracks_.begin() && std::prev(after)->key().tid == tid) return &*std::prev(after);
+  return after != tracks_.end() && after->key().tid == tid ? &*after : nullptr;
+}
+
+void Timeline::decode_wake(const Record& record, TickReader& ticks, Event& event) const {
+  event.site = word(record, event.function->site);
+  const std::uint64_t post = word(record, event.function->waker);
+  if (post == 0 || event.timed_out || event.counted) return;
+  const std::uint64_t post_at = post_ticks(post, record.end_ticks);
+  // A post from before the wait began was not what woke it.
+  if (post_at < record.begin_ticks || post_at > record.end_ticks) return;
+  event.wake_ns = event.end_ns - ticks.since_first_ns(post_at);
+  event.waker = track_at(post_tid(post), post_at);
+}
+
+void Timeline::decode_words(const Record& record, Event& event) const {
+  const Function& function = *event.function;
+  event.communicator = word(record, function.communicator);
+  if (!function.is(kCollective)) return;
+  const std::uint64_t call = word(record, function.call), ranks = word(record, function.ranks);
+  event.collective.sequence = static_cast<std::uint32_t>(call);
+  event.collective.rank = bits(ranks, 0) - 1;
+  event.collective.size = bits(ranks, 21);
+  event.collective.begin_monotonic_ns = trace_.clock.monotonic_ns_of(event.begin_ns);
+  event.bytes = word(record, function.elements) * bytes_of_type(call >> 48 & 0xff);
+}
+
+bool Timeline::decode_collective(const Record& record, TickReader& ticks, Event& event) const {
+  event.function = function_of_row(record.hook);
+  if (!event.is(kCollective)) return false;
+  decode(record, ticks, event);
+  return true;
+}
+
+bool Timeline::decode_counter(std::uint64_t place, std::uint64_t object, const SiteSum& sum, Event& event,
+                              Distribution& distribution) const {
+  event.function = function_of_row(sum_hook(place));
+  if (event.function == nullptr) return false;
+  event.type = EventType::kCounter;
+  event.count = sum.time.count();
+  event.site = sum_site(place);
+  event.duration_ns = trace_.clock.length_ns(static_cast<double>(sum.time.ticks));
+  event.end_ticks = UINT64_MAX;
+  distribution.time = histogram_of(sum.time, trace_.clock);
+  distribution.wake = histogram_of(sum.wake, trace_.clock);
+  distribution.wake_ns = trace_.clock.length_ns(static_cast<double>(sum.wake.ticks));
+  event.distribution = &distribution;
+  if (event.is(kWaits)) {
+    event.on_file = (object & kRecordFile) != 0;
+    event.timeouts = sum.amount;
+    if (distribution.wake.count() > 0) event.waker = track_at(sum.waker_tid, trace_.last.ticks);
+  } else if (event.is(kNccl)) {
+    event.communicator = object;
+    event.bytes = sum.amount;
+  }
+  return true;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,101 @@
+// timeline.h: a trace as typed events, thread by thread in time order.
+//
+// Room 3. Built once per trace; walk() decodes as it goes, so memory does not grow with the trace, and may run for several
+// threads of the trace at once.
+#pragma once
+
+#include <vector>
+
+#include "event.h"
+#include "ordered_records.h"
+
+namespace hostprobe::analysis {
+
+class Timeline {
+ public:
+  // The trace must outlive it.
+  Timeline(const Trace& trace, Symbols& symbols);
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+
+  const Trace& trace() const { return trace_; }
+  const std::vector<Function>& functions() const { return functions_; }  // one per hook
+  const std::vector<Track>& tracks() const { return tracks_; }           // by thread key
+  // The thread that had this id at that time; see Trace::thread_at.
+  const Track* track_at(std::uint32_t tid, std::uint64_t ticks) const;
+
+  // Calls on_event(const Event&) for everything that is known of a thread: calls by begin time, and what is missing
+  // between them; then its counters.
+  template <typename OnEvent>
+  void walk(const Track& track, OnEvent on_event) const;
+
+  // A collective of which only `record` is looked at. False: it is none.
+  bool decode_collective(const Record& record, TickReader& ticks, Event& event) const;
+
+ private:
+  const Function* function_of_row(std::uint16_t number) const {
+    return number == 0 || number > functions_.size() ? nullptr : &functions_[number - 1u];
+  }
+  void decode(const Record& record, TickReader& ticks, Event& event) const;
+  void decode_wake(const Record& record, TickReader& ticks, Event& event) const;
+  void decode_words(const Record& record, Event& event) const;
+  // False: it names no function.
+  bool decode_counter(std::uint64_t place, std::uint64_t object, const SiteSum& sum, Event& event,
+                      Distribution& distribution) const;
+
+  const Trace& trace_;
+  std::vector<Function> functions_;
+  std::vector<Track> tracks_;
+};
+
+inline void Timeline::decode(const Record& record, TickReader& ticks, Event& event) const {
+  event.function = function_of_row(record.hook);
+  event.begin_ns = ticks.since_first_ns(record.begin_ticks);
+  event.end_ns = ticks.since_first_ns(record.end_ticks);
+  event.duration_ns = event.end_ns - event.begin_ns;
+  event.end_ticks = record.end_ticks;
+  event.at_once = (record.flags & kRecordAtOnce) != 0;
+  event.timed_out = (record.flags & kRecordTimedOut) != 0;
+  event.on_file = (record.flags & kRecordFile) != 0;
+  event.counted = is_summed(record);
+  event.stack = record.stack;
+  event.wake_ns = -1;
+  event.waker = nullptr;
+  if (event.is(kWaits)) decode_wake(record, ticks, event);
+  if (event.is(kNccl)) decode_words(record, event);
+}
+
+template <typename OnEvent>
+void Timeline::walk(const Track& track, OnEvent on_event) const {
+  TickReader ticks(trace_.clock);
+  Event event;
+  event.track = &track;
+  Event missing = event;
+  const auto miss = [&](EventType type, std::uint64_t count) {
+    missing.type = type;
+    missing.count = count;
+    missing.begin_ns = missing.end_ns = event.end_ns;
+    on_event(missing);
+  };
+  OrderedRecords records(
+      *track.thread,
+      [&](const Record& record) {
+        if ((record.flags & kRecordAfterSkipped) != 0) miss(EventType::kLost, 0);
+        decode(record, ticks, event);
+        if (event.function != nullptr) on_event(event);
+      },
+      [&](std::uint64_t count) { miss(EventType::kLost, count); },
+      [&](std::uint64_t count) { miss(EventType::kCounted, count); });
+  records.walk();
+  const auto count = [&](std::uint64_t place, std::uint64_t object, const SiteSum& sum, bool below_limit) {
+    Event counter;
+    Distribution distribution;
+    counter.track = &track;
+    counter.below_limit = below_limit;
+    if (decode_counter(place, object, sum, counter, distribution)) on_event(counter);
+  };
+  for (const auto& [place, sum] : track.thread->short_waits) count(place, 0, sum, true);
+  for (const auto& [key, sum] : track.thread->sums) count(key.first, key.second, sum, false);
+}
+
+}  // namespace hostprobe::analysis
