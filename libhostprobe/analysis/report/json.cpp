@@ -3,7 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "headline.h"
+#include "analysis/findings/causes.h"
+#include "finding_text.h"
 #include "losses.h"
 #include "stuck_text.h"
 #include "version.h"
@@ -243,6 +244,29 @@ Json steps_json(const Histogram& steps) {
           {"max_ms", ms_or_null(steps, steps.max_ns())}};
 }
 
+Json evidence_json(const Evidence& evidence) {
+  Json json = Json::object();
+  for (const auto& [name, value] : evidence.values())
+    std::visit([&json, &name = name](const auto& one) { json[name] = one; }, value);
+  return json;
+}
+
+// Per step and what a fix would gain: not computed yet.
+Json finding_json(const Finding& finding) {
+  Json json = {{"cause", finding.cause},         {"rank", or_null(finding.rank)}, {"text", finding_text(finding)},
+               {"share_pct", finding.share_pct}, {"ms_per_step", nullptr},        {"gain_pct", nullptr},
+               {"gain_low_pct", nullptr},        {"gain_high_pct", nullptr}};
+  if (!finding.rank && finding.pid != 0) json["pid"] = finding.pid;
+  if (!finding.fix.empty()) json["fix"] = {{"name", finding.fix}, {"how", fix_text(finding)}};
+  if (finding.site)
+    json["site"] = {{"function", finding.site->function},
+                    {"library", finding.site->library},
+                    {"role", role_name(finding.site->role)},
+                    {"stack", finding.site->stack}};
+  json["evidence"] = evidence_json(finding.evidence);
+  return json;
+}
+
 Json stuck_json(const StuckCollective& stuck) {
   Json missing = Json::array();
   for (const MissingRank& one : stuck.missing) {
@@ -258,6 +282,7 @@ Json stuck_json(const StuckCollective& stuck) {
 }  // namespace
 
 std::string report_json(const RunAnswer& run) {
+  const std::vector<Finding> findings = find_causes(run);
   Json json = {{"schema", 1},
                {"hostprobe", {{"version", version()}, {"commit", commit()}}},
                {"run",
@@ -268,7 +293,7 @@ std::string report_json(const RunAnswer& run) {
                  {"ranks", run.ranks},
                  {"wall_s", run.wall_s},
                  {"clock_error_us", or_null(run.clock_error_us)}}},
-               {"headline", headline(run)},
+               {"headline", headline(run, findings)},
                {"findings", Json::array()},
                {"step_share_pct", nullptr},
                {"steps", steps_json(run.steps)},
@@ -276,6 +301,7 @@ std::string report_json(const RunAnswer& run) {
                {"processes", Json::array()},
                {"collectives", Json::array()},
                {"unreadable", Json::array()}};
+  for (const Finding& finding : findings) json["findings"].push_back(finding_json(finding));
   for (const ProcessAnswer& process : run.processes) json["processes"].push_back(process_json(process));
   for (const CollectiveAnswer& one : run.collectives) json["collectives"].push_back(collective_json(one));
   // Absent where nothing hangs.

@@ -7,7 +7,8 @@
 #include <sstream>
 
 #include "action_sentences.h"
-#include "headline.h"
+#include "analysis/findings/causes.h"
+#include "finding_text.h"
 #include "losses.h"
 #include "stuck_text.h"
 #include "words.h"
@@ -144,7 +145,7 @@ class TextReport {
     line("");
     line("WHAT TO DO NOW");
     int number = 0;
-    for (const std::string& sentence : headline(run_))
+    for (const std::string& sentence : headline(run_, find_causes(run_)))
       out_ += wrapped(sentence, fmt::format("  {}. ", ++number), "     ");
   }
 

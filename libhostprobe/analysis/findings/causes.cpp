@@ -1,0 +1,262 @@
+// causes.cpp: see causes.h.
+#include "causes.h"
+
+#include <algorithm>
+
+namespace hostprobe::analysis {
+namespace {
+
+// Shares of wall time, in percent, from which on something is a finding.
+constexpr double kWaitPct = 10;
+constexpr double kGilPct = 3;
+constexpr double kSyncPct = 10;
+constexpr double kLaunchSpanPct = 30;  // launching is what this process does for at least this part of its life
+constexpr double kWakePct = 1;
+constexpr double kNotRunningPct = 3;
+constexpr double kOwnCostPct = 0.5;
+constexpr double kPeerGapPct = 5;        // between the rank that waits most and the one that waits least
+constexpr double kOwnCostWallMs = 1000;  // below, the start of the writer is most of the cost and says nothing
+constexpr double kStandsStillMs = 5000;
+
+// The processes whose speed is the job's: ranks where there are any, else everything that was not forked by another.
+std::vector<const ProcessAnswer*> leading(const RunAnswer& run) {
+  std::vector<const ProcessAnswer*> result;
+  for (const ProcessAnswer& process : run.processes) {
+    if (run.ranks > 0 ? process.kind == ProcessKind::kRank : process.kind != ProcessKind::kWorker)
+      result.push_back(&process);
+  }
+  return result;
+}
+
+Finding finding_of(const RunAnswer& run, const ProcessAnswer& process, Symptom symptom, std::string cause,
+                   double share_pct) {
+  Finding finding;
+  finding.cause = std::move(cause);
+  finding.symptom = symptom;
+  if (process.kind == ProcessKind::kRank) finding.rank = process.rank.value_or(0);
+  finding.pid = process.pid;
+  finding.only_process = run.processes.size() == 1;
+  finding.share_pct = share_pct;
+  return finding;
+}
+
+double main_wait_pct(const ProcessAnswer& process, WaitPurpose purpose) {
+  double ms = 0;
+  for (const WaitSite& site : process.waits) {
+    if (site.role == Role::kMain) ms += site.ms_for(purpose);
+  }
+  return process.wall_share(ms);
+}
+
+WaitPurpose main_purpose(const WaitSite& site) {
+  WaitPurpose best = WaitPurpose::kUnknown;
+  for (const auto& [purpose, ms] : site.purpose_ms) {
+    if (ms > site.ms_for(best)) best = purpose;
+  }
+  return best;
+}
+
+void add_place(Finding& finding, const WaitSite& site, WaitPurpose purpose) {
+  // A gradient exchange is told by the library's own function: in Python it looks like any backward().
+  const bool by_code = purpose == WaitPurpose::kPeers && !site.code.empty();
+  const bool one_caller = !site.code.empty() && site.code.front().total_ms > 0.5e-6 * site.time.total_ns();
+  if (!site.python.empty() && !by_code)
+    finding.evidence.add("python", site.python.front().text);
+  else if (one_caller)
+    finding.evidence.add("code", site.code.front().text);
+}
+
+// What fills the queue (or empties it) is known by who wakes the waiting thread.
+void add_other_side(Finding& finding, const ProcessAnswer& process, const WaitSite& site) {
+  const ThreadAnswer* other = process.thread(site.main_waker_thread());
+  if (other == nullptr || other->runs.empty()) return;
+  finding.evidence.add("other_side_runs", other->runs);
+  finding.evidence.add("other_side_tid", std::uint64_t{other->tid});
+  if (other->in_data_loader) finding.cause = "dataloader_wait";
+}
+
+void add_purpose(Finding& finding, const ProcessAnswer& process, const WaitSite& site) {
+  switch (main_purpose(site)) {
+    case WaitPurpose::kDataLoader:
+      finding.cause = "dataloader_wait";
+      finding.evidence.add("purpose", "data_loader");
+      break;
+    case WaitPurpose::kQueue:
+      finding.evidence.add("purpose", "queue");
+      add_other_side(finding, process, site);
+      break;
+    case WaitPurpose::kPeers:
+      finding.cause = "waits_for_rank";
+      finding.evidence.add("purpose", "peers");
+      break;
+    case WaitPurpose::kGpu:
+      finding.cause = "sync_calls";
+      finding.evidence.add("purpose", "gpu");
+      break;
+    case WaitPurpose::kGil:
+      finding.cause = "gil_contention";
+      finding.evidence.add("purpose", "gil");
+      break;
+    case WaitPurpose::kUnknown:
+      if (!site.wakers.empty()) finding.evidence.add("woken_by", role_name(site.main_waker()));
+      break;
+  }
+  if (finding.cause == "dataloader_wait") finding.fix = "num_workers";
+}
+
+std::optional<Finding> late_rank(const RunAnswer& run) {
+  const std::vector<const ProcessAnswer*> ranks = leading(run);
+  if (run.ranks < 2) return std::nullopt;
+  const auto less = [](const ProcessAnswer* l, const ProcessAnswer* r) {
+    return main_wait_pct(*l, WaitPurpose::kPeers) < main_wait_pct(*r, WaitPurpose::kPeers);
+  };
+  const auto [least, most] = std::minmax_element(ranks.begin(), ranks.end(), less);
+  const double least_pct = main_wait_pct(**least, WaitPurpose::kPeers),
+               most_pct = main_wait_pct(**most, WaitPurpose::kPeers);
+  if (most_pct - least_pct < kPeerGapPct) return std::nullopt;
+  Finding finding = finding_of(run, **least, Symptom::kRankIsLate, "slow_rank", most_pct - least_pct);
+  finding.evidence.add("waits_pct", least_pct);
+  finding.evidence.add("waits_most_rank", std::uint64_t((*most)->rank.value_or(0)));
+  finding.evidence.add("waits_most_pct", most_pct);
+  return finding;
+}
+
+// One per process: the heaviest wait of its main thread. Waits for other ranks are late_rank's, where one rank is late.
+std::optional<Finding> heaviest_wait(const RunAnswer& run, const ProcessAnswer& process) {
+  for (const WaitSite& site : process.waits) {
+    if (site.role != Role::kMain || main_purpose(site) == WaitPurpose::kGil) continue;
+    const double pct = process.wall_share(1e-6 * site.time.total_ns());
+    if (pct < kWaitPct || (main_purpose(site) == WaitPurpose::kPeers && late_rank(run))) return std::nullopt;
+    Finding finding = finding_of(run, process, Symptom::kLongWait, "unexplained", pct);
+    finding.site = FindingSite{site.function, site.library, site.role, site.stack};
+    finding.evidence.add("count", site.time.count());
+    finding.evidence.add("total_ms", 1e-6 * site.time.total_ns());
+    finding.evidence.add("p50_us", 1e-3 * site.time.percentile_ns(50));
+    finding.evidence.add("p99_us", 1e-3 * site.time.percentile_ns(99));
+    add_place(finding, site, main_purpose(site));
+    add_purpose(finding, process, site);
+    return finding;
+  }
+  return std::nullopt;
+}
+
+std::optional<Finding> interpreter_lock(const RunAnswer& run, const ProcessAnswer& process) {
+  const double pct = main_wait_pct(process, WaitPurpose::kGil);
+  if (pct < kGilPct) return std::nullopt;
+  Finding finding = finding_of(run, process, Symptom::kInterpreterLock, "gil_contention", pct);
+  finding.fix = "processes";
+  return finding;
+}
+
+std::optional<Finding> gpu_waits(const RunAnswer& run, const ProcessAnswer& process) {
+  const Histogram& time = process.syncs.time;
+  const double pct = process.wall_share(1e-6 * time.total_ns());
+  if (time.count() == 0 || pct < kSyncPct) return std::nullopt;
+  Finding finding = finding_of(run, process, Symptom::kGpuWaits, "sync_calls", pct);
+  finding.evidence.add("count", time.count());
+  finding.evidence.add("total_ms", 1e-6 * time.total_ns());
+  finding.evidence.add("launches_between",
+                       static_cast<double>(process.launches.call.count()) / static_cast<double>(time.count()));
+  return finding;
+}
+
+std::optional<Finding> launch_pace(const RunAnswer& run, const ProcessAnswer& process) {
+  const LaunchAnswer& launches = process.launches;
+  const double span_pct = process.wall_share(launches.span_ms);
+  const double sync_pct = process.wall_share(1e-6 * process.syncs.time.total_ns());
+  if (launches.gap.count() == 0 || span_pct < kLaunchSpanPct || sync_pct >= kSyncPct) return std::nullopt;
+  Finding finding = finding_of(run, process, Symptom::kLaunchPace, "launch_bound", span_pct - sync_pct);
+  finding.fix = "fewer_launches";
+  finding.evidence.add("kernels", launches.kernels);
+  finding.evidence.add("call_p50_us", 1e-3 * launches.call.percentile_ns(50));
+  finding.evidence.add("gap_p50_us", 1e-3 * launches.gap.percentile_ns(50));
+  finding.evidence.add("sync_pct", sync_pct);
+  return finding;
+}
+
+std::optional<Finding> late_wakes(const RunAnswer& run, const ProcessAnswer& process) {
+  Histogram wakes;
+  for (const WaitSite& site : process.waits) {
+    if (site.role == Role::kMain) wakes.add(site.wake);
+  }
+  const double pct = process.wall_share(1e-6 * wakes.total_ns());
+  if (wakes.count() == 0 || pct < kWakePct) return std::nullopt;
+  Finding finding = finding_of(run, process, Symptom::kLateWakes, "unexplained", pct);
+  finding.evidence.add("wakes", wakes.count());
+  finding.evidence.add("wake_p50_us", 1e-3 * wakes.percentile_ns(50));
+  finding.evidence.add("wake_p99_us", 1e-3 * wakes.percentile_ns(99));
+  return finding;
+}
+
+std::optional<Finding> not_running(const RunAnswer& run, const ProcessAnswer& process) {
+  const ThreadAnswer* thread = process.main_thread();
+  if (thread == nullptr || !thread->run_delay_ms) return std::nullopt;
+  const double pct = process.wall_share(*thread->run_delay_ms);
+  if (pct < kNotRunningPct) return std::nullopt;
+  Finding finding = finding_of(run, process, Symptom::kNotRunning, "cpu_contention", pct);
+  finding.fix = "more_cpus";
+  finding.evidence.add("run_delay_ms", *thread->run_delay_ms);
+  return finding;
+}
+
+std::optional<Finding> dear_probe(const RunAnswer& run, const ProcessAnswer& process) {
+  if (!process.own_cost || process.wall_ms < kOwnCostWallMs) return std::nullopt;
+  const double pct = process.wall_share(process.own_cost->total_ms());
+  if (pct < kOwnCostPct) return std::nullopt;
+  Finding finding = finding_of(run, process, Symptom::kOwnCost, "own_cost", pct);
+  finding.evidence.add("total_ms", process.own_cost->total_ms());
+  return finding;
+}
+
+// Above all else: a job that stands still has no other cause worth reading. A checkpoint takes seconds too.
+std::optional<Finding> stands_still(const RunAnswer& run) {
+  if (run.stuck.empty() || run.stuck.front().since_ms < kStandsStillMs) return std::nullopt;
+  const StuckCollective& stuck = run.stuck.front();
+  const MissingRank& first = stuck.missing.front();
+  Finding finding;
+  finding.cause = "slow_rank";
+  finding.symptom = Symptom::kJobStandsStill;
+  finding.rank = first.job_rank.value_or(first.rank);
+  finding.share_pct = 100;
+  finding.evidence.add("op", stuck.operation);
+  finding.evidence.add("sequence", std::uint64_t{stuck.sequence});
+  finding.evidence.add("comm", stuck.communicator);
+  finding.evidence.add("missing", std::uint64_t{stuck.missing.size()});
+  finding.evidence.add("arrived", std::uint64_t{stuck.arrived});
+  finding.evidence.add("ranks", std::uint64_t{stuck.ranks});
+  finding.evidence.add("since_ms", stuck.since_ms);
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> find_causes(const RunAnswer& run) {
+  if (auto finding = stands_still(run)) return {std::move(*finding)};
+  std::vector<Finding> findings;
+  if (auto finding = late_rank(run)) findings.push_back(std::move(*finding));
+  for (auto* ask : {heaviest_wait, interpreter_lock, gpu_waits, launch_pace, late_wakes, not_running, dear_probe}) {
+    std::optional<Finding> worst;
+    for (const ProcessAnswer* process : leading(run)) {
+      std::optional<Finding> finding = ask(run, *process);
+      if (finding && (!worst || finding->share_pct > worst->share_pct)) worst = std::move(finding);
+    }
+    if (worst) findings.push_back(std::move(*worst));
+  }
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& l, const Finding& r) { return l.share_pct > r.share_pct; });
+  return findings;
+}
+
+WorstWaits worst_waits(const RunAnswer& run) {
+  WorstWaits worst;
+  for (const ProcessAnswer* process : leading(run)) {
+    for (const WaitSite& site : process->waits) {
+      if (site.role != Role::kMain) continue;
+      worst.wait_pct = std::max(worst.wait_pct, process->wall_share(1e-6 * site.time.total_ns()));
+      if (site.wake.count() > 0) worst.wake_p99_ns = std::max(worst.wake_p99_ns, site.wake.percentile_ns(99));
+    }
+  }
+  return worst;
+}
+
+}  // namespace hostprobe::analysis

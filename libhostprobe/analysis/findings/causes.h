@@ -1,0 +1,24 @@
+// causes.h: what costs a run time on the host side, heaviest first.
+//
+// Room 3. Drawn only from what was measured in this run; the thresholds stand in causes.cpp. A cause is named only where a
+// symbol, a stack or a counter proved it; what nothing explains is `unexplained`.
+#pragma once
+
+#include <vector>
+
+#include "analysis/questions/run_answer.h"
+#include "finding.h"
+
+namespace hostprobe::analysis {
+
+// Of the same symptom in several processes, the one that costs most. Empty: nothing stands out.
+std::vector<Finding> find_causes(const RunAnswer& run);
+
+// What can be said where nothing stands out, of the main threads.
+struct WorstWaits {
+  double wait_pct = 0;     // the heaviest wait, of wall time
+  double wake_p99_ns = 0;  // the slowest; 0 = none was seen
+};
+WorstWaits worst_waits(const RunAnswer& run);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,67 @@
+// finding.h: one thing that costs the job time on the host side, as data: what, where, how much, by what evidence.
+//
+// Room 3. Found by causes.h, told in words by report/finding_text.h. No sentences here: scripts ask for ids and numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "analysis/trace/roles.h"
+
+namespace hostprobe::analysis {
+
+// What was seen. Several symptoms can have one cause, and each is told in its own words.
+enum class Symptom {
+  kJobStandsStill,  // ranks wait in a collective that another one does not enter
+  kRankIsLate,      // the others wait for this one
+  kLongWait,        // the main thread's heaviest wait
+  kInterpreterLock,
+  kGpuWaits,
+  kLaunchPace,
+  kLateWakes,
+  kNotRunning,
+  kOwnCost,
+};
+
+// Named numbers and texts, in the order in which they matter.
+class Evidence {
+ public:
+  using Value = std::variant<double, std::uint64_t, std::string>;
+
+  void add(std::string name, Value value) { values_.emplace_back(std::move(name), std::move(value)); }
+  // 0 and "" where there is none of that name.
+  double number(const std::string& name) const;
+  std::uint64_t count(const std::string& name) const;
+  std::string text(const std::string& name) const;
+  const std::vector<std::pair<std::string, Value>>& values() const { return values_; }
+
+ private:
+  const Value* find(const std::string& name) const;
+
+  std::vector<std::pair<std::string, Value>> values_;
+};
+
+struct FindingSite {
+  std::string function;
+  std::string library;
+  Role role = Role::kMain;
+  std::vector<std::string> stack;
+};
+
+struct Finding {
+  std::string cause;  // an id
+  Symptom symptom = Symptom::kLongWait;
+  std::optional<int> rank;    // where the cause sits; nothing: the whole job, or a process that is no rank
+  std::uint32_t pid = 0;      // of that process; 0 = none
+  bool only_process = false;  // the run has no other
+  double share_pct = 0;       // of wall time
+  std::string fix;            // an id; "" = nothing is known to help
+  std::optional<FindingSite> site = {};
+  Evidence evidence = {};
+};
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,173 @@
+// finding_text.cpp: see finding_text.h.
+#include "finding_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/findings/causes.h"
+#include "words.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::size_t kMostSentences = 3;
+
+// "rank 3", or the process id, or "the program" where there is only one it could be.
+std::string who(const Finding& finding) {
+  if (finding.rank) return fmt::format("rank {}", *finding.rank);
+  return finding.only_process ? "the program" : fmt::format("process {}", finding.pid);
+}
+
+std::string main_of(const Finding& finding) {
+  return who(finding) == "the program" ? "the main thread" : who(finding) + "'s main thread";
+}
+
+std::string us_text(const Evidence& evidence, const char* name) { return duration_text(1e3 * evidence.number(name)); }
+
+// "c10d::Reducer::finalize_backward() (libtorch_cpu.so)" without parameters and library.
+std::string function_of(const std::string& place) {
+  const auto end = place.find('(');
+  return printable(end == std::string::npos || end == 0 ? place
+                                                        : place.substr(0, place.find_last_not_of(' ', end - 1) + 1));
+}
+
+std::string place_of(const Finding& finding) {
+  const std::string python = finding.evidence.text("python"), code = finding.evidence.text("code");
+  if (!python.empty()) return printable(python);
+  if (!code.empty()) return shortened(function_of(code), 80);
+  return fmt::format("{} of {}", printable(finding.site->function), printable(finding.site->library));
+}
+
+std::string loader_advice() { return "more workers (num_workers), more prefetching, or cheaper samples"; }
+
+std::string queue_advice(const Evidence& evidence, bool is_loader) {
+  const std::string runs = printable(evidence.text("other_side_runs"));
+  if (runs.empty()) return "what is on the other side of this queue is the limit";
+  if (is_loader) {
+    return fmt::format("{} is on the other side and takes from the DataLoader, so the data loader is the limit: {}",
+                       runs, loader_advice());
+  }
+  return fmt::format("{} (thread {}) is on the other side and is the limit", runs, evidence.count("other_side_tid"));
+}
+
+std::string wait_advice(const Finding& finding) {
+  const std::string purpose = finding.evidence.text("purpose"), waker = finding.evidence.text("woken_by");
+  if (purpose == "data_loader") return "the data loader is the limit: " + loader_advice();
+  if (purpose == "queue") return queue_advice(finding.evidence, finding.cause == "dataloader_wait");
+  if (purpose == "peers") return "it waits for other ranks";
+  if (purpose == "gpu") return "it waits inside the GPU driver";
+  if (purpose == "gil") return "other Python threads hold the interpreter lock";
+  return waker.empty() ? "look at what it waits for there"
+                       : fmt::format("it is woken by {}, so look at what that thread does meanwhile", waker);
+}
+
+std::string standstill(const Finding& finding) {
+  const Evidence& evidence = finding.evidence;
+  const std::uint64_t missing = evidence.count("missing");
+  const std::string others = missing == 1 ? "" : fmt::format(" and {} more", missing - 1);
+  return fmt::format(
+      "the job stands still: rank {}{} has not entered {} #{} of communicator {}, in which {} of {} ranks wait since "
+      "{}; "
+      "look at what it does.",
+      finding.rank.value_or(0), others, evidence.text("op"), evidence.count("sequence"),
+      evidence.text("comm").substr(0, 8), evidence.count("arrived"), evidence.count("ranks"),
+      duration_text(1e6 * evidence.number("since_ms")));
+}
+
+std::string gpu_waits(const Finding& finding) {
+  return fmt::format(
+      "{} waits {:.0f} % of the run for the GPU ({} synchronisations, {:.0f} launches between two): "
+      "the GPU is the limit, or it is waited for too often.",
+      who(finding), finding.share_pct, grouped(finding.evidence.count("count")),
+      finding.evidence.number("launches_between"));
+}
+
+std::string launch_pace(const Finding& finding) {
+  const Evidence& evidence = finding.evidence;
+  return fmt::format(
+      "{} launches {} kernels, {} each plus {} until the next (medians), and waits for the "
+      "GPU only {:.1f} % of the run: the host sets the pace; {} help.",
+      who(finding), grouped(evidence.count("kernels")), us_text(evidence, "call_p50_us"),
+      us_text(evidence, "gap_p50_us"), evidence.number("sync_pct"), fix_text(finding));
+}
+
+std::string late_wakes(const Finding& finding) {
+  const Evidence& evidence = finding.evidence;
+  return fmt::format("{} runs again late after it was woken ({} wakes, p50 {}, p99 {}): {:.1f} % of the run.",
+                     main_of(finding), grouped(evidence.count("wakes")), us_text(evidence, "wake_p50_us"),
+                     us_text(evidence, "wake_p99_us"), finding.share_pct);
+}
+
+std::string late_rank(const Finding& finding) {
+  const Evidence& evidence = finding.evidence;
+  return fmt::format(
+      "rank {} waits {:.0f} % of the run for other ranks, {} only {:.0f} %: the others wait for {}, look there first.",
+      evidence.count("waits_most_rank"), evidence.number("waits_most_pct"), who(finding), evidence.number("waits_pct"),
+      who(finding));
+}
+
+std::string plain_text(const Finding& finding) {
+  switch (finding.symptom) {
+    case Symptom::kJobStandsStill:
+      return standstill(finding);
+    case Symptom::kRankIsLate:
+      return late_rank(finding);
+    case Symptom::kLongWait:
+      return fmt::format("{} waits {:.0f} % of the run in {}: {}.", main_of(finding), finding.share_pct,
+                         place_of(finding), wait_advice(finding));
+    case Symptom::kInterpreterLock:
+      return fmt::format("{} waits {:.1f} % of the run for Python's interpreter lock: {}.", main_of(finding),
+                         finding.share_pct, fix_text(finding));
+    case Symptom::kGpuWaits:
+      return gpu_waits(finding);
+    case Symptom::kLaunchPace:
+      return launch_pace(finding);
+    case Symptom::kLateWakes:
+      return late_wakes(finding);
+    case Symptom::kNotRunning:
+      return fmt::format("{} was ready to run but had no CPU for {:.0f} % of the run: {}.", main_of(finding),
+                         finding.share_pct, fix_text(finding));
+    case Symptom::kOwnCost:
+      return fmt::format("the probe itself costs {} {:.1f} % of its wall time, so every other number here is too high.",
+                         who(finding), finding.share_pct);
+  }
+  return {};
+}
+
+std::string all_well(const RunAnswer& run) {
+  const WorstWaits worst = worst_waits(run);
+  std::string text =
+      fmt::format("Nothing on the host side stands out: no wait of a main thread takes more than {:.1f} % of the run",
+                  worst.wait_pct);
+  if (worst.wake_p99_ns > 0)
+    text += fmt::format(", and 99 of 100 wakes take less than {}", duration_text(worst.wake_p99_ns));
+  return text + ".";
+}
+
+}  // namespace
+
+std::string fix_text(const Finding& finding) {
+  if (finding.fix == "num_workers") return loader_advice();
+  if (finding.fix == "processes") return "move the work of its other Python threads into processes";
+  if (finding.fix == "fewer_launches") return "fewer and larger launches (fusion, graphs)";
+  if (finding.fix == "more_cpus") return "give the job more CPUs or start fewer threads";
+  return {};
+}
+
+std::string finding_text(const Finding& finding) {
+  std::string text = plain_text(finding);
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::vector<std::string> headline(const RunAnswer& run, const std::vector<Finding>& findings) {
+  if (run.processes.empty()) return {"No trace of this run can be read, so nothing can be said about it."};
+  if (findings.empty()) return {all_well(run)};
+  std::vector<std::string> sentences;
+  for (std::size_t i = 0; i < std::min(findings.size(), kMostSentences); ++i)
+    sentences.push_back(finding_text(findings[i]));
+  return sentences;
+}
+
+}  // namespace hostprobe::analysis

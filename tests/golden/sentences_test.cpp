@@ -1,0 +1,201 @@
+// Every English sentence of the report, in one golden text: tests/golden/sentences.txt. Other tests ask for ids and numbers,
+// so a better wording changes one file.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "analysis/report/action_sentences.h"
+#include "analysis/report/finding_text.h"
+#include "analysis/report/losses.h"
+#include "analysis/report/stuck_text.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+std::string g_text;
+
+void say(const std::string& what, const std::string& sentence) { g_text += what + ": " + sentence + "\n"; }
+
+Finding finding(Symptom symptom, std::string cause, double share_pct, std::optional<int> rank = 3) {
+  Finding one;
+  one.cause = std::move(cause);
+  one.symptom = symptom;
+  one.share_pct = share_pct;
+  one.rank = rank;
+  one.pid = 4242;
+  return one;
+}
+
+Finding wait(const std::string& purpose, std::string cause = "unexplained") {
+  Finding one = finding(Symptom::kLongWait, std::move(cause), 36.4);
+  one.site = FindingSite{"sem_wait", "libx.so", Role::kMain, {}};
+  if (!purpose.empty()) one.evidence.add("purpose", purpose);
+  return one;
+}
+
+void say_waits() {
+  Finding one = wait("data_loader", "dataloader_wait");
+  one.evidence.add("python", "Queue.get (queues.py:113)");
+  one.fix = "num_workers";
+  say("wait for the data loader", finding_text(one));
+  say("its fix", fix_text(one));
+  for (const char* cause : {"unexplained", "dataloader_wait"}) {
+    one = wait("queue", cause);
+    one.evidence.add("python", "Queue.get (queue.py:180)");
+    say("wait in a queue", finding_text(one));
+    one.evidence.add("other_side_runs", "Prefetcher._fill");
+    one.evidence.add("other_side_tid", std::uint64_t{77});
+    say("wait in a queue whose other side is known", finding_text(one));
+  }
+  one = wait("peers", "waits_for_rank");
+  one.evidence.add("code", "c10d::Reducer::finalize_backward(int) (libtorch_cpu.so)");
+  say("wait for other ranks", finding_text(one));
+  say("wait in the driver", finding_text(wait("gpu", "sync_calls")));
+  say("wait for the interpreter", finding_text(wait("gil", "gil_contention")));
+  say("wait for nobody knows what", finding_text(wait("")));
+  one = wait("");
+  one.evidence.add("woken_by", "pin_memory");
+  one.rank = std::nullopt;
+  say("wait of a process", finding_text(one));
+  one.only_process = true;
+  say("wait of the only process", finding_text(one));
+}
+
+void say_findings() {
+  Finding one = finding(Symptom::kJobStandsStill, "slow_rank", 100);
+  one.evidence.add("op", "AllReduce");
+  one.evidence.add("sequence", std::uint64_t{196});
+  one.evidence.add("comm", "9d1ad525aaaa");
+  one.evidence.add("missing", std::uint64_t{1});
+  one.evidence.add("arrived", std::uint64_t{1});
+  one.evidence.add("ranks", std::uint64_t{2});
+  one.evidence.add("since_ms", 8360.0);
+  say("standstill", finding_text(one));
+  one = finding(Symptom::kRankIsLate, "slow_rank", 35, 1);
+  one.evidence.add("waits_pct", 5.0);
+  one.evidence.add("waits_most_rank", std::uint64_t{0});
+  one.evidence.add("waits_most_pct", 40.0);
+  say("late rank", finding_text(one));
+  one = finding(Symptom::kInterpreterLock, "gil_contention", 4.26);
+  one.fix = "processes";
+  say("interpreter lock", finding_text(one));
+  one = finding(Symptom::kGpuWaits, "sync_calls", 40);
+  one.evidence.add("count", std::uint64_t{12345});
+  one.evidence.add("launches_between", 199.6);
+  say("GPU waits", finding_text(one));
+  one = finding(Symptom::kLaunchPace, "launch_bound", 80);
+  one.fix = "fewer_launches";
+  one.evidence.add("kernels", std::uint64_t{2000});
+  one.evidence.add("call_p50_us", 5.0);
+  one.evidence.add("gap_p50_us", 395.0);
+  one.evidence.add("sync_pct", 1.25);
+  say("launch pace", finding_text(one));
+  one = finding(Symptom::kLateWakes, "unexplained", 2.5);
+  one.evidence.add("wakes", std::uint64_t{5000});
+  one.evidence.add("wake_p50_us", 12.0);
+  one.evidence.add("wake_p99_us", 480.0);
+  say("late wakes", finding_text(one));
+  one = finding(Symptom::kNotRunning, "cpu_contention", 20);
+  one.fix = "more_cpus";
+  say("no CPU", finding_text(one));
+  say("own cost", finding_text(finding(Symptom::kOwnCost, "own_cost", 1.34)));
+}
+
+void say_headlines() {
+  RunAnswer run;
+  say("headline of nothing", headline(run, {}).at(0));
+  ProcessAnswer process;
+  process.wall_ms = 1000;
+  run.processes.push_back(process);
+  say("headline where all is well", headline(run, {}).at(0));
+  const std::vector<Finding> many(5, finding(Symptom::kOwnCost, "own_cost", 1));
+  say("headline of five findings has sentences", std::to_string(headline(run, many).size()));
+}
+
+void say_stuck() {
+  StuckCollective stuck{.communicator = "9d1ad525aaaa",
+                        .ranks = 8,
+                        .operation = "AllReduce",
+                        .sequence = 196,
+                        .arrived = 3,
+                        .since_ms = 8360,
+                        .missing = {}};
+  stuck.missing.push_back({.rank = 1, .job_rank = 5, .sequence = 194, .has_main = true});
+  stuck.missing.push_back({.rank = 2, .sequence = 0});
+  stuck.missing.push_back({.rank = 4,
+                           .job_rank = 9,
+                           .sequence = 195,
+                           .has_main = true,
+                           .open_wait = OpenWaitAnswer{"sem_clockwait", "python3.11", 0, 3000}});
+  for (const int rank : {6, 7}) stuck.missing.push_back({.rank = rank, .sequence = 1});
+  say("stuck", stuck_text(stuck));
+}
+
+void say_losses() {
+  RunAnswer run;
+  run.unreadable.push_back({"/run/a.hptrace", "not a hostprobe trace", 0});
+  ProcessAnswer process;
+  process.kind = ProcessKind::kRank;
+  process.rank = 1;
+  process.pid = 4242;
+  process.trace_path = "/run/b.hptrace";
+  process.records = 99'000;
+  process.lost = 1'000;
+  process.lost_by[0] = 1'000;
+  process.tail_gone = true;
+  process.damages.assign(5, Damage{4096, 512, "the checksum of a block of records does not match"});
+  run.processes.push_back(process);
+  process = {};
+  process.pid = 77;
+  process.lost = 60;
+  process.lost_by = {10, 10, 10, 10, 10, 5, 4};
+  run.processes.push_back(process);
+  for (const std::string& sentence : loss_sentences(run)) say("loss", sentence);
+}
+
+void say_actions() {
+  RunAnswer run;
+  ProcessAnswer process;
+  process.pid = 77;
+  process.skipped = 9'000;
+  process.summed_only = 12'000;
+  process.wall_ms = 60'000;
+  process.whole_since_ms = 30'000;
+  const auto act = [&process](std::uint32_t kind, std::uint32_t reason, std::uint64_t number, std::uint64_t amount,
+                              const char* text) {
+    process.actions.push_back({kind, reason, 0.25, number, amount, text});
+  };
+  act(kEventTrigger, kBySlowStep, 1, 1234, "step 7 took 31 ms");
+  act(kEventTrigger, kByCommand, 0, 3, "");
+  act(kEventStopped, 0, 0, 0, "");
+  act(kEventStarted, 0, 0, 0, "");
+  act(kEventSetting, 0, 0, 0, "HOSTPROBE_STACK_US=5");
+  act(kEventDetail, 0, 2, 730, "");
+  act(kEventDetail, 0, 0, 120, "");
+  act(kEventDumpGone, 0, 1, 3 << 20, "");
+  act(99, 0, 0, 0, "of a newer version");
+  run.processes.push_back(process);
+  for (const std::string& sentence : action_sentences(run, true)) say("action", sentence);
+  say("action, short", action_sentences(run, false).at(6));
+  say("what can be seen", visible_part(process));
+  process.whole_since_ms.reset();
+  say("what can be seen in sums", visible_part(process));
+}
+
+TEST(Sentences, AreThoseOfTheGoldenText) {
+  g_text.clear();
+  say_waits();
+  say_findings();
+  say_headlines();
+  say_stuck();
+  say_losses();
+  say_actions();
+  std::ifstream file(std::string(HOSTPROBE_TEST_GOLDEN) + "/sentences.txt");
+  std::stringstream expected;
+  expected << file.rdbuf();
+  EXPECT_EQ(g_text, expected.str()) << "what is said now:\n" << g_text;
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis

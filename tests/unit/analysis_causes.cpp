@@ -1,0 +1,231 @@
+// What costs a run time, as ids and numbers, and only what was measured: analysis/findings/causes.cpp, finding.cpp
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/findings/causes.h"
+#include "support/trace_file.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+using test::Call;
+using test::TraceFile;
+
+constexpr std::uint64_t kLibX = 0x100000;
+
+class Causes : public testing::Test {
+ protected:
+  // A process of one second.
+  TraceFile process(int rank) {
+    TraceFile file;
+    file.header.rank = rank;
+    file.header.pid = static_cast<std::uint32_t>(1000 + rank);
+    file.hooks(
+        {test::wait_hook("sem_wait"), test::launch_hook("cuLaunchKernel"), test::sync_hook("cuStreamSynchronize")});
+    file.module(kLibX, kLibX + 0x1000, "/x/libx.so");
+    return file;
+  }
+  void keep(const TraceFile& file) { file.write(folder_.file("h-" + std::to_string(file.header.pid) + "-1.hptrace")); }
+  std::vector<Finding> findings() { return find_causes(analyse_run(folder_.path().string(), {})); }
+  // Where there must be exactly one.
+  Finding finding() {
+    const std::vector<Finding> all = findings();
+    EXPECT_EQ(all.size(), 1u);
+    return all.empty() ? Finding{} : all.front();
+  }
+  static Call wait(double begin_ms, double end_ms, std::uint16_t stack = 0) {
+    return {.hook = 1, .begin_us = 1000 * begin_ms, .end_us = 1000 * end_ms, .c = kLibX + 1, .stack = stack};
+  }
+  test::TestFolder folder_;
+};
+
+TEST_F(Causes, AreNoneWhereNothingIsWrong) {
+  TraceFile file = process(0);
+  file.calls(1000, 0, {wait(0, 1)});
+  keep(file);
+  EXPECT_TRUE(findings().empty());
+  const WorstWaits worst = worst_waits(analyse_run(folder_.path().string(), {}));
+  EXPECT_NEAR(worst.wait_pct, 0.1, 0.001);
+  EXPECT_EQ(worst.wake_p99_ns, 0);
+}
+
+TEST_F(Causes, DataLoaderIsOneWhereAStackShowsIt) {
+  TraceFile file = process(0);
+  test::StringArea strings;
+  const auto get = strings.add("Queue.get (queues.py:113)"), next = strings.add("_next_data (dataloader.py:1300)");
+  file.strings(strings);
+  file.stack(0, {}, {get, next});
+  file.calls(1000, 0, {wait(0, 360, 1)});
+  keep(file);
+  const Finding found = finding();
+  EXPECT_EQ(found.cause, "dataloader_wait");
+  EXPECT_EQ(found.rank, 0);
+  EXPECT_NEAR(found.share_pct, 36, 0.01);
+  EXPECT_EQ(found.fix, "num_workers");
+  ASSERT_TRUE(found.site);
+  EXPECT_EQ(found.site->function, "sem_wait");
+  EXPECT_EQ(found.site->library, "libx.so");
+  EXPECT_EQ(found.site->role, Role::kMain);
+  EXPECT_EQ(found.site->stack.at(0), "Queue.get (queues.py:113)");
+  EXPECT_EQ(found.evidence.text("python"), "Queue.get (queues.py:113)");
+  EXPECT_EQ(found.evidence.count("count"), 1u);
+  EXPECT_NEAR(found.evidence.number("total_ms"), 360, 1e-6);
+}
+
+TEST_F(Causes, QueueIsFollowedToTheThreadThatFillsIt) {
+  for (const bool loader : {false, true}) {
+    TraceFile file = process(0);
+    test::StringArea strings;
+    const auto get = strings.add("Queue.get (queue.py:180)"), fill = strings.add("Prefetcher._fill (train.py:7)");
+    const auto next = strings.add("_next_data (dataloader.py:1300)"),
+               run = strings.add("Thread.run (threading.py:975)");
+    file.strings(strings);
+    file.stack(0, {}, {get});
+    file.stack(1, {}, loader ? std::vector<std::uint32_t>{next, fill, run} : std::vector<std::uint32_t>{fill, run});
+    file.thread(test::thread_entry(77, "python3"));
+    Call woken = wait(0, 360, 1);
+    woken.b = pack_post(77, test::at_us(359'990));
+    file.calls(1000, 0, {woken});
+    file.calls(77, 0, {wait(0, 1, 2)});
+    keep(file);
+    const Finding found = finding();
+    EXPECT_EQ(found.cause, loader ? "dataloader_wait" : "unexplained");
+    EXPECT_EQ(found.evidence.text("other_side_runs"), "Prefetcher._fill");
+    EXPECT_EQ(found.evidence.count("other_side_tid"), 77u);
+  }
+}
+
+TEST_F(Causes, WaitThatNothingExplainsIsGivenNone) {
+  TraceFile file = process(0);
+  file.calls(1000, 0, {wait(0, 500)});
+  keep(file);
+  EXPECT_EQ(finding().cause, "unexplained");
+  EXPECT_EQ(finding().evidence.text("purpose"), "");
+  EXPECT_EQ(finding().fix, "");
+}
+
+TEST_F(Causes, TheWorstRankIsTheOneThatIsNamed) {
+  for (const int rank : {0, 1, 2}) {
+    TraceFile file = process(rank);
+    file.calls(1000 + static_cast<std::uint32_t>(rank), 0, {wait(0, rank == 1 ? 700 : 200)});
+    keep(file);
+  }
+  EXPECT_EQ(finding().rank, 1);
+  EXPECT_EQ(finding().pid, 1001u);
+  EXPECT_NEAR(finding().share_pct, 70, 0.01);
+}
+
+TEST_F(Causes, TheRankThatTheOthersWaitForHasIt) {
+  for (const int rank : {0, 1}) {
+    TraceFile file = process(rank);
+    test::StringArea strings;
+    const auto frame = strings.add("barrier (distributed_c10d.py:77)");
+    file.strings(strings);
+    file.stack(0, {}, {frame});
+    file.calls(1000 + static_cast<std::uint32_t>(rank), 0, {wait(0, rank == 0 ? 400 : 50, 1)});
+    keep(file);
+  }
+  const Finding found = finding();
+  EXPECT_EQ(found.cause, "slow_rank");
+  EXPECT_EQ(found.rank, 1);
+  EXPECT_NEAR(found.share_pct, 35, 0.01);
+  EXPECT_EQ(found.evidence.count("waits_most_rank"), 0u);
+  EXPECT_NEAR(found.evidence.number("waits_pct"), 5, 0.01);
+}
+
+TEST_F(Causes, SynchronisingTooMuchIsOne) {
+  TraceFile file = process(0);
+  std::vector<Call> calls;
+  for (int i = 0; i < 10; ++i) {
+    calls.push_back({.hook = 2, .begin_us = 50'000.0 * i, .end_us = 50'000.0 * i + 5});
+    calls.push_back({.hook = 3, .begin_us = 50'000.0 * i + 10, .end_us = 50'000.0 * i + 40'010});
+  }
+  file.calls(1000, 0, calls);
+  keep(file);
+  const Finding found = finding();
+  EXPECT_EQ(found.cause, "sync_calls");
+  EXPECT_NEAR(found.share_pct, 40, 0.01);
+  EXPECT_EQ(found.evidence.count("count"), 10u);
+  EXPECT_DOUBLE_EQ(found.evidence.number("launches_between"), 1);
+}
+
+TEST_F(Causes, ManyLaunchesWithoutWaitingForTheGpuAreOne) {
+  TraceFile file = process(0);
+  std::vector<Call> calls;
+  for (int i = 0; i < 2000; ++i) calls.push_back({.hook = 2, .begin_us = 400.0 * i, .end_us = 400.0 * i + 5});
+  file.calls(1000, 0, calls);
+  keep(file);
+  const Finding found = finding();
+  EXPECT_EQ(found.cause, "launch_bound");
+  EXPECT_EQ(found.fix, "fewer_launches");
+  EXPECT_EQ(found.evidence.count("kernels"), 2000u);
+  EXPECT_NEAR(found.evidence.number("gap_p50_us"), 395, 10);
+}
+
+TEST_F(Causes, AThreadWithoutACpuIsOne) {
+  TraceFile file = process(0);
+  ThreadEntry main = test::thread_entry(1000, "python3");
+  main.cpu_ns = 600'000'000;
+  main.run_delay_ns = 200'000'000;
+  file.thread(main);
+  keep(file);
+  EXPECT_EQ(finding().cause, "cpu_contention");
+  EXPECT_NEAR(finding().share_pct, 20, 0.01);
+  EXPECT_NEAR(finding().evidence.number("run_delay_ms"), 200, 1e-6);
+}
+
+TEST_F(Causes, AreHeaviestFirst) {
+  TraceFile file = process(0);
+  ThreadEntry main = test::thread_entry(1000, "python3");
+  main.cpu_ns = 600'000'000;
+  main.run_delay_ns = 200'000'000;
+  file.thread(main);
+  Call late = wait(0, 400);
+  late.b = pack_post(7, test::at_us(300'000));
+  file.calls(1000, 0, {late, {.hook = 3, .begin_us = 500'010, .end_us = 800'000}});
+  keep(file);
+  std::vector<std::string> causes;
+  for (const Finding& found : findings()) causes.push_back(found.cause);
+  EXPECT_EQ(causes, (std::vector<std::string>{"unexplained", "sync_calls", "cpu_contention", "unexplained"}));
+}
+
+TEST_F(Causes, AJobThatStandsStillHasNoOther) {
+  RunAnswer run;
+  run.ranks = 2;
+  ProcessAnswer process;
+  process.kind = ProcessKind::kRank;
+  process.wall_ms = 10'000;
+  process.launches.span_ms = 9'000;
+  process.launches.gap.add(5, 100);
+  run.processes.push_back(process);
+  EXPECT_EQ(find_causes(run).at(0).cause, "launch_bound");
+  StuckCollective stuck{.communicator = "c",
+                        .ranks = 2,
+                        .operation = "AllReduce",
+                        .sequence = 8,
+                        .arrived = 1,
+                        .since_ms = 6'000,
+                        .missing = {}};
+  stuck.missing.push_back({.rank = 1, .job_rank = 5, .sequence = 7});
+  run.stuck.push_back(stuck);
+  const std::vector<Finding> all = find_causes(run);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].cause, "slow_rank");
+  EXPECT_EQ(all[0].rank, 5);
+  EXPECT_EQ(all[0].evidence.count("sequence"), 8u);
+  EXPECT_EQ(all[0].evidence.number("since_ms"), 6'000);
+}
+
+TEST(Evidence, OfAnotherKindOrNameIsNothing) {
+  Evidence evidence;
+  evidence.add("count", std::uint64_t{7});
+  evidence.add("op", "AllReduce");
+  EXPECT_EQ(evidence.count("count"), 7u);
+  EXPECT_EQ(evidence.number("count"), 0);
+  EXPECT_EQ(evidence.text("count"), "");
+  EXPECT_EQ(evidence.text("op"), "AllReduce");
+  EXPECT_EQ(evidence.count("none"), 0u);
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
