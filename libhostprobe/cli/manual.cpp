@@ -9,18 +9,12 @@
 #include <fstream>
 
 #include "analysis/report/version.h"
+#include "command_names.h"
 #include "commands.h"
 #include "output.h"
 
 namespace hostprobe::cli {
 namespace {
-
-std::vector<const CLI::App*> shown_commands(const CLI::App& app) {
-  std::vector<const CLI::App*> commands;
-  for (const CLI::App* command : app.get_subcommands({}))
-    if (!command->get_group().empty()) commands.push_back(command);
-  return commands;
-}
 
 // In roff a line that begins with a point or a quote is a request, and a backslash an escape.
 std::string roff(const std::string& text) {
@@ -87,13 +81,6 @@ void write_pages(const CLI::App& app, const std::string& folder) {
   }
 }
 
-std::string long_flags(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  return fmt::format("{}", fmt::join(names, " "));
-}
-
 // Names of files complete what is no option; behind the program of `run` its own completion is at work.
 constexpr char kScript[] =
     R"(# Completion of hostprobe for bash; zsh takes it after `autoload bashcompinit && bashcompinit`.
@@ -124,7 +111,7 @@ std::string completion(const CLI::App& app) {
   std::string names, cases;
   for (const CLI::App* command : shown_commands(app)) {
     names += (names.empty() ? "" : " ") + command->get_name();
-    cases += fmt::format("    {}) options='{}' ;;\n", command->get_name(), long_flags(*command));
+    cases += fmt::format("    {}) options='{}' ;;\n", command->get_name(), fmt::join(long_options(*command), " "));
   }
   return fmt::format(kScript, names, cases);
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "command_names.h"
 #include "commands.h"
 
 namespace hostprobe::cli {
@@ -41,13 +42,6 @@ bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '
 
 std::string without_value(const std::string& word) { return word.substr(0, word.find('=')); }
 
-std::vector<std::string> option_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  return names;
-}
-
 std::string suggestion(const std::string& name, const std::vector<std::string>& names) {
   const std::string near = nearest(name, names);
   return near.empty() ? "" : fmt::format("; the nearest is {}", near);
@@ -60,7 +54,7 @@ std::string suggestion(const std::string& name, const std::vector<std::string>& 
       throw UsageError(fmt::format("{}: {} is not in this version", command.get_name(), name));
   const std::string own = command.get_parent() == nullptr ? "" : command.get_name();
   throw UsageError(fmt::format("{}no option {}{}; `hostprobe {}--help` lists all", own.empty() ? "" : own + ": ", name,
-                               suggestion(name, option_names(command)), own.empty() ? "" : own + " "));
+                               suggestion(name, long_options(command)), own.empty() ? "" : own + " "));
 }
 
 // The option of `run` that a word names; -oRUN is one word.
@@ -90,11 +84,10 @@ std::string nearest(const std::string& name, const std::vector<std::string>& nam
 }
 
 void refuse_unknown_command(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* command : app.get_subcommands({}))
+    if (command->get_name() == name) return;  // the hidden ones too
   std::vector<std::string> known;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    if (command->get_name() == name) return;
-    if (!command->get_group().empty()) known.push_back(command->get_name());
-  }
+  for (const CLI::App* command : shown_commands(app)) known.push_back(command->get_name());
   if (std::find(std::begin(kLaterCommands), std::end(kLaterCommands), name) != std::end(kLaterCommands))
     throw UsageError(fmt::format("{} is not in this version", name));
   throw UsageError(

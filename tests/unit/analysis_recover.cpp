@@ -1,11 +1,27 @@
-// What a killed process left behind is brought into its file: analysis/recover.cpp
+// What a killed process left behind is brought into its file: analysis/trace/recover.cpp
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+
+#include <functional>
+#include <utility>
 
 #include "analysis/trace/reader.h"
 #include "analysis/trace/recover.h"
 #include "support/sums.h"
 #include "support/trace_file.h"
+
+namespace {
+std::function<void()> g_after_lock;
+}
+
+// Stands in front of libc's for this program: what happens between the lock and the reading can be chosen.
+extern "C" int flock(int file, int operation) noexcept {
+  const auto result = static_cast<int>(syscall(SYS_flock, file, operation));
+  if (const std::function<void()> act = std::exchange(g_after_lock, nullptr)) act();
+  return result;
+}
 
 namespace hostprobe::analysis {
 namespace {
@@ -199,6 +215,25 @@ TEST_F(Recovering, DamagedHeaderNeitherCrashesNorChangesTheFile) {
   bytes[40] ^= 1;
   EXPECT_EQ(recover(bytes).result, Recovery::kFailed);
   EXPECT_TRUE(segment_exists());
+}
+
+// Somebody puts another file at the path after the lock was taken: what was locked is read and completed, the other is
+// left as it is.
+TEST_F(Recovering, ReadsAndWritesTheFileThatItLocked) {
+  const std::string other = "another file", locked = folder_.file("locked");
+  TraceFile::write_bytes(path(), file_.bytes());
+  bool replaced = false;
+  g_after_lock = [&] {
+    std::filesystem::rename(path(), locked);
+    TraceFile::write_bytes(path(), other);
+    replaced = true;
+  };
+  const RecoveryAnswer answer = recover_trace(path());
+  ASSERT_TRUE(replaced);
+  EXPECT_EQ(answer.result, Recovery::kDone) << answer.what;
+  EXPECT_EQ(answer.records, 2u);
+  EXPECT_EQ(std::filesystem::file_size(path()), other.size());
+  EXPECT_EQ(read_trace(locked).records(), 3u);
 }
 
 }  // namespace
