@@ -34,6 +34,48 @@ TEST(Settings, AnUnknownOneIsNamedOnceWithTheNearestName) {
   EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), 100u);
 }
 
+struct Verdict {
+  const char* name;
+  const char* target;
+  std::vector<std::string> command;
+  Environment more;
+  const char* words;
+};
+void PrintTo(const Verdict& verdict, std::ostream* out) { *out << verdict.name; }
+
+class Verbose : public testing::TestWithParam<Verdict> {};
+
+TEST_P(Verbose, SaysInALineWhetherAProcessRecordsOrWhyNot) {
+  const auto& [name, target, command, more, words] = GetParam();
+  Victim victim = under(command[0], target, {command.begin() + 1, command.end()});
+  victim.probe["HOSTPROBE_VERBOSE"] = "1";
+  victim.probe.insert(more.begin(), more.end());
+  const Pair pair(victim);
+  expect_same(pair, 1);
+  const auto messages = probe_messages(pair.probed.outcome.err);
+  ASSERT_EQ(messages.size(), 1u) << pair.probed.outcome.err;
+  EXPECT_NE(messages[0].find("[" + std::to_string(pair.probed.outcome.pid) + "]: " + words), std::string::npos)
+      << messages[0];
+}
+INSTANTIATE_TEST_SUITE_P(
+    Settings, Verbose,
+    testing::Values(
+        Verdict{"records", "all", {"works"}, {}, "recording to "},
+        Verdict{"is_off", "all", {"works"}, {{"HOSTPROBE_OFF", "1"}}, "not recording: HOSTPROBE_OFF"},
+        Verdict{"is_no_target", "torch*", {"works"}, {}, "not recording: works is none of HOSTPROBE_TARGET=torch*"},
+        Verdict{"never_became_one", "auto", {"works"}, {}, "not recording: it was given no rank"},
+        Verdict{"made_no_call", "all", {"/bin/true"}, {}, "not recording: a target, but"},
+        Verdict{"cannot", "all", {"works"}, {{"HOSTPROBE_OUT", "/proc/nowhere"}}, "cannot make a trace"}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+TEST(Settings, VerboseSpeaksForEachForkedChild) {
+  Victim victim = under("forks", "all", {"fork"});
+  victim.probe["HOSTPROBE_VERBOSE"] = "1";
+  const Pair pair(victim);
+  expect_same(pair, 3);
+  EXPECT_EQ(probe_messages(pair.probed.outcome.err).size(), 3u) << pair.probed.outcome.err;
+}
+
 // Of each block of records its kind, times 16, plus the codec where it is packed.
 std::set<int> forms_in(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);

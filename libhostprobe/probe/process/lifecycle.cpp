@@ -26,6 +26,7 @@
 #include "probe/intercept/routes.h"
 #include "probe/process/fork.h"
 #include "probe/process/target.h"
+#include "probe/process/verdict.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/limits.h"
@@ -132,6 +133,7 @@ void start_recording() {
   watch_trigger_signal();
   open_gate();
   g_plan.store(Plan::kActive, std::memory_order_release);
+  say_recording();
 }
 
 void await_start() {
@@ -180,6 +182,7 @@ HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
   switch (choose_target(environment, program, name)) {
     case Target::kNever:
       g_plan.store(Plan::kNever, std::memory_order_release);
+      if (g_options.verbose) say_never(program != nullptr ? program : name);
       return;
     case Target::kCandidate:
       g_plan.store(Plan::kCandidate, std::memory_order_release);
@@ -217,6 +220,7 @@ HP_START_CODE __attribute__((constructor)) void load(int count, char** argv, cha
   read_options(environment);
   if (g_options.off) {
     g_plan.store(Plan::kOff, std::memory_order_release);
+    if (g_options.verbose) say_off();
     return;
   }
   g_limits.io_ticks = g_options.io_us * kGuessedTicksPerUs;
@@ -326,7 +330,9 @@ bool begin_launch(const Hook& hook) {
 }
 
 HP_START_CODE void end_trace() {
-  if (g_plan.load(std::memory_order_acquire) != Plan::kActive || getpid() != g_pid) return;
+  const Plan plan = g_plan.load(std::memory_order_acquire);
+  if (g_options.verbose && (plan == Plan::kCandidate || plan == Plan::kTarget)) say_never_began(plan == Plan::kTarget);
+  if (plan != Plan::kActive || getpid() != g_pid) return;
   Plan expected = Plan::kActive;
   if (!g_plan.compare_exchange_strong(expected, Plan::kClosed, std::memory_order_acq_rel)) return;
   int saved = errno;
