@@ -87,12 +87,18 @@ unw_accessors_t accessors() {
   return all;
 }
 
+// Made before a thread is stopped for it.
+std::vector<std::byte>& copy_room() {
+  static thread_local std::vector<std::byte> room(kMostStackBytes);
+  return room;
+}
+
 }  // namespace
 
 void StackCopy::take(const ProcessMemory& memory, const user_regs_struct& now) {
   registers = now;
   begin = now.rsp - kRedZoneBytes;
-  static thread_local std::vector<std::byte> room(kMostStackBytes);
+  std::vector<std::byte>& room = copy_room();
   const std::size_t there = memory.copy_some(room.data(), begin, room.size());
   bytes.assign(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(there));
 }
@@ -108,6 +114,7 @@ struct NativeWalk::Space {
 NativeWalk::NativeWalk(pid_t pid) : space_(new Space(pid)) {
   space_->space = unw_create_addr_space(&space_->calls, 0);
   space_->tables = _UPT_create(pid);
+  copy_room();
   if (space_->space != nullptr) unw_set_caching_policy(space_->space, UNW_CACHE_GLOBAL);
 }
 

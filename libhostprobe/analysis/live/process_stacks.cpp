@@ -112,7 +112,7 @@ std::string call_of(const std::vector<CodePlace>& places, const ThreadStack& sta
   while (at < places.size() && is_system(places[at].library)) ++at;
   if (at == places.size()) {
     for (const CodePlace& place : places)
-      if (!place.function.empty() && place.library != "libhostprobe.so") return place.caller_text();
+      if (!place.function.empty()) return place.caller_text();
     return "";
   }
   const std::string library = places[at].library;
