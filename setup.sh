@@ -27,7 +27,7 @@ readonly clients_folder="$cache/driver-clients"
 readonly guests_folder="$cache/guests-python"
 readonly torch_tests_folder="$cache/torch-tests-2.6.0"
 readonly nginx_folder="$cache/nginx"
-readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the stand-in driver implements
+readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the simulated driver implements
 
 readonly build_packages=(
   g++ cmake ninja-build git python3 python3-venv

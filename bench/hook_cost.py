@@ -61,7 +61,7 @@ def run_once(way, options):
 
 
 def run_stand_in(way, options):
-    """What the hook and the least recorder add to a launch in the stand-in driver, in T: simnode_launch's lines."""
+    """What the hook and the least recorder add to a launch in the simulated driver, in T: simnode_launch's lines."""
     if way in ("off", "shut"):
         return "–", "–"
     with tempfile.TemporaryDirectory(prefix="hook-cost-") as name:
@@ -119,7 +119,7 @@ def report(results, stand_in):
     yield "Added CPU time per call, in T (2 × rdtsc + a 64-byte store): median (least–greatest)"
     yield ""
     yield from table(("call", *WAYS), hot_rows(results, "t"))
-    yield "A launch in the stand-in driver, by a pointer from cuGetProcAddress, in T"
+    yield "A launch in the simulated driver, by a pointer from cuGetProcAddress, in T"
     yield ""
     yield from table(("call", *WAYS), zip(("launch 11 arguments", "the least recorder, beside it"), *stand_in))
     yield "The same calls in P (2 × rdtscp + a 64-byte store)"
@@ -168,7 +168,7 @@ def main():
             check(way, found)
             for name, lines in found.items():
                 results[way].setdefault(name, []).extend(lines)
-    print("hook_cost.py: launches in the stand-in driver", file=sys.stderr)
+    print("hook_cost.py: launches in the simulated driver", file=sys.stderr)
     stand_in = [run_stand_in(way, options) for way in WAYS]
     print("\n".join(report(results, stand_in)))
 

@@ -33,7 +33,7 @@ NAMES = ("launch", "wait", "ddp", "simulated")
 
 
 def workload(name, build):
-    """(command, settings of the stand-in)"""
+    """(command, settings of the simulated node)"""
     examples, node = build / "examples", {"LD_LIBRARY_PATH": str(build / "lib/hostprobe/simnode")}
     if name == "launch":
         return ([examples / "train_loop", "--steps", "800", "--kernels", "5000", "--kernel-us", "0.01", "--threads", "0",

@@ -1,5 +1,5 @@
-// simnode_launch: what a launch costs in the stand-in driver beyond what it is modelled to cost, and what a hook adds to it.
-// SIMNODE_LAUNCH_US is 0, so all of it is the stand-in's own: checks, the lock, the stream's virtual clock. It is called at
+// simnode_launch: what a launch costs in the simulated driver beyond what it is modelled to cost, and what a hook adds to it.
+// SIMNODE_LAUNCH_US is 0, so all of it is the simulated driver's own: checks, the lock, the stream's virtual clock. It is called at
 // the address that the library's symbol table gives, and by a pointer from cuGetProcAddress, behind which the probe stands
 // when it is preloaded. Both and floor T take turns; prints CPU time per call. hook_cost.py runs it in each mode.
 #include <cuda.h>
@@ -27,7 +27,8 @@ constexpr int kRepetitions = 25;
 
 void check(CUresult result, const char* call) {
   if (result == CUDA_SUCCESS) return;
-  fprintf(stderr, "simnode_launch: %s answered %d; run it with the stand-in on LD_LIBRARY_PATH\n", call, result);
+  fprintf(stderr, "simnode_launch: %s answered %d; run it with the simulated driver on LD_LIBRARY_PATH\n", call,
+          result);
   exit(1);
 }
 

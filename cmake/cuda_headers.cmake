@@ -1,7 +1,7 @@
 # hostprobe::cuda_headers: cuda.h and cudaTypedefs.h, headers only; nothing of CUDA is ever linked. From the toolkit or from
-# the PyPI wheels that setup.sh unpacks into its cache, whichever is newer: the stand-in driver has the functions that the
+# the PyPI wheels that setup.sh unpacks into its cache, whichever is newer: the simulated driver has the functions that the
 # header has. setup.sh asks whether the toolkit's will do in toolkit_has_headers.
-set(HOSTPROBE_CUDA_LEAST 13000)  # CUDA_VERSION of the oldest cuda.h with every type the stand-in driver implements
+set(HOSTPROBE_CUDA_LEAST 13000)  # CUDA_VERSION of the oldest cuda.h with every type the simulated driver implements
 
 if(DEFINED ENV{HOSTPROBE_CACHE})
   set(hostprobe_cache "$ENV{HOSTPROBE_CACHE}")

@@ -1,5 +1,5 @@
 # Package: what is installed besides the targets, which each room installs itself: public headers, licence, and the
-# files by which find_package(hostprobe) tells a project where the preload, the command and the stand-in driver are.
+# files by which find_package(hostprobe) tells a project where the preload, the command and the simulated driver are.
 include(CMakePackageConfigHelpers)
 
 set(HOSTPROBE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/hostprobe)

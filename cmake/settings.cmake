@@ -18,7 +18,7 @@ add_library(hostprobe_warnings INTERFACE)
 target_compile_options(hostprobe_warnings INTERFACE -Wall -Wextra -Wno-psabi -Wpedantic -Wshadow -Wno-unused-parameter)
 
 # HOSTPROBE_SANITIZE=address,undefined or thread. Applied to everything except what is injected into other processes
-# (libhostprobe.so, the stand-in libraries): a sanitizer runtime must be the first library of a process, so it can never
+# (libhostprobe.so, the simulated libraries): a sanitizer runtime must be the first library of a process, so it can never
 # be brought in by a preload.
 set(HOSTPROBE_SANITIZE "" CACHE STRING "Sanitizers for everything that is not injected, comma-separated")
 add_library(hostprobe_sanitize INTERFACE)

@@ -1,4 +1,4 @@
-// The CUDA driver, opened when the program runs: the same binary works on the stand-in (LD_LIBRARY_PATH, or
+// The CUDA driver, opened when the program runs: the same binary works on the simulated driver (LD_LIBRARY_PATH, or
 // `hostprobe run --simgpu N --`), on a real GPU, and says what is missing where there is neither.
 #pragma once
 #include <cuda.h>

@@ -24,7 +24,7 @@ class Launcher {
     }
     setenv("TRAIN_PARALLEL_MEETING", meeting, 1);
     setenv("WORLD_SIZE", std::to_string(ranks_).c_str(), 1);
-    setenv("SIMNODE_GPUS", std::to_string(ranks_).c_str(), 0);  // of the stand-in, when nobody chose a number
+    setenv("SIMNODE_GPUS", std::to_string(ranks_).c_str(), 0);  // of the simulated node, when nobody chose a number
     for (int rank = 0; rank < ranks_; ++rank) pids_.push_back(start(rank));
     int status = wait_for_all();
     unlink((std::string(meeting) + "/id").c_str());

@@ -72,7 +72,7 @@ constexpr char kHelp[] =
     "\n"
     "  --steps N       training steps (50)\n"
     "  --kernels N     small kernels a step (200)\n"
-    "  --kernel-us US  modelled duration of a small kernel on the stand-in (10)\n"
+    "  --kernel-us US  modelled duration of a small kernel on the simulated driver (10)\n"
     "  --host-us US    host work before each launch (0)\n"
     "  --threads N     loader threads; 0: batches are made by the training thread (1)\n"
     "  --load-us US    time that a loader needs for a batch (200)\n"
@@ -142,7 +142,7 @@ unsigned context_flags(const std::string& sync) {
   usage_error("--sync must be auto, spin, yield or block, not", sync.c_str());
 }
 
-// What the kernel `update` does, for the stand-in.
+// What the kernel `update` does, for the simulated driver.
 int update_on_host(const simnode_launch* launch, void*) {
   auto* weights = *static_cast<uint32_t**>(launch->parameters[0]);
   auto* batch = *static_cast<uint32_t**>(launch->parameters[1]);
@@ -244,7 +244,7 @@ void print_times(std::vector<double> ms) {
 
 int main(int argc, char** argv) {
   Options options = parse(argc, argv);
-  // The stand-in reads this in cuInit; a real driver does not look at it.
+  // The simulated driver reads this in cuInit; a real driver does not look at it.
   std::string durations = "small_op=" + std::to_string(options.kernel_us);
   setenv("SIMNODE_KERNEL_US", durations.c_str(), options.kernel_us_given ? 1 : 0);
   Trainer trainer(options);

@@ -48,7 +48,7 @@ constexpr char kHelp[] =
     "  --micro-batches N     micro-batches a step (4)\n"
     "  --layers N            layers of a stage (4)\n"
     "  --kernels N           small kernels a layer (20)\n"
-    "  --kernel-us US        modelled duration of a small kernel on the stand-in (10)\n"
+    "  --kernel-us US        modelled duration of a small kernel on the simulated driver (10)\n"
     "  --host-us US          host work before each launch (0)\n"
     "  --activation-kb N     activations of a layer (64)\n"
     "  --gradient-kb N       gradients of a rank (1024)\n"
@@ -437,7 +437,7 @@ int train(const Options& options, const Place& place) {
 
 int main(int argc, char** argv) {
   Options options = parse(argc, argv);
-  // The stand-in reads this in cuInit; a real driver does not look at it.
+  // The simulated driver reads this in cuInit; a real driver does not look at it.
   setenv("SIMNODE_KERNEL_US", ("layer_op=" + std::to_string(options.kernel_us)).c_str(), 0);
   const char* rank = getenv("RANK");
   const char* ranks = getenv("WORLD_SIZE");

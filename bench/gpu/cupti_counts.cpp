@@ -1,7 +1,7 @@
 // cupti_counts.cpp: counts every driver API call of a process as CUPTI sees it, to compare hostprobe's counts with.
 //
 // Loaded by the driver itself: CUDA_INJECTION64_PATH=…/libcupti_counts.so. At exit it writes CUPTI_COUNTS/PID.json,
-// {"cuLaunchKernel": 12, …}, the same shape as the stand-in driver's SIMNODE_COUNTS.
+// {"cuLaunchKernel": 12, …}, the same shape as the simulated driver's SIMNODE_COUNTS.
 #include <cupti.h>
 #include <unistd.h>
 

@@ -24,7 +24,7 @@ std::string existing(const fs::path& below_prefix, const char* what) {
 std::string probe_library() { return existing("lib/libhostprobe.so", "probe library"); }
 
 std::string simnode_folder() {
-  return fs::path(existing("lib/hostprobe/simnode/libcuda.so.1", "stand-in GPU driver")).parent_path().string();
+  return fs::path(existing("lib/hostprobe/simnode/libcuda.so.1", "simulated GPU driver")).parent_path().string();
 }
 
 }  // namespace hostprobe::cli

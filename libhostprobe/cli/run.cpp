@@ -180,7 +180,7 @@ void add_run(CLI::App& app, Context& context) {
   }
   command
       ->add_option("--simgpu", arguments->simulated_gpus,
-                   "Put a stand-in GPU driver with N devices on the library path")
+                   "Put a simulated GPU driver with N devices on the library path")
       ->type_name("N")
       ->check(CLI::Range(1, kMostSimulatedGpus));
   command->footer(

@@ -1,4 +1,4 @@
-"""A program of the distribution, once as it is and once preloaded. Used by every test in this folder.
+"""A program of the distribution, once as it is and once preloaded.
 
 What a test compares is what the program's users see: exit status, complaints, results. How long anything took is never
 compared: the preloaded program may be slower, and machines that run tests are busy.

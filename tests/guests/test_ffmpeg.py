@@ -14,7 +14,7 @@ LAUNCHES = 2 * FRAMES  # brightness, and colours in one or two planes
 
 class Ffmpeg(GuestTest):
     def scale(self, kind, layout, algorithm):
-        """Checksums of the pictures, complaints, and how often the stand-in's functions were entered."""
+        """Checksums of the pictures, complaints, and how often the simulated driver's functions were entered."""
         counts = self.folder / f"counts-{layout}-{kind}"
         counts.mkdir()
         self.run_folder = self.folder / f"run-{layout}"

@@ -1,4 +1,4 @@
-// cudart.c: linked to the real CUDA runtime, which looks up the whole driver and then refuses the stand-in for good. Up to
+// cudart.c: linked to the real CUDA runtime, which looks up the whole driver and then refuses the simulated driver for good. Up to
 // that point it has filled its table of driver functions; this program looks there for the launching and synchronising
 // ones. It asks the driver for each under the same name, version and flags as the runtime does, and searches the
 // runtime's writable memory for the answer. Prints "error N", then one line per entry point: name, version, flags, and

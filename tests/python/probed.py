@@ -1,4 +1,4 @@
-"""Runs programs with and without hostprobe and reads the report. Used by every test in this folder.
+"""Runs programs with and without hostprobe and reads the report.
 
 The build folder comes from ctest in HOSTPROBE_TEST_BUILD, which is taken out of the environment at once: programs under
 test must see no variable that users do not have.
@@ -36,7 +36,7 @@ def path_of(name):
 
 
 def entered(folder):
-    """How often each function of the stand-in driver was entered, in all processes that counted into a folder."""
+    """How often each function of the simulated driver was entered, in all processes that counted into a folder."""
     total = Counter()
     for path in folder.glob("*.json"):
         total.update(json.loads(path.read_text()))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The real CUDA runtime gets hostprobe's wrappers for every launch and synchronise entry point.
 
-It asks the driver for private tables to verify its authenticity; the stand-in has none, and the runtime refuses it. That is
+It asks the driver for private tables to verify its authenticity; the simulated driver has none, and the runtime refuses it. That is
 final, and nobody works around it. By then it has looked up all driver functions. See cudart.c.
 """
 

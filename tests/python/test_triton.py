@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Triton compiles a kernel and launches it 400 times on the stand-in driver; the report says 400."""
+"""Triton compiles a kernel and launches it 400 times on the simulated driver; the report says 400."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ class Triton(ProbedTest):
                              TRITON_CACHE_DIR=str(self.folder / "triton"))
         self.assertEqual(out, "launched 400\n")
         entered = [json.loads(path.read_text()) for path in counts.glob("*.json")]
-        self.assertEqual(sum(c.get("cuLaunchKernelEx", 0) for c in entered), 400, "the stand-in's own count")
+        self.assertEqual(sum(c.get("cuLaunchKernelEx", 0) for c in entered), 400, "the simulated driver's own count")
         launching = [p for p in self.report()["processes"] if p.get("launches", {}).get("count")]
         self.assertEqual(len(launching), 1)
         launches = launching[0]["launches"]

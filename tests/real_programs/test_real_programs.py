@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs nobody here wrote, on the stand-in driver: each to its end, on one and on two devices, as devices of three
-generations under an older and a newer driver; bare and recorded. What they say they launched is what the stand-in was asked
+"""Programs nobody here wrote, on the simulated driver: each to its end, on one and on two devices, as devices of three
+generations under an older and a newer driver; bare and recorded. What they say they launched is what the simulated driver was asked
 to launch, and what the report says.
 
 test_real_programs.py [-v] [RealPrograms.test_tinygrad …]
@@ -32,7 +32,7 @@ class RealPrograms(ProbedTest):
                 "HOME": str(self.folder), "XDG_CACHE_HOME": str(self.folder / "cache"), **more}
 
     def counts(self, folder):
-        """What the stand-in's own launch functions were entered, _ptsz forms counted with the others, of all processes."""
+        """What the simulated driver's own launch functions were entered, _ptsz forms counted with the others, of all processes."""
         total = {}
         for name, count in entered(folder).items():
             base = name.removesuffix("_ptsz")
@@ -63,7 +63,7 @@ class RealPrograms(ProbedTest):
             for function, count in process.get("launches", {}).get("by_function", {}).items():
                 base = function.removesuffix("_ptsz")
                 report[base] = report.get(base, 0) + count
-        self.assertEqual(report, counted, "the report and the stand-in's own counts")
+        self.assertEqual(report, counted, "the report and the simulated driver's own counts")
 
     def check(self, name, python, script, launched, matrix=MATRIX, recorded=PAIRS, **more):
         """`launched(output)` is what the program says it launched."""

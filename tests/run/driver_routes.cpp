@@ -1,5 +1,5 @@
 // driver_routes: every way by which a program gets at the GPU driver. Whatever the way, each launch and each synchronising
-// call is counted exactly once: as often as the stand-in driver itself was entered, under the name it was entered by.
+// call is counted exactly once: as often as the simulated driver itself was entered, under the name it was entered by.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -27,7 +27,7 @@ bool is_hooked(const std::string& name) {
   return std::find(std::begin(kNames), std::end(kNames), base) != std::end(kNames);
 }
 
-// What the stand-in counted in its own entry points.
+// What the simulated driver counted in its own entry points.
 Counts entered(const fs::path& folder) {
   Counts counts;
   std::error_code missing;

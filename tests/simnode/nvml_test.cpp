@@ -1,4 +1,4 @@
-// The stand-in NVML through its public functions, as a program sees it. Two devices (main.cpp).
+// The simulated NVML through its public functions, as a program sees it. Two devices (main.cpp).
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -187,7 +187,7 @@ TEST(Exports, HoldEveryFunctionOfTheHeader) {
 }
 
 TEST(Exports, ResolveToTheirOwnFunctionsEvenBesideOthersOfTheSameName) {
-  // -Bsymbolic: this program's own cuLaunchKernel symbol (its PLT) must not be what the stand-in's table holds.
+  // -Bsymbolic: this program's own cuLaunchKernel symbol (its PLT) must not be what the simulated driver's table holds.
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   using Ask = int (*)(const char*, void**, int, unsigned long long);
   void* function = nullptr;

@@ -22,7 +22,7 @@ struct Buffers {
   }
 };
 
-// The stand-in looks for SIMNODE_COUNTS when it is loaded, which is before main: so this program starts itself again.
+// The simulated driver looks for SIMNODE_COUNTS when it is loaded, which is before main: so this program starts itself again.
 __attribute__((constructor)) void start_counted(int, char** arguments, char**) {
   if (getenv("SIMNODE_COUNTS") != nullptr) return;
   char folder[] = "/tmp/simnode_nccl.XXXXXX";

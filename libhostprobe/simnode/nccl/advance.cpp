@@ -397,7 +397,7 @@ void give_up(Run& run) {
   run.messages.assign(run.plan->point_to_point.size(), {});
 }
 
-// Whether every page of the buffer is there. A device would report an illegal address; a stand-in must not crash.
+// Whether every page of the buffer is there. A device would report an illegal address; a simulated one must not crash.
 bool readable(const void* buffer, size_t bytes) {
   if (buffer == nullptr) return false;
   constexpr size_t kPage = 4096, kStride = 4096;

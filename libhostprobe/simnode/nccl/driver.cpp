@@ -50,7 +50,7 @@ bool find_own(void* library, const char* name, Function* function) {
 const Driver* open_driver() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);
   if (library == nullptr) {
-    say("libcuda.so.1 cannot be opened: %s. Put the stand-in's folder into LD_LIBRARY_PATH.", dlerror());
+    say("libcuda.so.1 cannot be opened: %s. Put the simulated driver's folder into LD_LIBRARY_PATH.", dlerror());
     return nullptr;
   }
   auto* all = new Driver{};
@@ -59,9 +59,9 @@ const Driver* open_driver() {
              find_own(library, "simnode_count", &all->count) && find_own(library, "simnode_start_ns", &all->start_ns);
   GetProcAddress get = nullptr;
   if (own && find_own(library, "cuGetProcAddress_v2", &get) && ask_all(get, all)) return all;
-  say("libcuda.so.1 is not the stand-in driver that belongs to this libnccl.so.2; communicators cannot be made. Put "
+  say("libcuda.so.1 is not the simulated driver that belongs to this libnccl.so.2; communicators cannot be made. Put "
       "the "
-      "stand-in's folder first into LD_LIBRARY_PATH, or take it out to use the real libraries.");
+      "simulated driver's folder first into LD_LIBRARY_PATH, or take it out to use the real libraries.");
   delete all;
   return nullptr;
 }

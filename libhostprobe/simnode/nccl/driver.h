@@ -1,5 +1,5 @@
 // The driver as this library reaches it: like NCCL's own CUDA runtime it opens libcuda.so.1 and asks cuGetProcAddress for
-// every function, so a tool that watches launches sees these too. What only the stand-in driver has comes by dlsym.
+// every function, so a tool that watches launches sees these too. What only the simulated driver has comes by dlsym.
 #pragma once
 #include "nccl_types.h"
 #include "node/simnode.h"
@@ -31,14 +31,14 @@ struct Driver {
   decltype(&::cuMemAlloc) allocate;
   decltype(&::cuMemFree) free;
   decltype(&::cuGetErrorString) error_text;
-  // Of the stand-in driver (simnode.h).
+  // Of the simulated driver (simnode.h).
   int (*register_waiting_kernel)(const char*, int (*)(const simnode_launch*, void*), void*);
   unsigned (*add_count)(const char*);
   void (*count)(unsigned);
   long long (*start_ns)();
 };
 
-// Null when there is no driver, or one that is not the stand-in: then nothing of this library can work, and it says why.
+// Null when there is no driver, or one that is not the simulated driver: then nothing of this library can work, and it says why.
 const Driver* driver();
 
 // ncclSuccess, or ncclUnhandledCudaError with the call and its error as the last error.

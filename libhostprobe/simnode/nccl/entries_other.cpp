@@ -24,7 +24,7 @@ ncclResult_t find_any(ncclComm_t handle, const char* call, std::shared_ptr<Commu
 }
 
 ncclResult_t not_modelled(const char* call) {
-  return fail(ncclInvalidUsage, "%s is not modelled by the stand-in libnccl.so.2", call);
+  return fail(ncclInvalidUsage, "%s is not modelled by the simulated libnccl.so.2", call);
 }
 
 // What ncclCommRegister and ncclCommWindowRegister hand out.
@@ -270,7 +270,7 @@ NCCL_ENTRY(ncclResult_t, ncclCommResume, (ncclComm_t comm), (comm)) {
   return ncclSuccess;
 }
 
-// The stand-in keeps no device memory of its own.
+// The simulated NCCL keeps no device memory of its own.
 NCCL_ENTRY(ncclResult_t, ncclCommMemStats, (ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value),
            (comm, stat, value)) {
   std::shared_ptr<Communicator> communicator;

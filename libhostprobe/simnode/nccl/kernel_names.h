@@ -15,7 +15,7 @@ constexpr size_t kArgumentBytes = 4096;
 const char* collective_name(Kind kind);
 // Lives for ever.
 const char* kernel_name(Kind kind, Op op, ncclDataType_t type);
-// The module's text (image.h of the stand-in driver).
+// The module's text (image.h of the simulated driver).
 const std::string& kernel_module();
 // Calls `act` with each name, once per process.
 const char* const* all_kernel_names(size_t* count);

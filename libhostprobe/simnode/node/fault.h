@@ -1,6 +1,6 @@
 // Planted faults: SIMNODE_FAULT=`KIND,rank=R,from_ms=A,to_ms=B,amount=X;…`. What each kind acts on is in the README; where
 // it acts, the code asks here and lengthens the very thing the fault is about. Nothing else is touched: what it does to
-// other streams and ranks comes from the model. Shared by the stand-in driver and the stand-in NCCL.
+// other streams and ranks comes from the model. Shared by the simulated driver and the simulated NCCL.
 #pragma once
 #include <cstdint>
 #include <vector>

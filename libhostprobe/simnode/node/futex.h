@@ -1,4 +1,4 @@
-// Locks of the stand-in, on futex calls. Not std::mutex and std::condition_variable: a static condition variable with a
+// Locks of the simulated node, on futex calls. Not std::mutex and std::condition_variable: a static condition variable with a
 // waiting worker hangs exit(). These have no destructors and no initialisation.
 #pragma once
 #include <atomic>

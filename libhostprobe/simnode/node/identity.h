@@ -1,5 +1,5 @@
 // What tells one simulated device from another: place on the PCI bus, uuid, name, NUMA node. Only arithmetic on its
-// number, so that the stand-ins of the driver and of NVML say the same without talking to each other.
+// number, so that the simulated driver and the simulated NVML say the same without talking to each other.
 #pragma once
 #include <cstdint>
 #include <string>

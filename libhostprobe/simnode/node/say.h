@@ -1,4 +1,4 @@
-// The stand-in's one way to speak: a line on stderr, `simnode[pid]: what, why, what to do`, without allocation.
+// The simulated node's one way to speak: a line on stderr, `simnode[pid]: what, why, what to do`, without allocation.
 #pragma once
 
 namespace simnode {

@@ -30,13 +30,13 @@ typedef struct simnode_launch {
   long long* end_ns;       /* when the kernel ends there: as modelled, or what the function makes of it */
 } simnode_launch;
 
-/* Runs on a thread of the stand-in or on one that synchronises, in stream order. It must not call the driver. */
+/* Runs on a thread of the simulated driver or on one that synchronises, in stream order. It must not call the driver. */
 typedef int (*simnode_kernel)(const simnode_launch* launch, void* user);
 
-/* Exported by the stand-in driver. A null function takes the registration back. Returns 0, or 1 for a null name. */
+/* Exported by the simulated driver. A null function takes the registration back. Returns 0, or 1 for a null name. */
 typedef int (*simnode_register_kernel_function)(const char* kernel, simnode_kernel function, void* user);
 
-/* For libraries that bring kernels of their own, as the stand-in libnccl.so.2 does; also exported by the stand-in driver.
+/* For libraries that bring kernels of their own, as the simulated libnccl.so.2 does; also exported by the simulated driver.
  * simnode_register_waiting_kernel: as simnode_register_kernel, but the function may wait for others (a collective waits
  *   for its peers). It therefore runs on the stream's own thread only, never inside a query or a synchronisation.
  * simnode_add_count: a counter that appears in SIMNODE_COUNTS beside the driver's; `name` must live for ever. Returns its
@@ -46,7 +46,7 @@ typedef unsigned (*simnode_add_count_function)(const char* name);
 typedef void (*simnode_count_function)(unsigned number);
 typedef long long (*simnode_start_ns_function)(void);
 
-/* 1: registered with the stand-in. 0: the driver of this process is not the stand-in, or none is loaded yet. */
+/* 1: registered with the simulated driver. 0: the driver of this process is not the simulated driver, or none is loaded yet. */
 static inline int simnode_register(const char* kernel, simnode_kernel function, void* user) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   simnode_register_kernel_function found = NULL;

@@ -1,5 +1,5 @@
 // What a process uses of the simulated devices, where others can see it: memory, and when the device was busy. The driver
-// writes it into a memfd that it keeps open; NVML's stand-in finds the memfds of living processes under /proc/PID/fd. So
+// writes it into a memfd that it keeps open; the simulated NVML finds the memfds of living processes under /proc/PID/fd. So
 // nothing is left behind when a process dies.
 #pragma once
 #include <atomic>

@@ -1,4 +1,4 @@
-// Names and texts of error codes, from the header the stand-in was built with.
+// Names and texts of error codes, from the header the simulated driver was built with.
 #include "entry.h"
 #include "shell.h"
 

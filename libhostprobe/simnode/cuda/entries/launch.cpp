@@ -89,7 +89,7 @@ SIMNODE_ENTRY(cuLaunchCooperativeKernel)
 
 }  // namespace simnode
 
-// Not driver functions: found by dlsym (simnode.h), so that programs need no stand-in to start.
+// Not driver functions: found by dlsym (simnode.h), so that programs start without it.
 namespace simnode {
 
 namespace {

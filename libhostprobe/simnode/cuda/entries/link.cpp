@@ -1,4 +1,4 @@
-// The driver's linker, as far as names go: what is added is checked and kept; the linked image is in the stand-in's own
+// The driver's linker, as far as names go: what is added is checked and kept; the linked image is in the simulated driver's own
 // text format, with all kernels and globals of the parts.
 #include "cuda/image/image.h"
 #include "cuda/model/node.h"

@@ -1,4 +1,4 @@
-// Tells the formats apart (see image.h), takes a copy of the image, and reads the stand-in's own format.
+// Tells the formats apart (see image.h), takes a copy of the image, and reads the simulated driver's own format.
 //
 // cuModuleLoadData is given no length: the image itself says how long it is, and a damaged one lies. So the copy is taken
 // through process_vm_readv, where memory that is not there is an error code instead of a signal; all readers then work on

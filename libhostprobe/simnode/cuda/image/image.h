@@ -1,5 +1,5 @@
 // What is read from the code a program loads: names and parameter layouts of its kernels, its global variables. From PTX
-// text, cubin (ELF), fatbin (both, also compressed), or the stand-in's own text format:
+// text, cubin (ELF), fatbin (both, also compressed), or the simulated driver's own text format:
 //
 //   simnode-module 1
 //   kernel NAME [BYTES_OF_PARAMETER …]

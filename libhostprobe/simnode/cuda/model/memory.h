@@ -11,7 +11,7 @@ namespace simnode {
 struct Context;
 struct Device;
 
-// First-fit allocator over one device's memory. No size classes: a stand-in is asked for few and large blocks.
+// First-fit allocator over one device's memory. No size classes: a simulated device is asked for few and large blocks.
 class Arena {
  public:
   bool open(size_t bytes);  // idempotent; false when neither the file nor the address space can be had

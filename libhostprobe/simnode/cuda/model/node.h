@@ -1,4 +1,4 @@
-// The node: everything of the stand-in driver that is alive in this process. Made by cuInit, never destroyed: programs
+// The node: everything of the simulated driver that is alive in this process. Made by cuInit, never destroyed: programs
 // call the driver from exit handlers, and workers may still wait in it then. One lock guards all of it; it is held for
 // well under a microsecond and never while modelled time passes or while anything of the program runs.
 #pragma once
