@@ -1,5 +1,5 @@
 // driver.cpp: a CUDA driver library whose functions do nothing, so that what a bench measures is the hook and not the
-// driver. Loaded by hook_cost as libcuda.so.1. The simulated driver of simnode/ models what a launch costs; this one must
+// driver. The simulated driver of simnode/ models what a launch costs; this one must
 // not cost anything.
 #include <cuda.h>
 #include <x86intrin.h>

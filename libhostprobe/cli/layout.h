@@ -1,6 +1,6 @@
 // layout.h: where the parts of hostprobe lie, seen from the running command. Build tree and installed tree are the same.
 //
-// Room 4. Used by `run` (what to preload) and `hooks` (whose table to read).
+// Room 4.
 #pragma once
 
 #include <string>

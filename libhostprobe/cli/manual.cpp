@@ -1,6 +1,6 @@
 // manual.cpp: `hostprobe manual` and `hostprobe completion`: man pages and the completion of bash, out of the parser itself.
 //
-// Room 4. Called by the build, which installs what they print; hidden from --help.
+// Room 4. The build installs what they print; hidden from --help.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 

@@ -1,6 +1,6 @@
 // missing_trace.h: why a run folder holds no trace.
 //
-// Room 4. Asked by every command that reads a run, and by `run` when its program has ended.
+// Room 4.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // options.h: every setting, as options.def lists it, and what a value of it must look like.
 //
-// Room 4. Used by `run` (flags), and `options` (the printed list). The probe has its own, tolerant parser: there a bad
+// Room 4. The probe has its own, tolerant parser: there a bad
 // value must not stop somebody's training; here it is refused before anything starts.
 #pragma once
 

@@ -1,6 +1,6 @@
 // output.h: writing to stdout and to a person, and telling how far a long reading is.
 //
-// Room 4. Used by every subcommand: names in a trace, files and what a process answers are other people's text, so all that
+// Room 4. Names in a trace, files and what a process answers are other people's text, so all that
 // may reach a terminal goes through here and can steer none.
 #pragma once
 

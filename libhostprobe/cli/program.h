@@ -1,6 +1,6 @@
 // program.h: runs a program as a shell would, and passes signals on to it.
 //
-// Room 4. Used by `hostprobe run`.
+// Room 4.
 #pragma once
 
 #include <functional>

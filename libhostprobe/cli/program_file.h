@@ -1,6 +1,6 @@
 // program_file.h: whether a library can be preloaded into a program, told by its file.
 //
-// Room 4. Used by `hostprobe run`, so that a run without a trace has its true reason.
+// Room 4. So that a run without a trace has its true reason.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // usage.h: what a command line that cannot be understood is answered: the nearest name, or that this version lacks it.
 //
-// Room 4. Used by main.cpp before and after the parser runs.
+// Room 4.
 #pragma once
 
 #include <string>

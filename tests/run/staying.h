@@ -1,6 +1,4 @@
 // staying.h: a victim that runs until it is told to end, and `hostprobe ctl` beside it.
-//
-// Used by the tests of triggers and of ctl.
 #pragma once
 
 #include <functional>

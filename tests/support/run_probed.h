@@ -1,6 +1,6 @@
 // run_probed.h: runs a victim program bare and with the probe preloaded, and holds the two against each other.
 //
-// Used by every test in tests/run. A run has its own working folder, its own run folder and a clean environment: no
+// A run has its own working folder, its own run folder and a clean environment: no
 // HOSTPROBE_*, SIMNODE_* or LD_PRELOAD leaks in from whoever started the tests. A victim that runs over its time is
 // ended by its pid, nothing else is ever killed.
 #pragma once

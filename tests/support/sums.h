@@ -1,6 +1,6 @@
 // sums.h: rows of sums for test traces and segments, by the words of format/segment.h and not by the probe's code.
 //
-// Used by tests/unit/analysis_*. A row is given by the ticks of each call that went into it.
+// A row is given by the ticks of each call that went into it.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // trace_file.h: builds trace files and segments byte by byte, so that tests of the reading side need no probe.
 //
-// Used by tests/unit/analysis_*, tests/golden and tests/fuzz. It writes what format/file.h and format/segment.h say, by
+// It writes what format/file.h and format/segment.h say, by
 // its own code: a mistake in the reader's checksum or offsets must not be shared by both sides.
 #pragma once
 

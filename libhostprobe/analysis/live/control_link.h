@@ -1,6 +1,6 @@
 // control_link.h: asking a running process's hostprobe for something, through the shared memory that it records into.
 //
-// Room 3. Used by `hostprobe ctl`. Nothing listens anywhere: whoever may write to the memory (the same user, or root) may
+// Room 3. Nothing listens anywhere: whoever may write to the memory (the same user, or root) may
 // ask, one at a time. The process looks four times a second. All failures are std::runtime_error with one line for people.
 #pragma once
 

@@ -1,6 +1,6 @@
 // histogram.h: percentiles of many durations in little memory.
 //
-// Room 3. Used by every question that prints p50 and p99. 32 buckets per power of two: a bucket is at most 1/32 wide, so
+// Room 3. 32 buckets per power of two: a bucket is at most 1/32 wide, so
 // its middle is within 1.6 % of any value in it. Count, sum and maximum are exact.
 #pragma once
 

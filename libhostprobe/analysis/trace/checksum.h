@@ -1,6 +1,6 @@
 // checksum.h: the checksum of format/file.h, as the reading side computes it.
 //
-// Room 3. Called by reader.cpp for every block and by recover.cpp for the blocks it appends. The definition stands in
+// Room 3. The definition stands in
 // format/file.h, which may not hold a loop; the probe has its own copy of the same few lines.
 #pragma once
 

@@ -1,6 +1,6 @@
 // dump_files.h: what the triggers of a process in mode flight wrote into files of their own, beside its trace.
 //
-// Room 3. Called by reader.cpp before it looks at the segment. A dump that is damaged or somebody else's costs its own
+// Room 3. A dump that is damaged or somebody else's costs its own
 // records only, and those are in the sums.
 #pragma once
 

@@ -1,6 +1,6 @@
 // elf_file.h: an ELF file opened for reading by libelf.
 //
-// Room 3. Used where names are looked up (symbols.cpp) and where the hook table is read (hook_list.cpp).
+// Room 3.
 #pragma once
 
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 // liveness.h: is the process that a trace belongs to still running?
 //
-// Room 3. Asked by the reader (an open trace of a live process is normal) and by recover (which must never touch the
-// segment of a live one).
+// Room 3. An open trace of a live process is normal, and its segment must never be touched.
 #pragma once
 
 #include "format/file.h"

@@ -1,6 +1,6 @@
 // recover.h: brings what a killed process left in shared memory into its trace file, and frees the memory.
 //
-// Room 3. Called by `hostprobe recover` and by `hostprobe run` at its end. A live process is never touched. Order on
+// Room 3. A live process is never touched. Order on
 // disk: blocks, then the header that announces them, then the segment goes; interrupted anywhere, a second try works.
 #pragma once
 

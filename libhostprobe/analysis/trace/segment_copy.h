@@ -1,7 +1,7 @@
 // segment_copy.h: what the shared memory of a process still holds, copied out.
 //
 // Room 3. The segment may be written by a live process at this moment: everything is copied first and kept only if it
-// was whole and stable. Used by the reader when a trace is still open; recover.cpp removes the segment afterwards.
+// was whole and stable.
 #pragma once
 
 #include <cstdint>

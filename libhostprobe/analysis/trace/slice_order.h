@@ -1,7 +1,7 @@
 // slice_order.h: the slices of a thread by running number, each record in one of them only.
 //
 // Room 3. The same record can be found in the file, in a dump and in the segment: the writer moves it while we read, or a
-// kill came in between. Called by reader.cpp for every thread, when all places have been read.
+// kill came in between.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // trace.h: what one process wrote, as the reader hands it to every question.
 //
-// Room 3. Built by reader.cpp, read by the questions (one file each) and by dump.cpp and recover.cpp. Records stay where
+// Room 3. Records stay where
 // they are (the mapped file, packed or not, or the copy of a segment); a Thread only lists the slices that hold them. Times
 // are still ticks here: ask `clock`.
 #pragma once

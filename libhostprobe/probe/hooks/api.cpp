@@ -1,6 +1,6 @@
 // api.cpp: the functions behind include/hostprobe/hostprobe.h, handed out in one table.
 //
-// Room 2 (probe/). Called by the program itself, on any of its threads. The table is filled by the call that asks for it: filled
+// Room 2 (probe/). On any thread of the program. The table is filled by the call that asks for it: filled
 // by the linker it would be relocated in every process that starts.
 #include <errno.h>
 

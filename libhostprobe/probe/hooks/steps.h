@@ -1,6 +1,6 @@
 // steps.h: training steps, as the program tells of them, and the one that takes much longer than the others.
 //
-// Room 2 (probe/). Called by api.cpp on the program's threads, once per step of some milliseconds, so it may cost a
+// Room 2 (probe/). On the program's threads, once per step of some milliseconds, so it may cost a
 // microsecond. Everything it keeps lies in the thread's own storage; nothing is allocated.
 #pragma once
 

@@ -1,6 +1,6 @@
 // thread_type.h: what a thread that is being created will run.
 //
-// Room 2 (probe/). Called by the hook of pthread_create. For a std::thread the routine that pthread_create gets lies in
+// Room 2 (probe/). For a std::thread the routine that pthread_create gets lies in
 // libstdc++ and says nothing; the object it is given does: its virtual table lies in the module that made the thread, its
 // type is named there, and a plain function is kept in its second or third word (NCCL from 2.29 on, PyTorch).
 #pragma once

@@ -1,6 +1,6 @@
 // short_waits.h: waits that are too short for a record of their own are summed up per thread and place.
 //
-// Room 2 (probe/). Called by keep_wait (wait.cpp) and progress.h on the program's threads. The sums lie in the segment,
+// Room 2 (probe/). On the program's threads. The sums lie in the segment,
 // so they outlive a kill; each is written by one thread alone (and by signal handlers on it: hence the single
 // instructions). Price: a look through at most 8 keys, 3 additions, no clock.
 #pragma once

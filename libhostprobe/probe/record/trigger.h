@@ -1,6 +1,6 @@
 // trigger.h: what asks, in mode flight, for the memory of the last seconds to be written out.
 //
-// Room 2 (probe/). Asked by a slow step, a signal handler, `hostprobe ctl`, a C or Python call, the writer that sees no
+// Room 2 (probe/). By a slow step, a signal handler, `hostprobe ctl`, a C or Python call, the writer that sees no
 // progress; done by the writer thread (flight.cpp) within its next round.
 #pragma once
 

@@ -1,6 +1,6 @@
 // wait.h: the timed call of a function that blocks, and the exported shells around it.
 //
-// Room 2 (probe/). Called by the hooks of libc on the program's threads, only once it is clear that the call does not
+// Room 2 (probe/). On the program's threads, only once it is clear that the call does not
 // succeed at once, so everything here may cost tens of nanoseconds. Not noexcept, no destructors: the thread may be
 // cancelled inside the real call; thread.cpp then seals the open wait.
 #pragma once

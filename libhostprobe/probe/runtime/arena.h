@@ -1,7 +1,7 @@
 // arena.h: memory of the probe's own, so that it never calls the program's malloc (which may be hooked, broken or held).
 //
 // Room 2 (probe/). Mapped in one piece when recording starts, handed out in cache lines, never given back: the process
-// keeps it until it ends; a forked child that may uses the place again. Used by the queues of chunk.cpp and the scratch space of writer.cpp.
+// keeps it until it ends; a forked child that may uses the place again.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // clock.h: the probe's only clock on the hot path, the CPU's tick counter.
 //
-// Room 2 (probe/). Called by every timed hook twice, on the program's threads. Plain rdtsc, not rdtscp: it may move by a
+// Room 2 (probe/). On the program's threads, twice in every timed call. Plain rdtsc, not rdtscp: it may move by a
 // few nanoseconds in the out-of-order window, which does not matter for calls of 100 ns and more, and it saves 6 ns each.
 // Ticks are turned into nanoseconds by the reader and nowhere else.
 #pragma once

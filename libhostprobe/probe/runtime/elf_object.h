@@ -1,6 +1,6 @@
 // elf_object.h: what the dynamic section of a loaded object says about its symbols and slots.
 //
-// Room 2 (probe/). Used by got.cpp to find slots and by routes.cpp to find functions without dlopen and dlsym: those
+// Room 2 (probe/). Finds slots and functions without dlopen and dlsym: those
 // would run initialisers too early, and a handle made of a link_map is only good for objects that dlopen itself opened.
 #pragma once
 

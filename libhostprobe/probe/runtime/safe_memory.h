@@ -1,6 +1,6 @@
 // safe_memory.h: copying memory that may not be there.
 //
-// Room 2 (probe/), used by the readers of Python frames and of native ones. A return address on a stack may be garbage. A
+// Room 2 (probe/). A return address on a stack may be garbage. A
 // thread that waits without the GIL can lose its own thread state: Py_FinalizeEx on another thread frees it, and looking at a
 // flag first leaves a window in which the thread is descheduled. A signal handler that waits can see a half-made frame. No
 // lock of ours closes these windows, and a SIGSEGV handler would be the host's business; so the kernel does the copying and

@@ -1,6 +1,6 @@
 // signal_frame.h: whether the calling thread runs in a signal handler, as its stack says.
 //
-// Room 2 (probe/). Cold: asked where a chunk or a place is taken, or a wait begins inside another one; async-signal-safe. A
+// Room 2 (probe/). Cold; async-signal-safe. A
 // handler cannot be known by what it was entered through: it may be left by a jump, an exception, a context switch.
 #pragma once
 

@@ -1,6 +1,6 @@
 // stack_limits.h: whether the stack that the calling thread is on has room for more than the program asked of it.
 //
-// Room 2 (probe/), used by stacks.cpp, and by lifecycle.cpp before it begins to record, which needs 6 KiB. Two or three system
+// Room 2 (probe/). Two or three system
 // calls.
 #pragma once
 

@@ -1,6 +1,6 @@
 // python_lines.h: which source line an instruction belongs to.
 //
-// Room 2 (probe/), used by python_frames.cpp only. The interpreter's three line tables, decoded from a byte source that
+// Room 2 (probe/). The interpreter's three line tables, decoded from a byte source that
 // may end early or lie: the answer is then the line reached so far, and every loop eats at least one byte.
 //
 // Bytes: `bool next(unsigned char&)`, false at the end.

@@ -1,6 +1,6 @@
 // python_symbols.h: the interpreter's own symbols.
 //
-// Room 2 (probe/), used by python_frames.cpp only, cold. Not by dlsym: a libpython inside a plug-in that was opened
+// Room 2 (probe/), cold. Not by dlsym: a libpython inside a plug-in that was opened
 // RTLD_LOCAL is in no scope that dlsym searches. The first definition in load order wins, so a copy of PyCode_Type in a
 // non-PIE program beats the original in libpython, as it does for the interpreter itself.
 #pragma once

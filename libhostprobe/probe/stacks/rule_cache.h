@@ -1,6 +1,6 @@
 // rule_cache.h: what unwind tables said before, so that a stack seen again costs two or three system calls.
 //
-// Room 2 (probe/), used by walk.cpp. Nearly every pc has a simple rule: the CFA is a register and an offset, and the saved
+// Room 2 (probe/). Nearly every pc has a simple rule: the CFA is a register and an offset, and the saved
 // registers lie at offsets from it. Shared by all threads, without locks. An object may be unloaded and another one loaded
 // into its place: an entry holds for one object at one place, and for one epoch of some seconds.
 #pragma once

@@ -1,6 +1,6 @@
 // unwind_bytes.h: reading unwind tables and stacks that may not be there, piece by piece.
 //
-// Room 2 (probe/), used by the walk over native frames. A return address found on a stack may be garbage, and garbage may
+// Room 2 (probe/). A return address found on a stack may be garbage, and garbage may
 // point into an object that another thread is unloading: so every byte that a walk looks at was copied by the kernel first
 // (safe_memory.h). Unit tests put another memory in its place.
 #pragma once

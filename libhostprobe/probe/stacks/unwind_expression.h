@@ -1,6 +1,6 @@
 // unwind_expression.h: the little stack machine of DWARF expressions, as far as unwind tables use it.
 //
-// Room 2 (probe/), used by unwind_rules.cpp. A PLT entry says by it how far it has pushed, a signal frame where the kernel
+// Room 2 (probe/). A PLT entry says by it how far it has pushed, a signal frame where the kernel
 // saved the registers, a function that aligned its stack where it noted the old one.
 #pragma once
 

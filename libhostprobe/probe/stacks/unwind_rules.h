@@ -1,6 +1,6 @@
 // unwind_rules.h: runs the instructions of an unwind program up to one pc: where the caller's registers are.
 //
-// Room 2 (probe/), used by the walk over native frames. All of DWARF's call frame instructions that GNU and LLVM write for
+// Room 2 (probe/). All of DWARF's call frame instructions that GNU and LLVM write for
 // x86-64, expressions included: PLT entries and signal frames are described by them.
 #pragma once
 

@@ -1,6 +1,6 @@
 // unwind_table.h: finds what the compiler says about unwinding one function: .eh_frame_hdr, .eh_frame.
 //
-// Room 2 (probe/), used by the walk over native frames. The header holds a sorted table of (function, description):
+// Room 2 (probe/). The header holds a sorted table of (function, description):
 //
 //   .eh_frame_hdr  version 1 | three encodings | where .eh_frame is | count | count × { first pc, FDE }, from the header on
 //   FDE            length | way back to its CIE | first pc | pcs | length of the next | … | instructions

@@ -1,6 +1,6 @@
 // walk.h: the native frames of the calling thread, by the unwind tables of the loaded objects.
 //
-// Room 2 (probe/), used by stacks.cpp. Takes no lock, allocates nothing, and reads nothing that is not known to be readable
+// Room 2 (probe/). Takes no lock, allocates nothing, and reads nothing that is not known to be readable
 // (unwind_bytes.h). Stacks may be anybody's: a coroutine's, a signal handler's, one made by hand. So it needs little of the
 // stack it runs on, 1 KiB, and works in memory that it is given. docs/decisions/0008-own-walk.md says why there is an own
 // walk, and what it costs.

@@ -1,6 +1,6 @@
 // drain.h: from the segment to blocks in the file.
 //
-// Room 2 (probe/). Called by writer.cpp on the writer thread, or on the exiting thread when there is none; never by two
+// Room 2 (probe/). On the writer thread, or on the exiting thread when there is none; never by two
 // threads at a time.
 #pragma once
 

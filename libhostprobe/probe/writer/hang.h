@@ -1,6 +1,6 @@
 // hang.h: a process that makes no progress any more asks for its last seconds to be written out.
 //
-// Room 2 (probe/). Called by the writer thread in each of its rounds, looks once a second. Progress is a record of a launch, an NCCL
+// Room 2 (probe/). On the writer thread, looks once a second. Progress is a record of a launch, an NCCL
 // call or a step, of any thread; waiting and polling go on in a job that hangs. Nothing on the hot path helps it: it looks
 // at the newest records in the segment.
 #pragma once

@@ -1,6 +1,6 @@
 // site_rows.h: which row of the segment's sums belongs to a thread, hook and place; and rows into the file.
 //
-// Room 2 (probe/). Used by fold.cpp on the writer thread. There are as many rows as there are: when none is free, those of
+// Room 2 (probe/). On the writer thread. There are as many rows as there are: when none is free, those of
 // threads that have ended and of which nothing is in memory any more go to the file and make room.
 #pragma once
 

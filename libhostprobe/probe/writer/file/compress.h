@@ -1,6 +1,6 @@
 // compress.h: zstd's level 1 over the bytes of one block.
 //
-// Room 2 (probe/). Called by record_block.cpp on the writer thread. The code stands in a library beside ours,
+// Room 2 (probe/). On the writer thread. The code stands in a library beside ours,
 // lib/hostprobe/libhostprobe-zstd.so, that only a recording process opens: every process below a job pays for what is in
 // libhostprobe.so itself. That library has zstd in it, hidden, and works in memory of ours: it neither meets another zstd in
 // the process nor calls the program's malloc. Without it blocks are packed and not compressed.

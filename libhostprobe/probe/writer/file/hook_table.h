@@ -1,6 +1,6 @@
 // hook_table.h: the hook table in the trace file, and which of its functions this process has and used.
 //
-// Room 2 (probe/). Called by the thread that creates the trace and by the writer.
+// Room 2 (probe/). On the thread that creates the trace, and on the writer.
 #pragma once
 
 namespace hostprobe::probe {

@@ -1,6 +1,6 @@
 // modules.h: which objects are mapped where, for turning code addresses into library and offset.
 //
-// Room 2 (probe/). Called by writer.cpp: at the start, and whenever objects were loaded since.
+// Room 2 (probe/). On the writer thread: at the start, and whenever objects were loaded since.
 #pragma once
 
 namespace hostprobe::probe {

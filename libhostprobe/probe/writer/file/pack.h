@@ -1,6 +1,6 @@
 // pack.h: records of one thread, made small. The bytes are drawn in pack.cpp; analysis/unpack.cpp turns them back.
 //
-// Room 2 (probe/). Used by drain.cpp on the writer thread. Training repeats itself: a record mostly equals, but for its
+// Room 2 (probe/). On the writer thread. Training repeats itself: a record mostly equals, but for its
 // times, the one that followed when its predecessor was recorded the last time. So each record names another one of its
 // block and says what differs, in one byte when nothing does. A block depends on no other: damage costs that block only.
 #pragma once

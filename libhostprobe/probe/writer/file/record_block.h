@@ -1,6 +1,6 @@
 // record_block.h: slots of chunks become blocks of records in the file.
 //
-// Room 2 (probe/). Used by drain.cpp only. Small blocks pack badly, because each begins without knowing anything; so chunks
+// Room 2 (probe/). Small blocks pack badly, because each begins without knowing anything; so chunks
 // that continue each other go into one block, as long as nothing is missing in between. A chunk counts as drained only when
 // its block is written: until then a reader finds its records in the segment.
 #pragma once

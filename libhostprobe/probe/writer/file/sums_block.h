@@ -1,6 +1,6 @@
 // sums_block.h: one SiteSums as a row in the trace file, without its empty buckets.
 //
-// Room 2 (probe/). Used by drain.cpp for short waits, while their thread goes on counting, and by site_rows.cpp.
+// Room 2 (probe/). A thread may go on counting meanwhile.
 #pragma once
 
 #include "format/file.h"

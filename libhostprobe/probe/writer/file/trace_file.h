@@ -1,6 +1,6 @@
 // trace_file.h: appending blocks to the trace file.
 //
-// Room 2 (probe/). Used by writer.cpp only, on one thread at a time. All writes go to known offsets (pwritev), so a failed
+// Room 2 (probe/). On one thread at a time. All writes go to known offsets (pwritev), so a failed
 // or short one is simply repeated later over the same bytes. A write that RLIMIT_FSIZE forbids is not tried: it would
 // raise SIGXFSZ in the program.
 #pragma once

@@ -1,4 +1,4 @@
-// Copies and fills as Work: used by the copy functions and by the nodes of graphs.
+// Copies and fills as Work.
 #pragma once
 #include "work.h"
 
