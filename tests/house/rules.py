@@ -460,6 +460,84 @@ def pages_that_are_named_exist(tree):
                     yield f"{name}:{number}: names {page}, which is not in the repository"
 
 
+# ---- words ----
+
+# One word per idea. What is left over may only become less: with a folder stands how many lines still have the word.
+# Character classes keep the patterns from matching themselves.
+VOCABULARY = [
+    (r"(?i)\b[s]tand-?ins?\b|\b[m]ock(s|ed)?\b", "simulated (node, driver, NCCL)", {}),
+    (r"(?i)\b[f]old(s|ed|ing)?\b|\b[f]old_\w+", "aggregate, counter",
+     {"libhostprobe/analysis/": 30, "libhostprobe/probe/": 36, "libhostprobe/format/": 3, "docs/format.md": 4, "tests/model/": 75,
+      "tests/unit/": 20}),
+    (r"(?i)\b[s]ums\b|\b[s]ummed\b", "counter, aggregated",
+     {"libhostprobe/analysis/": 125, "libhostprobe/probe/": 105, "tests/": 190}),
+    (r"(?i)\b(per|calling|wait) [p]laces?\b", "call site", {}),
+]
+WORDS_OF_OTHERS = ("tests/house/", "tests/golden/", "tests/fuzz/corpus", "tests/real_drivers/")
+
+
+@rule
+def words_are_those_of_the_design(tree):
+    for pattern, word, left in VOCABULARY:
+        found = {}
+        for name in tree.files(*CPP, ".py", ".sh", ".md", ".txt", ".cmake", ".S", ".inc", ".go", ".java", ".js"):
+            if str(name).startswith(WORDS_OF_OTHERS):
+                continue
+            folder = next((folder for folder in left if str(name).startswith(folder)), "")
+            lines = [(name, number, line.strip()) for number, line in enumerate(tree.text(name).splitlines(), 1)
+                     if re.search(pattern, line)]
+            found.setdefault(folder, []).extend(lines)
+        for folder, lines in found.items():
+            if len(lines) > left.get(folder, 0):
+                yield from (f"{name}:{number}: the word is {word}: {line}" for name, number, line in lines[-3:])
+                yield f"{folder or 'elsewhere'}: {len(lines)} such lines, {left.get(folder, 0)} at most"
+
+
+@rule
+def files_are_named_by_what_they_hold(tree):
+    forbidden = {"util", "utils", "common", "misc", "helper", "helpers", "manager", "handler", "fold", "tell", "keep", "place", "meet"}
+    older = {"tests/programs/signals_handler_waits.cpp", "libhostprobe/probe/hooks/meet.cpp", "libhostprobe/probe/writer/fold.cpp", "libhostprobe/probe/writer/fold.h"}
+    for name in tree.files(*CPP, ".py", ".sh", ".S"):
+        if forbidden & set(name.stem.split("_")) and str(name) not in older:
+            yield f"{name}: {sorted(forbidden & set(name.stem.split('_')))} is no name of a thing"
+
+
+def head_of(text):
+    """The comment that a file begins with."""
+    found = re.match(r"(?:#![^\n]*\n)?((?:(?://|#(?!include|pragma|define|if))[^\n]*\n)+|/\*.*?\*/|\"{3}.*?\"{3})", text, flags=re.S)
+    return found.group(1) if found else ""
+
+
+@rule
+def heads_do_not_say_who_calls(tree):
+    """That changes with every cut, and the includes say it."""
+    for name in tree.files(*CPP, ".py", ".S"):
+        if str(name).startswith("tests/house/"):
+            continue
+        found = re.search(r"(?<!may be )\b(?:used|called|asked) (?:only )?(?:by|where|from)\b", head_of(tree.text(name)), flags=re.I)
+        if found:
+            yield f"{name}: its head says who calls: {found.group()} …"
+
+
+# The last commit before the rule.
+SUBJECTS_SINCE = "ef7aa976c6f9315eb6e7353bf797442fe7593336"
+
+
+@rule
+def commit_subjects_are_short(tree):
+    listed = subprocess.run(["git", "-c", "safe.directory=*", "-C", tree.source, "log", "--format=%h %s", f"{SUBJECTS_SINCE}..HEAD"],
+                            capture_output=True, text=True)
+    if listed.returncode == 0:  # else no checkout, or one without that commit
+        yield from subjects_too_long(listed.stdout.splitlines())
+
+
+def subjects_too_long(lines, most=72):
+    for line in lines:
+        commit, _, subject = line.partition(" ")
+        if len(subject) >= most and not subject.startswith("Merge "):
+            yield f"{commit}: {len(subject)} characters, {most - 1} are the most: {subject}"
+
+
 @rule
 def licence_is_whole(tree):
     text = tree.text("LICENSE")

@@ -120,6 +120,26 @@ class Rules(unittest.TestCase):
         self.assert_rule("changelog_names_the_version", {"CMakeLists.txt": cmake, "CHANGELOG.md": "## 1.2.3\n"},
                          {"CMakeLists.txt": cmake, "CHANGELOG.md": "## 1.2.2\n"})
 
+    def test_words_of_the_design_are_used(self):
+        old = {"driver": "stand" + "-in", "call": "fold" + "s it", "total": "adds to su" + "ms", "place": "per pla" + "ce"}
+        for what, text in old.items():
+            with self.subTest(what):
+                self.assertEqual(self.breaches("words_are_those_of_the_design", {"docs/a.md": "aggregates, per call site\n"}), [])
+                self.assertEqual(len(self.breaches("words_are_those_of_the_design", {"docs/a.md": f"it {text}\n"})), 2)
+
+    def test_files_are_named_by_what_they_hold(self):
+        self.assert_rule("files_are_named_by_what_they_hold", {"a/wait.cpp": ""}, {"a/wait_helper.cpp": "", "a/util.h": ""},
+                         breaches=2)
+
+    def test_heads_do_not_say_who_calls(self):
+        self.assert_rule("heads_do_not_say_who_calls",
+                         {"a.h": "// a.h: one.\n#pragma once\n// Called by b.cpp when it ends.\nvoid f();\n"},
+                         {"a.h": "// a.h: one.\n//\n// Used by b.cpp only.\n#pragma once\n", "b.py": '"""b: called from c."""\n'}, breaches=2)
+
+    def test_long_subjects_are_found(self):
+        lines = ["1 " + "x" * 71, "2 " + "x" * 72, "3 Merge " + "x" * 90]
+        self.assertEqual([breach.split(":")[0] for breach in rules.subjects_too_long(lines)], ["2"])
+
     def test_licence_is_whole(self):
         whole = (Path(__file__).resolve().parents[2] / "LICENSE").read_text()
         self.assert_rule("licence_is_whole", {"LICENSE": whole}, {"LICENSE": whole[:2000]})
