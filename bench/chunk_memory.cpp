@@ -226,7 +226,7 @@ void run(double seconds, const std::string& folder) {
 int main(int argc, char** argv) {
   double seconds = argc > 1 ? std::atof(argv[1]) : 10;
   if (argc > 3 || seconds <= 0) {
-    std::fputs("usage: chunk_memory [SECONDS per place = 10] [FOLDER on a disk = .]\n", stderr);
+    std::fputs("usage: chunk_memory [SECONDS each = 10] [FOLDER on a disk = .]\n", stderr);
     return 2;
   }
   try {

@@ -197,14 +197,14 @@ def is_small(thread):
 def coverage(threads):
     """{blocked_ms, wait_ms, …, coverage_pct, sampled_pct} of some threads together."""
     known = [thread for thread in threads if is_measured(thread)]
-    sums = {key: sum(thread[key] for thread in known) for key in ("wall_ms", "cpu_ms", "ready_ms", "wait_ms")}
-    idle = sums["wall_ms"] - sums["cpu_ms"]
-    sums["blocked_ms"] = idle - sums["ready_ms"]
-    sums["coverage_pct"] = 100 * (sums["wait_ms"] + sums["ready_ms"]) / idle if idle > 0 else None
+    totals = {key: sum(thread[key] for thread in known) for key in ("wall_ms", "cpu_ms", "ready_ms", "wait_ms")}
+    idle = totals["wall_ms"] - totals["cpu_ms"]
+    totals["blocked_ms"] = idle - totals["ready_ms"]
+    totals["coverage_pct"] = 100 * (totals["wait_ms"] + totals["ready_ms"]) / idle if idle > 0 else None
     blocked = sum(thread["blocked_samples"] for thread in threads)
     explained = sum(thread["explained_samples"] for thread in threads)
-    sums["sampled_pct"] = 100 * explained / blocked if blocked else None
-    return sums
+    totals["sampled_pct"] = 100 * explained / blocked if blocked else None
+    return totals
 
 
 def account_of_process(process, sampled, waits, hooked, sampler):
@@ -222,22 +222,22 @@ def account_of_process(process, sampled, waits, hooked, sampler):
         thread["own"] = thread["role"] == "hostprobe"
         thread["small"] = is_small(thread)
         if is_measured(thread):
-            sums = coverage([thread])
-            thread |= {key: sums[key] for key in ("blocked_ms", "coverage_pct")}
+            totals = coverage([thread])
+            thread |= {key: totals[key] for key in ("blocked_ms", "coverage_pct")}
         thread["sampled_pct"] = coverage([thread])["sampled_pct"]
     return {"pid": pid, "rank": process.get("rank"), "command": process.get("command", ""), "threads": threads,
             "sum": coverage([thread for thread in threads if not thread["own"]])}
 
 
 def missing_of(processes):
-    sums = Counter()
+    totals = Counter()
     for process in processes:
         for thread in process["threads"]:
             if not thread["own"]:
                 for part in thread["missing"]:
-                    sums[part["function"], part["syscall"], part["module"], part["why"]] += part["ms"]
+                    totals[part["function"], part["syscall"], part["module"], part["why"]] += part["ms"]
     return [{"ms": ms, "function": function, "syscall": syscall, "module": module, "why": why}
-            for (function, syscall, module, why), ms in sums.most_common()]
+            for (function, syscall, module, why), ms in totals.most_common()]
 
 
 def analyse(options, run, sampler):
@@ -304,8 +304,8 @@ def process_lines(process):
                 yield f"      missing {seconds(part['ms'])} s: {place_text(part)}"
     small = [thread for thread in process["threads"] if thread["small"] and not thread["own"]]
     if small:
-        sums = coverage(small)
-        yield row("", f"{len(small)} short or busy", sums, sums["sampled_pct"])
+        totals = coverage(small)
+        yield row("", f"{len(small)} short or busy", totals, totals["sampled_pct"])
     for thread in process["threads"]:
         if thread["own"]:
             yield row("(hostprobe)", thread["name"], thread, thread["sampled_pct"])

@@ -1,7 +1,7 @@
 // hook_cost.cpp: what a hooked call costs more than the bare one, in multiples of the two floors. Google Benchmark.
 //
 // One repetition is one pairing: floors, bare calls and hooked calls take turns in short slices on one CPU, and the
-// ratios are made of their sums. hook_cost.py starts this program without the probe, with it switched off, with it
+// ratios are made of their totals. hook_cost.py starts this program without the probe, with it switched off, with it
 // unable to record, and recording in each mode, and makes one table of them.
 #include <benchmark/benchmark.h>
 #include <pthread.h>

@@ -151,7 +151,7 @@ struct SiteRow {
 static_assert(sizeof(SiteRow) == 64);
 inline constexpr std::uint64_t kWakeBucket = 1u << 15;
 
-// Of a SiteSums in the area `sums`; told apart by thread, key and object.
+// Of a counter at `sums_offset`; told apart by thread, key and object.
 struct SumsRow {
   SiteRow site;
   std::uint64_t object;

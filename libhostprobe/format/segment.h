@@ -32,10 +32,10 @@ struct Control {
   char answer[1024];       // lines, NUL-terminated
 };
 
-// One record is being added to the sums: what they held before. A reader of a process that was killed in the middle puts
+// One record is being aggregated: what its counter held before. A reader of a process that was killed in the middle puts
 // it back, and the record counts as not added.
 struct Undo {
-  std::uint32_t sum;     // [atomic] which sums, plus 1; 0 = nothing is under way
+  std::uint32_t sum;     // [atomic] which counter, plus 1; 0 = nothing is under way
   std::uint32_t chunk;   // which chunk the record is in
   std::uint32_t folded;  // of that chunk, before
   std::uint32_t waker_tid;
@@ -55,7 +55,7 @@ enum LossCause : std::uint32_t {
   kLostJumpedOut = 3,    // a hook or a wait was left by a jump out of a signal handler, or its thread ended in it
   kLostInHandler = 4,    // made by a signal handler that had interrupted a hook, whose full chunk had to stay
   kLostElsewhere = 5,    // made by another process that shares the memory of this one
-  kLostNoSums = 6,       // more places than the sums have room for (modes monitor and flight)
+  kLostNoSums = 6,       // more call sites than there are counters (modes monitor and flight)
 };
 inline constexpr std::uint32_t kLossCauses = 8;  // room for more
 
@@ -87,7 +87,7 @@ struct alignas(64) SegmentHeader {
   std::uint64_t writer_cpu_ns;
   std::uint64_t sums_offset;
   std::uint32_t sum_count;
-  std::uint32_t fold_serial;  // [atomic] odd while the writer moves records into sums: look again
+  std::uint32_t fold_serial;  // [atomic] odd while the writer aggregates records: look again
   Undo undo;
   Control control;
   std::uint64_t lost_by[kLossCauses];  // [atomic] by LossCause
@@ -147,9 +147,9 @@ struct alignas(64) StackEntry {
 };
 static_assert(sizeof(StackEntry) == 256);
 
-// Calls of one thread at one place, without records of their own: exact counts and sums, and histograms for percentiles.
+// Counters: calls of one thread at one call site, without records of their own; exact counts and totals, and histograms.
 // There are two areas of them. `shorts`: waits below the recording threshold, and the polls of an NCCL progress thread (then
-// a value is the time since the poll before), added by the thread itself. `sums`: what left the memory of a process
+// a value is the time since the poll before), added by the thread itself. Those at `sums_offset`: what left the memory of a process
 // that does not write everything to disk (modes monitor and flight), added by the writer thread.
 // Bucket 0 holds values below 128 ticks; above, an octave has 16 buckets: 1 + 16 × (octave - 7) + the four bits behind the
 // leading one; the last bucket also holds what is longer. Example: 300 ticks = 0b1'0010'1100, octave 8: bucket
@@ -169,8 +169,8 @@ struct alignas(64) SiteSums {
   std::uint64_t thread_start_ticks;
   std::uint32_t tid;
   std::uint32_t waker_tid;  // the last known one; 0 = none
-  std::uint64_t object;     // only of sums: the communicator of an NCCL operation; kRecordFile for waits on a file
-  std::uint64_t amount;     // only of sums: bytes of NCCL operations; how many of the waits timed out
+  std::uint64_t object;     // not of shorts: the communicator of an NCCL operation; kRecordFile for waits on a file
+  std::uint64_t amount;     // not of shorts: bytes of NCCL operations; how many of the waits timed out
   Spans time;               // how long they took
   Spans wake;  // where the waker is known: from its post to the return; of launches: since the one before had returned
 };
@@ -201,7 +201,7 @@ struct alignas(64) ChunkHead {
   std::uint16_t reserved;
   std::uint32_t state;    // [atomic] ChunkState
   std::uint32_t drained;  // slots whose records are in the file already
-  std::uint32_t folded;   // [atomic] slots whose records are in the sums already
+  std::uint32_t folded;   // [atomic] slots whose records are aggregated already
   std::uint32_t next;     // of chunks that mode flight keeps: the next younger one, plus 1; 0 = none
   std::uint32_t padding[6];
 };

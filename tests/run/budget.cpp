@@ -90,7 +90,7 @@ TEST_F(Budget, StacksThenShortWaitsThenLaunchesAreShedAndEveryCallIsCounted) {
   const Told found = told();
   ASSERT_GE(found.detail.size(), 3u);
   const char* const texts[] = {"call stacks are no longer taken: hostprobe costs ",
-                               "waits below 100 us are summed up: ", "launches are sampled, 1 in 4: "};
+                               "waits below 100 us are aggregated: ", "launches are sampled, 1 in 4: "};
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(found.detail[i].number, i + 1);
     EXPECT_GT(found.detail[i].amount, 10u);

@@ -68,7 +68,7 @@ void expect_exact_counts(const Pair& pair) {
   EXPECT_EQ(reported(pair.run()), truth);
 }
 
-// What has become sums counts as what is written.
+// What has been aggregated counts as what is written.
 class LaunchesInMode : public testing::TestWithParam<const char*> {};
 
 TEST_P(LaunchesInMode, AreCountedExactly) {

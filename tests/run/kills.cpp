@@ -33,7 +33,7 @@ struct Killing {
 struct Keeping {
   const char* name;
   Environment settings;
-  bool all_records;    // else some have become sums
+  bool all_records;    // else some have been aggregated
   bool dumps = false;  // which are asked for by a signal, now and then
 };
 using Case = std::tuple<Keeping, Killing>;  // what is kept, and how it is killed

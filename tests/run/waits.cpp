@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Waits, BadArguments,
                                          std::pair("not_recorded", Environment{{"HOSTPROBE_TARGET", "others"}})),
                          [](const auto& each) { return std::string(each.param.first); });
 
-// Below the threshold there are no records, but the same counts, the same sums, and percentiles.
+// Below the threshold there are no records, but the same counts, the same totals, and percentiles.
 TEST(Waits, TooShortForRecordsAreCountedAndSummedUpExactly) {
   const Pair pair({.program = "waits_short", .args = {"2000"}, .probe = {{"HOSTPROBE_WAIT_US", "100"}}});
   expect_same(pair);
@@ -140,7 +140,7 @@ TEST(Waits, TooShortForRecordsAreCountedAndSummedUpExactly) {
   FAIL() << "no site of ppoll";
 }
 
-// The sums lie in shared memory like the records do.
+// The counters lie in shared memory like the records do.
 TEST(Waits, TooShortForRecordsSurviveAKill) {
   const ScratchFolder scratch;
   const OneRun killed = run_probed(

@@ -1,4 +1,4 @@
-// sums.h: rows of sums for test traces and segments, by the words of format/segment.h and not by the probe's code.
+// sums.h: counters for test traces and segments, by the words of format/segment.h and not by the probe's code.
 //
 // A row is given by the ticks of each call that went into it.
 #pragma once

@@ -21,7 +21,7 @@ constexpr std::uint64_t kStartNs = 5000000000;  // a start has costs of its own,
 constexpr const char* kTexts[][2] = {  // when it is shed, when it comes back
     {"", ""},
     {"call stacks are no longer taken", "call stacks are taken again"},
-    {"waits below 100 us are summed up", "waits below 100 us are recorded again"},
+    {"waits below 100 us are aggregated", "waits below 100 us are recorded again"},
     {"launches are sampled, 1 in 4", "all launches are recorded again"}};
 
 Shedding g_shedding;

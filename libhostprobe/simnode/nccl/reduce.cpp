@@ -112,41 +112,42 @@ T smaller(T a, T b) {
 }
 
 template <class Type, class Combine>
-void fold(typename Type::Sum* sums, const void* const* from, int sources, size_t first, size_t count, Combine combine) {
+void combine_all(typename Type::Sum* totals, const void* const* from, int sources, size_t first, size_t count,
+                 Combine combine) {
   using Stored = typename Type::Stored;
   for (int source = 0; source < sources; ++source) {
     auto* values = static_cast<const Stored*>(from[source]) + first;
     if (source == 0)
-      for (size_t i = 0; i < count; ++i) sums[i] = Type::load(values[i]);
+      for (size_t i = 0; i < count; ++i) totals[i] = Type::load(values[i]);
     else
-      for (size_t i = 0; i < count; ++i) sums[i] = combine(sums[i], Type::load(values[i]));
+      for (size_t i = 0; i < count; ++i) totals[i] = combine(totals[i], Type::load(values[i]));
   }
 }
 
 template <class Type>
 void reduce_as(Op op, void* to, const void* const* from, int sources, size_t count) {
   using Sum = typename Type::Sum;
-  Sum sums[kBlock];
+  Sum totals[kBlock];
   for (size_t first = 0; first < count; first += kBlock) {
     size_t now = std::min(kBlock, count - first);
     switch (op) {
       case Op::kProd:
-        fold<Type>(sums, from, sources, first, now, multiply<Sum>);
+        combine_all<Type>(totals, from, sources, first, now, multiply<Sum>);
         break;
       case Op::kMax:
-        fold<Type>(sums, from, sources, first, now, larger<Sum>);
+        combine_all<Type>(totals, from, sources, first, now, larger<Sum>);
         break;
       case Op::kMin:
-        fold<Type>(sums, from, sources, first, now, smaller<Sum>);
+        combine_all<Type>(totals, from, sources, first, now, smaller<Sum>);
         break;
       default:
-        fold<Type>(sums, from, sources, first, now, add<Sum>);
+        combine_all<Type>(totals, from, sources, first, now, add<Sum>);
         break;
     }
     if (op == Op::kAvg)
-      for (size_t i = 0; i < now; ++i) sums[i] = static_cast<Sum>(sums[i] / static_cast<Sum>(sources));
+      for (size_t i = 0; i < now; ++i) totals[i] = static_cast<Sum>(totals[i] / static_cast<Sum>(sources));
     auto* out = static_cast<typename Type::Stored*>(to) + first;
-    for (size_t i = 0; i < now; ++i) out[i] = Type::store(sums[i]);
+    for (size_t i = 0; i < now; ++i) out[i] = Type::store(totals[i]);
   }
 }
 
