@@ -2,8 +2,8 @@
 """How long `hostprobe report` takes for a run of some 10 million records: wall and CPU seconds, medians of pairs.
 
 Records a simulated job of 2 ranks once (or takes --run), then lets the report of --build and that of --against take
-turns, so that both see the same neighbours. CPU over wall tells how many cores a report kept busy. The printed reports must
-be equal but for what --against does not know yet: --show-difference prints where they are not.
+turns, so that both see the same neighbours. CPU over wall tells how many cores a report kept busy. --show-difference names
+the keys of the document in which the two differ.
 """
 
 import argparse

@@ -67,5 +67,17 @@ TEST(TickClock, ReadingNowAdvancesAllThreeClocks) {
   EXPECT_NE(first.realtime_ns, 0u);
 }
 
+TEST(TickReader, TellsTheTimesOfTheClockInAnyOrder) {
+  TickClock clock;
+  clock.set_pairs({{1000, 500, 1}, {3000, 1600, 1}, {9000, 4400, 1}});
+  TickReader reader(clock);
+  for (const std::uint64_t ticks : {5000u, 5001u, 900u, 20'000u, 2999u, 3000u, 3001u, 1000u, 999u, 9000u, 0u, 8999u}) {
+    EXPECT_EQ(clock.monotonic_ns_of(reader.since_first_ns(ticks)), clock.monotonic_ns(ticks)) << ticks;
+    EXPECT_EQ(reader.since_first_ns(ticks), clock.span_ns(1000, ticks)) << ticks;
+  }
+  const TickClock unknown;
+  EXPECT_EQ(TickReader(unknown).since_first_ns(77), 0);
+}
+
 }  // namespace
 }  // namespace hostprobe::analysis

@@ -1,4 +1,4 @@
-// Records of a thread by begin time: analysis/ordered_records.h.
+// Records of a thread by begin time: analysis/timeline/ordered_records.h.
 #include <gtest/gtest.h>
 
 #include <list>
@@ -58,6 +58,19 @@ TEST_F(Ordered, AnyOrderOfCallsIsSorted) {
   }
   std::sort(truth.begin(), truth.end());
   EXPECT_EQ(walk(), truth);
+}
+
+TEST_F(Ordered, ManyRecordsOfOneSliceAreSortedHoweverFarTheyStandFromTheirPlace) {
+  std::mt19937 random(6);
+  for (const std::uint64_t spread : {3u, 50u, 1'000'000u}) {
+    thread_.slices.clear();
+    std::vector<std::uint64_t> begins;
+    for (std::uint64_t i = 0; i < 3000; ++i) begins.push_back(10 * i + random() % spread);
+    slice(0, begins);
+    std::vector<long> truth(begins.begin(), begins.end());
+    std::sort(truth.begin(), truth.end());
+    EXPECT_EQ(walk(), truth) << spread;
+  }
 }
 
 TEST_F(Ordered, RecordsThatAreOnlyInSumsAreTheFirstOnesThatAreMissing) {

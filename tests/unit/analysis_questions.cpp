@@ -1,12 +1,8 @@
-// The questions of a run on any number of cores: analysis/questions/questions.cpp, parallel.cpp, run_answer.cpp
+// The questions of a run on any number of cores: analysis/questions/questions.cpp, process.cpp, run_answer.cpp
 #include "analysis/questions/questions.h"
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <stdexcept>
-
-#include "analysis/questions/parallel.h"
 #include "analysis/report/json.h"
 #include "analysis/report/text.h"
 #include "analysis/trace/reader.h"
@@ -98,25 +94,6 @@ TEST_F(Cores, ShareTheThreadsOfOneTrace) {
   EXPECT_EQ(many.waits.at(0).time.count(), kCalls + 3u);
   EXPECT_EQ(many.waits.at(0).waker_threads.at(ThreadKey{60, test::at_us(0)}), kCalls);
   EXPECT_EQ(one.hook_calls, many.hook_calls);
-}
-
-TEST(Parallel, EachTaskRunsOnceWhateverTheCores) {
-  for (const unsigned cores : {0u, 1u, 3u, 64u}) {
-    std::vector<std::atomic<int>> runs(20);
-    run_parallel(runs.size(), cores, [&](std::size_t i) { ++runs[i]; });
-    for (const auto& count : runs) EXPECT_EQ(count, 1);
-  }
-}
-
-TEST(Parallel, AnExceptionComesOutWhenAllHaveEnded) {
-  std::atomic<int> ended = 0;
-  EXPECT_THROW(run_parallel(8, 4,
-                            [&](std::size_t i) {
-                              ++ended;
-                              if (i == 3) throw std::runtime_error("3");
-                            }),
-               std::runtime_error);
-  EXPECT_EQ(ended, 8);
 }
 
 }  // namespace

@@ -22,7 +22,11 @@ class ThreadSource {
   bool next(CollectiveCall& call) {
     while (at_ == calls_.size()) {
       if (slice_ == slices_.size()) return false;
-      fill(*slices_[slice_++]);
+      try {
+        fill(*slices_[slice_++]);
+      } catch (const TraceError&) {
+        return false;  // somebody changed the file since it was read
+      }
     }
     call = calls_[at_++];
     return true;

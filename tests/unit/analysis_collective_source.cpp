@@ -1,0 +1,59 @@
+// The collective calls of a trace, one after the other: analysis/questions/collective_source.cpp
+#include "analysis/questions/collective_source.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/trace/reader.h"
+#include "support/trace_file.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+using test::Call;
+using test::HookLook;
+using test::TraceFile;
+
+TEST(CollectiveSource, GivesWhatAllRanksMakeInOrderAndNothingElse) {
+  TraceFile file;
+  const HookLook reduce{.name = "ncclAllReduce",
+                        .family = Family::kNccl,
+                        .labels = {"comm:hex", "count", "call:nccl", "place:ranks"},
+                        .blocking = false};
+  HookLook send = reduce;
+  send.name = "ncclSend";
+  file.hooks({test::launch_hook("cuLaunchKernel"), reduce, send});
+  const auto call = [](std::uint16_t hook, double us, std::uint32_t sequence) {
+    return Call{.hook = hook,
+                .begin_us = us,
+                .end_us = us + 1,
+                .a = 0xc,
+                .b = 16,
+                .c = pack_nccl_call(sequence, 0, 7, 0),
+                .d = pack_nccl_ranks(2, 4, -1)};
+  };
+  file.calls(7, 0, {call(2, 10, 1), call(1, 12, 0), call(3, 14, 1), call(2, 16, 0)});
+  file.calls(7, 4, {call(1, 20, 0), call(1, 22, 0)});
+  file.calls(7, 6, {call(2, 30, 2)});
+  file.calls(8, 0, {call(1, 40, 0)});
+  const test::TestFolder folder;
+  file.write(folder.file("t.hptrace"));
+  const Trace trace = read_trace(folder.file("t.hptrace"));
+  Symbols symbols;
+  const Timeline timeline(trace, symbols);
+  std::vector<CollectiveSource> sources = collective_sources(timeline);
+  ASSERT_EQ(sources.size(), 1u) << "thread 8 made none";
+  CollectiveCall got;
+  for (const std::uint32_t sequence : {1u, 2u}) {
+    ASSERT_TRUE(sources[0](got));
+    EXPECT_EQ(got.sequence, sequence);
+    EXPECT_EQ(got.rank, 2);
+    EXPECT_EQ(got.size, 4);
+    EXPECT_EQ(got.bytes, 64u);
+    EXPECT_EQ(*got.operation, "AllReduce");
+  }
+  EXPECT_EQ(got.begin_ns, test::kStartMonotonicNs + 30'000);
+  EXPECT_FALSE(sources[0](got)) << "failed calls, messages and launches are none";
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
