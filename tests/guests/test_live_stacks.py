@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import time
+import unittest
 from pathlib import Path
 
 from guest import GuestTest, main, program
@@ -201,6 +202,18 @@ class LiveStacks(GuestTest):
         debugger.communicate(b"detach\nquit\n")
         self.assertEqual(visit.returncode, 1)
         self.assertIn(f"process {debugger.pid}", visit.stderr)
+        self.end(process)
+
+    def refused(self, process, *how):
+        visit = subprocess.run([program("setpriv"), *how, COMMAND, "stacks", str(process.pid)], capture_output=True, text=True)
+        self.assertEqual((visit.returncode, visit.stdout, visit.stderr.count("\n")), (1, "", 1), visit.stderr)
+        return visit.stderr
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can become somebody who may less")
+    def test_who_may_not_trace_is_told_why_and_what_would_allow_it(self):
+        process = self.start_ready(VISITED, "busy")
+        self.assertIn("belongs to another user", self.refused(process, "--reuid=65534", "--clear-groups"))
+        self.assertIn("--cap-add=SYS_PTRACE", self.refused(process, "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"))
         self.end(process)
 
     def test_processes_that_are_not_there_are_refused(self):

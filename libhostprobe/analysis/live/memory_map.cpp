@@ -10,6 +10,8 @@
 #include <sstream>
 
 #include "analysis/trace/elf_file.h"
+#include "control_link.h"
+#include "ptrace_thread.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -59,9 +61,11 @@ std::vector<Module> modules_of_process(pid_t pid) {
     module.bias = module.begin - loaded_for(module.path, offset);
     modules.push_back(std::move(module));
   }
-  if (!any)
-    throw std::runtime_error(
-        fmt::format("process {} cannot be looked at: it has ended, or belongs to another user", pid));
+  if (!any) {
+    const char state = process_state(pid);
+    if (state == 0 || state == 'Z' || state == 'X') throw std::runtime_error(fmt::format("process {} has ended", pid));
+    throw TraceForbidden(why_forbidden(pid));  // a kernel thread has no maps either, and nobody may trace it
+  }
   return modules;
 }
 

@@ -12,7 +12,7 @@
 namespace hostprobe::analysis {
 
 // Executable files of the process, by address. Paths are those that lead there from here, also where the process lives in
-// another mount namespace. Throws std::runtime_error when there is no such process or it cannot be looked at.
+// another mount namespace. Throws std::runtime_error when there is no such process, TraceForbidden when we may not look.
 std::vector<Module> modules_of_process(pid_t pid);
 
 }  // namespace hostprobe::analysis

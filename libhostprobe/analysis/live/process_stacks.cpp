@@ -239,6 +239,16 @@ ProcessStacks visit(pid_t pid, const std::string& trace_path) {
   return process;
 }
 
+// Nothing where it has ended, lives elsewhere, or the trace does not tell.
+std::optional<pid_t> living_process_of(const std::string& trace_path) {
+  try {
+    const Trace trace = read_trace_file_only(trace_path);
+    if (process_liveness(trace.header) == Liveness::kLives) return static_cast<pid_t>(trace.header.pid);
+  } catch (const std::exception&) {
+  }
+  return std::nullopt;
+}
+
 std::vector<SharedCall> shared_calls(const std::vector<ProcessStacks>& processes) {
   std::map<std::pair<Role, std::string>, SharedCall> all;
   for (const ProcessStacks& process : processes)
@@ -277,17 +287,17 @@ StacksAnswer stacks_of_run(const std::string& run) {
   std::size_t traces = 0;
   for (const std::string& path : trace_paths(run)) {
     ++traces;
-    try {
-      const Trace trace = read_trace_file_only(path);
-      if (process_liveness(trace.header) != Liveness::kLives) {
-        ++answer.ended;
-        continue;
-      }
-      answer.processes.push_back(visit(static_cast<pid_t>(trace.header.pid), path));
-    } catch (const TraceForbidden&) {
-      throw;  // it forbids the others as well
-    } catch (const std::exception& error) {
+    const std::optional<pid_t> pid = living_process_of(path);
+    if (!pid) {
       ++answer.ended;
+      continue;
+    }
+    try {
+      answer.processes.push_back(visit(*pid, path));
+    } catch (const TraceForbidden&) {
+      throw;  // what forbids one forbids the others
+    } catch (const std::exception&) {
+      ++answer.ended;  // meanwhile
     }
   }
   if (answer.processes.empty())

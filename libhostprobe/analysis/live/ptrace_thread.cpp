@@ -31,7 +31,23 @@ long status_number(const std::string& path, const std::string& name) {
   return -1;
 }
 
-std::string forbidden_text(pid_t pid) {
+// Calls that the kernel ends with EINTR when their thread is stopped, though no handler ran; all of them have then done
+// nothing. The list of signal(7), as far as it is true of Linux 5 and 6.
+constexpr long kEndedByAStop[] = {SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_io_getevents,    SYS_semop,
+                                  SYS_semtimedop, SYS_msgrcv,      SYS_msgsnd,       SYS_rt_sigtimedwait, SYS_recvfrom,
+                                  SYS_recvmsg,    SYS_recvmmsg,    SYS_accept,       SYS_accept4,         SYS_sendto,
+                                  SYS_sendmsg,    SYS_read};
+constexpr long kRestartUnlessHandled = 514;  // ERESTARTNOHAND, which no header tells programs about
+
+bool would_fail_by_us(const user_regs_struct& registers) {
+  const auto call = static_cast<long>(registers.orig_rax);
+  return static_cast<long>(registers.rax) == -EINTR &&
+         std::find(std::begin(kEndedByAStop), std::end(kEndedByAStop), call) != std::end(kEndedByAStop);
+}
+
+}  // namespace
+
+std::string why_forbidden(pid_t pid) {
   const std::string status = fmt::format("/proc/{}/status", pid);
   if (const long tracer = status_number(status, "TracerPid:"); tracer > 0)
     return fmt::format("process {} is being traced by process {} (a debugger?); a thread has one tracer only", pid,
@@ -55,22 +71,6 @@ std::string forbidden_text(pid_t pid) {
       pid);
 }
 
-// Calls that the kernel ends with EINTR when their thread is stopped, though no handler ran; all of them have then done
-// nothing. The list of signal(7), as far as it is true of Linux 5 and 6.
-constexpr long kEndedByAStop[] = {SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_io_getevents,    SYS_semop,
-                                  SYS_semtimedop, SYS_msgrcv,      SYS_msgsnd,       SYS_rt_sigtimedwait, SYS_recvfrom,
-                                  SYS_recvmsg,    SYS_recvmmsg,    SYS_accept,       SYS_accept4,         SYS_sendto,
-                                  SYS_sendmsg,    SYS_read};
-constexpr long kRestartUnlessHandled = 514;  // ERESTARTNOHAND, which no header tells programs about
-
-bool would_fail_by_us(const user_regs_struct& registers) {
-  const auto call = static_cast<long>(registers.orig_rax);
-  return static_cast<long>(registers.rax) == -EINTR &&
-         std::find(std::begin(kEndedByAStop), std::end(kEndedByAStop), call) != std::end(kEndedByAStop);
-}
-
-}  // namespace
-
 PtraceThread::PtraceThread(pid_t pid, pid_t tid) : tid_(tid) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
     if (errno == ESRCH) return;
@@ -80,7 +80,7 @@ PtraceThread::PtraceThread(pid_t pid, pid_t tid) : tid_(tid) {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);)
       if (line.starts_with("State:") && line.find_first_of("ZX") != std::string::npos) return;
-    throw TraceForbidden(forbidden_text(pid));
+    throw TraceForbidden(why_forbidden(pid));
   }
   seized_ = true;
   if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 || !await_stop()) return;

@@ -18,6 +18,9 @@ struct TraceForbidden : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What keeps us from tracing this process, and what would allow it.
+std::string why_forbidden(pid_t pid);
+
 class PtraceThread {
  public:
   // Throws TraceForbidden. A thread that has ended, or does not stop within a second, leaves stopped() false.
