@@ -30,7 +30,7 @@ Record* reserve_in_new_chunk();
 // that a signal handler's hook on this thread takes the next one and not the same.
 inline Record* reserve_record() {
   ThreadLocal& t = t_local;
-  asm volatile("incl %0" : "+m"(t.filling));
+  asm volatile("incl %0" : "+m"(t.filling) : : "memory");  // nothing of the record is stored outside of the count
   std::uintptr_t slot = sizeof(Record);
   asm volatile("xaddq %0, %1" : "+r"(slot), "+m"(t.cursor) : : "memory");
   // The line of the fourth call from here, for writing: without it a store waits for a line that another core had last.
@@ -47,11 +47,11 @@ inline void commit_record(Record* r, const Hook& hook, std::uint16_t flags, std:
   std::uint64_t last = std::uint64_t{hook.number} | std::uint64_t{lap_and_mark} << 16 | std::uint64_t{flags} << 32 |
                        std::uint64_t{stack} << 48;
   __atomic_store_n(reinterpret_cast<std::uint64_t*>(&r->hook), last, __ATOMIC_RELEASE);
-  asm volatile("decl %0" : "+m"(t.filling));
+  asm volatile("decl %0" : "+m"(t.filling) : : "memory");
 }
 
 // A reservation that came to nothing is finished too.
-inline void drop_record() { asm volatile("decl %0" : "+m"(t_local.filling)); }
+inline void drop_record() { asm volatile("decl %0" : "+m"(t_local.filling) : : "memory"); }
 
 inline void count_quiet() {
   if (ThreadEntry* e = t_local.entry) asm volatile("incq %0" : "+m"(e->quiet_calls));
