@@ -153,6 +153,37 @@ TEST_F(Reports, NoLineOfTheTextIsWiderThanAHundredColumns) {
   }
 }
 
+TEST_F(Reports, FindingsHaveTheKeysOfTheContract) {
+  TraceFile file = process(3, 100);
+  test::StringArea strings;
+  file.stack(0, {}, {strings.add("_next_data (dataloader.py:1300)")});
+  file.strings(strings);
+  file.calls(100, 0,
+             {{.hook = 1, .begin_us = 0, .end_us = 500'000, .c = 0x1001, .stack = 1},
+              {.hook = 3, .begin_us = 500'000, .end_us = 700'000}});
+  keep(file);
+  const json report = as_json();
+  ASSERT_EQ(report["findings"].size(), 2u);
+  const json& loader = report["findings"].at(0);
+  EXPECT_EQ(loader["cause"], "dataloader_wait");
+  EXPECT_EQ(loader["rank"], 3);
+  EXPECT_EQ(loader["text"], report["headline"].at(0));
+  EXPECT_NEAR(loader["share_pct"].get<double>(), 50, 0.01);
+  for (const char* key : {"ms_per_step", "gain_pct", "gain_low_pct", "gain_high_pct"})
+    EXPECT_TRUE(loader.at(key).is_null()) << key << " is not computed, so it is not 0";
+  EXPECT_EQ(loader["fix"]["name"], "num_workers");
+  EXPECT_TRUE(loader["fix"]["how"].is_string());
+  EXPECT_EQ(loader["site"]["function"], "sem_clockwait");
+  EXPECT_EQ(loader["site"]["library"], "python3.11");
+  EXPECT_EQ(loader["site"]["role"], "main");
+  EXPECT_EQ(loader["site"]["stack"].size(), 1u);
+  EXPECT_EQ(loader["evidence"]["count"], 1);
+  const json& syncs = report["findings"].at(1);
+  EXPECT_EQ(syncs["cause"], "sync_calls");
+  EXPECT_FALSE(syncs.contains("fix"));
+  EXPECT_FALSE(syncs.contains("site"));
+}
+
 TEST_F(Reports, LossesStandBeforeEverythingElse) {
   TraceFile file = process(0, 100);
   file.calls(100, 10, {{.hook = 1, .begin_us = 0, .end_us = 1, .c = 0x1001}});
