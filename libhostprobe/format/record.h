@@ -37,6 +37,9 @@ inline constexpr std::uint16_t kRecordFile = 16;      // the descriptor is a fil
 inline constexpr std::uint16_t kRecordSummed = 32;    // is counted in a counter of its thread too (format/segment.h)
 // Launches between the thread's record before and this one were left out, to keep to the budget.
 inline constexpr std::uint16_t kRecordAfterSkipped = 64;
+// The making of the communicator was not seen: its running numbers count from this rank's first call that was, and its id is
+// this process's own.
+inline constexpr std::uint16_t kRecordRelative = 128;
 
 // A hook's five labels say how to print a..e. A label is "name" or "name:form"; an empty label means an unused word.
 // Forms: (none) unsigned decimal · i signed decimal · hex · code address in a module (printed module+offset or symbol)

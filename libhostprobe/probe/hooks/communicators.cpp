@@ -1,23 +1,39 @@
 // communicators.cpp: see communicators.h.
 #include "probe/hooks/communicators.h"
 
+#include <atomic>
+
+#include "format/record.h"
+#include "probe/record/thread.h"
+#include "probe/runtime/clock.h"
+
 namespace hostprobe::probe {
 namespace {
 
+struct alignas(64) Communicator {
+  std::atomic<const void*> handle;  // nullptr: free
+  std::uint64_t id;
+  std::int32_t rank, size;
+  std::atomic<std::uint32_t> collectives;
+  std::atomic<std::uint32_t> messages;
+  std::atomic<std::uint32_t> children;  // splits, shrinks and grows so far
+  bool made_unseen;
+};
+
 constexpr unsigned kBits = 9;
 constexpr unsigned kProbes = 32;
+constexpr Place kUnknown{0, -1, -1, false};
 constinit Communicator g_communicators[1u << kBits]{};
-
 std::atomic<bool> g_any{false};
+std::atomic<std::uint32_t> g_groups{0};
+std::atomic<std::uint32_t> g_unseen{0};
 
 Communicator& slot_of(const void* handle, unsigned probe) {
   auto key = reinterpret_cast<std::uint64_t>(handle) * 0x9e3779b97f4a7c15u >> (64 - kBits);
   return g_communicators[(key + probe) % (1u << kBits)];
 }
 
-}  // namespace
-
-Communicator* find_communicator(const void* handle) {
+Communicator* find(const void* handle) {
   if (handle == nullptr) return nullptr;
   for (unsigned probe = 0; probe < kProbes; ++probe) {
     Communicator& slot = slot_of(handle, probe);
@@ -26,28 +42,98 @@ Communicator* find_communicator(const void* handle) {
   return nullptr;
 }
 
-void note_communicator(const void* handle, std::uint64_t id, int rank, int size) {
-  if (handle == nullptr) return;
-  forget_communicator(handle);  // a new one at the address of one whose end was not seen
+// nullptr: there is none, or the table is full.
+Communicator* add(const void* handle, const Place& place) {
+  if (handle == nullptr) return nullptr;
+  // A new one at the address of one whose end was not seen.
+  if (Communicator* old = find(handle)) old->handle.store(nullptr, std::memory_order_release);
   g_any.store(true, std::memory_order_relaxed);
   static const char claimed = 0;
   for (unsigned probe = 0; probe < kProbes; ++probe) {
     Communicator& slot = slot_of(handle, probe);
     const void* none = nullptr;
     if (!slot.handle.compare_exchange_strong(none, &claimed, std::memory_order_acq_rel)) continue;
-    slot.id = id;
-    slot.rank = rank;
-    slot.size = size;
+    slot.id = place.id;
+    slot.rank = place.rank;
+    slot.size = place.size;
+    slot.made_unseen = place.made_unseen;
     slot.collectives.store(0, std::memory_order_relaxed);
     slot.messages.store(0, std::memory_order_relaxed);
     slot.children.store(0, std::memory_order_relaxed);
     slot.handle.store(handle, std::memory_order_release);
-    return;
+    return &slot;
   }
+  return nullptr;
 }
 
-void forget_communicator(const void* handle) {
-  if (Communicator* found = find_communicator(handle)) found->handle.store(nullptr, std::memory_order_release);
+Place place_of(const Communicator* known) {
+  return known == nullptr ? kUnknown : Place{known->id, known->rank, known->size, known->made_unseen};
+}
+
+// One in use whose making was not seen gets an id that no other process computes.
+Communicator* find_or_add(const void* handle) {
+  if (Communicator* known = find(handle)) return known;
+  std::uint64_t id = mix(mix(mix(kFirstId, reinterpret_cast<std::uint64_t>(handle)), ticks()),
+                         g_unseen.fetch_add(1, std::memory_order_relaxed));
+  return add(handle, {id, -1, -1, true});
+}
+
+}  // namespace
+
+NcclOperation track_operation(bool taken, const void* handle, bool message) {
+  std::uint32_t group = t_local.nccl_depth > 0 ? t_local.nccl_group : 0;
+  Communicator* known = taken ? find_or_add(handle) : find(handle);
+  if (known == nullptr || !taken) return {place_of(known), 0, group};
+  std::atomic<std::uint32_t>& count = message ? known->messages : known->collectives;
+  return {place_of(known), count.fetch_add(1, std::memory_order_relaxed) + 1, group};
+}
+
+NcclGroup track_group_start(bool taken) {
+  if (taken && t_local.nccl_depth++ == 0)
+    t_local.nccl_group = (g_groups.fetch_add(1, std::memory_order_relaxed) & kNcclGroupMask) + 1;
+  return {t_local.nccl_group, t_local.nccl_depth};
+}
+
+NcclGroup track_group_end() {
+  NcclGroup group{t_local.nccl_group, t_local.nccl_depth};
+  if (t_local.nccl_depth > 0) --t_local.nccl_depth;
+  return group;
+}
+
+Place track_made(const void* handle, std::uint64_t id, int rank, int size) {
+  Place place{handle == nullptr ? 0 : id, rank, size, false};
+  add(handle, place);
+  return place;
+}
+
+Place track_made_all(const void* const* handles, int count) {
+  if (handles == nullptr) return {0, -1, count, false};
+  std::uint64_t id = mix(mix(kFirstId, reinterpret_cast<std::uint64_t>(handles)), ticks());
+  for (int rank = 0; rank < count; ++rank) add(handles[rank], {id, rank, count, false});
+  return {id, -1, count, false};
+}
+
+Place track_child(const void* handle, const void* parent, std::uint64_t how) {
+  Communicator* known = find_or_add(parent);
+  std::uint32_t number = known == nullptr ? 0 : known->children.fetch_add(1, std::memory_order_relaxed) + 1;
+  std::uint64_t id = mix(mix(mix(kFirstId, place_of(known).id), number), how);
+  Place place{handle == nullptr ? 0 : id, -1, -1, place_of(known).made_unseen};
+  add(handle, place);
+  return place;
+}
+
+Place track_use(const void* handle, bool is_gone) {
+  Communicator* known = find(handle);
+  Place place = place_of(known);
+  if (known != nullptr && is_gone) known->handle.store(nullptr, std::memory_order_release);
+  return place;
+}
+
+void note_place(const void* handle, int rank, int size) {
+  if (Communicator* known = find(handle)) {
+    known->rank = rank;
+    known->size = size;
+  }
 }
 
 void forget_communicators() {

@@ -1,32 +1,48 @@
-// communicators.h: what the probe knows of NCCL's communicators: an id that all ranks agree on, rank, size, and how many
-// operations were called on it.
+// communicators.h: what the probe knows of NCCL's communicators and groups: an id that all ranks agree on, rank, size, and
+// how many operations were called.
 //
-// Room 2 (probe/). Written when communicators are made and destroyed, looked up by every NCCL call on the program's
-// threads: one multiply, usually one compare. The ids are computed from what all ranks pass in (the unique id, the parent
-// and the color, …), so that traces of different ranks can be put together without a word between them.
+// Room 2 (probe/). Kept by every call of NCCL, also while nothing is recorded: a number that drifted would break every
+// statement across ranks. One multiply, usually one compare. The ids are computed from what all ranks pass in (the unique id,
+// the parent and the color, …), so that traces of different ranks can be put together without a word between them.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 namespace hostprobe::probe {
 
-struct alignas(64) Communicator {
-  std::atomic<const void*> handle;  // nullptr: free
-  std::uint64_t id;
-  std::int32_t rank, size;
-  std::atomic<std::uint32_t> collectives;  // of those that all ranks call in the same order
-  std::atomic<std::uint32_t> messages;     // sends and receives
-  std::atomic<std::uint32_t> children;     // splits, shrinks and grows so far
+// One rank's place on a communicator.
+struct Place {
+  std::uint64_t id;         // 0: not known
+  std::int32_t rank, size;  // -1: not known
+  bool
+      made_unseen;  // its making was not seen: numbers count from the first call that was, and the id is this process's own
+};
+struct NcclOperation {
+  Place place;
+  std::uint32_t sequence;  // on its communicator; 0: the call was refused
+  std::uint32_t group;     // 0: none
+};
+struct NcclGroup {
+  std::uint32_t number, depth;
 };
 
-// nullptr: not known (it was made before recording began, or the table is full).
-Communicator* find_communicator(const void* handle);
-void note_communicator(const void* handle, std::uint64_t id, int rank, int size);
-void forget_communicator(const void* handle);
-void forget_communicators();
+// `message`: sends and receives count by themselves; the others are those that all ranks call in the same order.
+NcclOperation track_operation(bool taken, const void* handle, bool message);
+NcclGroup track_group_start(bool taken);
+NcclGroup track_group_end();
+
+// `handle` nullptr: none was made.
+Place track_made(const void* handle, std::uint64_t id, int rank, int size);
+Place track_made_all(const void* const* handles, int count);
+Place track_child(const void* handle, const void* parent, std::uint64_t how);
+Place track_use(const void* handle, bool is_gone);
+// What NCCL said about one that was made without saying it.
+void note_place(const void* handle, int rank, int size);
+
+void forget_communicators();  // child of a fork
 
 // FNV-1a over bytes, and on from an earlier value.
+inline constexpr std::uint64_t kFirstId = 0xcbf29ce484222325u;
 std::uint64_t mix(std::uint64_t id, const void* bytes, std::uint64_t count);
 inline std::uint64_t mix(std::uint64_t id, std::uint64_t value) { return mix(id, &value, sizeof value); }
 

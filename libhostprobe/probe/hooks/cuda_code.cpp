@@ -22,6 +22,28 @@ using namespace hostprobe::probe;
 
 namespace {
 
+struct Forgotten {};
+
+Forgotten track_unload() {
+  forget_kernel_names();
+  return {};
+}
+
+// How many nodes an executable graph has that was made or is gone.
+struct Nodes {
+  std::uint64_t count;
+};
+
+Nodes track_instantiated(CUresult result, const CUgraphExec* executable, CUgraph graph) {
+  return {result == CUDA_SUCCESS && executable != nullptr ? remember_nodes(*executable, graph) : 0};
+}
+
+Nodes track_destroyed(CUresult result, CUgraphExec executable) {
+  Nodes nodes{nodes_of(executable)};
+  if (result == CUDA_SUCCESS) forget_nodes(executable);
+  return nodes;
+}
+
 std::uint64_t name_id(const char* name) { return name == nullptr ? 0 : string_id(name, strlen(name)); }
 
 }  // namespace
@@ -47,11 +69,11 @@ HP_LOAD(cuLibraryLoadFromFile,
         (library, file, options, values, n, library_options, library_values, library_n), library, name_id(file))
 
 // What was loaded is gone, and its handles may be given out again.
-#define HP_UNLOAD(name, Handle)                                                                    \
-  HP_DRIVER_HOOK(kOther, name, (Handle module), (module), "module:hex", "", "site:code", "", "") { \
-    forget_kernel_names();                                                                         \
-    rec.a = word_of(module);                                                                       \
-    rec.b = rec.d = rec.e = 0;                                                                     \
+#define HP_UNLOAD(name, Handle)                                                                                      \
+  HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, (Handle module), (module), Forgotten, track_unload(), "module:hex", \
+                  "", "site:code", "", "") {                                                                         \
+    rec.a = word_of(module);                                                                                         \
+    rec.b = rec.d = rec.e = 0;                                                                                       \
   }
 HP_UNLOAD(cuModuleUnload, CUmodule)
 HP_UNLOAD(cuLibraryUnload, CUlibrary)
@@ -100,11 +122,12 @@ HP_END_CAPTURE(cuStreamEndCapture)
 HP_END_CAPTURE(cuStreamEndCapture_ptsz)
 
 // A graph's launches carry how many nodes it has, so the number is kept by its handle.
-#define HP_INSTANTIATE(name, params, args)                                                \
-  HP_DRIVER_HOOK(kOther, name, params, args, "graph:hex", "nodes", "site:code", "", "") { \
-    rec.a = HP_MADE(executable);                                                          \
-    rec.b = rec.a == 0 ? 0 : remember_nodes(*executable, graph);                          \
-    rec.d = rec.e = 0;                                                                    \
+#define HP_INSTANTIATE(name, params, args)                                                                           \
+  HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, params, args, Nodes, track_instantiated(result, executable, graph), \
+                  "graph:hex", "nodes", "site:code", "", "") {                                                       \
+    rec.a = HP_MADE(executable);                                                                                     \
+    rec.b = note.count;                                                                                              \
+    rec.d = rec.e = 0;                                                                                               \
   }
 HP_INSTANTIATE(cuGraphInstantiate, (CUgraphExec * executable, CUgraph graph, CUgraphNode* bad, char* log, size_t n),
                (executable, graph, bad, log, n))
@@ -129,10 +152,9 @@ HP_GRAPH_CALL(cuGraphExecUpdate_v2, (CUgraphExec executable, CUgraph graph, CUgr
               (executable, graph, why), 0)
 HP_GRAPH_CALL(cuGraphUpload, (CUgraphExec executable, CUstream stream), (executable, stream), stream)
 HP_GRAPH_CALL(cuGraphUpload_ptsz, (CUgraphExec executable, CUstream stream), (executable, stream), stream)
-HP_DRIVER_HOOK(kOther, cuGraphExecDestroy, (CUgraphExec executable), (executable), "graph:hex", "nodes", "site:code",
-               "", "") {
+HP_TRACKED_HOOK(kCuda, CUresult, kOther, cuGraphExecDestroy, (CUgraphExec executable), (executable), Nodes,
+                track_destroyed(result, executable), "graph:hex", "nodes", "site:code", "", "") {
   rec.a = word_of(executable);
-  rec.b = nodes_of(executable);
-  if (result == CUDA_SUCCESS) forget_nodes(executable);
+  rec.b = note.count;
   rec.d = rec.e = 0;
 }

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "probe/runtime/compiler.h"
+
 namespace hostprobe::probe {
 
 // Handles are addresses: 47 bits, of which the lowest 3 are zero. They stand in the upper 44 bits, the nodes in the lower
@@ -18,7 +20,7 @@ inline constexpr unsigned kGraphProbes = 8;
 inline constexpr unsigned kNodeBits = 20;
 inline constexpr std::uint64_t kMostNodes = (1u << kNodeBits) - 1;
 inline constexpr std::uint64_t kForgottenGraph = 1;  // a slot that was in use: what is looked for may stand behind it
-extern constinit std::atomic<std::uint64_t> g_graphs[1u << kGraphBits];
+extern HP_OURS constinit std::atomic<std::uint64_t> g_graphs[1u << kGraphBits];
 
 inline std::atomic<std::uint64_t>& graph_slot(CUgraphExec graph, unsigned probe) {
   auto first = reinterpret_cast<std::uint64_t>(graph) * 0x9e3779b97f4a7c15u >> (64 - kGraphBits);

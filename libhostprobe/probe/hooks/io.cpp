@@ -62,7 +62,7 @@ using namespace hostprobe::probe;
 // The descriptor is the first argument of all of them and called `fd`.
 #define HP_IO_HOOK(what, Result, name, versions, params, args)                          \
   HP_BLOCKING_HOOK(Result, name, versions, "fd:i", params) {                            \
-    auto real = libc_real<Result(*) params>(g_hook_##name);                             \
+    auto real = libc_target<Result(*) params>(g_hook_##name);                           \
     if (!recording_or_begun(Moment::kAnywhere)) return real args;                       \
     return timed_io(g_hook_##name, fd, What::what, HP_SITE, [=] { return real args; }); \
   }
@@ -109,7 +109,7 @@ HP_WAIT_ROW(epoll_pwait2, "", "fd:i")
 namespace {
 using EpollPwait2 = int (*)(int, struct epoll_event*, int, const timespec*, const sigset_t*);
 int wait_for_epoll(int fd, struct epoll_event* events, int most, const timespec* limit, const sigset_t* signals) {
-  auto real = real_of<EpollPwait2>(g_hook_epoll_pwait2);
+  auto real = target_of<EpollPwait2>(g_hook_epoll_pwait2);
   if (!recording_or_begun(Moment::kAnywhere)) return real(fd, events, most, limit, signals);
   return timed_io(g_hook_epoll_pwait2, fd, What::kRead, HP_SITE,
                   [=] { return real(fd, events, most, limit, signals); });

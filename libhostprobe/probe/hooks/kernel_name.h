@@ -7,11 +7,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "probe/runtime/compiler.h"
+
 namespace hostprobe::probe {
 
 // A handle in the upper 48 bits (user addresses have 47) and a string id in the lower 16: read and written as one word.
 inline constexpr unsigned kKernelBits = 11;
-extern constinit std::atomic<std::uint64_t> g_kernels[1u << kKernelBits];
+extern HP_OURS constinit std::atomic<std::uint64_t> g_kernels[1u << kKernelBits];
 
 std::uint32_t ask_kernel_name(const void* function);
 

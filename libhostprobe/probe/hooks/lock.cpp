@@ -45,16 +45,17 @@ __attribute__((noinline, cold)) int wait_for_lock(Hook& hook, const void* lock, 
 using namespace hostprobe::probe;
 
 // `try_it` is libc's try function for the same kind of lock; none of them is hooked. `plain`: it stands for the real one.
-#define HP_LOCK_HOOK(name, versions, plain, try_it, params, args)                                                     \
-  HP_WAIT_HOOK(name, versions, params) {                                                                              \
-    if (!recording() || !(plain)) return libc_real<int(*) params>(g_hook_##name) args;                                \
-    int result = try_it;                                                                                              \
-    if (HP_LIKELY(result != EBUSY)) {                                                                                 \
-      mark_used(g_hook_##name);                                                                                       \
-      count_quiet();                                                                                                  \
-      return result;                                                                                                  \
-    }                                                                                                                 \
-    return wait_for_lock(g_hook_##name, lock, HP_SITE, [=] { return libc_real<int(*) params>(g_hook_##name) args; }); \
+#define HP_LOCK_HOOK(name, versions, plain, try_it, params, args)                         \
+  HP_WAIT_HOOK(name, versions, params) {                                                  \
+    if (!recording() || !(plain)) return libc_target<int(*) params>(g_hook_##name) args;  \
+    int result = try_it;                                                                  \
+    if (HP_LIKELY(result != EBUSY)) {                                                     \
+      mark_used(g_hook_##name);                                                           \
+      count_quiet();                                                                      \
+      return result;                                                                      \
+    }                                                                                     \
+    return wait_for_lock(g_hook_##name, lock, HP_SITE,                                    \
+                         [=] { return libc_target<int(*) params>(g_hook_##name) args; }); \
   }
 
 HP_LOCK_HOOK(pthread_mutex_lock, "GLIBC_2.2.5", true, pthread_mutex_trylock(lock), (pthread_mutex_t * lock), (lock))
@@ -77,7 +78,7 @@ HP_LOCK_HOOK(pthread_rwlock_clockwrlock, "GLIBC_2.34", accepted(clock, limit), p
 
 // Its release is one store in the caller's code or in libc, and is not hooked: who let go is not known.
 HP_WAIT_HOOK(pthread_spin_lock, "GLIBC_2.34", (pthread_spinlock_t * lock)) {
-  auto real = libc_real<int (*)(pthread_spinlock_t*)>(g_hook_pthread_spin_lock);
+  auto real = libc_target<int (*)(pthread_spinlock_t*)>(g_hook_pthread_spin_lock);
   if (!recording()) return real(lock);
   int result = pthread_spin_trylock(lock);
   mark_used(g_hook_pthread_spin_lock);

@@ -14,19 +14,18 @@
 using namespace hostprobe;
 using namespace hostprobe::probe;
 
-#define HP_NCCL_HOOK(name, params, args, l0, l1, l2, l3, l4) \
-  HP_ROUTED_HOOK(kNccl, int, kOther, name, params, args, l0, l1, l2, l3, l4)
+// What is kept true by every call, also where nothing is recorded, is in communicators.h; a record says what was true then.
+#define HP_NCCL_HOOK(name, params, args, Note, track, l0, l1, l2, l3, l4) \
+  HP_TRACKED_HOOK(kNccl, int, kOther, name, params, args, Note, track, l0, l1, l2, l3, l4)
 
 namespace {
 
-constexpr std::uint64_t kFirstId = 0xcbf29ce484222325u;
 constexpr int kNoPeer = -1;
-std::atomic<std::uint32_t> g_groups{0};
 
 bool taken(int result) { return result == kNcclSuccess || result == kNcclInProgress; }
 
 // NCCL knows rank and size of a communicator that was not made by rank, once it is ready.
-void ask_place(Communicator& communicator, NcclComm handle) {
+void ask_place(NcclComm handle, Place& place) {
   using Ask = int (*)(NcclComm, int*);
   static std::atomic<Ask> rank_of{nullptr}, size_of{nullptr};
   if (rank_of.load(std::memory_order_acquire) == nullptr) {
@@ -37,61 +36,41 @@ void ask_place(Communicator& communicator, NcclComm handle) {
   Ask ask_rank = rank_of.load(std::memory_order_acquire), ask_size = size_of.load(std::memory_order_relaxed);
   if (ask_rank == nullptr || ask_size == nullptr || ask_rank(handle, &rank) != 0 || ask_size(handle, &size) != 0)
     return;
-  communicator.rank = rank;
-  communicator.size = size;
+  place.rank = rank;
+  place.size = size;
+  note_place(handle, rank, size);
 }
 
-// An operation on a communicator. `order` counts what all ranks call in the same order; messages count by themselves.
-void fill_operation(Record& rec, int result, NcclComm handle, std::size_t count, int type, int op, int peer,
-                    NcclStream stream, bool message) {
-  Communicator* communicator = find_communicator(handle);
-  if (communicator != nullptr && communicator->size < 0) ask_place(*communicator, handle);
-  std::uint32_t sequence = 0;
-  if (communicator != nullptr && taken(result))
-    sequence =
-        (message ? communicator->messages : communicator->collectives).fetch_add(1, std::memory_order_relaxed) + 1;
-  rec.a = communicator == nullptr ? 0 : communicator->id;
+std::uint64_t pack_place_of(const Place& place, int peer) { return pack_nccl_ranks(place.rank, place.size, peer); }
+
+std::uint16_t fill_operation(Record& rec, NcclOperation operation, NcclComm handle, std::size_t count, int type, int op,
+                             int peer, NcclStream stream) {
+  if (operation.place.id != 0 && operation.place.size < 0) ask_place(handle, operation.place);
+  rec.a = operation.place.id;
   rec.b = count;
-  rec.c = pack_nccl_call(sequence, t_local.nccl_depth > 0 ? t_local.nccl_group : 0, type, op);
+  rec.c = pack_nccl_call(operation.sequence, operation.group, type, op);
   rec.d = word_of(stream);
-  rec.e = communicator == nullptr ? pack_nccl_ranks(-1, -1, peer)
-                                  : pack_nccl_ranks(communicator->rank, communicator->size, peer);
+  rec.e = pack_place_of(operation.place, peer);
+  return operation.place.made_unseen ? kRecordRelative : 0;
 }
 
-// A communicator that was made with what all of its ranks passed in.
-void note_made(Record& rec, int result, const NcclComm* made, std::uint64_t id, int rank, int size) {
-  NcclComm handle = taken(result) && made != nullptr ? *made : nullptr;
-  note_communicator(handle, id, rank, size);
-  rec.a = handle == nullptr ? 0 : id;
+void fill_communicator(Record& rec, const Place& place, NcclComm handle) {
+  rec.a = place.id;
   rec.b = word_of(handle);
   rec.d = 0;
-  rec.e = pack_nccl_ranks(rank, size, kNoPeer);
+  rec.e = pack_place_of(place, kNoPeer);
 }
 
-// One that was made out of another, whose ranks all make the same number of such calls in the same order.
-void note_child(Record& rec, int result, NcclComm parent, const NcclComm* made, std::uint64_t how) {
-  Communicator* known = find_communicator(parent);
-  std::uint32_t number = known == nullptr ? 0 : known->children.fetch_add(1, std::memory_order_relaxed) + 1;
-  std::uint64_t id = mix(mix(mix(kFirstId, known == nullptr ? 0 : known->id), number), how);
-  note_made(rec, result, made, id, -1, -1);
-}
-
-void note_gone(Record& rec, int result, NcclComm handle) {
-  Communicator* known = find_communicator(handle);
-  rec.a = known == nullptr ? 0 : known->id;
-  rec.b = word_of(handle);
-  rec.d = 0;
-  rec.e = known == nullptr ? pack_nccl_ranks(-1, -1, kNoPeer) : pack_nccl_ranks(known->rank, known->size, kNoPeer);
-  if (taken(result)) forget_communicator(handle);
-}
+NcclComm made_by(int result, const NcclComm* made) { return taken(result) && made != nullptr ? *made : nullptr; }
 
 }  // namespace
 
 // ---- operations -----------------------------------------------------------------------------------------------------
 
-#define HP_OPERATION(name, params, args, count, type, op, peer, message)                            \
-  HP_NCCL_HOOK(name, params, args, "comm:hex", "count", "call:nccl", "stream:hex", "place:ranks") { \
-    fill_operation(rec, result, comm, count, type, op, peer, stream, message);                      \
+#define HP_OPERATION(name, params, args, count, type, op, peer, message)                                              \
+  HP_NCCL_HOOK(name, params, args, NcclOperation, track_operation(taken(result), comm, message), "comm:hex", "count", \
+               "call:nccl", "stream:hex", "place:ranks") {                                                            \
+    flags = fill_operation(rec, note, comm, count, type, op, peer, stream);                                           \
   }
 #define HP_TAIL NcclComm comm, NcclStream stream
 // Each of these has had a form with a configuration behind since 2.32.
@@ -155,28 +134,23 @@ HP_OPERATION(ncclWaitSignal, (int n, void* signals, HP_TAIL), (n, signals, comm,
 
 // ---- groups ---------------------------------------------------------------------------------------------------------
 
-HP_NCCL_HOOK(ncclGroupStart, (), (), "group", "depth", "site:code", "", "") {
-  if (result == kNcclSuccess && t_local.nccl_depth++ == 0)
-    t_local.nccl_group = (g_groups.fetch_add(1, std::memory_order_relaxed) & kNcclGroupMask) + 1;
-  rec.a = t_local.nccl_group;
-  rec.b = t_local.nccl_depth;
-  rec.d = rec.e = 0;
-}
-#define HP_GROUP_END(name, params, args)                                    \
-  HP_NCCL_HOOK(name, params, args, "group", "depth", "site:code", "", "") { \
-    rec.a = t_local.nccl_group;                                             \
-    rec.b = t_local.nccl_depth;                                             \
-    if (t_local.nccl_depth > 0) --t_local.nccl_depth;                       \
-    rec.d = rec.e = 0;                                                      \
+#define HP_GROUP(name, params, args, track)                                                   \
+  HP_NCCL_HOOK(name, params, args, NcclGroup, track, "group", "depth", "site:code", "", "") { \
+    rec.a = note.number;                                                                      \
+    rec.b = note.depth;                                                                       \
+    rec.d = rec.e = 0;                                                                        \
   }
-HP_GROUP_END(ncclGroupEnd, (), ())
-HP_GROUP_END(ncclGroupSimulateEnd, (void* estimate), (estimate))
+HP_GROUP(ncclGroupStart, (), (), track_group_start(result == kNcclSuccess))
+HP_GROUP(ncclGroupEnd, (), (), track_group_end())
+HP_GROUP(ncclGroupSimulateEnd, (void* estimate), (estimate), track_group_end())
 
 // ---- communicators --------------------------------------------------------------------------------------------------
 
-#define HP_MAKE(name, params, args, made, id, rank, size)                                      \
-  HP_NCCL_HOOK(name, params, args, "comm:hex", "handle:hex", "site:code", "", "place:ranks") { \
-    note_made(rec, result, made, id, rank, size);                                              \
+// Made with what all of its ranks passed in.
+#define HP_MAKE(name, params, args, made, id, rank, size)                                                              \
+  HP_NCCL_HOOK(name, params, args, Place, track_made(made_by(result, made), id, rank, size), "comm:hex", "handle:hex", \
+               "site:code", "", "place:ranks") {                                                                       \
+    fill_communicator(rec, note, made_by(result, made));                                                               \
   }
 HP_MAKE(ncclCommInitRank, (NcclComm * made, int size, NcclUniqueId id, int rank), (made, size, id, rank), made,
         mix(kFirstId, &id, sizeof id), rank, size)
@@ -187,18 +161,18 @@ HP_MAKE(ncclCommInitRankScalable, (NcclComm * made, int size, int rank, int n, N
         mix(kFirstId, ids, taken(result) ? static_cast<std::uint64_t>(n) * sizeof *ids : 0), rank, size)
 
 // All ranks in one process; nobody else has this communicator.
-HP_NCCL_HOOK(ncclCommInitAll, (NcclComm * made, int n, const int* devices), (made, n, devices), "comm:hex",
-             "handle:hex", "site:code", "", "place:ranks") {
-  std::uint64_t id = mix(mix(kFirstId, word_of(made)), rec.begin_ticks);
-  for (int rank = 0; taken(result) && rank < n; ++rank) note_communicator(made[rank], id, rank, n);
-  rec.a = taken(result) ? id : 0;
-  rec.b = rec.d = 0;
-  rec.e = pack_nccl_ranks(-1, n, kNoPeer);
+HP_NCCL_HOOK(ncclCommInitAll, (NcclComm * made, int n, const int* devices), (made, n, devices), Place,
+             track_made_all(taken(result) ? made : nullptr, n), "comm:hex", "handle:hex", "site:code", "",
+             "place:ranks") {
+  fill_communicator(rec, note, nullptr);
 }
 
-#define HP_MAKE_CHILD(name, params, args, how)                                                 \
-  HP_NCCL_HOOK(name, params, args, "comm:hex", "handle:hex", "site:code", "", "place:ranks") { \
-    note_child(rec, result, parent, made, how);                                                \
+// Made out of another, whose ranks all make the same number of such calls in the same order.
+#define HP_MAKE_CHILD(name, params, args, how)                                                                       \
+  HP_NCCL_HOOK(name, params, args, Place, track_child(made_by(result, made), parent, how), "comm:hex", "handle:hex", \
+               "site:code", "", "place:ranks") {                                                                     \
+    fill_communicator(rec, note, made_by(result, made));                                                             \
+    flags = note.made_unseen ? kRecordRelative : 0;                                                                  \
   }
 HP_MAKE_CHILD(ncclCommSplit, (NcclComm parent, int color, int key, NcclComm* made, void* config),
               (parent, color, key, made, config), static_cast<std::uint64_t>(color))
@@ -208,18 +182,14 @@ HP_MAKE_CHILD(ncclCommShrink, (NcclComm parent, int* excluded, int n, NcclComm* 
 HP_MAKE_CHILD(ncclCommGrow, (NcclComm parent, int size, const NcclUniqueId* id, int rank, NcclComm* made, void* config),
               (parent, size, id, rank, made, config), static_cast<std::uint64_t>(size))
 
-#define HP_END(name, params, args)                                                             \
-  HP_NCCL_HOOK(name, params, args, "comm:hex", "handle:hex", "site:code", "", "place:ranks") { \
-    note_gone(rec, result, comm);                                                              \
+#define HP_ON_COMMUNICATOR(name, params, args, is_gone)                                                        \
+  HP_NCCL_HOOK(name, params, args, Place, track_use(comm, is_gone), "comm:hex", "handle:hex", "site:code", "", \
+               "place:ranks") {                                                                                \
+    fill_communicator(rec, note, comm);                                                                        \
   }
-HP_END(ncclCommDestroy, (NcclComm comm), (comm))
-HP_END(ncclCommAbort, (NcclComm comm), (comm))
-
-#define HP_ON_COMMUNICATOR(name, params, args)                                                 \
-  HP_NCCL_HOOK(name, params, args, "comm:hex", "handle:hex", "site:code", "", "place:ranks") { \
-    note_gone(rec, -1, comm);                                                                  \
-  }
-HP_ON_COMMUNICATOR(ncclCommFinalize, (NcclComm comm), (comm))
-HP_ON_COMMUNICATOR(ncclCommRevoke, (NcclComm comm, int flags), (comm, flags))
-HP_ON_COMMUNICATOR(ncclCommSuspend, (NcclComm comm, int flags), (comm, flags))
-HP_ON_COMMUNICATOR(ncclCommResume, (NcclComm comm), (comm))
+HP_ON_COMMUNICATOR(ncclCommDestroy, (NcclComm comm), (comm), taken(result))
+HP_ON_COMMUNICATOR(ncclCommAbort, (NcclComm comm), (comm), taken(result))
+HP_ON_COMMUNICATOR(ncclCommFinalize, (NcclComm comm), (comm), false)
+HP_ON_COMMUNICATOR(ncclCommRevoke, (NcclComm comm, int flags), (comm, flags), false)
+HP_ON_COMMUNICATOR(ncclCommSuspend, (NcclComm comm, int flags), (comm, flags), false)
+HP_ON_COMMUNICATOR(ncclCommResume, (NcclComm comm), (comm), false)

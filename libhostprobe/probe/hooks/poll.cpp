@@ -109,7 +109,7 @@ using namespace hostprobe::probe;
 
 #define HP_POLL_HOOK(name, versions, label, params, args, object, limit, now)                   \
   HP_BLOCKING_HOOK(int, name, versions, label, params) {                                        \
-    auto real = libc_real<int(*) params>(g_hook_##name);                                        \
+    auto real = libc_target<int(*) params>(g_hook_##name);                                      \
     if (!recording_or_begun(Moment::kAnywhere)) return real args;                               \
     return poll_wait(                                                                           \
         g_hook_##name, object_of(static_cast<unsigned long>(object)), HP_SITE, limit_of(limit), \
@@ -133,7 +133,7 @@ HP_POLL_HOOK(epoll_pwait, "GLIBC_2.6", "epoll",
 
 HP_BLOCKING_HOOK(int, select, "GLIBC_2.2.5", "count",
                  (int count, fd_set* reads, fd_set* writes, fd_set* excepts, timeval* limit)) {
-  auto real = libc_real<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>(g_hook_select);
+  auto real = libc_target<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>(g_hook_select);
   if (!recording_or_begun(Moment::kAnywhere)) return real(count, reads, writes, excepts, limit);
   return select_wait(
       g_hook_select, HP_SITE, count, {reads, writes, excepts}, limit_of(limit),
@@ -147,7 +147,7 @@ HP_BLOCKING_HOOK(int, select, "GLIBC_2.2.5", "count",
 HP_BLOCKING_HOOK(int, pselect, "GLIBC_2.2.5", "count",
                  (int count, fd_set* reads, fd_set* writes, fd_set* excepts, const timespec* limit,
                   const sigset_t* signals)) {
-  auto real = libc_real<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>(g_hook_pselect);
+  auto real = libc_target<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>(g_hook_pselect);
   if (!recording_or_begun(Moment::kAnywhere)) return real(count, reads, writes, excepts, limit, signals);
   return select_wait(
       g_hook_pselect, HP_SITE, count, {reads, writes, excepts}, limit_of(limit),

@@ -56,7 +56,7 @@ void note_poll(const void* site) {
 
 extern "C" HP_EXPORT int hp_sched_yield() __asm__("sched_yield");
 extern "C" int hp_sched_yield() {
-  auto real = libc_real<int (*)()>(g_hook_sched_yield);
+  auto real = libc_target<int (*)()>(g_hook_sched_yield);
   if (HP_UNLIKELY(t_local.polls)) note_poll(HP_SITE);
   return real();
 }

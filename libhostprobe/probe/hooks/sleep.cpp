@@ -19,7 +19,7 @@ int error_of_sleep(int result) { return result >= 0 ? 0 : errno == EINVAL || err
 
 #define HP_SLEEP_HOOK(Result, name, versions, error_of, params, args)          \
   HP_BLOCKING_HOOK(Result, name, versions, "", params) {                       \
-    auto real = libc_real<Result(*) params>(g_hook_##name);                    \
+    auto real = libc_target<Result(*) params>(g_hook_##name);                  \
     if (!recording_or_begun(Moment::kAnywhere)) return real args;              \
     return timed_wait(                                                         \
         g_hook_##name, nullptr, HP_SITE, [=] { return real args; }, error_of); \
@@ -33,7 +33,7 @@ HP_SLEEP_HOOK(unsigned, sleep, "GLIBC_2.2.5", never_fails, (unsigned seconds), (
 
 #define HP_CHILD_HOOK(name, versions, params, args, ask)                                      \
   HP_BLOCKING_HOOK(pid_t, name, versions, "child:i", params) {                                \
-    auto real = libc_real<pid_t(*) params>(g_hook_##name);                                    \
+    auto real = libc_target<pid_t(*) params>(g_hook_##name);                                  \
     if (!recording_or_begun(Moment::kAnywhere) || (options & WNOHANG) != 0) return real args; \
     if (pid_t ended = real ask; ended != 0) return ended;                                     \
     return timed_wait(                                                                        \
@@ -46,16 +46,16 @@ HP_CHILD_HOOK(wait4, "GLIBC_2.2.5", (pid_t child, int* status, int options, stru
               (child, status, options, usage), (child, status, options | WNOHANG, usage))
 
 HP_BLOCKING_HOOK(pid_t, wait, "GLIBC_2.2.5", "", (int* status)) {
-  auto real = libc_real<pid_t (*)(int*)>(g_hook_wait);
+  auto real = libc_target<pid_t (*)(int*)>(g_hook_wait);
   if (!recording_or_begun(Moment::kAnywhere)) return real(status);
-  auto ask = libc_real<pid_t (*)(pid_t, int*, int)>(g_hook_waitpid);
+  auto ask = libc_target<pid_t (*)(pid_t, int*, int)>(g_hook_waitpid);
   if (pid_t ended = ask(-1, status, WNOHANG); ended != 0) return ended;
   return timed_wait(
       g_hook_wait, nullptr, HP_SITE, [=] { return real(status); }, errno_of);
 }
 
 HP_BLOCKING_HOOK(int, waitid, "GLIBC_2.2.5", "child:i", (idtype_t type, id_t child, siginfo_t* status, int options)) {
-  auto real = libc_real<int (*)(idtype_t, id_t, siginfo_t*, int)>(g_hook_waitid);
+  auto real = libc_target<int (*)(idtype_t, id_t, siginfo_t*, int)>(g_hook_waitid);
   if (!recording_or_begun(Moment::kAnywhere) || (options & WNOHANG) != 0) return real(type, child, status, options);
   return timed_wait(
       g_hook_waitid, object_of(child), HP_SITE, [=] { return real(type, child, status, options); }, errno_of);

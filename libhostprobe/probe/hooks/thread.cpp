@@ -86,7 +86,7 @@ void record_create(std::uint64_t begin, Routine routine, const void* site, std::
 }  // namespace
 
 extern "C" int hp_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, Routine routine, void* argument) {
-  auto real = libc_real<int (*)(pthread_t*, const pthread_attr_t*, Routine, void*)>(g_hook_pthread_create);
+  auto real = libc_target<int (*)(pthread_t*, const pthread_attr_t*, Routine, void*)>(g_hook_pthread_create);
   if (!hooks_enabled()) return real(thread, attributes, routine, argument);
   watch_forks();
   scan_new_objects(ScanBy::kPassing);
@@ -119,7 +119,7 @@ extern "C" int hp_pthread_create(pthread_t* thread, const pthread_attr_t* attrib
 HP_ROW(kThread, pthread_setname_np, "GLIBC_2.34", 0, 0, nullptr, "thread:hex", "name:str", "site:code", "", "result:i")
 extern "C" HP_EXPORT int hp_pthread_setname_np(pthread_t thread, const char* name) __asm__("pthread_setname_np");
 extern "C" int hp_pthread_setname_np(pthread_t thread, const char* name) {
-  auto real = libc_real<int (*)(pthread_t, const char*)>(g_hook_pthread_setname_np);
+  auto real = libc_target<int (*)(pthread_t, const char*)>(g_hook_pthread_setname_np);
   if (!recording_or_begun(Moment::kPlain)) return real(thread, name);
   mark_used(g_hook_pthread_setname_np);
   std::uint64_t begin = ticks();
@@ -138,7 +138,7 @@ extern "C" int hp_pthread_setname_np(pthread_t thread, const char* name) {
 HP_ROW(kThread, prctl, "GLIBC_2.2.5", 0, 0, nullptr, "", "name:str", "site:code", "", "result:i")
 extern "C" HP_EXPORT int hp_prctl(int option, long a, long b, long c, long d) __asm__("prctl");
 extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
-  auto real = libc_real<int (*)(int, ...)>(g_hook_prctl);
+  auto real = libc_target<int (*)(int, ...)>(g_hook_prctl);
   if (HP_UNLIKELY(option == PR_SET_SECCOMP)) leave_before_seccomp();
   if (option != PR_SET_NAME || !recording()) return real(option, a, b, c, d);
   std::uint64_t begin = ticks();
@@ -162,7 +162,7 @@ extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
   HP_ROW(kThread, name, versions, 0, 0, nullptr, label, "mask:hex", "site:code", "cpus", "result:i")     \
   extern "C" HP_EXPORT int hp_##name(Thread thread, size_t bytes, const cpu_set_t* cpus) __asm__(#name); \
   extern "C" int hp_##name(Thread thread, size_t bytes, const cpu_set_t* cpus) {                         \
-    auto real = libc_real<int (*)(Thread, size_t, const cpu_set_t*)>(g_hook_##name);                     \
+    auto real = libc_target<int (*)(Thread, size_t, const cpu_set_t*)>(g_hook_##name);                   \
     if (!recording()) return real(thread, bytes, cpus);                                                  \
     std::uint64_t begin = ticks();                                                                       \
     int result = real(thread, bytes, cpus);                                                              \

@@ -43,7 +43,7 @@ const void* site_of_condition(const void* site) {
 using namespace hostprobe::probe;
 
 HP_WAIT_HOOK(sem_wait, "GLIBC_2.34", (sem_t * sem)) {
-  auto real = libc_real<int (*)(sem_t*)>(g_hook_sem_wait);
+  auto real = libc_target<int (*)(sem_t*)>(g_hook_sem_wait);
   if (!recording_or_begun(Moment::kAnywhere)) return real(sem);
   pthread_testcancel();
   if (taken_at_once(sem)) return 0;
@@ -52,7 +52,7 @@ HP_WAIT_HOOK(sem_wait, "GLIBC_2.34", (sem_t * sem)) {
 }
 
 HP_WAIT_HOOK(sem_timedwait, "GLIBC_2.34", (sem_t * sem, const timespec* limit)) {
-  auto real = libc_real<int (*)(sem_t*, const timespec*)>(g_hook_sem_timedwait);
+  auto real = libc_target<int (*)(sem_t*, const timespec*)>(g_hook_sem_timedwait);
   if (!recording_or_begun(Moment::kAnywhere) || !plain_limit(limit)) return real(sem, limit);
   pthread_testcancel();
   if (taken_at_once(sem)) return 0;
@@ -61,7 +61,7 @@ HP_WAIT_HOOK(sem_timedwait, "GLIBC_2.34", (sem_t * sem, const timespec* limit)) 
 }
 
 HP_WAIT_HOOK(sem_clockwait, "GLIBC_2.34", (sem_t * sem, clockid_t clock, const timespec* limit)) {
-  auto real = libc_real<int (*)(sem_t*, clockid_t, const timespec*)>(g_hook_sem_clockwait);
+  auto real = libc_target<int (*)(sem_t*, clockid_t, const timespec*)>(g_hook_sem_clockwait);
   if (!recording_or_begun(Moment::kAnywhere) || !plain_clock(clock) || !plain_limit(limit))
     return real(sem, clock, limit);
   if (taken_at_once(sem)) return 0;
@@ -70,7 +70,7 @@ HP_WAIT_HOOK(sem_clockwait, "GLIBC_2.34", (sem_t * sem, clockid_t clock, const t
 }
 
 HP_WAIT_HOOK(pthread_cond_wait, "GLIBC_2.3.2", (pthread_cond_t * cond, pthread_mutex_t* mutex)) {
-  auto real = libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*)>(g_hook_pthread_cond_wait);
+  auto real = libc_target<int (*)(pthread_cond_t*, pthread_mutex_t*)>(g_hook_pthread_cond_wait);
   const void* site = site_of_condition(HP_SITE);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex);
   return condition_wait(g_hook_pthread_cond_wait, cond, site, [=] { return real(cond, mutex); });
@@ -78,15 +78,15 @@ HP_WAIT_HOOK(pthread_cond_wait, "GLIBC_2.3.2", (pthread_cond_t * cond, pthread_m
 
 HP_WAIT_HOOK(pthread_cond_timedwait, "GLIBC_2.3.2",
              (pthread_cond_t * cond, pthread_mutex_t* mutex, const timespec* limit)) {
-  auto real = libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>(g_hook_pthread_cond_timedwait);
+  auto real = libc_target<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>(g_hook_pthread_cond_timedwait);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex, limit);
   return condition_wait(g_hook_pthread_cond_timedwait, cond, HP_SITE, [=] { return real(cond, mutex, limit); });
 }
 
 HP_WAIT_HOOK(pthread_cond_clockwait, "GLIBC_2.34",
              (pthread_cond_t * cond, pthread_mutex_t* mutex, clockid_t clock, const timespec* limit)) {
-  auto real =
-      libc_real<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>(g_hook_pthread_cond_clockwait);
+  auto real = libc_target<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>(
+      g_hook_pthread_cond_clockwait);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex, clock, limit);
   return condition_wait(g_hook_pthread_cond_clockwait, cond, HP_SITE, [=] { return real(cond, mutex, clock, limit); });
 }
@@ -99,7 +99,7 @@ extern "C" HP_EXPORT void hp_cxx_wait(void* self,
                                       void* lock) __asm__("_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
 extern "C" void hp_cxx_wait(void* self, void* lock) {
   Hook& hook = g_hook__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE;
-  auto real = libc_real<void (*)(void*, void*)>(hook);
+  auto real = libc_target<void (*)(void*, void*)>(hook);
   if (recording()) t_local.cxx_site = HP_SITE;
   real(self, lock);
 }

@@ -105,10 +105,10 @@ void* first_definition(const link_map* first, const link_map* last, const char* 
 void stand_in_front_of(const char* name, const char* version, Hook& hook, void* wrapper) {
   const link_map* last = nullptr;
   const link_map* first = start_objects(last);
-  if (first == nullptr || hook.real[0] != nullptr) return;
+  if (first == nullptr || hook.target[0] != nullptr) return;
   void* real = first_definition(first, last, name, version);
   if (real == nullptr) return;
-  hook.real[0] = real;
+  hook.target[0] = real;
   const Newer newer{name, real, wrapper};
   for (const link_map* map = first; map != nullptr; map = map == last ? nullptr : map->l_next)
     patch_object(*map, newer);

@@ -95,15 +95,15 @@ void* find_behind_us(const char* name, const char* version) {
 void find_real(Hook& hook) {
   const HookRow& row = row_of(hook);
   void* found = find_behind_us(row.name, row.versions);
-  if (found != nullptr) hook.real[0] = found;
+  if (found != nullptr) hook.target[0] = found;
 }
 
 void find_libc_functions() {
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook) {
-    if (hook->wrapper != nullptr || hook->real[0] != nullptr || after(hook->row->versions, "GLIBC_") == nullptr)
+    if (hook->wrapper != nullptr || hook->target[0] != nullptr || after(hook->row->versions, "GLIBC_") == nullptr)
       continue;
     void* found = find_at_start(hook->row->name, hook->row->versions);
-    hook->real[0] = found != nullptr ? found : find_next(hook->row->name, hook->row->versions);
+    hook->target[0] = found != nullptr ? found : find_next(hook->row->name, hook->row->versions);
   }
 }
 

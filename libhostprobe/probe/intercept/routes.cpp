@@ -11,6 +11,7 @@
 #include "probe/intercept/loader.h"
 #include "probe/intercept/resolve.h"
 #include "probe/record/doors.h"
+#include "probe/record/replaced.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/elf_object.h"
 #include "probe/runtime/start_objects.h"
@@ -44,11 +45,8 @@ bool is_wrapper(const void* address) { return is_own_address(address); }
 // Two threads may ask at once: the first to store an address wins, both get the same wrapper.
 void* wrapper_of(Hook& hook, void* real) {
   if (real == nullptr || is_wrapper(real)) return real;
-  for (unsigned copy = 0; copy < kCopies; ++copy) {
-    void* none = nullptr;
-    std::atomic_ref slot(hook.real[copy]);
-    if (slot.compare_exchange_strong(none, real, std::memory_order_acq_rel) || none == real) return hook.wrapper(copy);
-  }
+  for (unsigned copy = 0; copy < kCopies; ++copy)
+    if (take_copy(hook, copy, real)) return hook.wrapper(copy);
   g_unwrapped.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }

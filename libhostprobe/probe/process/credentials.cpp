@@ -87,7 +87,7 @@ using namespace hostprobe::probe;
   HP_ROW(kThread, name, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "") \
   extern "C" HP_EXPORT int hp_##name params __asm__(#name);               \
   extern "C" int hp_##name params {                                       \
-    auto real = libc_real<int(*) params>(g_hook_##name);                  \
+    auto real = libc_target<int(*) params>(g_hook_##name);                \
     mark_used(g_hook_##name);                                             \
     CredentialsChange change(user_);                                      \
     return change.done(real(__VA_ARGS__));                                \

@@ -14,7 +14,7 @@ using namespace hostprobe::probe;
   HP_ROW(kThread, name, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")                   \
   extern "C" HP_EXPORT __attribute__((noreturn)) void hp_##name(int status) __asm__(#name); \
   extern "C" void hp_##name(int status) {                                                   \
-    auto real = libc_real<void (*)(int)>(g_hook_##name);                                    \
+    auto real = libc_target<void (*)(int)>(g_hook_##name);                                  \
     mark_used(g_hook_##name);                                                               \
     end_trace();                                                                            \
     real(status);                                                                           \
@@ -27,7 +27,7 @@ HP_EXIT_HOOK(_Exit)
 HP_ROW(kThread, _Fork, "GLIBC_2.34", 0, 0, nullptr, "", "", "", "", "")
 extern "C" HP_EXPORT pid_t hp_fork_bare() __asm__("_Fork");
 extern "C" pid_t hp_fork_bare() {
-  auto real = libc_real<pid_t (*)()>(g_hook__Fork);
+  auto real = libc_target<pid_t (*)()>(g_hook__Fork);
   if (!before_bare_fork()) return real();
   pid_t child = real();
   after_bare_fork(child);

@@ -103,6 +103,7 @@ void watch_quick_exit() {
 
 // What a forked child has from its parent.
 void prepare_hooks() {
+  bind_own_calls();
   link_hooks();
   find_libc_functions();
   hook_newer_functions();
@@ -258,18 +259,21 @@ void look_for_target() {
 }
 
 // A candidate is looked at again some ten times a second, not in each of its waits.
-static void consider(Moment moment) {
+static bool look_is_due() {
   constexpr std::uint64_t kPauseTicks = 200000000;
   static std::atomic<std::uint64_t> g_next_look{0};
-  Plan expected = Plan::kCandidate;
-  if (moment == Moment::kGpu) {
-    g_plan.compare_exchange_strong(expected, Plan::kTarget, std::memory_order_acq_rel);
-    return;
-  }
   std::uint64_t now = ticks();
-  if (now < g_next_look.load(std::memory_order_relaxed)) return;
+  if (now < g_next_look.load(std::memory_order_relaxed)) return false;
   g_next_look.store(now + kPauseTicks, std::memory_order_relaxed);
-  look_for_target();
+  return true;
+}
+
+static void consider(Moment moment) {
+  Plan expected = Plan::kCandidate;
+  if (moment == Moment::kGpu)
+    g_plan.compare_exchange_strong(expected, Plan::kTarget, std::memory_order_acq_rel);
+  else
+    look_for_target();
 }
 
 // A launch that is left out to keep to the budget. It is counted by function, so that the totals stay right.
@@ -291,13 +295,16 @@ static void count_skipped(const Hook& hook) {
 
 // Apart from begin_recording, so that a process which is no target does not pay for its registers.
 __attribute__((noinline)) static bool begin_in(Plan plan, Moment moment) {
+  if (plan == Plan::kCandidate && moment != Moment::kGpu && !look_is_due()) return false;
+  // On a signal handler's small stack it waits for the next call elsewhere. Nothing of libc is called before: until recording
+  // begins not even the address of errno is bound (bind_own_calls).
+  if (plan != Plan::kActive && !stack_has_room()) return false;
   int saved = errno;
   // The page was emptied by a fork that ran no handlers (_Fork, clone).
   if (plan == Plan::kActive && getpid() != g_pid) become_child();
   if (plan == Plan::kCandidate) consider(moment);
   plan = g_plan.load(std::memory_order_acquire);
-  // On a signal handler's small stack it waits for the next call elsewhere.
-  bool active = (plan == Plan::kTarget || plan == Plan::kStarting) && stack_has_room() && start_once();
+  bool active = (plan == Plan::kTarget || plan == Plan::kStarting) && start_once();
   if (active && moment != Moment::kAnywhere) {
     watch_forks();
     start_writer();

@@ -58,7 +58,7 @@ using namespace hostprobe::probe;
 HP_ROW(kThread, unshare, "GLIBC_2.4", 0, 0, nullptr, "", "", "", "", "")
 extern "C" HP_EXPORT int hp_unshare(int flags) __asm__("unshare");
 extern "C" int hp_unshare(int flags) {
-  auto real = libc_real<int (*)(int)>(g_hook_unshare);
+  auto real = libc_target<int (*)(int)>(g_hook_unshare);
   mark_used(g_hook_unshare);
   return without_writer([=] { return real(flags); });
 }
@@ -66,7 +66,7 @@ extern "C" int hp_unshare(int flags) {
 HP_ROW(kThread, setns, "GLIBC_2.14", 0, 0, nullptr, "", "", "", "", "")
 extern "C" HP_EXPORT int hp_setns(int fd, int type) __asm__("setns");
 extern "C" int hp_setns(int fd, int type) {
-  auto real = libc_real<int (*)(int, int)>(g_hook_setns);
+  auto real = libc_target<int (*)(int, int)>(g_hook_setns);
   mark_used(g_hook_setns);
   return without_writer([=] { return real(fd, type); });
 }

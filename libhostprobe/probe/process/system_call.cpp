@@ -68,7 +68,7 @@ HP_ROW(kWait, syscall, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")
 // syscall(number, …) passes on whatever it got: up to six words, whether or not the caller gave them all.
 extern "C" HP_EXPORT long hp_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 extern "C" long hp_syscall(long number, long a, long b, long c, long d, long e, long f) {
-  auto real = libc_real<SystemCall>(g_hook_syscall);
+  auto real = libc_target<SystemCall>(g_hook_syscall);
   if (number != SYS_futex) return pass_on(real, number, a, b, c, d, e, f);
   if (!recording()) return real(number, a, b, c, d, e, f);
   mark_used(g_hook_syscall);

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "format/segment.h"
+#include "probe/runtime/compiler.h"
 
 namespace hostprobe::probe {
 
@@ -29,7 +30,7 @@ struct Segment {
   int id;  // System V id; -1: memory that dies with the process
 };
 
-extern Segment g_segment;
+extern HP_OURS Segment g_segment;
 
 // Such a process keeps most of it for itself: our tables are small then, and no library is opened for compression.
 bool address_space_is_limited();

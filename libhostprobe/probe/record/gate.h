@@ -5,9 +5,7 @@
 
 #include <cstdint>
 
-#define HP_LIKELY(x) __builtin_expect(!!(x), 1)
-#define HP_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define HP_EXPORT __attribute__((visibility("default")))
+#include "probe/runtime/compiler.h"
 
 namespace hostprobe::probe {
 
@@ -24,7 +22,7 @@ struct alignas(4096) Gate {
 };
 inline constexpr std::uint32_t kEverything = 1;
 inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the budget (budget.h)
-extern constinit Gate g_gate;
+extern HP_OURS constinit Gate g_gate;
 
 // Both words in one, so that whoever moves the gate from one state to another does it by one instruction.
 using GateWord = std::uint64_t __attribute__((may_alias));

@@ -17,7 +17,7 @@ namespace hostprobe::probe {
 inline constexpr unsigned kCopies = 4;
 
 struct alignas(64) Hook {
-  void* real[kCopies];              // what is called; [0] only, except for driver functions
+  void* target[kCopies];            // what is called (replaced.h); [0] only, except for driver functions
   const HookRow* row;               // this and the next: set by link_hooks()
   void* (*wrapper)(unsigned copy);  // driver hooks: below kCopies
   std::uint32_t used;               // 1 once it was called in this process

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "probe/runtime/compiler.h"
+
 namespace hostprobe::probe {
 
 struct alignas(64) Limits {
@@ -17,7 +19,7 @@ struct alignas(64) Limits {
   std::uint64_t stack_interval_ticks;  // at most one stack per thread and this long
   std::uint64_t flight_ticks;          // how much mode flight keeps
 };
-extern constinit Limits g_limits;
+extern HP_OURS constinit Limits g_limits;
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 }  // namespace hostprobe::probe

@@ -10,6 +10,7 @@
 
 #include "probe/record/thread.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/compiler.h"
 
 namespace hostprobe::probe {
 
@@ -21,7 +22,7 @@ struct alignas(32) Bucket {
 };
 
 inline constexpr unsigned kBucketBits = 12;
-extern constinit Bucket g_buckets[1u << kBucketBits];
+extern HP_OURS constinit Bucket g_buckets[1u << kBucketBits];
 
 inline Bucket& bucket_of(const void* object) {
   auto key = reinterpret_cast<std::uintptr_t>(object) >> 3;

@@ -28,7 +28,7 @@ inline void note_wake(Hook& hook, const void* object) {
 template <class Object>
 __attribute__((noinline, cold)) int wake_noted(Hook& hook, Object* object) {
   note_wake(hook, object);
-  return libc_real<int (*)(Object*)>(hook)(object);
+  return libc_target<int (*)(Object*)>(hook)(object);
 }
 
 }  // namespace hostprobe::probe

@@ -95,6 +95,12 @@ HP_START_CODE const void* loader_object(const char* name, std::size_t& bytes) {
   return nullptr;
 }
 
+void bind_own_calls() {
+  static bool g_bound = false;  // of several threads each does the same
+  if (!g_bound && !g_has_sanitizer && g_libc != nullptr) call_libc_itself(*g_own_object, *g_libc);
+  g_bound = true;
+}
+
 HP_START_CODE const link_map* own_object() { return g_own_object; }
 
 const link_map* first_object() { return g_first_object; }

@@ -19,6 +19,9 @@ void* find_at_start(const char* name, const char* version);
 void* libc_function(const char* name, const char* version);
 // A variable that the loader exports, and its size; nullptr: it has none of this name.
 const void* loader_object(const char* name, std::size_t& bytes);
+// From here on our own calls of libc's functions are bound. Otherwise the loader binds each when it is made for the first time,
+// for which it saves all registers: on the small stack of a signal handler there is no room for those of a wide CPU.
+void bind_own_calls();
 // Our own; nullptr: not found.
 const link_map* own_object();
 // The first of the loader's list, the program itself.

@@ -16,7 +16,7 @@ bool g_states_written = false;
 // A row without version and wrapper names what another hook does, so it is there whenever that one is.
 unsigned char state_of(const Hook& hook) {
   bool named_only = hook.wrapper == nullptr && hook.row->versions[0] == 0;
-  bool found = hook.real[0] != nullptr || named_only;
+  bool found = hook.target[0] != nullptr || named_only;
   return static_cast<unsigned char>((found ? kHookFound : 0) | (hook.used != 0 ? kHookUsed : 0));
 }
 
