@@ -520,7 +520,7 @@ def heads_do_not_say_who_calls(tree):
 
 
 # The last commit before the rule.
-SUBJECTS_SINCE = "ef7aa976c6f9315eb6e7353bf797442fe7593336"
+SUBJECTS_SINCE = "d8d41bbbdb0b1415200c44712db0123efb6402b3"
 
 
 @rule

@@ -1,5 +1,6 @@
 // limits: no address space, no descriptors, no file size, no processes, no shared memory, no room in /dev/shm, every
 // descriptor closed. The program goes on exactly as without the probe; what could not be kept is counted.
+#include <fcntl.h>
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -62,6 +63,28 @@ TEST(Limits, ASmallFileSizeIsSaidOnceAndTheLossIsCounted) {
   EXPECT_GT(lost_count(report(pair.run())), 0u);
   EXPECT_GT(dump(pair.run()).of("sem_timedwait").size(), 0u);
   expect_waits_or_losses(pair.run(), 6000);
+}
+
+// Standard error is a file that may not grow, or a pipe that nobody reads.
+std::function<void()> with_stderr(int kind) {
+  return [=] {
+    int ends[2] = {-1, -1};
+    if (kind == 0) ends[1] = open("stderr", O_WRONLY | O_CREAT, 0600);
+    if (kind == 1 && pipe(ends) == 0) close(ends[0]);
+    if (dup2(ends[1], 2) != 2) _exit(124);
+    if (kind == 0) limited(RLIMIT_FSIZE, 0)();
+  };
+}
+
+TEST(Limits, AWordOfOursBringsNoSignal) {
+  for (int kind : {0, 1}) {
+    SCOPED_TRACE(kind);
+    const Pair pair({.program = "works",
+                     .probe = {{"HOSTPROBE_MODE", "sideways"}, {"HOSTPROBE_OUT", "/proc/no/such/folder"}},
+                     .before_exec = with_stderr(kind)});
+    EXPECT_TRUE(pair.bare.outcome.exited_with(5)) << pair.bare.outcome.describe();
+    expect_same(pair);
+  }
 }
 
 TEST(Limits, AProgramPastItsOwnFileSizeMeetsItsOwnSignal) {

@@ -28,7 +28,8 @@ constexpr FlagName kFlags[] = {{kRecordFailed, "failed"},
                                {kRecordAtOnce, "at_once"},
                                {kRecordFile, "file"},
                                {kRecordSummed, "summed"},
-                               {kRecordAfterSkipped, "after_skipped"}};
+                               {kRecordAfterSkipped, "after_skipped"},
+                               {kRecordRelative, "relative"}};
 
 class Dump {
  public:

@@ -2,10 +2,12 @@
 #include "probe/runtime/say.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -25,6 +27,48 @@ bool stderr_is_the_same() {
   struct stat now;
   return g_stderr_known && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == g_stderr_device &&
          now.st_ino == g_stderr_inode;
+}
+
+constexpr unsigned long bit_of(int signal) { return 1ul << (signal - 1); }
+
+unsigned long pending_signals() {
+  unsigned long pending = 0;
+  system_call(SYS_rt_sigpending, word_of_pointer(&pending), sizeof pending);
+  return pending;
+}
+
+// Standard error may be a pipe that nobody reads any more, a file at its limit of size, or a terminal that another job has:
+// what the kernel sends for that, it sends to the calling thread, and the program must not see it.
+class WithoutSignalsOfWriting {
+ public:
+  WithoutSignalsOfWriting() {
+    unsigned long signals = kSignals;
+    system_call(SYS_rt_sigprocmask, SIG_BLOCK, word_of_pointer(&signals), word_of_pointer(&before_), sizeof before_);
+    pending_before_ = pending_signals();
+  }
+  ~WithoutSignalsOfWriting() {
+    for (unsigned long ours; (ours = pending_signals() & kSignals & ~pending_before_) != 0;) {
+      timespec none{0, 0};
+      if (system_call(SYS_rt_sigtimedwait, word_of_pointer(&ours), 0, word_of_pointer(&none), sizeof ours) < 0) break;
+    }
+    system_call(SYS_rt_sigprocmask, SIG_SETMASK, word_of_pointer(&before_), 0, sizeof before_);
+  }
+  WithoutSignalsOfWriting(const WithoutSignalsOfWriting&) = delete;
+  WithoutSignalsOfWriting& operator=(const WithoutSignalsOfWriting&) = delete;
+
+ private:
+  static constexpr unsigned long kSignals = bit_of(SIGPIPE) | bit_of(SIGXFSZ) | bit_of(SIGTTOU);
+  unsigned long before_ = 0;
+  unsigned long pending_before_ = 0;
+};
+
+// Not into a full pipe: whoever should read it may wait for the program. By system calls: write and poll are hooked, and
+// this is not the program's.
+void write_line(const char* line, unsigned bytes) {
+  pollfd room{STDERR_FILENO, POLLOUT, 0};
+  if (system_call(SYS_poll, word_of_pointer(&room), 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
+  WithoutSignalsOfWriting without;
+  system_call(SYS_write, STDERR_FILENO, word_of_pointer(line), bytes);
 }
 
 }  // namespace
@@ -50,9 +94,7 @@ void say(const char* format, ...) {
     int most = static_cast<int>(sizeof line) - 2;
     int length = more < 0 ? used : (used + more > most ? most : used + more);
     line[length] = '\n';
-    // Not write(): that is hooked, and this is not the program's.
-    long written = syscall(SYS_write, STDERR_FILENO, line, static_cast<unsigned>(length) + 1);
-    (void)written;  // nowhere to complain to
+    write_line(line, static_cast<unsigned>(length) + 1);
   }
   errno = saved;
 }
