@@ -3,11 +3,9 @@
 
 #include <algorithm>
 
-namespace hostprobe::analysis {
+#include "format/own_cost.h"
 
-namespace {
-constexpr double kCostUnitsPerTick = 1024;  // FileHeader gives costs per call in 1/1024 ticks
-}
+namespace hostprobe::analysis {
 
 std::optional<OwnCost> own_cost(const Trace& trace) {
   const FileHeader& header = trace.header;
@@ -26,13 +24,9 @@ std::optional<OwnCost> own_cost(const Trace& trace) {
   quiet = std::max(quiet, header.quiet_calls);
   slow_ticks = std::max(slow_ticks, header.own_ticks);
   const auto ms = [&trace](double ticks) { return 1e-6 * trace.clock.length_ns(ticks); };
-  // What was summed up costs about what a record does: two clock readings and a few stores.
-  records += summed;
-  quiet += skipped;
   OwnCost cost;
-  cost.records_ms =
-      ms(static_cast<double>(records) * static_cast<double>(header.record_cost_ticks) / kCostUnitsPerTick);
-  cost.quiet_ms = ms(static_cast<double>(quiet) * static_cast<double>(header.quiet_cost_ticks) / kCostUnitsPerTick);
+  cost.records_ms = ms(recording_ticks(records, summed, header.record_cost_ticks));
+  cost.quiet_ms = ms(quiet_ticks(quiet, skipped, header.quiet_cost_ticks));
   cost.slow_ms = ms(static_cast<double>(slow_ticks));
   cost.writer_ms = 1e-6 * static_cast<double>(trace.writer_cpu_ns);
   return cost;

@@ -6,9 +6,9 @@
 #include "probe/record/hook.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/options.h"
-#include "probe/writer/drain.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
+#include "probe/writer/own_cost.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -27,27 +27,7 @@ constexpr const char* kTexts[][2] = {  // when it is shed, when it comes back
 Shedding g_shedding;
 std::uint32_t g_round = 0;
 
-// Up to one moment: since the process began to record, all threads together.
-struct Reading {
-  std::uint64_t ns, ticks;
-  std::uint64_t own_ticks;  // of the program's threads
-  std::uint64_t writer_ns;  // as of the round before
-};
-Reading g_last{};
-
-Reading read_costs() {
-  Totals all = totals_so_far();
-  std::uint64_t calls = (all.made + all.summed) * g_header.record_cost_ticks +
-                        (all.quiet_calls + all.skipped) * g_header.quiet_cost_ticks;
-  return {read_clock_ns(CLOCK_MONOTONIC), ticks(), calls / 1024 + all.own_ticks, g_header.writer_cpu_ns};
-}
-
-// In 1/1000 % of wall time.
-std::uint64_t cost_between(const Reading& from, const Reading& to) {
-  double share = static_cast<double>(to.own_ticks - from.own_ticks) / static_cast<double>(to.ticks - from.ticks) +
-                 static_cast<double>(to.writer_ns - from.writer_ns) / static_cast<double>(to.ns - from.ns);
-  return static_cast<std::uint64_t>(share * 100000 + 0.5);
-}
+CostReading g_last{};
 
 void tell(std::uint32_t before, std::uint64_t cost) {
   std::uint32_t level = g_shedding.level;
@@ -65,7 +45,7 @@ void record_launches(bool wanted) {
 }
 
 void end_window() {
-  Reading now = read_costs();
+  CostReading now = read_cost();
   if (g_last.ns == 0) {
     if (now.ns >= g_header.first.monotonic_ns + kStartNs) g_last = now;
     return;

@@ -1,7 +1,7 @@
 // budget.h: hostprobe keeps to HOSTPROBE_BUDGET: what it costs is added up every second, and detail is shed when that is
 // too much for some time, a level after the other, and given back when it is far too little for long.
 //
-// Room 2 (probe/). The writer thread only. The cost is what own_cost.cpp tells in the report: measured costs per call times
+// Room 2 (probe/). The writer thread only. The cost is what the report tells (own_cost.h): measured costs per call times
 // calls, slow paths, CPU of the writer; as a share of wall time. Every change of the level is an event in the trace.
 #pragma once
 

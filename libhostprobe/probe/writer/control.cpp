@@ -16,6 +16,7 @@
 #include "probe/writer/drain.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
+#include "probe/writer/own_cost.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -48,21 +49,6 @@ std::uint32_t living_threads() {
   return count;
 }
 
-// In thousandths of a percent of the time since recording began, as own_cost.cpp of the reader counts it.
-std::uint64_t own_cost() {
-  ClockPair now = read_clock_pair();
-  auto passed = static_cast<double>(now.ticks - g_header.first.ticks);
-  double passed_ns = static_cast<double>(now.monotonic_ns - g_header.first.monotonic_ns);
-  if (passed <= 0 || passed_ns <= 0) return 0;
-  double calls =
-      (static_cast<double>(g_header.records + records_in_memory()) * static_cast<double>(g_header.record_cost_ticks) +
-       static_cast<double>(g_header.quiet_calls) * static_cast<double>(g_header.quiet_cost_ticks)) /
-      1024;
-  double share = (calls + static_cast<double>(g_header.own_ticks)) / passed +
-                 static_cast<double>(read_clock_ns(CLOCK_THREAD_CPUTIME_ID)) / passed_ns;
-  return static_cast<std::uint64_t>(share * 100000);
-}
-
 const char* reason_name(TriggerReason reason) {
   switch (reason) {
     case kBySlowStep:
@@ -88,7 +74,7 @@ void tell_status(Answer& answer) {
   answer.add("records %llu\nlost %llu\nthreads %u\n", Big{g_header.records + records_in_memory()}, Big{g_header.lost},
              living_threads());
   answer.add("buffer_bytes %llu\nbuffer_most_bytes %llu\n", Big{ready * kChunkBytes}, Big{h.chunk_count} * kChunkBytes);
-  answer.add("own_cost %llu\n", Big{own_cost()});
+  answer.add("own_cost %llu\n", Big{cost_between(cost_at_start(), read_cost())});
   char line[64];
   for (unsigned i = 0; describe_option(i, line, sizeof line); ++i) answer.add("set %s\n", line);
   LastTrigger last;
