@@ -151,7 +151,6 @@ Cost drain(const std::string& folder, const std::vector<Record>& records, unsign
   record(records);
   probe::g_header = FileHeader{};
   if (!probe::create_file(folder.c_str(), ++number)) std::exit((std::perror("drain: the file"), 1));
-  probe::forget_hook_table();
   probe::write_hook_table();
   const std::uint64_t before = probe::g_file.bytes;
   const double begin = cpu_ms();

@@ -174,18 +174,39 @@ def calls_up(symbols, doors):
                 yield f"{room}/ calls {symbol} in {names[home[symbol]]}/, which stands above it and is no door"
 
 
+def probe_objects(tree, room):
+    """What was compiled of a sub-room of the probe; a build folder may also hold objects of files that are gone."""
+    folder = tree.build / "libhostprobe/probe/CMakeFiles/hostprobe_probe.dir" / room
+    return sorted(path for path in folder.glob("*.o") if (tree.source / "libhostprobe/probe" / room / path.stem).exists())
+
+
 @rule
 def probe_calls_up_only_through_doors(tree):
-    objects = tree.build / "libhostprobe/probe/CMakeFiles/hostprobe_probe.dir"
     symbols = {}
     for room in SUB_ROOMS["probe"]:
-        compiled = sorted((objects / room).glob("*.o"))
+        compiled = probe_objects(tree, room)
         lines = output_of("nm", "-C", *compiled).splitlines() if compiled else []
         found = [re.match(r"[0-9a-f ]{16} (\w) (.*)", line) for line in lines]
         symbols[room] = ({m[2] for m in found if m and m[1] not in "Uw"}, {m[2] for m in found if m and m[1] == "U"})
     if not any(defined for defined, _ in symbols.values()):
-        yield f"{objects}: no objects of the probe"
+        yield f"{tree.build}: no objects of the probe"
     yield from calls_up(symbols, tree.text("libhostprobe/probe/record/doors.h"))
+
+
+def unsorted(lines):
+    """Variables that are written to and lie in no section that says what becomes of them in a forked child."""
+    for line in lines:
+        fields = [field.strip() for field in line.split("|")]
+        if len(fields) == 7 and re.fullmatch(r"\.(data|bss)(\.(?!rel\.ro|hp_start).*)?", fields[6]) and fields[3] != "SECTION":
+            yield fields[0]
+
+
+@rule
+def probe_says_of_each_variable_what_children_have(tree):
+    for room in SUB_ROOMS["probe"]:
+        for compiled in probe_objects(tree, room):
+            for variable in unsorted(output_of("nm", "-C", "-f", "sysv", compiled).splitlines()):
+                yield f"{room}/{compiled.stem}: {variable} is neither HP_OF_PROCESS, HP_OF_RECORDING nor HP_KEPT_BY_CHILDREN"
 
 
 @rule

@@ -57,6 +57,12 @@ class Rules(unittest.TestCase):
                          {**headers, room + "node/clock.cpp": '#include "../cuda/model/stream.h"\n#include "clock.h"\n',
                           room + "nvml/device.cpp": '#include "cuda/model/stream.h"\n#include "library.h"\n'}, breaches=2)
 
+    def test_a_variable_of_the_probe_says_what_children_have(self):
+        line = "{:20}|0000000000000000|   b  |            OBJECT|0000000000000004|     |{}"
+        sorted_ones = [line.format("g_one", "hp_process"), line.format("g_two", ".bss.hp_start"), line.format("kThree", ".data.rel.ro")]
+        self.assertEqual(list(rules.unsorted(sorted_ones)), [])
+        self.assertEqual(list(rules.unsorted([line.format("g_four", ".bss"), line.format("g_five", ".data")])), ["g_four", "g_five"])
+
     def test_probe_may_not_call_up_but_through_doors(self):
         symbols = {"record": ({"probe::ring()"}, {"probe::start_writer()", "probe::drain(int)", "memcpy"}),
                    "writer": ({"probe::start_writer()", "probe::drain(int)"}, {"probe::ring()"})}

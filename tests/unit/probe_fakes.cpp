@@ -14,6 +14,7 @@
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/strings.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/start_objects.h"
 #include "probe/stacks/stacks.h"
@@ -90,7 +91,6 @@ Recording::Recording(const char* folder, unsigned buffer_mb, Mode mode) {
   g_header.start = g_header.first = g_header.last = g_segment.header->clock;
   static std::atomic<std::uint64_t> g_run{1};
   if (!create_file(folder, g_run.fetch_add(1))) throw std::runtime_error("no file");
-  forget_hook_table();
   write_hook_table();
   g_gate.recording = kEverything;
 }
@@ -100,10 +100,9 @@ Recording::~Recording() {
   close_file();
   reset_thread_local();
   if (g_segment.id >= 0) shmctl(g_segment.id, IPC_RMID, nullptr);
-  forget_segment();
-  forget_strings();
-  forget_drained();
-  forget_modules();
+  forget_process();
+  forget_recording();
+  begin_modules();
 }
 
 }  // namespace hostprobe::probe

@@ -9,6 +9,7 @@
 #include "probe/record/hook.h"
 #include "probe/record/trigger.h"
 #include "probe/record/wait.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -41,7 +42,7 @@ int stop() {
   return pause_recording() ? 1 : 0;
 }
 
-hostprobe_calls g_calls{};
+HP_KEPT_BY_CHILDREN hostprobe_calls g_calls{};
 
 }  // namespace
 }  // namespace hostprobe::probe

@@ -6,6 +6,7 @@
 #include "format/record.h"
 #include "probe/record/thread.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -23,10 +24,9 @@ struct alignas(64) Communicator {
 constexpr unsigned kBits = 9;
 constexpr unsigned kProbes = 32;
 constexpr Place kUnknown{0, -1, -1, false};
-constinit Communicator g_communicators[1u << kBits]{};
-std::atomic<bool> g_any{false};
-std::atomic<std::uint32_t> g_groups{0};
-std::atomic<std::uint32_t> g_unseen{0};
+HP_OF_PROCESS constinit Communicator g_communicators[1u << kBits]{};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_groups{0};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_unseen{0};
 
 Communicator& slot_of(const void* handle, unsigned probe) {
   auto key = reinterpret_cast<std::uint64_t>(handle) * 0x9e3779b97f4a7c15u >> (64 - kBits);
@@ -47,7 +47,6 @@ Communicator* add(const void* handle, const Place& place) {
   if (handle == nullptr) return nullptr;
   // A new one at the address of one whose end was not seen.
   if (Communicator* old = find(handle)) old->handle.store(nullptr, std::memory_order_release);
-  g_any.store(true, std::memory_order_relaxed);
   static const char claimed = 0;
   for (unsigned probe = 0; probe < kProbes; ++probe) {
     Communicator& slot = slot_of(handle, probe);
@@ -134,12 +133,6 @@ void note_place(const void* handle, int rank, int size) {
     known->rank = rank;
     known->size = size;
   }
-}
-
-void forget_communicators() {
-  if (!g_any.load(std::memory_order_relaxed)) return;  // a forked child would copy pages of nothing
-  g_any.store(false, std::memory_order_relaxed);
-  for (Communicator& slot : g_communicators) slot.handle.store(nullptr, std::memory_order_relaxed);
 }
 
 std::uint64_t mix(std::uint64_t id, const void* bytes, std::uint64_t count) {

@@ -39,8 +39,6 @@ Place track_use(const void* handle, bool is_gone);
 // What NCCL said about one that was made without saying it.
 void note_place(const void* handle, int rank, int size);
 
-void forget_communicators();  // child of a fork
-
 // FNV-1a over bytes, and on from an earlier value.
 inline constexpr std::uint64_t kFirstId = 0xcbf29ce484222325u;
 std::uint64_t mix(std::uint64_t id, const void* bytes, std::uint64_t count);

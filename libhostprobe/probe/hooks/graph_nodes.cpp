@@ -2,10 +2,11 @@
 #include "probe/hooks/graph_nodes.h"
 
 #include "probe/intercept/routes.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 
-constinit std::atomic<std::uint64_t> g_graphs[1u << kGraphBits]{};
+HP_OF_PROCESS constinit std::atomic<std::uint64_t> g_graphs[1u << kGraphBits]{};
 
 std::uint64_t count_nodes(CUgraph graph) {
   auto ask = reinterpret_cast<CUresult (*)(CUgraph, CUgraphNode*, size_t*)>(routed_function("cuGraphGetNodes"));

@@ -6,12 +6,13 @@
 
 #include "probe/intercept/routes.h"
 #include "probe/record/strings.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 
-constinit std::atomic<std::uint64_t> g_kernels[1u << kKernelBits]{};
+HP_OF_PROCESS constinit std::atomic<std::uint64_t> g_kernels[1u << kKernelBits]{};
 
-static std::atomic<bool> g_any{false};
+HP_OF_PROCESS static std::atomic<bool> g_any{false};
 
 std::uint32_t ask_kernel_name(const void* function) {
   int saved = errno;

@@ -24,7 +24,7 @@ inline std::uint32_t kernel_name(const void* function) {
   return ask_kernel_name(function);
 }
 
-// Handles may be given out again after a module was unloaded, and the child of a fork has an empty string area.
+// Handles may be given out again after a module was unloaded.
 void forget_kernel_names();
 
 }  // namespace hostprobe::probe

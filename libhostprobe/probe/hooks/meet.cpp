@@ -6,6 +6,7 @@
 
 #include "probe/record/wait.h"
 #include "probe/record/wake.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using Once = int (*)(pthread_once_t*, void (*)());
 
 // What libc leaves in a pthread_once_t that is done: asked of one of our own. 0 until then.
-std::atomic<int> g_done{0};
+HP_KEPT_BY_CHILDREN std::atomic<int> g_done{0};
 
 int done_value(Once once) {
   int done = g_done.load(std::memory_order_relaxed);

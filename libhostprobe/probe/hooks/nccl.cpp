@@ -10,6 +10,7 @@
 #include "probe/hooks/nccl_abi.h"
 #include "probe/intercept/routes.h"
 #include "probe/record/hook.h"
+#include "probe/runtime/of_process.h"
 
 using namespace hostprobe;
 using namespace hostprobe::probe;
@@ -27,7 +28,7 @@ bool taken(int result) { return result == kNcclSuccess || result == kNcclInProgr
 // NCCL knows rank and size of a communicator that was not made by rank, once it is ready.
 void ask_place(NcclComm handle, Place& place) {
   using Ask = int (*)(NcclComm, int*);
-  static std::atomic<Ask> rank_of{nullptr}, size_of{nullptr};
+  HP_KEPT_BY_CHILDREN static std::atomic<Ask> rank_of{nullptr}, size_of{nullptr};
   if (rank_of.load(std::memory_order_acquire) == nullptr) {
     size_of.store(reinterpret_cast<Ask>(routed_function("ncclCommCount")), std::memory_order_relaxed);
     rank_of.store(reinterpret_cast<Ask>(routed_function("ncclCommUserRank")), std::memory_order_release);

@@ -13,10 +13,11 @@
 
 #include "probe/hooks/poll_cost.h"
 #include "probe/record/wait.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 
-std::uint64_t g_ask_ticks = 0;
+HP_KEPT_BY_CHILDREN std::uint64_t g_ask_ticks = 0;
 
 namespace {
 

@@ -16,6 +16,7 @@
 #include "probe/record/hook.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/elf_object.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/start_objects.h"
 
 extern "C" __attribute__((visibility("hidden"))) void* hp_dlsym(void*, const char*);
@@ -24,9 +25,10 @@ namespace hostprobe::probe {
 namespace {
 
 HP_START_DATA constinit std::atomic<unsigned long long> g_scanned_adds{0};
-std::atomic<unsigned long long> g_scanned_subs{0};
-std::atomic<unsigned long long> g_passed_adds{0};  // up to which a scan in passing has done what it may
-std::atomic<unsigned> g_known_libraries{0};
+HP_KEPT_BY_CHILDREN std::atomic<unsigned long long> g_scanned_subs{0};
+HP_KEPT_BY_CHILDREN std::atomic<unsigned long long> g_passed_adds{
+    0};  // up to which a scan in passing has done what it may
+HP_KEPT_BY_CHILDREN std::atomic<unsigned> g_known_libraries{0};
 
 bool wanted(const char* name) { return same(name, "dlsym") || is_routed_name(name); }
 
@@ -92,7 +94,7 @@ struct GlobalNames {
   bool has_others[kMostNames];  // an object that is no such library defines it too
   unsigned count;
 };
-constinit GlobalNames g_global{};
+HP_KEPT_BY_CHILDREN constinit GlobalNames g_global{};
 
 // A program that is not position-independent has the address of its own PLT entry as *the* address of a function it
 // takes the address of. That is what lookups find, but nobody defines anything there.
@@ -178,7 +180,7 @@ void patch_slot(const dl_phdr_info& object, const ElfObject& d, void** slot, con
 
 // Objects whose slots have been looked at, by the address of their headers. A full table only means looking again.
 constexpr unsigned kSeen = 2048;
-std::atomic<std::uintptr_t> g_seen[kSeen];
+HP_KEPT_BY_CHILDREN std::atomic<std::uintptr_t> g_seen[kSeen];
 
 std::atomic<std::uintptr_t>& seen_slot(std::uintptr_t begin, unsigned probe) {
   return g_seen[((begin >> 6) * 0x9e3779b97f4a7c15u >> 40) % kSeen ^ probe];

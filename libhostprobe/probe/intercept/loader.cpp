@@ -10,6 +10,7 @@
 #include "probe/record/gate.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/elf_object.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/start_objects.h"
 
 namespace hostprobe::probe {
@@ -19,7 +20,7 @@ namespace {
 HP_START_DATA const unsigned long long* g_count = nullptr;
 
 // Of a child that must not touch the locks until it has loaded something: the count it began with. 0: it may.
-unsigned long long g_inherited = 0;
+HP_KEPT_BY_CHILDREN unsigned long long g_inherited = 0;
 
 int read_count(dl_phdr_info* object, std::size_t, void* argument) {
   *static_cast<unsigned long long*>(argument) = object->dlpi_adds;
@@ -28,7 +29,7 @@ int read_count(dl_phdr_info* object, std::size_t, void* argument) {
 
 // Price of a lock and a call, and only what visits see.
 unsigned long long asked_count() {
-  static std::atomic<unsigned long long> g_last{0};
+  HP_KEPT_BY_CHILDREN static std::atomic<unsigned long long> g_last{0};
   if (LoaderVisit visit; visit) {
     unsigned long long count = 0;
     each_object(read_count, &count);
@@ -95,7 +96,7 @@ HP_START_CODE unsigned long long load_count() {
 }
 
 bool find_object(const void* address, dl_phdr_info& object) {
-  static std::atomic<FindObject> g_find{nullptr};
+  HP_KEPT_BY_CHILDREN static std::atomic<FindObject> g_find{nullptr};
   auto find = g_find.load(std::memory_order_relaxed);
   if (find == nullptr) find = reinterpret_cast<FindObject>(libc_function("_dl_find_object", "GLIBC_2.35"));
   if (find == nullptr) return ask_for_object(address, object);

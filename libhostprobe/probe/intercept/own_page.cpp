@@ -10,6 +10,7 @@
 #include "probe/intercept/loader.h"
 #include "probe/record/gate.h"
 #include "probe/runtime/at_start.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 // 0, or the process whose thread is at it, or one of these. A child that was forked in the middle finds another process's
 // number and begins anew.
 constexpr std::uint32_t kReady = ~0u, kImpossible = ~1u;
-std::atomic<std::uint32_t> g_page{0};
+HP_KEPT_BY_CHILDREN std::atomic<std::uint32_t> g_page{0};
 
 bool make_page() {
   // Our zeros are part of the file (layout.ld), but only memory of no file can be emptied by the kernel.

@@ -10,11 +10,12 @@
 #include "probe/record/thread.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/elf_object.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/start_objects.h"
 
 extern "C" {
-void* (*hp_next_dlsym)(void*, const char*) = nullptr;
-__attribute__((visibility("hidden"))) void* hp_real_vfork = nullptr;
+HP_KEPT_BY_CHILDREN void* (*hp_next_dlsym)(void*, const char*) = nullptr;
+HP_KEPT_BY_CHILDREN __attribute__((visibility("hidden"))) void* hp_real_vfork = nullptr;
 }
 
 // The assembly functions of dlsym_x86_64.S have rows too: `hostprobe hooks` lists everything that is interposed.
@@ -23,7 +24,7 @@ HP_ROW(kThread, vfork, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")
 
 namespace hostprobe::probe {
 
-void* (*real_dlsym)(void*, const char*) = nullptr;
+HP_KEPT_BY_CHILDREN void* (*real_dlsym)(void*, const char*) = nullptr;
 
 namespace {
 

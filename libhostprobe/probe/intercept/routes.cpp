@@ -14,6 +14,7 @@
 #include "probe/record/replaced.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/elf_object.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/start_objects.h"
 
 namespace hostprobe::probe {
@@ -26,13 +27,13 @@ struct Known {
   bool loaded = false;  // stored last, loaded first: the rest may be of a library that was closed
 };
 constexpr unsigned kMostKnown = 8;
-constinit Known g_known[kMostKnown];  // constinit: it is filled before our own initialisers run
-std::atomic<unsigned> g_known_count{0};
-std::atomic<std::uint32_t> g_unwrapped{0};
+HP_KEPT_BY_CHILDREN constinit Known g_known[kMostKnown];  // constinit: it is filled before our own initialisers run
+HP_KEPT_BY_CHILDREN std::atomic<unsigned> g_known_count{0};
+HP_KEPT_BY_CHILDREN std::atomic<std::uint32_t> g_unwrapped{0};
 
 // Hooks by name: a program's symbol tables are gone through name by name, and PyTorch's hold thousands that begin with cu.
 constexpr std::uint32_t kNameSlots = 1024;
-constinit std::uint16_t g_by_name[kNameSlots]{};
+HP_KEPT_BY_CHILDREN constinit std::uint16_t g_by_name[kNameSlots]{};
 
 std::uint32_t name_slot(const char* name) {
   std::uint32_t hash = 2166136261u;
@@ -175,8 +176,8 @@ void* replace_answer(const char* name, int version, std::uint64_t flags, void* a
   return wrapper != nullptr ? wrapper : answer;
 }
 
-void* g_real_get1[kCopies];
-void* g_real_get2[kCopies];
+HP_KEPT_BY_CHILDREN void* g_real_get1[kCopies];
+HP_KEPT_BY_CHILDREN void* g_real_get2[kCopies];
 
 // `symbol` may be null or empty, `status` may be null: both are the driver's to judge.
 template <unsigned copy>
@@ -226,7 +227,7 @@ void* wrapper_for_get_proc_address(int version, void* real) {
 
 namespace {
 
-std::atomic<bool> g_indexed{false};
+HP_KEPT_BY_CHILDREN std::atomic<bool> g_indexed{false};
 
 // Threads may do it at the same time: each finds what the others have put where it would have put it.
 void index_routed_hooks() {
@@ -339,7 +340,7 @@ void pin_libraries() {
 
 const char* driver_kernel_name(const void* function) {
   using NameOf = CUresult (*)(const char**, const void*);
-  static std::atomic<NameOf> of_function{nullptr}, of_kernel{nullptr};
+  HP_KEPT_BY_CHILDREN static std::atomic<NameOf> of_function{nullptr}, of_kernel{nullptr};
   if (of_function.load(std::memory_order_acquire) == nullptr) {
     of_kernel.store(reinterpret_cast<NameOf>(routed_function("cuKernelGetName")), std::memory_order_relaxed);
     of_function.store(reinterpret_cast<NameOf>(routed_function("cuFuncGetName")), std::memory_order_release);

@@ -12,12 +12,13 @@
 #include "probe/process/lifecycle.h"
 #include "probe/record/hook.h"
 #include "probe/runtime/at_start.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
 
-std::atomic<bool> g_handlers{false};
-bool g_alone = false;  // the process had one thread when it forked last
+HP_KEPT_BY_CHILDREN std::atomic<bool> g_handlers{false};
+HP_KEPT_BY_CHILDREN bool g_alone = false;  // the process had one thread when it forked last
 
 void prepare() {
   before_fork();

@@ -11,15 +11,16 @@
 #include <atomic>
 
 #include "probe/record/doors.h"
+#include "probe/runtime/of_process.h"
 #include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
 namespace {
 
 constexpr unsigned kRemembered = 1024;  // threads that are in their last instructions at the same time
-std::atomic<std::uint32_t> g_ending[kRemembered];
-std::atomic<std::uint32_t> g_next{0};
-std::atomic<bool> g_main_left{false};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_ending[kRemembered];
+HP_OF_PROCESS std::atomic<std::uint32_t> g_next{0};
+HP_OF_PROCESS std::atomic<bool> g_main_left{false};
 
 bool is_ending(std::uint32_t tid) {
   for (const auto& ending : g_ending)

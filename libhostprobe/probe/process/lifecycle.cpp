@@ -39,12 +39,15 @@
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/identity.h"
 #include "probe/runtime/memory_owner.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/say.h"
 #include "probe/runtime/simulated_host.h"
 #include "probe/runtime/stack_limits.h"
 #include "probe/runtime/start_objects.h"
 #include "probe/stacks/stacks.h"
+#include "probe/writer/file/passed_file.h"
+#include "probe/writer/file/record_block.h"
 #include "probe/writer/trigger_signal.h"
 #include "probe/writer/writer.h"
 
@@ -61,23 +64,17 @@ constexpr std::uint64_t kGuessedTicksPerUs = 3000;  // until the writer has meas
 
 enum class Plan : int { kUndecided, kOff, kNever, kCandidate, kTarget, kStarting, kActive, kFailed, kClosed };
 HP_START_DATA constinit std::atomic<Plan> g_plan{Plan::kUndecided};
-pid_t g_pid = 0;
+HP_KEPT_BY_CHILDREN pid_t g_pid = 0;
 HP_START_DATA char** g_environment = nullptr;
 
-// Everything below belonged to the parent. Most children never record, so what is large is forgotten when one begins to.
+// What the parent knew of itself is not true here.
 void become_child() {
   shut_gate();
-  forget_gate_moves();
+  close_parked_file();
   leave_segment(t_local.forks != kForksOutside);
+  forget_process();
   reset_thread_local();
-  forget_threads();
-  forget_strings();
-  forget_stacks();
-  forget_kernel_names();
-  forget_communicators();
   forget_steps();
-  forget_trigger();
-  forget_writer();
   // Those that a handler, which forked, has interrupted go on in the child.
   g_lock_waiters.store(t_local.lock_waits, std::memory_order_relaxed);
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
@@ -86,7 +83,10 @@ void become_child() {
   g_plan.store(Plan::kTarget, std::memory_order_release);
 }
 
-void forget_waiters_of_parent() {
+// Most children never record, so this waits until one begins to.
+void forget_parent() {
+  forget_recording();
+  drop_parents_compressor();
   for (Bucket& bucket : g_buckets)
     if (bucket.waiters.load(std::memory_order_relaxed) != 0) bucket.waiters.store(0, std::memory_order_relaxed);
   if (t_local.open_bucket != nullptr) t_local.open_bucket->waiters.store(1, std::memory_order_relaxed);
@@ -96,7 +96,7 @@ HP_START_CODE void end_at_exit(void*) { end_trace(); }
 
 // Of a candidate, once it is a target: what its own handlers of quick_exit do that were registered before is not recorded.
 void watch_quick_exit() {
-  static bool g_watched = false;
+  HP_KEPT_BY_CHILDREN static bool g_watched = false;
   if (!g_watched) __cxa_at_quick_exit(end_at_exit, nullptr, nullptr);
   g_watched = true;
 }
@@ -120,7 +120,7 @@ void start_recording() {
     g_plan.store(Plan::kFailed, std::memory_order_release);
     return;
   }
-  if (forked_from() != 0) forget_waiters_of_parent();
+  if (forked_from() != 0) forget_parent();
   if (!make_segment(forked_from() != 0 ? kFirstChunksOfChild : kFirstChunks)) {
     g_plan.store(Plan::kFailed, std::memory_order_release);
     return;
@@ -261,7 +261,7 @@ void look_for_target() {
 // A candidate is looked at again some ten times a second, not in each of its waits.
 static bool look_is_due() {
   constexpr std::uint64_t kPauseTicks = 200000000;
-  static std::atomic<std::uint64_t> g_next_look{0};
+  HP_KEPT_BY_CHILDREN static std::atomic<std::uint64_t> g_next_look{0};
   std::uint64_t now = ticks();
   if (now < g_next_look.load(std::memory_order_relaxed)) return false;
   g_next_look.store(now + kPauseTicks, std::memory_order_relaxed);

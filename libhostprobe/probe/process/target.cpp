@@ -13,6 +13,7 @@
 
 #include "probe/intercept/loader.h"
 #include "probe/runtime/at_start.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/rank.h"
 
@@ -126,7 +127,7 @@ HP_START_CODE bool program_decides(char** environment) {
 }
 
 bool target_library_loaded() {
-  static std::atomic<unsigned long long> g_looked_at{0};
+  HP_KEPT_BY_CHILDREN static std::atomic<unsigned long long> g_looked_at{0};
   const unsigned long long loaded = load_count();
   if (loaded == g_looked_at.load(std::memory_order_relaxed)) return false;
   LoaderVisit visit;

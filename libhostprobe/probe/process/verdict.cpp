@@ -7,6 +7,7 @@
 #include "probe/record/thread.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/library.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/say.h"
 #include "probe/writer/file/trace_file.h"
@@ -14,11 +15,11 @@
 namespace hostprobe::probe {
 namespace {
 
-bool g_said = false;
+HP_KEPT_BY_CHILDREN bool g_said = false;
 
 // Of a process, once; its forked children say it of themselves.
 bool is_wanted() {
-  static long g_process = 0;
+  HP_KEPT_BY_CHILDREN static long g_process = 0;
   if (!g_options.verbose || t_local.muted != 0) return false;
   const long self = system_call(SYS_getpid, 0, 0);
   if (g_said && g_process == self) return false;

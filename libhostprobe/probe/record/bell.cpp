@@ -4,12 +4,13 @@
 #include <atomic>
 
 #include "probe/runtime/futex.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
 
-std::atomic<std::uint32_t> g_rung{0};
-std::atomic<std::uint32_t> g_asleep{0};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_rung{0};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_asleep{0};
 
 }  // namespace
 
@@ -30,7 +31,5 @@ void sleep_by_bell(std::uint32_t count, long nanoseconds, bool (*stays_awake)())
   if (!stays_awake()) futex_wait(g_rung, count, nanoseconds);
   g_asleep.store(0, std::memory_order_relaxed);
 }
-
-void forget_bell() { g_asleep.store(0, std::memory_order_relaxed); }
 
 }  // namespace hostprobe::probe

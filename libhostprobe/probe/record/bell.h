@@ -17,6 +17,4 @@ void call_writer();
 std::uint32_t bell_count();
 void sleep_by_bell(std::uint32_t count, long nanoseconds, bool (*stays_awake)());
 
-void forget_bell();  // child of a fork
-
 }  // namespace hostprobe::probe

@@ -19,13 +19,14 @@
 #include "concurrentqueue/concurrentqueue.h"
 #include "probe/runtime/arena.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/say.h"
 
 namespace hostprobe::probe {
 
-constinit Segment g_segment{};
-std::atomic<std::uint32_t> g_free_entries{0};
+HP_OF_PROCESS constinit Segment g_segment{};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_free_entries{0};
 
 namespace {
 
@@ -43,26 +44,27 @@ struct QueueTraits : moodycamel::ConcurrentQueueDefaultTraits {
 };
 using Queue = moodycamel::ConcurrentQueue<std::uint32_t, QueueTraits>;
 
-Queue* g_full = nullptr;
-Queue* g_free = nullptr;
+HP_OF_PROCESS Queue* g_full = nullptr;
+HP_OF_PROCESS Queue* g_free = nullptr;
 // One per thread entry, made when a thread with this entry hands over its first chunk: most entries never have one.
 struct FullToken {
   alignas(moodycamel::ProducerToken) char token[sizeof(moodycamel::ProducerToken)];
   bool made;
 };
-FullToken* g_full_tokens = nullptr;
-ThreadNote* g_notes = nullptr;
-moodycamel::ConsumerToken* g_full_reader = nullptr;  // the writer's
-moodycamel::ProducerToken* g_free_token = nullptr;   // the writer's; before it runs, the activating thread's
-std::atomic<std::uint32_t> g_free_count{0};
-std::atomic<std::uint32_t> g_full_count{0};
+HP_OF_PROCESS FullToken* g_full_tokens = nullptr;
+HP_OF_PROCESS ThreadNote* g_notes = nullptr;
+HP_OF_PROCESS moodycamel::ConsumerToken* g_full_reader = nullptr;  // the writer's
+HP_OF_PROCESS moodycamel::ProducerToken* g_free_token =
+    nullptr;  // the writer's; before it runs, the activating thread's
+HP_OF_PROCESS std::atomic<std::uint32_t> g_free_count{0};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_full_count{0};
 
 // Where the segment was of the process that this one was forked from, and where its own comes to lie. Nothing is there.
 struct Vacated {
   void* memory;
   std::size_t bytes;
 };
-Vacated g_vacated{};
+HP_KEPT_BY_CHILDREN Vacated g_vacated{};
 
 struct Sizes {
   std::uint32_t threads;
@@ -349,7 +351,6 @@ void grow_pool() {
 
 void forget_segment() {
   g_segment = {};
-  g_segment.id = -1;
   g_full = g_free = nullptr;
   g_full_tokens = nullptr;
   g_notes = nullptr;
@@ -369,7 +370,6 @@ void leave_segment(bool pointed_into) {
   bool free_for_use = memory != MAP_FAILED && !pointed_into;
   if (free_for_use) g_vacated = {memory, bytes};
   arena_leave(free_for_use);
-  forget_segment();
 }
 
 }  // namespace hostprobe::probe

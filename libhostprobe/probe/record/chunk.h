@@ -9,6 +9,7 @@
 
 #include "format/segment.h"
 #include "probe/runtime/compiler.h"
+#include "probe/runtime/number_or_none.h"
 
 namespace hostprobe::probe {
 
@@ -27,7 +28,7 @@ struct Segment {
   SiteSums* sums;
   char* strings;
   char* chunks;
-  int id;  // System V id; -1: memory that dies with the process
+  NumberOrNone id;  // System V id; -1: memory that dies with the process
 };
 
 extern HP_OURS Segment g_segment;
@@ -80,7 +81,7 @@ bool writer_is_needed();
 void grow_pool();
 
 void forget_segment();
-// After fork, in the child: lets go of the parent's segment, so that generations do not pile up. `pointed_into`: a hook of
+// After fork, in the child, before forget_process(): lets go of the parent's segment, so that generations do not pile up. `pointed_into`: a hook of
 // this thread was interrupted by the handler that forked, and may go on; its pointers must stay valid for ever.
 void leave_segment(bool pointed_into);
 

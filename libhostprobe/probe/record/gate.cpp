@@ -8,18 +8,19 @@
 #include "probe/record/limits.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 
-constinit Gate g_gate{};
+HP_KEPT_BY_CHILDREN constinit Gate g_gate{};  // the kernel empties it itself
 HP_START_DATA constinit Limits g_limits{};
 
 namespace {
 
 constexpr GateWord kShut = 0, kOpen = kEverything, kHalfOpen = kNoLaunches, kPaused = GateWord{1} << 32;
 static_assert(offsetof(Gate, recording) == 0 && offsetof(Gate, paused) == 4);
-std::atomic<std::uint64_t> g_moved_ns{0};
-std::atomic<std::uint32_t> g_moves{0};
+HP_OF_PROCESS std::atomic<std::uint64_t> g_moved_ns{0};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_moves{0};
 
 bool move_gate(GateWord from, GateWord to) {
   GateWord now = from;
@@ -41,6 +42,5 @@ bool pause_recording() {
 bool resume_recording() { return move_gate(kPaused, kOpen); }
 std::uint32_t gate_moves() { return g_moves.load(std::memory_order_relaxed); }
 std::uint64_t gate_moved_ns() { return g_moved_ns.load(std::memory_order_relaxed); }
-void forget_gate_moves() { g_moves.store(0, std::memory_order_relaxed); }
 
 }  // namespace hostprobe::probe

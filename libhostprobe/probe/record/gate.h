@@ -40,6 +40,5 @@ bool resume_recording();
 // How often that was done, so an odd number in a pause; and when last, or when recording began, CLOCK_REALTIME.
 std::uint32_t gate_moves();
 std::uint64_t gate_moved_ns();
-void forget_gate_moves();
 
 }  // namespace hostprobe::probe

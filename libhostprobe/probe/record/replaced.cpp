@@ -1,5 +1,6 @@
 // replaced.cpp: see replaced.h. An entry stays with its hook for good, because a call may be in the fix when it is taken away.
 #include "probe/record/replaced.h"
+#include "probe/runtime/of_process.h"
 
 #include <atomic>
 
@@ -12,7 +13,7 @@ struct Replaced {
   std::atomic<void*> originals[kCopies];
 };
 constexpr unsigned kMostReplaced = 32;
-Replaced g_replaced[kMostReplaced];
+HP_KEPT_BY_CHILDREN Replaced g_replaced[kMostReplaced];
 
 Replaced* find(const Hook& hook) {
   for (Replaced& entry : g_replaced) {

@@ -6,16 +6,17 @@
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/shelter.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/signal_frame.h"
 
 namespace hostprobe::probe {
 
-std::uint16_t g_short_owners[kShorts];
+HP_OF_PROCESS std::uint16_t g_short_owners[kShorts];
 
 namespace {
 
 constexpr std::uint64_t kBeingTaken = 1;  // no key: hook 0 does not exist
-std::atomic<std::uint32_t> g_next{0};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_next{0};
 
 SiteSums* take(std::uint64_t key) {
   std::uint32_t start = g_next.fetch_add(1, std::memory_order_relaxed);

@@ -6,14 +6,14 @@
 #include <atomic>
 
 #include "probe/record/chunk.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
 
 constexpr std::uint32_t kTableSize = 16384;  // a power of two; ids of all texts that fit the area at 32 bytes each
 constexpr std::size_t kLongest = 1000;
-constinit std::uint32_t g_table[kTableSize]{};
-std::atomic<bool> g_any{false};  // else a forked child would copy pages of nothing
+HP_OF_RECORDING constinit std::uint32_t g_table[kTableSize]{};
 
 std::uint32_t hash_of(const char* text, std::size_t bytes) {
   std::uint32_t h = 2166136261u;
@@ -38,7 +38,6 @@ std::uint32_t append(std::uint32_t hash, const char* text, std::size_t bytes) {
   do {
     if (at + whole > kStringsBytes) return 0;
   } while (!used.compare_exchange_weak(at, at + whole, std::memory_order_relaxed));
-  if (!g_any.load(std::memory_order_relaxed)) g_any.store(true, std::memory_order_relaxed);
   std::uint32_t id = at / 8 + 1;
   StringHead* head = head_of(id);
   head->hash = hash;
@@ -65,12 +64,6 @@ std::uint32_t string_id(const char* text, std::size_t bytes) {
     if (same(id, hash, text, bytes)) return id;
   }
   return 0;
-}
-
-void forget_strings() {
-  if (!g_any.load(std::memory_order_relaxed)) return;
-  g_any.store(false, std::memory_order_relaxed);
-  memset(g_table, 0, sizeof g_table);
 }
 
 }  // namespace hostprobe::probe

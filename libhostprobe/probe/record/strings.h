@@ -12,7 +12,4 @@ namespace hostprobe::probe {
 // Id of the text, at most 65 535; 0 when the area is full or the text is empty.
 std::uint32_t string_id(const char* text, std::size_t bytes);
 
-// After fork, in the child.
-void forget_strings();
-
 }  // namespace hostprobe::probe

@@ -17,19 +17,20 @@
 #include "probe/record/pairing.h"
 #include "probe/record/shelter.h"
 #include "probe/runtime/at_start.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/signal_frame.h"
 
 namespace hostprobe::probe {
 
 constinit thread_local ThreadLocal t_local{};
-constinit Bucket g_buckets[1u << kBucketBits]{};
-constinit std::atomic<std::uint32_t> g_lock_waiters{0};
+HP_KEPT_BY_CHILDREN constinit Bucket g_buckets[1u << kBucketBits]{};
+HP_OF_PROCESS constinit std::atomic<std::uint32_t> g_lock_waiters{0};
 
 namespace {
 
 HP_START_DATA pthread_key_t g_key = 0;
 HP_START_DATA bool g_key_made = false;
-std::atomic<std::uint32_t> g_next_entry{0};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_next_entry{0};
 
 std::uint64_t thread_cpu_ns() { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
@@ -301,8 +302,6 @@ Record* reserve_in_new_chunk() {
   errno = saved;
   return reserved.record;
 }
-
-void forget_threads() { g_next_entry.store(0, std::memory_order_relaxed); }
 
 void reset_thread_local() {
   ThreadLocal& t = t_local;

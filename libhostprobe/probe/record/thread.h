@@ -76,6 +76,5 @@ void close_left_wait(ThreadLocal& t);
 // After fork, in the child: forget everything that belongs to the parent. What a signal handler that forks has interrupted
 // goes on in the child too, and takes back its reservations and its waits.
 void reset_thread_local();
-void forget_threads();
 
 }  // namespace hostprobe::probe

@@ -5,16 +5,17 @@
 
 #include "probe/record/bell.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 
 namespace hostprobe::probe {
 namespace {
 
 enum State : std::uint32_t { kNone, kBeingFilled, kWaits };
-std::atomic<std::uint32_t> g_state{kNone};
-Trigger g_trigger;
-std::atomic<std::uint64_t> g_number{0};
-std::uint64_t g_realtime_ns = 0;
+HP_OF_PROCESS std::atomic<std::uint32_t> g_state{kNone};
+HP_OF_PROCESS Trigger g_trigger;
+HP_OF_PROCESS std::atomic<std::uint64_t> g_number{0};
+HP_OF_PROCESS std::uint64_t g_realtime_ns = 0;
 
 }  // namespace
 
@@ -48,11 +49,6 @@ bool last_trigger(LastTrigger& last) {
   last = {g_trigger, g_number.load(std::memory_order_relaxed), g_realtime_ns};
   std::atomic_thread_fence(std::memory_order_acquire);
   return g_state.load(std::memory_order_relaxed) != kBeingFilled;
-}
-
-void forget_trigger() {
-  g_state.store(kNone, std::memory_order_relaxed);
-  g_number.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace hostprobe::probe

@@ -34,6 +34,4 @@ struct LastTrigger {
 };
 bool last_trigger(LastTrigger& last);
 
-void forget_trigger();
-
 }  // namespace hostprobe::probe

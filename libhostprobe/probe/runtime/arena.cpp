@@ -1,5 +1,6 @@
 // arena.cpp: see arena.h.
 #include "probe/runtime/arena.h"
+#include "probe/runtime/of_process.h"
 
 #include <sys/mman.h>
 
@@ -9,10 +10,10 @@
 namespace hostprobe::probe {
 namespace {
 
-char* g_begin = nullptr;
-std::size_t g_bytes = 0;
-bool g_free_for_use = false;
-std::atomic<std::size_t> g_used{0};
+HP_KEPT_BY_CHILDREN char* g_begin = nullptr;
+HP_KEPT_BY_CHILDREN std::size_t g_bytes = 0;
+HP_KEPT_BY_CHILDREN bool g_free_for_use = false;
+HP_KEPT_BY_CHILDREN std::atomic<std::size_t> g_used{0};
 
 }  // namespace
 

@@ -2,12 +2,13 @@
 #include "probe/runtime/identity.h"
 
 #include "probe/runtime/at_start.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
 
 HP_START_DATA constinit ClockPair g_load_clock{};
-std::uint32_t g_forked_from = 0;
+HP_KEPT_BY_CHILDREN std::uint32_t g_forked_from = 0;
 
 }  // namespace
 

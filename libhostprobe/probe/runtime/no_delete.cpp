@@ -5,10 +5,12 @@
 // has its own. Not part of the objects under unit tests, whose programs have one too.
 #include <cstddef>
 
+#include "probe/runtime/of_process.h"
+
 void operator delete(void*) noexcept {}
 void operator delete(void*, std::size_t) noexcept {}
 
 // Of a library that is linked without the compiler's start files: the destructors they bring cost every process two pages.
 extern "C" {
-__attribute__((visibility("hidden"))) void* __dso_handle = nullptr;
+HP_KEPT_BY_CHILDREN __attribute__((visibility("hidden"))) void* __dso_handle = nullptr;
 }

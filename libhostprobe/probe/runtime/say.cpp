@@ -13,12 +13,13 @@
 #include <atomic>
 
 #include "probe/runtime/at_start.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
 
 constexpr int kMostLines = 16;
-std::atomic<int> g_lines{0};
+HP_KEPT_BY_CHILDREN std::atomic<int> g_lines{0};
 HP_START_DATA dev_t g_stderr_device = 0;
 HP_START_DATA ino_t g_stderr_inode = 0;
 HP_START_DATA bool g_stderr_known = false;

@@ -6,6 +6,7 @@
 
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/rank.h"
 
 namespace hostprobe::probe {
@@ -14,7 +15,7 @@ HP_START_DATA constinit ClockError g_clock_error{};
 
 namespace {
 
-int g_host = -1;
+HP_KEPT_BY_CHILDREN int g_host = -1;
 
 // The number at this place of a list; 0 where the list ends before.
 double number_at(const char* list, int place) {

@@ -5,6 +5,7 @@
 
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/elf_object.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/sanitizer.h"
 
 extern "C" {
@@ -96,7 +97,7 @@ HP_START_CODE const void* loader_object(const char* name, std::size_t& bytes) {
 }
 
 void bind_own_calls() {
-  static bool g_bound = false;  // of several threads each does the same
+  HP_KEPT_BY_CHILDREN static bool g_bound = false;  // of several threads each does the same
   if (!g_bound && !g_has_sanitizer && g_libc != nullptr) call_libc_itself(*g_own_object, *g_libc);
   g_bound = true;
 }

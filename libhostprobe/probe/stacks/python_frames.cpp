@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <new>
 
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/safe_memory.h"
 #include "probe/stacks/python_layout.h"
 #include "probe/stacks/python_lines.h"
@@ -29,8 +30,8 @@ struct Python {
   PythonLayout layout;
 };
 // Written once, before g_ready.
-constinit Python g_python{};
-constinit std::atomic<bool> g_ready{false};
+HP_KEPT_BY_CHILDREN constinit Python g_python{};
+HP_KEPT_BY_CHILDREN constinit std::atomic<bool> g_ready{false};
 
 // ---- finding the interpreter ----
 

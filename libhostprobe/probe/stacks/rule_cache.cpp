@@ -1,6 +1,7 @@
 // rule_cache.cpp: see rule_cache.h. An entry's version is odd while it is written; a writer that finds it so goes away. One
 // that never came back, in a forked child, leaves an entry that is not used again.
 #include "probe/stacks/rule_cache.h"
+#include "probe/runtime/of_process.h"
 
 #include <atomic>
 
@@ -15,7 +16,7 @@ struct Entry {
   std::uint32_t version;
   std::uint64_t words[kWords];  // pc, table, epoch and CFA offset, CFA register and rip, the other registers
 };
-Entry g_entries[kEntries];
+HP_KEPT_BY_CHILDREN Entry g_entries[kEntries];
 
 struct Words {
   std::uint64_t word[kWords];

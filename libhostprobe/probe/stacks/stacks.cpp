@@ -12,6 +12,7 @@
 #include "probe/record/shelter.h"
 #include "probe/record/strings.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/safe_memory.h"
 #include "probe/runtime/stack_limits.h"
@@ -21,13 +22,13 @@
 
 namespace hostprobe::probe {
 
-std::atomic<std::uint32_t> g_stacks_added{0};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_stacks_added{0};
 
 namespace {
 
 using FindObject = int (*)(void*, dl_find_object*);
 
-std::atomic<FindObject> g_find_object{nullptr};
+HP_KEPT_BY_CHILDREN std::atomic<FindObject> g_find_object{nullptr};
 
 struct Frames {
   std::uint64_t native[kStackFrames];
@@ -36,7 +37,6 @@ struct Frames {
 
 // What a sample is made in, because the stack may be a small one.
 struct SampleRoom {
-  std::uint32_t owner;  // [atomic] thread, 0: free
   std::uint32_t python[kStackPythonFrames];
   Frames frames;
   PythonFrame python_frames[kStackPythonFrames];
@@ -46,19 +46,20 @@ struct SampleRoom {
   };
 };
 constexpr unsigned kSampleRooms = 4;
-SampleRoom g_rooms[kSampleRooms];
+HP_KEPT_BY_CHILDREN SampleRoom g_rooms[kSampleRooms];
+HP_OF_PROCESS std::atomic<std::uint32_t> g_room_owners[kSampleRooms];  // thread, 0: free
 
 // One that the thread itself holds was left by a jump out of a signal handler. All in use: then there is no stack.
 SampleRoom* take_sample_room(std::uint32_t thread) {
-  for (SampleRoom& room : g_rooms) {
+  for (unsigned i = 0; i < kSampleRooms; ++i) {
     std::uint32_t owner = 0;
-    if (std::atomic_ref(room.owner).compare_exchange_strong(owner, thread, std::memory_order_acquire)) return &room;
-    if (owner == thread) return &room;
+    if (g_room_owners[i].compare_exchange_strong(owner, thread, std::memory_order_acquire)) return &g_rooms[i];
+    if (owner == thread) return &g_rooms[i];
   }
   return nullptr;
 }
 
-void give_back(SampleRoom& room) { std::atomic_ref(room.owner).store(0, std::memory_order_release); }
+void give_back(const SampleRoom& room) { g_room_owners[&room - g_rooms].store(0, std::memory_order_release); }
 
 bool copy_own_memory(void* memory, void* to, std::uint64_t from, std::size_t bytes) {
   return static_cast<const Memory*>(memory)->copy(to, from, bytes);
@@ -180,13 +181,6 @@ void set_stack_ticks(double ticks_per_us) {
   g_limits.stack_ticks = g_options.stack_us == 0
                              ? ~std::uint64_t{0}
                              : static_cast<std::uint64_t>(static_cast<double>(g_options.stack_us) * ticks_per_us);
-}
-
-void forget_stacks() {
-  g_limits.stack_ticks = ~std::uint64_t{0};
-  for (SampleRoom& room : g_rooms)
-    if (std::atomic_ref(room.owner).load(std::memory_order_relaxed) != 0) give_back(room);
-  g_stacks_added.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace hostprobe::probe

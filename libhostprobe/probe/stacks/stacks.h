@@ -14,6 +14,5 @@ extern std::atomic<std::uint32_t> g_stacks_added;  // so that the writer knows w
 
 void prepare_stacks();                      // writer thread
 void set_stack_ticks(double ticks_per_us);  // whenever the tick rate is known better
-void forget_stacks();                       // child of a fork
 
 }  // namespace hostprobe::probe

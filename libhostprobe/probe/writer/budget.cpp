@@ -5,6 +5,7 @@
 
 #include "probe/record/hook.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
@@ -24,10 +25,10 @@ constexpr const char* kTexts[][2] = {  // when it is shed, when it comes back
     {"waits below 100 us are aggregated", "waits below 100 us are recorded again"},
     {"launches are sampled, 1 in 4", "all launches are recorded again"}};
 
-Shedding g_shedding;
-std::uint32_t g_round = 0;
+HP_OF_PROCESS Shedding g_shedding;
+HP_OF_PROCESS std::uint32_t g_round = 0;
 
-CostReading g_last{};
+HP_OF_PROCESS CostReading g_last{};
 
 void tell(std::uint32_t before, std::uint64_t cost) {
   std::uint32_t level = g_shedding.level;
@@ -67,12 +68,12 @@ bool weigh(Shedding& s, std::uint64_t cost, std::uint64_t budget) {
   s.under = under ? s.under + 1 : 0;
   if ((far_over || s.over >= Shedding::kWindowsOver) && s.level < kShedLaunches) {
     ++s.level;
-    if (s.gave_back && s.patience < Shedding::kLongest) s.patience *= 2;
+    if (s.gave_back && s.patience() < Shedding::kLongest) ++s.doublings;
     s.gave_back = false;
     s.over = 0;
     return true;
   }
-  if (s.level == kShedNothing || (budget != 0 && s.under < s.patience)) return false;
+  if (s.level == kShedNothing || (budget != 0 && s.under < s.patience())) return false;
   --s.level;
   s.gave_back = true;
   s.under = 0;
@@ -89,12 +90,6 @@ void keep_to_budget() {
   end_window();
   ++g_round;
   record_launches(g_shedding.level < kShedLaunches || g_round % kRounds == 0);
-}
-
-void forget_budget() {
-  g_shedding = {};
-  g_last = {};
-  g_round = 0;
 }
 
 }  // namespace hostprobe::probe

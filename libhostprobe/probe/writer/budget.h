@@ -23,8 +23,10 @@ struct Shedding {
   static constexpr std::uint32_t kWindowsOver = 3, kFarOver = 4, kWindowsUnder = 30, kLongest = 960;
   std::uint32_t level = kShedNothing;
   std::uint32_t over = 0, under = 0;  // windows in a row
-  std::uint32_t patience = kWindowsUnder;
+  std::uint32_t doublings = 0;        // of kWindowsUnder
   bool gave_back = false;
+
+  std::uint32_t patience() const { return kWindowsUnder << doublings; }
 };
 
 // A window that cost `cost` has passed, both in 1/1000 % of wall time; a budget of 0 is no limit. True: the level changed.
@@ -38,7 +40,5 @@ std::uint64_t limit_us(std::uint64_t wanted_us);
 
 // In each of the writer's rounds, after it has counted what the threads did.
 void keep_to_budget();
-
-void forget_budget();  // child of a fork
 
 }  // namespace hostprobe::probe

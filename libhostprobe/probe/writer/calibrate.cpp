@@ -4,14 +4,15 @@
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/pairing.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
 
 constexpr unsigned kCalls = 200;
 constexpr unsigned kRounds = 9;
-alignas(64) char g_scratch[kChunkBytes];
-ThreadEntry g_entry;
+HP_KEPT_BY_CHILDREN alignas(64) char g_scratch[kChunkBytes];
+HP_KEPT_BY_CHILDREN ThreadEntry g_entry;
 
 // A call as the hooks make it, of a function that does nothing.
 void recorded_call(const Hook& hook) {

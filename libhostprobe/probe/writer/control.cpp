@@ -12,6 +12,7 @@
 #include "probe/record/trigger.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/events.h"
@@ -21,7 +22,7 @@
 namespace hostprobe::probe {
 namespace {
 
-std::uint32_t g_moves_noted = 0;
+HP_OF_PROCESS std::uint32_t g_moves_noted = 0;
 
 class Answer {
  public:
@@ -159,7 +160,5 @@ void answer_control() {
   }
   note_pauses();
 }
-
-void forget_control() { g_moves_noted = 0; }
 
 }  // namespace hostprobe::probe

@@ -9,7 +9,4 @@ namespace hostprobe::probe {
 // Also notes in the trace when recording was paused or went on since the round before, whoever did it.
 void answer_control();
 
-// Child of a fork.
-void forget_control();
-
 }  // namespace hostprobe::probe

@@ -14,8 +14,8 @@
 #include "probe/record/chunk.h"
 #include "probe/record/short_waits.h"
 #include "probe/record/thread.h"
-#include "probe/runtime/clear.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/stacks/stacks.h"
 #include "probe/writer/file/hook_table.h"
@@ -28,15 +28,15 @@
 namespace hostprobe::probe {
 namespace {
 
-RecordBlock g_block;
-std::uint64_t g_written_shorts[kShorts];        // ticks, to see a change
-std::uint64_t g_written_short_counts[kShorts];  // waits, to count those that never get there
-std::uint32_t g_strings_written = 0;
-alignas(8) bool g_stack_written[kStacks];
-std::uint32_t g_stacks_written = 0;
+HP_OF_RECORDING RecordBlock g_block;
+HP_OF_RECORDING std::uint64_t g_written_shorts[kShorts];        // ticks, to see a change
+HP_OF_RECORDING std::uint64_t g_written_short_counts[kShorts];  // waits, to count those that never get there
+HP_OF_RECORDING std::uint32_t g_strings_written = 0;
+HP_OF_RECORDING alignas(8) bool g_stack_written[kStacks];
+HP_OF_RECORDING std::uint32_t g_stacks_written = 0;
 
 // What the header says in sum: threads ended so far, to which come g_block's records and, each time, the living ones.
-Totals g_totals{};
+HP_OF_RECORDING Totals g_totals{};
 
 // So many full chunks that one block can hold them, and no more than a quarter of all, so that the threads do not run
 // short; those of a thread side by side.
@@ -142,7 +142,7 @@ HP_READS_LIVE_COUNTS void copy_words(ThreadEntry& to, const ThreadEntry& from) {
 }
 
 constexpr std::uint32_t kBatch = 256;  // entries that one block takes
-ThreadEntry g_changed[kBatch];
+HP_KEPT_BY_CHILDREN ThreadEntry g_changed[kBatch];
 bool write_changed(std::uint32_t count) {
   if (count == 0) return true;
   iovec part{g_changed, count * sizeof(ThreadEntry)};
@@ -375,17 +375,6 @@ Totals totals_so_far() {
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0)
       if (is_of_waits(g_segment.shorts[i])) sum.summed += count_of(g_segment.shorts[i].time);
   return sum;
-}
-
-void forget_drained() {
-  clear_for_child(g_written_shorts);
-  clear_for_child(g_written_short_counts);
-  clear_for_child(g_stack_written);
-  g_strings_written = g_stacks_written = 0;
-  g_totals = {};
-  g_block.forget();
-  forget_kept();
-  forget_folded();
 }
 
 }  // namespace hostprobe::probe

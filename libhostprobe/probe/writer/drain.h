@@ -34,7 +34,5 @@ struct Totals {
 Totals totals_so_far();
 // Records that are only in the segment. A look at every chunk: for when somebody asks.
 std::uint64_t records_in_memory();
-// Child of a fork.
-void forget_drained();
 
 }  // namespace hostprobe::probe

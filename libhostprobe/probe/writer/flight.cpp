@@ -15,6 +15,7 @@
 #include "probe/record/thread.h"
 #include "probe/record/trigger.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/events.h"
@@ -28,17 +29,17 @@ namespace hostprobe::probe {
 namespace {
 
 // A list through ChunkHead::next, index plus 1.
-std::uint32_t g_oldest = 0;
-std::uint32_t g_newest = 0;
-std::uint32_t g_kept = 0;
+HP_OF_RECORDING std::uint32_t g_oldest = 0;
+HP_OF_RECORDING std::uint32_t g_newest = 0;
+HP_OF_RECORDING std::uint32_t g_kept = 0;
 
-RecordBlock g_dump_block(kRecordSummed);
-std::uint32_t g_dumps = 0;        // number of the newest
-std::uint32_t g_oldest_dump = 1;  // of those that are there
-std::uint64_t g_dump_bytes = 0;   // of all that are there
-std::uint64_t g_next_dump_ns = 0;
-Trigger g_refused_trigger;
-std::uint64_t g_refused = 0;
+HP_OF_RECORDING RecordBlock g_dump_block;
+HP_OF_RECORDING std::uint32_t g_dumps = 0;  // number of the newest
+HP_OF_RECORDING std::uint32_t g_dumps_removed = 0;
+HP_OF_RECORDING std::uint64_t g_dump_bytes = 0;  // of all that are there
+HP_OF_RECORDING std::uint64_t g_next_dump_ns = 0;
+HP_OF_RECORDING Trigger g_refused_trigger;
+HP_OF_RECORDING std::uint64_t g_refused = 0;
 
 std::uint64_t most_kept() {
   std::uint64_t wanted = (g_options.flight_mb << 20) / kChunkBytes;
@@ -141,15 +142,16 @@ void dump_open_chunks(DumpFile& dump) {
 
 void remove_oldest_dump() {
   char path[sizeof TraceFile::path];
-  dump_path(path, g_file.path, g_oldest_dump);
+  dump_path(path, g_file.path, ++g_dumps_removed);
   struct stat file {};
   std::uint64_t bytes = stat(path, &file) == 0 ? static_cast<std::uint64_t>(file.st_size) : 0;
   unlink(path);
   g_dump_bytes -= bytes < g_dump_bytes ? bytes : g_dump_bytes;
-  note_event(kEventDumpGone, 0, g_oldest_dump++, bytes, "HOSTPROBE_DUMPS_MB");
+  note_event(kEventDumpGone, 0, g_dumps_removed, bytes, "HOSTPROBE_DUMPS_MB");
 }
 
 void write_dump(const Trigger& trigger) {
+  g_dump_block.add_flags(kRecordSummed);
   std::uint64_t before = g_dump_block.slots() - g_dump_block.lost();
   std::uint32_t number = ++g_dumps;
   int error = 0;
@@ -163,7 +165,7 @@ void write_dump(const Trigger& trigger) {
   }
   std::uint64_t records = g_dump_block.slots() - g_dump_block.lost() - before;
   note_event(kEventTrigger, trigger.reason, number, records, error == 0 ? trigger.text : strerrordesc_np(error));
-  while (g_dump_bytes > g_options.dumps_mb << 20 && g_oldest_dump < g_dumps) remove_oldest_dump();
+  while (g_dump_bytes > g_options.dumps_mb << 20 && g_dumps_removed + 1 < g_dumps) remove_oldest_dump();
 }
 
 }  // namespace
@@ -205,15 +207,6 @@ void answer_trigger() {
   note_refused_triggers();
   write_dump(trigger);
   g_next_dump_ns = now + g_options.trigger_s * 1000000000u;
-}
-
-void forget_kept() {
-  g_oldest = g_newest = g_kept = 0;
-  g_dumps = 0;
-  g_oldest_dump = 1;
-  g_dump_bytes = g_next_dump_ns = g_refused = 0;
-  g_dump_block.forget();
-  forget_trigger();
 }
 
 }  // namespace hostprobe::probe

@@ -20,7 +20,4 @@ void answer_trigger();
 // Triggers that came too soon after another, which are noted together; at the end.
 void note_refused_triggers();
 
-// Child of a fork.
-void forget_kept();
-
 }  // namespace hostprobe::probe

@@ -8,7 +8,7 @@
 #include "probe/record/chunk.h"
 #include "probe/record/hook_row.h"
 #include "probe/record/short_waits.h"
-#include "probe/runtime/clear.h"
+#include "probe/runtime/of_process.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/site_rows.h"
 
@@ -21,21 +21,21 @@ constexpr unsigned kMostHooks = 1024;
 struct Shape {
   std::uint8_t known, launch, site, waker, communicator, count, call;
 };
-Shape g_shapes[kMostHooks];
+HP_KEPT_BY_CHILDREN Shape g_shapes[kMostHooks];
 
 // Ends of launches, for the gap to the next one of the thread. Two threads that share a place lose gaps, nothing else.
 struct LastLaunch {
   std::uint64_t thread_start_ticks, next_sequence, end_ticks;
 };
 constexpr unsigned kLastLaunches = 256;
-LastLaunch g_last[kLastLaunches];
+HP_OF_RECORDING LastLaunch g_last[kLastLaunches];
 
 LastLaunch& last_launch_of(const ChunkHead* chunk) {
   return g_last[(chunk->thread_start_ticks ^ chunk->tid) % kLastLaunches];
 }
 
-std::uint64_t g_slots = 0;
-std::uint64_t g_lost = 0;
+HP_OF_RECORDING std::uint64_t g_slots = 0;
+HP_OF_RECORDING std::uint64_t g_lost = 0;
 
 std::uint8_t word_named(const HookRow& row, const char* name) {
   std::size_t length = strlen(name);
@@ -191,11 +191,5 @@ std::uint64_t folded_slots() { return g_slots; }
 std::uint64_t folded_lost() { return g_lost; }
 
 std::uint64_t write_sums() { return write_all_rows(); }
-
-void forget_folded() {
-  g_slots = g_lost = 0;
-  clear_for_child(g_last);
-  forget_rows();
-}
 
 }  // namespace hostprobe::probe

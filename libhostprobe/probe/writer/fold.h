@@ -19,7 +19,4 @@ std::uint64_t folded_lost();
 // All sums into the file. How many calls are in those that it did not take.
 std::uint64_t write_sums();
 
-// Child of a fork.
-void forget_folded();
-
 }  // namespace hostprobe::probe

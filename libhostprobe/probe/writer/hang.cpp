@@ -12,6 +12,7 @@
 #include "probe/record/trigger.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/writer/file/record_block.h"
 
@@ -27,7 +28,7 @@ struct Watch {
   std::uint64_t quiet_ns;  // without progress
   bool armed;              // there was progress, and no trigger since
 };
-Watch g_watch{};
+HP_OF_PROCESS Watch g_watch{};
 
 bool is_progress(std::uint16_t hook) {
   if (hook == 0 || hook > hook_count()) return false;
@@ -97,7 +98,5 @@ void watch_progress() {
 }
 
 std::uint64_t quiet_ns() { return g_watch.armed ? g_watch.quiet_ns : 0; }
-
-void forget_progress() { g_watch = Watch{}; }
 
 }  // namespace hostprobe::probe

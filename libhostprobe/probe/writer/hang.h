@@ -14,7 +14,4 @@ void watch_progress();
 // How long there has been no progress in a process that had some; until it has asked.
 std::uint64_t quiet_ns();
 
-// Child of a fork.
-void forget_progress();
-
 }  // namespace hostprobe::probe

@@ -8,7 +8,7 @@
 #include "probe/record/chunk.h"
 #include "probe/record/short_waits.h"
 #include "probe/record/thread.h"
-#include "probe/runtime/clear.h"
+#include "probe/runtime/of_process.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/sums_block.h"
 
@@ -17,10 +17,10 @@ namespace {
 
 // Open addressing over row numbers plus 1; never more than half full.
 constexpr std::uint32_t kPlaces = 2 * kSums;
-alignas(8) std::uint16_t g_places[kPlaces];
-std::uint32_t g_rows = 0;     // rows that have ever been in use: those before this one
-std::uint32_t g_used = 0;     // of them, those in use
-std::uint32_t g_refused = 0;  // times that no room could be made, since it last could
+HP_OF_RECORDING alignas(8) std::uint16_t g_places[kPlaces];
+HP_OF_RECORDING std::uint32_t g_rows = 0;     // rows that have ever been in use: those before this one
+HP_OF_RECORDING std::uint32_t g_used = 0;     // of them, those in use
+HP_OF_RECORDING std::uint32_t g_refused = 0;  // times that no room could be made, since it last could
 
 std::uint32_t place_of(std::uint64_t thread_start_ticks, std::uint64_t key, std::uint64_t object) {
   std::uint64_t hash = (thread_start_ticks ^ key * 0x9e3779b97f4a7c15u ^ object) * 0xff51afd7ed558ccdu;
@@ -121,11 +121,6 @@ std::uint64_t write_all_rows() {
     if (sums.key != 0 && !(write_hook_table() && write_row(kBlockSums, sums))) refused += count_of(sums.time);
   }
   return refused;
-}
-
-void forget_rows() {
-  clear_for_child(g_places);
-  g_rows = g_used = g_refused = 0;
 }
 
 }  // namespace hostprobe::probe

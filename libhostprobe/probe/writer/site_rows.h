@@ -14,6 +14,4 @@ SiteSums* site_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t obje
 // Every row into the file. How many calls are in those that it did not take.
 std::uint64_t write_all_rows();
 
-void forget_rows();
-
 }  // namespace hostprobe::probe

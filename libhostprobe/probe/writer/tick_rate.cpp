@@ -4,6 +4,7 @@
 #include "probe/record/limits.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/identity.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/stacks/stacks.h"
 #include "probe/writer/budget.h"
@@ -11,7 +12,8 @@
 namespace hostprobe::probe {
 namespace {
 
-double g_ticks_per_us = 2500;  // a guess, until the writer has measured; a forked child goes on with the parent's
+HP_KEPT_BY_CHILDREN double g_ticks_per_us =
+    2500;  // a guess, until the writer has measured; a forked child goes on with the parent's
 
 std::uint64_t ticks_of(std::uint64_t us) {
   return static_cast<std::uint64_t>(static_cast<double>(us) * g_ticks_per_us);

@@ -26,6 +26,7 @@
 #include "probe/record/short_waits.h"
 #include "probe/runtime/futex.h"
 #include "probe/runtime/identity.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/sanitizer.h"
 #include "probe/runtime/say.h"
@@ -54,28 +55,28 @@ constexpr std::uint64_t kPauseNs = 250000000;
 constexpr int kFinishSeconds = 3;
 
 enum class State : std::uint32_t { kNone, kStarting, kRunning, kFinished, kEndedWithout };
-std::atomic<State> g_state{State::kNone};
-std::atomic<std::uint32_t> g_finish{0};
+HP_OF_PROCESS std::atomic<State> g_state{State::kNone};
+HP_OF_PROCESS std::atomic<std::uint32_t> g_finish{0};
 // Whether the writer is to end its thread. Whoever asks it may be unable to wait; so it says when it goes, and an asker that
 // has waited long enough takes its word back, unless the writer was quicker.
 enum Leave : std::uint32_t { kStay, kAsked, kLeaving };
-std::atomic<std::uint32_t> g_leave{kStay};  // futex
-std::atomic<std::uint32_t> g_absences{0};   // calls under way that it must not be there for
-std::atomic<std::uint32_t> g_tid{0};
-std::atomic<std::uint64_t> g_next_start_ticks{0};  // not before
+HP_OF_PROCESS std::atomic<std::uint32_t> g_leave{kStay};  // futex
+HP_OF_PROCESS std::atomic<std::uint32_t> g_absences{0};   // calls under way that it must not be there for
+HP_OF_PROCESS std::atomic<std::uint32_t> g_tid{0};
+HP_OF_PROCESS std::atomic<std::uint64_t> g_next_start_ticks{0};  // not before
 constexpr std::uint64_t kPauseTicks = 2000000000;
-pthread_t g_thread;
-std::atomic<std::uint32_t> g_finished{0};  // futex: the exiting thread waits here
+HP_OF_PROCESS pthread_t g_thread;
+HP_OF_PROCESS std::atomic<std::uint32_t> g_finished{0};  // futex: the exiting thread waits here
 // Whether the writer is at work on the trace, is in the loader, or came back from there too late: whoever ends the trace did
 // not wait any longer, and has done the rest.
 enum class Turn : std::uint32_t { kWriter, kInLoader, kTaken };
-std::atomic<Turn> g_turn{Turn::kWriter};
-bool g_own_descriptors = false;
-std::atomic<bool> g_complained{false};
-bool g_header_written = false;
-std::uint64_t g_next_kernel_ns = 0;
-std::uint64_t g_next_clock_ns = 0;
-std::uint64_t g_earlier_cpu_ns = 0;  // of the threads that the writer had before
+HP_OF_PROCESS std::atomic<Turn> g_turn{Turn::kWriter};
+HP_OF_PROCESS bool g_own_descriptors = false;
+HP_OF_PROCESS std::atomic<bool> g_complained{false};
+HP_OF_PROCESS bool g_header_written = false;
+HP_OF_PROCESS std::uint64_t g_next_kernel_ns = 0;
+HP_OF_PROCESS std::uint64_t g_next_clock_ns = 0;
+HP_OF_PROCESS std::uint64_t g_earlier_cpu_ns = 0;  // of the threads that the writer had before
 
 void write_clock() {
   ClockPair pair = read_clock_pair();
@@ -115,7 +116,7 @@ bool kernel_is_due(std::uint64_t now_ns) {
 // What takes the loader's locks. Somebody may hold them for long: a constructor of a library that is being opened, and the
 // program may end in there. So nothing of the trace is touched here. False: it has ended meanwhile.
 bool look_at_new_objects() {
-  static bool g_looked = false;
+  HP_KEPT_BY_CHILDREN static bool g_looked = false;
   if (g_has_sanitizer || (g_looked && !modules_changed())) return true;
   g_looked = true;
   g_turn.store(Turn::kInLoader, std::memory_order_release);
@@ -163,7 +164,7 @@ void done_writing() {
 }
 
 // True: the trace is complete in the file and the segment can go.
-bool g_complete = false;
+HP_OF_PROCESS bool g_complete = false;
 
 void write_the_rest() {
   if (!ready_to_write()) {
@@ -222,7 +223,7 @@ bool leave(ThreadEntry* entry) {
 }
 
 // Of this machine, so a forked child knows them from its parent.
-Costs g_costs{};
+HP_KEPT_BY_CHILDREN Costs g_costs{};
 
 void measure() {
   measure_asking();
@@ -300,7 +301,6 @@ int create_thread(Create create, int parked) {
 }  // namespace
 
 bool create_trace_file() {
-  if (forked_from() != 0) forget_drained();
   fill_file_header(environ);
   if (!create_file(g_options.out, g_header.first.realtime_ns)) {
     say("cannot make a trace in %s (%s): nothing is recorded; choose a writable HOSTPROBE_OUT", g_options.out,
@@ -310,7 +310,7 @@ bool create_trace_file() {
   apply_limits();
   put_costs_into_header();
   write_header();
-  forget_hook_table();
+  begin_modules();
   write_hook_table();
   write_hook_states();
   write_new_modules();
@@ -339,7 +339,7 @@ void start_writer() {
   Shelter shelter;
   if (!g_state.compare_exchange_strong(none, State::kStarting, std::memory_order_acq_rel)) return;
   have_nccl_threads_named();
-  static auto create = reinterpret_cast<Create>(find_behind_us("pthread_create", "GLIBC_2.34"));
+  auto create = reinterpret_cast<Create>(find_behind_us("pthread_create", "GLIBC_2.34"));
   int saved = errno;
   sigset_t all;
   sigfillset(&all);
@@ -473,28 +473,6 @@ void report_write_failure() {
   say("cannot write %s (%s): records are lost and counted until it can be written again; free space or choose another "
       "HOSTPROBE_OUT",
       g_file.path, strerrordesc_np(g_file.error));
-}
-
-void forget_writer() {
-  g_state.store(State::kNone, std::memory_order_relaxed);
-  forget_bell();
-  g_finish.store(0, std::memory_order_relaxed);
-  g_leave.store(kStay, std::memory_order_relaxed);
-  g_absences.store(0, std::memory_order_relaxed);
-  g_next_start_ticks.store(0, std::memory_order_relaxed);
-  g_earlier_cpu_ns = 0;
-  close_parked_file();
-  g_tid.store(0, std::memory_order_relaxed);
-  g_finished.store(0, std::memory_order_relaxed);
-  g_turn.store(Turn::kWriter, std::memory_order_relaxed);
-  g_own_descriptors = g_header_written = g_complete = false;
-  g_complained.store(false, std::memory_order_relaxed);
-  g_next_kernel_ns = g_next_clock_ns = 0;
-  g_file.fd = -1;  // the parent's, or the number in its own table: not ours to close
-  forget_modules();
-  forget_control();
-  forget_progress();
-  forget_budget();
 }
 
 }  // namespace hostprobe::probe

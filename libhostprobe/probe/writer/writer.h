@@ -34,7 +34,4 @@ void dismiss_writer();
 void begin_absence();
 bool end_absence();
 
-// Child of a fork: the writer thread did not come along.
-void forget_writer();
-
 }  // namespace hostprobe::probe

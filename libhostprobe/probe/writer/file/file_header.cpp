@@ -11,6 +11,7 @@
 #include "probe/record/chunk.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/identity.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/rank.h"
 #include "probe/writer/file/trace_file.h"
@@ -41,7 +42,7 @@ void fill_command(FileHeader& h) {
 
 // A forked child has these from its parent, which cannot be said of the command: programs write other titles there.
 void fill_program(FileHeader& h) {
-  static char g_program[sizeof h.program];
+  HP_KEPT_BY_CHILDREN static char g_program[sizeof h.program];
   if (g_program[0] == 0) {
     ssize_t length = readlink("/proc/self/exe", g_program, sizeof g_program - 1);
     g_program[length > 0 ? length : 0] = 0;
@@ -59,7 +60,7 @@ bool ticks_are_invariant() {
 }
 
 void fill_boot_id(FileHeader& h) {
-  static char g_boot_id[sizeof h.boot_id];
+  HP_KEPT_BY_CHILDREN static char g_boot_id[sizeof h.boot_id];
   if (g_boot_id[0] == 0) {
     std::size_t length = read_file("/proc/sys/kernel/random/boot_id", g_boot_id, sizeof g_boot_id);
     if (length != 0 && g_boot_id[length - 1] == '\n') g_boot_id[length - 1] = 0;

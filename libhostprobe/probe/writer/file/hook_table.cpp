@@ -4,14 +4,15 @@
 #include <string.h>
 
 #include "probe/record/hook_row.h"
+#include "probe/runtime/of_process.h"
 #include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {
 namespace {
 
 constexpr unsigned kMostStates = 1024;
-unsigned char g_states[kMostStates];  // as they were last written
-bool g_states_written = false;
+HP_OF_PROCESS unsigned char g_states[kMostStates];  // as they were last written
+HP_OF_PROCESS bool g_states_written = false;
 
 // A row without version and wrapper names what another hook does, so it is there whenever that one is.
 unsigned char state_of(const Hook& hook) {
@@ -21,8 +22,6 @@ unsigned char state_of(const Hook& hook) {
 }
 
 }  // namespace
-
-void forget_hook_table() { g_file.names_hooks = g_states_written = false; }
 
 bool write_hook_table() {
   if (g_file.names_hooks) return true;

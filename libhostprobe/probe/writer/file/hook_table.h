@@ -5,8 +5,6 @@
 
 namespace hostprobe::probe {
 
-// A new file: nothing of the table is in it.
-void forget_hook_table();
 // Writes the table unless it is in the file. False: it is not; records without it would have no names.
 bool write_hook_table();
 // Which hooks found their function and which were called, when that changed since it was last written.

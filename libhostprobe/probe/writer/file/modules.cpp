@@ -15,6 +15,7 @@
 #include "probe/intercept/loader.h"
 #include "probe/intercept/resolve.h"
 #include "probe/runtime/clock.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/safe_memory.h"
 #include "probe/runtime/start_objects.h"
 #include "probe/writer/file/trace_file.h"
@@ -26,13 +27,13 @@ constexpr std::size_t kBufferBytes = 128 * 1024;  // for a thousand objects
 constexpr unsigned kSeen = 4096;
 // Rows of objects, those that are in the file first. A forked child writes its parent's into its own file: what it inherits
 // is mapped at the same places, and it need not walk the loader's list.
-alignas(8) char g_rows[kBufferBytes];
-std::size_t g_rows_end = 0;
-std::size_t g_rows_written = 0;
-bool g_rows_dropped = false;         // the buffer has been full: it does not hold all of them
-std::atomic<bool> g_walking{false};  // a fork now leaves the child half a walk
-std::uint64_t g_seen[kSeen];         // hashes of (begin, path) of the rows
-unsigned long long g_changes = 0;
+HP_KEPT_BY_CHILDREN alignas(8) char g_rows[kBufferBytes];
+HP_KEPT_BY_CHILDREN std::size_t g_rows_end = 0;
+HP_KEPT_BY_CHILDREN std::size_t g_rows_written = 0;
+HP_KEPT_BY_CHILDREN bool g_rows_dropped = false;         // the buffer has been full: it does not hold all of them
+HP_KEPT_BY_CHILDREN std::atomic<bool> g_walking{false};  // a fork now leaves the child half a walk
+HP_KEPT_BY_CHILDREN std::uint64_t g_seen[kSeen];         // hashes of (begin, path) of the rows
+HP_KEPT_BY_CHILDREN unsigned long long g_changes = 0;
 
 struct Walk {
   std::uint64_t now;
@@ -164,7 +165,7 @@ enum class Read { kAll, kTorn, kRefused };
 
 // Each object must name the one before it, or the list has changed under us. What was collected until then is right.
 Read read_list(Walk& walk) {
-  static Copied g_copied;
+  HP_KEPT_BY_CHILDREN static Copied g_copied;
   const Memory memory;
   const link_map* before = nullptr;
   for (const link_map* at = first_object(); at != nullptr && !walk.full; at = g_copied.map.l_next) {
@@ -227,7 +228,7 @@ void write_new_modules(bool last) {
   if (complete) g_changes = changes;
 }
 
-void forget_modules() {
+void begin_modules() {
   g_rows_written = 0;
   if (!g_rows_dropped && !g_walking.load(std::memory_order_acquire)) return;
   memset(g_seen, 0, sizeof g_seen);

@@ -12,6 +12,7 @@
 #include <atomic>
 
 #include "probe/runtime/at_start.h"
+#include "probe/runtime/of_process.h"
 #include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {
@@ -19,10 +20,10 @@ namespace {
 
 constexpr unsigned kCloseRangeUnshare = 2;  // CLOSE_RANGE_UNSHARE, Linux 5.9
 constexpr int kNone = -1, kBeingCopied = -2;
-std::atomic<int> g_parked{kNone};  // futex
+HP_KEPT_BY_CHILDREN std::atomic<int> g_parked{kNone};  // futex
 
-sockaddr_un g_address{};
-socklen_t g_address_bytes = 0;  // 0: nobody waits for the file
+HP_KEPT_BY_CHILDREN sockaddr_un g_address{};
+HP_OF_PROCESS socklen_t g_address_bytes = 0;  // 0: nobody waits for the file
 
 // One byte, and room for one descriptor.
 struct Parcel {
@@ -99,7 +100,8 @@ void pass_file_on() {
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = CMSG_LEN(sizeof(int));
-  memcpy(CMSG_DATA(head), &g_file.fd, sizeof g_file.fd);
+  const int fd = g_file.fd;
+  memcpy(CMSG_DATA(head), &fd, sizeof fd);
   system_call(SYS_sendmsg, from, word_of_pointer(&parcel.message), MSG_DONTWAIT | MSG_NOSIGNAL);
   close(from);
 }

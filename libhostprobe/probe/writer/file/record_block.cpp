@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "probe/record/chunk.h"
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/writer/file/compress.h"
 #include "probe/writer/file/hook_table.h"
@@ -15,11 +16,11 @@
 
 namespace hostprobe::probe {
 
-constinit Compress g_compress = nullptr;
+HP_KEPT_BY_CHILDREN constinit Compress g_compress = nullptr;
 
 namespace {
 
-alignas(64) Record g_records[kChunkRecords];
+HP_KEPT_BY_CHILDREN alignas(64) Record g_records[kChunkRecords];
 
 // What packing needs, 2 MiB, mapped for the first block: most processes that load this library never write one.
 struct Room {
@@ -27,9 +28,9 @@ struct Room {
   CompressMemory compress;
   alignas(8) char stored[256u << 10];  // 32 bytes a record; what does not become that small stays as it is
 };
-Room* g_room = nullptr;
-bool g_room_refused = false;
-bool g_room_used = false;
+HP_KEPT_BY_CHILDREN Room* g_room = nullptr;
+HP_KEPT_BY_CHILDREN bool g_room_refused = false;
+HP_OF_RECORDING bool g_room_used = false;
 
 // A process that makes a few calls and ends, as most forked children do, goes without: it costs some twenty page faults.
 bool packs(std::uint32_t slots) {
@@ -148,11 +149,8 @@ void RecordBlock::write() {
   chunk_count_ = 0;
 }
 
-void RecordBlock::forget() {
-  chunk_count_ = 0;
-  slots_ = lost_ = 0;
-  g_room_used = false;
-  if (g_room != nullptr) g_room->compress.context = nullptr;  // the parent's writer may have been in the middle
+void drop_parents_compressor() {
+  if (g_room != nullptr) g_room->compress.context = nullptr;
 }
 
 }  // namespace hostprobe::probe

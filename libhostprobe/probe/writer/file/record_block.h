@@ -14,15 +14,13 @@ enum CompressForm : std::uint64_t { kZstd = 0, kFast = 1, kNone = 2 };  // as op
 
 class RecordBlock {
  public:
-  // `flags`: what each record gets besides its own; with kRecordSummed (they
-  // have been folded) none is lost that the file does not take.
-  explicit constexpr RecordBlock(std::uint16_t flags = 0) : flags_(flags) {}
+  // What each record gets besides its own; with kRecordSummed (they are in a counter too) none is lost that the file does not
+  // take.
+  void add_flags(std::uint16_t flags) { flags_ |= flags; }
   // Slots [chunk->drained, end). Incomplete ones in between are records that never came to be. The chunk must not be
   // recycled before write().
   void add(ChunkHead* chunk, std::uint32_t end);
   void write();
-  // Child of a fork.
-  void forget();
 
   // Written so far, lost ones included; and of those, the lost.
   std::uint64_t slots() const { return slots_; }
@@ -34,7 +32,7 @@ class RecordBlock {
   bool continued_by(const ChunkHead& chunk, std::uint32_t slots) const;
   void take(const Record& record);
 
-  std::uint16_t flags_;
+  std::uint16_t flags_ = 0;
   bool packed_ = false;
   RecordsHead head_{};
   ChunkHead* chunks_[kMostChunks] = {};
@@ -56,5 +54,8 @@ std::uint32_t first_incomplete(const ChunkHead* chunk);
 
 // Those of a thread side by side, in its order.
 void sort_by_thread(ChunkHead** chunks, std::uint32_t count);
+
+// Of a child of a fork, whose parent's writer may have been in the middle of a block.
+void drop_parents_compressor();
 
 }  // namespace hostprobe::probe

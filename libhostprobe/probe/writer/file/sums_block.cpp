@@ -2,6 +2,7 @@
 // that is behind is right in the next row.
 #include "probe/writer/file/sums_block.h"
 
+#include "probe/runtime/of_process.h"
 #include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {
@@ -9,7 +10,7 @@ namespace {
 
 #define HP_READS_LIVE_COUNTS __attribute__((no_sanitize("thread")))
 
-std::uint64_t g_buckets[2 * kSpanBuckets];
+HP_KEPT_BY_CHILDREN std::uint64_t g_buckets[2 * kSpanBuckets];
 
 HP_READS_LIVE_COUNTS std::uint32_t gather(const Spans& spans, SpansTotal& total, std::uint64_t mark, std::uint32_t at) {
   total = {__atomic_load_n(&spans.ticks, __ATOMIC_RELAXED), __atomic_load_n(&spans.max_ticks, __ATOMIC_RELAXED)};

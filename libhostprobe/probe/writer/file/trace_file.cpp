@@ -10,18 +10,19 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "probe/runtime/of_process.h"
 #include "probe/runtime/simulated_host.h"
 
 namespace hostprobe::probe {
 
-constinit TraceFile g_file{-1, 0, 0, false, {}};
-constinit FileHeader g_header{};
+HP_OF_PROCESS constinit TraceFile g_file{-1, 0, 0, false, {}};
+HP_OF_PROCESS constinit FileHeader g_header{};
 
 namespace {
 
 constexpr int kMostParts = 6;
-struct stat g_root;   // when the file was made
-struct statx g_made;  // the file itself: another that has got its name is not written to
+HP_OF_PROCESS struct stat g_root;   // when the file was made
+HP_OF_PROCESS struct statx g_made;  // the file itself: another that has got its name is not written to
 
 // The checksum of format/file.h, over any number of parts.
 std::uint64_t checksum(std::uint64_t h, const void* bytes, std::size_t length) {

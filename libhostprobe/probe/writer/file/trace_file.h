@@ -9,11 +9,12 @@
 #include <sys/uio.h>
 
 #include "format/file.h"
+#include "probe/runtime/number_or_none.h"
 
 namespace hostprobe::probe {
 
 struct TraceFile {
-  int fd;
+  NumberOrNone fd;
   std::uint64_t bytes;  // valid length; where the next block goes
   int error;            // errno of the first failed write
   bool names_hooks;     // the hook table is in it, or in the file that it belongs to
