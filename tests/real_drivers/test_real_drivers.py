@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
-sys.path[:0] = [str(HERE.parent / "guests"), str(HERE.parent / "python"), str(SOURCE / "libhostprobe/simnode")]
+sys.path[:0] = [str(HERE.parent / "guests"), str(HERE.parent / "python"), str(SOURCE / "libhostprobe/simnode/cuda/entries")]
 
 import fetched  # noqa: E402
 import generate_entries  # noqa: E402
