@@ -78,8 +78,8 @@ enum BlockKind : std::uint16_t {
   kBlockHookStates = 8,      // a byte per row of the hook table, padded to 8: kHook… bits, latest last
   kBlockShortWaits = 9,      // SiteRow × n, each followed by its buckets; a later row replaces an earlier one
   kBlockPackedRecords = 10,  // RecordsHead, PackedHead, then the same records in fewer bytes; since version 2
-  kBlockSums = 11,           // SumsRow × n, each followed by its buckets; a later row replaces an earlier one; since 3
-  kBlockEvents = 12,         // EventRow × n: what hostprobe itself did and why; since version 3
+  kBlockCounters = 11,  // CounterRow × n, each followed by its buckets; a later row replaces an earlier one; since 3
+  kBlockEvents = 12,    // EventRow × n: what hostprobe itself did and why; since version 3
 };
 
 //  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |
@@ -131,7 +131,7 @@ struct StacksHead {
   std::uint32_t count;
 };
 
-// What SiteSums holds, without its empty buckets. A row is followed by `bucket_count` words: the bucket's number in bits
+// What SiteCounter holds, without its empty buckets. A row is followed by `bucket_count` words: the bucket's number in bits
 // 0–14, bit 15 set for one of `wake`, its count in bits 16–63.
 struct SpansTotal {
   std::uint64_t ticks;
@@ -139,7 +139,7 @@ struct SpansTotal {
 };
 
 struct SiteRow {
-  std::uint64_t key;  // as in SiteSums
+  std::uint64_t key;  // as in SiteCounter
   std::uint64_t thread_start_ticks;
   std::uint32_t tid;
   std::uint32_t waker_tid;
@@ -152,15 +152,15 @@ static_assert(sizeof(SiteRow) == 64);
 inline constexpr std::uint64_t kWakeBucket = 1u << 15;
 
 // Of a counter at `sums_offset`; told apart by thread, key and object.
-struct SumsRow {
+struct CounterRow {
   SiteRow site;
   std::uint64_t object;
   std::uint64_t amount;
 };
-static_assert(sizeof(SumsRow) == 80);
+static_assert(sizeof(CounterRow) == 80);
 
 // A dump is a file of its own beside the trace: a FileHeader like the trace's, of which only magic, version, header_bytes,
-// checksum, state, pid and cookie matter, and blocks of records, each of which is kRecordSummed.
+// checksum, state, pid and cookie matter, and blocks of records, each of which is kRecordAggregated.
 enum EventKind : std::uint32_t {
   kEventTrigger =
       1,  // `number`: of the dump, `amount`: records in it, text: its, or what went wrong; `number` 0: `amount`

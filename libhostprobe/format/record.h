@@ -34,7 +34,7 @@ inline constexpr std::uint16_t kRecordCancelled = 2;  // the thread ended inside
 inline constexpr std::uint16_t kRecordTimedOut = 4;   // a timed wait that ended by its time limit
 inline constexpr std::uint16_t kRecordAtOnce = 8;     // a wait that was satisfied without blocking
 inline constexpr std::uint16_t kRecordFile = 16;      // the descriptor is a file: time of its disk, not of a peer
-inline constexpr std::uint16_t kRecordSummed = 32;    // is counted in a counter of its thread too (format/segment.h)
+inline constexpr std::uint16_t kRecordAggregated = 32;  // is counted in a counter of its thread too (format/segment.h)
 // Launches between the thread's record before and this one were left out, to keep to the budget.
 inline constexpr std::uint16_t kRecordAfterSkipped = 64;
 // The making of the communicator was not seen: its running numbers count from this rank's first call that was, and its id is

@@ -35,9 +35,9 @@ struct Control {
 // One record is being aggregated: what its counter held before. A reader of a process that was killed in the middle puts
 // it back, and the record counts as not added.
 struct Undo {
-  std::uint32_t sum;     // [atomic] which counter, plus 1; 0 = nothing is under way
-  std::uint32_t chunk;   // which chunk the record is in
-  std::uint32_t folded;  // of that chunk, before
+  std::uint32_t sum;         // [atomic] which counter, plus 1; 0 = nothing is under way
+  std::uint32_t chunk;       // which chunk the record is in
+  std::uint32_t aggregated;  // of that chunk, before
   std::uint32_t waker_tid;
   std::uint64_t amount;
   struct Before {
@@ -59,8 +59,8 @@ enum LossCause : std::uint32_t {
 };
 inline constexpr std::uint32_t kLossCauses = 8;  // room for more
 
-//  segment:  | SegmentHeader 4096 | ThreadEntry × thread_count | StackEntry × stack_count | SiteSums × short_count |
-//            | SiteSums × sum_count | strings | chunks |
+//  segment:  | SegmentHeader 4096 | ThreadEntry × thread_count | StackEntry × stack_count | SiteCounter × short_count |
+//            | SiteCounter × sum_count | strings | chunks |
 struct alignas(64) SegmentHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -87,7 +87,7 @@ struct alignas(64) SegmentHeader {
   std::uint64_t writer_cpu_ns;
   std::uint64_t sums_offset;
   std::uint32_t sum_count;
-  std::uint32_t fold_serial;  // [atomic] odd while the writer aggregates records: look again
+  std::uint32_t aggregate_serial;  // [atomic] odd while the writer aggregates records: look again
   Undo undo;
   Control control;
   std::uint64_t lost_by[kLossCauses];  // [atomic] by LossCause
@@ -164,7 +164,7 @@ struct Spans {
   std::uint64_t buckets[kSpanBuckets];
 };
 
-struct alignas(64) SiteSums {
+struct alignas(64) SiteCounter {
   std::uint64_t key;  // [atomic] call address in bits 0–47 (0: launches), hook (as in a record) in 48–63; 0 = free
   std::uint64_t thread_start_ticks;
   std::uint32_t tid;
@@ -199,10 +199,10 @@ struct alignas(64) ChunkHead {
   std::uint32_t tid;
   std::uint16_t lap;  // a record belongs to this lap of the chunk, or it is an old one
   std::uint16_t reserved;
-  std::uint32_t state;    // [atomic] ChunkState
-  std::uint32_t drained;  // slots whose records are in the file already
-  std::uint32_t folded;   // [atomic] slots whose records are aggregated already
-  std::uint32_t next;     // of chunks that mode flight keeps: the next younger one, plus 1; 0 = none
+  std::uint32_t state;       // [atomic] ChunkState
+  std::uint32_t drained;     // slots whose records are in the file already
+  std::uint32_t aggregated;  // [atomic] slots whose records are aggregated already
+  std::uint32_t next;        // of chunks that mode flight keeps: the next younger one, plus 1; 0 = none
   std::uint32_t padding[6];
 };
 static_assert(sizeof(ChunkHead) == 64);

@@ -74,7 +74,7 @@ void read_everything(const std::string& path) {
     const analysis::Trace trace = analysis::read_trace_file_only(path);
     analysis::analyse_process(trace, symbols);
     std::uint64_t records =
-        0;  // answer.records also counts what is only in sums, of which a few bytes can claim any number
+        0;  // answer.records also counts what is only in counters, of which a few bytes can claim any number
     for (const auto& [key, thread] : trace.threads)
       for (const analysis::Slice& slice : thread.slices) records += slice.count;
     if (records > trace.file_bytes / kLeastPackedBlock * kPackedMost + trace.file_bytes / sizeof(Record)) std::abort();

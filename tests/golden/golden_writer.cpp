@@ -32,7 +32,7 @@ std::string event(double at, EventKind kind, std::uint32_t reason, std::uint64_t
   return bytes_of(row);
 }
 
-// Of thread 4242: 16 waits and 4 launches of which only sums are left, 3 waits in the dump, 2 in the trace itself.
+// Of thread 4242: 16 waits and 4 launches of which only counters are left, 3 waits in the dump, 2 in the trace itself.
 void write(const std::filesystem::path& folder) {
   TraceFile file, dump;
   describe(file);

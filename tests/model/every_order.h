@@ -1,7 +1,7 @@
 // every_order.h: every order of all steps of a model, each State of which is one in which a SIGKILL may come, so each is
 // looked at as `hostprobe dump` would. What is wrong is told with the steps that led there.
 //
-// A model has State, Setup, Next and first_state, add_next, wrong_with, as hand_over.h and folding.h do. States that were met
+// A model has State, Setup, Next and first_state, add_next, wrong_with, as hand_over.h and aggregation.h do. States that were met
 // before are known by 64 bits of hash: the chance that two of ten million share one is 3 in a million.
 #pragma once
 

@@ -38,12 +38,12 @@ Call call_of(const nlohmann::json& line) {
 }
 
 std::map<std::string, std::uint64_t> sum_by_function(const nlohmann::json& report, const std::string& part) {
-  std::map<std::string, std::uint64_t> sums;
+  std::map<std::string, std::uint64_t> counters;
   for (const auto& process : report.at("processes"))
     if (process.contains(part) && process.at(part).is_object())
       for (const auto& [name, count] : process.at(part).at("by_function").items())
-        if (count.get<std::uint64_t>() != 0) sums[name] += count.get<std::uint64_t>();
-  return sums;
+        if (count.get<std::uint64_t>() != 0) counters[name] += count.get<std::uint64_t>();
+  return counters;
 }
 
 }  // namespace

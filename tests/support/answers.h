@@ -38,7 +38,7 @@ struct Dump {
 Dump dump(const std::filesystem::path& run);
 nlohmann::json report(const std::filesystem::path& run);
 
-// Sums over all processes of a report.
+// Counters over all processes of a report.
 std::uint64_t blocked_count(const nlohmann::json& report, const std::string& function);
 std::uint64_t lost_count(const nlohmann::json& report);
 std::map<std::string, std::uint64_t> launches_by_function(const nlohmann::json& report);

@@ -265,14 +265,15 @@ class TraceSegment {
  public:
   static constexpr std::uint32_t kThreads = 4;
   static constexpr std::uint32_t kStacks = 4;
-  static constexpr std::uint32_t kSums = 4;
+  static constexpr std::uint32_t kCounters = 4;
   static constexpr std::uint32_t kStringsBytes = 4096;
   static constexpr std::uint32_t kChunks = 4;
   static constexpr std::uint32_t kSmallChunkBytes = 8 * sizeof(Record);  // room for 7 records
 
   explicit TraceSegment(std::uint64_t cookie) {
     const std::size_t threads = 4096, stacks = threads + kThreads * sizeof(ThreadEntry);
-    const std::size_t sums = stacks + kStacks * sizeof(StackEntry), strings = sums + kSums * sizeof(SiteSums);
+    const std::size_t counters = stacks + kStacks * sizeof(StackEntry),
+                      strings = counters + kCounters * sizeof(SiteCounter);
     const std::size_t chunks = strings + kStringsBytes;
     const std::size_t size = chunks + kChunks * kSmallChunkBytes;
     id_ = shmget(IPC_PRIVATE, size, IPC_CREAT | 0600);
@@ -286,12 +287,12 @@ class TraceSegment {
     h.segment_bytes = size;
     h.threads_offset = threads;
     h.stacks_offset = stacks;
-    h.sums_offset = sums;
+    h.sums_offset = counters;
     h.strings_offset = strings;
     h.chunks_offset = chunks;
     h.thread_count = kThreads;
     h.stack_count = kStacks;
-    h.sum_count = kSums;
+    h.sum_count = kCounters;
     h.strings_bytes = kStringsBytes;
     h.chunk_count = h.chunks_ready = kChunks;
     h.chunk_bytes = kSmallChunkBytes;
@@ -318,7 +319,9 @@ class TraceSegment {
   StackEntry& stack(std::uint32_t index) {
     return reinterpret_cast<StackEntry*>(base_ + header().stacks_offset)[index];
   }
-  SiteSums& sums(std::uint32_t index) { return reinterpret_cast<SiteSums*>(base_ + header().sums_offset)[index]; }
+  SiteCounter& counters(std::uint32_t index) {
+    return reinterpret_cast<SiteCounter*>(base_ + header().sums_offset)[index];
+  }
   ChunkHead& chunk(std::uint32_t index) {
     return *reinterpret_cast<ChunkHead*>(base_ + header().chunks_offset + index * header().chunk_bytes);
   }

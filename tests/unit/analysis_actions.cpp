@@ -9,7 +9,7 @@
 #include "analysis/report/json.h"
 #include "analysis/report/text.h"
 #include "analysis/report/words.h"
-#include "support/sums.h"
+#include "support/counters.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -120,7 +120,7 @@ TEST_F(Events, OfBadLengthAreDamageAndTextsNeedNoEnd) {
 }
 
 TEST_F(Events, ReaderIsToldWhatCanBeSeenCallByCall) {
-  file_.block(kBlockSums, test::sums_row({.tid = 100, .sums = {std::vector<std::uint64_t>(2000, 4000)}}));
+  file_.block(kBlockCounters, test::sums_row({.tid = 100, .counters = {std::vector<std::uint64_t>(2000, 4000)}}));
   EXPECT_EQ(visible_part(run().processes.at(0)).empty(), false);
   EXPECT_EQ(process()["summed_only"], 2000);
   EXPECT_TRUE(process()["whole_since_s"].is_null());
@@ -132,7 +132,7 @@ TEST_F(Events, ReaderIsToldWhatCanBeSeenCallByCall) {
 }
 
 TEST_F(Events, NoLineIsWiderThanAHundredColumns) {
-  file_.block(kBlockSums, test::sums_row({.tid = 100, .sums = {{4000}}}));
+  file_.block(kBlockCounters, test::sums_row({.tid = 100, .counters = {{4000}}}));
   std::string words;
   for (int i = 0; i < 18; ++i) words += "step ";
   event(1000, kEventTrigger, kByProgram, 123456, 123456789, words);

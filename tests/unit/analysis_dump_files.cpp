@@ -4,7 +4,7 @@
 
 #include "analysis/report/dump.h"
 #include "analysis/trace/reader.h"
-#include "support/sums.h"
+#include "support/counters.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kCookie = 0xc00c1e;
 
-std::vector<Call> calls(std::uint64_t first, int count, std::uint16_t flags = kRecordSummed) {
+std::vector<Call> calls(std::uint64_t first, int count, std::uint16_t flags = kRecordAggregated) {
   std::vector<Call> result;
   for (int i = 0; i < count; ++i) {
     const auto number = first + static_cast<std::uint64_t>(i);
@@ -32,7 +32,7 @@ class DumpFiles : public testing::Test {
     file_.header.cookie = kCookie;
     test::set_text(file_.header.mode, "flight");
     file_.hooks({test::wait_hook("sem_wait")});
-    file_.block(kBlockSums, test::sums_row({.tid = 7, .sums = {std::vector<std::uint64_t>(4, 2000)}}));
+    file_.block(kBlockCounters, test::sums_row({.tid = 7, .counters = {std::vector<std::uint64_t>(4, 2000)}}));
     file_.calls(7, 4, calls(4, 2, 0));
   }
   static TraceFile dump(std::uint64_t first, int count) {
@@ -57,7 +57,7 @@ class DumpFiles : public testing::Test {
     ASSERT_EQ(trace.damages.size(), 1u);
     EXPECT_THAT(trace.damages[0].what, HasSubstr(what));
     EXPECT_THAT(trace.damages[0].what, HasSubstr("h-1-1-0001.hpdump"));
-    EXPECT_EQ(trace.records(), 6u) << "what a dump held is in the sums";
+    EXPECT_EQ(trace.records(), 6u) << "what a dump held is in the counters";
     EXPECT_EQ(trace.lost(), 0u);
   }
   test::TestFolder folder_;
@@ -171,7 +171,7 @@ TEST_F(DumpFiles, ThatAreFoldersAreDamage) {
 TEST_F(DumpFiles, HoldNothingButRecords) {
   TraceFile odd = dump(0, 4);
   odd.hooks({test::wait_hook("somebody_elses")});
-  odd.block(kBlockSums, test::sums_row({.tid = 7, .sums = {std::vector<std::uint64_t>(99, 2000)}}));
+  odd.block(kBlockCounters, test::sums_row({.tid = 7, .counters = {std::vector<std::uint64_t>(99, 2000)}}));
   put("h-1-1-0001.hpdump", odd);
   const Trace trace = read();
   EXPECT_EQ(trace.hooks.at(0).name, "sem_wait");

@@ -26,7 +26,7 @@ class Ordered : public testing::Test {
     slice.bytes = reinterpret_cast<const std::byte*>(bytes.data());
     thread_.slices.push_back(slice);
   }
-  // Begins in the order they come, minus the count where records are lost, minus a thousand times that where summed.
+  // Begins in the order they come, minus the count where records are lost, minus a thousand times that where aggregated.
   std::vector<long> walk() {
     std::vector<long> seen;
     OrderedRecords records(

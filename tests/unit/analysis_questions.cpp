@@ -6,7 +6,7 @@
 #include "analysis/report/json.h"
 #include "analysis/report/text.h"
 #include "analysis/trace/reader.h"
-#include "support/sums.h"
+#include "support/counters.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -37,7 +37,8 @@ class Cores : public testing::Test {
     for (const std::uint32_t tid : {1000u + static_cast<unsigned>(rank), 50u}) busy(file, rank, tid);
     file.calls(60, 0,
                {{.hook = 1, .begin_us = 5, .end_us = 905.5, .b = pack_post(50, test::at_us(900)), .c = kLibX + 9}});
-    file.block(kBlockSums, test::sums_row({.tid = 60, .hook = 1, .site = kLibX + 1, .sums = {{2001, 4003}, {601}}}));
+    file.block(kBlockCounters,
+               test::sums_row({.tid = 60, .hook = 1, .site = kLibX + 1, .counters = {{2001, 4003}, {601}}}));
     file.write(folder_.file("r-" + std::to_string(file.header.pid) + "-1.hptrace"));
   }
   static void busy(TraceFile& file, int rank, std::uint32_t tid) {

@@ -9,7 +9,7 @@
 
 #include "analysis/trace/reader.h"
 #include "analysis/trace/recover.h"
-#include "support/sums.h"
+#include "support/counters.h"
 #include "support/trace_file.h"
 
 namespace {
@@ -88,19 +88,20 @@ TEST_F(Recovering, BringsTheSegmentIntoTheFileAndFreesIt) {
   EXPECT_EQ(trace.last.ticks, test::at_us(2'000'000));
 }
 
-// Modes monitor and flight: of 8 calls three are in the sums (one of them still in its chunk, one in a dump), two in the
+// Modes monitor and flight: of 8 calls three are in the counters (one of them still in its chunk, one in a dump), two in the
 // file as records, two in the segment only; one had not returned.
 TEST_F(Recovering, SumsCountTheSameBeforeAndAfter) {
   test::set_text(file_.header.mode, "flight");
   file_.calls(7, 3, {{.begin_us = 11, .end_us = 12, .d = 3}});
-  segment_.chunk(0).folded = 1;
-  const std::vector<std::uint64_t> folded = {2000, 2000, 2000};
-  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {folded, {500}}, .object = 3, .amount = 77, .waker = 9});
-  file_.block(kBlockSums, test::sums_row({.tid = 7, .sums = {{2000}}, .object = 3}));
+  segment_.chunk(0).aggregated = 1;
+  const std::vector<std::uint64_t> aggregated = {2000, 2000, 2000};
+  test::fill_sums(segment_.counters(0),
+                  {.tid = 7, .counters = {aggregated, {500}}, .object = 3, .amount = 77, .waker = 9});
+  file_.block(kBlockCounters, test::sums_row({.tid = 7, .counters = {{2000}}, .object = 3}));
   segment_.thread(0) = test::thread_entry(7, "worker", 7);
   TraceFile dump;
   dump.header.cookie = kCookie;
-  dump.calls(7, 4, {{.begin_us = 13, .end_us = 14, .d = 4, .flags = kRecordSummed}});
+  dump.calls(7, 4, {{.begin_us = 13, .end_us = 14, .d = 4, .flags = kRecordAggregated}});
   dump.write(folder_.file("h-1-1-0001.hpdump"));
   TraceFile::write_bytes(path(), file_.bytes());
   const Trace before = read_trace(path());
@@ -116,10 +117,10 @@ TEST_F(Recovering, SumsCountTheSameBeforeAndAfter) {
     EXPECT_EQ(thread.summed_only, 1u);
     std::vector<std::pair<std::uint64_t, bool>> records;
     for (const Slice& slice : thread.slices)
-      for (const Record& record : slice.records()) records.emplace_back(record.d, is_summed(record));
+      for (const Record& record : slice.records()) records.emplace_back(record.d, is_aggregated(record));
     EXPECT_EQ(records,
               (std::vector<std::pair<std::uint64_t, bool>>{{0, false}, {1, true}, {2, false}, {3, false}, {4, true}}));
-    const SiteSum& sum = thread.sums.at({pack_place(0, 1), 3});
+    const SiteSum& sum = thread.counters.at({pack_place(0, 1), 3});
     EXPECT_EQ(sum.time.count(), 3u);
     EXPECT_EQ(sum.wake.ticks, 500u);
     EXPECT_EQ(sum.waker_tid, 9u);

@@ -7,7 +7,7 @@
 
 #include "analysis/trace/reader.h"
 #include "analysis/trace/segment_copy.h"
-#include "support/sums.h"
+#include "support/counters.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {
@@ -171,9 +171,9 @@ TEST_F(OpenTrace, AppendInProgressIsNoDamage) {
   EXPECT_TRUE(read_trace(path()).damages.empty());
 }
 
-class FoldingTrace : public OpenTrace {
+class AggregationTrace : public OpenTrace {
  protected:
-  FoldingTrace() { test::set_text(file_.header.mode, "flight"); }
+  AggregationTrace() { test::set_text(file_.header.mode, "flight"); }
   // As if its process had been killed.
   void killed() { file_.belongs_to(dead_process(), current_boot_id()); }
   static pid_t dead_process() {
@@ -182,26 +182,26 @@ class FoldingTrace : public OpenTrace {
     waitpid(child, nullptr, 0);
     return child;
   }
-  // Numbers of the records that are not in the sums.
+  // Numbers of the records that are not in the counters.
   static std::vector<std::uint64_t> not_summed(const Trace& trace) {
     std::vector<std::uint64_t> result;
     for (const Slice& slice : trace.threads.at({7, test::at_us(0)}).slices)
       for (const Record& record : slice.records())
-        if (!is_summed(record)) result.push_back(record.d);
+        if (!is_aggregated(record)) result.push_back(record.d);
     return result;
   }
-  static std::uint64_t summed(const Trace& trace) {
+  static std::uint64_t aggregated(const Trace& trace) {
     std::uint64_t count = 0;
-    for (const auto& [key, sum] : trace.threads.at({7, test::at_us(0)}).sums) count += sum.time.count();
+    for (const auto& [key, sum] : trace.threads.at({7, test::at_us(0)}).counters) count += sum.time.count();
     return count;
   }
 };
 
-TEST_F(FoldingTrace, FoldedSlotsCountThroughTheirSumsOnly) {
+TEST_F(AggregationTrace, AggregatedSlotsCountThroughTheirSumsOnly) {
   segment_.fill(0, 7, 10, calls(10, 5));
-  segment_.chunk(0).folded = 2;
-  test::fill_sums(segment_.sums(1),
-                  {.tid = 7, .sums = {std::vector<std::uint64_t>(12, 2000)}, .object = 4, .amount = 9});
+  segment_.chunk(0).aggregated = 2;
+  test::fill_sums(segment_.counters(1),
+                  {.tid = 7, .counters = {std::vector<std::uint64_t>(12, 2000)}, .object = 4, .amount = 9});
   segment_.thread(0) = test::thread_entry(7, "worker", 15);
   const Trace trace = read();
   EXPECT_EQ(numbers(trace, 7), (std::vector<std::uint64_t>{10, 11, 12, 13, 14}));
@@ -210,14 +210,14 @@ TEST_F(FoldingTrace, FoldedSlotsCountThroughTheirSumsOnly) {
   EXPECT_EQ(thread.kept, 15u);
   EXPECT_EQ(thread.lost, 0u);
   EXPECT_EQ(thread.summed_only, 10u);
-  EXPECT_EQ(thread.sums.at({pack_place(0, 1), 4}).amount, 9u);
+  EXPECT_EQ(thread.counters.at({pack_place(0, 1), 4}).amount, 9u);
 }
 
-TEST_F(FoldingTrace, HolesBetweenFoldedSlotsAreLostAndOthersUnfinished) {
+TEST_F(AggregationTrace, HolesBetweenAggregatedSlotsAreLostAndOthersUnfinished) {
   segment_.fill(0, 7, 0, calls(0, 6));
   segment_.slot(0, 1).hook = segment_.slot(0, 4).hook = 0;
-  segment_.chunk(0).folded = 3;
-  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000, 2000}}});
+  segment_.chunk(0).aggregated = 3;
+  test::fill_sums(segment_.counters(0), {.tid = 7, .counters = {{2000, 2000}}});
   segment_.thread(0) = test::thread_entry(7, "worker", 6);
   const Thread thread = read().threads.begin()->second;
   EXPECT_EQ(thread.kept, 4u);
@@ -225,27 +225,27 @@ TEST_F(FoldingTrace, HolesBetweenFoldedSlotsAreLostAndOthersUnfinished) {
   EXPECT_EQ(thread.lost, 1u);
 }
 
-TEST_F(FoldingTrace, FoldedNumberBeyondTheChunkIsCut) {
+TEST_F(AggregationTrace, AggregatedNumberBeyondTheChunkIsCut) {
   segment_.fill(0, 7, 0, calls(0, 3));
-  segment_.chunk(0).folded = 0xffffffff;
-  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000, 2000, 2000}}});
+  segment_.chunk(0).aggregated = 0xffffffff;
+  test::fill_sums(segment_.counters(0), {.tid = 7, .counters = {{2000, 2000, 2000}}});
   EXPECT_TRUE(not_summed(read()).empty());
   EXPECT_EQ(read().records(), 3u);
 }
 
-TEST_F(FoldingTrace, FreeRowsAreNotRead) {
-  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000}}});
-  segment_.sums(0).key &= 0xffffffffffff;
+TEST_F(AggregationTrace, FreeRowsAreNotRead) {
+  test::fill_sums(segment_.counters(0), {.tid = 7, .counters = {{2000}}});
+  segment_.counters(0).key &= 0xffffffffffff;
   segment_.fill(0, 7, 0, calls(0, 1));
-  EXPECT_EQ(summed(read()), 0u);
+  EXPECT_EQ(aggregated(read()), 0u);
 }
 
 // Killed while the third record was being added: its row and its chunk are what they were.
-TEST_F(FoldingTrace, WhatAKillLeftHalfAddedIsPutBack) {
+TEST_F(AggregationTrace, WhatAKillLeftHalfAddedIsPutBack) {
   killed();
   segment_.fill(0, 7, 0, calls(0, 4));
-  test::fill_sums(segment_.sums(2), {.tid = 7, .sums = {{2000, 2000, 9000}, {300}}, .amount = 50, .waker = 11});
-  segment_.chunk(0).folded = 3;
+  test::fill_sums(segment_.counters(2), {.tid = 7, .counters = {{2000, 2000, 9000}, {300}}, .amount = 50, .waker = 11});
+  segment_.chunk(0).aggregated = 3;
   Undo& undo = segment_.header().undo;
   undo = {3,
           0,
@@ -254,64 +254,64 @@ TEST_F(FoldingTrace, WhatAKillLeftHalfAddedIsPutBack) {
           40,
           {4000, 2000, static_cast<std::uint32_t>(test::bucket_by_definition(9000)), 0, 0},
           {0, 0, static_cast<std::uint32_t>(test::bucket_by_definition(300)), 0, 0}};
-  segment_.header().fold_serial = 7;
+  segment_.header().aggregate_serial = 7;
   const Trace trace = read();
   EXPECT_EQ(not_summed(trace), (std::vector<std::uint64_t>{2, 3}));
-  const SiteSum sum = trace.threads.begin()->second.sums.begin()->second;
+  const SiteSum sum = trace.threads.begin()->second.counters.begin()->second;
   EXPECT_EQ(sum.time.count(), 2u);
   EXPECT_EQ(sum.time.ticks, 4000u);
   EXPECT_EQ(sum.time.max_ticks, 2000u);
   EXPECT_EQ(sum.wake.ticks, 0u);
-  EXPECT_EQ(site_sum(segment_.sums(2)).wake.count(), 1u) << "the segment itself is not touched";
+  EXPECT_EQ(site_sum(segment_.counters(2)).wake.count(), 1u) << "the segment itself is not touched";
   EXPECT_EQ(sum.wake.count(), 0u);
   EXPECT_EQ(sum.waker_tid, 10u);
   EXPECT_EQ(sum.amount, 40u);
   EXPECT_EQ(trace.records(), 4u);
 }
 
-TEST_F(FoldingTrace, KilledJustNowWhileItsNumberIsOddIsPutBackToo) {
+TEST_F(AggregationTrace, KilledJustNowWhileItsNumberIsOddIsPutBackToo) {
   segment_.fill(0, 7, 0, calls(0, 2));
-  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000, 9000}}});
-  segment_.chunk(0).folded = 1;
+  test::fill_sums(segment_.counters(0), {.tid = 7, .counters = {{2000, 9000}}});
+  segment_.chunk(0).aggregated = 1;
   segment_.header().undo = {
       1, 0, 1, 0, 0, {2000, 2000, static_cast<std::uint32_t>(test::bucket_by_definition(9000)), 0, 0}, {}};
-  segment_.header().fold_serial = 7;
+  segment_.header().aggregate_serial = 7;
   const Trace trace = read();
-  EXPECT_EQ(summed(trace), 1u);
+  EXPECT_EQ(aggregated(trace), 1u);
   EXPECT_EQ(trace.records(), 2u);
 }
 
-TEST_F(FoldingTrace, UndoThatNamesNothingThereChangesNothing) {
+TEST_F(AggregationTrace, UndoThatNamesNothingThereChangesNothing) {
   killed();
   segment_.fill(0, 7, 0, calls(0, 2));
-  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000}}});
-  segment_.chunk(0).folded = 1;
+  test::fill_sums(segment_.counters(0), {.tid = 7, .counters = {{2000}}});
+  segment_.chunk(0).aggregated = 1;
   const Undo good{1, 0, 0, 0, 0, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}};
   Undo no_row = good, no_chunk = good, no_bucket = good;
-  no_row.sum = TraceSegment::kSums + 1;
+  no_row.sum = TraceSegment::kCounters + 1;
   segment_.header().undo = no_row;
   EXPECT_EQ(read().records(), 2u);
   EXPECT_EQ(not_summed(read()), (std::vector<std::uint64_t>{1}));
   no_row.sum = 0xffffffff;
   segment_.header().undo = no_row;
-  EXPECT_EQ(summed(read()), 1u);
+  EXPECT_EQ(aggregated(read()), 1u);
   no_chunk.chunk = 0xffffffff;
   segment_.header().undo = no_chunk;
   EXPECT_EQ(not_summed(read()), (std::vector<std::uint64_t>{1}));
   no_bucket.time.bucket = no_bucket.wake.bucket = 0xffffffff;
   segment_.header().undo = no_bucket;
-  EXPECT_EQ(summed(read()), 1u);
+  EXPECT_EQ(aggregated(read()), 1u);
 }
 
-TEST_F(FoldingTrace, DumpThatWasWrittenBeforeItsRecordsWereFoldedDoesNotHideThem) {
+TEST_F(AggregationTrace, DumpThatWasWrittenBeforeItsRecordsWereAggregatedDoesNotHideThem) {
   killed();
   segment_.fill(0, 7, 0, calls(0, 4));
-  segment_.chunk(0).folded = 1;
-  test::fill_sums(segment_.sums(0), {.tid = 7, .sums = {{2000}}});
+  segment_.chunk(0).aggregated = 1;
+  test::fill_sums(segment_.counters(0), {.tid = 7, .counters = {{2000}}});
   TraceFile dump;
   dump.header.cookie = kCookie;
   std::vector<Call> dumped = calls(0, 3);
-  for (Call& call : dumped) call.flags = kRecordSummed;
+  for (Call& call : dumped) call.flags = kRecordAggregated;
   dump.calls(7, 0, dumped);
   dump.write(folder_.file("h-1-1-0001.hpdump"));
   const Trace trace = read();
@@ -319,7 +319,7 @@ TEST_F(FoldingTrace, DumpThatWasWrittenBeforeItsRecordsWereFoldedDoesNotHideThem
   EXPECT_EQ(trace.records(), 4u);
 }
 
-TEST_F(FoldingTrace, DumpOfALiveProcessMayEndInTheMiddle) {
+TEST_F(AggregationTrace, DumpOfALiveProcessMayEndInTheMiddle) {
   TraceFile dump;
   dump.header.cookie = kCookie;
   dump.calls(7, 0, calls(0, 3));
@@ -329,11 +329,11 @@ TEST_F(FoldingTrace, DumpOfALiveProcessMayEndInTheMiddle) {
   EXPECT_EQ(read().damages.size(), 1u);
 }
 
-// Fills a chunk, adds it to the sums in batches, gives it back, and so on.
-class FoldingWriter {
+// Fills a chunk, adds it to the counters in batches, gives it back, and so on.
+class AggregationWriter {
  public:
-  explicit FoldingWriter(TraceSegment& segment) : segment_(segment), thread_([this] { work(); }) {}
-  ~FoldingWriter() {
+  explicit AggregationWriter(TraceSegment& segment) : segment_(segment), thread_([this] { work(); }) {}
+  ~AggregationWriter() {
     stop_ = true;
     thread_.join();
   }
@@ -344,7 +344,7 @@ class FoldingWriter {
     for (std::uint64_t first = 0; !stop_; first += 7) {
       fill(first);
       std::this_thread::sleep_for(std::chrono::microseconds(20));
-      fold();
+      aggregate();
       std::atomic_ref(segment_.chunk(0).state).store(kChunkFree);
       for (std::uint32_t i = 0; i < 7; ++i) std::atomic_ref(segment_.slot(0, i).hook).store(0);
     }
@@ -355,7 +355,7 @@ class FoldingWriter {
     std::atomic_ref(chunk.first_sequence).store(first);
     std::atomic_ref(chunk.tid).store(7);
     std::atomic_ref(chunk.thread_start_ticks).store(test::at_us(0));
-    std::atomic_ref(chunk.folded).store(0);
+    std::atomic_ref(chunk.aggregated).store(0);
     std::atomic_ref(chunk.lap).store(lap);
     std::atomic_ref(chunk.state).store(kChunkFilling);
     for (std::uint32_t i = 0; i < 7; ++i) {
@@ -367,13 +367,13 @@ class FoldingWriter {
     }
     std::atomic_ref(chunk.state).store(kChunkFull);
   }
-  void fold() {
-    std::uint64_t& count = segment_.sums(0).time.buckets[40];
-    std::atomic_ref serial(segment_.header().fold_serial);
+  void aggregate() {
+    std::uint64_t& count = segment_.counters(0).time.buckets[40];
+    std::atomic_ref serial(segment_.header().aggregate_serial);
     for (std::uint32_t i = 0; i < 7; ++i) {
       if (i % 3 == 0) ++serial;
       std::atomic_ref(count).store(count + 1);
-      std::atomic_ref(segment_.chunk(0).folded).store(i + 1);
+      std::atomic_ref(segment_.chunk(0).aggregated).store(i + 1);
       if (i % 3 == 2 || i == 6) ++serial;
     }
   }
@@ -384,26 +384,27 @@ class FoldingWriter {
   std::thread thread_;
 };
 
-// Every call of the thread is counted once, in the sums or as a record, whatever the moment.
-TEST_F(FoldingTrace, NothingCountsTwiceOrNotAtAllWhileTheWriterFolds) {
+// Every call of the thread is counted once, in the counters or as a record, whatever the moment.
+TEST_F(AggregationTrace, NothingCountsTwiceOrNotAtAllWhileTheWriterAggregates) {
   file_.write(path());
-  test::fill_sums(segment_.sums(0), {.tid = 7});
-  FoldingWriter writer(segment_);
+  test::fill_sums(segment_.counters(0), {.tid = 7});
+  AggregationWriter writer(segment_);
   for (int i = 0; i < 300; ++i) {
     std::string why;
     const std::uint64_t before = writer.made();
     const auto copy = copy_segment(segment_.id(), kCookie, {true, true}, why);
     const std::uint64_t after = writer.made();
     ASSERT_TRUE(copy);
-    const std::uint64_t in_sums = copy->sums.at(0).time.buckets[40];
+    const std::uint64_t in_sums = copy->counters.at(0).time.buckets[40];
     std::uint64_t expected = in_sums;
     for (const SegmentRun& run : copy->runs) {
       for (std::size_t at = 0; at < run.records.size(); at += sizeof(Record)) {
         Record record;
         std::memcpy(static_cast<void*>(&record), run.records.data() + at, sizeof(record));
         ASSERT_EQ(record.d, run.first_sequence + at / sizeof(Record));
-        ASSERT_EQ(is_summed(record), record.d < in_sums) << "number " << record.d << " with " << in_sums << " in sums";
-        if (is_summed(record)) continue;
+        ASSERT_EQ(is_aggregated(record), record.d < in_sums)
+            << "number " << record.d << " with " << in_sums << " in counters";
+        if (is_aggregated(record)) continue;
         ASSERT_EQ(record.d, expected++);
       }
     }

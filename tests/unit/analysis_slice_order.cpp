@@ -15,27 +15,27 @@ using testing::ElementsAre;
 class SliceOrder : public testing::Test {
  protected:
   // `count` records; `holes`: so many of the running numbers have none.
-  void slice(std::uint64_t first, std::uint32_t count, bool summed, std::uint32_t holes = 0) {
+  void slice(std::uint64_t first, std::uint32_t count, bool aggregated, std::uint32_t holes = 0) {
     std::string& bytes = storage_.emplace_back();
     Slice slice{nullptr, first, 0, count + holes, count};
     for (std::uint32_t i = 0; i < count; ++i) {
       Record record{};
       record.a = first + i;
-      record.flags = summed ? kRecordSummed : 0;
+      record.flags = aggregated ? kRecordAggregated : 0;
       bytes += test::bytes_of(record);
     }
     slice.bytes = reinterpret_cast<const std::byte*>(bytes.data());
-    slice.summed = summed ? count : 0;
+    slice.aggregated = aggregated ? count : 0;
     slices_.push_back(slice);
   }
-  // Numbers of the records in order, negative where they are summed.
+  // Numbers of the records in order, negative where they are aggregated.
   std::vector<long> order() {
     order_slices(slices_);
     std::vector<long> numbers;
     for (const Slice& slice : slices_) {
-      EXPECT_EQ(slice.summed, count_summed(slice.records()));
+      EXPECT_EQ(slice.aggregated, count_summed(slice.records()));
       for (const Record& record : slice.records())
-        numbers.push_back(static_cast<long>(record.a) * (is_summed(record) ? -1 : 1));
+        numbers.push_back(static_cast<long>(record.a) * (is_aggregated(record) ? -1 : 1));
     }
     return numbers;
   }

@@ -6,7 +6,7 @@
 #include "analysis/questions/process.h"
 #include "analysis/timeline/window.h"
 #include "analysis/trace/reader.h"
-#include "support/sums.h"
+#include "support/counters.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -60,7 +60,8 @@ TEST_F(TimelineOf, ARecordIsACallInNanosecondsWithItsWaker) {
 }
 
 TEST_F(TimelineOf, ACounterIsAnEventWithACountAndAHistogram) {
-  file_.block(kBlockSums, test::sums_row({.tid = 100, .hook = 1, .site = kLibX + 1, .sums = {{2000, 4000}, {600}}}));
+  file_.block(kBlockCounters,
+              test::sums_row({.tid = 100, .hook = 1, .site = kLibX + 1, .counters = {{2000, 4000}, {600}}}));
   write();
   const Trace trace = read_trace(folder_.file("t.hptrace"));
   Symbols symbols;
@@ -103,7 +104,7 @@ TEST_F(TimelineOf, QuestionsMayBeAskedAboutAWindow) {
   for (int i = 0; i < 10; ++i) calls.push_back({.hook = 2, .begin_us = 100.0 * i, .end_us = 100.0 * i + 10});
   calls.push_back({.hook = 1, .begin_us = 1500, .end_us = 1600, .c = kLibX + 1});
   file_.calls(100, 0, calls);
-  file_.block(kBlockSums, test::sums_row({.tid = 100, .hook = 2, .sums = {{2000}, {}}}));
+  file_.block(kBlockCounters, test::sums_row({.tid = 100, .hook = 2, .counters = {{2000}, {}}}));
   const ProcessAnswer some = within(200, 500);
   EXPECT_EQ(some.launches.by_function.at("cuLaunchKernel"), 3u);
   EXPECT_EQ(some.launches.gap.count(), 2u);
@@ -113,7 +114,7 @@ TEST_F(TimelineOf, QuestionsMayBeAskedAboutAWindow) {
 
 TEST_F(TimelineOf, TheWholeHoldsCountersToo) {
   file_.calls(100, 0, {{.hook = 2, .begin_us = 10, .end_us = 11}});
-  file_.block(kBlockSums, test::sums_row({.tid = 100, .hook = 2, .sums = {{2000}, {}}}));
+  file_.block(kBlockCounters, test::sums_row({.tid = 100, .hook = 2, .counters = {{2000}, {}}}));
   write();
   Symbols symbols;
   EXPECT_EQ(analyse_process(read_trace(folder_.file("t.hptrace")), symbols).launches.by_function.at("cuLaunchKernel"),

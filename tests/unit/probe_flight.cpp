@@ -1,4 +1,4 @@
-// What is not written to disk: records that become sums, the memory of the last seconds, dumps of it. Read back by the
+// What is not written to disk: records that become counters, the memory of the last seconds, dumps of it. Read back by the
 // format's own definitions.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -16,11 +16,11 @@
 #include "probe/record/short_waits.h"
 #include "probe/record/trigger.h"
 #include "probe/runtime/options.h"
+#include "probe/writer/aggregate.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/flight.h"
-#include "probe/writer/fold.h"
 #include "probe_fakes.h"
 
 namespace hostprobe::probe {
@@ -54,25 +54,25 @@ void record_many(std::uint64_t count) {
   }
 }
 
-std::uint64_t summed() {
+std::uint64_t aggregated() {
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < g_segment.header->sum_count; ++i)
-    if (g_segment.sums[i].key != 0)
-      for (const std::uint64_t bucket : g_segment.sums[i].time.buckets) sum += bucket;
+    if (g_segment.counters[i].key != 0)
+      for (const std::uint64_t bucket : g_segment.counters[i].time.buckets) sum += bucket;
   return sum;
 }
 
-const SiteSums* sums_of(const char* hook, std::uint64_t site, std::uint64_t object = 0) {
+const SiteCounter* sums_of(const char* hook, std::uint64_t site, std::uint64_t object = 0) {
   for (std::uint32_t i = 0; i < g_segment.header->sum_count; ++i) {
-    const SiteSums& sums = g_segment.sums[i];
-    if (sums.key == pack_place(site, fake_hook(hook).number) && sums.object == object) return &sums;
+    const SiteCounter& counters = g_segment.counters[i];
+    if (counters.key == pack_place(site, fake_hook(hook).number) && counters.object == object) return &counters;
   }
   return nullptr;
 }
 
 struct Blocks {
   std::uint64_t records = 0;
-  std::vector<SumsRow> sums;
+  std::vector<CounterRow> counters;
   std::vector<EventRow> events;
 };
 
@@ -88,8 +88,8 @@ Blocks blocks_of(const std::string& path) {
       RecordsHead records;
       std::memcpy(&records, payload, sizeof records);
       blocks.records += records.count;
-    } else if (head.kind == kBlockSums) {
-      std::memcpy(&blocks.sums.emplace_back(), payload, sizeof(SumsRow));
+    } else if (head.kind == kBlockCounters) {
+      std::memcpy(&blocks.counters.emplace_back(), payload, sizeof(CounterRow));
     } else if (head.kind == kBlockEvents) {
       std::memcpy(&blocks.events.emplace_back(), payload, sizeof(EventRow));
     }
@@ -143,20 +143,20 @@ TEST_F(Monitor, CountsEveryCallAndWritesNone) {
   constexpr std::uint64_t kCalls = 50 * kChunkRecords + 17;
   record_many(kCalls);
   drain_full_chunks();
-  EXPECT_EQ(summed(), kCalls / kChunkRecords * kChunkRecords);  // the rest lies in the chunk being filled
+  EXPECT_EQ(aggregated(), kCalls / kChunkRecords * kChunkRecords);  // the rest lies in the chunk being filled
   drain_last_chunks();
   drain_rest(false, true);
-  const SiteSums* sums = sums_of(kWaitHook, 7);
-  ASSERT_NE(sums, nullptr);
+  const SiteCounter* counters = sums_of(kWaitHook, 7);
+  ASSERT_NE(counters, nullptr);
   std::uint64_t ticks = 0;
   for (std::uint64_t i = 0; i < kCalls; ++i) ticks += 1000 + i % 7;
-  EXPECT_EQ(sums->time.ticks, ticks);
-  EXPECT_EQ(sums->time.max_ticks, 1006u);
-  EXPECT_EQ(sums->time.buckets[short_bucket(1000)], kCalls);
+  EXPECT_EQ(counters->time.ticks, ticks);
+  EXPECT_EQ(counters->time.max_ticks, 1006u);
+  EXPECT_EQ(counters->time.buckets[short_bucket(1000)], kCalls);
   const Blocks blocks = blocks_of(g_file.path);
   EXPECT_EQ(blocks.records, 0u);
-  ASSERT_EQ(blocks.sums.size(), 1u);
-  EXPECT_EQ(blocks.sums[0].site.time.ticks, ticks);
+  ASSERT_EQ(blocks.counters.size(), 1u);
+  EXPECT_EQ(blocks.counters[0].site.time.ticks, ticks);
   EXPECT_EQ(g_header.records, kCalls);
   EXPECT_EQ(g_header.lost, 0u);
 }
@@ -166,21 +166,21 @@ TEST_F(Monitor, KnowsWakeLatencyWakerAndTimeOuts) {
   record({2000, 500, 7, kWaitHook, pack_post(43, 1900)});  // a post from before the wait woke nobody
   record({3000, 500, 7, kWaitHook, pack_post(44, 3200), kRecordFailed | kRecordTimedOut});
   drain_last_chunks();
-  const SiteSums* sums = sums_of(kWaitHook, 7);
-  ASSERT_NE(sums, nullptr);
-  EXPECT_EQ(sums->wake.ticks, 200u);
-  EXPECT_EQ(sums->wake.buckets[short_bucket(200)], 1u);
-  EXPECT_EQ(sums->waker_tid, 42u);
-  EXPECT_EQ(sums->amount, 1u);
+  const SiteCounter* counters = sums_of(kWaitHook, 7);
+  ASSERT_NE(counters, nullptr);
+  EXPECT_EQ(counters->wake.ticks, 200u);
+  EXPECT_EQ(counters->wake.buckets[short_bucket(200)], 1u);
+  EXPECT_EQ(counters->waker_tid, 42u);
+  EXPECT_EQ(counters->amount, 1u);
 }
 
 TEST_F(Monitor, KnowsTheGapsBetweenLaunches) {
   for (const std::uint64_t begin : {1000u, 1500u, 4000u}) record({begin, 100, 0, kLaunchHook});
   drain_last_chunks();
-  const SiteSums* sums = sums_of(kLaunchHook, 0);
-  ASSERT_NE(sums, nullptr);
-  EXPECT_EQ(sums->wake.ticks, 400u + 2400u);
-  EXPECT_EQ(sums->wake.buckets[short_bucket(400)], 1u);
+  const SiteCounter* counters = sums_of(kLaunchHook, 0);
+  ASSERT_NE(counters, nullptr);
+  EXPECT_EQ(counters->wake.ticks, 400u + 2400u);
+  EXPECT_EQ(counters->wake.buckets[short_bucket(400)], 1u);
 }
 
 TEST_F(Monitor, KeepsCommunicatorsApartAndTheirBytes) {
@@ -208,7 +208,7 @@ TEST_F(Monitor, CountsAsLostWhatHasNoRoomAmongTheSums) {
   }
   drain_last_chunks();
   drain_rest(false, true);
-  EXPECT_EQ(summed(), 2 * g_segment.header->sum_count);
+  EXPECT_EQ(aggregated(), 2 * g_segment.header->sum_count);
   EXPECT_EQ(g_header.lost, 200u);
   EXPECT_EQ(g_header.records, 2 * places);
 }
@@ -227,7 +227,7 @@ TEST_F(Monitor, WritesTheSumsOfEndedThreadsWhenOthersNeedTheirRoom) {
   drain_rest(false, true);
   EXPECT_EQ(g_header.lost, 0u);
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> ticks;
-  for (const SumsRow& row : blocks_of(g_file.path).sums)
+  for (const CounterRow& row : blocks_of(g_file.path).counters)
     ticks[{row.site.tid, row.site.thread_start_ticks}] = row.site.time.ticks;
   EXPECT_EQ(ticks.size(), threads);
   for (const auto& [thread, sum] : ticks) EXPECT_EQ(sum, 1000u);
@@ -237,7 +237,7 @@ TEST_F(Flight, KeepsTheNewestAndSumsUpTheRest) {
   constexpr std::uint64_t kCalls = 300 * kChunkRecords;
   record_many(kCalls);
   drain_full_chunks();
-  const std::uint64_t kept = kCalls - summed();
+  const std::uint64_t kept = kCalls - aggregated();
   EXPECT_LE(kept, 65u * kChunkRecords);  // one of them is being filled
   EXPECT_GE(kept, 32u * kChunkRecords);
   drain_last_chunks();
@@ -251,10 +251,10 @@ TEST_F(Flight, KeepsTheNewestAndSumsUpTheRest) {
 TEST_F(Flight, ForgetsWhatIsTooOld) {
   record_many(5 * kChunkRecords + 1);
   drain_full_chunks();
-  EXPECT_EQ(summed(), 0u);
+  EXPECT_EQ(aggregated(), 0u);
   g_limits.flight_ticks = 0;
   age_kept_chunks();
-  EXPECT_EQ(summed(), 5 * kChunkRecords);
+  EXPECT_EQ(aggregated(), 5 * kChunkRecords);
 }
 
 TEST_F(Flight, ADumpHoldsWhatIsInMemoryAndTheTotalsStayRight) {
@@ -262,7 +262,7 @@ TEST_F(Flight, ADumpHoldsWhatIsInMemoryAndTheTotalsStayRight) {
   record_many(kCalls);
   dump("because");
   EXPECT_EQ(blocks_of(dump_path(1)).records, kCalls);
-  EXPECT_EQ(summed(), kCalls);
+  EXPECT_EQ(aggregated(), kCalls);
   record_many(3);
   drain_last_chunks();
   drain_rest(false, true);
@@ -300,7 +300,7 @@ TEST_F(Flight, TheOldestDumpsGoWhenTheyTakeTooMuchDisk) {
   EXPECT_FALSE(exists(dump_path(1)));
   EXPECT_FALSE(exists(dump_path(4)));
   EXPECT_TRUE(exists(dump_path(6)));
-  EXPECT_EQ(summed(), 6u * 30 * kChunkRecords);
+  EXPECT_EQ(aggregated(), 6u * 30 * kChunkRecords);
   std::uint64_t gone = 0;
   for (const EventRow& event : blocks_of(g_file.path).events) gone += event.kind == kEventDumpGone;
   EXPECT_GE(gone, 4u);
@@ -312,7 +312,7 @@ TEST_F(Flight, ADumpThatTheDiskDoesNotTakeLosesDetailOnly) {
   dump();
   drain_last_chunks();
   drain_rest(false, true);
-  EXPECT_EQ(summed(), 1000u);
+  EXPECT_EQ(aggregated(), 1000u);
   EXPECT_EQ(g_header.lost, 0u);
   EXPECT_EQ(g_header.file_errno, 0);
   const Blocks blocks = blocks_of(g_file.path);

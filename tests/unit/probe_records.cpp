@@ -388,7 +388,7 @@ TEST(File, AFailedWriteIsCountedAndTheNextOneGoesOn) {
 }
 
 // By the words of format/segment.h: 16 buckets an octave from 128 ticks on, the last one open.
-TEST(SiteSums, FallIntoTheBucketThatTheFormatNames) {
+TEST(SiteCounter, FallIntoTheBucketThatTheFormatNames) {
   EXPECT_EQ(short_bucket(0), 0u);
   EXPECT_EQ(short_bucket(127), 0u);
   EXPECT_EQ(short_bucket(128), 1u);
@@ -401,7 +401,7 @@ TEST(SiteSums, FallIntoTheBucketThatTheFormatNames) {
   for (std::uint64_t ticks = 1; ticks < (1u << 20); ++ticks) ASSERT_GE(short_bucket(ticks), short_bucket(ticks - 1));
 }
 
-TEST(SiteSums, OfMorePlacesThanAThreadHasLeaveRecordsInstead) {
+TEST(SiteCounter, OfMorePlacesThanAThreadHasLeaveRecordsInstead) {
   Folder folder;
   Recording recording(folder.path.c_str());
   for (std::uintptr_t site = 1; site <= kShortPlaces; ++site)
@@ -410,18 +410,18 @@ TEST(SiteSums, OfMorePlacesThanAThreadHasLeaveRecordsInstead) {
   EXPECT_NE(short_waits_of(*__start_hp_state, reinterpret_cast<const void*>(std::uintptr_t{1})), nullptr);
 }
 
-TEST(SiteSums, OfAnEndedThreadAreWrittenAndTheirPlacesGivenBack) {
+TEST(SiteCounter, OfAnEndedThreadAreWrittenAndTheirPlacesGivenBack) {
   Folder folder;
   Recording recording(folder.path.c_str());
   constexpr std::uint32_t kMoreThreadsThanPlaces = 3 * kShorts;
   std::uint32_t refused = 0;
   for (std::uint32_t i = 0; i < kMoreThreadsThanPlaces; ++i) {
     std::thread([&] {
-      SiteSums* sums = short_waits_of(*__start_hp_state, reinterpret_cast<const void*>(std::uintptr_t{5}));
-      if (sums == nullptr)
+      SiteCounter* counters = short_waits_of(*__start_hp_state, reinterpret_cast<const void*>(std::uintptr_t{5}));
+      if (counters == nullptr)
         ++refused;
       else
-        add_span(sums->time, 1000);
+        add_span(counters->time, 1000);
     }).join();
     if (i % 64 == 63) drain_ended_threads();
   }

@@ -85,7 +85,7 @@ ThreadAnswer describe(const Trace& trace, const Track& track, double blocked_ms)
   answer.wall_ms = lifetime_ms(trace, thread);
   answer.wait_ms = blocked_ms;
   // In counters a wait inside another one cannot be told from one beside it.
-  if (!thread.sums.empty() && answer.wall_ms > 0) answer.wait_ms = std::min(answer.wait_ms, answer.wall_ms);
+  if (!thread.counters.empty() && answer.wall_ms > 0) answer.wait_ms = std::min(answer.wait_ms, answer.wall_ms);
   answer.wait_ms += answer.open_wait ? answer.open_wait->ms : 0;
   answer.records = thread.kept;
   answer.lost = thread.lost;
@@ -94,7 +94,7 @@ ThreadAnswer describe(const Trace& trace, const Track& track, double blocked_ms)
 }
 
 // Threads with so many records are worth a task of their own; what is one task must not depend on the machine, because
-// the order in which sums are added shows in their last digit.
+// the order in which counters are added shows in their last digit.
 constexpr std::uint64_t kOwnTask = 200'000;
 
 std::vector<std::vector<const Track*>> tasks_of(const Timeline& timeline) {
@@ -160,7 +160,7 @@ void tell_times(const Trace& trace, ProcessAnswer& answer) {
   if (const auto error = trace.clock.error_ns()) answer.clock_error_us = 1e-3 * *error;
 }
 
-// A thread that has left records behind in sums is whole from its first call on that is not in them; all threads together
+// A thread that has left records behind in counters is whole from its first call on that is not in them; all threads together
 // from the latest such moment.
 void tell_sums(const Trace& trace, ProcessAnswer& answer) {
   std::uint64_t whole_since = 0;
@@ -172,7 +172,7 @@ void tell_sums(const Trace& trace, ProcessAnswer& answer) {
     for (const Slice& slice : thread.slices) first = std::min(first, slice.least_end_ticks);
     if (first == UINT64_MAX) continue;
     any = true;
-    if (!thread.sums.empty()) whole_since = std::max(whole_since, first);
+    if (!thread.counters.empty()) whole_since = std::max(whole_since, first);
   }
   if (!any) return;
   const std::uint64_t ns = whole_since == 0 ? 0 : trace.clock.monotonic_ns(whole_since);

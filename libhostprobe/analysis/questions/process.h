@@ -93,7 +93,7 @@ struct ProcessAnswer {
   Histogram steps;                        // marked ones
   std::vector<ActionAnswer> actions;
   std::uint64_t skipped = 0;             // calls that were not recorded, to keep to the budget
-  std::uint64_t summed_only = 0;         // records of which only sums are left
+  std::uint64_t summed_only = 0;         // records of which only counters are left
   std::optional<double> whole_since_ms;  // from the process's begin: everything later has a record; nothing: none has
 
   double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }

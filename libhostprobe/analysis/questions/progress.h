@@ -1,7 +1,7 @@
 // progress.h: how well NCCL's progress threads keep up: the time between two looks at their work while there is some.
 //
 // Room 3. A look is a call of sched_yield with no wait since the one before (probe/progress.h). Intervals below
-// HOSTPROBE_STALL_US come as sums, the longer ones as records.
+// HOSTPROBE_STALL_US come as counters, the longer ones as records.
 #pragma once
 
 #include <map>

@@ -118,10 +118,10 @@ std::string visible_part(const ProcessAnswer& process) {
   const std::string in_dumps =
       dumps == 0 ? "" : fmt::format(" and what {} kept", dumps == 1 ? "the dump" : fmt::format("the {} dumps", dumps));
   if (!process.whole_since_ms)
-    return fmt::format("Only sums: {} calls have no records of their own, so no order, no skew, no stacks{}.",
+    return fmt::format("Only counters: {} calls have no records of their own, so no order, no skew, no stacks{}.",
                        grouped(process.summed_only), dumps == 0 ? "" : " but in what the dumps kept");
   const double seen_ms = std::max(0.0, process.wall_ms - *process.whole_since_ms);
-  return fmt::format("Call by call: the last {}{}; of {} calls before only sums.", duration_text(1e6 * seen_ms),
+  return fmt::format("Call by call: the last {}{}; of {} calls before only counters.", duration_text(1e6 * seen_ms),
                      in_dumps, grouped(process.summed_only));
 }
 

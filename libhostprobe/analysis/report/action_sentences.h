@@ -13,7 +13,7 @@ namespace hostprobe::analysis {
 // One sentence each, by process and time. Not `all`: those that a reader can do without are left out, and counted.
 std::vector<std::string> action_sentences(const RunAnswer& run, bool all);
 
-// Of a process whose records went into sums: what of its life can be seen call by call. "" = all of it.
+// Of a process whose records went into counters: what of its life can be seen call by call. "" = all of it.
 std::string visible_part(const ProcessAnswer& process);
 
 }  // namespace hostprobe::analysis

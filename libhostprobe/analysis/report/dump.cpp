@@ -27,7 +27,7 @@ constexpr FlagName kFlags[] = {{kRecordFailed, "failed"},
                                {kRecordTimedOut, "timed_out"},
                                {kRecordAtOnce, "at_once"},
                                {kRecordFile, "file"},
-                               {kRecordSummed, "summed"},
+                               {kRecordAggregated, "summed"},
                                {kRecordAfterSkipped, "after_skipped"},
                                {kRecordRelative, "relative"}};
 
@@ -95,7 +95,7 @@ class Dump {
 
   // Nothing is missing there; a person may wonder all the same.
   void write_summed(std::uint64_t count) {
-    if (!json_) print("{}{} records are in the sums only\n", head_, count);
+    if (!json_) print("{}{} records are in counters only\n", head_, count);
   }
 
   void write_arguments(const Hook& hook, const Record& record) {

@@ -37,7 +37,7 @@ constexpr Reason kReasons[] = {
     {"jumped_out", "their calls were left by a jump out of a signal handler, or by the end of their thread"},
     {"in_handler", "they were made by a signal handler that had interrupted a record of the same thread"},
     {"another_process", "they were made by another process that shares the memory of this one"},
-    {"sums_full", "they came from more places than the sums have room for: HOSTPROBE_MODE=trace keeps them"},
+    {"sums_full", "they came from more call sites than there are counters for: HOSTPROBE_MODE=trace keeps them"},
 };
 constexpr std::size_t kReasonCount = sizeof kReasons / sizeof kReasons[0];
 

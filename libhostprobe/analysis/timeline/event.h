@@ -24,7 +24,7 @@ struct Track {
 
 enum class EventType : std::uint8_t {
   kCall,     // one call
-  kCounter,  // many calls of one function at one place in one thread, of which only sums are left
+  kCounter,  // many calls of one function at one place in one thread, of which only counters are left
   kLost,     // calls are missing here: lost, or left out for the budget
   kCounted,  // calls are missing here, but counters know them
 };

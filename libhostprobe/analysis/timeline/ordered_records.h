@@ -1,4 +1,4 @@
-// ordered_records.h: the records of one thread by begin time, and where some of them are missing: lost, or only in the sums.
+// ordered_records.h: the records of one thread by begin time, and where some of them are missing: lost, or only in the counters.
 //
 // Room 3. A thread finishes calls in another order than it begins them (a synchronise that waits inside, a signal
 // handler), so slices are only nearly in time order. Each slice knows its earliest begin; everything that began before
@@ -14,7 +14,7 @@
 namespace hostprobe::analysis {
 
 // Calls on_record(const Record&) in time order, and where running numbers are missing in between on_lost(count), or
-// on_summed(count) for those of which the sums know. Which of several gaps are of which kind nobody knows: what left the
+// on_summed(count) for those of which the counters know. Which of several gaps are of which kind nobody knows: what left the
 // memory of the process is the oldest, so the first ones are taken for that.
 template <typename OnRecord, typename OnLost, typename OnSummed>
 class OrderedRecords {
@@ -55,11 +55,11 @@ class OrderedRecords {
 
   std::uint64_t lose(std::uint64_t count) {
     flush(UINT64_MAX);
-    const std::uint64_t summed = std::min(count, summed_left_);
-    summed_left_ -= summed;
-    if (summed != 0) on_summed_(summed);
-    if (summed != count) on_lost_(count - summed);
-    return count - summed;
+    const std::uint64_t aggregated = std::min(count, summed_left_);
+    summed_left_ -= aggregated;
+    if (aggregated != 0) on_summed_(aggregated);
+    if (aggregated != count) on_lost_(count - aggregated);
+    return count - aggregated;
   }
 
   // Of two that begin at the same tick the outer one comes first.

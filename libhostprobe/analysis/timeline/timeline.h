@@ -57,7 +57,7 @@ inline void Timeline::decode(const Record& record, TickReader& ticks, Event& eve
   event.at_once = (record.flags & kRecordAtOnce) != 0;
   event.timed_out = (record.flags & kRecordTimedOut) != 0;
   event.on_file = (record.flags & kRecordFile) != 0;
-  event.counted = is_summed(record);
+  event.counted = is_aggregated(record);
   event.stack = record.stack;
   event.wake_ns = -1;
   event.waker = nullptr;
@@ -95,7 +95,7 @@ void Timeline::walk(const Track& track, OnEvent on_event) const {
     if (decode_counter(place, object, sum, counter, distribution)) on_event(counter);
   };
   for (const auto& [place, sum] : track.thread->short_waits) count(place, 0, sum, true);
-  for (const auto& [key, sum] : track.thread->sums) count(key.first, key.second, sum, false);
+  for (const auto& [key, sum] : track.thread->counters) count(key.first, key.second, sum, false);
 }
 
 }  // namespace hostprobe::analysis

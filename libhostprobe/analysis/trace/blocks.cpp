@@ -22,14 +22,14 @@ T read_at(const std::byte* from) {
 }
 
 const char* kind_name(std::uint16_t kind) {
-  static constexpr const char* kNames[] = {"?",       "hooks", "modules",     "strings",     "threads",        "stacks",
-                                           "records", "clock", "hook states", "short waits", "packed records", "sums",
-                                           "events"};
+  static constexpr const char* kNames[] = {
+      "?",     "hooks",       "modules",     "strings",        "threads",  "stacks", "records",
+      "clock", "hook states", "short waits", "packed records", "counters", "events"};
   return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
 
 const SiteRow& site_of(const SiteRow& row) { return row; }
-const SiteRow& site_of(const SumsRow& row) { return row.site; }
+const SiteRow& site_of(const CounterRow& row) { return row.site; }
 
 // The row at `at`, and its buckets in `sum`; `at` is behind them then. False: they do not fit, or name no bucket.
 template <typename Row>
@@ -158,7 +158,7 @@ bool BlockContent::add(const Block& block) {
       return add_short_waits(block);
     case kBlockPackedRecords:
       return add_packed_slice(block);
-    case kBlockSums:
+    case kBlockCounters:
       return add_sums(block);
     case kBlockEvents:
       return add_events(block);
@@ -290,12 +290,12 @@ bool BlockContent::add_short_waits(const Block& block) {
 bool BlockContent::add_sums(const Block& block) {
   std::uint64_t at = 0;
   while (at < block.payload_bytes) {
-    SumsRow row;
+    CounterRow row;
     SiteSum sum;
     if (!read_sum(block, at, row, sum) || sum_hook(row.site.key) == 0) return false;
     sum.amount = row.amount;
     Thread& thread = trace_.threads[{row.site.tid, row.site.thread_start_ticks}];
-    keep_newer(thread.sums, SumKey{row.site.key, row.object}, std::move(sum));
+    keep_newer(thread.counters, SumKey{row.site.key, row.object}, std::move(sum));
   }
   return true;
 }
@@ -324,11 +324,11 @@ void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry) {
 
 void add_records(Trace& trace, const ThreadKey& key, Slice slice, const std::vector<Record>& records) {
   Thread& thread = trace.threads[key];
-  slice.summed = count_summed(records);
+  slice.aggregated = count_summed(records);
   for (const Record& record : records) {
     slice.hooks_seen[record.hook >> 6 & 3] |= std::uint64_t{1} << (record.hook & 63);
     slice.least_begin_ticks = std::min(slice.least_begin_ticks, record.begin_ticks);
-    if (!is_summed(record)) slice.least_end_ticks = std::min(slice.least_end_ticks, record.end_ticks);
+    if (!is_aggregated(record)) slice.least_end_ticks = std::min(slice.least_end_ticks, record.end_ticks);
     if (record.stack != 0 && (thread.stacks.empty() || thread.stacks.back() != record.stack)) {
       thread.stacks.push_back(record.stack);
     }

@@ -1,7 +1,7 @@
 // dump_files.h: what the triggers of a process in mode flight wrote into files of their own, beside its trace.
 //
 // Room 3. A dump that is damaged or somebody else's costs its own
-// records only, and those are in the sums.
+// records only, and those are in the counters.
 #pragma once
 
 #include <string>

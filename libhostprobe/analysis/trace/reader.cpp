@@ -1,6 +1,6 @@
 // reader.cpp: see reader.h. Order matters for a live process: header, dumps, segment, file. What the writer moves from the
 // segment to the file in between is then found twice, never nowhere, and the running numbers tell. What is in a dump was in
-// the segment or its sums before, so the segment knows of it.
+// the segment or its counters before, so the segment knows of it.
 #include "reader.h"
 
 #include <fcntl.h>
@@ -90,8 +90,8 @@ class Reader {
     return std::move(trace_);
   }
 
-  // The file, which is read last, holds sums that are newer than what was copied of the segment: they may know of records
-  // that the copy says are in no sums.
+  // The file, which is read last, holds counters that are newer than what was copied of the segment: they may know of records
+  // that the copy says are in no counters.
   bool overtaken() const { return overtaken_; }
 
  private:
@@ -127,8 +127,8 @@ class Reader {
 
   void look_into_segment() {
     trace_.alive = process_liveness(trace_.header) == Liveness::kLives;
-    segment_ =
-        copy_segment(trace_.header.segment_id, trace_.header.cookie, {trace_.alive, trace_.folds()}, why_no_segment_);
+    segment_ = copy_segment(trace_.header.segment_id, trace_.header.cookie, {trace_.alive, trace_.aggregates()},
+                            why_no_segment_);
     if (!segment_) {
       // The process may have ended properly just now, which closes the file before the segment goes.
       const RawHeader again = read_header(opened_as_);
@@ -177,12 +177,13 @@ class Reader {
   void add_segment() {
     for (const ThreadEntry& entry : segment_->threads) trace_.threads[{entry.tid, entry.start_ticks}].entry = entry;
     for (const auto& [index, entry] : segment_->stacks) add_stack(trace_, index, entry);
-    for (const SiteSums& sums : segment_->shorts)
-      keep_newer(trace_.threads[{sums.tid, sums.thread_start_ticks}].short_waits, sums.key, site_sum(sums));
+    for (const SiteCounter& counters : segment_->shorts)
+      keep_newer(trace_.threads[{counters.tid, counters.thread_start_ticks}].short_waits, counters.key,
+                 site_sum(counters));
     overtaken_ = trace_.alive && file_has_newer_sums();
-    for (const SiteSums& sums : segment_->sums)
-      keep_newer(trace_.threads[{sums.tid, sums.thread_start_ticks}].sums, SumKey{sums.key, sums.object},
-                 site_sum(sums));
+    for (const SiteCounter& counters : segment_->counters)
+      keep_newer(trace_.threads[{counters.tid, counters.thread_start_ticks}].counters,
+                 SumKey{counters.key, counters.object}, site_sum(counters));
     trace_.strings.put(0, segment_->strings.data(), segment_->strings.size());
     for (SegmentRun& run : segment_->runs) {
       trace_.segment_chunks.push_back(std::move(run.records));
@@ -198,12 +199,13 @@ class Reader {
 
   bool file_has_newer_sums() const {
     std::map<std::pair<ThreadKey, SumKey>, std::uint64_t> copied;
-    for (const SiteSums& sums : segment_->sums)
-      copied[{{sums.tid, sums.thread_start_ticks}, {sums.key, sums.object}}] = site_sum(sums).time.count();
+    for (const SiteCounter& counters : segment_->counters)
+      copied[{{counters.tid, counters.thread_start_ticks}, {counters.key, counters.object}}] =
+          site_sum(counters).time.count();
     for (const SegmentRun& run : segment_->runs) {
       const auto thread = trace_.threads.find(run.key);
-      if (run.summed || thread == trace_.threads.end()) continue;
-      for (const auto& [key, sum] : thread->second.sums)
+      if (run.aggregated || thread == trace_.threads.end()) continue;
+      for (const auto& [key, sum] : thread->second.counters)
         if (sum.time.count() > copied[{run.key, key}]) return true;
     }
     return false;
@@ -225,15 +227,15 @@ class Reader {
   }
 
   void count_records(Thread& thread) {
-    std::uint64_t end = 0, summed = 0, still_there = 0;
+    std::uint64_t end = 0, aggregated = 0, still_there = 0;
     for (const Slice& slice : thread.slices) {
-      thread.kept += slice.count - slice.summed;
-      still_there += slice.summed;
+      thread.kept += slice.count - slice.aggregated;
+      still_there += slice.aggregated;
       end = std::max(end, slice.end_sequence());
     }
-    for (const auto& [key, sum] : thread.sums) summed += sum.time.count();
-    thread.kept += summed;
-    thread.summed_only = summed - std::min(summed, still_there);
+    for (const auto& [key, sum] : thread.counters) aggregated += sum.time.count();
+    thread.kept += aggregated;
+    thread.summed_only = aggregated - std::min(aggregated, still_there);
     const std::uint64_t reserved = std::max({thread.entry.records, end, taken_by_writer(thread.key)});
     const std::uint64_t missing = reserved - std::min(reserved, thread.kept);
     thread.unfinished = std::min(missing, unfinished_of(thread.key, reserved));

@@ -172,15 +172,15 @@ void write_all_sums(const Trace& trace, BlockWriter& out) {
       const std::vector<std::uint64_t> words = bucket_words(sum);
       write_row(kBlockShortWaits, site_row(key, place, sum, words.size()), words, out);
     }
-    for (const auto& [place, sum] : thread.sums) {
+    for (const auto& [place, sum] : thread.counters) {
       const std::vector<std::uint64_t> words = bucket_words(sum);
-      const SumsRow row{site_row(key, place.first, sum, words.size()), place.second, sum.amount};
-      write_row(kBlockSums, row, words, out);
+      const CounterRow row{site_row(key, place.first, sum, words.size()), place.second, sum.amount};
+      write_row(kBlockCounters, row, words, out);
     }
   }
 }
 
-// What the file has is there, and what a dump has may go with it: it is in the sums.
+// What the file has is there, and what a dump has may go with it: it is in the counters.
 std::uint64_t write_records(const Trace& trace, BlockWriter& out) {
   std::uint64_t count = 0;
   for (const auto& [key, thread] : trace.threads) {
@@ -272,7 +272,8 @@ void recover_locked(const LockedFile& file, RecoveryAnswer& answer) {
     answer.result = liveness == Liveness::kLives ? Recovery::kLives : Recovery::kElsewhere;
     return;
   }
-  const auto copy = copy_segment(trace.header.segment_id, trace.header.cookie, {false, trace.folds()}, answer.what);
+  const auto copy =
+      copy_segment(trace.header.segment_id, trace.header.cookie, {false, trace.aggregates()}, answer.what);
   if (!copy || trace.segment != SegmentState::kRead) {
     answer.result = Recovery::kGone;
     return;

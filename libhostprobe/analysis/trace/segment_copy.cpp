@@ -1,8 +1,8 @@
 // segment_copy.cpp: see segment_copy.h.
 //
-// While the chunks are copied, the writer goes on moving records into sums. So the sums and a second look at the heads of
-// the chunks are taken together, between two batches of the writer (fold_serial even and the same before and after): they
-// say of every record copied whether it is in those sums. A record counts once, never twice, never not at all.
+// While the chunks are copied, the writer goes on moving records into counters. So the counters and a second look at the heads of
+// the chunks are taken together, between two batches of the writer (aggregate_serial even and the same before and after): they
+// say of every record copied whether it is in those counters. A record counts once, never twice, never not at all.
 #include "segment_copy.h"
 
 #include <sys/ipc.h>
@@ -53,8 +53,8 @@ bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t each, std::ui
 bool geometry_fits(const SegmentHeader& h, std::uint64_t size) {
   return h.chunk_bytes >= 2 * sizeof(Record) && h.chunk_bytes % sizeof(Record) == 0 && h.chunks_offset % 64 == 0 &&
          h.threads_offset % 64 == 0 && h.stacks_offset % 64 == 0 && h.shorts_offset % 64 == 0 &&
-         fits(h.shorts_offset, h.short_count, sizeof(SiteSums), size) && h.sums_offset % 64 == 0 &&
-         fits(h.sums_offset, h.sum_count, sizeof(SiteSums), size) &&
+         fits(h.shorts_offset, h.short_count, sizeof(SiteCounter), size) && h.sums_offset % 64 == 0 &&
+         fits(h.sums_offset, h.sum_count, sizeof(SiteCounter), size) &&
          fits(h.threads_offset, h.thread_count, sizeof(ThreadEntry), size) &&
          fits(h.stacks_offset, h.stack_count, sizeof(StackEntry), size) &&
          fits(h.strings_offset, h.strings_bytes, 1, size) && fits(h.chunks_offset, h.chunk_count, h.chunk_bytes, size);
@@ -83,18 +83,18 @@ void copy_stacks(const std::byte* base, SegmentCopy& copy) {
   }
 }
 
-std::vector<SiteSums> copy_sums(const std::byte* base, std::uint64_t offset, std::uint32_t count) {
-  std::vector<SiteSums> copied;
-  const auto* entries = reinterpret_cast<const SiteSums*>(base + offset);
+std::vector<SiteCounter> copy_sums(const std::byte* base, std::uint64_t offset, std::uint32_t count) {
+  std::vector<SiteCounter> copied;
+  const auto* entries = reinterpret_cast<const SiteCounter*>(base + offset);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t key = load(entries[i].key);
     if (key >> 48 == 0) continue;
-    SiteSums sums = entries[i];
-    sums.key = key;
-    // Handed to another thread while we copied: then the writer has put these sums into the file.
+    SiteCounter counters = entries[i];
+    counters.key = key;
+    // Handed to another thread while we copied: then the writer has put these counters into the file.
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (load(entries[i].key) == key && load(entries[i].thread_start_ticks) == sums.thread_start_ticks)
-      copied.push_back(sums);
+    if (load(entries[i].key) == key && load(entries[i].thread_start_ticks) == counters.thread_start_ticks)
+      copied.push_back(counters);
   }
   return copied;
 }
@@ -128,26 +128,26 @@ class Chunks {
     for (std::uint32_t i = 0; i < std::min(ready, count_); ++i) copy_one(i);
   }
 
-  // What is said of the copied chunks now; 0 slots folded of one that is not there any more, or slots_ where that means
-  // that all of it is in the sums.
-  std::vector<std::uint32_t> look_again(bool folds) const {
-    std::vector<std::uint32_t> folded;
-    folded.reserve(copies_.size());
+  // What is said of the copied chunks now; 0 slots aggregated of one that is not there any more, or slots_ where that means
+  // that all of it is in the counters.
+  std::vector<std::uint32_t> look_again(bool aggregates) const {
+    std::vector<std::uint32_t> aggregated;
+    aggregated.reserve(copies_.size());
     for (const ChunkCopy& copy : copies_) {
       const ChunkHead& now = head_of(copy.index);
-      const std::uint32_t slots = std::min(load(now.folded), slots_);
-      folded.push_back(same_owner(now, copy.head) ? slots : folds ? slots_ : 0);
+      const std::uint32_t slots = std::min(load(now.aggregated), slots_);
+      aggregated.push_back(same_owner(now, copy.head) ? slots : aggregates ? slots_ : 0);
     }
-    return folded;
+    return aggregated;
   }
 
-  void undo(const Undo& undo, std::vector<std::uint32_t>& folded) const {
+  void undo(const Undo& undo, std::vector<std::uint32_t>& aggregated) const {
     for (std::size_t i = 0; i < copies_.size(); ++i)
-      if (copies_[i].index == undo.chunk) folded[i] = std::min(undo.folded, slots_);
+      if (copies_[i].index == undo.chunk) aggregated[i] = std::min(undo.aggregated, slots_);
   }
 
-  void hand_over(const std::vector<std::uint32_t>& folded, SegmentCopy& out) {
-    for (std::size_t i = 0; i < copies_.size(); ++i) hand_over(copies_[i], folded[i], out);
+  void hand_over(const std::vector<std::uint32_t>& aggregated, SegmentCopy& out) {
+    for (std::size_t i = 0; i < copies_.size(); ++i) hand_over(copies_[i], aggregated[i], out);
   }
 
  private:
@@ -173,25 +173,25 @@ class Chunks {
       const auto* bytes = reinterpret_cast<const std::byte*>(&records[slot]);
       copy.runs.back().records.insert(copy.runs.back().records.end(), bytes, bytes + sizeof(Record));
     }
-    // Handed on while we copied: the writer put these records into the sums, or into the file, which is read after the
+    // Handed on while we copied: the writer put these records into the counters, or into the file, which is read after the
     // segment.
     if (same_owner(chunk, copy.head)) copies_.push_back(std::move(copy));
   }
 
-  void hand_over(ChunkCopy& copy, std::uint32_t folded, SegmentCopy& out) const {
-    const std::uint64_t first = copy.head.first_sequence, behind_sums = first + folded;
-    const std::uint32_t settled = std::max(std::min(copy.head.drained, slots_), folded);
+  void hand_over(ChunkCopy& copy, std::uint32_t aggregated, SegmentCopy& out) const {
+    const std::uint64_t first = copy.head.first_sequence, behind_sums = first + aggregated;
+    const std::uint32_t settled = std::max(std::min(copy.head.drained, slots_), aggregated);
     SegmentRange range{{copy.head.tid, copy.head.thread_start_ticks}, first + settled, first + slots_, 0};
     for (SegmentRun& run : copy.runs) {
       const std::uint64_t count = run.records.size() / sizeof(Record);
-      const std::uint64_t summed =
+      const std::uint64_t counted_too =
           behind_sums <= run.first_sequence ? 0 : std::min(behind_sums - run.first_sequence, count);
-      const auto split = run.records.begin() + static_cast<std::ptrdiff_t>(summed * sizeof(Record));
-      SegmentRun rest{run.key, run.first_sequence + summed, {split, run.records.end()}, false};
+      const auto split = run.records.begin() + static_cast<std::ptrdiff_t>(counted_too * sizeof(Record));
+      SegmentRun rest{run.key, run.first_sequence + counted_too, {split, run.records.end()}, false};
       run.records.erase(split, run.records.end());
-      range.finished += count - summed;
-      if (summed != 0) out.runs.push_back(flagged(std::move(run)));
-      if (summed != count) out.runs.push_back(std::move(rest));
+      range.finished += count - counted_too;
+      if (counted_too != 0) out.runs.push_back(flagged(std::move(run)));
+      if (counted_too != count) out.runs.push_back(std::move(rest));
     }
     out.ranges.push_back(range);
   }
@@ -200,10 +200,10 @@ class Chunks {
     for (std::size_t at = offsetof(Record, flags); at < run.records.size(); at += sizeof(Record)) {
       std::uint16_t flags;
       std::memcpy(&flags, &run.records[at], sizeof(flags));
-      flags |= kRecordSummed;
+      flags |= kRecordAggregated;
       std::memcpy(&run.records[at], &flags, sizeof(flags));
     }
-    run.summed = true;
+    run.aggregated = true;
     return run;
   }
 
@@ -221,9 +221,10 @@ void put_back(Spans& spans, const Undo::Before& before) {
 }
 
 // The process was killed while it added a record to a row: the row becomes what it was.
-void undo_row(const std::byte* base, const SegmentHeader& header, const Undo& undo, std::vector<SiteSums>& sums) {
-  const auto& row = reinterpret_cast<const SiteSums*>(base + header.sums_offset)[undo.sum - 1];
-  for (SiteSums& copied : sums) {
+void undo_row(const std::byte* base, const SegmentHeader& header, const Undo& undo,
+              std::vector<SiteCounter>& counters) {
+  const auto& row = reinterpret_cast<const SiteCounter*>(base + header.sums_offset)[undo.sum - 1];
+  for (SiteCounter& copied : counters) {
     if (copied.key != row.key || copied.tid != row.tid || copied.thread_start_ticks != row.thread_start_ticks ||
         copied.object != row.object)
       continue;
@@ -234,20 +235,20 @@ void undo_row(const std::byte* base, const SegmentHeader& header, const Undo& un
   }
 }
 
-// Sums and heads of one moment. A live writer's batches are short, so a few looks do; of one that was killed in the middle
+// Counters and heads of one moment. A live writer's batches are short, so a few looks do; of one that was killed in the middle
 // of a batch the number stays odd, and what it was doing is taken back.
 void copy_sums_and_chunks(const std::byte* base, Chunks& chunks, const SegmentUser& user, SegmentCopy& copy) {
   constexpr int kMostLooks = 200;
   const auto& live = *reinterpret_cast<const SegmentHeader*>(base);
-  std::vector<std::uint32_t> folded;
-  std::uint32_t before = load(live.fold_serial), after = before;
+  std::vector<std::uint32_t> aggregated;
+  std::uint32_t before = load(live.aggregate_serial), after = before;
   bool moved = false;
   for (int look = 0; look < kMostLooks; ++look) {
-    before = load(live.fold_serial);
-    copy.sums = copy_sums(base, copy.header.sums_offset, copy.header.sum_count);
-    folded = chunks.look_again(user.folds);
+    before = load(live.aggregate_serial);
+    copy.counters = copy_sums(base, copy.header.sums_offset, copy.header.sum_count);
+    aggregated = chunks.look_again(user.aggregates);
     std::atomic_thread_fence(std::memory_order_acquire);
-    after = load(live.fold_serial);
+    after = load(live.aggregate_serial);
     if (!user.alive || (before == after && before % 2 == 0)) break;
     moved = moved || before != after;
     const timespec pause{0, 1'000'000};
@@ -256,10 +257,10 @@ void copy_sums_and_chunks(const std::byte* base, Chunks& chunks, const SegmentUs
   const bool stands_still = !user.alive || (before == after && before % 2 == 1 && !moved);
   const Undo undo = live.undo;
   if (stands_still && undo.sum != 0 && undo.sum <= copy.header.sum_count) {
-    undo_row(base, copy.header, undo, copy.sums);
-    chunks.undo(undo, folded);
+    undo_row(base, copy.header, undo, copy.counters);
+    chunks.undo(undo, aggregated);
   }
-  chunks.hand_over(folded, copy);
+  chunks.hand_over(aggregated, copy);
 }
 
 }  // namespace

@@ -13,12 +13,12 @@
 
 namespace hostprobe::analysis {
 
-// Consecutive finished records of one thread, either all of them kRecordSummed or none.
+// Consecutive finished records of one thread, either all of them kRecordAggregated or none.
 struct SegmentRun {
   ThreadKey key;
   std::uint64_t first_sequence;
   std::vector<std::byte> records;
-  bool summed = false;
+  bool aggregated = false;
 };
 
 // The running numbers a chunk still owes to the file, and how many of them were finished.
@@ -33,8 +33,8 @@ struct SegmentCopy {
   SegmentHeader header{};
   std::vector<ThreadEntry> threads;
   std::vector<std::pair<std::uint32_t, StackEntry>> stacks;  // index and entry
-  std::vector<SiteSums> shorts;
-  std::vector<SiteSums> sums;  // as of the very moment that the runs say what is in them
+  std::vector<SiteCounter> shorts;
+  std::vector<SiteCounter> counters;  // as of the very moment that the runs say what is in them
   std::vector<std::byte> strings;
   std::vector<SegmentRun> runs;
   std::vector<SegmentRange> ranges;
@@ -42,7 +42,7 @@ struct SegmentCopy {
 
 struct SegmentUser {
   bool alive = true;
-  bool folds = false;  // its writer moves records into sums (modes monitor and flight)
+  bool aggregates = false;  // its writer moves records into counters (modes monitor and flight)
 };
 
 // Nothing when there is no such segment, it belongs to somebody else, or its own description does not fit its size;

@@ -47,15 +47,16 @@ void add_rest(Slice slice, const std::vector<Slice>& taken, std::vector<Slice>& 
 }  // namespace
 
 void order_slices(std::vector<Slice>& slices) {
-  const auto first_summed = std::stable_partition(
-      slices.begin(), slices.end(), [](const Slice& slice) { return slice.summed == 0 || slice.summed < slice.count; });
-  std::vector<Slice> summed(first_summed, slices.end());
+  const auto first_summed = std::stable_partition(slices.begin(), slices.end(), [](const Slice& slice) {
+    return slice.aggregated == 0 || slice.aggregated < slice.count;
+  });
+  std::vector<Slice> aggregated(first_summed, slices.end());
   slices.erase(first_summed, slices.end());
   drop_repeated(slices);
-  if (summed.empty()) return;
-  drop_repeated(summed);
+  if (aggregated.empty()) return;
+  drop_repeated(aggregated);
   std::vector<Slice> rest;
-  for (const Slice& slice : summed) add_rest(slice, slices, rest);
+  for (const Slice& slice : aggregated) add_rest(slice, slices, rest);
   slices.insert(slices.end(), rest.begin(), rest.end());
   sort_slices(slices);
 }

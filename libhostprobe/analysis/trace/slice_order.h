@@ -10,7 +10,7 @@
 
 namespace hostprobe::analysis {
 
-// Of a record that is kRecordSummed in one place and not in another, the latter is kept: the sums that were read do not
+// Of a record that is kRecordAggregated in one place and not in another, the latter is kept: the counters that were read do not
 // know of it. Otherwise the one that was found first stays.
 void order_slices(std::vector<Slice>& slices);
 

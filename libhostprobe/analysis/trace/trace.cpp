@@ -10,15 +10,15 @@ namespace hostprobe::analysis {
 namespace {
 
 void leave(Slice& slice, std::uint32_t count) {
-  const bool all = slice.summed == slice.count;
+  const bool all = slice.aggregated == slice.count;
   slice.count = count;
-  slice.summed = all ? count : slice.summed == 0 ? 0 : count_summed(slice.records());
+  slice.aggregated = all ? count : slice.aggregated == 0 ? 0 : count_summed(slice.records());
 }
 
 }  // namespace
 
 std::uint32_t count_summed(const std::vector<Record>& records) {
-  return static_cast<std::uint32_t>(std::count_if(records.begin(), records.end(), is_summed));
+  return static_cast<std::uint32_t>(std::count_if(records.begin(), records.end(), is_aggregated));
 }
 
 int Hook::word_of(std::string_view label) const {
@@ -107,7 +107,7 @@ std::uint64_t Trace::lost() const {
   return std::max(sum, header.lost);
 }
 
-bool Trace::folds() const {
+bool Trace::aggregates() const {
   const std::string_view mode(header.mode, strnlen(header.mode, sizeof(header.mode)));
   return mode == "monitor" || mode == "flight";
 }

@@ -20,7 +20,7 @@
 #include "clock.h"
 #include "format/file.h"
 #include "mapped_file.h"
-#include "site_sums.h"
+#include "site_counters.h"
 
 namespace hostprobe::analysis {
 
@@ -84,10 +84,10 @@ struct Slice {
   std::uint32_t packed_bytes = 0;  // 0: not packed
   std::uint32_t skipped = 0;       // records at its beginning that are somebody else's
   std::uint32_t cut = 0;           // and at its end
-  std::uint32_t summed = 0;        // how many of them are kRecordSummed
+  std::uint32_t aggregated = 0;    // how many of them are kRecordAggregated
   bool from_segment = false;
   std::array<std::uint64_t, 4> hooks_seen{};   // a bit for each hook number of its records, modulo 256
-  std::uint64_t least_end_ticks = UINT64_MAX;  // of those that are not summed
+  std::uint64_t least_end_ticks = UINT64_MAX;  // of those that are not aggregated
 
   // Copied, because a file guarantees 8-byte alignment only. Throws TraceError when a packed block cannot be unpacked,
   // which it could when the trace was read.
@@ -111,8 +111,8 @@ struct Thread {
   std::vector<Slice> slices;                     // by running number, no two overlap
   std::vector<std::uint16_t> stacks;             // which stacks its records carry, sorted
   std::map<std::uint64_t, SiteSum> short_waits;  // by key, see format/segment.h
-  std::map<SumKey, SiteSum> sums;                // of calls whose records are gone, or kRecordSummed
-  std::uint64_t kept = 0;                        // records, and calls that are only in the sums
+  std::map<SumKey, SiteSum> counters;            // of calls whose records are gone, or kRecordAggregated
+  std::uint64_t kept = 0;                        // records, and calls that are only in the counters
   std::uint64_t summed_only = 0;                 // of those, calls without a record
   std::uint64_t lost = 0;
   std::uint64_t unfinished = 0;  // calls that had not returned: in progress, or cut short by a kill
@@ -176,12 +176,12 @@ struct Trace {
   const Thread* thread_at(std::uint32_t tid, std::uint64_t ticks) const;
   std::uint64_t records() const;
   std::uint64_t lost() const;
-  // The process moves records into sums, instead of writing each of them to its file.
-  bool folds() const;
+  // The process moves records into counters, instead of writing each of them to its file.
+  bool aggregates() const;
 };
 
-// Its count, time and bytes are in the sums of its thread; what it tells besides is nowhere else.
-inline bool is_summed(const Record& record) { return (record.flags & kRecordSummed) != 0; }
+// Its count, time and bytes are in the counters of its thread; what it tells besides is nowhere else.
+inline bool is_aggregated(const Record& record) { return (record.flags & kRecordAggregated) != 0; }
 std::uint32_t count_summed(const std::vector<Record>& records);
 
 inline std::uint64_t word(const Record& record, int index) {

@@ -71,7 +71,7 @@ NcclComm made_by(int result, const NcclComm* made) { return taken(result) && mad
 #define HP_OPERATION(name, params, args, count, type, op, peer, message)                                              \
   HP_NCCL_HOOK(name, params, args, NcclOperation, track_operation(taken(result), comm, message), "comm:hex", "count", \
                "call:nccl", "stream:hex", "place:ranks") {                                                            \
-    flags = fill_operation(rec, note, comm, count, type, op, peer, stream);                                           \
+    record_flags = fill_operation(rec, note, comm, count, type, op, peer, stream);                                    \
   }
 #define HP_TAIL NcclComm comm, NcclStream stream
 // Each of these has had a form with a configuration behind since 2.32.
@@ -173,7 +173,7 @@ HP_NCCL_HOOK(ncclCommInitAll, (NcclComm * made, int n, const int* devices), (mad
   HP_NCCL_HOOK(name, params, args, Place, track_child(made_by(result, made), parent, how), "comm:hex", "handle:hex", \
                "site:code", "", "place:ranks") {                                                                     \
     fill_communicator(rec, note, made_by(result, made));                                                             \
-    flags = note.made_unseen ? kRecordRelative : 0;                                                                  \
+    record_flags = note.made_unseen ? kRecordRelative : 0;                                                           \
   }
 HP_MAKE_CHILD(ncclCommSplit, (NcclComm parent, int color, int key, NcclComm* made, void* config),
               (parent, color, key, made, config), static_cast<std::uint64_t>(color))

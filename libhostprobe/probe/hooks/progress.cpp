@@ -45,11 +45,11 @@ void note_poll(const void* site) {
   t.poll_cpu = cpu;
   if (last == 0) return;
   if (HP_UNLIKELY(cpu != before) && t.entry != nullptr) ++t.entry->migrations;
-  if (HP_UNLIKELY(t.poll_sums == nullptr)) t.poll_sums = short_waits_of(g_hook_sched_yield, site);
-  if (HP_UNLIKELY(now - last >= g_limits.stall_ticks) || t.poll_sums == nullptr)
+  if (HP_UNLIKELY(t.poll_counter == nullptr)) t.poll_counter = short_waits_of(g_hook_sched_yield, site);
+  if (HP_UNLIKELY(now - last >= g_limits.stall_ticks) || t.poll_counter == nullptr)
     record_stall(last, now, cpu, before, site);
   else
-    add_span(t.poll_sums->time, now - last);
+    add_span(t.poll_counter->time, now - last);
 }
 
 }  // namespace

@@ -290,7 +290,8 @@ static void count_skipped(const Hook& hook) {
   }
   t_local.lap_and_mark |= std::uint32_t{kRecordAfterSkipped} << 16;
   asm volatile("incq %0" : "+m"(t_local.entry->skipped));
-  if (SiteSums* sums = short_waits_of(hook, reinterpret_cast<const void*>(kSiteSkipped))) add_span(sums->time, 1);
+  if (SiteCounter* counters = short_waits_of(hook, reinterpret_cast<const void*>(kSiteSkipped)))
+    add_span(counters->time, 1);
 }
 
 // Apart from begin_recording, so that a process which is no target does not pay for its registers.

@@ -69,12 +69,12 @@ HP_KEPT_BY_CHILDREN Vacated g_vacated{};
 struct Sizes {
   std::uint32_t threads;
   std::uint32_t shorts;
-  std::uint32_t sums;
+  std::uint32_t counters;
   std::uint32_t chunks;
 
   std::size_t segment_bytes() const {
-    return 4096 + sizeof(ThreadEntry) * threads + sizeof(StackEntry) * kStacks + sizeof(SiteSums) * (shorts + sums) +
-           (kStringsBytes + 64) + std::size_t{chunks} * kChunkBytes;
+    return 4096 + sizeof(ThreadEntry) * threads + sizeof(StackEntry) * kStacks +
+           sizeof(SiteCounter) * (shorts + counters) + (kStringsBytes + 64) + std::size_t{chunks} * kChunkBytes;
   }
 };
 
@@ -83,8 +83,8 @@ Sizes sizes_wanted() {
   if (g_options.mode == kFlight) bytes += g_options.flight_mb << 20;
   bool limited = address_space_is_limited();
   if (limited && bytes > (512u << 10)) bytes = 512u << 10;
-  std::uint32_t sums = g_options.mode == kTrace ? 0 : kSums;
-  return {limited ? kFewThreads : kThreads, limited ? kShorts / 32 : kShorts, limited ? sums / 32 : sums,
+  std::uint32_t counters = g_options.mode == kTrace ? 0 : kCounters;
+  return {limited ? kFewThreads : kThreads, limited ? kShorts / 32 : kShorts, limited ? counters / 32 : counters,
           static_cast<std::uint32_t>(bytes / kChunkBytes)};
 }
 
@@ -128,13 +128,13 @@ void lay_out(void* memory, int id, const Sizes& sizes) {
   header->threads_offset = 4096;
   header->stacks_offset = header->threads_offset + sizeof(ThreadEntry) * sizes.threads;
   header->shorts_offset = header->stacks_offset + sizeof(StackEntry) * kStacks;
-  header->sums_offset = header->shorts_offset + sizeof(SiteSums) * sizes.shorts;
-  header->strings_offset = header->sums_offset + sizeof(SiteSums) * sizes.sums;
+  header->sums_offset = header->shorts_offset + sizeof(SiteCounter) * sizes.shorts;
+  header->strings_offset = header->sums_offset + sizeof(SiteCounter) * sizes.counters;
   header->chunks_offset = header->strings_offset + kStringsBytes + 64;
   header->thread_count = sizes.threads;
   header->stack_count = kStacks;
   header->short_count = sizes.shorts;
-  header->sum_count = sizes.sums;
+  header->sum_count = sizes.counters;
   header->strings_bytes = kStringsBytes;
   header->chunk_count = sizes.chunks;
   header->chunk_bytes = kChunkBytes;
@@ -143,8 +143,8 @@ void lay_out(void* memory, int id, const Sizes& sizes) {
   g_segment = {header,
                reinterpret_cast<ThreadEntry*>(base + header->threads_offset),
                reinterpret_cast<StackEntry*>(base + header->stacks_offset),
-               reinterpret_cast<SiteSums*>(base + header->shorts_offset),
-               reinterpret_cast<SiteSums*>(base + header->sums_offset),
+               reinterpret_cast<SiteCounter*>(base + header->shorts_offset),
+               reinterpret_cast<SiteCounter*>(base + header->sums_offset),
                base + header->strings_offset,
                base + header->chunks_offset,
                id};
@@ -311,7 +311,7 @@ ChunkHead* take_chunk() {
     memset(chunk + 1, 0, kChunkBytes - sizeof(ChunkHead));
     chunk->lap = 1;
   }
-  chunk->drained = chunk->folded = 0;
+  chunk->drained = chunk->aggregated = 0;
   std::atomic_ref(chunk->state).store(kChunkFilling, std::memory_order_release);
   return chunk;
 }

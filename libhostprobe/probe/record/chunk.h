@@ -17,15 +17,15 @@ inline constexpr std::uint32_t kThreads = 4096;    // entries, at most; memory o
 inline constexpr std::uint32_t kFewThreads = 256;  // where the address space is limited
 inline constexpr std::uint32_t kStacks = 1024;
 inline constexpr std::uint32_t kShorts = 1024;                   // at most
-inline constexpr std::uint32_t kSums = 1024;                     // at most
+inline constexpr std::uint32_t kCounters = 1024;                 // at most
 inline constexpr std::uint32_t kStringsBytes = 512 * 1024 - 64;  // ids must fit 16 bits
 
 struct Segment {
   SegmentHeader* header;
   ThreadEntry* threads;
   StackEntry* stacks;
-  SiteSums* shorts;
-  SiteSums* sums;
+  SiteCounter* shorts;
+  SiteCounter* counters;
   char* strings;
   char* chunks;
   NumberOrNone id;  // System V id; -1: memory that dies with the process

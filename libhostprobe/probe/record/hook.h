@@ -50,7 +50,7 @@ Result libc_call(Hook& hook, Args... args) {
 
 // One function of a library that is reached by more than one route (routes.h): the CUDA driver, NCCL. `kind` is one
 // of those in timed_call.h. The body fills `rec` from the arguments, `result` and `note`; `rec.c` holds the caller's address
-// when it starts, and what it puts into `flags` is added to the record's. `track` is an expression with `result` and the
+// when it starts, and what it puts into `record_flags` is added to the record's. `track` is an expression with `result` and the
 // arguments, evaluated after every call, recorded or not; what it gives is the body's `note`. `before` is one with the
 // arguments. Instantiated kCopies times: each copy stands in front of one real address. Never exported, see decision 4.
 #define HP_MOMENTS_HOOK(family, Result, kind, name, params, args, Note, before, track, l0, l1, l2, l3, l4)        \
@@ -61,7 +61,7 @@ Result libc_call(Hook& hook, Args... args) {
     ::hostprobe::Record& rec;                                                                                     \
     [[maybe_unused]] Result result;                                                                               \
     [[maybe_unused]] Note note;                                                                                   \
-    std::uint16_t flags;                                                                                          \
+    std::uint16_t record_flags;                                                                                   \
     inline void operator() params;                                                                                \
   };                                                                                                              \
   template <unsigned copy>                                                                                        \
@@ -73,7 +73,7 @@ Result libc_call(Hook& hook, Args... args) {
         [&](::hostprobe::Record& rec, Result result, Note note) {                                                 \
           Fill_##name fill{rec, result, note, 0};                                                                 \
           fill args;                                                                                              \
-          return fill.flags;                                                                                      \
+          return fill.record_flags;                                                                               \
         });                                                                                                       \
   }                                                                                                               \
   __attribute__((used)) void* wrapper_##name(unsigned copy) __asm__("hp_wrapper_" #name);                         \

@@ -2,7 +2,7 @@
 //
 // Room 2 (probe/). Such a thread goes round its operations and calls sched_yield after each round in which none was new;
 // without work it sleeps on a condition variable. So two calls with no such sleep in between are one round: its length is
-// summed up (short_waits.h), and a round longer than HOSTPROBE_STALL_US leaves a record. Price: one clock, a few additions.
+// aggregated (short_waits.h), and a round longer than HOSTPROBE_STALL_US leaves a record. Price: one clock, a few additions.
 #pragma once
 
 #include <cstdint>

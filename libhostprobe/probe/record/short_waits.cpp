@@ -18,20 +18,20 @@ namespace {
 constexpr std::uint64_t kBeingTaken = 1;  // no key: hook 0 does not exist
 HP_OF_PROCESS std::atomic<std::uint32_t> g_next{0};
 
-SiteSums* take(std::uint64_t key) {
+SiteCounter* take(std::uint64_t key) {
   std::uint32_t start = g_next.fetch_add(1, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i) {
     std::uint32_t index = (start + i) % g_segment.header->short_count;
-    SiteSums& sums = g_segment.shorts[index];
+    SiteCounter& counters = g_segment.shorts[index];
     std::uint64_t free = 0;
-    if (!std::atomic_ref(sums.key).compare_exchange_strong(free, kBeingTaken, std::memory_order_acq_rel)) continue;
-    sums.tid = t_local.tid;
-    sums.thread_start_ticks = t_local.entry->start_ticks;
-    sums.waker_tid = 0;
-    std::atomic_ref(sums.key).store(key, std::memory_order_release);
+    if (!std::atomic_ref(counters.key).compare_exchange_strong(free, kBeingTaken, std::memory_order_acq_rel)) continue;
+    counters.tid = t_local.tid;
+    counters.thread_start_ticks = t_local.entry->start_ticks;
+    counters.waker_tid = 0;
+    std::atomic_ref(counters.key).store(key, std::memory_order_release);
     std::atomic_ref(g_short_owners[index])
         .store(static_cast<std::uint16_t>(t_local.index + 1), std::memory_order_release);
-    return &sums;
+    return &counters;
   }
   return nullptr;
 }
@@ -39,12 +39,12 @@ SiteSums* take(std::uint64_t key) {
 void take_sheltered(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
   if (place.key != 0) return;  // a signal handler was quicker
   std::uint64_t begin = ticks();
-  place.sums = take(key);
-  if (place.sums != nullptr) place.key = key;
+  place.counters = take(key);
+  if (place.counters != nullptr) place.key = key;
   t.entry->own_ticks += ticks() - begin;
 }
 
-SiteSums* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
+SiteCounter* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
   if (t.taking || !attach_thread()) return nullptr;
   bool writer_may_start = false;
   {
@@ -53,16 +53,16 @@ SiteSums* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
     writer_may_start = writer_is_due(false) && !in_signal_handler(shelter.blocked_before());
   }
   if (writer_may_start) start_writer();
-  return place.key == key ? place.sums : nullptr;
+  return place.key == key ? place.counters : nullptr;
 }
 
 }  // namespace
 
-SiteSums* short_waits_of(const Hook& hook, const void* site) {
+SiteCounter* short_waits_of(const Hook& hook, const void* site) {
   ThreadLocal& t = t_local;
   std::uint64_t key = pack_place(reinterpret_cast<std::uint64_t>(site), hook.number);
   for (ShortPlace& place : t.short_places) {
-    if (HP_LIKELY(place.key == key)) return place.sums;
+    if (HP_LIKELY(place.key == key)) return place.counters;
     if (place.key == 0) return take_place(t, key, place);
   }
   return nullptr;

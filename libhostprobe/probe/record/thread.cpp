@@ -84,7 +84,7 @@ void end_thread(ThreadLocal& t) {
   entry->end_ticks = ticks();
   t.entry = nullptr;
   memset(t.short_places, 0, sizeof t.short_places);
-  t.poll_sums = nullptr;
+  t.poll_counter = nullptr;
   std::atomic_ref(entry->state).store(kThreadEnded, std::memory_order_release);
   wake_writer();
 }

@@ -12,10 +12,10 @@ namespace hostprobe::probe {
 
 struct Bucket;
 
-// Where the short waits of one place are summed up.
+// Where the short waits of one place are aggregated.
 struct ShortPlace {
   std::uint64_t key;  // 0: free, and so are all behind it
-  SiteSums* sums;
+  SiteCounter* counters;
 };
 inline constexpr unsigned kShortPlaces = 8;
 
@@ -48,7 +48,7 @@ struct alignas(64) ThreadLocal {
   bool polls;
   std::uint32_t poll_cpu;
   std::uint64_t last_poll_ticks;  // 0: it has waited since, so it had no work
-  SiteSums* poll_sums;
+  SiteCounter* poll_counter;
   ShortPlace short_places[kShortPlaces];
 };
 

@@ -14,12 +14,12 @@ std::uint16_t flags_of(const Waited& wait) {
 
 // False: it needs a record after all.
 bool sum_up(const Hook& hook, const Waited& wait) {
-  SiteSums* sums = short_waits_of(hook, wait.site);
-  if (sums == nullptr) return false;
-  add_span(sums->time, wait.end - wait.begin);
+  SiteCounter* counters = short_waits_of(hook, wait.site);
+  if (counters == nullptr) return false;
+  add_span(counters->time, wait.end - wait.begin);
   if (wait.post != 0) {
-    sums->waker_tid = post_tid(wait.post);
-    add_span(sums->wake, wait.end - post_ticks(wait.post, wait.end));
+    counters->waker_tid = post_tid(wait.post);
+    add_span(counters->wake, wait.end - post_ticks(wait.post, wait.end));
   }
   return true;
 }

@@ -38,7 +38,7 @@ struct Waited {
   std::uint16_t flags;  // kRecord… besides those of the error
 };
 
-// Sums up a wait below the recording threshold, records the others. errno is kept.
+// Counters up a wait below the recording threshold, records the others. errno is kept.
 void keep_wait(Hook& hook, const Waited& wait);
 
 // The wait around the one that begins now: only a signal handler is in two at once. Cold. One that was left by a jump out

@@ -13,7 +13,7 @@ namespace hostprobe::probe {
 enum Shed : std::uint32_t {
   kShedNothing = 0,
   kShedStacks = 1,      // waits carry no call stacks
-  kShedShortWaits = 2,  // waits, reads and queries below 100 µs are summed up or counted
+  kShedShortWaits = 2,  // waits, reads and queries below 100 µs are aggregated or counted
   kShedLaunches = 3,    // launches are recorded in every fourth quarter of a second, and counted (ThreadEntry::skipped)
 };
 

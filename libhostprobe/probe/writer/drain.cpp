@@ -18,12 +18,12 @@
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/stacks/stacks.h"
+#include "probe/writer/aggregate.h"
+#include "probe/writer/file/counter_block.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/record_block.h"
-#include "probe/writer/file/sums_block.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/flight.h"
-#include "probe/writer/fold.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -56,7 +56,7 @@ void write_slots(ChunkHead* chunk, std::uint32_t end) {
 void retire(ChunkHead* chunk) {
   if (g_options.mode == kFlight) return keep_chunk(chunk);
   if (g_options.mode == kMonitor)
-    fold(chunk, last_complete(chunk));
+    aggregate(chunk, last_complete(chunk));
   else
     write_slots(chunk, last_complete(chunk));
   recycle_chunk(chunk);
@@ -127,8 +127,8 @@ Totals sum_of_threads() {
 void sum_up() {
   Totals sum = sum_of_threads();
   std::uint64_t nobodys = std::atomic_ref(g_segment.header->lost).load(std::memory_order_relaxed);
-  g_header.records = sum.records + g_block.slots() + folded_slots() + nobodys;
-  g_header.lost = sum.lost + g_block.lost() + folded_lost() + nobodys;
+  g_header.records = sum.records + g_block.slots() + aggregated_slots() + nobodys;
+  g_header.lost = sum.lost + g_block.lost() + aggregated_lost() + nobodys;
   for (std::uint32_t i = 0; i < kLossCauses; ++i)
     g_header.lost_by[i] = std::atomic_ref(g_segment.header->lost_by[i]).load(std::memory_order_relaxed);
   g_header.own_ticks = sum.own_ticks;
@@ -225,13 +225,13 @@ void write_stacks() {
 }
 
 // Not of launches that are only counted: those cost what a quiet call does.
-bool is_of_waits(const SiteSums& sums) { return sum_site(sums.key) != kSiteSkipped; }
+bool is_of_waits(const SiteCounter& counters) { return sum_site(counters.key) != kSiteSkipped; }
 
 bool write_short_waits(std::uint32_t i) {
-  const SiteSums& sums = g_segment.shorts[i];
-  std::uint64_t count = count_of(sums.time);
+  const SiteCounter& counters = g_segment.shorts[i];
+  std::uint64_t count = count_of(counters.time);
   // Without the table nobody could say which function it was.
-  if (!write_hook_table() || !write_row(kBlockShortWaits, sums)) return false;
+  if (!write_hook_table() || !write_row(kBlockShortWaits, counters)) return false;
   g_written_short_counts[i] = count;
   return true;
 }
@@ -243,7 +243,7 @@ void write_last_short_waits(std::uint32_t index) {
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != index + 1) continue;
     g_written_shorts[i] = 0;
     if (!write_short_waits(i)) continue;
-    if (is_of_waits(g_segment.shorts[i])) g_totals.summed += g_written_short_counts[i];
+    if (is_of_waits(g_segment.shorts[i])) g_totals.aggregated += g_written_short_counts[i];
     g_written_short_counts[i] = 0;
     release_short_waits(i);
   }
@@ -281,7 +281,7 @@ void drain_last_chunks() {
     ChunkHead* chunk = chunk_at(i);
     if (std::atomic_ref(chunk->state).load(std::memory_order_acquire) == kChunkFree) continue;
     if (g_options.mode == kMonitor)
-      fold(chunk, last_complete(chunk));
+      aggregate(chunk, last_complete(chunk));
     else
       write_slots(chunk, last_complete(chunk));
   }
@@ -352,7 +352,7 @@ std::uint64_t records_in_memory() {
   for (std::uint32_t i = 0; i < ready; ++i) {
     const ChunkHead* chunk = chunk_at(i);
     if (std::atomic_ref(chunk_at(i)->state).load(std::memory_order_acquire) == kChunkFree) continue;
-    std::uint32_t begin = chunk->drained > chunk->folded ? chunk->drained : chunk->folded;
+    std::uint32_t begin = chunk->drained > chunk->aggregated ? chunk->drained : chunk->aggregated;
     sum += first_incomplete(chunk) - begin;
   }
   return sum;
@@ -373,7 +373,7 @@ Totals totals_so_far() {
   Totals sum = sum_of_threads();
   for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0)
-      if (is_of_waits(g_segment.shorts[i])) sum.summed += count_of(g_segment.shorts[i].time);
+      if (is_of_waits(g_segment.shorts[i])) sum.aggregated += count_of(g_segment.shorts[i].time);
   return sum;
 }
 

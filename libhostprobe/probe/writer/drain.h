@@ -12,13 +12,13 @@ namespace hostprobe::probe {
 void drain_full_chunks();
 // Threads that ended: written and their entries given back.
 void drain_ended_threads();
-// Every chunk that somebody has, and the sums: before the segment goes.
+// Every chunk that somebody has, and the counters: before the segment goes.
 void drain_last_chunks();
 // What is new elsewhere: strings, stacks, ended threads; with `ask_kernel` CPU time and names of all living threads are
 // read. What changes all the time (chunks still being filled, living threads, short waits) goes to the file in mode trace,
 // and when `last`: else the file would grow for ever.
 void drain_rest(bool ask_kernel, bool last);
-// Into a dump: living threads, short waits and sums as they are now.
+// Into a dump: living threads, short waits and counters as they are now.
 void write_living();
 // The chunk that thread `entry` is filling, if any. It cannot be recycled meanwhile: only the caller's thread recycles.
 ChunkHead* open_chunk_of(ThreadEntry& entry);
@@ -28,8 +28,8 @@ void count_lost_short_waits();
 struct Totals {
   std::uint64_t records, lost;  // of what never reached a chunk that we were given
   std::uint64_t own_ticks, quiet_calls, skipped;
-  std::uint64_t made;    // records, without those in the chunks that are being filled
-  std::uint64_t summed;  // waits that were summed up
+  std::uint64_t made;        // records, without those in the chunks that are being filled
+  std::uint64_t aggregated;  // waits that were aggregated
 };
 Totals totals_so_far();
 // Records that are only in the segment. A look at every chunk: for when somebody asks.

@@ -17,11 +17,11 @@
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
+#include "probe/writer/aggregate.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/writer/fold.h"
 #include "probe/writer/hang.h"
 
 namespace hostprobe::probe {
@@ -96,10 +96,10 @@ class DumpFile {
   DumpFile(const DumpFile&) = delete;
   DumpFile& operator=(const DumpFile&) = delete;
 
-  // Sums that make room for others go into the trace: a dump may be removed.
-  void fold(ChunkHead* chunk, std::uint32_t end) {
+  // Counters that make room for others go into the trace: a dump may be removed.
+  void aggregate(ChunkHead* chunk, std::uint32_t end) {
     swap_files();
-    probe::fold(chunk, end);
+    probe::aggregate(chunk, end);
     swap_files();
   }
   std::uint64_t bytes() const { return g_file.bytes; }
@@ -122,7 +122,7 @@ void dump_kept_chunks(DumpFile& dump) {
     count = 0;
     while (count < RecordBlock::kMostChunks && (chunks[count] = take_oldest()) != nullptr) ++count;
     sort_by_thread(chunks, count);
-    for (std::uint32_t i = 0; i < count; ++i) dump.fold(chunks[i], last_complete(chunks[i]));
+    for (std::uint32_t i = 0; i < count; ++i) dump.aggregate(chunks[i], last_complete(chunks[i]));
     for (std::uint32_t i = 0; i < count; ++i) g_dump_block.add(chunks[i], last_complete(chunks[i]));
     g_dump_block.write();
     for (std::uint32_t i = 0; i < count; ++i) recycle_chunk(chunks[i]);
@@ -134,7 +134,7 @@ void dump_open_chunks(DumpFile& dump) {
     ChunkHead* chunk = open_chunk_of(g_segment.threads[i]);
     if (chunk == nullptr) continue;
     std::uint32_t end = first_incomplete(chunk);
-    dump.fold(chunk, end);
+    dump.aggregate(chunk, end);
     g_dump_block.add(chunk, end);
     g_dump_block.write();
   }
@@ -151,7 +151,7 @@ void remove_oldest_dump() {
 }
 
 void write_dump(const Trigger& trigger) {
-  g_dump_block.add_flags(kRecordSummed);
+  g_dump_block.add_flags(kRecordAggregated);
   std::uint64_t before = g_dump_block.slots() - g_dump_block.lost();
   std::uint32_t number = ++g_dumps;
   int error = 0;
@@ -185,7 +185,7 @@ void age_kept_chunks() {
   std::uint64_t now = ticks(), most = most_kept();
   while (g_kept > most || (g_oldest != 0 && is_too_old(chunk_at(g_oldest - 1), now))) {
     ChunkHead* chunk = take_oldest();
-    fold(chunk, last_complete(chunk));
+    aggregate(chunk, last_complete(chunk));
     recycle_chunk(chunk);
   }
 }

@@ -1,8 +1,8 @@
 // flight.h: mode flight: the full chunks of the last seconds, oldest first, and the dumps that are written of them.
 //
-// Room 2 (probe/). The writer thread. What is too old, or too much, is folded (fold.h) and its chunk goes back to the
+// Room 2 (probe/). The writer thread. What is too old, or too much, is aggregated (aggregate.h) and its chunk goes back to the
 // threads. A dump is a file of its own beside the trace, so that the oldest can go when they take too much disk; what it
-// holds has been folded too, so nothing is missing from the totals when it goes.
+// holds has been aggregated too, so nothing is missing from the totals when it goes.
 #pragma once
 
 #include "format/segment.h"
@@ -13,7 +13,7 @@ namespace hostprobe::probe {
 
 // Takes a full chunk as the newest.
 void keep_chunk(ChunkHead* chunk);
-// Folds and gives back what is too old or too much.
+// Aggregates and gives back what is too old or too much.
 void age_kept_chunks();
 // Writes a dump when a trigger waits, and notes it in the trace.
 void answer_trigger();

@@ -9,14 +9,14 @@
 #include "probe/record/short_waits.h"
 #include "probe/record/thread.h"
 #include "probe/runtime/of_process.h"
+#include "probe/writer/file/counter_block.h"
 #include "probe/writer/file/hook_table.h"
-#include "probe/writer/file/sums_block.h"
 
 namespace hostprobe::probe {
 namespace {
 
 // Open addressing over row numbers plus 1; never more than half full.
-constexpr std::uint32_t kPlaces = 2 * kSums;
+constexpr std::uint32_t kPlaces = 2 * kCounters;
 HP_OF_RECORDING alignas(8) std::uint16_t g_places[kPlaces];
 HP_OF_RECORDING std::uint32_t g_rows = 0;     // rows that have ever been in use: those before this one
 HP_OF_RECORDING std::uint32_t g_used = 0;     // of them, those in use
@@ -27,43 +27,43 @@ std::uint32_t place_of(std::uint64_t thread_start_ticks, std::uint64_t key, std:
   return static_cast<std::uint32_t>(hash >> 40) % kPlaces;
 }
 
-bool is_row_of(const SiteSums& sums, const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
-  return sums.key == key && sums.object == object && sums.thread_start_ticks == chunk.thread_start_ticks &&
-         sums.tid == chunk.tid;
+bool is_row_of(const SiteCounter& counters, const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
+  return counters.key == key && counters.object == object && counters.thread_start_ticks == chunk.thread_start_ticks &&
+         counters.tid == chunk.tid;
 }
 
 void enter(std::uint32_t row) {
-  const SiteSums& sums = g_segment.sums[row];
-  std::uint32_t place = place_of(sums.thread_start_ticks, sums.key, sums.object);
+  const SiteCounter& counters = g_segment.counters[row];
+  std::uint32_t place = place_of(counters.thread_start_ticks, counters.key, counters.object);
   while (g_places[place] != 0) place = (place + 1) % kPlaces;
   g_places[place] = static_cast<std::uint16_t>(row + 1);
 }
 
-bool has_more_to_come(const SiteSums& sums) {
+bool has_more_to_come(const SiteCounter& counters) {
   for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
     ThreadEntry& entry = g_segment.threads[i];
-    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive && entry.tid == sums.tid &&
-        entry.start_ticks == sums.thread_start_ticks)
+    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive && entry.tid == counters.tid &&
+        entry.start_ticks == counters.thread_start_ticks)
       return true;
   }
   std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < ready; ++i) {
     ChunkHead* chunk = chunk_at(i);
-    if (std::atomic_ref(chunk->state).load(std::memory_order_acquire) != kChunkFree && chunk->tid == sums.tid &&
-        chunk->thread_start_ticks == sums.thread_start_ticks)
+    if (std::atomic_ref(chunk->state).load(std::memory_order_acquire) != kChunkFree && chunk->tid == counters.tid &&
+        chunk->thread_start_ticks == counters.thread_start_ticks)
       return true;
   }
   return false;
 }
 
 // Its key first: while it is being cleared it says less than the row in the file, and with as many calls it would count.
-void free_row(SiteSums& sums) {
-  std::atomic_ref(sums.key).store(0, std::memory_order_release);
+void free_row(SiteCounter& counters) {
+  std::atomic_ref(counters.key).store(0, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  clear_spans(sums.time);
-  clear_spans(sums.wake);
-  sums.amount = sums.object = 0;
-  sums.waker_tid = 0;
+  clear_spans(counters.time);
+  clear_spans(counters.wake);
+  counters.amount = counters.object = 0;
+  counters.waker_tid = 0;
   --g_used;
 }
 
@@ -72,12 +72,13 @@ bool make_room() {
   constexpr std::uint32_t kPause = 4096;
   if (g_refused++ % kPause != 0) return false;
   for (std::uint32_t i = 0; i < g_rows; ++i) {
-    SiteSums& sums = g_segment.sums[i];
-    if (sums.key != 0 && !has_more_to_come(sums) && write_hook_table() && write_row(kBlockSums, sums)) free_row(sums);
+    SiteCounter& counters = g_segment.counters[i];
+    if (counters.key != 0 && !has_more_to_come(counters) && write_hook_table() && write_row(kBlockCounters, counters))
+      free_row(counters);
   }
   memset(g_places, 0, sizeof g_places);
   for (std::uint32_t i = 0; i < g_rows; ++i)
-    if (g_segment.sums[i].key != 0) enter(i);
+    if (g_segment.counters[i].key != 0) enter(i);
   if (g_used == g_segment.header->sum_count) return false;
   g_refused = 0;
   return true;
@@ -86,30 +87,30 @@ bool make_room() {
 std::uint32_t free_row_number() {
   if (g_rows < g_segment.header->sum_count) return g_rows++;
   std::uint32_t row = 0;
-  while (g_segment.sums[row].key != 0) ++row;
+  while (g_segment.counters[row].key != 0) ++row;
   return row;
 }
 
-SiteSums* new_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
+SiteCounter* new_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
   if (g_used == g_segment.header->sum_count && !make_room()) return nullptr;
   std::uint32_t row = free_row_number();
-  SiteSums& sums = g_segment.sums[row];
-  sums.thread_start_ticks = chunk.thread_start_ticks;
-  sums.tid = chunk.tid;
-  sums.object = object;
-  std::atomic_ref(sums.key).store(key, std::memory_order_release);
+  SiteCounter& counters = g_segment.counters[row];
+  counters.thread_start_ticks = chunk.thread_start_ticks;
+  counters.tid = chunk.tid;
+  counters.object = object;
+  std::atomic_ref(counters.key).store(key, std::memory_order_release);
   ++g_used;
   enter(row);
-  return &sums;
+  return &counters;
 }
 
 }  // namespace
 
-SiteSums* site_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
+SiteCounter* site_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
   std::uint32_t place = place_of(chunk.thread_start_ticks, key, object);
   for (; g_places[place] != 0; place = (place + 1) % kPlaces) {
-    SiteSums& sums = g_segment.sums[g_places[place] - 1u];
-    if (is_row_of(sums, chunk, key, object)) return &sums;
+    SiteCounter& counters = g_segment.counters[g_places[place] - 1u];
+    if (is_row_of(counters, chunk, key, object)) return &counters;
   }
   return new_row(chunk, key, object);
 }
@@ -117,8 +118,9 @@ SiteSums* site_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t obje
 std::uint64_t write_all_rows() {
   std::uint64_t refused = 0;
   for (std::uint32_t i = 0; i < g_rows; ++i) {
-    const SiteSums& sums = g_segment.sums[i];
-    if (sums.key != 0 && !(write_hook_table() && write_row(kBlockSums, sums))) refused += count_of(sums.time);
+    const SiteCounter& counters = g_segment.counters[i];
+    if (counters.key != 0 && !(write_hook_table() && write_row(kBlockCounters, counters)))
+      refused += count_of(counters.time);
   }
   return refused;
 }

@@ -139,11 +139,11 @@ void RecordBlock::add(ChunkHead* chunk, std::uint32_t end) {
 void RecordBlock::write() {
   if (chunk_count_ == 0) return;
   if (!write_hook_table() || !(packed_ ? append_packed(head_) : append_raw(head_))) {
-    if ((flags_ & kRecordSummed) == 0) g_header.lost_in_file += head_.count;
+    if ((flags_ & kRecordAggregated) == 0) g_header.lost_in_file += head_.count;
     lost_ += head_.count;
   }
   lost_ += head_.slots - head_.count;
-  if ((flags_ & kRecordSummed) == 0) count_loss(kLostJumpedOut, head_.slots - head_.count);
+  if ((flags_ & kRecordAggregated) == 0) count_loss(kLostJumpedOut, head_.slots - head_.count);
   slots_ += head_.slots;
   for (std::uint32_t i = 0; i < chunk_count_; ++i) chunks_[i]->drained = ends_[i];
   chunk_count_ = 0;

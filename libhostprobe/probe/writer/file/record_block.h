@@ -14,7 +14,7 @@ enum CompressForm : std::uint64_t { kZstd = 0, kFast = 1, kNone = 2 };  // as op
 
 class RecordBlock {
  public:
-  // What each record gets besides its own; with kRecordSummed (they are in a counter too) none is lost that the file does not
+  // What each record gets besides its own; with kRecordAggregated (they are in a counter too) none is lost that the file does not
   // take.
   void add_flags(std::uint16_t flags) { flags_ |= flags; }
   // Slots [chunk->drained, end). Incomplete ones in between are records that never came to be. The chunk must not be

@@ -1,4 +1,4 @@
-// Calls of which only sums are left (modes monitor and flight): what every question makes of them, alone and beside records.
+// Calls of which only counters are left (modes monitor and flight): what every question makes of them, alone and beside records.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 #include "analysis/questions/run_answer.h"
 #include "analysis/report/json.h"
 #include "analysis/trace/reader.h"
-#include "support/sums.h"
+#include "support/counters.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -40,7 +40,7 @@ class SumAnswers : public testing::Test {
     file.module(kLibX, kLibX + 0x1000, "/x/libx.so");
     file.thread(test::thread_entry(pid, "main"));
   }
-  void sums(const SumsLook& look) { file_.block(kBlockSums, test::sums_row(look)); }
+  void counters(const SumsLook& look) { file_.block(kBlockCounters, test::sums_row(look)); }
   Trace read() {
     file_.write(folder_.file("h-1-1.hptrace"));
     return read_trace(folder_.file("h-1-1.hptrace"));
@@ -67,7 +67,11 @@ class SumAnswers : public testing::Test {
 
 TEST_F(SumAnswers, OfWaitsComeWithPercentilesAndTheThreadThatWoke) {
   file_.thread(test::thread_entry(9, "worker"));
-  sums({.tid = kMain, .site = kLibX + 1, .sums = {{20'000, 40'000, 60'000}, {2'000, 4'000}}, .amount = 1, .waker = 9});
+  counters({.tid = kMain,
+            .site = kLibX + 1,
+            .counters = {{20'000, 40'000, 60'000}, {2'000, 4'000}},
+            .amount = 1,
+            .waker = 9});
   const ProcessAnswer answer = ask();
   ASSERT_EQ(answer.waits.size(), 1u);
   const WaitSite& site = answer.waits[0];
@@ -87,8 +91,8 @@ TEST_F(SumAnswers, OfWaitsComeWithPercentilesAndTheThreadThatWoke) {
 }
 
 TEST_F(SumAnswers, OfReadsFromFilesStayApartFromOthers) {
-  sums({.tid = kMain, .hook = kRead, .site = kLibX + 1, .sums = {{1000}}});
-  sums({.tid = kMain, .hook = kRead, .site = kLibX + 1, .sums = {{9000, 9000}}, .object = kRecordFile});
+  counters({.tid = kMain, .hook = kRead, .site = kLibX + 1, .counters = {{1000}}});
+  counters({.tid = kMain, .hook = kRead, .site = kLibX + 1, .counters = {{9000, 9000}}, .object = kRecordFile});
   const ProcessAnswer answer = ask();
   ASSERT_EQ(answer.waits.size(), 2u);
   EXPECT_EQ(answer.waits[0].function, "read (file)");
@@ -97,8 +101,8 @@ TEST_F(SumAnswers, OfReadsFromFilesStayApartFromOthers) {
 }
 
 TEST_F(SumAnswers, OfLaunchesHoldCallsAndGaps) {
-  sums({.tid = kMain, .hook = kLaunch, .sums = {{4000, 4000, 8000}, {20'000, 30'000}}});
-  sums({.tid = kMain, .hook = kGraph, .sums = {{10'000}, {50'000}}});
+  counters({.tid = kMain, .hook = kLaunch, .counters = {{4000, 4000, 8000}, {20'000, 30'000}}});
+  counters({.tid = kMain, .hook = kGraph, .counters = {{10'000}, {50'000}}});
   const json launches = report()["processes"].at(0)["launches"];
   EXPECT_EQ(launches["count"], 4);
   EXPECT_EQ(launches["kernels"], 3);
@@ -113,10 +117,10 @@ TEST_F(SumAnswers, OfLaunchesHoldCallsAndGaps) {
 }
 
 TEST_F(SumAnswers, OfTheSameLaunchesAndTheirRecordsCountOnceAndLeaveNoGapOpen) {
-  sums({.tid = kMain, .hook = kLaunch, .sums = {{4000, 4000}, {16'000}}});
+  counters({.tid = kMain, .hook = kLaunch, .counters = {{4000, 4000}, {16'000}}});
   file_.calls(kMain, 0,
-              {{.hook = kLaunch, .begin_us = 0, .end_us = 2, .flags = kRecordSummed},
-               {.hook = kLaunch, .begin_us = 10, .end_us = 12, .flags = kRecordSummed},
+              {{.hook = kLaunch, .begin_us = 0, .end_us = 2, .flags = kRecordAggregated},
+               {.hook = kLaunch, .begin_us = 10, .end_us = 12, .flags = kRecordAggregated},
                {.hook = kLaunch, .begin_us = 20, .end_us = 22}});
   const ProcessAnswer answer = ask();
   EXPECT_EQ(answer.launches.call.count(), 3u);
@@ -127,8 +131,8 @@ TEST_F(SumAnswers, OfTheSameLaunchesAndTheirRecordsCountOnceAndLeaveNoGapOpen) {
 }
 
 TEST_F(SumAnswers, RecordsThatAreOnlyInThemAreNotLostAndTheGapBehindThemIsNotGuessed) {
-  sums({.tid = kMain, .hook = kLaunch, .sums = {std::vector<std::uint64_t>(5, 4000), {16'000}}});
-  file_.calls(kMain, 0, {{.hook = kLaunch, .begin_us = 0, .end_us = 2, .flags = kRecordSummed}});
+  counters({.tid = kMain, .hook = kLaunch, .counters = {std::vector<std::uint64_t>(5, 4000), {16'000}}});
+  file_.calls(kMain, 0, {{.hook = kLaunch, .begin_us = 0, .end_us = 2, .flags = kRecordAggregated}});
   file_.calls(kMain, 5, {{.hook = kLaunch, .begin_us = 500, .end_us = 502}});
   const ProcessAnswer answer = ask();
   EXPECT_EQ(answer.lost, 0u);
@@ -141,7 +145,7 @@ TEST_F(SumAnswers, RecordsThatAreOnlyInThemAreNotLostAndTheGapBehindThemIsNotGue
 
 // Thread 8 has all its calls since the beginning, main only the later ones.
 TEST_F(SumAnswers, CallByCallIsSeenSinceTheLastThreadIsWhole) {
-  sums({.tid = kMain, .sums = {{4000, 4000}}});
+  counters({.tid = kMain, .counters = {{4000, 4000}}});
   file_.calls(kMain, 2, {{.begin_us = 100, .end_us = 400'000}, {.begin_us = 400'010, .end_us = 500'000}});
   file_.calls(8, 0, {{.begin_us = 10, .end_us = 20}});
   const ProcessAnswer answer = ask();
@@ -150,7 +154,7 @@ TEST_F(SumAnswers, CallByCallIsSeenSinceTheLastThreadIsWhole) {
 }
 
 TEST_F(SumAnswers, LossesBesideThemAreCounted) {
-  sums({.tid = kMain, .sums = {{4000, 4000}}});
+  counters({.tid = kMain, .counters = {{4000, 4000}}});
   file_.thread(test::thread_entry(kMain, "main", 10));
   file_.calls(kMain, 7, {{.begin_us = 0, .end_us = 2}});
   const Trace trace = read();
@@ -160,7 +164,7 @@ TEST_F(SumAnswers, LossesBesideThemAreCounted) {
 
 TEST_F(SumAnswers, OfSynchronisationsComeByFunction) {
   file_.calls(kMain, 2, {{.hook = kSync, .begin_us = 0, .end_us = 50}});
-  sums({.tid = kMain, .hook = kSync, .site = kLibX + 1, .sums = {{2'000'000, 1'000'000}}});
+  counters({.tid = kMain, .hook = kSync, .site = kLibX + 1, .counters = {{2'000'000, 1'000'000}}});
   const json syncs = report()["processes"].at(0)["syncs"];
   EXPECT_EQ(syncs["count"], 3);
   EXPECT_DOUBLE_EQ(syncs["total_ms"].get<double>(), 1.55);
@@ -172,8 +176,8 @@ TEST_F(SumAnswers, SummedRecordsStillTellStacksButNoTime) {
   const auto frame = strings.add("get (queue.py:180)");
   file_.strings(strings);
   file_.stack(0, {kLibX + 5}, {frame});
-  file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 1000, .c = kLibX + 1, .flags = kRecordSummed, .stack = 1}});
-  sums({.tid = kMain, .site = kLibX + 1, .sums = {{2'000'000}}});
+  file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 1000, .c = kLibX + 1, .flags = kRecordAggregated, .stack = 1}});
+  counters({.tid = kMain, .site = kLibX + 1, .counters = {{2'000'000}}});
   const ProcessAnswer answer = ask();
   ASSERT_EQ(answer.waits.size(), 1u);
   EXPECT_EQ(answer.waits[0].time.count(), 1u);
@@ -186,12 +190,12 @@ TEST_F(SumAnswers, OfCollectivesAloneGiveCountBytesAndTimeButNoSkew) {
   TraceFile other;
   make(other, 77, 1);
   for (const auto& [file, tid] : {std::pair{&file_, kMain}, std::pair{&other, 77u}})
-    file->block(kBlockSums, test::sums_row({.tid = tid,
-                                            .hook = kAllReduce,
-                                            .site = kLibX + 1,
-                                            .sums = {{6000, 6000, 6000}},
-                                            .object = kComm,
-                                            .amount = 3072}));
+    file->block(kBlockCounters, test::sums_row({.tid = tid,
+                                                .hook = kAllReduce,
+                                                .site = kLibX + 1,
+                                                .counters = {{6000, 6000, 6000}},
+                                                .object = kComm,
+                                                .amount = 3072}));
   other.write(folder_.file("h-2-1.hptrace"));
   const json answers = report()["collectives"];
   ASSERT_EQ(answers.size(), 1u);
@@ -208,11 +212,12 @@ TEST_F(SumAnswers, OfCollectivesAloneGiveCountBytesAndTimeButNoSkew) {
 TEST_F(SumAnswers, OfCollectivesAddToRecordsAndSkewComesFromAllRecords) {
   TraceFile other;
   make(other, 77, 1);
-  file_.calls(kMain, 0, {all_reduce(2, 0, 100, kRecordSummed), all_reduce(3, 0, 200)});
-  sums({.tid = kMain, .hook = kAllReduce, .sums = {{6000, 6000}}, .object = kComm, .amount = 2048});
-  other.calls(77, 0, {all_reduce(2, 1, 104, kRecordSummed), all_reduce(3, 1, 204)});
-  other.block(kBlockSums,
-              test::sums_row({.tid = 77, .hook = kAllReduce, .sums = {{6000, 6000}}, .object = kComm, .amount = 2048}));
+  file_.calls(kMain, 0, {all_reduce(2, 0, 100, kRecordAggregated), all_reduce(3, 0, 200)});
+  counters({.tid = kMain, .hook = kAllReduce, .counters = {{6000, 6000}}, .object = kComm, .amount = 2048});
+  other.calls(77, 0, {all_reduce(2, 1, 104, kRecordAggregated), all_reduce(3, 1, 204)});
+  other.block(
+      kBlockCounters,
+      test::sums_row({.tid = 77, .hook = kAllReduce, .counters = {{6000, 6000}}, .object = kComm, .amount = 2048}));
   other.write(folder_.file("h-2-1.hptrace"));
   const json one = report()["collectives"].at(0);
   EXPECT_EQ(one["count"], 3);
@@ -225,8 +230,8 @@ TEST_F(SumAnswers, OfCollectivesAddToRecordsAndSkewComesFromAllRecords) {
 
 TEST_F(SumAnswers, OfProgressThreadsAreStalls) {
   file_.thread(test::thread_entry(8, "NCCL Progress 0"));
-  sums({.tid = 8, .hook = kYield, .site = kLibX + 1, .sums = {{200'000, 400'000}}});
-  file_.calls(8, 0, {{.hook = kYield, .begin_us = 0, .end_us = 100, .c = kLibX + 1, .flags = kRecordSummed}});
+  counters({.tid = 8, .hook = kYield, .site = kLibX + 1, .counters = {{200'000, 400'000}}});
+  file_.calls(8, 0, {{.hook = kYield, .begin_us = 0, .end_us = 100, .c = kLibX + 1, .flags = kRecordAggregated}});
   const ProcessAnswer answer = ask();
   ASSERT_EQ(answer.progress.size(), 1u);
   EXPECT_EQ(answer.progress[0].stalls, 2u);
@@ -235,7 +240,7 @@ TEST_F(SumAnswers, OfProgressThreadsAreStalls) {
 }
 
 TEST_F(SumAnswers, OfMarkedStepsAndTheirRecordsAreTheStepsOfTheRun) {
-  sums({.tid = kMain, .hook = kStep, .site = kLibX + 1, .sums = {{20'000'000, 20'000'000}}});
+  counters({.tid = kMain, .hook = kStep, .site = kLibX + 1, .counters = {{20'000'000, 20'000'000}}});
   file_.calls(kMain, 2, {{.hook = kStep, .begin_us = 0, .end_us = 30'000, .a = 3}});
   file_.calls(9, 0, {{.hook = kStep, .begin_us = 0, .end_us = 90'000, .a = 3}});
   const json steps = report()["steps"];
@@ -254,10 +259,10 @@ TEST_F(SumAnswers, WithoutMarksThereAreNoSteps) {
 
 // The one of docs/format.md, word by word.
 TEST_F(SumAnswers, WorkedExampleOfTheFormatPageIsReadAsItSays) {
-  const SumsRow row{{std::uint64_t{5} << 48, test::at_us(0), 7, 0, 4, 0, {1600, 1000}, {5200, 5000}}, 0, 0};
-  file_.block(kBlockSums,
+  const CounterRow row{{std::uint64_t{5} << 48, test::at_us(0), 7, 0, 4, 0, {1600, 1000}, {5200, 5000}}, 0, 0};
+  file_.block(kBlockCounters,
               test::bytes_of(row) + test::bytes_of(std::vector<std::uint64_t>{0x20013, 0x10030, 0x1800a, 0x18054}));
-  const SiteSum sum = read().threads.at({7, test::at_us(0)}).sums.at({pack_place(0, 5), 0});
+  const SiteSum sum = read().threads.at({7, test::at_us(0)}).counters.at({pack_place(0, 5), 0});
   EXPECT_EQ(sum.time.count(), 3u);
   EXPECT_EQ(sum.wake.count(), 2u);
   for (const auto& [spans, ticks] : {std::pair{&sum.time, std::vector<std::uint64_t>{300, 1000}},
@@ -266,13 +271,13 @@ TEST_F(SumAnswers, WorkedExampleOfTheFormatPageIsReadAsItSays) {
 }
 
 TEST_F(SumAnswers, OfALaterRowReplaceThoseOfAnEarlierOneWhateverTheOrder) {
-  sums({.tid = kMain, .site = kLibX + 1, .sums = {{200, 300}}});
-  sums({.tid = kMain, .site = kLibX + 1, .sums = {{200}}});
+  counters({.tid = kMain, .site = kLibX + 1, .counters = {{200, 300}}});
+  counters({.tid = kMain, .site = kLibX + 1, .counters = {{200}}});
   EXPECT_EQ(ask().waits.at(0).time.count(), 2u);
 }
 
 TEST_F(SumAnswers, OfUnknownHooksAreKeptOutOfEveryAnswer) {
-  sums({.tid = kMain, .hook = 500, .sums = {{200}}});
+  counters({.tid = kMain, .hook = 500, .counters = {{200}}});
   const ProcessAnswer answer = ask();
   EXPECT_TRUE(answer.damages.empty());
   EXPECT_TRUE(answer.waits.empty());
@@ -280,17 +285,17 @@ TEST_F(SumAnswers, OfUnknownHooksAreKeptOutOfEveryAnswer) {
 }
 
 TEST_F(SumAnswers, RowsThatDoNotFitAreDamage) {
-  const SumsLook look{.tid = kMain, .site = kLibX + 1, .sums = {{200, 90'000}}};
+  const SumsLook look{.tid = kMain, .site = kLibX + 1, .counters = {{200, 90'000}}};
   const std::string row = test::sums_row(look);
   std::string no_bucket = row, no_count = row, many = row;
-  no_bucket.replace(sizeof(SumsRow), 8, test::bytes_of(kSpanBuckets | std::uint64_t{1} << 16));
-  no_count.replace(sizeof(SumsRow), 8, test::bytes_of(std::uint64_t{3}));
+  no_bucket.replace(sizeof(CounterRow), 8, test::bytes_of(kSpanBuckets | std::uint64_t{1} << 16));
+  no_count.replace(sizeof(CounterRow), 8, test::bytes_of(std::uint64_t{3}));
   many.replace(offsetof(SiteRow, bucket_count), 4, test::bytes_of(0xffffffffu));
-  const SumsLook hookless{.tid = kMain, .hook = 0, .site = kLibX + 1, .sums = {{200}}};
+  const SumsLook hookless{.tid = kMain, .hook = 0, .site = kLibX + 1, .counters = {{200}}};
   const std::vector<std::string> bad = {
       row.substr(0, row.size() - 8), row.substr(0, sizeof(SiteRow)), row + "12345678", no_bucket, no_count, many,
       test::sums_row(hookless)};
-  for (const std::string& payload : bad) file_.block(kBlockSums, payload);
+  for (const std::string& payload : bad) file_.block(kBlockCounters, payload);
   EXPECT_EQ(ask().damages.size(), bad.size());
 }
 

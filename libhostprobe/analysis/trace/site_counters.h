@@ -1,7 +1,7 @@
-// site_sums.h: calls without records of their own, as sums per thread and place: waits below the recording threshold, and
+// site_counters.h: calls without records of their own, as counters per thread and place: waits below the recording threshold, and
 // what left the memory of a process in mode monitor or flight.
 //
-// Room 3. Read from trace blocks and from segments; timeline/ makes events with a histogram of them. Counts and sums are
+// Room 3. Read from trace blocks and from segments; timeline/ makes events with a histogram of them. Counts and counters are
 // exact, the middle of a bucket is within 3.2 % of any value in it.
 #pragma once
 
@@ -35,13 +35,13 @@ struct SiteSum {
 // The middle of a bucket, in ticks.
 double bucket_middle_ticks(std::uint32_t bucket);
 
-SiteSum site_sum(const SiteSums& sums);
+SiteSum site_sum(const SiteCounter& counters);
 SiteSum site_sum(const SiteRow& row);  // without its buckets
 
-// What tells the sums of a thread apart: key and object of SiteSums.
+// What tells the counters of a thread apart: key and object of SiteCounter.
 using SumKey = std::pair<std::uint64_t, std::uint64_t>;
 
-// Sums only grow: of two readings the one with the greater count is the later one.
+// Counters only grow: of two readings the one with the greater count is the later one.
 template <typename Key>
 void keep_newer(std::map<Key, SiteSum>& known, const Key& key, SiteSum&& sum) {
   const auto [place, fresh] = known.try_emplace(key);

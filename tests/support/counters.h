@@ -1,4 +1,4 @@
-// sums.h: counters for test traces and segments, by the words of format/segment.h and not by the probe's code.
+// counters.h: counters for test traces and segments, by the words of format/segment.h and not by the probe's code.
 //
 // A row is given by the ticks of each call that went into it.
 #pragma once
@@ -22,7 +22,7 @@ inline std::uint64_t bucket_by_definition(std::uint64_t ticks) {
   return 1 + 16 * (octave - kSpanFirstOctave) + static_cast<std::uint64_t>(into * 16);
 }
 
-struct Sums {
+struct Counters {
   std::vector<std::uint64_t> time = {}, wake = {};  // ticks
 };
 
@@ -35,10 +35,10 @@ inline SpansTotal total_of(const std::vector<std::uint64_t>& spans) {
   return total;
 }
 
-inline std::vector<std::uint64_t> bucket_words(const Sums& sums) {
+inline std::vector<std::uint64_t> bucket_words(const Counters& counters) {
   std::map<std::uint64_t, std::uint64_t> buckets;
-  for (const std::uint64_t ticks : sums.time) ++buckets[bucket_by_definition(ticks)];
-  for (const std::uint64_t ticks : sums.wake) ++buckets[bucket_by_definition(ticks) | kWakeBucket];
+  for (const std::uint64_t ticks : counters.time) ++buckets[bucket_by_definition(ticks)];
+  for (const std::uint64_t ticks : counters.wake) ++buckets[bucket_by_definition(ticks) | kWakeBucket];
   std::vector<std::uint64_t> words;
   for (const auto& [bucket, count] : buckets) words.push_back(bucket | count << 16);
   return words;
@@ -48,37 +48,37 @@ inline std::string bytes_of(const std::vector<std::uint64_t>& words) {
   return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint64_t)};
 }
 
-inline SiteRow site_row(std::uint32_t tid, std::uint64_t site, std::uint16_t hook, const Sums& sums,
+inline SiteRow site_row(std::uint32_t tid, std::uint64_t site, std::uint16_t hook, const Counters& counters,
                         std::uint32_t waker) {
   SiteRow row{};
   row.key = pack_place(site, hook);
   row.thread_start_ticks = at_us(0);
   row.tid = tid;
   row.waker_tid = waker;
-  row.time = total_of(sums.time);
-  row.wake = total_of(sums.wake);
-  row.bucket_count = static_cast<std::uint32_t>(bucket_words(sums).size());
+  row.time = total_of(counters.time);
+  row.wake = total_of(counters.wake);
+  row.bucket_count = static_cast<std::uint32_t>(bucket_words(counters).size());
   return row;
 }
 
-inline std::string short_row(std::uint32_t tid, std::uint64_t site, std::uint16_t hook, const Sums& sums,
+inline std::string short_row(std::uint32_t tid, std::uint64_t site, std::uint16_t hook, const Counters& counters,
                              std::uint32_t waker) {
-  return bytes_of(site_row(tid, site, hook, sums, waker)) + bytes_of(bucket_words(sums));
+  return bytes_of(site_row(tid, site, hook, counters, waker)) + bytes_of(bucket_words(counters));
 }
 
 struct SumsLook {
   std::uint32_t tid = 0;
   std::uint16_t hook = 1;
   std::uint64_t site = 0;
-  Sums sums = {};
+  Counters counters = {};
   std::uint64_t object = 0;
   std::uint64_t amount = 0;
   std::uint32_t waker = 0;
 };
 
 inline std::string sums_row(const SumsLook& look) {
-  const SumsRow row{site_row(look.tid, look.site, look.hook, look.sums, look.waker), look.object, look.amount};
-  return bytes_of(row) + bytes_of(bucket_words(look.sums));
+  const CounterRow row{site_row(look.tid, look.site, look.hook, look.counters, look.waker), look.object, look.amount};
+  return bytes_of(row) + bytes_of(bucket_words(look.counters));
 }
 
 inline void fill_spans(Spans& spans, const std::vector<std::uint64_t>& ticks) {
@@ -89,15 +89,15 @@ inline void fill_spans(Spans& spans, const std::vector<std::uint64_t>& ticks) {
   for (const std::uint64_t one : ticks) ++spans.buckets[bucket_by_definition(one)];
 }
 
-inline void fill_sums(SiteSums& sums, const SumsLook& look) {
-  sums.key = pack_place(look.site, look.hook);
-  sums.thread_start_ticks = at_us(0);
-  sums.tid = look.tid;
-  sums.waker_tid = look.waker;
-  sums.object = look.object;
-  sums.amount = look.amount;
-  fill_spans(sums.time, look.sums.time);
-  fill_spans(sums.wake, look.sums.wake);
+inline void fill_sums(SiteCounter& counters, const SumsLook& look) {
+  counters.key = pack_place(look.site, look.hook);
+  counters.thread_start_ticks = at_us(0);
+  counters.tid = look.tid;
+  counters.waker_tid = look.waker;
+  counters.object = look.object;
+  counters.amount = look.amount;
+  fill_spans(counters.time, look.counters.time);
+  fill_spans(counters.wake, look.counters.wake);
 }
 
 }  // namespace hostprobe::test

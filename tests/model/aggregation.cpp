@@ -1,11 +1,11 @@
-// folding.cpp: the steps of the program's threads and of the writer. See folding.h; the readers are in folding_reader.cpp.
-#include "folding.h"
+// aggregation.cpp: the steps of the program's threads and of the writer. See aggregation.h; the readers are in aggregation_reader.cpp.
+#include "aggregation.h"
 
 #include <algorithm>
 
-#include "folding_reader.h"
+#include "aggregation_reader.h"
 
-namespace hostprobe::model::folding {
+namespace hostprobe::model::aggregation {
 namespace {
 
 void enqueue(Queue& queue, Byte chunk) { queue.chunks[queue.count++] = chunk; }
@@ -71,7 +71,7 @@ struct Thread {
     o.chunk = o.used = 0;
     go(ending() ? kSetEnded : kTake);
   }
-  // take_chunk: g_free->try_dequeue_from_producer, ++chunk->lap, chunk->drained = chunk->folded = 0; count_lost
+  // take_chunk: g_free->try_dequeue_from_producer, ++chunk->lap, chunk->drained = chunk->aggregated = 0; count_lost
   void take() {
     if (s.free.count == 0) {
       set(o.lost, bit(o.entered - 1));
@@ -80,7 +80,7 @@ struct Thread {
     }
     o.chunk = static_cast<Byte>(dequeue(s.free) + 1);
     ++chunk().lap;
-    chunk().drained = chunk().folded = 0;
+    chunk().drained = chunk().aggregated = 0;
     go(kSetFilling);
   }
   // take_chunk: chunk->state = kChunkFilling
@@ -115,13 +115,13 @@ constexpr OwnerStep kOwnerSteps[] = {
     {"has ended", &Thread::set_ended},
 };
 
-// ---- the writer: drain.cpp, fold.cpp, site_rows.cpp, flight.cpp, record_block.cpp ----
+// ---- the writer: drain.cpp, aggregate.cpp, site_rows.cpp, flight.cpp, record_block.cpp ----
 
 enum WriterAt : Byte {
   kNextFull,
   kAge,
   kAnswer,
-  kDumpFold,
+  kDumpAggregate,
   kDumpFlag,
   kDumpWrite,
   kDumpNote,
@@ -138,16 +138,16 @@ enum WriterAt : Byte {
   kRecycle,
   kWrite,
   kNote,
-  kBeginFold,
-  kFoldSlot,
+  kBeginAggregate,
+  kAggregateSlot,
   kFillUndo,
   kSetUndo,
   kAddTicks,
   kAddCount,
   kAddAmount,
-  kSayFolded,
+  kSayAggregated,
   kTakeUndoBack,
-  kEndFold,
+  kEndAggregate,
   kWriteRow,
   kFreeRow,
   kClearTicks,
@@ -169,9 +169,9 @@ struct Draining {
       w.chunk = w.end = w.slot = w.row = w.which = w.then = w.victim = 0;
   }
   void go_on() { go(static_cast<WriterAt>(w.then)); }
-  void fold_then(WriterAt then) {
+  void aggregate_then(WriterAt then) {
     w.then = then;
-    go(kBeginFold);
+    go(kBeginAggregate);
   }
   void write_then(WriterAt then) {
     w.then = then;
@@ -201,18 +201,18 @@ struct Draining {
       return go(kNextFull);
     }
     if (setup.mode == kTrace) return write_then(kRecycle);
-    is(Fault::kRecycledBeforeFolded) ? go(kRecycle) : fold_then(kRecycle);
+    is(Fault::kRecycledBeforeAggregated) ? go(kRecycle) : aggregate_then(kRecycle);
   }
   // age_kept_chunks: how old a chunk is is anybody's guess
   void age() {
     if (choice == 0) return w.dumps < setup.triggers ? go(kAnswer) : end_pass();
     take(dequeue(w.ring));
-    is(Fault::kRecycledBeforeFolded) ? go(kRecycle) : fold_then(kRecycle);
+    is(Fault::kRecycledBeforeAggregated) ? go(kRecycle) : aggregate_then(kRecycle);
   }
   // recycle_chunk
   void recycle() {
     give_back(w.chunk);
-    if (is(Fault::kRecycledBeforeFolded)) return fold_then(kNextFull);
+    if (is(Fault::kRecycledBeforeAggregated)) return aggregate_then(kNextFull);
     go(setup.mode == kFlight ? kAge : kNextFull);
   }
   void give_back(Byte index) {
@@ -228,7 +228,7 @@ struct Draining {
       const Chunk& c = s.chunks[w.ring.chunks[i]];
       want(c, last_complete(c));
     }
-    go(is(Fault::kDumpedBeforeFolded) ? kDumpFlag : kDumpFold);
+    go(is(Fault::kDumpedBeforeAggregated) ? kDumpFlag : kDumpAggregate);
   }
   void want(const Chunk& c, Byte end) {
     for (int slot = c.drained; slot < end; ++slot)
@@ -244,15 +244,15 @@ struct Draining {
     take(w.ring.chunks[w.which++]);
     return true;
   }
-  // dump_kept_chunks: fold
-  void dump_fold() {
-    const bool late = is(Fault::kDumpedBeforeFolded) || is(Fault::kRecycledBeforeDumped);
-    if (next_kept(late ? kDumpRecycle : kDumpFlag)) fold_then(kDumpFold);
+  // dump_kept_chunks: aggregate
+  void dump_aggregate() {
+    const bool late = is(Fault::kDumpedBeforeAggregated) || is(Fault::kRecycledBeforeDumped);
+    if (next_kept(late ? kDumpRecycle : kDumpFlag)) aggregate_then(kDumpAggregate);
   }
-  // RecordBlock::add: records[i].flags |= kRecordSummed
+  // RecordBlock::add: records[i].flags |= kRecordAggregated
   void flag(Chunk& c, Byte end) {
     for (int slot = c.drained; slot < end; ++slot)
-      if (complete(c, slot) && !is(Fault::kDumpNotFlagged)) c.slots[slot].summed = 1;
+      if (complete(c, slot) && !is(Fault::kDumpNotFlagged)) c.slots[slot].aggregated = 1;
   }
   void dump_flag() {
     if (next_kept(kDumpWrite)) flag(chunk(), w.end);
@@ -264,7 +264,7 @@ struct Draining {
       const int call = c.first + slot;
       if (c.slots[slot].call != id_of(c.owner, call)) s.files.bad = 1;
       set(s.files.dumped[c.owner], bit(call));
-      if (c.slots[slot].summed == 0) set(s.files.unflagged[c.owner], bit(call));
+      if (c.slots[slot].aggregated == 0) set(s.files.unflagged[c.owner], bit(call));
     }
   }
   void dump_write() {
@@ -276,7 +276,7 @@ struct Draining {
   }
   // RecordBlock::write: chunk->drained = end
   void dump_note() {
-    const WriterAt after = is(Fault::kDumpedBeforeFolded)     ? kDumpFold
+    const WriterAt after = is(Fault::kDumpedBeforeAggregated) ? kDumpAggregate
                            : is(Fault::kRecycledBeforeDumped) ? kOpenLook
                                                               : kDumpRecycle;
     if (next_kept(after)) chunk().drained = w.end;
@@ -285,7 +285,7 @@ struct Draining {
   void dump_recycle() {
     if (next_kept(is(Fault::kRecycledBeforeDumped) ? kDumpFlag : kOpenLook)) give_back(w.chunk);
   }
-  // dump_open_chunks: open_chunk_of, first_incomplete, fold
+  // dump_open_chunks: open_chunk_of, first_incomplete, aggregate
   void open_look() {
     w.ring = {};
     if (w.which == kOwners) return go(kDumpEnd);
@@ -295,7 +295,7 @@ struct Draining {
     w.chunk = static_cast<Byte>(entry.chunk - 1);
     w.end = first_incomplete(chunk());
     want(chunk(), w.end);
-    is(Fault::kDumpedBeforeFolded) ? go(kOpenFlag) : fold_then(kOpenFlag);
+    is(Fault::kDumpedBeforeAggregated) ? go(kOpenFlag) : aggregate_then(kOpenFlag);
   }
   void open_flag() {
     flag(chunk(), w.end);
@@ -307,7 +307,7 @@ struct Draining {
   }
   void open_note() {
     chunk().drained = std::max(chunk().drained, w.end);
-    is(Fault::kDumpedBeforeFolded) ? fold_then(kOpenLook) : go(kOpenLook);
+    is(Fault::kDumpedBeforeAggregated) ? aggregate_then(kOpenLook) : go(kOpenLook);
   }
   void dump_end() {
     for (int i = 0; i < kOwners; ++i) {
@@ -322,23 +322,23 @@ struct Draining {
     const bool was_last = w.last != 0;
     w.last = s.gate == 0;
     go(kNextFull);
-    if (was_last) go(is(Fault::kRowsBeforeLastFold) ? kWriteRows : kRest);
+    if (was_last) go(is(Fault::kRowsBeforeLastAggregate) ? kWriteRows : kRest);
   }
   // drain_last_chunks: every chunk that is not free
   void rest() {
     if (w.which == kChunks) {
       w.which = 0;
-      return go(is(Fault::kRowsBeforeLastFold) ? kClose : kWriteRows);
+      return go(is(Fault::kRowsBeforeLastAggregate) ? kClose : kWriteRows);
     }
     take(w.which++);
     if (chunk().state == kFree) return;
-    setup.mode == kMonitor ? fold_then(kRest) : write_then(kRest);
+    setup.mode == kMonitor ? aggregate_then(kRest) : write_then(kRest);
   }
   // write_all_rows
   void write_rows() {
     if (w.which == kRows) {
       w.which = 0;
-      return go(is(Fault::kRowsBeforeLastFold) ? kRest : kClose);
+      return go(is(Fault::kRowsBeforeLastAggregate) ? kRest : kClose);
     }
     const Row& each = s.rows[w.which++];
     if (each.owner != 0) s.files.rows[each.owner - 1] = each.spans;
@@ -352,7 +352,7 @@ struct Draining {
   // write_slots: one pwritev
   void write() {
     const Chunk& c = chunk();
-    for (int slot = is(Fault::kFoldedIntoFile) ? 0 : c.drained; slot < w.end; ++slot)
+    for (int slot = is(Fault::kAggregatedIntoFile) ? 0 : c.drained; slot < w.end; ++slot)
       if (complete(c, slot) && c.slots[slot].call == id_of(c.owner, c.first + slot))
         set(s.files.kept[c.owner], bit(c.first + slot));
     go(kNote);
@@ -368,20 +368,20 @@ struct Draining {
     s.serial ^= 1;
     if (looks_at_sums(s.reader)) s.reader.moved = 1;
   }
-  // fold: fold_serial
-  void begin_fold() {
-    if (w.end <= chunk().folded) return go_on();
+  // aggregate: aggregate_serial
+  void begin_aggregate() {
+    if (w.end <= chunk().aggregated) return go_on();
     change_serial();
-    w.slot = chunk().folded;
-    go(kFoldSlot);
+    w.slot = chunk().aggregated;
+    go(kAggregateSlot);
   }
-  // fold_slot: is_complete, site_row
-  void fold_slot() {
-    if (w.slot == w.end) return go(kEndFold);
+  // aggregate_slot: is_complete, site_row
+  void aggregate_slot() {
+    if (w.slot == w.end) return go(kEndAggregate);
     if (!complete(chunk(), w.slot)) return skip_slot();
     if (find_row(chunk().owner + 1) || (find_row(0) && w.row < setup.rows)) {
       row().owner = static_cast<Byte>(chunk().owner + 1);
-      return go(is(Fault::kFoldedBeforeUndo) ? kSayFolded : kSetUndo);
+      return go(is(Fault::kAggregatedBeforeUndo) ? kSayAggregated : kSetUndo);
     }
     for (w.row = 0; w.row < setup.rows; ++w.row)
       if (!has_more_to_come(row().owner - 1)) return make_room();
@@ -395,8 +395,8 @@ struct Draining {
   }
   void skip_slot() {
     w.row = 0;
-    chunk().folded = ++w.slot;
-    go(kFoldSlot);
+    chunk().aggregated = ++w.slot;
+    go(kAggregateSlot);
   }
   bool has_more_to_come(int owner) const {
     if (s.entries[owner].ended == 0) return true;
@@ -404,10 +404,10 @@ struct Draining {
     return std::any_of(s.chunks, s.chunks + kChunks,
                        [&](const Chunk& c) { return c.state != kFree && c.owner == owner; });
   }
-  // commit: undo.chunk, undo.folded, undo.amount, remember. Nobody looks at them before undo.sum is stored
+  // commit: undo.chunk, undo.aggregated, undo.amount, remember. Nobody looks at them before undo.sum is stored
   void fill_undo() {
     s.undo.chunk = w.chunk;
-    s.undo.folded = w.slot;
+    s.undo.aggregated = w.slot;
     s.undo.before = row().spans;
     go(kAddTicks);
   }
@@ -428,25 +428,25 @@ struct Draining {
     ++row().spans.count;
     go(kAddAmount);
   }
-  // commit: sums.amount
+  // commit: counters.amount
   void add_amount() {
     row().spans.amount = static_cast<Byte>(row().spans.amount + ticks());
-    go(is(Fault::kFoldedBeforeUndo) ? kTakeUndoBack : kSayFolded);
+    go(is(Fault::kAggregatedBeforeUndo) ? kTakeUndoBack : kSayAggregated);
   }
-  // commit: chunk->folded
-  void say_folded() {
-    chunk().folded = static_cast<Byte>(w.slot + 1);
-    go(is(Fault::kFoldedBeforeUndo) ? kSetUndo : kTakeUndoBack);
+  // commit: chunk->aggregated
+  void say_aggregated() {
+    chunk().aggregated = static_cast<Byte>(w.slot + 1);
+    go(is(Fault::kAggregatedBeforeUndo) ? kSetUndo : kTakeUndoBack);
   }
   // commit: undo.sum = 0
   void take_undo_back() {
     if (!is(Fault::kUndoNotTakenBack)) s.undo = {};
     w.row = 0;
     ++w.slot;
-    go(kFoldSlot);
+    go(kAggregateSlot);
   }
-  // fold: fold_serial
-  void end_fold() {
+  // aggregate: aggregate_serial
+  void end_aggregate() {
     change_serial();
     w.slot = 0;
     go_on();
@@ -458,7 +458,7 @@ struct Draining {
     go(is(Fault::kRowFreedBeforeWritten) ? kFreeRow : kWriteRow);
   }
   void write_row() {
-    const bool dumping = w.then == kDumpFold || w.then == kOpenFlag;
+    const bool dumping = w.then == kDumpAggregate || w.then == kOpenFlag;
     if (!(dumping && is(Fault::kRowIntoDump))) s.files.rows[w.victim] = row().spans;
     const bool freed = is(Fault::kRowFreedBeforeWritten) || is(Fault::kRowClearedBeforeFreed);
     go(freed ? kClearTicks : kFreeRow);
@@ -483,7 +483,7 @@ struct Draining {
   }
   void room_is_made() {
     w.victim = w.row = 0;
-    go(kFoldSlot);
+    go(kAggregateSlot);
   }
 };
 
@@ -495,7 +495,7 @@ constexpr WriterStep kWriterSteps[] = {
     {"takes a full chunk", &Draining::next_full},
     {"finds no full chunk, and looks how old the oldest kept one is", &Draining::age},
     {"looks for a trigger", &Draining::answer},
-    {"has the next kept chunk folded for the dump", &Draining::dump_fold},
+    {"has the next kept chunk aggregated for the dump", &Draining::dump_aggregate},
     {"flags the next kept chunk", &Draining::dump_flag},
     {"writes the kept chunks into the dump", &Draining::dump_write},
     {"notes that it did", &Draining::dump_note},
@@ -506,22 +506,22 @@ constexpr WriterStep kWriterSteps[] = {
     {"notes what it wrote", &Draining::open_note},
     {"ends the dump", &Draining::dump_end},
     {"takes a chunk that is not free", &Draining::rest},
-    {"writes a row of sums", &Draining::write_rows},
+    {"writes a row of counters", &Draining::write_rows},
     {"removes the segment", &Draining::close},
     {"has gone", nullptr},
     {"gives a chunk back", &Draining::recycle},
     {"writes a chunk", &Draining::write},
     {"notes that it is written", &Draining::note},
-    {"begins to fold", &Draining::begin_fold},
-    {"looks for the row of a slot", &Draining::fold_slot},
+    {"begins to aggregate", &Draining::begin_aggregate},
+    {"looks for the row of a slot", &Draining::aggregate_slot},
     {"fills the Undo", &Draining::fill_undo},
     {"sets the Undo", &Draining::set_undo},
     {"adds the ticks", &Draining::add_ticks},
     {"counts", &Draining::add_count},
     {"adds the amount", &Draining::add_amount},
-    {"says that the slot is folded", &Draining::say_folded},
+    {"says that the slot is aggregated", &Draining::say_aggregated},
     {"takes the Undo back", &Draining::take_undo_back},
-    {"ends folding", &Draining::end_fold},
+    {"ends aggregating", &Draining::end_aggregate},
     {"writes a row to make room", &Draining::write_row},
     {"frees the row", &Draining::free_row},
     {"clears its ticks", &Draining::clear_ticks},
@@ -595,4 +595,4 @@ void add_next(const State& state, const Setup& setup, std::vector<Next>& next) {
   }
 }
 
-}  // namespace hostprobe::model::folding
+}  // namespace hostprobe::model::aggregation

@@ -1,4 +1,4 @@
-// folding.h: a small model of how records become sums: two program threads, the writer in each of the three modes with its
+// aggregation.h: a small model of how records become counters: two program threads, the writer in each of the three modes with its
 // ring, its dumps and its rows, a reader of the living process, and a SIGKILL or an exit at any step.
 //
 // Beside hand_over.h, and in the same way: a State is all that is in memory and in the files, a step is what happens without
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace hostprobe::model::folding {
+namespace hostprobe::model::aggregation {
 
 using Byte = std::uint8_t;  // nothing else in a State: it has no padding, so that its bytes are its identity
 
@@ -30,25 +30,25 @@ enum Mode : Byte { kTrace, kMonitor, kFlight };
 // What is done wrong on purpose: the checker must find out.
 enum class Fault {
   kNone,
-  kFoldedBeforeUndo,      // a slot is said to be folded, then it is
-  kNoUndo,                // what a row held before is not kept
-  kUndoFilledLast,        // the Undo stands before it says what the row held
-  kUndoNotTakenBack,      // the Undo stands on when the record is added
-  kRecycledBeforeFolded,  // a chunk is given back, then folded
+  kAggregatedBeforeUndo,      // a slot is said to be aggregated, then it is
+  kNoUndo,                    // what a row held before is not kept
+  kUndoFilledLast,            // the Undo stands before it says what the row held
+  kUndoNotTakenBack,          // the Undo stands on when the record is added
+  kRecycledBeforeAggregated,  // a chunk is given back, then aggregated
   kRowFreedBeforeWritten,
   kRowClearedBeforeFreed,
-  kRowEvictedTooEarly,    // a row goes to the file while a chunk of its thread is still in memory
-  kRowIntoDump,           // a row that makes room while a dump is written goes into that dump
-  kRowsBeforeLastFold,    // at exit the rows go to the file, then the last chunks are folded
-  kFoldedIntoFile,        // at exit what is folded already is written too
-  kDumpedBeforeFolded,    // records are in the dump and noted as written, then they are folded
-  kDumpNotFlagged,        // the records of a dump do not say that they are among the sums
-  kRecycledBeforeDumped,  // a chunk is given back, then written to the dump
+  kRowEvictedTooEarly,       // a row goes to the file while a chunk of its thread is still in memory
+  kRowIntoDump,              // a row that makes room while a dump is written goes into that dump
+  kRowsBeforeLastAggregate,  // at exit the rows go to the file, then the last chunks are aggregated
+  kAggregatedIntoFile,       // at exit what is aggregated already is written too
+  kDumpedBeforeAggregated,   // records are in the dump and noted as written, then they are aggregated
+  kDumpNotFlagged,           // the records of a dump do not say that they are among the counters
+  kRecycledBeforeDumped,     // a chunk is given back, then written to the dump
   kReaderIgnoresSerial,
   kReaderIgnoresUndo,
-  kReaderTakesFirstFolded,  // how much is folded is read when the chunk is copied
-  kReaderLooksOwnerFirst,   // whose chunk it is is looked at, then how much of it is folded
-  kReaderTakesLaterRows,    // rows of the file that are newer than the look at the segment do not make it look again
+  kReaderTakesFirstAggregated,  // how much is aggregated is read when the chunk is copied
+  kReaderLooksOwnerFirst,       // whose chunk it is is looked at, then how much of it is aggregated
+  kReaderTakesLaterRows,  // rows of the file that are newer than the look at the segment do not make it look again
 };
 
 struct Setup {
@@ -66,13 +66,13 @@ struct Setup {
 };
 
 struct Slot {
-  Byte call, lap;  // which call; 0 = nothing here
-  Byte summed;     // kRecordSummed
+  Byte call, lap;   // which call; 0 = nothing here
+  Byte aggregated;  // kRecordAggregated
 };
 
 enum ChunkState : Byte { kFree, kFilling, kFull };
 struct Chunk {
-  Byte owner, first, lap, state, drained, folded;
+  Byte owner, first, lap, state, drained, aggregated;
   Slot slots[kSlots];
 };
 
@@ -93,7 +93,7 @@ struct Row {
   Spans spans;
 };
 struct Undo {
-  Byte sum, chunk, folded;
+  Byte sum, chunk, aggregated;
   Spans before;
 };
 
@@ -109,21 +109,22 @@ struct Owner {
 struct Files {
   Byte kept[kOwners];  // the trace: a bit per running number
   Spans rows[kOwners];
-  Byte dumped[kOwners], unflagged[kOwners];  // dumps: records that say that they are among the sums, and that do not
-  Byte wanted[kOwners];                      // what the dump under way must hold. Known to the checker alone
+  Byte dumped[kOwners],
+      unflagged[kOwners];  // dumps: records that say that they are among the counters, and that do not
+  Byte wanted[kOwners];    // what the dump under way must hold. Known to the checker alone
   Byte bad;
 };
 
 struct Writer {
-  Byte at, then;  // where to go on after folding or writing a chunk
+  Byte at, then;  // where to go on after aggregation or writing a chunk
   Byte chunk, end, slot, row, which, last, victim;
   Queue ring;
   Byte dumps;
 };
 
 struct Copy {  // of a chunk
-  Byte owner, first, lap, folded;
-  Byte slots;  // a bit each: records that are not among the sums; before: the first that is not in the file
+  Byte owner, first, lap, aggregated;
+  Byte slots;  // a bit each: records that are not among the counters; before: the first that is not in the file
   Byte bad;
 };
 struct Reader {
@@ -132,7 +133,7 @@ struct Reader {
   Byte wrong;
   Copy chunks[kChunks];
   Row rows[kRows];
-  Spans sums[kOwners];
+  Spans counters[kOwners];
   Byte kept[kOwners], must[kOwners];
 };
 
@@ -164,4 +165,4 @@ void add_next(const State& state, const Setup& setup, std::vector<Next>& next);
 // What is wrong if everything stops here and somebody reads what there is; "" = nothing.
 std::string wrong_with(const State& state, const Setup& setup);
 
-}  // namespace hostprobe::model::folding
+}  // namespace hostprobe::model::aggregation

@@ -1,5 +1,5 @@
-// site_sums.cpp: see site_sums.h.
-#include "site_sums.h"
+// site_counters.cpp: see site_counters.h.
+#include "site_counters.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -34,8 +34,8 @@ bool SiteSum::add_bucket(std::uint64_t word) {
   return true;
 }
 
-SiteSum site_sum(const SiteSums& sums) {
-  return {sums.waker_tid, sums.amount, spans_sum(sums.time), spans_sum(sums.wake)};
+SiteSum site_sum(const SiteCounter& counters) {
+  return {counters.waker_tid, counters.amount, spans_sum(counters.time), spans_sum(counters.wake)};
 }
 
 SiteSum site_sum(const SiteRow& row) {

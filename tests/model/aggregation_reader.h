@@ -1,12 +1,12 @@
-// folding_reader.h: what the two halves of the model in folding.h share: what a call and a record are, and where the reader
+// aggregation_reader.h: what the two halves of the model in aggregation.h share: what a call and a record are, and where the reader
 // of the living process stands.
 #pragma once
 
 #include <bit>
 
-#include "folding.h"
+#include "aggregation.h"
 
-namespace hostprobe::model::folding {
+namespace hostprobe::model::aggregation {
 
 inline constexpr int kMostCalls = 8;
 
@@ -27,7 +27,7 @@ enum ReaderAt : Byte {
   kLookAgain,
   kLookSerial,
   kCopyRow,
-  kLookFolded,
+  kLookAggregated,
   kLookOwner,
   kLookSerialAgain,
   kReadFile,
@@ -38,4 +38,4 @@ inline bool looks_at_sums(const Reader& r) { return r.at > kLookSerial && r.at <
 // What the reader may do next.
 void add_reader_step(const State& state, const Setup& setup, std::vector<Next>& next);
 
-}  // namespace hostprobe::model::folding
+}  // namespace hostprobe::model::aggregation

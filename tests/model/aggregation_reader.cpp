@@ -1,9 +1,9 @@
-// folding_reader.cpp: the steps of a reader of the living process, and what a reader of a dead one finds. See folding.h.
-#include "folding_reader.h"
+// aggregation_reader.cpp: the steps of a reader of the living process, and what a reader of a dead one finds. See aggregation.h.
+#include "aggregation_reader.h"
 
 #include <algorithm>
 
-namespace hostprobe::model::folding {
+namespace hostprobe::model::aggregation {
 namespace {
 
 // ---- what must be true ----
@@ -12,18 +12,18 @@ std::string call_name(int owner, int call) {
   return "call " + std::to_string(call) + " of thread " + std::to_string(owner);
 }
 
-std::string whole(const Spans& sums, int owner) {
-  if (sums.amount == sums.ticks && sums.count == count(sums.ticks)) return "";
-  return "the sums of thread " + std::to_string(owner) + " are torn: " + std::to_string(sums.count) + " calls, " +
-         std::to_string(sums.ticks) + " ticks, amount " + std::to_string(sums.amount);
+std::string whole(const Spans& counters, int owner) {
+  if (counters.amount == counters.ticks && counters.count == count(counters.ticks)) return "";
+  return "the counters of thread " + std::to_string(owner) + " are torn: " + std::to_string(counters.count) +
+         " calls, " + std::to_string(counters.ticks) + " ticks, amount " + std::to_string(counters.amount);
 }
 
 // What is said of the calls of a thread, of which the first `must` had returned.
-std::string wrong_sums(const Spans& sums, Byte kept, const Owner& owner, int i, int must) {
-  if (std::string wrong = whole(sums, i); !wrong.empty()) return wrong;
+std::string wrong_sums(const Spans& counters, Byte kept, const Owner& owner, int i, int must) {
+  if (std::string wrong = whole(counters, i); !wrong.empty()) return wrong;
   for (int call = 0; call < kMostCalls; ++call) {
-    const bool once = ((sums.ticks | kept) & bit(call)) != 0;
-    if ((sums.ticks & kept & bit(call)) != 0) return call_name(i, call) + " counts twice";
+    const bool once = ((counters.ticks | kept) & bit(call)) != 0;
+    if ((counters.ticks & kept & bit(call)) != 0) return call_name(i, call) + " counts twice";
     if (once && call >= owner.entered) return call_name(i, call) + " was never made";
     if (!once && call < must && (owner.lost & bit(call)) == 0) return call_name(i, call) + " had returned and is gone";
   }
@@ -64,7 +64,7 @@ struct Reading {
     const Chunk& c = chunk();
     copy() = {};
     if (c.state == kFree) return next(kCopyHead, setup.chunks, kLookSerial);
-    copy() = {c.owner, c.first, c.lap, c.folded, c.drained, 0};
+    copy() = {c.owner, c.first, c.lap, c.aggregated, c.drained, 0};
     r.at = kCopyRecords;
   }
   // copy_one: records
@@ -85,7 +85,7 @@ struct Reading {
     r.wrong |= copy().bad;
     next(kCopyHead, setup.chunks, kLookSerial);
   }
-  // copy_sums_and_chunks: fold_serial. While it is odd it is looked at again
+  // copy_sums_and_chunks: aggregate_serial. While it is odd it is looked at again
   void look_serial() {
     r.moved = 0;
     go(kCopyRow);
@@ -94,28 +94,29 @@ struct Reading {
   void copy_row() {
     r.rows[r.which] = s.rows[r.which];
     if (takes_back() && s.undo.sum == r.which + 1) r.rows[r.which].spans = s.undo.before;
-    next(kCopyRow, setup.rows, looks_owner_first() ? kLookOwner : kLookFolded);
+    next(kCopyRow, setup.rows, looks_owner_first() ? kLookOwner : kLookAggregated);
   }
   bool looks_owner_first() const { return is(Fault::kReaderLooksOwnerFirst); }
-  // Chunks::look_again: folded
-  void look_folded() {
-    if (!is(Fault::kReaderTakesFirstFolded)) copy().folded = chunk().folded;
-    if (takes_back() && s.undo.sum != 0 && s.undo.chunk == r.which) copy().folded = s.undo.folded;
+  // Chunks::look_again: aggregated
+  void look_aggregated() {
+    if (!is(Fault::kReaderTakesFirstAggregated)) copy().aggregated = chunk().aggregated;
+    if (takes_back() && s.undo.sum != 0 && s.undo.chunk == r.which) copy().aggregated = s.undo.aggregated;
     if (copy().slots == 0) copy() = {};
     if (looks_owner_first()) return next(kLookOwner, setup.chunks, kLookSerialAgain);
     r.at = kLookOwner;
   }
-  // Chunks::look_again: same_owner. What is there no more is in the sums, or in the file
+  // Chunks::look_again: same_owner. What is there no more is in the counters, or in the file
   void look_owner() {
     if (!same_owner()) copy() = {};
-    if (!looks_owner_first()) return next(kLookFolded, setup.chunks, kLookSerialAgain);
-    r.at = kLookFolded;
+    if (!looks_owner_first()) return next(kLookAggregated, setup.chunks, kLookSerialAgain);
+    r.at = kLookAggregated;
   }
   void look_serial_again() {
     const bool good = r.moved == 0 || is(Fault::kReaderIgnoresSerial);
     for (Copy& each : r.chunks) {
-      for (int slot = 0; slot < each.folded && good; ++slot) each.slots = static_cast<Byte>(each.slots & ~bit(slot));
-      if (!is(Fault::kReaderTakesFirstFolded)) each.folded = 0;
+      for (int slot = 0; slot < each.aggregated && good; ++slot)
+        each.slots = static_cast<Byte>(each.slots & ~bit(slot));
+      if (!is(Fault::kReaderTakesFirstAggregated)) each.aggregated = 0;
       if (each.slots == 0) each = {};
     }
     if (!good) std::fill(r.rows, r.rows + kRows, Row{});
@@ -124,13 +125,13 @@ struct Reading {
   // Reader::read: walk_blocks, add_segment, overtaken
   void read_file() {
     for (int i = 0; i < kOwners; ++i) {
-      const Byte in_memory = not_folded(i);
+      const Byte in_memory = not_aggregated(i);
       const Spans copied = row_of(i);
       const bool newer = s.files.rows[i].count > copied.count;
       if (newer && in_memory != 0 && !is(Fault::kReaderTakesLaterRows)) return start_again();
-      r.sums[i] = newer ? s.files.rows[i] : copied;
+      r.counters[i] = newer ? s.files.rows[i] : copied;
       r.kept[i] = static_cast<Byte>(in_memory | s.files.kept[i] | s.files.unflagged[i]);
-      if (!wrong_sums(r.sums[i], r.kept[i], s.owners[i], i, r.must[i]).empty()) r.wrong = 1;
+      if (!wrong_sums(r.counters[i], r.kept[i], s.owners[i], i, r.must[i]).empty()) r.wrong = 1;
     }
     if (r.wrong == 0) r = {};
     go(kDone);
@@ -141,7 +142,7 @@ struct Reading {
     std::copy(before.must, before.must + kOwners, r.must);
     go(kAttach);
   }
-  Byte not_folded(int owner) const {
+  Byte not_aggregated(int owner) const {
     Byte calls = 0;
     for (const Copy& each : r.chunks)
       for (int slot = 0; slot < kSlots && each.owner == owner; ++slot)
@@ -172,7 +173,7 @@ constexpr ReaderStep kReaderSteps[] = {
     {"looks whose it is once more", &Reading::look_again},
     {"looks at the serial", &Reading::look_serial},
     {"copies a row", &Reading::copy_row},
-    {"looks how much of a chunk is folded", &Reading::look_folded},
+    {"looks how much of a chunk is aggregated", &Reading::look_aggregated},
     {"looks whose it is now", &Reading::look_owner},
     {"looks at the serial again", &Reading::look_serial_again},
     {"reads the file", &Reading::read_file},
@@ -202,13 +203,14 @@ std::string look_into_segment(const State& s, Found& found) {
   for (int i = 0; i < kChunks; ++i) {
     const Chunk& c = s.chunks[i];
     if (c.state == kFree) continue;
-    const int folded = s.undo.sum != 0 && s.undo.chunk == i ? s.undo.folded : c.folded;
+    const int aggregated = s.undo.sum != 0 && s.undo.chunk == i ? s.undo.aggregated : c.aggregated;
     for (int slot = c.drained; slot < kSlots; ++slot) {
       if (!complete(c, slot)) continue;
       const int call = c.first + slot;
       if (c.slots[slot].call != id_of(c.owner, call)) return "a record is not what it is found as";
-      if (slot >= folded && c.slots[slot].summed != 0) return call_name(c.owner, call) + " is flagged and not folded";
-      if (slot >= folded) set(found.kept[c.owner], bit(call));
+      if (slot >= aggregated && c.slots[slot].aggregated != 0)
+        return call_name(c.owner, call) + " is flagged and not aggregated";
+      if (slot >= aggregated) set(found.kept[c.owner], bit(call));
     }
   }
   return "";
@@ -240,9 +242,9 @@ std::string wrong_with(const State& s, const Setup&) {
   if (s.files.bad != 0) return "a dump does not hold what it should";
   const Reader& r = s.reader;
   for (int i = 0; i < kOwners && r.at == kDone && r.wrong != 0; ++i)
-    if (std::string wrong = wrong_sums(r.sums[i], r.kept[i], s.owners[i], i, r.must[i]); !wrong.empty())
+    if (std::string wrong = wrong_sums(r.counters[i], r.kept[i], s.owners[i], i, r.must[i]); !wrong.empty())
       return "the reader finds that " + wrong;
   return r.wrong != 0 ? "the reader took something for a record that never was one" : "";
 }
 
-}  // namespace hostprobe::model::folding
+}  // namespace hostprobe::model::aggregation

@@ -1,5 +1,5 @@
-// Waits below the recording threshold: analysis/site_sums.cpp, and what waits.cpp and progress.cpp make of them.
-#include "analysis/trace/site_sums.h"
+// Waits below the recording threshold: analysis/site_counters.cpp, and what waits.cpp and progress.cpp make of them.
+#include "analysis/trace/site_counters.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "analysis/questions/process.h"
 #include "analysis/trace/reader.h"
-#include "support/sums.h"
+#include "support/counters.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {
@@ -64,14 +64,15 @@ TEST_F(ShortWaitAnswers, AddCountsAndSumsExactlyToThoseOfTheRecords) {
 TEST_F(ShortWaitAnswers, GivePercentilesWithinFivePercent) {
   std::mt19937_64 random(3);
   std::lognormal_distribution<double> shape(8, 0.8);
-  test::Sums sums;
-  for (int i = 0; i < 20000; ++i) sums.time.push_back(static_cast<std::uint64_t>(std::clamp(shape(random), 130., 5e5)));
-  file_.block(kBlockShortWaits, test::short_row(kMain, kLibX + 1, 1, sums, 0));
+  test::Counters counters;
+  for (int i = 0; i < 20000; ++i)
+    counters.time.push_back(static_cast<std::uint64_t>(std::clamp(shape(random), 130., 5e5)));
+  file_.block(kBlockShortWaits, test::short_row(kMain, kLibX + 1, 1, counters, 0));
   const ProcessAnswer answer = ask();
-  std::sort(sums.time.begin(), sums.time.end());
+  std::sort(counters.time.begin(), counters.time.end());
   for (const double percent : {1.0, 50.0, 90.0, 99.0}) {
     const double exact =
-        static_cast<double>(sums.time[static_cast<std::size_t>(percent * 200) - 1]) / test::kTicksPerNs;
+        static_cast<double>(counters.time[static_cast<std::size_t>(percent * 200) - 1]) / test::kTicksPerNs;
     EXPECT_NEAR(answer.waits.at(0).time.percentile_ns(percent), exact, 0.05 * exact) << percent;
   }
 }

@@ -1,13 +1,13 @@
-// explore_folding.cpp: every order of all steps of the model in folding.h; see every_order.h.
+// explore_aggregation.cpp: every order of all steps of the model in aggregation.h; see every_order.h.
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <ostream>
 
+#include "aggregation.h"
 #include "every_order.h"
-#include "folding.h"
 
-namespace hostprobe::model::folding {
+namespace hostprobe::model::aggregation {
 
 // For gtest.
 static void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
@@ -16,16 +16,16 @@ namespace {
 
 std::string name_of(const testing::TestParamInfo<Setup>& each) { return each.param.name; }
 
-class Folding : public testing::TestWithParam<Setup> {};
+class Aggregation : public testing::TestWithParam<Setup> {};
 
-TEST_P(Folding, CountsEveryReturnedCallOnceInEveryOrderOfSteps) {
+TEST_P(Aggregation, CountsEveryReturnedCallOnceInEveryOrderOfSteps) {
   const Answer answer = explore<Next>(GetParam());
   EXPECT_EQ(answer.wrong, "") << answer.steps;
   EXPECT_GT(answer.states, 10000u);
   std::printf("%zu states\n", answer.states);
 }
 INSTANTIATE_TEST_SUITE_P(
-    Model, Folding,
+    Model, Aggregation,
     testing::Values(
         Setup{.name = "monitor", .mode = kMonitor, .exits = true},
         Setup{.name = "monitor_with_one_row", .mode = kMonitor, .rows = 1, .exits = true},
@@ -52,28 +52,29 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 // A checker that finds nothing anywhere is none.
-class BrokenFolding : public testing::TestWithParam<Setup> {};
+class BrokenAggregation : public testing::TestWithParam<Setup> {};
 
-TEST_P(BrokenFolding, IsFound) {
+TEST_P(BrokenAggregation, IsFound) {
   const Answer answer = explore<Next>(GetParam());
   EXPECT_NE(answer.wrong, "") << "in " << answer.states << " states";
   std::printf("%s, found in state %zu\n", answer.wrong.c_str(), answer.states);
 }
 INSTANTIATE_TEST_SUITE_P(
-    Model, BrokenFolding,
+    Model, BrokenAggregation,
     testing::Values(
-        Setup{.name = "folded_before_undo", .fault = Fault::kFoldedBeforeUndo},
+        Setup{.name = "folded_before_undo", .fault = Fault::kAggregatedBeforeUndo},
         Setup{.name = "no_undo", .fault = Fault::kNoUndo},
         Setup{.name = "undo_filled_last", .fault = Fault::kUndoFilledLast},
         Setup{.name = "undo_not_taken_back", .fault = Fault::kUndoNotTakenBack},
-        Setup{.name = "recycled_before_folded", .fault = Fault::kRecycledBeforeFolded},
+        Setup{.name = "recycled_before_folded", .fault = Fault::kRecycledBeforeAggregated},
         Setup{.name = "row_freed_before_written", .fault = Fault::kRowFreedBeforeWritten, .rows = 1},
         Setup{.name = "row_cleared_before_freed", .fault = Fault::kRowClearedBeforeFreed, .rows = 1},
         Setup{.name = "row_evicted_too_early", .fault = Fault::kRowEvictedTooEarly, .rows = 1},
         Setup{.name = "row_into_dump", .fault = Fault::kRowIntoDump, .rows = 1, .triggers = 1},
-        Setup{.name = "rows_before_last_fold", .fault = Fault::kRowsBeforeLastFold, .mode = kMonitor, .exits = true},
-        Setup{.name = "folded_into_file", .fault = Fault::kFoldedIntoFile, .triggers = 1, .exits = true},
-        Setup{.name = "dumped_before_folded", .fault = Fault::kDumpedBeforeFolded, .triggers = 1},
+        Setup{
+            .name = "rows_before_last_fold", .fault = Fault::kRowsBeforeLastAggregate, .mode = kMonitor, .exits = true},
+        Setup{.name = "folded_into_file", .fault = Fault::kAggregatedIntoFile, .triggers = 1, .exits = true},
+        Setup{.name = "dumped_before_folded", .fault = Fault::kDumpedBeforeAggregated, .triggers = 1},
         Setup{.name = "dump_not_flagged", .fault = Fault::kDumpNotFlagged, .triggers = 1},
         Setup{.name = "recycled_before_dumped", .fault = Fault::kRecycledBeforeDumped, .triggers = 1},
         Setup{.name = "reader_ignores_serial",
@@ -87,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
               .reader = true,
               .killed = true},
         Setup{.name = "reader_takes_first_folded",
-              .fault = Fault::kReaderTakesFirstFolded,
+              .fault = Fault::kReaderTakesFirstAggregated,
               .calls = {3, 0},
               .chunks = 1,
               .reader = true},
@@ -105,4 +106,4 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 }  // namespace
-}  // namespace hostprobe::model::folding
+}  // namespace hostprobe::model::aggregation

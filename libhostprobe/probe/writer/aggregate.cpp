@@ -1,5 +1,5 @@
-// fold.cpp: see fold.h.
-#include "probe/writer/fold.h"
+// aggregate.cpp: see aggregate.h.
+#include "probe/writer/aggregate.h"
 
 #include <string.h>
 
@@ -71,7 +71,7 @@ std::uint64_t bytes_of(const Record& record, const Shape& shape, std::uint64_t c
   return type < sizeof kBytes ? word(record, shape.count) * kBytes[type] : 0;
 }
 
-// What a record adds, and to which sums.
+// What a record adds, and to which counters.
 struct Addition {
   std::uint64_t key = 0, object = 0, amount = 0;
   std::uint64_t time = 0, wake = 0;
@@ -131,64 +131,65 @@ void add_to(Spans& spans, std::uint64_t ticks) {
 }
 
 // A kill stops this between any two stores; their order is what Undo relies on.
-void commit(ChunkHead* chunk, std::uint32_t slot, SiteSums& sums, const Addition& add) {
+void commit(ChunkHead* chunk, std::uint32_t slot, SiteCounter& counters, const Addition& add) {
   Undo& undo = g_segment.header->undo;
   undo.chunk = chunk_index(chunk);
-  undo.folded = slot;
-  undo.waker_tid = sums.waker_tid;
-  undo.amount = sums.amount;
-  remember(undo.time, sums.time, add.time);
-  remember(undo.wake, sums.wake, add.has_wake ? add.wake : 0);
-  std::atomic_ref(undo.sum).store(static_cast<std::uint32_t>(&sums - g_segment.sums) + 1, std::memory_order_release);
+  undo.aggregated = slot;
+  undo.waker_tid = counters.waker_tid;
+  undo.amount = counters.amount;
+  remember(undo.time, counters.time, add.time);
+  remember(undo.wake, counters.wake, add.has_wake ? add.wake : 0);
+  std::atomic_ref(undo.sum).store(static_cast<std::uint32_t>(&counters - g_segment.counters) + 1,
+                                  std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  add_to(sums.time, add.time);
-  sums.amount += add.amount;
+  add_to(counters.time, add.time);
+  counters.amount += add.amount;
   if (add.has_wake) {
-    add_to(sums.wake, add.wake);
-    if (add.waker_tid != 0) sums.waker_tid = add.waker_tid;
+    add_to(counters.wake, add.wake);
+    if (add.waker_tid != 0) counters.waker_tid = add.waker_tid;
   }
-  std::atomic_ref(chunk->folded).store(slot + 1, std::memory_order_release);
+  std::atomic_ref(chunk->aggregated).store(slot + 1, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   std::atomic_ref(undo.sum).store(0u, std::memory_order_release);
 }
 
-void fold_slot(ChunkHead* chunk, std::uint32_t slot) {
+void aggregate_slot(ChunkHead* chunk, std::uint32_t slot) {
   const Record& record = reinterpret_cast<const Record*>(chunk + 1)[slot];
-  SiteSums* sums = nullptr;
+  SiteCounter* counters = nullptr;
   if (is_complete(record, chunk->lap)) {
     Addition add = addition_of(chunk, record);
-    sums = site_row(*chunk, add.key, add.object);
-    if (sums != nullptr) commit(chunk, slot, *sums, add);
+    counters = site_row(*chunk, add.key, add.object);
+    if (counters != nullptr) commit(chunk, slot, *counters, add);
   }
   ++g_slots;
-  if (sums != nullptr) return;
+  if (counters != nullptr) return;
   ++g_lost;
   count_loss(is_complete(record, chunk->lap) ? kLostNoSums : kLostJumpedOut);
-  std::atomic_ref(chunk->folded).store(slot + 1, std::memory_order_release);
+  std::atomic_ref(chunk->aggregated).store(slot + 1, std::memory_order_release);
 }
 
 // A gap over records that are missing is none, nor one to a launch of another thread that had the place.
 void check_sequence(const ChunkHead* chunk, std::uint32_t end) {
   LastLaunch& last = last_launch_of(chunk);
   bool goes_on = last.thread_start_ticks == chunk->thread_start_ticks &&
-                 last.next_sequence == chunk->first_sequence + chunk->folded;
+                 last.next_sequence == chunk->first_sequence + chunk->aggregated;
   if (!goes_on) last = {chunk->thread_start_ticks, 0, 0};
   last.next_sequence = chunk->first_sequence + end;
 }
 
 }  // namespace
 
-void fold(ChunkHead* chunk, std::uint32_t end) {
-  if (end <= chunk->folded) return;
-  std::atomic_ref serial(g_segment.header->fold_serial);
+void aggregate(ChunkHead* chunk, std::uint32_t end) {
+  if (end <= chunk->aggregated) return;
+  std::atomic_ref serial(g_segment.header->aggregate_serial);
   serial.fetch_add(1, std::memory_order_acq_rel);
   check_sequence(chunk, end);
-  for (std::uint32_t slot = chunk->folded; slot < end; ++slot) fold_slot(chunk, slot);
+  for (std::uint32_t slot = chunk->aggregated; slot < end; ++slot) aggregate_slot(chunk, slot);
   serial.fetch_add(1, std::memory_order_release);
 }
 
-std::uint64_t folded_slots() { return g_slots; }
-std::uint64_t folded_lost() { return g_lost; }
+std::uint64_t aggregated_slots() { return g_slots; }
+std::uint64_t aggregated_lost() { return g_lost; }
 
 std::uint64_t write_sums() { return write_all_rows(); }
 

@@ -1,6 +1,6 @@
-// sums_block.cpp: see sums_block.h. A thread may be counting meanwhile: words are read one by one, each is right, and one
+// counter_block.cpp: see counter_block.h. A thread may be counting meanwhile: words are read one by one, each is right, and one
 // that is behind is right in the next row.
-#include "probe/writer/file/sums_block.h"
+#include "probe/writer/file/counter_block.h"
 
 #include "probe/runtime/of_process.h"
 #include "probe/writer/file/trace_file.h"
@@ -23,11 +23,13 @@ HP_READS_LIVE_COUNTS std::uint32_t gather(const Spans& spans, SpansTotal& total,
 
 }  // namespace
 
-bool write_row(BlockKind kind, const SiteSums& sums) {
-  SumsRow row{{sums.key, sums.thread_start_ticks, sums.tid, sums.waker_tid, 0, 0, {}, {}}, sums.object, sums.amount};
-  row.site.bucket_count = gather(sums.time, row.site.time, 0, 0);
-  row.site.bucket_count = gather(sums.wake, row.site.wake, kWakeBucket, row.site.bucket_count);
-  std::size_t head = kind == kBlockSums ? sizeof row : sizeof row.site;
+bool write_row(BlockKind kind, const SiteCounter& counters) {
+  CounterRow row{{counters.key, counters.thread_start_ticks, counters.tid, counters.waker_tid, 0, 0, {}, {}},
+                 counters.object,
+                 counters.amount};
+  row.site.bucket_count = gather(counters.time, row.site.time, 0, 0);
+  row.site.bucket_count = gather(counters.wake, row.site.wake, kWakeBucket, row.site.bucket_count);
+  std::size_t head = kind == kBlockCounters ? sizeof row : sizeof row.site;
   iovec parts[] = {{&row, head}, {g_buckets, row.site.bucket_count * sizeof(std::uint64_t)}};
   return append_block(kind, parts, 2);
 }
