@@ -90,6 +90,15 @@ class GuestTest(ProbedTest):
         self.assertEqual(orphans({process["pid"] for process in processes}, self.began), [])
         return processes
 
+    def check_part(self, part, *names):
+        """What run_part gives for it is the same bare and preloaded in each mode."""
+        bare = self.run_part("bare", part)
+        for self.mode in MODES:
+            with self.subTest(mode=self.mode):
+                self.run_folder = self.folder / self.mode
+                self.assertEqual(self.run_part("preloaded", part), bare)
+                self.check_records(*names)
+
 
 def orphans(pids, since):
     """Shared memory made by processes of these numbers, that no process is attached to. Older memory is of others: numbers

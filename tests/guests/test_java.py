@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import guest
-from guest import MODES, GuestTest, program
+from guest import GuestTest, program
 
 SOURCE = Path(__file__).resolve().parent / "programs/Rooms.java"
 PARTS = {"threads": 0, "forkjoin": 0, "locks": 0, "parking": 0, "serve": 0, "faults": 0, "children": 0, "exits": 7, "halts": 8,
@@ -36,17 +36,9 @@ class Java(GuestTest):
         self.assert_silent(err)
         return without_stacks(out), err
 
-    def check(self, part):
-        bare = self.run_part("bare", part)
-        for self.mode in MODES:
-            with self.subTest(mode=self.mode):
-                self.run_folder = self.folder / self.mode
-                self.assertEqual(self.run_part("preloaded", part), bare)
-                self.check_records("java")
-
 
 for name in PARTS:
-    setattr(Java, f"test_{name}", lambda self, name=name: self.check(name))
+    setattr(Java, f"test_{name}", lambda self, name=name: self.check_part(name, "java"))
 
 if __name__ == "__main__":
     guest.main()

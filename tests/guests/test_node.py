@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import guest
-from guest import MODES, GuestTest, program
+from guest import GuestTest, program
 
 SCRIPT = Path(__file__).resolve().parent / "programs/loops.js"
 PARTS = {"order": 0, "pool": 0, "workers": 0, "children": 0, "serve": 0, "signals": -signal.SIGTERM, "exits": 42, "throws": 1,
@@ -19,17 +19,9 @@ class Node(GuestTest):
         self.assert_silent(err)
         return out, re.sub(r"0x[0-9a-f]+|\d+", "N", err) if part != "aborts" else ""  # that one prints addresses of its stack
 
-    def check(self, part):
-        bare = self.run_part("bare", part)
-        for self.mode in MODES:
-            with self.subTest(mode=self.mode):
-                self.run_folder = self.folder / self.mode
-                self.assertEqual(self.run_part("preloaded", part), bare)
-                self.check_records("node")
-
 
 for name in PARTS:
-    setattr(Node, f"test_{name}", lambda self, name=name: self.check(name))
+    setattr(Node, f"test_{name}", lambda self, name=name: self.check_part(name, "node"))
 
 if __name__ == "__main__":
     guest.main()
