@@ -55,5 +55,32 @@ TEST(CollectiveSource, GivesWhatAllRanksMakeInOrderAndNothingElse) {
   EXPECT_FALSE(sources[0](got)) << "failed calls, messages and launches are none";
 }
 
+// Its id is the process's own, and its numbers begin with the first call that was seen.
+TEST(CollectiveSource, GivesNothingOfACommunicatorWhoseMakingWasNotSeen) {
+  TraceFile file;
+  file.hooks({{.name = "ncclAllReduce",
+               .family = Family::kNccl,
+               .labels = {"comm:hex", "count", "call:nccl", "place:ranks"},
+               .blocking = false}});
+  Call unseen{
+      .hook = 1, .begin_us = 1, .end_us = 2, .a = 0xc, .c = pack_nccl_call(1, 0, 7, 0), .d = pack_nccl_ranks(0, 2, -1)};
+  unseen.flags = kRecordRelative;
+  Call seen = unseen;
+  seen.a = 0xd;
+  seen.flags = 0;
+  file.calls(7, 0, {unseen, seen});
+  const test::TestFolder folder;
+  file.write(folder.file("t.hptrace"));
+  const Trace trace = read_trace(folder.file("t.hptrace"));
+  Symbols symbols;
+  const Timeline timeline(trace, symbols);
+  std::vector<CollectiveSource> sources = collective_sources(timeline);
+  ASSERT_EQ(sources.size(), 1u);
+  CollectiveCall got;
+  ASSERT_TRUE(sources[0](got));
+  EXPECT_EQ(got.communicator, 0xdu);
+  EXPECT_FALSE(sources[0](got));
+}
+
 }  // namespace
 }  // namespace hostprobe::analysis

@@ -55,7 +55,8 @@ void Timeline::decode_wake(const Record& record, TickReader& ticks, Event& event
 
 void Timeline::decode_words(const Record& record, Event& event) const {
   const Function& function = *event.function;
-  event.communicator = word(record, function.communicator);
+  // One whose making was not seen cannot be put together with other ranks: it is as good as not known.
+  if ((record.flags & kRecordRelative) == 0) event.communicator = word(record, function.communicator);
   if (!function.is(kCollective)) return;
   const std::uint64_t call = word(record, function.call), ranks = word(record, function.ranks);
   event.collective.sequence = static_cast<std::uint32_t>(call);

@@ -23,7 +23,7 @@ struct alignas(64) Communicator {
 
 constexpr unsigned kBits = 9;
 constexpr unsigned kProbes = 32;
-constexpr Place kUnknown{0, -1, -1, false};
+constexpr Member kUnknown{0, -1, -1, false};
 HP_OF_PROCESS constinit Communicator g_communicators[1u << kBits]{};
 HP_OF_PROCESS std::atomic<std::uint32_t> g_groups{0};
 HP_OF_PROCESS std::atomic<std::uint32_t> g_unseen{0};
@@ -43,7 +43,7 @@ Communicator* find(const void* handle) {
 }
 
 // nullptr: there is none, or the table is full.
-Communicator* add(const void* handle, const Place& place) {
+Communicator* add(const void* handle, const Member& member) {
   if (handle == nullptr) return nullptr;
   // A new one at the address of one whose end was not seen.
   if (Communicator* old = find(handle)) old->handle.store(nullptr, std::memory_order_release);
@@ -52,10 +52,10 @@ Communicator* add(const void* handle, const Place& place) {
     Communicator& slot = slot_of(handle, probe);
     const void* none = nullptr;
     if (!slot.handle.compare_exchange_strong(none, &claimed, std::memory_order_acq_rel)) continue;
-    slot.id = place.id;
-    slot.rank = place.rank;
-    slot.size = place.size;
-    slot.made_unseen = place.made_unseen;
+    slot.id = member.id;
+    slot.rank = member.rank;
+    slot.size = member.size;
+    slot.made_unseen = member.made_unseen;
     slot.collectives.store(0, std::memory_order_relaxed);
     slot.messages.store(0, std::memory_order_relaxed);
     slot.children.store(0, std::memory_order_relaxed);
@@ -65,8 +65,8 @@ Communicator* add(const void* handle, const Place& place) {
   return nullptr;
 }
 
-Place place_of(const Communicator* known) {
-  return known == nullptr ? kUnknown : Place{known->id, known->rank, known->size, known->made_unseen};
+Member member_of(const Communicator* known) {
+  return known == nullptr ? kUnknown : Member{known->id, known->rank, known->size, known->made_unseen};
 }
 
 // One in use whose making was not seen gets an id that no other process computes.
@@ -82,9 +82,9 @@ Communicator* find_or_add(const void* handle) {
 NcclOperation track_operation(bool taken, const void* handle, bool message) {
   std::uint32_t group = t_local.nccl_depth > 0 ? t_local.nccl_group : 0;
   Communicator* known = taken ? find_or_add(handle) : find(handle);
-  if (known == nullptr || !taken) return {place_of(known), 0, group};
+  if (known == nullptr || !taken) return {member_of(known), 0, group};
   std::atomic<std::uint32_t>& count = message ? known->messages : known->collectives;
-  return {place_of(known), count.fetch_add(1, std::memory_order_relaxed) + 1, group};
+  return {member_of(known), count.fetch_add(1, std::memory_order_relaxed) + 1, group};
 }
 
 NcclGroup track_group_start(bool taken) {
@@ -99,36 +99,36 @@ NcclGroup track_group_end() {
   return group;
 }
 
-Place track_made(const void* handle, std::uint64_t id, int rank, int size) {
-  Place place{handle == nullptr ? 0 : id, rank, size, false};
-  add(handle, place);
-  return place;
+Member track_made(const void* handle, std::uint64_t id, int rank, int size) {
+  Member member{handle == nullptr ? 0 : id, rank, size, false};
+  add(handle, member);
+  return member;
 }
 
-Place track_made_all(const void* const* handles, int count) {
+Member track_made_all(const void* const* handles, int count) {
   if (handles == nullptr) return {0, -1, count, false};
   std::uint64_t id = mix(mix(kFirstId, reinterpret_cast<std::uint64_t>(handles)), ticks());
   for (int rank = 0; rank < count; ++rank) add(handles[rank], {id, rank, count, false});
   return {id, -1, count, false};
 }
 
-Place track_child(const void* handle, const void* parent, std::uint64_t how) {
+Member track_child(const void* handle, const void* parent, std::uint64_t how) {
   Communicator* known = find_or_add(parent);
   std::uint32_t number = known == nullptr ? 0 : known->children.fetch_add(1, std::memory_order_relaxed) + 1;
-  std::uint64_t id = mix(mix(mix(kFirstId, place_of(known).id), number), how);
-  Place place{handle == nullptr ? 0 : id, -1, -1, place_of(known).made_unseen};
-  add(handle, place);
-  return place;
+  std::uint64_t id = mix(mix(mix(kFirstId, member_of(known).id), number), how);
+  Member member{handle == nullptr ? 0 : id, -1, -1, member_of(known).made_unseen};
+  add(handle, member);
+  return member;
 }
 
-Place track_use(const void* handle, bool is_gone) {
+Member track_use(const void* handle, bool is_gone) {
   Communicator* known = find(handle);
-  Place place = place_of(known);
+  Member member = member_of(known);
   if (known != nullptr && is_gone) known->handle.store(nullptr, std::memory_order_release);
-  return place;
+  return member;
 }
 
-void note_place(const void* handle, int rank, int size) {
+void note_member(const void* handle, int rank, int size) {
   if (Communicator* known = find(handle)) {
     known->rank = rank;
     known->size = size;

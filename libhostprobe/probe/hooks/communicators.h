@@ -10,15 +10,15 @@
 
 namespace hostprobe::probe {
 
-// One rank's place on a communicator.
-struct Place {
+// This rank's membership of a communicator.
+struct Member {
   std::uint64_t id;         // 0: not known
   std::int32_t rank, size;  // -1: not known
-  bool
-      made_unseen;  // its making was not seen: numbers count from the first call that was, and the id is this process's own
+  // Its making was not seen: numbers count from the first call that was, and the id is this process's own.
+  bool made_unseen;
 };
 struct NcclOperation {
-  Place place;
+  Member member;
   std::uint32_t sequence;  // on its communicator; 0: the call was refused
   std::uint32_t group;     // 0: none
 };
@@ -32,12 +32,12 @@ NcclGroup track_group_start(bool taken);
 NcclGroup track_group_end();
 
 // `handle` nullptr: none was made.
-Place track_made(const void* handle, std::uint64_t id, int rank, int size);
-Place track_made_all(const void* const* handles, int count);
-Place track_child(const void* handle, const void* parent, std::uint64_t how);
-Place track_use(const void* handle, bool is_gone);
+Member track_made(const void* handle, std::uint64_t id, int rank, int size);
+Member track_made_all(const void* const* handles, int count);
+Member track_child(const void* handle, const void* parent, std::uint64_t how);
+Member track_use(const void* handle, bool is_gone);
 // What NCCL said about one that was made without saying it.
-void note_place(const void* handle, int rank, int size);
+void note_member(const void* handle, int rank, int size);
 
 // FNV-1a over bytes, and on from an earlier value.
 inline constexpr std::uint64_t kFirstId = 0xcbf29ce484222325u;

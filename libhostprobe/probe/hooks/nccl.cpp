@@ -26,7 +26,7 @@ constexpr int kNoPeer = -1;
 bool taken(int result) { return result == kNcclSuccess || result == kNcclInProgress; }
 
 // NCCL knows rank and size of a communicator that was not made by rank, once it is ready.
-void ask_place(NcclComm handle, Place& place) {
+void ask_member(NcclComm handle, Member& member) {
   using Ask = int (*)(NcclComm, int*);
   HP_KEPT_BY_CHILDREN static std::atomic<Ask> rank_of{nullptr}, size_of{nullptr};
   if (rank_of.load(std::memory_order_acquire) == nullptr) {
@@ -37,29 +37,29 @@ void ask_place(NcclComm handle, Place& place) {
   Ask ask_rank = rank_of.load(std::memory_order_acquire), ask_size = size_of.load(std::memory_order_relaxed);
   if (ask_rank == nullptr || ask_size == nullptr || ask_rank(handle, &rank) != 0 || ask_size(handle, &size) != 0)
     return;
-  place.rank = rank;
-  place.size = size;
-  note_place(handle, rank, size);
+  member.rank = rank;
+  member.size = size;
+  note_member(handle, rank, size);
 }
 
-std::uint64_t pack_place_of(const Place& place, int peer) { return pack_nccl_ranks(place.rank, place.size, peer); }
+std::uint64_t pack_member(const Member& member, int peer) { return pack_nccl_ranks(member.rank, member.size, peer); }
 
 std::uint16_t fill_operation(Record& rec, NcclOperation operation, NcclComm handle, std::size_t count, int type, int op,
                              int peer, NcclStream stream) {
-  if (operation.place.id != 0 && operation.place.size < 0) ask_place(handle, operation.place);
-  rec.a = operation.place.id;
+  if (operation.member.id != 0 && operation.member.size < 0) ask_member(handle, operation.member);
+  rec.a = operation.member.id;
   rec.b = count;
   rec.c = pack_nccl_call(operation.sequence, operation.group, type, op);
   rec.d = word_of(stream);
-  rec.e = pack_place_of(operation.place, peer);
-  return operation.place.made_unseen ? kRecordRelative : 0;
+  rec.e = pack_member(operation.member, peer);
+  return operation.member.made_unseen ? kRecordRelative : 0;
 }
 
-void fill_communicator(Record& rec, const Place& place, NcclComm handle) {
-  rec.a = place.id;
+void fill_communicator(Record& rec, const Member& member, NcclComm handle) {
+  rec.a = member.id;
   rec.b = word_of(handle);
   rec.d = 0;
-  rec.e = pack_place_of(place, kNoPeer);
+  rec.e = pack_member(member, kNoPeer);
 }
 
 NcclComm made_by(int result, const NcclComm* made) { return taken(result) && made != nullptr ? *made : nullptr; }
@@ -148,10 +148,10 @@ HP_GROUP(ncclGroupSimulateEnd, (void* estimate), (estimate), track_group_end())
 // ---- communicators --------------------------------------------------------------------------------------------------
 
 // Made with what all of its ranks passed in.
-#define HP_MAKE(name, params, args, made, id, rank, size)                                                              \
-  HP_NCCL_HOOK(name, params, args, Place, track_made(made_by(result, made), id, rank, size), "comm:hex", "handle:hex", \
-               "site:code", "", "place:ranks") {                                                                       \
-    fill_communicator(rec, note, made_by(result, made));                                                               \
+#define HP_MAKE(name, params, args, made, id, rank, size)                                                 \
+  HP_NCCL_HOOK(name, params, args, Member, track_made(made_by(result, made), id, rank, size), "comm:hex", \
+               "handle:hex", "site:code", "", "place:ranks") {                                            \
+    fill_communicator(rec, note, made_by(result, made));                                                  \
   }
 HP_MAKE(ncclCommInitRank, (NcclComm * made, int size, NcclUniqueId id, int rank), (made, size, id, rank), made,
         mix(kFirstId, &id, sizeof id), rank, size)
@@ -162,18 +162,18 @@ HP_MAKE(ncclCommInitRankScalable, (NcclComm * made, int size, int rank, int n, N
         mix(kFirstId, ids, taken(result) ? static_cast<std::uint64_t>(n) * sizeof *ids : 0), rank, size)
 
 // All ranks in one process; nobody else has this communicator.
-HP_NCCL_HOOK(ncclCommInitAll, (NcclComm * made, int n, const int* devices), (made, n, devices), Place,
+HP_NCCL_HOOK(ncclCommInitAll, (NcclComm * made, int n, const int* devices), (made, n, devices), Member,
              track_made_all(taken(result) ? made : nullptr, n), "comm:hex", "handle:hex", "site:code", "",
              "place:ranks") {
   fill_communicator(rec, note, nullptr);
 }
 
 // Made out of another, whose ranks all make the same number of such calls in the same order.
-#define HP_MAKE_CHILD(name, params, args, how)                                                                       \
-  HP_NCCL_HOOK(name, params, args, Place, track_child(made_by(result, made), parent, how), "comm:hex", "handle:hex", \
-               "site:code", "", "place:ranks") {                                                                     \
-    fill_communicator(rec, note, made_by(result, made));                                                             \
-    record_flags = note.made_unseen ? kRecordRelative : 0;                                                           \
+#define HP_MAKE_CHILD(name, params, args, how)                                                                        \
+  HP_NCCL_HOOK(name, params, args, Member, track_child(made_by(result, made), parent, how), "comm:hex", "handle:hex", \
+               "site:code", "", "place:ranks") {                                                                      \
+    fill_communicator(rec, note, made_by(result, made));                                                              \
+    record_flags = note.made_unseen ? kRecordRelative : 0;                                                            \
   }
 HP_MAKE_CHILD(ncclCommSplit, (NcclComm parent, int color, int key, NcclComm* made, void* config),
               (parent, color, key, made, config), static_cast<std::uint64_t>(color))
@@ -183,10 +183,10 @@ HP_MAKE_CHILD(ncclCommShrink, (NcclComm parent, int* excluded, int n, NcclComm* 
 HP_MAKE_CHILD(ncclCommGrow, (NcclComm parent, int size, const NcclUniqueId* id, int rank, NcclComm* made, void* config),
               (parent, size, id, rank, made, config), static_cast<std::uint64_t>(size))
 
-#define HP_ON_COMMUNICATOR(name, params, args, is_gone)                                                        \
-  HP_NCCL_HOOK(name, params, args, Place, track_use(comm, is_gone), "comm:hex", "handle:hex", "site:code", "", \
-               "place:ranks") {                                                                                \
-    fill_communicator(rec, note, comm);                                                                        \
+#define HP_ON_COMMUNICATOR(name, params, args, is_gone)                                                         \
+  HP_NCCL_HOOK(name, params, args, Member, track_use(comm, is_gone), "comm:hex", "handle:hex", "site:code", "", \
+               "place:ranks") {                                                                                 \
+    fill_communicator(rec, note, comm);                                                                         \
   }
 HP_ON_COMMUNICATOR(ncclCommDestroy, (NcclComm comm), (comm), taken(result))
 HP_ON_COMMUNICATOR(ncclCommAbort, (NcclComm comm), (comm), taken(result))

@@ -1,4 +1,4 @@
-// hooks/meet.cpp: threads that wait for each other: barriers, once, join.
+// hooks/rendezvous.cpp: threads that wait for each other: barriers, once, join.
 //
 // Room 2 (probe/). Each asks first, without a clock, whether there is anything to wait for.
 #include <pthread.h>
