@@ -87,6 +87,17 @@ TEST(Limits, AWordOfOursBringsNoSignal) {
   }
 }
 
+TEST(Limits, NorDoesTheWordOfAProcessThatIsNotRecorded) {
+  for (int kind : {0, 1}) {
+    SCOPED_TRACE(kind);
+    const Pair pair({.program = "works",
+                     .probe = {{"HOSTPROBE_OFF", "1"}, {"HOSTPROBE_VERBOSE", "1"}},
+                     .before_exec = with_stderr(kind)});
+    EXPECT_TRUE(pair.bare.outcome.exited_with(5)) << pair.bare.outcome.describe();
+    expect_same(pair);
+  }
+}
+
 TEST(Limits, AProgramPastItsOwnFileSizeMeetsItsOwnSignal) {
   for (const char* way : {"handled", "killed"}) {
     const Pair pair({.program = "exceeds_its_limit", .args = {way}});

@@ -39,7 +39,7 @@ void say_at_start(const char* why, const char* program, const char* list) {
   while ((rest /= 10) != 0);
   const iovec parts[] = {part("hostprobe["), part(first), part("]: not recording: "), part(program), part(why),
                          part(list),         part("\n")};
-  system_call(SYS_writev, STDERR_FILENO, word_of_pointer(parts), sizeof parts / sizeof parts[0]);
+  write_to_stderr(parts, sizeof parts / sizeof parts[0]);
 }
 
 }  // namespace

@@ -63,15 +63,6 @@ class WithoutSignalsOfWriting {
   unsigned long pending_before_ = 0;
 };
 
-// Not into a full pipe: whoever should read it may wait for the program. By system calls: write and poll are hooked, and
-// this is not the program's.
-void write_line(const char* line, unsigned bytes) {
-  pollfd room{STDERR_FILENO, POLLOUT, 0};
-  if (system_call(SYS_poll, word_of_pointer(&room), 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
-  WithoutSignalsOfWriting without;
-  system_call(SYS_write, STDERR_FILENO, word_of_pointer(line), bytes);
-}
-
 }  // namespace
 
 HP_START_CODE void remember_stderr() {
@@ -80,6 +71,15 @@ HP_START_CODE void remember_stderr() {
   if (!g_stderr_known) return;
   g_stderr_device = now.st_dev;
   g_stderr_inode = now.st_ino;
+}
+
+// Not into a full pipe: whoever should read it may wait for the program. By system calls: writev and poll are hooked, and
+// this is not the program's.
+void write_to_stderr(const iovec* parts, unsigned count) {
+  pollfd room{STDERR_FILENO, POLLOUT, 0};
+  if (system_call(SYS_poll, word_of_pointer(&room), 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
+  WithoutSignalsOfWriting without;
+  system_call(SYS_writev, STDERR_FILENO, word_of_pointer(parts), count);
 }
 
 void say(const char* format, ...) {
@@ -95,7 +95,8 @@ void say(const char* format, ...) {
     int most = static_cast<int>(sizeof line) - 2;
     int length = more < 0 ? used : (used + more > most ? most : used + more);
     line[length] = '\n';
-    write_line(line, static_cast<unsigned>(length) + 1);
+    const iovec whole{line, static_cast<unsigned>(length) + 1};
+    write_to_stderr(&whole, 1);
   }
   errno = saved;
 }

@@ -5,9 +5,13 @@
 // file of its own there.
 #pragma once
 
+#include <sys/uio.h>
+
 namespace hostprobe::probe {
 
 void remember_stderr();
 void say(const char* format, ...) __attribute__((format(printf, 1, 2)));
+// What say() does last: whatever standard error is, the program gets no signal and does not wait.
+void write_to_stderr(const iovec* parts, unsigned count);
 
 }  // namespace hostprobe::probe
