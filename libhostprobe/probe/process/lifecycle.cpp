@@ -16,8 +16,6 @@
 
 #include <atomic>
 
-#include "probe/hooks/communicators.h"
-#include "probe/hooks/kernel_name.h"
 #include "probe/hooks/steps.h"
 #include "probe/intercept/loader.h"
 #include "probe/intercept/newer_function.h"
@@ -29,13 +27,10 @@
 #include "probe/process/verdict.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
-#include "probe/record/limits.h"
 #include "probe/record/locks.h"
 #include "probe/record/pairing.h"
 #include "probe/record/shelter.h"
 #include "probe/record/short_waits.h"
-#include "probe/record/strings.h"
-#include "probe/record/trigger.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/identity.h"
 #include "probe/runtime/memory_owner.h"
@@ -45,7 +40,6 @@
 #include "probe/runtime/simulated_host.h"
 #include "probe/runtime/stack_limits.h"
 #include "probe/runtime/start_objects.h"
-#include "probe/stacks/stacks.h"
 #include "probe/writer/file/passed_file.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/trigger_signal.h"
@@ -57,10 +51,7 @@ int __cxa_at_quick_exit(void (*)(void*), void*, void*);
 }
 
 namespace hostprobe::probe {
-
 namespace {
-
-constexpr std::uint64_t kGuessedTicksPerUs = 3000;  // until the writer has measured it
 
 enum class Plan : int { kUndecided, kOff, kNever, kCandidate, kTarget, kStarting, kActive, kFailed, kClosed };
 HP_START_DATA constinit std::atomic<Plan> g_plan{Plan::kUndecided};
@@ -224,7 +215,6 @@ HP_START_CODE __attribute__((constructor)) void load(int count, char** argv, cha
     if (g_options.verbose) say_off();
     return;
   }
-  g_limits.io_ticks = g_options.io_us * kGuessedTicksPerUs;
   find_simulated_host(environment);
   note_load(read_clock_pair_by(ask_clock_ns));
   choose(argv, environment, has_library);

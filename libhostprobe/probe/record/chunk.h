@@ -81,8 +81,9 @@ bool writer_is_needed();
 void grow_pool();
 
 void forget_segment();
-// After fork, in the child, before forget_process(): lets go of the parent's segment, so that generations do not pile up. `pointed_into`: a hook of
-// this thread was interrupted by the handler that forked, and may go on; its pointers must stay valid for ever.
+// After fork, in the child, before forget_process(): lets go of the parent's segment, so that generations do not pile up.
+// `pointed_into`: a hook of this thread was interrupted by the handler that forked, and may go on; its pointers must stay
+// valid for ever.
 void leave_segment(bool pointed_into);
 
 }  // namespace hostprobe::probe

@@ -6,14 +6,13 @@
 #include <atomic>
 
 #include "probe/record/limits.h"
-#include "probe/runtime/at_start.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 
 HP_KEPT_BY_CHILDREN constinit Gate g_gate{};  // the kernel empties it itself
-HP_START_DATA constinit Limits g_limits{};
+HP_KEPT_BY_CHILDREN constinit Limits g_limits{};
 
 namespace {
 

@@ -12,8 +12,8 @@
 namespace hostprobe::probe {
 namespace {
 
-HP_KEPT_BY_CHILDREN double g_ticks_per_us =
-    2500;  // a guess, until the writer has measured; a forked child goes on with the parent's
+// A guess, until the writer has measured; a forked child goes on with the parent's.
+HP_KEPT_BY_CHILDREN double g_ticks_per_us = 2500;
 
 std::uint64_t ticks_of(std::uint64_t us) {
   return static_cast<std::uint64_t>(static_cast<double>(us) * g_ticks_per_us);
