@@ -2,7 +2,6 @@
 // asked); what comes in is looked at, because anybody may send there.
 #include "probe/writer/file/passed_file.h"
 
-#include <linux/futex.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -12,6 +11,7 @@
 #include <atomic>
 
 #include "probe/runtime/at_start.h"
+#include "probe/runtime/futex.h"
 #include "probe/runtime/of_process.h"
 #include "probe/writer/file/trace_file.h"
 
@@ -42,11 +42,6 @@ struct Parcel {
 
 // By system calls: a program may have a socket() of its own.
 int make_socket() { return static_cast<int>(system_call(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC)); }
-
-long futex_of_parked(int operation, int value, const timespec* limit) {
-  return system_call(SYS_futex, reinterpret_cast<long>(&g_parked), operation | FUTEX_PRIVATE_FLAG, value,
-                     word_of_pointer(limit));
-}
 
 // In the table of a writer that has just copied the program's, and with it `fd`.
 void keep_only(int fd) {
@@ -132,18 +127,18 @@ bool have_own_descriptors(int fd) {
   // The numbers above it are not even copied; those below go once nobody waits for that any more.
   const bool copied = syscall(SYS_close_range, static_cast<unsigned>(fd) + 1, ~0u, kCloseRangeUnshare) == 0;
   g_parked.store(kNone, std::memory_order_release);
-  futex_of_parked(FUTEX_WAKE, 1, nullptr);
+  futex_wake(g_parked);
   if (copied) keep_only(fd);
   return copied;
 }
 
 void await_copy(int fd) {
   constexpr int kMostLooks = 50;
-  timespec limit{0, 20000000};
+  constexpr long kLookNs = 20000000;
   if (fd < 0) return;
   for (int looks = 0, now; (now = g_parked.load(std::memory_order_acquire)) == fd || now == kBeingCopied; ++looks) {
     if (now == fd && looks >= kMostLooks) return close_parked_file();
-    futex_of_parked(FUTEX_WAIT, now, &limit);
+    futex_wait(g_parked, now, kLookNs);
   }
   if (is_trace_file(fd)) close(fd);
 }
