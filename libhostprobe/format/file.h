@@ -21,6 +21,12 @@ enum FileState : std::uint32_t {
   kFileRecovered = 3,  // `hostprobe recover` added what the segment still held
 };
 
+enum TraceSource : std::uint32_t {
+  kFromProbe = 0,
+  kFromProfile = 1,  // an imported GPU profile: ticks are nanoseconds of CLOCK_REALTIME
+  kFromTable = 2,    // an imported table (CSV)
+};
+
 struct FileHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -51,7 +57,7 @@ struct FileHeader {
   std::int32_t file_errno;          // errno of the first failed write; 0 = none
   std::uint32_t invariant_ticks;    // 1 when the CPU promises a constant tick rate
   std::uint32_t stacks_lost;
-  std::uint32_t reserved;
+  std::uint32_t source;  // TraceSource
   char mode[16];
   char host[64];
   char boot_id[40];
@@ -103,7 +109,8 @@ struct HookRow {
   std::uint8_t found;     // 1: the real function was there from the start; later ones are told by kBlockHookStates
   std::uint8_t blocking;  // 1: time inside is waiting; 0: work or a launch
   std::uint8_t launch;    // 1: a GPU launch
-  std::uint32_t reserved;
+  std::uint8_t type;      // RowType
+  std::uint8_t reserved[3];
 };
 static_assert(sizeof(HookRow) == 184);
 

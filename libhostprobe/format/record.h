@@ -40,6 +40,7 @@ inline constexpr std::uint16_t kRecordAfterSkipped = 64;
 // The making of the communicator was not seen: its running numbers count from this rank's first call that was, and its id is
 // this process's own.
 inline constexpr std::uint16_t kRecordRelative = 128;
+inline constexpr std::uint16_t kRecordCaptured = 256;  // a launch that a stream capture took: nothing ran
 
 // A hook's five labels say how to print a..e. A label is "name" or "name:form"; an empty label means an unused word.
 // Forms: (none) unsigned decimal · i signed decimal · hex · code address in a module (printed module+offset or symbol)
@@ -81,6 +82,34 @@ constexpr std::uint64_t pack_nccl_ranks(int rank, int size, int peer) {
 }
 
 // Families of hooks. The number is part of the format.
-enum class Family : std::uint8_t { kCuda = 0, kNccl = 1, kWait = 2, kWake = 3, kThread = 4, kIo = 5, kPython = 6 };
+enum class Family : std::uint8_t {
+  kCuda = 0,
+  kNccl = 1,
+  kWait = 2,
+  kWake = 3,
+  kThread = 4,
+  kIo = 5,
+  kPython = 6,
+  kGpu = 7,    // work on the GPU, of an imported profile
+  kRange = 8,  // what a program, or PyTorch, calls a part of its own time
+};
+
+// What a row of the hook table is about, where its family does not tell.
+enum RowType : std::uint8_t {
+  kRowCall = 0,    // a call, as its family says
+  kRowKernel = 1,  // on a stream of the GPU, this and the next two
+  kRowCopy = 2,
+  kRowFill = 3,
+  kRowRange = 4,  // "name:str", "category:str"
+  kRowStep = 5,   // one training step, "number": from begin to end
+};
+
+// Streams of the GPU stand among the threads of a trace: their records are kernels, copies and fills, named by these labels:
+//   a "name:str" · b "stream" device in bits 32–63, stream below · c "launch" begin ticks of the launch call, 0 = not known ·
+//   d "bytes" · e "call" correlation in bits 32–63, thread id of the launch call below
+inline constexpr std::uint32_t kStreamTid =
+    0x80000000;  // from here on a thread id is a stream: no kernel gives such ids
+
+constexpr std::uint64_t pack_pair(std::uint32_t high, std::uint32_t low) { return std::uint64_t{high} << 32 | low; }
 
 }  // namespace hostprobe

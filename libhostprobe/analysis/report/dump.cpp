@@ -29,7 +29,8 @@ constexpr FlagName kFlags[] = {{kRecordFailed, "failed"},
                                {kRecordFile, "file"},
                                {kRecordAggregated, "summed"},
                                {kRecordAfterSkipped, "after_skipped"},
-                               {kRecordRelative, "relative"}};
+                               {kRecordRelative, "relative"},
+                               {kRecordCaptured, "captured"}};
 
 class Dump {
  public:

@@ -20,7 +20,9 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   set(family == Family::kWait, kWaits);
   set(family == Family::kCuda && hook.blocking, kSynchronises);
   set(hook.name == "sched_yield", kPolls);
-  set(hook.name == "hostprobe_step", kMarksStep);
+  set(hook.name == "hostprobe_step" || hook.type == kRowStep, kMarksStep);
+  set(family == Family::kGpu, kRunsOnGpu);
+  set(hook.type == kRowRange, kNamesTime);
   if (family != Family::kNccl) return function;
   function.traits |= kNccl;
   function.communicator = hook.word_of("comm");

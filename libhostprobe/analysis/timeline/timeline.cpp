@@ -32,7 +32,8 @@ Histogram histogram_of(const SpansSum& spans, const TickClock& clock) {
 Timeline::Timeline(const Trace& trace, Symbols& symbols) : trace_(trace) {
   for (const Hook& hook : trace.hooks)
     functions_.push_back(analysis::function_of(hook, static_cast<std::uint32_t>(functions_.size())));
-  for (const auto& [key, thread] : trace.threads) tracks_.push_back({&thread, role_of(trace, thread, symbols)});
+  for (const auto& [key, thread] : trace.threads)
+    if (!is_stream(key)) tracks_.push_back({&thread, role_of(trace, thread, symbols)});
 }
 
 const Track* Timeline::track_at(std::uint32_t tid, std::uint64_t ticks) const {

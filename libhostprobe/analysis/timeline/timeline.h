@@ -20,7 +20,7 @@ class Timeline {
 
   const Trace& trace() const { return trace_; }
   const std::vector<Function>& functions() const { return functions_; }  // one per hook
-  const std::vector<Track>& tracks() const { return tracks_; }           // by thread key
+  const std::vector<Track>& tracks() const { return tracks_; }           // by thread key; streams of the GPU are none
   // The thread that had this id at that time; see Trace::thread_at.
   const Track* track_at(std::uint32_t tid, std::uint64_t ticks) const;
 

@@ -48,11 +48,12 @@ Hook parse_hook(const HookRow& row) {
   hook.found = row.found != 0;
   hook.blocking = row.blocking != 0;
   hook.launch = row.launch != 0;
+  hook.type = row.type;
   return hook;
 }
 
 const char* family_name(std::uint8_t family) {
-  static constexpr const char* kNames[] = {"cuda", "nccl", "wait", "wake", "thread", "io", "python"};
+  static constexpr const char* kNames[] = {"cuda", "nccl", "wait", "wake", "thread", "io", "python", "gpu", "range"};
   return family < std::size(kNames) ? kNames[family] : "unknown";
 }
 

@@ -50,6 +50,7 @@ struct Hook {
   std::string versions;
   Label labels[5];
   std::uint8_t family = 0;
+  std::uint8_t type = kRowCall;  // RowType
   bool found = false;
   bool used = false;  // it was called, whether or not that left records
   bool blocking = false;
@@ -73,6 +74,9 @@ struct ThreadKey {
   std::uint64_t start_ticks;
   auto operator<=>(const ThreadKey&) const = default;
 };
+
+// Of the GPU, not a thread: see format/record.h.
+inline bool is_stream(const ThreadKey& key) { return key.tid >= kStreamTid; }
 
 // Some consecutive records of one thread. `count` of the `slots` running numbers hold a record.
 struct Slice {

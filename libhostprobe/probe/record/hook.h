@@ -34,14 +34,20 @@ Result libc_call(Hook& hook, Args... args) {
 
 // The constant row and the pointers of one hook, and the distances between them; g_hook_<name> is what the hook's code uses.
 // alignas(8) on the row: without it the compiler pads rows of 184 bytes and the section is no table any more.
-#define HP_LINKED_ROW(family_, name_, versions_, blocking_, launch_, wrapper_, l0, l1, l2, l3, l4)                     \
-  alignas(8) __attribute__((section("hp_hooks"), used)) static const ::hostprobe::HookRow g_row_##name_ __asm__(       \
-      "hp_row_" #name_) = {                                                                                            \
-      #name_,  versions_, {l0, l1, l2, l3, l4}, static_cast<std::uint8_t>(::hostprobe::Family::family_), 0, blocking_, \
-      launch_, 0};                                                                                                     \
-  __attribute__((section("hp_state"), used)) static ::hostprobe::probe::Hook g_hook_##name_ __asm__(                   \
-      "hp_hook_" #name_) = {};                                                                                         \
-  __asm__(".pushsection hp_links, \"a\", @progbits\n\t.balign 4\n\t.long hp_hook_" #name_                              \
+#define HP_LINKED_ROW(family_, name_, versions_, blocking_, launch_, wrapper_, l0, l1, l2, l3, l4)               \
+  alignas(8) __attribute__((section("hp_hooks"), used)) static const ::hostprobe::HookRow g_row_##name_ __asm__( \
+      "hp_row_" #name_) = {#name_,                                                                               \
+                           versions_,                                                                            \
+                           {l0, l1, l2, l3, l4},                                                                 \
+                           static_cast<std::uint8_t>(::hostprobe::Family::family_),                              \
+                           0,                                                                                    \
+                           blocking_,                                                                            \
+                           launch_,                                                                              \
+                           ::hostprobe::kRowCall,                                                                \
+                           {}};                                                                                  \
+  __attribute__((section("hp_state"), used)) static ::hostprobe::probe::Hook g_hook_##name_ __asm__(             \
+      "hp_hook_" #name_) = {};                                                                                   \
+  __asm__(".pushsection hp_links, \"a\", @progbits\n\t.balign 4\n\t.long hp_hook_" #name_                        \
           " - .\n\t.long hp_row_" #name_ " - .\n\t.long " wrapper_ "\n\t.popsection");
 
 // Of a function of libc; `wrappers_` is nullptr.
