@@ -136,28 +136,6 @@ void write_threads(const Trace& trace, BlockWriter& out) {
   out.finish();
 }
 
-void add_buckets(const SpansSum& spans, std::uint64_t mark, std::vector<std::uint64_t>& words) {
-  for (const auto& [bucket, count] : spans.buckets) words.push_back(bucket | mark | count << 16);
-}
-
-std::vector<std::uint64_t> bucket_words(const SiteSum& sum) {
-  std::vector<std::uint64_t> words;
-  add_buckets(sum.time, 0, words);
-  add_buckets(sum.wake, kWakeBucket, words);
-  return words;
-}
-
-SiteRow site_row(const ThreadKey& thread, std::uint64_t place, const SiteSum& sum, std::size_t buckets) {
-  return {place,
-          thread.start_ticks,
-          thread.tid,
-          sum.waker_tid,
-          static_cast<std::uint32_t>(buckets),
-          0,
-          {sum.time.ticks, sum.time.max_ticks},
-          {sum.wake.ticks, sum.wake.max_ticks}};
-}
-
 template <typename Row>
 void write_row(BlockKind kind, const Row& row, const std::vector<std::uint64_t>& words, BlockWriter& out) {
   out.begin(kind);
@@ -170,11 +148,12 @@ void write_all_sums(const Trace& trace, BlockWriter& out) {
   for (const auto& [key, thread] : trace.threads) {
     for (const auto& [place, sum] : thread.short_waits) {
       const std::vector<std::uint64_t> words = bucket_words(sum);
-      write_row(kBlockShortWaits, site_row(key, place, sum, words.size()), words, out);
+      write_row(kBlockShortWaits, site_row(key.tid, key.start_ticks, place, sum, words.size()), words, out);
     }
     for (const auto& [place, sum] : thread.counters) {
       const std::vector<std::uint64_t> words = bucket_words(sum);
-      const CounterRow row{site_row(key, place.first, sum, words.size()), place.second, sum.amount};
+      const CounterRow row{site_row(key.tid, key.start_ticks, place.first, sum, words.size()), place.second,
+                           sum.amount};
       write_row(kBlockCounters, row, words, out);
     }
   }

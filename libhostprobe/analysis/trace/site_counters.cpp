@@ -12,6 +12,10 @@ SpansSum spans_sum(const Spans& spans) {
   return sum;
 }
 
+void add_buckets(const SpansSum& spans, std::uint64_t mark, std::vector<std::uint64_t>& words) {
+  for (const auto& [bucket, count] : spans.buckets) words.push_back(bucket | mark | count << 16);
+}
+
 }  // namespace
 
 std::uint64_t SpansSum::count() const {
@@ -40,6 +44,25 @@ SiteSum site_sum(const SiteCounter& counters) {
 
 SiteSum site_sum(const SiteRow& row) {
   return {row.waker_tid, 0, {row.time.ticks, row.time.max_ticks, {}}, {row.wake.ticks, row.wake.max_ticks, {}}};
+}
+
+std::vector<std::uint64_t> bucket_words(const SiteSum& sum) {
+  std::vector<std::uint64_t> words;
+  add_buckets(sum.time, 0, words);
+  add_buckets(sum.wake, kWakeBucket, words);
+  return words;
+}
+
+SiteRow site_row(std::uint32_t tid, std::uint64_t start_ticks, std::uint64_t key, const SiteSum& sum,
+                 std::size_t buckets) {
+  return {key,
+          start_ticks,
+          tid,
+          sum.waker_tid,
+          static_cast<std::uint32_t>(buckets),
+          0,
+          {sum.time.ticks, sum.time.max_ticks},
+          {sum.wake.ticks, sum.wake.max_ticks}};
 }
 
 }  // namespace hostprobe::analysis

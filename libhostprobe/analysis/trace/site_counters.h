@@ -38,6 +38,11 @@ double bucket_middle_ticks(std::uint32_t bucket);
 SiteSum site_sum(const SiteCounter& counters);
 SiteSum site_sum(const SiteRow& row);  // without its buckets
 
+// The other way: a row of a file, and the words of its buckets behind it. `key` as in SiteCounter.
+std::vector<std::uint64_t> bucket_words(const SiteSum& sum);
+SiteRow site_row(std::uint32_t tid, std::uint64_t start_ticks, std::uint64_t key, const SiteSum& sum,
+                 std::size_t buckets);
+
 // What tells the counters of a thread apart: key and object of SiteCounter.
 using SumKey = std::pair<std::uint64_t, std::uint64_t>;
 

@@ -1,0 +1,218 @@
+// trace_writer.cpp: see trace_writer.h.
+#include "trace_writer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "checksum.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::size_t kStringsSliceBytes = 1 << 20;
+constexpr std::uint64_t kMostStringsBytes = UINT32_MAX - kStringsSliceBytes;  // an offset is 32 bits wide
+
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+
+template <typename T>
+void append(std::string& bytes, const T& value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+void pad(std::string& bytes) { bytes.resize((bytes.size() + 7) / 8 * 8, '\0'); }
+
+void set_label(char (&field)[16], std::string_view label) { set_field(field, label); }
+
+HookRow row_of(const HookShape& shape) {
+  HookRow row{};
+  set_field(row.name, shape.name);
+  for (std::size_t i = 0; i < shape.labels.size() && i < std::size(row.labels); ++i)
+    set_label(row.labels[i], shape.labels[i]);
+  row.family = static_cast<std::uint8_t>(shape.family);
+  row.found = 1;
+  row.blocking = shape.blocking;
+  row.launch = shape.launch;
+  row.type = shape.type;
+  return row;
+}
+
+// Of a file's name: what a host calls itself may hold anything.
+std::string file_part(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x21 || c == '/' || c == 0x7f; }, '_');
+  if (text.empty() || text[0] == '.') text = "unknown" + text;
+  return text;
+}
+
+}  // namespace
+
+TraceWriter::TraceWriter(std::string run, const FileHeader& header) : run_(std::move(run)), header_(header) {
+  header_.magic = kFileMagic;
+  header_.version = kFileVersion;
+  header_.header_bytes = kFileHeaderBytes;
+  header_.state = kFileClosed;
+  header_.segment_id = -1;
+  header_.first = header_.start;
+  header_.records = 0;
+  std::filesystem::create_directories(run_);
+  unfinished_ = run_ + "/.unfinished-XXXXXX";
+  file_ = mkostemp(unfinished_.data(), O_CLOEXEC);  // 0600
+  if (file_ < 0) fail("cannot make a file in " + run_);
+}
+
+TraceWriter::~TraceWriter() {
+  if (file_ >= 0) close(file_);
+  if (!unfinished_.empty()) unlink(unfinished_.c_str());
+}
+
+std::uint16_t TraceWriter::add_hook(const HookShape& shape) {
+  if (hooks_.size() >= kMostHooks) throw TraceError("more kinds of calls than a trace can name", end_);
+  hooks_.push_back(row_of(shape));
+  return static_cast<std::uint16_t>(hooks_.size());
+}
+
+std::uint64_t TraceWriter::add_string(std::string_view text) {
+  if (text.empty()) return 0;
+  if (const auto known = string_ids_.find(text); known != string_ids_.end()) return known->second;
+  const std::uint64_t begin = strings_begin_ + strings_.size();
+  if (begin + text.size() > kMostStringsBytes) return 0;
+  append(strings_, StringHead{static_cast<std::uint32_t>(text.size()), 0});
+  strings_ += text;
+  pad(strings_);
+  const std::uint64_t id = begin / 8 + 1;
+  string_ids_.emplace(texts_.emplace_back(text), id);
+  if (strings_.size() >= kStringsSliceBytes) write_strings();
+  return id;
+}
+
+void TraceWriter::add_module(const Module& module) {
+  ModuleRow row{};
+  row.begin = module.begin;
+  row.end = module.end;
+  row.bias = module.bias;
+  row.seen_ticks = module.seen_ticks;
+  row.path_bytes = static_cast<std::uint32_t>(module.path.size());
+  std::string payload;
+  append(payload, row);
+  payload += module.path;
+  write_block(kBlockModules, payload);
+}
+
+void TraceWriter::add_thread(const ThreadEntry& entry) { threads_.push_back(entry); }
+
+void TraceWriter::add_clock(const ClockPair& pair) {
+  std::string payload;
+  append(payload, pair);
+  write_block(kBlockClock, payload);
+}
+
+void TraceWriter::add_records(const ThreadKey& thread, const std::vector<Record>& records) {
+  write_table();
+  std::uint64_t& sequence = sequences_[thread];
+  for (std::size_t at = 0; at < records.size(); at += kPackedMost) {
+    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(kPackedMost, records.size() - at));
+    std::string payload;
+    append(payload, RecordsHead{thread.start_ticks, sequence, thread.tid, count, count, 0});
+    payload.append(reinterpret_cast<const char*>(&records[at]), count * sizeof(Record));
+    write_block(kBlockRecords, payload);
+    sequence += count;
+    header_.records += count;
+  }
+}
+
+void TraceWriter::add_counter(const ThreadKey& thread, const SumKey& key, const SiteSum& sum) {
+  write_table();
+  const std::vector<std::uint64_t> words = bucket_words(sum);
+  std::string payload;
+  append(payload,
+         CounterRow{site_row(thread.tid, thread.start_ticks, key.first, sum, words.size()), key.second, sum.amount});
+  payload.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(words[0]));
+  write_block(kBlockCounters, payload);
+}
+
+void TraceWriter::add_short_wait(const ThreadKey& thread, std::uint64_t key, const SiteSum& sum) {
+  write_table();
+  const std::vector<std::uint64_t> words = bucket_words(sum);
+  std::string payload;
+  append(payload, site_row(thread.tid, thread.start_ticks, key, sum, words.size()));
+  payload.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(words[0]));
+  write_block(kBlockShortWaits, payload);
+}
+
+// The whole of it again where it has grown: a later table may only tell more.
+void TraceWriter::write_table() {
+  if (hooks_written_ == hooks_.size()) return;
+  hooks_written_ = hooks_.size();
+  write_block(kBlockHooks, std::string(reinterpret_cast<const char*>(hooks_.data()), hooks_.size() * sizeof(HookRow)));
+}
+
+void TraceWriter::write_strings() {
+  if (strings_.empty()) return;
+  std::string payload;
+  append(payload, StringsHead{static_cast<std::uint32_t>(strings_begin_), static_cast<std::uint32_t>(strings_.size())});
+  strings_begin_ += strings_.size();
+  write_block(kBlockStrings, payload + strings_);
+  strings_.clear();
+}
+
+void TraceWriter::write_block(BlockKind kind, const std::string& payload) {
+  std::string whole = payload;
+  pad(whole);
+  BlockHead head{};
+  head.magic = kBlockMagic;
+  head.kind = kind;
+  head.payload_bytes = whole.size();
+  head.checksum = checksum(whole.data(), whole.size());
+  head.head_checksum = checksum(&head, offsetof(BlockHead, head_checksum));
+  write_at(end_, reinterpret_cast<const char*>(&head), sizeof(head));
+  write_at(end_ + sizeof(head), whole.data(), whole.size());
+  end_ += sizeof(head) + whole.size();
+}
+
+void TraceWriter::write_at(std::uint64_t offset, const char* bytes, std::size_t count) const {
+  while (count > 0) {
+    const ssize_t written = pwrite(file_, bytes, count, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail("cannot write into " + run_);
+    bytes += written;
+    offset += static_cast<std::uint64_t>(written);
+    count -= static_cast<std::size_t>(written);
+  }
+}
+
+std::string TraceWriter::give_name() {
+  const std::string host(header_.host, strnlen(header_.host, sizeof(header_.host)));
+  const std::string before = run_ + "/" + file_part(host) + "-" + std::to_string(header_.pid) + "-";
+  for (std::uint64_t start = header_.start.monotonic_ns;; ++start) {
+    const std::string path = before + std::to_string(start) + kFileSuffix;
+    if (link(unfinished_.c_str(), path.c_str()) == 0) return path;
+    if (errno != EEXIST) fail("cannot name a file " + path);
+  }
+}
+
+std::string TraceWriter::finish() {
+  write_table();
+  write_strings();
+  for (ThreadEntry& entry : threads_) {
+    entry.records = sequences_[{entry.tid, entry.start_ticks}];
+    std::string payload;
+    append(payload, entry);
+    write_block(kBlockThreads, payload);
+  }
+  header_.data_bytes = end_;
+  header_.checksum = 0;
+  alignas(8) char page[kFileHeaderBytes] = {};
+  std::memcpy(page, &header_, sizeof(header_));
+  header_.checksum = checksum(page, sizeof(page));
+  std::memcpy(page, &header_, sizeof(header_));
+  write_at(0, page, sizeof(page));
+  return give_name();
+}
+
+}  // namespace hostprobe::analysis
