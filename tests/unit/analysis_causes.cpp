@@ -174,19 +174,40 @@ TEST_F(Causes, AThreadWithoutACpuIsOne) {
   EXPECT_NEAR(finding().evidence.number("run_delay_ms"), 200, 1e-6);
 }
 
-TEST_F(Causes, AreHeaviestFirst) {
+TEST_F(Causes, AreHeaviestFirstAndDelayBehindWakesIsToldOnce) {
+  for (const bool contended : {false, true}) {
+    TraceFile file = process(0);
+    ThreadEntry main = test::thread_entry(1000, "python3");
+    main.cpu_ns = 200'000'000;
+    main.run_delay_ns = contended ? 110'000'000 : 20'000'000;
+    file.thread(main);
+    Call late = wait(0, 400);
+    late.b = pack_post(7, test::at_us(300'000));
+    file.calls(1000, 0, {late, {.hook = 3, .begin_us = 500'010, .end_us = 800'000}});
+    keep(file);
+    std::vector<std::string> causes;
+    for (const Finding& found : findings()) causes.push_back(found.cause);
+    EXPECT_EQ(causes,
+              (std::vector<std::string>{"unexplained", "sync_calls", contended ? "cpu_contention" : "unexplained"}));
+    EXPECT_NEAR(findings().front().share_pct, 30, 0.5) << "without the 100 ms behind the wake";
+  }
+}
+
+TEST_F(Causes, AThreadWithoutACpuDoesNotWaitForTheGpu) {
   TraceFile file = process(0);
   ThreadEntry main = test::thread_entry(1000, "python3");
-  main.cpu_ns = 600'000'000;
-  main.run_delay_ns = 200'000'000;
+  main.cpu_ns = 50'000'000;
+  main.run_delay_ns = 840'000'000;
   file.thread(main);
-  Call late = wait(0, 400);
-  late.b = pack_post(7, test::at_us(300'000));
-  file.calls(1000, 0, {late, {.hook = 3, .begin_us = 500'010, .end_us = 800'000}});
+  std::vector<Call> calls;
+  for (int i = 0; i < 100; ++i) {
+    calls.push_back({.hook = 2, .begin_us = 10'000.0 * i, .end_us = 10'000.0 * i + 5});
+    calls.push_back({.hook = 3, .begin_us = 10'000.0 * i + 10, .end_us = 10'000.0 * i + 9'900});
+  }
+  file.calls(1000, 0, calls);
   keep(file);
-  std::vector<std::string> causes;
-  for (const Finding& found : findings()) causes.push_back(found.cause);
-  EXPECT_EQ(causes, (std::vector<std::string>{"unexplained", "sync_calls", "cpu_contention", "unexplained"}));
+  EXPECT_EQ(finding().cause, "cpu_contention");
+  EXPECT_NEAR(finding().share_pct, 84, 0.01);
 }
 
 TEST_F(Causes, AJobThatStandsStillHasNoOther) {

@@ -66,7 +66,7 @@ TEST_F(OpenTrace, RecordsThatOnlyTheSegmentHoldsAreRead) {
   EXPECT_EQ(numbers(trace, 7), (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(trace.lost(), 0u);
   EXPECT_EQ(trace.threads.begin()->second.name, "worker");
-  EXPECT_EQ(trace.last.ticks, test::at_us(2'000'000));
+  EXPECT_GE(trace.last.ticks, test::at_us(2'000'000)) << "a process that lives, lives now";
 }
 
 TEST_F(OpenTrace, RecordsInBothPlacesCountOnce) {

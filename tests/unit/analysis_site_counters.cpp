@@ -57,7 +57,7 @@ TEST_F(ShortWaitAnswers, AddCountsAndSumsExactlyToThoseOfTheRecords) {
   EXPECT_EQ(answer.waits[0].time.count(), 4u);
   EXPECT_DOUBLE_EQ(answer.waits[0].time.total_ns(), 50'000 + 1000);
   EXPECT_DOUBLE_EQ(answer.waits[0].time.max_ns(), 50'000);
-  EXPECT_DOUBLE_EQ(answer.threads[0].wait_ms, 0.051);
+  EXPECT_DOUBLE_EQ(answer.threads[0].time.wait_ms, 0.051);
   EXPECT_EQ(answer.waits[0].code.at(0).count, 4u);
 }
 

@@ -73,7 +73,7 @@ TEST_F(WaitAnswers, CallThatWasSatisfiedAtOnceIsNoWait) {
                {.begin_us = 20, .end_us = 30, .c = kLibX + 1}});
   const ProcessAnswer answer = ask();
   EXPECT_EQ(answer.waits.front().time.count(), 1u);
-  EXPECT_DOUBLE_EQ(answer.threads.front().wait_ms, 0.010);
+  EXPECT_DOUBLE_EQ(answer.threads.front().time.wait_ms, 0.010);
 }
 
 TEST_F(WaitAnswers, WakeLatencyRunsFromThePostToTheReturn) {
@@ -116,7 +116,7 @@ TEST_F(WaitAnswers, WaitInsideAnotherBlockingCallCountsOnceForTheThread) {
               {{.hook = 2, .begin_us = 10, .end_us = 20, .c = kLibX + 1},
                {.hook = 1, .begin_us = 0, .end_us = 100, .c = kLibX + 1}});
   const ProcessAnswer answer = ask();
-  EXPECT_DOUBLE_EQ(answer.threads.front().wait_ms, 0.100);
+  EXPECT_DOUBLE_EQ(answer.threads.front().time.wait_ms, 0.100);
 }
 
 TEST_F(WaitAnswers, PythonFrameOutsideOfTheLockWrappersIsTold) {

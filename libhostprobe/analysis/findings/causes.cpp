@@ -41,11 +41,23 @@ Finding finding_of(const RunAnswer& run, const ProcessAnswer& process, Symptom s
 }
 
 double main_wait_pct(const ProcessAnswer& process, WaitPurpose purpose) {
-  double ms = 0;
+  double pct = 0;
   for (const WaitSite& site : process.waits) {
-    if (site.role == Role::kMain) ms += site.ms_for(purpose);
+    if (site.role == Role::kMain) pct += site.share_for(purpose);
   }
-  return process.wall_share(ms);
+  return std::min(100.0, pct);
+}
+
+// Ready to run, and not running.
+double no_cpu_pct(const ProcessAnswer& process) {
+  const ThreadAnswer* thread = process.main_thread();
+  if (thread == nullptr || !thread->time.run_delay_ms || thread->time.wall_ms <= 0) return 0;
+  return 100 * *thread->time.run_delay_ms / thread->time.wall_ms;
+}
+
+// Without a CPU everything takes long: a lack of it that weighs more comes first, and silences what it explains.
+bool is_for_lack_of_cpu(const ProcessAnswer& process, double pct) {
+  return no_cpu_pct(process) >= std::max(kNotRunningPct, pct);
 }
 
 WaitPurpose main_purpose(const WaitSite& site) {
@@ -125,7 +137,7 @@ std::optional<Finding> late_rank(const RunAnswer& run) {
 std::optional<Finding> heaviest_wait(const RunAnswer& run, const ProcessAnswer& process) {
   for (const WaitSite& site : process.waits) {
     if (site.role != Role::kMain || main_purpose(site) == WaitPurpose::kGil) continue;
-    const double pct = process.wall_share(1e-6 * site.time.total_ns());
+    const double pct = site.share_pct;
     if (pct < kWaitPct || (main_purpose(site) == WaitPurpose::kPeers && late_rank(run))) return std::nullopt;
     Finding finding = finding_of(run, process, Symptom::kLongWait, "unexplained", pct);
     finding.site = FindingSite{site.function, site.library, site.role, site.stack};
@@ -150,8 +162,8 @@ std::optional<Finding> interpreter_lock(const RunAnswer& run, const ProcessAnswe
 
 std::optional<Finding> gpu_waits(const RunAnswer& run, const ProcessAnswer& process) {
   const Histogram& time = process.syncs.time;
-  const double pct = process.wall_share(1e-6 * time.total_ns());
-  if (time.count() == 0 || pct < kSyncPct) return std::nullopt;
+  const double pct = process.syncs.share_pct;
+  if (time.count() == 0 || pct < kSyncPct || is_for_lack_of_cpu(process, pct)) return std::nullopt;
   Finding finding = finding_of(run, process, Symptom::kGpuWaits, "sync_calls", pct);
   finding.evidence.add("count", time.count());
   finding.evidence.add("total_ms", 1e-6 * time.total_ns());
@@ -163,9 +175,10 @@ std::optional<Finding> gpu_waits(const RunAnswer& run, const ProcessAnswer& proc
 std::optional<Finding> launch_pace(const RunAnswer& run, const ProcessAnswer& process) {
   const LaunchAnswer& launches = process.launches;
   const double span_pct = process.wall_share(launches.span_ms);
-  const double sync_pct = process.wall_share(1e-6 * process.syncs.time.total_ns());
+  const double sync_pct = process.syncs.share_pct, own_pct = span_pct - sync_pct - no_cpu_pct(process);
   if (launches.gap.count() == 0 || span_pct < kLaunchSpanPct || sync_pct >= kSyncPct) return std::nullopt;
-  Finding finding = finding_of(run, process, Symptom::kLaunchPace, "launch_bound", span_pct - sync_pct);
+  if (is_for_lack_of_cpu(process, own_pct)) return std::nullopt;
+  Finding finding = finding_of(run, process, Symptom::kLaunchPace, "launch_bound", own_pct);
   finding.fix = "fewer_launches";
   finding.evidence.add("kernels", launches.kernels);
   finding.evidence.add("call_p50_us", 1e-3 * launches.call.percentile_ns(50));
@@ -179,8 +192,9 @@ std::optional<Finding> late_wakes(const RunAnswer& run, const ProcessAnswer& pro
   for (const WaitSite& site : process.waits) {
     if (site.role == Role::kMain) wakes.add(site.wake);
   }
-  const double pct = process.wall_share(1e-6 * wakes.total_ns());
-  if (wakes.count() == 0 || pct < kWakePct) return std::nullopt;
+  const double pct = std::min(100.0, process.wall_share(1e-6 * wakes.total_ns()));
+  // A run queue explains them where the thread was in one for as long.
+  if (wakes.count() == 0 || pct < kWakePct || is_for_lack_of_cpu(process, 0.5 * pct)) return std::nullopt;
   Finding finding = finding_of(run, process, Symptom::kLateWakes, "unexplained", pct);
   finding.evidence.add("wakes", wakes.count());
   finding.evidence.add("wake_p50_us", 1e-3 * wakes.percentile_ns(50));
@@ -189,13 +203,14 @@ std::optional<Finding> late_wakes(const RunAnswer& run, const ProcessAnswer& pro
 }
 
 std::optional<Finding> not_running(const RunAnswer& run, const ProcessAnswer& process) {
-  const ThreadAnswer* thread = process.main_thread();
-  if (thread == nullptr || !thread->run_delay_ms) return std::nullopt;
-  const double pct = process.wall_share(*thread->run_delay_ms);
+  const double pct = no_cpu_pct(process);
   if (pct < kNotRunningPct) return std::nullopt;
   Finding finding = finding_of(run, process, Symptom::kNotRunning, "cpu_contention", pct);
   finding.fix = "more_cpus";
-  finding.evidence.add("run_delay_ms", *thread->run_delay_ms);
+  const ThreadTime& time = process.main_thread()->time;
+  finding.evidence.add("run_delay_ms", *time.run_delay_ms);
+  if (time.preempted_ms) finding.evidence.add("preempted_ms", *time.preempted_ms);
+  if (time.run_queue_ms) finding.evidence.add("run_queue_ms", *time.run_queue_ms);
   return finding;
 }
 
@@ -252,7 +267,7 @@ WorstWaits worst_waits(const RunAnswer& run) {
   for (const ProcessAnswer* process : leading(run)) {
     for (const WaitSite& site : process->waits) {
       if (site.role != Role::kMain) continue;
-      worst.wait_pct = std::max(worst.wait_pct, process->wall_share(1e-6 * site.time.total_ns()));
+      worst.wait_pct = std::max(worst.wait_pct, site.share_pct);
       if (site.wake.count() > 0) worst.wake_p99_ns = std::max(worst.wake_p99_ns, site.wake.percentile_ns(99));
     }
   }

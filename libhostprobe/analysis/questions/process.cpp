@@ -6,6 +6,7 @@
 
 #include "parallel.h"
 #include "questions.h"
+#include "wait_shares.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -13,84 +14,6 @@ namespace {
 template <std::size_t N>
 std::string field(const char (&text)[N]) {
   return std::string(text, strnlen(text, N));
-}
-
-// The outermost frame of a Python thread that is its own: those further out are threading.py's.
-std::string python_entry(const Trace& trace, const Thread& thread) {
-  for (const std::uint16_t id : thread.stacks) {
-    const auto stack = trace.stacks.find(id - 1u);
-    if (stack == trace.stacks.end()) continue;
-    for (auto frame = stack->second.python.rbegin(); frame != stack->second.python.rend(); ++frame) {
-      const std::string_view text = trace.strings.text(*frame);
-      if (text.empty() || text.find("threading.py:") != std::string_view::npos) continue;
-      return std::string(text.substr(0, text.find(" (")));
-    }
-  }
-  return {};
-}
-
-bool shows_data_loader(const Trace& trace, const Thread& thread) {
-  for (const std::uint16_t id : thread.stacks) {
-    const auto stack = trace.stacks.find(id - 1u);
-    if (stack == trace.stacks.end()) continue;
-    for (const std::uint32_t frame : stack->second.python) {
-      if (trace.strings.text(frame).find("dataloader.py:") != std::string_view::npos) return true;
-    }
-  }
-  return false;
-}
-
-// "std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (c10d::ProcessGroupGloo::*)(int), …" names the class
-// whose member the thread runs.
-std::string type_entry(const std::string& type) {
-  const auto end = type.find("::*)");
-  const auto begin = end == std::string::npos ? end : type.rfind('(', end);
-  return begin == std::string::npos ? std::string() : type.substr(begin + 1, end - begin - 1);
-}
-
-double lifetime_ms(const Trace& trace, const Thread& thread) {
-  const bool first = thread.key.tid == trace.header.pid && trace.header.start.ticks != 0;
-  const std::uint64_t begin = first ? trace.header.start.ticks : thread.entry.start_ticks;
-  const std::uint64_t end = thread.entry.end_ticks != 0 ? thread.entry.end_ticks : trace.last.ticks;
-  return end > begin && begin != 0 ? 1e-6 * trace.clock.span_ns(begin, end) : 0;
-}
-
-std::optional<OpenWaitAnswer> open_wait(const Trace& trace, const Thread& thread) {
-  const OpenWait& open = thread.entry.open;
-  const Hook* hook = trace.hook_of(sum_hook(open.key));
-  if (thread.entry.end_ticks != 0 || hook == nullptr) return std::nullopt;
-  // One that began after the clock was read last has lasted no time that is known.
-  const std::uint64_t end = std::max(open.begin_ticks, trace.last.ticks);
-  const Module* module = trace.module_at(sum_site(open.key));
-  return OpenWaitAnswer{hook->name, module == nullptr ? "unknown" : base_name(module->path),
-                        trace.clock.monotonic_ns(open.begin_ticks), 1e-6 * trace.clock.span_ns(open.begin_ticks, end)};
-}
-
-ThreadAnswer describe(const Trace& trace, const Track& track, double blocked_ms) {
-  const Thread& thread = *track.thread;
-  ThreadAnswer answer;
-  answer.tid = thread.key.tid;
-  answer.start_ticks = thread.key.start_ticks;
-  answer.name = thread.name;
-  answer.role = track.role;
-  answer.type = demangle_type(std::string(trace.strings.text(thread.entry.type_name)));
-  answer.runs = thread.key.tid == trace.header.pid ? std::string() : python_entry(trace, thread);
-  answer.in_data_loader = shows_data_loader(trace, thread);
-  if (answer.runs.empty()) answer.runs = type_entry(answer.type);
-  if (thread.entry.cpu_ns != 0) {
-    answer.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
-    answer.run_delay_ms = 1e-6 * static_cast<double>(thread.entry.run_delay_ns);
-  }
-  answer.open_wait = open_wait(trace, thread);
-  answer.wall_ms = lifetime_ms(trace, thread);
-  answer.wait_ms = blocked_ms;
-  // In counters a wait inside another one cannot be told from one beside it.
-  if (!thread.counters.empty() && answer.wall_ms > 0) answer.wait_ms = std::min(answer.wait_ms, answer.wall_ms);
-  answer.wait_ms += answer.open_wait ? answer.open_wait->ms : 0;
-  answer.records = thread.kept;
-  answer.lost = thread.lost;
-  answer.unfinished = thread.unfinished;
-  return answer;
 }
 
 // Threads with so many records are worth a task of their own; what is one task must not depend on the machine, because
@@ -205,10 +128,10 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
   ProcessAnswer answer;
   describe(trace, answer);
   tell_times(trace, answer);
-  const std::map<ThreadKey, double> blocked_ms = ask(timeline, cores, window).finish(symbols, answer);
+  const std::map<ThreadKey, Blocked> blocked = ask(timeline, cores, window).finish(symbols, answer);
   for (const Track& track : timeline.tracks()) {
-    const auto blocked = blocked_ms.find(track.key());
-    answer.threads.push_back(describe(trace, track, blocked == blocked_ms.end() ? 0 : blocked->second));
+    const auto own = blocked.find(track.key());
+    answer.threads.push_back(describe_thread(trace, track, own == blocked.end() ? Blocked{} : own->second));
     answer.unfinished += track.thread->unfinished;
   }
   answer.records = trace.records();
@@ -217,6 +140,8 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
   tell_sums(trace, answer);
   answer.actions = actions_of(trace, answer.start_monotonic_ns);
   answer.hooks = trace.hooks;
+  add_open_waits(answer);
+  share_out_waits(answer);
   std::stable_sort(answer.threads.begin(), answer.threads.end(),
                    [&answer](const ThreadAnswer& l, const ThreadAnswer& r) {
                      const bool l_main = l.tid == answer.pid, r_main = r.tid == answer.pid;

@@ -19,6 +19,7 @@
 #include "own_cost.h"
 #include "progress.h"
 #include "syncs.h"
+#include "thread_answer.h"
 #include "waits.h"
 
 namespace hostprobe::analysis {
@@ -26,32 +27,6 @@ namespace hostprobe::analysis {
 enum class ProcessKind { kRank, kWorker, kOther };
 
 const char* kind_name(ProcessKind kind);
-
-// A wait that had not returned when the trace ended.
-struct OpenWaitAnswer {
-  std::string function;
-  std::string library;         // that called it
-  std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC
-  double ms = 0;               // so far
-};
-
-struct ThreadAnswer {
-  std::uint32_t tid = 0;
-  std::uint64_t start_ticks = 0;
-  std::string name;
-  Role role = Role::kOther;
-  std::string type;  // of a std::thread, demangled
-  std::string runs;  // what it was started to do, as far as its Python stacks or its C++ type show; "" = unknown
-  bool in_data_loader = false;  // a stack of it goes through PyTorch's DataLoader
-  std::optional<double> cpu_ms;
-  std::optional<double> run_delay_ms;  // runnable, but not running
-  double wall_ms = 0;                  // from its start, or the library's, to its end; 0 = not known
-  double wait_ms = 0;                  // in blocking calls, the open one too; a wait inside another one counts once
-  std::optional<OpenWaitAnswer> open_wait;
-  std::uint64_t records = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t unfinished = 0;
-};
 
 enum class EndState { kEnded, kRunning, kKilled, kRecovered };
 

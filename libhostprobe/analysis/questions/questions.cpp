@@ -27,7 +27,7 @@ void Questions::merge(Questions&& other) {
   merge_each(all_, std::move(other.all_), std::make_index_sequence<std::tuple_size_v<decltype(all_)>>());
 }
 
-std::map<ThreadKey, double> Questions::finish(Symbols& symbols, ProcessAnswer& answer) {
+std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& answer) {
   answer.hook_calls = std::get<HookCalls>(all_).finish();
   answer.waits = std::get<Waits>(all_).finish(symbols);
   answer.launches = std::get<Launches>(all_).finish();
@@ -35,7 +35,7 @@ std::map<ThreadKey, double> Questions::finish(Symbols& symbols, ProcessAnswer& a
   answer.collectives = std::get<Collectives>(all_).finish();
   answer.progress = std::get<ProgressThreads>(all_).finish();
   answer.steps = std::get<Steps>(all_).finish();
-  return std::get<BlockedTime>(all_).finish_ms();
+  return std::get<BlockedTime>(all_).finish();
 }
 
 }  // namespace hostprobe::analysis

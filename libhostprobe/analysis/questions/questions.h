@@ -31,8 +31,8 @@ class Questions {
     if (everything_ || window_.holds(event)) std::apply([&event](auto&... one) { (one.add(event), ...); }, all_);
   }
   void merge(Questions&& other);
-  // Puts the answers where they belong. Returns how long each thread was blocked, in ms.
-  std::map<ThreadKey, double> finish(Symbols& symbols, ProcessAnswer& answer);
+  // Puts the answers where they belong. Returns how long each thread was blocked.
+  std::map<ThreadKey, Blocked> finish(Symbols& symbols, ProcessAnswer& answer);
 
  private:
   Window window_;

@@ -16,6 +16,7 @@ struct SyncAnswer {
   Histogram time;
   std::map<std::string, std::uint64_t> by_function;
   std::map<Role, double> total_ms_by_role;
+  double share_pct = 0;  // of the lives of the threads that wait most, each instant once
 };
 
 class Syncs {

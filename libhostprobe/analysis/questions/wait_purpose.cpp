@@ -37,10 +37,12 @@ bool is_python_library(std::string_view library) {
   return library.starts_with("python") || library.starts_with("libpython");
 }
 
+bool is_driver_library(std::string_view library) { return library.starts_with("libcuda.so"); }
+
 WaitPurpose purpose_of_caller(const CodePlace& caller, std::string_view waiting_function) {
   if (waiting_function.starts_with("pthread_cond_") && takes_gil(caller)) return WaitPurpose::kGil;
   if (is_peer_code(caller)) return WaitPurpose::kPeers;
-  if (caller.library.starts_with("libcuda.so")) return WaitPurpose::kGpu;
+  if (is_driver_library(caller.library)) return WaitPurpose::kGpu;
   return WaitPurpose::kUnknown;
 }
 

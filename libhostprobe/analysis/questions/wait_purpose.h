@@ -22,6 +22,8 @@ enum class WaitPurpose {
 
 // An interpreter or its shared library, by its file name.
 bool is_python_library(std::string_view library);
+// The GPU driver, NVIDIA's or the simulated one.
+bool is_driver_library(std::string_view library);
 
 // By the function that called the waiting function.
 WaitPurpose purpose_of_caller(const CodePlace& caller, std::string_view waiting_function);

@@ -91,6 +91,11 @@ double WaitSite::ms_for(WaitPurpose purpose) const {
   return found == purpose_ms.end() ? 0 : found->second;
 }
 
+double WaitSite::share_for(WaitPurpose purpose) const {
+  const double total_ms = kMsPerNs * time.total_ns();
+  return total_ms > 0 ? share_pct * std::min(1.0, ms_for(purpose) / total_ms) : 0;
+}
+
 Waits::Call& Waits::call_of(const Event& event) {
   if (calls_track_ != event.track) calls_.clear();
   calls_track_ = event.track;
@@ -104,6 +109,7 @@ Waits::Call& Waits::call_of(const Event& event) {
   site.answer.function = function;
   site.answer.library = library;
   site.answer.role = role;
+  site.answer.threads.insert(event.track->key());
   call->second = {&site, &site.addresses[event.site]};
   return call->second;
 }
@@ -152,6 +158,7 @@ void Waits::merge(Waits&& other) {
     answer.time.add(site.answer.time);
     answer.wake.add(site.answer.wake);
     answer.timed_out += site.answer.timed_out;
+    answer.threads.merge(site.answer.threads);
     answer.unknown_wakers += site.answer.unknown_wakers;
     for (const auto& [role, times] : site.answer.wakers) answer.wakers[role] += times;
     for (const auto& [thread, times] : site.answer.waker_threads) answer.waker_threads[thread] += times;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -32,6 +33,11 @@ struct WaitSite {
   std::map<ThreadKey, std::uint64_t> waker_threads;
   std::uint64_t unknown_wakers = 0;  // the post came from a thread this trace does not know
   std::uint64_t timed_out = 0;
+  std::set<ThreadKey> threads;               // that waited there
+  std::uint64_t open = 0;                    // threads that are in it now, or were when the trace ended
+  double open_ms = 0;                        // for so long, all together
+  double own_ms = 0;                         // waiting, without what ran meanwhile or was behind a wake; open ones too
+  double share_pct = 0;                      // that, of the lives of its threads
   std::map<WaitPurpose, double> purpose_ms;  // how much of the total is proven to be for what
   std::vector<WaitPlace> code;               // calling functions, heaviest first
   std::vector<WaitPlace> python;             // innermost telling Python frame of the sampled waits
@@ -42,6 +48,8 @@ struct WaitSite {
   // The thread that woke it most often; zeros when none is known.
   ThreadKey main_waker_thread() const;
   double ms_for(WaitPurpose purpose) const;
+  // The part of share_pct that is proven to be for that.
+  double share_for(WaitPurpose purpose) const;
 };
 
 class Waits {

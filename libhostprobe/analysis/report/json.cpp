@@ -1,88 +1,15 @@
 // json.cpp: see json.h.
 #include "json.h"
 
-#include <nlohmann/json.hpp>
-
 #include "analysis/findings/causes.h"
 #include "finding_text.h"
+#include "json_threads.h"
 #include "losses.h"
 #include "stuck_text.h"
 #include "version.h"
 
 namespace hostprobe::analysis {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json ms_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-6); }
-Json us_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-3); }
-Json percentile_us(const Histogram& time, double percent) { return us_or_null(time, time.percentile_ns(percent)); }
-
-Json places_json(const std::vector<WaitPlace>& places) {
-  Json list = Json::array();
-  for (const WaitPlace& place : places) {
-    list.push_back({{"text", place.text}, {"count", place.count}, {"total_ms", place.total_ms}});
-  }
-  return list;
-}
-
-Json wake_json(const WaitSite& site) {
-  Json wakers = Json::object();
-  for (const auto& [role, count] : site.wakers) wakers[role_name(role)] = count;
-  if (site.unknown_wakers > 0) wakers["unknown"] = site.unknown_wakers;
-  return {{"count", site.wake.count()},
-          {"total_ms", ms_or_null(site.wake, site.wake.total_ns())},
-          {"p50_us", percentile_us(site.wake, 50)},
-          {"p99_us", percentile_us(site.wake, 99)},
-          {"max_us", us_or_null(site.wake, site.wake.max_ns())},
-          {"waker_role", site.wakers.empty() ? Json(nullptr) : Json(role_name(site.main_waker()))},
-          {"waker_tid", site.waker_threads.empty() ? Json(nullptr) : Json(site.main_waker_thread().tid)},
-          {"waker_roles", wakers}};
-}
-
-Json wait_json(const WaitSite& site) {
-  Json json = {{"function", site.function},
-               {"library", site.library},
-               {"role", role_name(site.role)},
-               {"count", site.time.count()},
-               {"total_ms", site.time.total_ns() * 1e-6},
-               {"p50_us", percentile_us(site.time, 50)},
-               {"p99_us", percentile_us(site.time, 99)},
-               {"max_us", us_or_null(site.time, site.time.max_ns())},
-               {"wake", wake_json(site)},
-               {"timed_out", site.timed_out},
-               {"callers", places_json(site.code)}};
-  if (const double ms = site.ms_for(WaitPurpose::kGil); ms > 0) json["gil_ms"] = ms;
-  if (!site.python.empty()) json["python"] = places_json(site.python);
-  if (!site.stack.empty()) json["stack"] = site.stack;
-  return json;
-}
-
-Json thread_json(const ThreadAnswer& thread) {
-  Json json = {{"tid", thread.tid},
-               {"name", thread.name},
-               {"role", role_name(thread.role)},
-               {"wall_ms", thread.wall_ms > 0 ? Json(thread.wall_ms) : Json(nullptr)},
-               {"cpu_ms", or_null(thread.cpu_ms)},
-               {"run_delay_ms", or_null(thread.run_delay_ms)},
-               {"wait_ms", thread.wait_ms},
-               {"records", thread.records},
-               {"lost", thread.lost}};
-  if (thread.open_wait)
-    json["open_wait"] = {{"function", thread.open_wait->function},
-                         {"library", thread.open_wait->library},
-                         {"begin_ns", thread.open_wait->begin_ns},
-                         {"ms", thread.open_wait->ms}};
-  if (thread.unfinished > 0) json["unfinished"] = thread.unfinished;
-  if (!thread.type.empty()) json["type"] = thread.type;
-  if (!thread.runs.empty()) json["runs"] = thread.runs;
-  return json;
-}
 
 Json launches_json(const LaunchAnswer& launches) {
   Json by_function = Json::object();

@@ -209,8 +209,8 @@ class TextReport {
     if (process.syncs.time.count() == 0) return;
     const Histogram& time = process.syncs.time;
     line("GPU synchronisations {} · total {} ({:.1f} % of wall) · p50 {}, p99 {}, max {}", grouped(time.count()),
-         duration_text(time.total_ns()), process.wall_share(1e-6 * time.total_ns()),
-         duration_text(time.percentile_ns(50)), duration_text(time.percentile_ns(99)), duration_text(time.max_ns()));
+         duration_text(time.total_ns()), process.syncs.share_pct, duration_text(time.percentile_ns(50)),
+         duration_text(time.percentile_ns(99)), duration_text(time.max_ns()));
     for (const auto& [name, count] : process.syncs.by_function) line("  {:<34} {:>9}", printable(name), count);
   }
 
@@ -228,7 +228,7 @@ class TextReport {
     const std::size_t shown = shown_sites(process.waits.size());
     for (std::size_t i = 0; i < shown; ++i) {
       const WaitSite& site = process.waits[i];
-      const double pct = process.wall_share(1e-6 * site.time.total_ns());
+      const double pct = site.share_pct;
       line("{} {} {} {:>5.1f} {} {} {}", site_columns(site), right(compact(site.time.count()), 7),
            right(duration_text(site.time.total_ns()), 7), pct, right(duration_text(site.time.percentile_ns(50)), 7),
            right(duration_text(site.time.percentile_ns(99)), 7), right(duration_text(site.time.max_ns()), 7));
@@ -298,8 +298,8 @@ class TextReport {
     for (std::size_t i = 0; i < shown; ++i) {
       const ThreadAnswer& thread = process.threads[i];
       line("{} {} {:>7} {} {} {} {:>8} {:>6} {}", left(role_name(thread.role), 13), left(thread.name, 15), thread.tid,
-           right(thread.cpu_ms ? ms_text(*thread.cpu_ms) : "?", 7), right(ms_text(thread.wait_ms), 7),
-           right(thread.run_delay_ms ? ms_text(*thread.run_delay_ms) : "?", 7), thread.records, thread.lost,
+           right(thread.time.cpu_ms ? ms_text(*thread.time.cpu_ms) : "?", 7), right(ms_text(thread.time.wait_ms), 7),
+           right(thread.time.run_delay_ms ? ms_text(*thread.time.run_delay_ms) : "?", 7), thread.records, thread.lost,
            shortened(thread.runs, 22));
     }
     if (shown < count) line("  … and {} more (--all)", count - shown);
@@ -309,8 +309,7 @@ class TextReport {
   static std::string heaviest(const ProcessAnswer& process) {
     if (process.waits.empty()) return "-";
     const WaitSite& site = process.waits.front();
-    return fmt::format("{:.0f} % {}", process.wall_share(1e-6 * site.time.total_ns()),
-                       site.python.empty() ? site.function : site.python.front().text);
+    return fmt::format("{:.0f} % {}", site.share_pct, site.python.empty() ? site.function : site.python.front().text);
   }
 
   void write_brief(const std::vector<const ProcessAnswer*>& processes) {

@@ -14,6 +14,7 @@
 
 #include "blocks.h"
 #include "dump_files.h"
+#include "last_moment.h"
 #include "liveness.h"
 #include "segment_copy.h"
 #include "slice_order.h"
@@ -87,6 +88,7 @@ class Reader {
     if (segment_) add_segment();
     finish_threads();
     finish_clock();
+    if (trace_.header_whole && trace_.header.state != kFileClosed) find_last_moment(trace_);
     return std::move(trace_);
   }
 

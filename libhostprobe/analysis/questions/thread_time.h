@@ -1,0 +1,32 @@
+// thread_time.h: what a thread did with its life, where each instant counts once: running, preempted, waiting, woken but
+// not yet running, unexplained. They sum to its wall time.
+//
+// Room 3. Without the scheduler's records the kernel tells running and runnable time as totals only, so how much of the
+// latter was preemption is told where the waits leave no doubt, and otherwise not at all.
+#pragma once
+
+#include <optional>
+
+namespace hostprobe::analysis {
+
+// Of one thread, in blocking calls.
+struct Blocked {
+  double ms = 0;
+  double woken_ms = 0;  // of that: calls whose waker is known
+  double wake_ms = 0;   // of that: behind the post
+};
+
+struct ThreadTime {
+  double wall_ms = 0;                  // 0 = not known
+  std::optional<double> cpu_ms;        // running
+  std::optional<double> run_delay_ms;  // runnable, but not running: preempted, or behind a wake
+  std::optional<double> preempted_ms;  // taken off its CPU while it had work
+  std::optional<double> run_queue_ms;  // from a wake to running again
+  double wait_ms = 0;                  // in blocking calls, without what was behind the wake
+  double unexplained_ms = 0;
+};
+
+// `measured`: wall, CPU and run delay. The answer's wall is longer where the thread ran before it was first seen.
+ThreadTime attribute_time(const ThreadTime& measured, const Blocked& blocked);
+
+}  // namespace hostprobe::analysis
