@@ -32,6 +32,7 @@ readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every ty
 readonly build_packages=(
   g++ cmake ninja-build git python3 python3-venv
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
+  zlib1g-dev rapidjson-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
 readonly test_packages=(ccache clang-format-14 python3-dev libpython3.11-testsuite valgrind)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.

@@ -121,7 +121,7 @@ def rooms_include_only_what_they_may(tree):
 # Rooms with floors: sub-rooms from the lowest up. A file may know those below its own sub-room, and nobody above.
 SUB_ROOMS = {
     "probe": ("runtime", "record", "stacks", "intercept", "hooks", "writer/file", "writer", "fixes", "process"),
-    "analysis": ("trace", "timeline", "questions", "findings", "report", "live"),
+    "analysis": ("trace", "import", "timeline", "questions", "findings", "report", "live"),
     "simnode": ("node", "cuda/image", "cuda/model", "cuda/entries", "nccl", "nvml"),
 }
 # Sub-rooms that know fewer than all below them: nccl/ and nvml/ are libraries of their own beside the driver's.

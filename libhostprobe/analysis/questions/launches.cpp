@@ -1,11 +1,14 @@
 // launches.cpp: see launches.h.
 #include "launches.h"
 
+#include "analysis/import/call_traits.h"
+
 namespace hostprobe::analysis {
 namespace {
 
-// Of the launching functions, those that put exactly one kernel on the GPU.
+// Of the launching functions, those that put exactly one kernel on the GPU. Other than the driver's are a profile's.
 bool launches_one_kernel(const std::string& name) {
+  if (!name.starts_with("cu") || name.starts_with("cuda")) return is_kernel_launch_name(name);
   return name.starts_with("cuLaunchKernel") || name.starts_with("cuLaunchCooperativeKernel") || name == "cuLaunch" ||
          name.starts_with("cuLaunchGrid");
 }

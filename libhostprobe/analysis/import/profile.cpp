@@ -1,0 +1,260 @@
+// profile.cpp: see profile.h.
+#include "profile.h"
+
+#include <algorithm>
+
+#include "collective_names.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+using Field = ProfileField;
+
+constexpr std::uint32_t kMadeUpTid = 0x40000000;  // no kernel gives such ids, and no stream has one
+constexpr std::string_view kStepName = "ProfilerStep#";
+constexpr std::string_view kCollectiveAnnotation = "nccl:";
+
+// What repeats other events, or is about the profiler: nothing is lost without it.
+bool is_known_and_unused(const ProfileEvent& event) {
+  const std::string& category = event[Field::kCategory];
+  return category == "ac2g" || category == "async_cpu_to_gpu" || category == "fwdbwd" || category == "async_gpu" ||
+         category == "forward_backward" || (event[Field::kPhase] == "i" && event[Field::kPid] == "Traces");
+}
+
+bool is_call_category(std::string_view category) {
+  return category.ends_with("_runtime") || category.ends_with("_driver") || category == "Runtime";
+}
+
+bool is_range_category(std::string_view category) {
+  return category == "cpu_op" || category == "user_annotation" || category == "python_function" ||
+         category == "Operator";
+}
+
+RowType activity_type(std::string_view category) {
+  if (category == "kernel" || category == "Kernel") return kRowKernel;
+  if (category == "gpu_memcpy" || category == "Memcpy") return kRowCopy;
+  if (category == "gpu_memset" || category == "Memset") return kRowFill;
+  return kRowCall;
+}
+
+// "2400,1,1," of a list.
+std::uint64_t packed_dim(const std::string& list) {
+  std::uint64_t parts[3] = {1, 1, 1};
+  std::size_t at = 0;
+  for (std::uint64_t& part : parts) {
+    const std::size_t comma = list.find(',', at);
+    if (comma == std::string::npos) break;
+    const auto value = whole_number(std::string_view(list).substr(at, comma - at));
+    if (value && *value >= 0) part = static_cast<std::uint64_t>(*value);
+    at = comma + 1;
+  }
+  if (list.empty()) return 0;
+  return pack_dim(static_cast<std::uint32_t>(parts[0]), static_cast<std::uint32_t>(parts[1]),
+                  static_cast<std::uint32_t>(parts[2]));
+}
+
+// Of the first of several shapes, "2 3 ,4 ,"; 0 where there is none.
+std::uint64_t elements_of(const std::string& shapes) {
+  std::uint64_t product = 0;
+  std::size_t at = 0;
+  const std::size_t end = std::min(shapes.find(','), shapes.size());
+  while (at < end) {
+    const std::size_t blank = std::min(shapes.find(' ', at), end);
+    const auto value = whole_number(std::string_view(shapes).substr(at, blank - at));
+    if (!value || *value < 0) return 0;
+    const auto size = static_cast<std::uint64_t>(*value);
+    if (__builtin_mul_overflow(at == 0 ? 1 : product, size, &product)) return 0;
+    at = blank + 1;
+  }
+  return product;
+}
+
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash == 0 ? 1 : hash;
+}
+
+int small_number(const std::string& text, int without) {
+  const auto value = whole_number(text);
+  return value && *value >= 0 && *value < 1 << 20 ? static_cast<int>(*value) : without;
+}
+
+// "thread 3126441 (pt_autograd_0)" is how the profiler writes a thread's name.
+std::string thread_name(const std::string& text) {
+  const auto open = text.find(" (");
+  if (!text.starts_with("thread ") || open == std::string::npos || text.back() != ')') return text;
+  return text.substr(open + 2, text.size() - open - 3);
+}
+
+}  // namespace
+
+void Profile::add(const ProfileEvent& event) {
+  const std::string& phase = event[Field::kPhase];
+  const std::string& category = event[Field::kCategory];
+  if (phase == "M") return add_name(event);
+  if (is_known_and_unused(event)) return;
+  if (phase != "X") return left_out_.add("events of phase '" + phase.substr(0, 8) + "', category '" + category + "'");
+  const RowType type = activity_type(category);
+  const bool watched = category == "Trace";
+  if (type == kRowCall && !watched && !is_call_category(category) && !is_range_category(category))
+    return left_out_.add("events of category '" + category.substr(0, 64) + "'");
+  ProfileSpan span;
+  if (!add_span(event, span)) return;
+  if (watched) return watched_.push_back(span);
+  if (type != kRowCall) return add_activity(event, span, type);
+  if (is_call_category(category)) return add_call(event, span);
+  add_range(event, span);
+}
+
+bool Profile::add_span(const ProfileEvent& event, ProfileSpan& span) {
+  const auto begin = nanoseconds(event[Field::kTime]);
+  if (!begin) {
+    left_out_.add(event[Field::kTime].empty() ? "events without a time" : "events with a time that is no number");
+    return false;
+  }
+  const auto duration = nanoseconds(event[Field::kDuration]);
+  if (!duration) left_out_.add("durations that are missing or no number, taken for 0");
+  if (duration && *duration < 0) left_out_.add("negative durations, taken for 0");
+  span.begin_ns = *begin;
+  span.duration_ns = std::max<std::int64_t>(duration.value_or(0), 0);
+  span.name = name_of(event[Field::kName]);
+  return true;
+}
+
+std::uint64_t Profile::count_of(const ProfileEvent& event, ProfileField field) {
+  const std::string& text = event[field];
+  if (text.empty()) return 0;
+  const auto value = whole_number(text);
+  if (value && *value >= 0) return static_cast<std::uint64_t>(*value);
+  left_out_.add("numbers that are none, taken for 0");
+  return 0;
+}
+
+void Profile::add_call(const ProfileEvent& event, const ProfileSpan& span) {
+  ProfileProcess& process = process_of(event);
+  process.calls.push_back(
+      {span, thread_of(process, event[Field::kTid]), static_cast<std::uint32_t>(count_of(event, Field::kCorrelation))});
+}
+
+void Profile::add_range(const ProfileEvent& event, const ProfileSpan& span) {
+  ProfileProcess& process = process_of(event);
+  const std::string& name = event[Field::kName];
+  const std::uint32_t thread = thread_of(process, event[Field::kTid]);
+  if (name.starts_with(kStepName)) {
+    if (const auto number = whole_number(std::string_view(name).substr(kStepName.size())); number && *number >= 0) {
+      process.steps.push_back({span, thread, static_cast<std::uint64_t>(*number)});
+      return;
+    }
+  }
+  process.ranges.push_back({span, thread, name_of(event[Field::kCategory])});
+  if (!event[Field::kCollective].empty()) return add_collective(event, span);
+  if (name.starts_with(kCollectiveAnnotation)) add_annotated(event, span);
+}
+
+void Profile::add_collective(const ProfileEvent& event, const ProfileSpan& span) {
+  const std::string operation = collective_operation(event[Field::kCollective]);
+  if (operation.empty()) return;
+  ProfileProcess& process = process_of(event);
+  ProfileCollective call;
+  call.span = span;
+  call.span.name = name_of(operation);
+  call.thread = thread_of(process, event[Field::kTid]);
+  const std::string& ranks = event[Field::kGroupRanks];
+  if (!event[Field::kGroupName].empty() || !ranks.empty())
+    call.communicator = hash_of(event[Field::kGroupName] + '\n' + ranks);
+  call.size = small_number(event[Field::kGroupSize], 0);
+  call.group = name_of(ranks);
+  call.rank = small_number(event[Field::kRank], -1);
+  if (call.rank >= call.size) call.rank = -1;
+  call.elements = count_of(event, operation == "ReduceScatter" ? Field::kElementsOut : Field::kElementsIn);
+  // NCCL's own call says what goes to one rank.
+  if (operation == "AlltoAll" && call.size > 0) call.elements /= static_cast<std::uint64_t>(call.size);
+  call.type = collective_type(event[Field::kDataType]);
+  call.sequence = static_cast<std::uint32_t>(count_of(event, Field::kSequence));
+  if (operation == "Send") call.peer = small_number(event[Field::kToRank], -1);
+  if (operation == "Recv") call.peer = small_number(event[Field::kFromRank], -1);
+  process.collectives.push_back(call);
+}
+
+void Profile::add_annotated(const ProfileEvent& event, const ProfileSpan& span) {
+  const std::string operation =
+      collective_operation(std::string_view(event[Field::kName]).substr(kCollectiveAnnotation.size()));
+  if (operation.empty()) return;
+  ProfileProcess& process = process_of(event);
+  ProfileCollective call;
+  call.span = span;
+  call.span.name = name_of(operation);
+  call.thread = thread_of(process, event[Field::kTid]);
+  const std::string& types = event[Field::kInputType];
+  call.elements = elements_of(event[Field::kInputDims]);
+  call.type = collective_type(types.substr(0, types.find(',')));
+  process.annotated.push_back(call);
+}
+
+void Profile::add_activity(const ProfileEvent& event, const ProfileSpan& span, RowType type) {
+  ProfileActivity activity;
+  activity.span = span;
+  activity.type = type;
+  // Where its arguments do not say it, its place in the profile does.
+  activity.device =
+      static_cast<std::uint32_t>(small_number(event[Field::kDevice], small_number(event[Field::kPid], 0)));
+  const std::string& stream = event[Field::kStream].empty() ? event[Field::kTid] : event[Field::kStream];
+  activity.stream = static_cast<std::uint32_t>(whole_number(stream).value_or(0));
+  activity.correlation = static_cast<std::uint32_t>(count_of(event, Field::kCorrelation));
+  activity.bytes = count_of(event, Field::kBytes);
+  activity.grid = packed_dim(event[Field::kGrid]);
+  activity.block = packed_dim(event[Field::kBlock]);
+  activity.shared_bytes = count_of(event, Field::kSharedBytes);
+  activities_.push_back(activity);
+}
+
+void Profile::add_name(const ProfileEvent& event) {
+  const std::string& what = event[Field::kName];
+  if (what == "process_name") process_names_[event[Field::kPid]] = event[Field::kOwnName];
+  if (what == "thread_name")
+    thread_names_[{event[Field::kPid], event[Field::kTid]}] = thread_name(event[Field::kOwnName]);
+}
+
+ProfileProcess& Profile::process_of(const ProfileEvent& event) {
+  const std::string& pid = event[Field::kPid];
+  const auto [found, fresh] = processes_.try_emplace(pid);
+  if (fresh) {
+    const auto number = whole_number(pid);
+    const bool usable = number && *number >= 0 && *number < std::int64_t{kMadeUpTid};
+    found->second.pid = usable ? static_cast<std::uint32_t>(*number) : static_cast<std::uint32_t>(processes_.size());
+    if (!usable) left_out_.add("process ids that are none, replaced");
+  }
+  return found->second;
+}
+
+std::uint32_t Profile::thread_of(ProfileProcess& process, const std::string& tid) {
+  const auto found = process.thread_at.find(tid);
+  if (found != process.thread_at.end()) return found->second;
+  const auto index = static_cast<std::uint32_t>(process.threads.size());
+  const auto number = whole_number(tid);
+  const bool usable = number && *number > 0 && *number < std::int64_t{kMadeUpTid};
+  if (!usable) left_out_.add("thread ids that are none, replaced");
+  process.threads.push_back({usable ? static_cast<std::uint32_t>(*number) : kMadeUpTid + index, {}});
+  process.thread_at.emplace(tid, index);
+  return index;
+}
+
+std::uint32_t Profile::name_of(const std::string& text) {
+  if (const auto found = name_at_.find(text); found != name_at_.end()) return found->second;
+  const auto number = static_cast<std::uint32_t>(names_.size());
+  name_at_.emplace(names_.emplace_back(text), number);
+  return number;
+}
+
+void Profile::finish() {
+  for (auto& [pid, process] : processes_) {
+    if (const auto name = process_names_.find(pid); name != process_names_.end()) process.name = name->second;
+    for (const auto& [tid, index] : process.thread_at) {
+      const auto name = thread_names_.find({pid, tid});
+      if (name != thread_names_.end()) process.threads[index].name = name->second;
+    }
+  }
+}
+
+}  // namespace hostprobe::analysis

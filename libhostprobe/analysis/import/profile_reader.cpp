@@ -1,0 +1,197 @@
+// profile_reader.cpp: see profile_reader.h.
+#include "profile_reader.h"
+
+#include <fmt/format.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
+
+#include <unordered_map>
+
+namespace hostprobe::analysis {
+namespace {
+
+using Field = ProfileField;
+using Fields = std::unordered_map<std::string_view, Field>;
+
+constexpr std::size_t kMostTextBytes = 1 << 16;  // of one field: a name that is longer is cut
+
+const Fields kEventFields = {{"ph", Field::kPhase},    {"cat", Field::kCategory}, {"name", Field::kName},
+                             {"pid", Field::kPid},     {"tid", Field::kTid},      {"ts", Field::kTime},
+                             {"dur", Field::kDuration}};
+const Fields kArgFields = {{"name", Field::kOwnName},
+                           {"labels", Field::kLabels},
+                           {"correlation", Field::kCorrelation},
+                           {"device", Field::kDevice},
+                           {"stream", Field::kStream},
+                           {"bytes", Field::kBytes},
+                           {"shared memory", Field::kSharedBytes},
+                           {"grid", Field::kGrid},
+                           {"block", Field::kBlock},
+                           {"Input Dims", Field::kInputDims},
+                           {"Input type", Field::kInputType},
+                           {"Collective name", Field::kCollective},
+                           {"dtype", Field::kDataType},
+                           {"In msg nelems", Field::kElementsIn},
+                           {"Out msg nelems", Field::kElementsOut},
+                           {"Group size", Field::kGroupSize},
+                           {"Process Group Name", Field::kGroupName},
+                           {"Process Group Ranks", Field::kGroupRanks},
+                           {"Rank", Field::kRank},
+                           {"Seq", Field::kSequence},
+                           {"Src Rank", Field::kFromRank},
+                           {"Dst Rank", Field::kToRank}};
+
+std::optional<Field> field_of(const Fields& fields, std::string_view key) {
+  const auto found = fields.find(key);
+  return found == fields.end() ? std::nullopt : std::optional(found->second);
+}
+
+// What the parser reads from.
+class Source {
+ public:
+  using Ch = char;
+  explicit Source(TextFile& file) : file_(file) {}
+  Ch Peek() const { return file_.peek(); }
+  Ch Take() { return file_.take(); }
+  std::size_t Tell() const { return file_.taken(); }
+  Ch* PutBegin() { return nullptr; }
+  void Put(Ch) {}
+  void Flush() {}
+  std::size_t PutEnd(Ch*) { return 0; }
+
+ private:
+  TextFile& file_;
+};
+
+// Knows where in the document the parser is: the list of events is that of "traceEvents", or the document itself.
+class Events {
+ public:
+  Events(const OnProfileEvent& on_event, LeftOut& left_out) : on_event_(on_event), left_out_(left_out) {}
+
+  bool Null() { return value({}); }
+  bool Bool(bool) { return value({}); }
+  bool Int(int) { return value({}); }
+  bool Uint(unsigned) { return value({}); }
+  bool Int64(std::int64_t) { return value({}); }
+  bool Uint64(std::uint64_t) { return value({}); }
+  bool Double(double) { return value({}); }
+  bool RawNumber(const char* text, std::size_t length, bool) { return value({text, length}); }
+  bool String(const char* text, std::size_t length, bool) { return value({text, length}); }
+  bool Key(const char* text, std::size_t length, bool) {
+    const std::string_view key(text, length);
+    if (depth_ == 1) root_key_ = key;
+    if (depth_ == 2 && events_depth_ == 0) inner_key_ = key;
+    if (events_depth_ == 0) return true;
+    if (depth_ == events_depth_ + 1) {
+      field_ = field_of(kEventFields, key);
+      in_args_ = key == "args";
+    } else if (depth_ == events_depth_ + 2 && in_args_) {
+      field_ = field_of(kArgFields, key);
+    }
+    return true;
+  }
+  bool StartObject() {
+    if (depth_ == 0) root_is_object_ = true;
+    ++depth_;
+    if (events_depth_ != 0 && depth_ == events_depth_ + 1) {
+      event_.clear();
+      in_args_ = false;
+    }
+    field_.reset();
+    return true;
+  }
+  bool EndObject(std::size_t) {
+    if (events_depth_ != 0 && depth_ == events_depth_ + 1) {
+      ++events_;
+      on_event_(event_);
+    }
+    --depth_;
+    field_.reset();
+    return true;
+  }
+  bool StartArray() {
+    ++depth_;
+    const bool is_list = depth_ == 1 || (depth_ == 2 && root_is_object_ && root_key_ == "traceEvents");
+    if (events_depth_ == 0 && is_list) events_depth_ = depth_;
+    return true;
+  }
+  bool EndArray(std::size_t) {
+    if (events_depth_ == depth_) events_depth_ = 0;
+    --depth_;
+    if (events_depth_ != 0 && depth_ <= events_depth_ + 2) field_.reset();
+    if (field_ && in_args_ && depth_ == events_depth_ + 3) event_[*field_] += ',';
+    return true;
+  }
+
+  std::uint64_t events() const { return events_; }
+  ProfileHead& head() { return head_; }
+
+ private:
+  bool value(std::string_view text) {
+    if (events_depth_ == 0) {
+      head_value(text);
+    } else if (depth_ == events_depth_) {
+      left_out_.add("elements of the list of events that are no events");
+    } else if (field_) {
+      event_value(text);
+    }
+    return true;
+  }
+
+  void event_value(std::string_view text) {
+    std::string& own = event_[*field_];
+    const int inside = depth_ - events_depth_ - (in_args_ ? 2 : 1);
+    if (inside < 0 || own.size() + text.size() >= kMostTextBytes) text = text.substr(0, kMostTextBytes / 2);
+    if (own.size() >= kMostTextBytes) return;
+    if (inside > 0) {
+      own += text;
+      own += inside == 1 ? ',' : ' ';  // a list inside the list: its elements are parted by blanks
+    } else {
+      own = text;
+      field_.reset();
+    }
+  }
+
+  void head_value(std::string_view text) {
+    if (depth_ == 1 && root_key_ == "baseTimeNanoseconds") head_.base_time_ns = text;
+    if (depth_ == 1 && root_key_ == "host_name") head_.host = text;
+    if (depth_ == 1 && root_key_ == "traceName") head_.name = text;
+    if (depth_ != 2 || root_key_ != "distributedInfo") return;
+    if (inner_key_ == "rank") head_.rank = text;
+    if (inner_key_ == "world_size") head_.world_size = text;
+  }
+
+  const OnProfileEvent& on_event_;
+  LeftOut& left_out_;
+  ProfileHead head_;
+  ProfileEvent event_;
+  std::optional<Field> field_;
+  std::string root_key_, inner_key_;
+  int depth_ = 0;
+  int events_depth_ = 0;  // of the list of events; 0 = the parser is not inside of it
+  bool root_is_object_ = false;
+  bool in_args_ = false;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace
+
+ProfileReading read_profile(const std::string& path, const OnProfileEvent& on_event, LeftOut& left_out,
+                            const ReadProgress& progress) {
+  TextFile file(path, progress);
+  Source source(file);
+  Events events(on_event, left_out);
+  rapidjson::Reader reader;
+  // Not by recursion: a file could be nothing but brackets. Numbers as text: a double holds no nanoseconds of today.
+  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag |
+                              rapidjson::kParseNanAndInfFlag | rapidjson::kParseStopWhenDoneFlag;
+  const rapidjson::ParseResult result = reader.Parse<kFlags>(source, events);
+  ProfileReading reading{std::move(events.head()), events.events(), {}};
+  if (result.IsError()) {
+    const std::string why = file.problem().empty() ? rapidjson::GetParseError_En(result.Code()) : file.problem();
+    reading.problem = fmt::format("byte {}: {}", result.Offset(), why);
+  }
+  return reading;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,20 @@
+// profile_trace.h: the trace files of a profile: one for each of its processes.
+//
+// Room 3. What stands in them reads like what the probe writes, whatever question is asked; docs/import.md says what becomes
+// of what.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "left_out.h"
+#include "profile.h"
+#include "run_clock.h"
+
+namespace hostprobe::analysis {
+
+// Paths of the files made in `run`. `source`: the profile's own path. Throws std::system_error when they cannot be written.
+std::vector<std::string> write_profile(Profile& profile, const ProfileHead& head, const std::string& source,
+                                       const std::string& run, LeftOut& left_out);
+
+}  // namespace hostprobe::analysis

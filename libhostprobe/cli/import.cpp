@@ -1,0 +1,52 @@
+// import.cpp: `hostprobe import`.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "analysis/import/import_files.h"
+#include "commands.h"
+#include "output.h"
+
+namespace hostprobe::cli {
+namespace {
+
+struct ImportArguments {
+  std::string run;
+  bool kineto = false, csv = false, ftrace = false;
+  std::vector<std::string> files;
+};
+
+// What was made of each file goes to stdout, what is missing to stderr.
+int import_files(const ImportArguments& arguments) {
+  if (arguments.ftrace) throw std::runtime_error("import: --ftrace is not in this version");
+  if (!arguments.kineto) throw UsageError("import: say what the files are: --kineto");
+  const auto files = analysis::import_profiles(arguments.files, arguments.run, progress_on_stderr());
+  end_progress();
+  int status = kDone;
+  for (const analysis::ImportedFile& file : files) {
+    for (const std::string& trace : file.traces) write_out(trace + "\n");
+    for (const auto& [kind, count] : file.left_out.counts()) say(fmt::format("{}: {} {}", file.path, count, kind));
+    if (!file.problem.empty())
+      say(fmt::format("{}: {}{}", file.path,
+                      file.traces.empty() ? "nothing imported: " : "read in part: ", file.problem));
+    if (file.traces.empty()) status = kCouldNot;
+  }
+  return status;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("import", "Makes traces out of what other tools have measured.");
+  auto arguments = std::make_shared<ImportArguments>();
+  command->add_option("-o,--out", arguments->run, "The run folder; made if missing, what is in it stays")->required();
+  command->add_flag("--kineto", arguments->kineto, "The files are profiles of PyTorch (Kineto), .json or .json.gz");
+  command->add_flag("--ftrace", arguments->ftrace, "The files are of the kernel's ftrace; not in this version");
+  command->add_option("FILE", arguments->files, "What to import")->required();
+  command->footer(
+      "Prints the traces it makes. What it cannot use is counted, a line for each kind, on stderr.\n"
+      "Into the run folder of the probed process itself, the profile comes to stand on the same clock.\n"
+      "Examples:\n  hostprobe import -o RUN --kineto profile/*.pt.trace.json.gz && hostprobe report RUN");
+  command->callback([arguments, &context] { context.status = import_files(*arguments); });
+}
+
+}  // namespace hostprobe::cli
