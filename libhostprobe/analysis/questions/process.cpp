@@ -77,6 +77,7 @@ void tell_times(const Trace& trace, ProcessAnswer& answer) {
   std::uint64_t end = trace.last.ticks;
   for (const auto& [key, thread] : trace.threads) end = std::max(end, thread.entry.end_ticks);
   answer.start_monotonic_ns = trace.clock.monotonic_ns(start);
+  answer.start_since_first_ns = trace.clock.span_ns(trace.clock.first_ticks(), start);
   answer.start_realtime_ns = answer.start_monotonic_ns + static_cast<std::uint64_t>(trace.clock.realtime_offset_ns());
   answer.wall_ms = end > start ? 1e-6 * trace.clock.span_ns(start, end) : 0;
   if (trace.process_cpu_ns != 0) answer.cpu_ms = 1e-6 * static_cast<double>(trace.process_cpu_ns);
@@ -101,6 +102,13 @@ void tell_sums(const Trace& trace, ProcessAnswer& answer) {
   const std::uint64_t ns = whole_since == 0 ? 0 : trace.clock.monotonic_ns(whole_since);
   answer.whole_since_ms =
       ns < answer.start_monotonic_ns ? 0 : 1e-6 * static_cast<double>(ns - answer.start_monotonic_ns);
+}
+
+void ask_device(const Timeline& timeline, const Window& window, ProcessAnswer& answer) {
+  const DeviceTimeline device = device_timeline(timeline.trace());
+  const std::vector<Window> steps;
+  answer.gpu = answer_gpu(device, window, steps);
+  answer.gaps = answer_gaps(timeline, device, window, steps);
 }
 
 }  // namespace
@@ -134,6 +142,7 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
     answer.threads.push_back(describe_thread(trace, track, own == blocked.end() ? Blocked{} : own->second));
     answer.unfinished += track.thread->unfinished;
   }
+  ask_device(timeline, window, answer);
   answer.records = trace.records();
   answer.lost = trace.lost();
   answer.own_cost = own_cost(trace);

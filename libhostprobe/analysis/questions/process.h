@@ -15,6 +15,8 @@
 #include "analysis/trace/symbols.h"
 #include "analysis/trace/trace.h"
 #include "collectives.h"
+#include "gaps.h"
+#include "gpu_busy.h"
 #include "launches.h"
 #include "own_cost.h"
 #include "progress.h"
@@ -45,6 +47,7 @@ struct ProcessAnswer {
   EndState end = EndState::kEnded;
   std::uint64_t start_monotonic_ns = 0;
   std::uint64_t start_realtime_ns = 0;
+  double start_since_first_ns = 0;  // on the scale of events
   double wall_ms = 0;
   std::optional<double> cpu_ms;
   std::optional<double> clock_error_us;
@@ -61,6 +64,8 @@ struct ProcessAnswer {
   std::vector<WaitSite> waits;
   LaunchAnswer launches;
   SyncAnswer syncs;
+  GpuAnswer gpu;
+  std::optional<GapAnswer> gaps;
   ProcessCollectives collectives;
   std::vector<ProgressAnswer> progress;
   std::vector<Hook> hooks;

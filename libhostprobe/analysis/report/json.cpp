@@ -3,6 +3,7 @@
 
 #include "analysis/findings/causes.h"
 #include "finding_text.h"
+#include "json_gpu.h"
 #include "json_threads.h"
 #include "losses.h"
 #include "stuck_text.h"
@@ -128,7 +129,7 @@ Json process_json(const ProcessAnswer& process) {
   if (process.launches.hooked) json["launches"] = launches_json(process.launches);
   if (process.syncs.hooked) json["syncs"] = syncs_json(process.syncs);
   json["gc"] = nullptr;
-  if (process.launches.hooked) json["gpu"] = nullptr;
+  if (process.launches.hooked) json["gpu"] = gpu_json(process);
   json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
   for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
   json["events"] = Json::array();

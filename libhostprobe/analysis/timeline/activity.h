@@ -19,6 +19,7 @@ enum class ActivitySource : std::uint8_t { kNone, kProfile, kSimulated };
 // Times as in event.h.
 struct Activity {
   ActivityType type = ActivityType::kKernel;
+  bool collective = false;  // a kernel of NCCL: it waits for those of other ranks
   double begin_ns = 0;
   double end_ns = 0;
   std::uint32_t stream = 0;       // in DeviceTimeline::streams
@@ -40,8 +41,16 @@ struct DeviceTimeline {
   std::vector<DeviceStream> streams;
   std::vector<std::string> names;
   std::vector<Activity> activities;  // by begin
+  // Kernels that are counted and nothing else, because the file was full.
+  std::uint64_t kernels_without_time = 0;
+  double ns_without_time = 0;
+  std::uint64_t others_without_time = 0;  // copies and fills
+  std::uint64_t damaged = 0;              // rows of the file that make no sense
+
+  bool is_whole() const { return kernels_without_time + others_without_time + damaged == 0; }
 };
 
+// Of an imported profile, else of the simulated node, which writes a file of its own beside the trace.
 DeviceTimeline device_timeline(const Trace& trace);
 
 }  // namespace hostprobe::analysis

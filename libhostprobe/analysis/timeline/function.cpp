@@ -15,6 +15,7 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   function.waker = hook.word_of("waker");
   const auto family = static_cast<Family>(hook.family);
   const auto set = [&function](bool is, Trait trait) { function.traits |= is ? trait : 0u; };
+  set(family == Family::kCuda, kOfDriver);
   set(hook.launch, kLaunches);
   set(hook.blocking, kBlocks);
   set(family == Family::kWait, kWaits);

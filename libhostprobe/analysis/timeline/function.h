@@ -21,8 +21,9 @@ enum Trait : std::uint32_t {
   kPolls = 32,       // one round of a progress thread
   kMarksStep = 64,
   kBlocks = 128,
-  kRunsOnGpu = 256,  // a kernel, copy or fill of an imported profile; see activity.h
-  kNamesTime = 512,  // a range of the program's, or of PyTorch's
+  kRunsOnGpu = 256,      // a kernel, copy or fill of an imported profile; see activity.h
+  kOfDriver = 1u << 16,  // of the CUDA driver or runtime
+  kNamesTime = 512,      // a range of the program's, or of PyTorch's
 };
 
 struct Function {

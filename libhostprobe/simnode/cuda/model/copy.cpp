@@ -63,6 +63,22 @@ int64_t lasting(size_t bytes, double rate) {
   return kLatencyNs + static_cast<int64_t>(static_cast<double>(bytes) / rate);
 }
 
+// As profilers of NVIDIA's driver call them.
+const char* copy_name(const Side& from, const Side& to) {
+  if (from.place != Place::kDevice) return to.place == Place::kDevice ? "Memcpy HtoD" : "Memcpy HtoH";
+  if (to.place != Place::kDevice) return "Memcpy DtoH";
+  return from.device == to.device ? "Memcpy DtoD" : "Memcpy PtoP";
+}
+
+ActivityLabel memory_label(hostprobe::ActivityRowType type, const char* name, size_t bytes) {
+  ActivityLabel label;
+  if (!g_activities) return label;
+  label.type = type;
+  label.name = activity_name(name);
+  label.bytes = bytes;
+  return label;
+}
+
 void move(const Side& to, const Side& from, size_t width, size_t height, size_t depth) {
   for (size_t z = 0; z < depth; ++z)
     for (size_t y = 0; y < height; ++y)
@@ -106,6 +122,7 @@ CUresult copy_work(const CUDA_MEMCPY3D& copy, Work* work, bool* pageable_from, b
     move(to, from, width, height, depth);
     return CUDA_SUCCESS;
   };
+  work->label = memory_label(hostprobe::kActivityCopy, copy_name(from, to), width * height * depth);
   work->node.type = CU_GRAPH_NODE_TYPE_MEMCPY;
   work->node.copy = copy;
   return CUDA_SUCCESS;
@@ -125,6 +142,7 @@ CUresult fill_work(const CUDA_MEMSET_NODE_PARAMS& fill, Work* work) {
     fill_rows(fill);
     return CUDA_SUCCESS;
   };
+  work->label = memory_label(hostprobe::kActivityFill, "Memset", row_bytes * fill.height);
   work->node.type = CU_GRAPH_NODE_TYPE_MEMSET;
   work->node.fill = fill;
   return CUDA_SUCCESS;

@@ -46,15 +46,35 @@ class Flattening {
   std::map<const GraphNode*, uint32_t> ends_;
 };
 
-int64_t longest_path_ns(const Exec& exec, int64_t (*duration_ns)(const Work&)) {
+// Calls on_node(index, begin, end) with the times since the graph's begin.
+template <class OnNode>
+int64_t longest_path_ns(const Exec& exec, int64_t (*duration_ns)(const Work&), OnNode on_node) {
   std::vector<int64_t> ends(exec.nodes.size());
   int64_t longest = 0;
   for (size_t i = 0; i < exec.nodes.size(); ++i) {
     for (uint32_t dependency : exec.dependencies[i]) ends[i] = std::max(ends[i], ends[dependency]);
+    int64_t begin_ns = ends[i];
     ends[i] += duration_ns(exec.nodes[i].work);
     longest = std::max(longest, ends[i]);
+    on_node(i, begin_ns, ends[i]);
   }
   return longest;
+}
+
+// A graph without effects is only arithmetic, unless somebody wants to know of each kernel.
+void submit_pure_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
+  bool slowed = g_node->settings.faults.has(FaultKind::kSlowGpu, g_node->settings.rank);
+  int64_t length_ns = exec.longest_path_ns;
+  if (g_activities) {
+    int64_t start_ns = std::max(stream.tail_ns, submit_ns);
+    length_ns = longest_path_ns(exec, duration_now_ns, [&](size_t i, int64_t begin_ns, int64_t end_ns) {
+      ActivityLabel label = launched_now(exec.nodes[i].work.label, submit_ns);
+      add_activity(label, ordinal_of(*stream.context), stream.id, start_ns + begin_ns, start_ns + end_ns);
+    });
+  } else if (slowed) {
+    length_ns = longest_path_ns(exec, duration_now_ns, [](size_t, int64_t, int64_t) {});
+  }
+  submit_pure(stream, submit_ns, length_ns, {});
 }
 
 }  // namespace
@@ -63,7 +83,8 @@ void measure(Exec& exec) {
   exec.pure = true;
   for (const auto& node : exec.nodes)
     if (node.work.effect || node.work.node.event != nullptr) exec.pure = false;
-  exec.longest_path_ns = longest_path_ns(exec, [](const Work& work) { return work.duration_ns; });
+  exec.longest_path_ns = longest_path_ns(
+      exec, [](const Work& work) { return work.duration_ns; }, [](size_t, int64_t, int64_t) {});
 }
 
 static bool has_cycle(const GraphNode& node, std::map<const GraphNode*, int>& state) {
@@ -89,11 +110,7 @@ void flatten(const Graph& graph, Exec& exec) {
 }
 
 void submit_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
-  if (exec.pure) {
-    bool slowed = g_node->settings.faults.has(FaultKind::kSlowGpu, g_node->settings.rank);
-    submit_pure(stream, submit_ns, slowed ? longest_path_ns(exec, duration_now_ns) : exec.longest_path_ns);
-    return;
-  }
+  if (exec.pure && (stream.queue.empty() || !g_activities)) return submit_pure_exec(exec, stream, submit_ns);
   auto run = std::make_shared<GraphRun>();
   auto dependencies = std::make_shared<std::vector<std::vector<uint32_t>>>(exec.dependencies);
   run->end_ns.resize(exec.nodes.size());
@@ -109,6 +126,7 @@ void submit_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
     op.submit_ns = submit_ns;
     op.duration_ns = duration_now_ns(work);
     op.effect = work.effect;
+    op.label = launched_now(work.label, submit_ns);
     op.run = run;
     op.run_index = i;
     submit(stream, std::move(op));

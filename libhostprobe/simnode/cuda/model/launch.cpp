@@ -103,6 +103,16 @@ bool has_host_function(Function& function) {
   return function.host_function != nullptr;
 }
 
+ActivityLabel kernel_label(Function& function) {
+  ActivityLabel label;
+  if (!g_activities) return label;
+  if (function.activity_name == 0) function.activity_name = activity_name(function.image.name.c_str());
+  label.type = hostprobe::kActivityKernel;
+  label.name = function.activity_name;
+  label.collective = has_host_function(function) && function.host_waits;
+  return label;
+}
+
 CUresult check_launch(const Function& function, const LaunchShape& shape, void** parameters, void** extra) {
   uint64_t threads = 1;
   const unsigned block_limits[3] = {1024, 1024, 64};
@@ -134,6 +144,7 @@ CUresult kernel_work(Function& function, const LaunchShape& shape, void** parame
   auto arguments = copy_arguments(function, parameters, extra);
   work->duration_ns = function.duration_ns;
   work->node.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  work->label = kernel_label(function);
   CUDA_KERNEL_NODE_PARAMS& node = work->node.kernel;
   node.gridDimX = shape.grid[0], node.gridDimY = shape.grid[1], node.gridDimZ = shape.grid[2];
   node.blockDimX = shape.block[0], node.blockDimY = shape.block[1], node.blockDimZ = shape.block[2];

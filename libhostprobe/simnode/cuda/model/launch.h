@@ -19,6 +19,7 @@ struct LaunchShape {
 CUresult check_launch(const Function& function, const LaunchShape& shape, void** parameters, void** extra);
 CUresult kernel_work(Function& function, const LaunchShape& shape, void** parameters, void** extra, Work* work);
 bool has_host_function(Function& function);
+ActivityLabel kernel_label(Function& function);
 // How long a kernel lasts that is put into a stream now: a slow device stretches it.
 int64_t slowed_ns(int64_t duration_ns);
 

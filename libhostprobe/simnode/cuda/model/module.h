@@ -29,6 +29,7 @@ struct Function {
   simnode_kernel host_function = nullptr;
   void* host_user = nullptr;
   bool host_waits = false;
+  uint32_t activity_name = 0;
 };
 
 struct Global {

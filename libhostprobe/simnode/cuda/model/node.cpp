@@ -3,6 +3,7 @@
 
 #include "context.h"
 #include "device.h"
+#include "node/activities.h"
 #include "node/clock.h"
 #include "node/counts.h"
 #include "node/topology.h"
@@ -40,6 +41,7 @@ void in_forked_child() {
   g_node = nullptr;
   t_state = nullptr;
   forget_counts_of_parent();
+  forget_activities_of_parent();
 }
 
 __attribute__((constructor)) void on_load() {
@@ -73,6 +75,7 @@ CUresult start_node() {
     return CUDA_ERROR_NO_DEVICE;
   }
   g_node = node;
+  start_activities();
   return CUDA_SUCCESS;
 }
 

@@ -35,6 +35,7 @@ void finish(Stream& stream, const Op& op, int64_t start_ns, int64_t duration_ns)
   }
   stream.tail_ns = std::max(stream.tail_ns, end_ns);
   note_busy(*stream.context->device->usage, start_ns, end_ns);
+  add_activity(op.label, stream.context->device->ordinal, stream.id, start_ns, end_ns);
 }
 
 void fix(Stream& stream, const Op& op) {
@@ -188,16 +189,18 @@ void wait_known(const MomentRef& moment, WaitMode mode) {
 
 }  // namespace
 
-void submit_pure(Stream& stream, int64_t submit_ns, int64_t duration_ns) {
+void submit_pure(Stream& stream, int64_t submit_ns, int64_t duration_ns, const ActivityLabel& label) {
   if (stream.queue.empty()) {
     int64_t start_ns = std::max(stream.tail_ns, submit_ns);
     stream.tail_ns = start_ns + duration_ns;
     note_busy(*stream.context->device->usage, start_ns, stream.tail_ns);
+    add_activity(label, stream.context->device->ordinal, stream.id, start_ns, stream.tail_ns);
     return;
   }
   Op op;
   op.submit_ns = submit_ns;
   op.duration_ns = duration_ns;
+  op.label = label;
   submit(stream, std::move(op));
 }
 

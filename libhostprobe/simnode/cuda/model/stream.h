@@ -6,6 +6,7 @@
 #pragma once
 #include "handle.h"
 #include "moment.h"
+#include "node/activities.h"
 #include "node/clock.h"
 #include "node/futex.h"
 
@@ -49,6 +50,7 @@ struct Op {
   std::function<int64_t()> arrival_ns;  // kPoll: when it came, where that is known; null: now that it is seen
   std::shared_ptr<GraphRun> run;
   uint32_t run_index = 0;
+  ActivityLabel label;
 };
 
 struct Stream {
@@ -74,7 +76,7 @@ struct Stream {
 };
 
 // All of these are called with the node's lock held.
-void submit_pure(Stream& stream, int64_t submit_ns, int64_t duration_ns);
+void submit_pure(Stream& stream, int64_t submit_ns, int64_t duration_ns, const ActivityLabel& label);
 void submit(Stream& stream, Op op);
 void submit_and_wait(Stream& stream, Op op, WaitMode mode);
 void submit_wait(Stream& stream, const MomentRef& moment);

@@ -11,6 +11,13 @@ namespace simnode {
 
 int ordinal_of(const Context& context) { return context.device->ordinal; }
 
+ActivityLabel launched_now(ActivityLabel label, int64_t submit_ns) {
+  if (!g_activities || label.type == hostprobe::kActivityNone) return label;
+  label.launch_tid = launching_tid();
+  label.launch_ns = submit_ns;
+  return label;
+}
+
 int64_t duration_now_ns(const Work& work) {
   return work.node.type == CU_GRAPH_NODE_TYPE_KERNEL ? slowed_ns(work.duration_ns) : work.duration_ns;
 }
@@ -24,6 +31,7 @@ CUresult submit_work_locked(Stream& stream, Work work, int64_t submit_ns) {
   op.submit_ns = submit_ns;
   op.duration_ns = duration_now_ns(work);
   op.effect = std::move(work.effect);
+  op.label = launched_now(work.label, submit_ns);
   Context* context = stream.context;
   if (work.waits) {
     submit_and_wait(stream, std::move(op), context->wait_mode());

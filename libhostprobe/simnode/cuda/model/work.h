@@ -1,6 +1,7 @@
 // One piece of asynchronous work as an entry point describes it, before it is known whether it runs in a stream now or
 // becomes a node of a graph that a capture builds.
 #pragma once
+#include "node/activities.h"
 #include "stream.h"
 
 #include <cuda.h>
@@ -35,6 +36,7 @@ struct Work {
   bool waiting = false;   // runs on the stream's worker only, and ends when its function says (simnode.h)
   bool capturable = true;
   bool waits = false;  // the call returns when the work is done (pageable copies)
+  ActivityLabel label;
   NodeContent node;
 };
 
@@ -43,6 +45,8 @@ inline Op::What what_of(const Work& work) {
   return work.callback ? Op::What::kCallback : Op::What::kWork;
 }
 
+// Its label when the calling thread launches it, by itself or as a node of a graph.
+ActivityLabel launched_now(ActivityLabel label, int64_t submit_ns);
 // How long it lasts if it is put into a stream now.
 int64_t duration_now_ns(const Work& work);
 // Takes the node's lock.

@@ -1,0 +1,74 @@
+// gaps.cpp: see gaps.h.
+#include "gaps.h"
+
+#include <algorithm>
+
+#include "analysis/timeline/busy_time.h"
+#include "analysis/timeline/launch_calls.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::size_t kMostLongest = 10;
+
+struct Idle {
+  double begin_ns;
+  double end_ns;
+  std::size_t ended_by;  // activity
+
+  double length_ns() const { return end_ns - begin_ns; }
+};
+
+std::vector<Idle> idle_between(const std::vector<BusySpan>& spans, const Window& window) {
+  std::vector<Idle> all;
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    const Idle idle{std::max(spans[i - 1].end_ns, window.begin_ns), std::min(spans[i].begin_ns, window.end_ns),
+                    spans[i].first};
+    if (idle.length_ns() > 0) all.push_back(idle);
+  }
+  return all;
+}
+
+void describe_longest(const Timeline& timeline, const DeviceTimeline& device, std::vector<Idle> idles,
+                      GapAnswer& answer) {
+  const auto most = std::min(idles.size(), kMostLongest);
+  std::partial_sort(idles.begin(), idles.begin() + static_cast<std::ptrdiff_t>(most), idles.end(),
+                    [](const Idle& l, const Idle& r) {
+                      return l.length_ns() != r.length_ns() ? l.length_ns() > r.length_ns() : l.begin_ns < r.begin_ns;
+                    });
+  idles.resize(most);
+  std::vector<LaunchCall> calls;
+  for (const Idle& idle : idles) {
+    const Activity& next = device.activities[idle.ended_by];
+    calls.push_back({next.launch_tid, next.launch_ns});
+  }
+  find_launch_calls(timeline, calls);
+  for (std::size_t i = 0; i < most; ++i) {
+    const Activity& next = device.activities[idles[i].ended_by];
+    Gap gap{idles[i].begin_ns, idles[i].end_ns, device.names[next.name], {}, next.launch_tid, {}, next.launch_ns};
+    if (calls[i].function != nullptr) gap.function = calls[i].function->name;
+    if (calls[i].track != nullptr) gap.thread = calls[i].track->thread->name;
+    answer.longest.push_back(std::move(gap));
+  }
+}
+
+}  // namespace
+
+std::optional<GapAnswer> answer_gaps(const Timeline& timeline, const DeviceTimeline& device, const Window& window,
+                                     const std::vector<Window>& steps) {
+  if (device.source == ActivitySource::kNone || !device.is_whole()) return std::nullopt;
+  const std::vector<BusySpan> spans = busy_spans(device);
+  std::vector<Idle> idles;
+  if (steps.empty()) {
+    idles = idle_between(spans, window);
+  } else {
+    for (const Window& step : steps)
+      for (const Idle& idle : idle_between(spans, step)) idles.push_back(idle);
+  }
+  GapAnswer answer;
+  for (const Idle& idle : idles) answer.length.add(idle.length_ns());
+  describe_longest(timeline, device, std::move(idles), answer);
+  return answer;
+}
+
+}  // namespace hostprobe::analysis

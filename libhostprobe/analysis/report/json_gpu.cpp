@@ -1,0 +1,70 @@
+// json_gpu.cpp: see json_gpu.h.
+#include "json_gpu.h"
+
+#include <nlohmann/json.hpp>
+
+namespace hostprobe::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json us_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-3); }
+
+const char* source_name(ActivitySource source) { return source == ActivitySource::kProfile ? "profile" : "stand-in"; }
+
+Json gap_json(const Gap& gap, double start_ns) {
+  return {{"at_s", 1e-9 * (gap.begin_ns - start_ns)},
+          {"ms", 1e-6 * (gap.end_ns - gap.begin_ns)},
+          {"ended_by",
+           {{"function", text_or_null(gap.function)},
+            {"kernel", text_or_null(gap.kernel)},
+            {"tid", gap.tid == 0 ? Json(nullptr) : Json(gap.tid)},
+            {"thread", text_or_null(gap.thread)}}}};
+}
+
+Json gaps_json(const GapAnswer& gaps, double start_ns) {
+  Json longest = Json::array();
+  for (const Gap& gap : gaps.longest) longest.push_back(gap_json(gap, start_ns));
+  const Histogram& length = gaps.length;
+  return {{"count", length.count()},
+          {"total_ms", 1e-6 * length.total_ns()},
+          {"p50_us", us_or_null(length, length.percentile_ns(50))},
+          {"p99_us", us_or_null(length, length.percentile_ns(99))},
+          {"max_us", us_or_null(length, length.max_ns())},
+          {"longest", longest}};
+}
+
+Json kernels_json(const GpuAnswer& gpu) {
+  Json list = Json::array();
+  for (const KernelRow& row : gpu.by_name) {
+    list.push_back({{"name", row.name},
+                    {"count", row.time.count()},
+                    {"total_ms", 1e-6 * row.time.total_ns()},
+                    {"median_us", us_or_null(row.time, row.time.percentile_ns(50))},
+                    {"max_us", us_or_null(row.time, row.time.max_ns())}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Json gpu_json(const ProcessAnswer& process) {
+  const GpuAnswer& gpu = process.gpu;
+  if (gpu.source == ActivitySource::kNone) return nullptr;
+  Json json = {{"source", source_name(gpu.source)},
+               {"kernels", gpu.kernels},
+               {"kernel_ms", gpu.kernel_ms},
+               {"busy_ms", or_null(gpu.busy_ms)},
+               {"idle_in_steps_pct", or_null(gpu.idle_in_steps_pct)},
+               {"copies", gpu.copies},
+               {"fills", gpu.fills},
+               {"gaps", process.gaps ? gaps_json(*process.gaps, process.start_since_first_ns) : Json(nullptr)},
+               {"by_kernel", kernels_json(gpu)}};
+  for (const DeviceBusy& one : gpu.devices)
+    json["devices"].push_back({{"device", one.device}, {"busy_ms", one.busy_ms}});
+  return json;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,30 @@
+// busy_time.cpp: see busy_time.h.
+#include "busy_time.h"
+
+#include <algorithm>
+
+namespace hostprobe::analysis {
+
+std::vector<BusySpan> busy_spans(const DeviceTimeline& device, std::optional<std::uint32_t> ordinal) {
+  std::vector<BusySpan> spans;
+  for (std::size_t i = 0; i < device.activities.size(); ++i) {
+    const Activity& activity = device.activities[i];
+    if (ordinal && device.streams[activity.stream].device != *ordinal) continue;
+    if (!spans.empty() && activity.begin_ns <= spans.back().end_ns)
+      spans.back().end_ns = std::max(spans.back().end_ns, activity.end_ns);
+    else
+      spans.push_back({activity.begin_ns, activity.end_ns, i});
+  }
+  return spans;
+}
+
+double busy_ns(const std::vector<BusySpan>& spans, const Window& window) {
+  double all_ns = 0;
+  auto span = std::lower_bound(spans.begin(), spans.end(), window.begin_ns,
+                               [](const BusySpan& one, double at_ns) { return one.end_ns <= at_ns; });
+  for (; span != spans.end() && span->begin_ns < window.end_ns; ++span)
+    all_ns += std::min(span->end_ns, window.end_ns) - std::max(span->begin_ns, window.begin_ns);
+  return all_ns;
+}
+
+}  // namespace hostprobe::analysis

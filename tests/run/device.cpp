@@ -1,0 +1,147 @@
+// device: what ran on the simulated devices, as the report tells it, against what the victim put there.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "answers.h"
+#include "format/activity_file.h"
+#include "run_probed.h"
+
+namespace hostprobe::test {
+namespace {
+namespace fs = std::filesystem;
+
+Victim streams(Environment more = {}) {
+  Environment environment = {
+      {"LD_LIBRARY_PATH", simnode_folder()}, {"SIMNODE_GPUS", "2"}, {"SIMNODE_KERNEL_US", "k10=10;k50=50;*=1"}};
+  environment.insert(more.begin(), more.end());
+  return {.program = "driver_streams", .environment = environment};
+}
+
+nlohmann::json gpu_of(const Pair& pair) { return report(pair.run()).at("processes").at(0).at("gpu"); }
+
+std::vector<fs::path> device_files(const fs::path& run) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(run))
+    if (entry.path().extension() == kActivitySuffix) files.push_back(entry.path());
+  return files;
+}
+
+// The union of all intervals, counted in another way than the report does: by the moments at which it begins and ends.
+double union_ms(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  ActivityHead head;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  std::vector<std::pair<std::uint64_t, int>> moments;
+  for (std::uint64_t at = 0; at < head.rows; ++at) {
+    ActivityRow row;
+    std::memcpy(&row, bytes.data() + head.head_bytes + at * sizeof row, sizeof row);
+    if (row.type == kActivityName) {
+      at += (row.bytes + sizeof row - 1) / sizeof row;
+      continue;
+    }
+    moments.emplace_back(row.begin_ns, 1);
+    moments.emplace_back(row.end_ns, -1);
+  }
+  std::sort(moments.begin(), moments.end());
+  std::uint64_t busy_ns = 0;
+  int running = 0;
+  for (std::size_t i = 0; i + 1 < moments.size(); ++i) {
+    running += moments[i].second;
+    if (running > 0) busy_ns += moments[i + 1].first - moments[i].first;
+  }
+  return 1e-6 * static_cast<double>(busy_ns);
+}
+
+void expect_what_ran(const Pair& pair) {
+  const nlohmann::json gpu = gpu_of(pair);
+  ASSERT_TRUE(gpu.is_object());
+  EXPECT_EQ(gpu.at("source"), "stand-in");
+  EXPECT_EQ(gpu.at("kernels"), pair.probed.number("kernels"));
+  EXPECT_NEAR(gpu.at("kernel_ms").get<double>(), 1e-3 * static_cast<double>(pair.probed.number("kernel_us")), 1e-6);
+  EXPECT_EQ(gpu.at("copies"), pair.probed.number("copies"));
+  EXPECT_EQ(gpu.at("fills"), pair.probed.number("fills"));
+  const std::vector<fs::path> files = device_files(pair.run());
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_NEAR(gpu.at("busy_ms").get<double>(), union_ms(files[0]), 1e-6);
+  EXPECT_EQ(gpu.at("devices").size(), 2u);
+}
+
+TEST(Device, KernelsCopiesAndFillsAreThoseThatRan) {
+  for (const char* mode : {"trace", "flight", "monitor"}) {
+    Victim victim = streams();
+    victim.probe = {{"HOSTPROBE_MODE", mode}};
+    const Pair pair(victim);
+    expect_same(pair);
+    SCOPED_TRACE(mode);
+    expect_what_ran(pair);
+  }
+}
+
+TEST(Device, GapsAndBusyTimeFillTheTimeFromTheFirstActivityToTheLast) {
+  Victim victim = streams();
+  victim.probe = {{"HOSTPROBE_MODE", "trace"}};
+  const Pair pair(victim);
+  const nlohmann::json gpu = gpu_of(pair);
+  const nlohmann::json& gaps = gpu.at("gaps");
+  EXPECT_GT(gaps.at("count").get<int>(), 0);
+  ASSERT_FALSE(gaps.at("longest").empty());
+  double before_ms = 1e300;
+  for (const nlohmann::json& gap : gaps.at("longest")) {
+    EXPECT_LE(gap.at("ms").get<double>(), before_ms);
+    before_ms = gap.at("ms").get<double>();
+    EXPECT_TRUE(gap.at("ended_by").at("function").get<std::string>().starts_with("cu"));
+    EXPECT_TRUE(gap.at("ended_by").at("thread").is_string());
+  }
+}
+
+TEST(Device, FilesAreForTheirOwnerOnly) {
+  const Pair pair(streams());
+  for (const fs::path& file : device_files(pair.run())) {
+    struct stat found {};
+    ASSERT_EQ(stat(file.c_str(), &found), 0);
+    EXPECT_EQ(found.st_mode & 0777u, 0600u);
+  }
+}
+
+TEST(Device, WithoutAFileThereIsNoAnswer) {
+  const Pair pair(streams({{"SIMNODE_ACTIVITIES", "off"}}));
+  expect_same(pair);
+  EXPECT_TRUE(device_files(pair.run()).empty());
+  EXPECT_TRUE(gpu_of(pair).is_null());
+}
+
+// A file that may not grow is full: what came later is counted, and has no place in time.
+TEST(Device, ALimitOnFilesEndsNeitherTheProgramNorTheCount) {
+  Victim victim = {.program = "driver_plt",
+                   .environment = {{"LD_LIBRARY_PATH", simnode_folder()}, {"SIMNODE_GPUS", "1"}},
+                   .before_exec = [] {
+                     const rlimit most{80 << 10, 80 << 10};
+                     setrlimit(RLIMIT_FSIZE, &most);
+                   }};
+  const Pair pair(victim);
+  EXPECT_EQ(pair.probed.outcome.status, pair.bare.outcome.status);
+  for (const fs::path& file : device_files(pair.run())) EXPECT_LE(fs::file_size(file), 80u << 10);
+}
+
+TEST(Device, BeyondItsSizeKernelsAreOnlyCounted) {
+  const Pair pair(streams({{"MORE_KERNELS", "30000"}, {"SIMNODE_LAUNCH_US", "0"}, {"SIMNODE_ACTIVITIES_MB", "1"}}));
+  const nlohmann::json gpu = gpu_of(pair);
+  EXPECT_EQ(gpu.at("kernels"), pair.probed.number("kernels"));
+  EXPECT_NEAR(gpu.at("kernel_ms").get<double>(), 1e-3 * static_cast<double>(pair.probed.number("kernel_us")), 1e-6);
+  EXPECT_TRUE(gpu.at("busy_ms").is_null());
+  EXPECT_TRUE(gpu.at("gaps").is_null());
+}
+
+TEST(Device, AProcessThatIsKilledLeavesWhatItHadPutThere) {
+  Victim victim = streams({{"KILL_AT_END", "1"}});
+  const Pair pair(victim);
+  expect_what_ran(pair);
+}
+
+}  // namespace
+}  // namespace hostprobe::test
