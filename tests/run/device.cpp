@@ -69,6 +69,8 @@ void expect_what_ran(const Pair& pair) {
   ASSERT_EQ(files.size(), 1u);
   EXPECT_NEAR(gpu.at("busy_ms").get<double>(), union_ms(files[0]), 1e-6);
   EXPECT_EQ(gpu.at("devices").size(), 2u);
+  EXPECT_EQ(report(pair.run()).at("processes").at(0).at("launches").at("kernels"), pair.probed.number("kernels"))
+      << "those that a graph ran, and none that a capture took";
 }
 
 TEST(Device, KernelsCopiesAndFillsAreThoseThatRan) {
@@ -97,6 +99,20 @@ TEST(Device, GapsAndBusyTimeFillTheTimeFromTheFirstActivityToTheLast) {
     EXPECT_TRUE(gap.at("ended_by").at("function").get<std::string>().starts_with("cu"));
     EXPECT_TRUE(gap.at("ended_by").at("thread").is_string());
   }
+}
+
+TEST(Device, TheCriticalPathIsWholeAndItsReplayRepeatsTheRun) {
+  Victim victim = streams();
+  victim.probe = {{"HOSTPROBE_MODE", "trace"}};
+  const Pair pair(victim);
+  const nlohmann::json answers = report(pair.run());
+  const nlohmann::json& path = answers.at("processes").at(0).at("critical_path");
+  ASSERT_TRUE(path.is_object());
+  double all = 0;
+  for (const auto& [name, share] : path.at("pct").items()) all += share.get<double>();
+  EXPECT_NEAR(all, 100, 1e-6);
+  EXPECT_NEAR(path.at("replay_drift_pct").get<double>(), 0, 1);
+  EXPECT_EQ(answers.at("critical_path_pct"), path.at("pct"));
 }
 
 TEST(Device, FilesAreForTheirOwnerOnly) {

@@ -108,7 +108,12 @@ void ask_device(const Timeline& timeline, const Window& window, ProcessAnswer& a
   const DeviceTimeline device = device_timeline(timeline.trace());
   const std::vector<Window> steps;
   answer.gpu = answer_gpu(device, window, steps);
+  // What is known to have run counts the kernels of graphs, and none that a capture took. A profile may begin and end between a
+  // launch and its kernel.
+  if (answer.gpu.source == ActivitySource::kSimulated && window.is_whole())
+    answer.launches.kernels = answer.gpu.kernels;
   answer.gaps = answer_gaps(timeline, device, window, steps);
+  answer.path = answer_critical_path(timeline, device, window, steps);
 }
 
 }  // namespace

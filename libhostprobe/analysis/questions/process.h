@@ -15,6 +15,7 @@
 #include "analysis/trace/symbols.h"
 #include "analysis/trace/trace.h"
 #include "collectives.h"
+#include "critical_path.h"
 #include "gaps.h"
 #include "gpu_busy.h"
 #include "launches.h"
@@ -66,6 +67,7 @@ struct ProcessAnswer {
   SyncAnswer syncs;
   GpuAnswer gpu;
   std::optional<GapAnswer> gaps;
+  std::optional<PathAnswer> path;
   ProcessCollectives collectives;
   std::vector<ProgressAnswer> progress;
   std::vector<Hook> hooks;

@@ -129,7 +129,10 @@ Json process_json(const ProcessAnswer& process) {
   if (process.launches.hooked) json["launches"] = launches_json(process.launches);
   if (process.syncs.hooked) json["syncs"] = syncs_json(process.syncs);
   json["gc"] = nullptr;
-  if (process.launches.hooked) json["gpu"] = gpu_json(process);
+  if (process.launches.hooked) {
+    json["gpu"] = gpu_json(process);
+    json["critical_path"] = path_json(process);
+  }
   json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
   for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
   json["events"] = Json::array();
@@ -225,7 +228,7 @@ std::string report_json(const RunAnswer& run) {
                {"findings", Json::array()},
                {"step_share_pct", nullptr},
                {"steps", steps_json(run.steps)},
-               {"critical_path_pct", nullptr},
+               {"critical_path_pct", path_shares_json(run)},
                {"processes", Json::array()},
                {"collectives", Json::array()},
                {"unreadable", Json::array()}};

@@ -1,0 +1,47 @@
+// host_calls.h: what the threads of a process did that decides when the GPU gets work: launches, waits, and the time between.
+//
+// Room 3. Only outermost calls: what a call does inside is its own time. In memory for the whole window, so their number is
+// limited.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "timeline.h"
+#include "window.h"
+
+namespace hostprobe::analysis {
+
+enum class HostCallType : std::uint8_t {
+  kLaunch,       // gives the GPU work: a kernel, a graph, a copy, a fill
+  kSynchronise,  // ends when work of the GPU has ended
+  kWait,         // of libc, ended by a thread that is known
+  kOther,
+};
+
+struct HostCall {
+  double begin_ns = 0;
+  double end_ns = 0;
+  double post_ns = 0;  // of a kWait
+  std::int32_t waker = -1;
+  HostCallType type = HostCallType::kOther;
+};
+
+struct HostThread {
+  const Track* track = nullptr;
+  std::vector<HostCall> calls;  // by begin; none overlap
+  std::size_t launches = 0;
+  bool whole = true;  // no records are missing in the window
+
+  // The last call that begins at or before that moment; -1 = none.
+  std::ptrdiff_t call_at(double ns) const;
+};
+
+struct HostCalls {
+  std::vector<HostThread> threads;
+  bool whole = true;  // false: there are more than are looked at
+};
+
+HostCalls host_calls(const Timeline& timeline, const Window& window);
+
+}  // namespace hostprobe::analysis
