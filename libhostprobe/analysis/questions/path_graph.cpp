@@ -44,14 +44,27 @@ class Builder {
     const auto threads = threads_of_.find(activity(number).launch_tid);
     if (activity(number).launch_tid != 0 && threads != threads_of_.end())
       for (const std::size_t thread : threads->second) {
-        const std::ptrdiff_t at = graph_.host.threads[thread].call_at(activity(number).launch_ns + kClockErrorNs);
+        const std::ptrdiff_t at = call_round(graph_.host.threads[thread], activity(number).launch_ns);
         if (at < 0) continue;
         HostCall& call = graph_.host.threads[thread].calls[static_cast<std::size_t>(at)];
-        if (call.end_ns < activity(number).launch_ns - kClockErrorNs) continue;
         if (call.type == HostCallType::kOther) call.type = HostCallType::kLaunch;
         node.launch = {static_cast<std::int32_t>(thread), static_cast<std::int32_t>(at)};
       }
     graph_.without_launch += node.launch.thread < 0;
+  }
+
+  // The call that holds the moment, else the nearest within the error of the clocks.
+  static std::ptrdiff_t call_round(const HostThread& thread, double at_ns) {
+    const std::ptrdiff_t before = thread.call_at(at_ns);
+    double nearest_ns = kClockErrorNs;
+    std::ptrdiff_t found = -1;
+    if (before >= 0) {
+      const double away_ns = std::max(0.0, at_ns - thread.calls[static_cast<std::size_t>(before)].end_ns);
+      if (away_ns <= nearest_ns) found = before, nearest_ns = away_ns;
+    }
+    const auto after = static_cast<std::size_t>(before + 1);
+    if (after < thread.calls.size() && thread.calls[after].begin_ns - at_ns < nearest_ns) found = before + 1;
+    return found;
   }
 
   double since_launch_ns(std::uint32_t number) const {

@@ -43,7 +43,7 @@ CUresult launch_locked(CUfunction handle, const LaunchShape& shape, CUstream str
     SIMNODE_TRY(check_legacy_use(*caller.stream));
     order_with_legacy(*caller.stream, submit_ns);
     submit_pure(*caller.stream, submit_ns, slowed_ns(caller.function->duration_ns),
-                launched_now(kernel_label(*caller.function), submit_ns));
+                launched_now(kernel_label(*caller.function), launch_moment_ns(submit_ns)));
     return CUDA_SUCCESS;
   }
   Work work;

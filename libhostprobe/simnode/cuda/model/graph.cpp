@@ -65,10 +65,11 @@ int64_t longest_path_ns(const Exec& exec, int64_t (*duration_ns)(const Work&), O
 void submit_pure_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
   bool slowed = g_node->settings.faults.has(FaultKind::kSlowGpu, g_node->settings.rank);
   int64_t length_ns = exec.longest_path_ns;
+  const int64_t launch_ns = launch_moment_ns(submit_ns);
   if (g_activities) {
     int64_t start_ns = std::max(stream.tail_ns, submit_ns);
     length_ns = longest_path_ns(exec, duration_now_ns, [&](size_t i, int64_t begin_ns, int64_t end_ns) {
-      ActivityLabel label = launched_now(exec.nodes[i].work.label, submit_ns);
+      ActivityLabel label = launched_now(exec.nodes[i].work.label, launch_ns);
       add_activity(label, ordinal_of(*stream.context), stream.id, start_ns + begin_ns, start_ns + end_ns);
     });
   } else if (slowed) {
@@ -112,6 +113,7 @@ void flatten(const Graph& graph, Exec& exec) {
 void submit_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
   if (exec.pure && (stream.queue.empty() || !g_activities)) return submit_pure_exec(exec, stream, submit_ns);
   auto run = std::make_shared<GraphRun>();
+  const int64_t launch_ns = launch_moment_ns(submit_ns);
   auto dependencies = std::make_shared<std::vector<std::vector<uint32_t>>>(exec.dependencies);
   run->end_ns.resize(exec.nodes.size());
   run->dependencies = dependencies.get();
@@ -126,7 +128,7 @@ void submit_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
     op.submit_ns = submit_ns;
     op.duration_ns = duration_now_ns(work);
     op.effect = work.effect;
-    op.label = launched_now(work.label, submit_ns);
+    op.label = launched_now(work.label, launch_ns);
     op.run = run;
     op.run_index = i;
     submit(stream, std::move(op));

@@ -7,14 +7,18 @@
 #include "launch.h"
 #include "node.h"
 
+#include <algorithm>
+
 namespace simnode {
 
 int ordinal_of(const Context& context) { return context.device->ordinal; }
 
-ActivityLabel launched_now(ActivityLabel label, int64_t submit_ns) {
+int64_t launch_moment_ns(int64_t submit_ns) { return g_activities ? std::min(submit_ns, now_ns()) : 0; }
+
+ActivityLabel launched_now(ActivityLabel label, int64_t launch_ns) {
   if (!g_activities || label.type == hostprobe::kActivityNone) return label;
   label.launch_tid = launching_tid();
-  label.launch_ns = submit_ns;
+  label.launch_ns = launch_ns;
   return label;
 }
 
@@ -31,7 +35,7 @@ CUresult submit_work_locked(Stream& stream, Work work, int64_t submit_ns) {
   op.submit_ns = submit_ns;
   op.duration_ns = duration_now_ns(work);
   op.effect = std::move(work.effect);
-  op.label = launched_now(work.label, submit_ns);
+  op.label = launched_now(work.label, launch_moment_ns(submit_ns));
   Context* context = stream.context;
   if (work.waits) {
     submit_and_wait(stream, std::move(op), context->wait_mode());

@@ -46,7 +46,9 @@ inline Op::What what_of(const Work& work) {
 }
 
 // Its label when the calling thread launches it, by itself or as a node of a graph.
-ActivityLabel launched_now(ActivityLabel label, int64_t submit_ns);
+ActivityLabel launched_now(ActivityLabel label, int64_t launch_ns);
+// A moment inside the launch call that the device learns of at `submit_ns`, which may be its end.
+int64_t launch_moment_ns(int64_t submit_ns);
 // How long it lasts if it is put into a stream now.
 int64_t duration_now_ns(const Work& work);
 // Takes the node's lock.
