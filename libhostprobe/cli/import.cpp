@@ -18,8 +18,9 @@ struct ImportArguments {
 // What was made of each file goes to stdout, what is missing to stderr.
 int import_files(const ImportArguments& arguments) {
   if (arguments.ftrace) throw std::runtime_error("import: --ftrace is not in this version");
-  if (!arguments.kineto) throw UsageError("import: say what the files are: --kineto");
-  const auto files = analysis::import_profiles(arguments.files, arguments.run, progress_on_stderr());
+  if (arguments.kineto == arguments.csv) throw UsageError("import: say what the files are, one of --kineto and --csv");
+  const auto form = arguments.csv ? analysis::ImportForm::kTable : analysis::ImportForm::kProfile;
+  const auto files = analysis::import_files(form, arguments.files, arguments.run, progress_on_stderr());
   end_progress();
   int status = kDone;
   for (const analysis::ImportedFile& file : files) {
@@ -40,6 +41,8 @@ void add_import(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ImportArguments>();
   command->add_option("-o,--out", arguments->run, "The run folder; made if missing, what is in it stays")->required();
   command->add_flag("--kineto", arguments->kineto, "The files are profiles of PyTorch (Kineto), .json or .json.gz");
+  command->add_flag("--csv", arguments->csv,
+                    "The files are tables of events, of `export --csv` or a tracer with its columns");
   command->add_flag("--ftrace", arguments->ftrace, "The files are of the kernel's ftrace; not in this version");
   command->add_option("FILE", arguments->files, "What to import")->required();
   command->footer(

@@ -7,6 +7,7 @@
 #include "profile.h"
 #include "profile_reader.h"
 #include "profile_trace.h"
+#include "table_trace.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -17,37 +18,45 @@ std::uint64_t bytes_of(const std::string& path) {
   return error ? 0 : size;
 }
 
-ImportedFile import_profile(const std::string& path, const std::string& run, const ReadProgress& progress) {
-  ImportedFile file;
-  file.path = path;
+void add_profile(const std::string& run, const ReadProgress& progress, ImportedFile& file) {
   Profile profile(file.left_out);
-  ProfileReading reading;
-  try {
-    reading = read_profile(
-        path, [&](const ProfileEvent& event) { profile.add(event); }, file.left_out, progress);
-  } catch (const std::system_error& error) {
-    file.problem = error.code().message();
-    return file;
-  }
+  const ProfileReading reading = read_profile(
+      file.path, [&](const ProfileEvent& event) { profile.add(event); }, file.left_out, progress);
   profile.finish();
   file.problem = reading.problem;
-  file.traces = write_profile(profile, reading.head, path, run, file.left_out);
+  file.traces = write_profile(profile, reading.head, file.path, run, file.left_out);
   if (file.traces.empty() && file.problem.empty()) file.problem = "no event of a process or a GPU is in it";
-  return file;
+}
+
+void add_table(const std::string& run, const ReadProgress& progress, ImportedFile& file) {
+  TableReading reading = import_table(file.path, run, file.left_out, progress);
+  file.problem = reading.problem;
+  file.traces = std::move(reading.traces);
+}
+
+bool can_be_opened(ImportedFile& file) {
+  try {
+    TextFile opened(file.path);
+  } catch (const std::system_error& error) {
+    file.problem = error.code().message();
+  }
+  return file.problem.empty();
 }
 
 }  // namespace
 
-std::vector<ImportedFile> import_profiles(const std::vector<std::string>& paths, const std::string& run,
-                                          const ImportProgress& progress) {
+std::vector<ImportedFile> import_files(ImportForm form, const std::vector<std::string>& paths, const std::string& run,
+                                       const ImportProgress& progress) {
   std::uint64_t all = 0, done = 0;
   for (const std::string& path : paths) all += bytes_of(path);
-  std::vector<ImportedFile> files;
-  for (const std::string& path : paths) {
-    files.push_back(import_profile(path, run, [&](std::uint64_t bytes) {
+  std::vector<ImportedFile> files(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    files[i].path = paths[i];
+    const ReadProgress tell = [&](std::uint64_t bytes) {
       if (progress) progress(done + bytes, all);
-    }));
-    done += bytes_of(path);
+    };
+    if (can_be_opened(files[i])) (form == ImportForm::kProfile ? add_profile : add_table)(run, tell, files[i]);
+    done += bytes_of(paths[i]);
   }
   return files;
 }

@@ -21,8 +21,13 @@ struct ImportedFile {
 // Bytes read so far, and bytes of all files.
 using ImportProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
-// PyTorch profiles (Kineto), .json or .json.gz. `run` is made if missing. Throws std::system_error when it cannot be written.
-std::vector<ImportedFile> import_profiles(const std::vector<std::string>& paths, const std::string& run,
-                                          const ImportProgress& progress = {});
+enum class ImportForm {
+  kProfile,  // of PyTorch (Kineto), .json or .json.gz
+  kTable,    // of events, CSV
+};
+
+// `run` is made if missing. Throws std::system_error when it cannot be written.
+std::vector<ImportedFile> import_files(ImportForm form, const std::vector<std::string>& paths, const std::string& run,
+                                       const ImportProgress& progress = {});
 
 }  // namespace hostprobe::analysis

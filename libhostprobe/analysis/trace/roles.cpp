@@ -113,6 +113,12 @@ std::optional<Role> by_python(const Trace& trace, const Thread& thread) {
   return std::nullopt;
 }
 
+Role role_named(std::string_view name) {
+  for (Role role = Role::kMain; role != Role::kOther; role = static_cast<Role>(static_cast<int>(role) + 1))
+    if (name == role_name(role)) return role;
+  return Role::kOther;
+}
+
 }  // namespace
 
 const char* role_name(Role role) {
@@ -148,6 +154,9 @@ const char* role_name(Role role) {
 }
 
 Role role_of(const Trace& trace, const Thread& thread, Symbols& symbols) {
+  // A table says the role itself, where otherwise the type stands.
+  if (trace.header.source == kFromTable && thread.entry.type_name != 0)
+    return role_named(trace.strings.text(thread.entry.type_name));
   const bool first = thread.key.tid == trace.header.pid;
   if (!first) {
     if (auto role = by_creation(trace, thread, symbols)) return role.value();

@@ -52,18 +52,22 @@ std::string file_part(std::string text) {
 
 }  // namespace
 
-TraceWriter::TraceWriter(std::string run, const FileHeader& header) : run_(std::move(run)), header_(header) {
+TraceWriter::TraceWriter(std::string run, const FileHeader& header) : run_(std::move(run)) {
+  set_header(header);
+  std::filesystem::create_directories(run_);
+  unfinished_ = run_ + "/.unfinished-XXXXXX";
+  file_ = mkostemp(unfinished_.data(), O_CLOEXEC);  // 0600
+  if (file_ < 0) fail("cannot make a file in " + run_);
+}
+
+void TraceWriter::set_header(const FileHeader& header) {
+  header_ = header;
   header_.magic = kFileMagic;
   header_.version = kFileVersion;
   header_.header_bytes = kFileHeaderBytes;
   header_.state = kFileClosed;
   header_.segment_id = -1;
   header_.first = header_.start;
-  header_.records = 0;
-  std::filesystem::create_directories(run_);
-  unfinished_ = run_ + "/.unfinished-XXXXXX";
-  file_ = mkostemp(unfinished_.data(), O_CLOEXEC);  // 0600
-  if (file_ < 0) fail("cannot make a file in " + run_);
 }
 
 TraceWriter::~TraceWriter() {
@@ -122,7 +126,7 @@ void TraceWriter::add_records(const ThreadKey& thread, const std::vector<Record>
     payload.append(reinterpret_cast<const char*>(&records[at]), count * sizeof(Record));
     write_block(kBlockRecords, payload);
     sequence += count;
-    header_.records += count;
+    records_ += count;
   }
 }
 
@@ -205,6 +209,7 @@ std::string TraceWriter::finish() {
     append(payload, entry);
     write_block(kBlockThreads, payload);
   }
+  header_.records = records_;
   header_.data_bytes = end_;
   header_.checksum = 0;
   alignas(8) char page[kFileHeaderBytes] = {};

@@ -34,6 +34,9 @@ class TraceWriter {
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
+  // What the header says, where that is not known from the beginning.
+  void set_header(const FileHeader& header);
+
   // The row's number as a record names it; at most kMostHooks of them.
   std::uint16_t add_hook(const HookShape& shape);
   std::uint64_t add_string(std::string_view text);  // 0 for ""
@@ -42,6 +45,8 @@ class TraceWriter {
   void add_thread(const ThreadEntry& entry);
   void add_clock(const ClockPair& pair);
   void add_records(const ThreadKey& thread, const std::vector<Record>& records);
+  // So many numbers of the thread are missing here.
+  void skip_records(const ThreadKey& thread, std::uint64_t count) { sequences_[thread] += count; }
   void add_counter(const ThreadKey& thread, const SumKey& key, const SiteSum& sum);
   void add_short_wait(const ThreadKey& thread, std::uint64_t key, const SiteSum& sum);
 
@@ -63,6 +68,7 @@ class TraceWriter {
   int file_ = -1;
   FileHeader header_;
   std::uint64_t end_ = kFileHeaderBytes;
+  std::uint64_t records_ = 0;
   std::vector<HookRow> hooks_;
   std::size_t hooks_written_ = 0;
   std::deque<std::string> texts_;  // what string_ids_ looks into

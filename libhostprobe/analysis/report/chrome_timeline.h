@@ -1,0 +1,17 @@
+// chrome_timeline.h: a run as a timeline for the Perfetto UI and chrome://tracing, in the trace event format.
+//
+// Room 3. Written event by event. Arrows lead from a launch to its kernel, and from the call that woke a thread to the wait
+// that it ended. Times are microseconds since the first moment of the run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dump.h"
+
+namespace hostprobe::analysis {
+
+// Returns what could not be read, one line each. Throws std::system_error when there is no such path.
+std::vector<std::string> export_chrome(const std::string& run, const Sink& sink);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,59 @@
+// exported_run.cpp: see exported_run.h.
+#include "exported_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include "analysis/trace/blocks.h"
+#include "analysis/trace/reader.h"
+
+namespace hostprobe::analysis {
+
+std::vector<std::string> visit_traces(const std::string& run, const std::function<void(const Timeline&)>& visit) {
+  std::vector<std::string> problems;
+  Symbols symbols;
+  for (const std::string& path : trace_paths(run)) {
+    std::optional<Trace> trace;
+    try {
+      trace = read_trace(path);
+    } catch (const TraceError& error) {
+      problems.push_back(fmt::format("{}: offset {}: {}", path, error.offset, error.what()));
+    } catch (const std::system_error& error) {
+      problems.push_back(fmt::format("{}: {}", path, error.what()));
+    }
+    if (!trace) continue;
+    visit(Timeline(*trace, symbols));
+    for (const Damage& damage : trace->damages)
+      problems.push_back(fmt::format("{}: {} bytes at offset {}: {}", path, damage.bytes, damage.offset, damage.what));
+  }
+  return problems;
+}
+
+std::uint64_t first_moment_ns(const std::string& run) {
+  constexpr std::uint64_t kClockChangeNs = 1'000'000;  // of the hosts' clocks, while the run lasts
+  std::uint64_t first = UINT64_MAX;
+  for (const std::string& path : trace_paths(run)) {
+    alignas(8) std::byte page[kFileHeaderBytes];
+    std::ifstream file(path, std::ios::binary);
+    if (!file.read(reinterpret_cast<char*>(page), sizeof(page)) || !header_is_whole(page)) continue;
+    FileHeader header;
+    std::memcpy(&header, page, sizeof(header));
+    for (const ClockPair* pair : {&header.start, &header.first})
+      if (pair->realtime_ns != 0) first = std::min(first, pair->realtime_ns);
+  }
+  return first == UINT64_MAX ? 0 : first - std::min(first, kClockChangeNs);
+}
+
+std::optional<Wake> wake_of(const Function& function, const Record& record) {
+  const std::uint64_t post = word(record, function.waker);
+  if (!function.is(kWaits) || post == 0 || (record.flags & (kRecordTimedOut | kRecordAggregated)) != 0)
+    return std::nullopt;
+  const Wake wake{post_tid(post), post_ticks(post, record.end_ticks)};
+  if (wake.ticks < record.begin_ticks || wake.ticks > record.end_ticks) return std::nullopt;
+  return wake;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,30 @@
+// exported_run.h: the traces of a run, one after the other, for a form that leaves hostprobe: only one is held at a time.
+//
+// Room 3.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/timeline/timeline.h"
+
+namespace hostprobe::analysis {
+
+// Returns what could not be read, one line each. Throws std::system_error when there is no such path.
+std::vector<std::string> visit_traces(const std::string& run, const std::function<void(const Timeline&)>& visit);
+
+// CLOCK_REALTIME at which the first process of the run began, a little earlier rather than later; 0 where nothing tells.
+std::uint64_t first_moment_ns(const std::string& run);
+
+// Who ended a wait, and when.
+struct Wake {
+  std::uint32_t tid = 0;
+  std::uint64_t ticks = 0;
+};
+
+// Nothing where it is not known: no waker, or a post from before the wait.
+std::optional<Wake> wake_of(const Function& function, const Record& record);
+
+}  // namespace hostprobe::analysis

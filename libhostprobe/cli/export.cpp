@@ -1,0 +1,55 @@
+// export.cpp: `hostprobe export`.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "analysis/report/chrome_timeline.h"
+#include "analysis/report/csv_table.h"
+#include "analysis/report/text_output.h"
+#include "analysis/trace/reader.h"
+#include "commands.h"
+#include "missing_trace.h"
+#include "output.h"
+
+namespace hostprobe::cli {
+namespace {
+
+struct ExportArguments {
+  std::string run, chrome, csv;
+};
+
+using Export = std::vector<std::string> (*)(const std::string&, const analysis::Sink&);
+
+void export_into(Export form, const std::string& run, const std::string& path) {
+  if (path.empty()) return;
+  analysis::TextOutput output(path);
+  for (const std::string& problem : form(run, [&output](std::string_view text) { output.write(text); })) say(problem);
+  output.finish();
+}
+
+int export_run(const ExportArguments& arguments) {
+  if (arguments.chrome.empty() && arguments.csv.empty())
+    throw UsageError("export: say what to make, --chrome PATH or --csv PATH");
+  if (analysis::trace_paths(arguments.run).empty()) throw std::runtime_error(no_trace_text(arguments.run));
+  export_into(analysis::export_chrome, arguments.run, arguments.chrome);
+  export_into(analysis::export_csv, arguments.run, arguments.csv);
+  return kDone;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("export", "Writes a run in a form that other tools read.");
+  auto arguments = std::make_shared<ExportArguments>();
+  command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
+  command->add_option("--chrome", arguments->chrome, "A timeline for ui.perfetto.dev and chrome://tracing")
+      ->type_name("PATH");
+  command->add_option("--csv", arguments->csv, "A table of launches, synchronisations, waits and collectives")
+      ->type_name("PATH");
+  command->footer(
+      "What is at PATH is replaced once the new file is complete; it is compressed where PATH ends in .gz.\n"
+      "Examples:\n  hostprobe export RUN --chrome timeline.json.gz\n"
+      "  hostprobe export RUN --csv events.csv && hostprobe import -o COPY --csv events.csv");
+  command->callback([arguments, &context] { context.status = export_run(*arguments); });
+}
+
+}  // namespace hostprobe::cli

@@ -1,0 +1,71 @@
+// import_fuzz.cpp: any bytes are imported, as a profile and as a table; what came of them is read back and asked everything.
+//
+// Nothing may crash, or throw anything but what an import may throw, and no trace that was made may be damaged.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "analysis/import/import_files.h"
+#include "analysis/questions/process.h"
+#include "analysis/report/chrome_timeline.h"
+#include "analysis/report/csv_table.h"
+#include "analysis/trace/reader.h"
+
+namespace {
+
+using namespace hostprobe;
+namespace fs = std::filesystem;
+
+class MemoryFile {
+ public:
+  MemoryFile(const std::uint8_t* data, std::size_t size) : file_(memfd_create("fuzz", MFD_CLOEXEC)) {
+    if (file_ < 0 || write(file_, data, size) != static_cast<ssize_t>(size)) std::abort();
+  }
+  ~MemoryFile() { close(file_); }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
+
+ private:
+  int file_;
+};
+
+const std::string& run_folder() {
+  static const std::string folder = [] {
+    std::string name = (fs::temp_directory_path() / "hostprobe-fuzz-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    return name;
+  }();
+  return folder;
+}
+
+void read_back(const std::string& path) {
+  const analysis::Trace trace = analysis::read_trace_file_only(path);
+  if (!trace.damages.empty()) std::abort();
+  analysis::Symbols symbols;
+  analysis::analyse_process(trace, symbols);
+  std::size_t bytes = 0;
+  const auto count = [&bytes](std::string_view text) { bytes += text.size(); };
+  analysis::export_csv(path, count);
+  analysis::export_chrome(path, count);
+  if (bytes == 0) std::abort();
+}
+
+void import(analysis::ImportForm form, const std::string& path) {
+  try {
+    for (const analysis::ImportedFile& file : analysis::import_files(form, {path}, run_folder()))
+      for (const std::string& trace : file.traces) read_back(trace);
+  } catch (const analysis::TraceError&) {
+  }
+  fs::remove_all(run_folder());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const MemoryFile file(data, size);
+  import(analysis::ImportForm::kProfile, file.path());
+  import(analysis::ImportForm::kTable, file.path());
+  return 0;
+}
