@@ -17,12 +17,15 @@ struct ExportArguments {
   std::string run, chrome, csv;
 };
 
-using Export = std::vector<std::string> (*)(const std::string&, const analysis::Sink&);
+using Export = std::vector<std::string> (*)(const std::string&, const analysis::Sink&, const analysis::ExportProgress&);
 
 void export_into(Export form, const std::string& run, const std::string& path) {
   if (path.empty()) return;
   analysis::TextOutput output(path);
-  for (const std::string& problem : form(run, [&output](std::string_view text) { output.write(text); })) say(problem);
+  const auto problems = form(
+      run, [&output](std::string_view text) { output.write(text); }, progress_on_stderr());
+  end_progress();
+  for (const std::string& problem : problems) say(problem);
   output.finish();
 }
 

@@ -225,6 +225,13 @@ class Real(ImportTest):
         self.assertEqual(found["by_function"], Counter(e["name"] for e in syncs))
         self.assertAlmostEqual(found["total_ms"], sum(e["dur"] for e in syncs) / 1000, places=3)
         self.assertEqual(report["steps"]["count"], len(steps))
+        self.check_gpu_answer(by_category, process["gpu"])
+
+    def check_gpu_answer(self, by_category, gpu):
+        spans = [(e["ts"], e["ts"] + e["dur"]) for category in GPU for e in by_category[category]]
+        self.assertEqual((gpu["source"], gpu["kernels"]), ("profile", len(by_category["kernel"])))
+        self.assertAlmostEqual(gpu["kernel_ms"], sum(e["dur"] for e in by_category["kernel"]) / 1000, places=3)
+        self.assertAlmostEqual(gpu["busy_ms"], union_us(spans) / 1000, places=3)
 
     def check_calls(self, calls, by_function):
         for function, count in Counter(e["name"] for e in calls).items():

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "analysis/timeline/activity.h"
 #include "analysis/timeline/ordered_records.h"
 #include "analysis/trace/hook_list.h"
-#include "exported_run.h"
 #include "words.h"
 
 namespace hostprobe::analysis {
@@ -98,6 +98,7 @@ class TraceTimeline {
       if (!is_stream(key)) write_thread(thread);
     for (const auto& [key, thread] : trace_.threads)
       if (is_stream(key)) write_thread(thread);
+    write_simulated();
   }
 
  private:
@@ -115,13 +116,12 @@ class TraceTimeline {
   }
 
   // The row of a thread or stream, or the one below for what overlaps.
-  std::uint64_t row_of(const Thread& thread, std::size_t lane) {
-    const auto [found, fresh] = rows_.try_emplace({thread.key, lane}, kFirstLane + rows_.size());
+  std::uint64_t row_of(const ThreadKey& key, const std::string& own_name, std::size_t lane) {
+    const auto [found, fresh] = rows_.try_emplace({key, lane}, kFirstLane + rows_.size());
     if (!fresh) return found->second;
-    const bool is_own = lane == 0 && !is_stream(thread.key) && tids_.insert(thread.key.tid).second;
-    if (is_own) found->second = thread.key.tid;
-    std::string text = thread.name;
-    if (text.empty()) text = fmt::format("thread {}", thread.key.tid);
+    const bool is_own = lane == 0 && !is_stream(key) && tids_.insert(key.tid).second;
+    if (is_own) found->second = key.tid;
+    std::string text = own_name.empty() ? fmt::format("thread {}", key.tid) : own_name;
     if (lane > 0) text += fmt::format(" ({})", lane + 1);
     name("thread_name", found->second, text);
     return found->second;
@@ -129,7 +129,7 @@ class TraceTimeline {
 
   void write_thread(const Thread& thread) {
     Lanes lanes;
-    row_of(thread, 0);
+    row_of(thread.key, thread.name, 0);
     OrderedRecords records(
         thread, [&](const Record& record) { write_record(thread, lanes, record); }, [](std::uint64_t) {},
         [](std::uint64_t) {});
@@ -139,6 +139,29 @@ class TraceTimeline {
   std::int64_t moment(std::uint64_t ticks) const {
     return static_cast<std::int64_t>(trace_.clock.monotonic_ns(ticks)) + shift_ns_;
   }
+  // Of a time as in event.h.
+  std::int64_t moment_of(double ns) const {
+    return static_cast<std::int64_t>(trace_.clock.monotonic_ns_of(ns)) + shift_ns_;
+  }
+
+  // What ran on the simulated node stands in a file of its own.
+  void write_simulated() {
+    const DeviceTimeline device = device_timeline(trace_);
+    if (device.source != ActivitySource::kSimulated) return;
+    std::map<std::uint32_t, Lanes> lanes;
+    for (const Activity& activity : device.activities) {
+      const DeviceStream& stream = device.streams[activity.stream];
+      const std::int64_t begin = moment_of(activity.begin_ns), end = std::max(begin, moment_of(activity.end_ns));
+      const std::size_t lane =
+          lanes[activity.stream].place(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end));
+      const std::uint64_t tid =
+          row_of({kStreamTid + activity.stream, 0}, fmt::format("GPU {} stream {:#x}", stream.device, stream.id), lane);
+      out_.add(R"({{"ph":"X","name":{},"cat":"gpu","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"bytes":{}}}}})",
+               json_text(device.names[activity.name]), pid_, tid, micros(begin), micros(end - begin), activity.bytes);
+      if (tids_.contains(activity.launch_tid))
+        lead("launch", activity.launch_tid, std::min(moment_of(activity.launch_ns), begin), tid, begin);
+    }
+  }
 
   void write_record(const Thread& thread, Lanes& lanes, const Record& record) {
     const Hook* hook = trace_.hook_of(record);
@@ -146,7 +169,7 @@ class TraceTimeline {
     const Function& function = timeline_.functions()[record.hook - 1u];
     if (function.is(kPolls)) return;
     const std::int64_t begin = moment(record.begin_ticks), end = std::max(begin, moment(record.end_ticks));
-    const std::uint64_t tid = row_of(thread, lanes.place(record.begin_ticks, record.end_ticks));
+    const std::uint64_t tid = row_of(thread.key, thread.name, lanes.place(record.begin_ticks, record.end_ticks));
     out_.add(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
              json_text(name_of(*hook, function, record)), family_name(hook->family), pid_, tid, micros(begin),
              micros(end - begin), arguments(*hook, function, record));
@@ -228,11 +251,11 @@ class TraceTimeline {
 
 }  // namespace
 
-std::vector<std::string> export_chrome(const std::string& run, const Sink& sink) {
+std::vector<std::string> export_chrome(const std::string& run, const Sink& sink, const ExportProgress& progress) {
   const std::uint64_t first_ns = first_moment_ns(run);
   Document out(sink);
-  std::vector<std::string> problems =
-      visit_traces(run, [&](const Timeline& timeline) { TraceTimeline(timeline, first_ns, out).write(); });
+  std::vector<std::string> problems = visit_traces(
+      run, [&](const Timeline& timeline) { TraceTimeline(timeline, first_ns, out).write(); }, progress);
   out.finish();
   return problems;
 }

@@ -8,7 +8,6 @@
 
 #include "analysis/import/table_columns.h"
 #include "analysis/timeline/ordered_records.h"
-#include "exported_run.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -262,9 +261,10 @@ class TraceTable {
 
 }  // namespace
 
-std::vector<std::string> export_csv(const std::string& run, const Sink& sink) {
+std::vector<std::string> export_csv(const std::string& run, const Sink& sink, const ExportProgress& progress) {
   sink(fmt::format("{}\n", fmt::join(kColumnNames, ",")));
-  return visit_traces(run, [&sink](const Timeline& timeline) { TraceTable(timeline, sink).write(); });
+  return visit_traces(
+      run, [&sink](const Timeline& timeline) { TraceTable(timeline, sink).write(); }, progress);
 }
 
 }  // namespace hostprobe::analysis

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "dump.h"
+#include "exported_run.h"
 
 namespace hostprobe::analysis {
 
 // Returns what could not be read, one line each. Throws std::system_error when there is no such path.
-std::vector<std::string> export_csv(const std::string& run, const Sink& sink);
+std::vector<std::string> export_csv(const std::string& run, const Sink& sink, const ExportProgress& progress = {});
 
 }  // namespace hostprobe::analysis

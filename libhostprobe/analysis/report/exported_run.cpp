@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 
@@ -11,11 +12,24 @@
 #include "analysis/trace/reader.h"
 
 namespace hostprobe::analysis {
+namespace {
 
-std::vector<std::string> visit_traces(const std::string& run, const std::function<void(const Timeline&)>& visit) {
+std::uint64_t bytes_of(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
+}
+
+}  // namespace
+
+std::vector<std::string> visit_traces(const std::string& run, const std::function<void(const Timeline&)>& visit,
+                                      const ExportProgress& progress) {
   std::vector<std::string> problems;
   Symbols symbols;
-  for (const std::string& path : trace_paths(run)) {
+  const std::vector<std::string> paths = trace_paths(run);
+  std::uint64_t all = 0, done = 0;
+  for (const std::string& path : paths) all += bytes_of(path);
+  for (const std::string& path : paths) {
     std::optional<Trace> trace;
     try {
       trace = read_trace(path);
@@ -24,8 +38,9 @@ std::vector<std::string> visit_traces(const std::string& run, const std::functio
     } catch (const std::system_error& error) {
       problems.push_back(fmt::format("{}: {}", path, error.what()));
     }
+    if (trace) visit(Timeline(*trace, symbols));
+    if (progress) progress(done += bytes_of(path), all);
     if (!trace) continue;
-    visit(Timeline(*trace, symbols));
     for (const Damage& damage : trace->damages)
       problems.push_back(fmt::format("{}: {} bytes at offset {}: {}", path, damage.bytes, damage.offset, damage.what));
   }
