@@ -92,8 +92,19 @@ struct alignas(64) SegmentHeader {
   Control control;
   std::uint64_t lost_by[kLossCauses];  // [atomic] by LossCause
   std::uint32_t threads_used;          // [atomic] entries that have ever been taken: those before this index
+  std::uint32_t merges;                // [atomic] how often something was merged: see Merged
 };
 static_assert(sizeof(SegmentHeader) <= 4096);
+
+// Of threads that ended and have no entry of their own any more, the entries are merged into one, and so are the rows of counters
+// of the same key and object. The sum is made in a free place, and one store to SegmentHeader::merges puts it in the place of
+// what it is made of: a process may be killed at any instant, and everything counts once.
+struct Merged {
+  std::uint32_t since;  // [atomic] holds from this number of `merges` on; 0: always
+  std::uint32_t until;  // [atomic] and before this one; 0: for ever
+
+  constexpr bool holds(std::uint32_t merges) const { return since <= merges && (until == 0 || merges < until); }
+};
 
 // The wait that a thread is in. `key` is stored last when it begins, and set to that of the wait around it when it ends.
 struct OpenWait {
@@ -113,6 +124,9 @@ struct alignas(64) ThreadEntry {
   std::uint64_t creator_site;   // return address of that pthread_create call; 0 = not seen
   std::uint32_t creator_tid;
   std::uint32_t type_name;  // string id of the C++ type behind a std::thread; 0 = none
+  Merged merged;
+  std::uint32_t
+      stands_for;  // how many threads were merged into it, which began at `start_ticks` or later; 0: it is one thread's
   // second cache line: written by the owner all the time
   alignas(64) std::uint64_t records;  // records reserved so far, kept or not
   std::uint64_t lost;                 // of those, how many could not be kept
@@ -121,6 +135,7 @@ struct alignas(64) ThreadEntry {
   std::uint32_t chunk;                // chunk being filled, plus 1; 0 = none
   std::uint32_t migrations;           // of an NCCL progress thread: how often it polled from another CPU than before
   std::uint64_t skipped;              // calls that were not recorded to keep hostprobe's cost within its budget
+  std::uint64_t lived_ticks;          // of one that stands for several: how long they lived, added up
   // third cache line: written by the writer thread
   alignas(64) std::uint64_t cpu_ns;
   std::uint64_t run_delay_ns;   // runnable but not running
@@ -130,7 +145,14 @@ struct alignas(64) ThreadEntry {
 };
 static_assert(sizeof(ThreadEntry) == 192);
 
-enum ThreadState : std::uint32_t { kThreadFree = 0, kThreadTaken = 1, kThreadLive = 2, kThreadEnded = 3 };
+// Merged: the entry stands for several, its thread id is 0.
+enum ThreadState : std::uint32_t {
+  kThreadFree = 0,
+  kThreadTaken = 1,
+  kThreadLive = 2,
+  kThreadEnded = 3,
+  kThreadMerged = 4
+};
 
 inline constexpr std::size_t kStackFrames = 20;
 inline constexpr std::size_t kStackPythonFrames = 15;
@@ -173,6 +195,7 @@ struct alignas(64) SiteCounter {
   std::uint64_t amount;     // not of shorts: bytes of NCCL operations; how many of the waits timed out
   Spans time;               // how long they took
   Spans wake;  // where the waker is known: from its post to the return; of launches: since the one before had returned
+  Merged merged;
 };
 
 inline constexpr std::uint64_t kSiteSkipped = 2;   // of shorts: launches that were only counted, to keep to the budget

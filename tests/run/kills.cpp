@@ -33,8 +33,9 @@ struct Killing {
 struct Keeping {
   const char* name;
   Environment settings;
-  bool all_records;    // else some have been aggregated
-  bool dumps = false;  // which are asked for by a signal, now and then
+  bool all_records;                         // else some have been aggregated
+  bool dumps = false;                       // which are asked for by a signal, now and then
+  std::vector<std::string> living = {"4"};  // what the victim does that is read while it lives
 };
 using Case = std::tuple<Keeping, Killing>;  // what is kept, and how it is killed
 void PrintTo(const Keeping& keeping, std::ostream* out) { *out << keeping.name; }
@@ -209,6 +210,20 @@ const std::vector<Keeping> kKeepings = {
      false,
      true},
     {"monitor", {{"HOSTPROBE_MODE", "monitor"}}, false},
+    {"monitor_that_merges",
+     {{"HOSTPROBE_MODE", "monitor"}, {"HOSTPROBE_ENDED_THREADS", "16"}},
+     false,
+     false,
+     {"4", "lives"}},
+    {"flight_that_merges",
+     {{"HOSTPROBE_MODE", "flight"},
+      {"HOSTPROBE_FLIGHT_MB", "1"},
+      {"HOSTPROBE_ENDED_THREADS", "16"},
+      {"HOSTPROBE_TRIGGER_SIGNAL", "USR2"},
+      {"HOSTPROBE_TRIGGER_S", "0"}},
+     false,
+     true,
+     {"4", "lives"}},
 };
 
 TEST_P(Killed, AtARandomInstantLeavesEveryReturnedCall) {
@@ -249,10 +264,10 @@ TEST_P(Reading, OfALivingProcessDisturbsNothingAndMissesNothing) {
     }
     kill(pid, SIGKILL);
   };
-  const OneRun killed =
-      run_probed({.program = "killed", .args = {"4"}, .probe = keeping.settings, .while_running = look}, scratch);
+  const OneRun killed = run_probed(
+      {.program = "killed", .args = keeping.living, .probe = keeping.settings, .while_running = look}, scratch);
   EXPECT_TRUE(killed.outcome.ended_by(SIGKILL)) << killed.outcome.describe();
-  expect_nothing_lost(scratch, *log, {keeping, {"", {"4"}, 4, 0, 0}});
+  expect_nothing_lost(scratch, *log, {keeping, {"", keeping.living, 4, 0, 0}});
 }
 INSTANTIATE_TEST_SUITE_P(Kills, Reading, testing::ValuesIn(kKeepings),
                          [](const auto& each) { return std::string(each.param.name); });
@@ -276,7 +291,7 @@ TEST_P(Reading, OfAProcessThatRunsOnNeverCountsTwice) {
     }
     kill(pid, SIGKILL);
   };
-  run_probed({.program = "killed", .args = {"4"}, .probe = keeping.settings, .while_running = look}, scratch);
+  run_probed({.program = "killed", .args = keeping.living, .probe = keeping.settings, .while_running = look}, scratch);
 }
 
 // From the loader to the first records: nothing to hold it against but that the folder stays readable.

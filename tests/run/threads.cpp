@@ -69,6 +69,49 @@ TEST(Threads, TwoThousandShortOnesAreAllRecordedOrCountedLost) {
   EXPECT_LE(pair.probed.number("shared-bytes"), 68 << 20);
 }
 
+class MergedThreads : public testing::TestWithParam<const char*> {
+ protected:
+  Victim victim(int batches) const {
+    return {.program = "threads_many",
+            .args = {std::to_string(batches), "10"},
+            .probe = {{"HOSTPROBE_MODE", GetParam()}, {"HOSTPROBE_ENDED_THREADS", "100"}}};
+  }
+};
+
+TEST_P(MergedThreads, AreCountedTogetherToTheLastCall) {
+  const Pair pair(victim(300));
+  expect_same(pair);
+  const auto answers = report(pair.run());
+  EXPECT_EQ(blocked_count(answers, "sem_timedwait"), 3000u);
+  EXPECT_EQ(lost_count(answers), 0u);
+  std::uint64_t merged = 0, single = 0, waits = 0;
+  for (const auto& thread : answers.at("processes")[0].at("threads")) {
+    merged += thread.value("merged", 0u);
+    single += !thread.contains("merged") && thread.at("cpu_ms").is_number() && thread.at("role") == "other";
+    if (thread.contains("merged")) {
+      EXPECT_LE(thread.at("wait_ms"), thread.at("wall_ms"));
+    }
+    waits += thread.at("records").get<std::uint64_t>();
+  }
+  EXPECT_EQ(merged + single, 3000u);
+  EXPECT_LE(single, 120u);
+  EXPECT_EQ(waits, answers.at("processes")[0].at("records"));
+}
+
+// Flight's last seconds are bounded by another setting, and are left out here.
+TEST_P(MergedThreads, LeaveTheFileItsSize) {
+  std::uintmax_t bytes[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    Victim many = victim(i == 0 ? 100 : 400);
+    many.probe["HOSTPROBE_FLIGHT_MB"] = "1";
+    const Pair pair(many);
+    for (const auto& file : trace_files(pair.run())) bytes[i] += std::filesystem::file_size(file);
+  }
+  EXPECT_LT(bytes[1], bytes[0] + 3000 * 8);
+}
+INSTANTIATE_TEST_SUITE_P(Threads, MergedThreads, testing::Values("monitor", "flight"),
+                         [](const auto& each) { return std::string(each.param); });
+
 class AtOnce : public testing::TestWithParam<const char*> {};
 
 // The table of threads holds 4096, some of them ours.

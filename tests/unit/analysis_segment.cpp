@@ -106,6 +106,43 @@ TEST_F(OpenTrace, FreeChunksAreNotRead) {
   EXPECT_TRUE(read().threads.empty());
 }
 
+// A kill between any two stores leaves either the entries or their sum.
+TEST_F(OpenTrace, EntriesAndTheirSumAreNeverReadTogether) {
+  segment_.thread(0) = test::thread_entry(7, "ended", 3);
+  segment_.thread(0).state = kThreadEnded;
+  segment_.thread(0).merged.until = 2;
+  ThreadEntry& before = segment_.thread(1) = test::thread_entry(0, "", 10);
+  before.state = kThreadMerged;
+  before.stands_for = 4;
+  before.merged = {1, 2};
+  ThreadEntry& sum = segment_.thread(2) = before;
+  sum.records = 13;
+  sum.stands_for = 5;
+  sum.merged = {2, 0};
+  segment_.header().merges = 1;
+  Trace trace = read();
+  EXPECT_EQ(trace.threads.size(), 2u);
+  EXPECT_EQ(trace.threads.begin()->second.entry.stands_for, 4u);
+  EXPECT_EQ(trace.lost(), 13u);
+  segment_.header().merges = 2;
+  trace = read();
+  EXPECT_EQ(trace.threads.size(), 1u);
+  EXPECT_EQ(trace.threads.begin()->second.entry.stands_for, 5u);
+  EXPECT_EQ(trace.lost(), 13u);
+}
+
+// Its chunk is still there, its entry is not.
+TEST_F(OpenTrace, RecordsOfAMergedThreadAreCountedInTheSharedEntry) {
+  segment_.thread(0) = test::thread_entry(0, "(ended threads)", 5);
+  segment_.thread(0).state = kThreadMerged;
+  segment_.thread(0).stands_for = 2;
+  segment_.fill(0, 7, 0, calls(0, 3));
+  const Trace trace = read();
+  EXPECT_EQ(numbers(trace, 7).size(), 3u);
+  EXPECT_EQ(trace.records(), 3u);
+  EXPECT_EQ(trace.lost(), 2u);
+}
+
 TEST_F(OpenTrace, StringsAndStacksOfTheSegmentAreKnown) {
   test::StringArea strings;
   const auto id = strings.add("get (queue.py:180)");

@@ -12,7 +12,7 @@ std::optional<OwnCost> own_cost(const Trace& trace) {
   if (!trace.header_whole || header.record_cost_ticks == 0) return std::nullopt;
   std::uint64_t records = 0, aggregated = 0, quiet = 0, skipped = 0, slow_ticks = 0;
   for (const auto& [key, thread] : trace.threads) {
-    records += std::max(thread.entry.records, thread.kept);
+    if (!thread.merged) records += std::max(thread.entry.records, thread.kept);
     quiet += thread.entry.quiet_calls;
     skipped += thread.entry.skipped;
     for (const auto& [place, sum] : thread.short_waits)

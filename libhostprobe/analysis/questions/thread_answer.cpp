@@ -40,6 +40,7 @@ std::string type_entry(const std::string& type) {
 }
 
 double lifetime_ms(const Trace& trace, const Thread& thread) {
+  if (thread.entry.stands_for != 0) return 1e-6 * trace.clock.length_ns(static_cast<double>(thread.entry.lived_ticks));
   const bool first = thread.key.tid == trace.header.pid && trace.header.start.ticks != 0;
   const std::uint64_t begin = first ? trace.header.start.ticks : thread.entry.start_ticks;
   const std::uint64_t end = thread.entry.end_ticks != 0 ? thread.entry.end_ticks : trace.last.ticks;
@@ -63,6 +64,7 @@ ThreadTime measured_time(const Trace& trace, const Thread& thread) {
   if (thread.entry.cpu_ns == 0) return time;
   time.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
   // Of a thread that ended before the kernel was asked about it only the CPU time is known.
+  if (thread.entry.stands_for != 0) return time;
   if (thread.entry.run_delay_ns != 0 || thread.entry.end_ticks == 0)
     time.run_delay_ms = 1e-6 * static_cast<double>(thread.entry.run_delay_ns);
   return time;
@@ -90,6 +92,7 @@ ThreadAnswer describe_thread(const Trace& trace, const Track& track, const Block
   answer.records = thread.kept;
   answer.lost = thread.lost;
   answer.unfinished = thread.unfinished;
+  answer.merged = thread.entry.stands_for;
   return answer;
 }
 

@@ -36,6 +36,7 @@ struct ThreadAnswer {
   std::uint64_t records = 0;
   std::uint64_t lost = 0;
   std::uint64_t unfinished = 0;
+  std::uint64_t merged = 0;  // how many threads that ended it stands for; 0: it is one
 };
 
 ThreadAnswer describe_thread(const Trace& trace, const Track& track, const Blocked& blocked);

@@ -54,6 +54,7 @@ Json thread_json(const ThreadAnswer& thread) {
                {"records", thread.records},
                {"lost", thread.lost}};
   if (thread.open_wait) json["open_wait"] = open_wait_json(*thread.open_wait);
+  if (thread.merged > 0) json["merged"] = thread.merged;
   if (thread.unfinished > 0) json["unfinished"] = thread.unfinished;
   if (!thread.type.empty()) json["type"] = thread.type;
   if (!thread.runs.empty()) json["runs"] = thread.runs;

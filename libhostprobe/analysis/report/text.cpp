@@ -300,7 +300,7 @@ class TextReport {
       line("{} {} {:>7} {} {} {} {:>8} {:>6} {}", left(role_name(thread.role), 13), left(thread.name, 15), thread.tid,
            right(thread.time.cpu_ms ? ms_text(*thread.time.cpu_ms) : "?", 7), right(ms_text(thread.time.wait_ms), 7),
            right(thread.time.run_delay_ms ? ms_text(*thread.time.run_delay_ms) : "?", 7), thread.records, thread.lost,
-           shortened(thread.runs, 22));
+           thread.merged > 0 ? fmt::format("{} threads, merged", thread.merged) : shortened(thread.runs, 22));
     }
     if (shown < count) line("  … and {} more (--all)", count - shown);
   }

@@ -222,10 +222,27 @@ class Reader {
       thread.stacks.erase(std::unique(thread.stacks.begin(), thread.stacks.end()), thread.stacks.end());
       count_records(thread);
     }
+    settle_merged();
     if (segment_) return;
     std::uint64_t counted = 0;
     for (const auto& [key, thread] : trace_.threads) counted += thread.lost;
     trace_.lost_without_thread = trace_.header.lost > counted ? trace_.header.lost - counted : 0;
+  }
+
+  // What their threads have made is counted in the shared entry; the shared counters lack what is here.
+  void settle_merged() {
+    const auto merged = std::find_if(trace_.threads.begin(), trace_.threads.end(),
+                                     [](const auto& each) { return each.second.entry.stands_for != 0; });
+    if (merged == trace_.threads.end()) return;
+    Thread& shared = merged->second;
+    std::uint64_t kept = shared.kept;
+    for (auto& [key, thread] : trace_.threads) {
+      if (thread.entry.state != kThreadFree || key.start_ticks < shared.key.start_ticks) continue;
+      kept += thread.kept;
+      thread.lost = thread.unfinished = 0;
+      thread.merged = true;
+    }
+    shared.lost = std::max(shared.entry.records - std::min(shared.entry.records, kept), shared.entry.lost);
   }
 
   void count_records(Thread& thread) {

@@ -130,7 +130,8 @@ void write_threads(const Trace& trace, BlockWriter& out) {
     entry.tid = key.tid;
     entry.start_ticks = key.start_ticks;
     // Calls that the kill cut short never became records; behind the last record they would look lost for ever.
-    entry.records = thread.kept + thread.lost;
+    // A shared entry counts those of other threads too.
+    if (entry.stands_for == 0) entry.records = thread.kept + thread.lost;
     out.add(&entry, sizeof(entry));
   }
   out.finish();

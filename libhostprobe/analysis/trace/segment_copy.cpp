@@ -66,8 +66,9 @@ void copy_threads(const std::byte* base, SegmentCopy& copy) {
   const std::uint32_t used = taken == 0 ? UINT32_MAX : taken;  // 0: written before it was told
   for (std::uint32_t i = 0; i < std::min(used, copy.header.thread_count); ++i) {
     const std::uint32_t state = load(entries[i].state);
-    if (state != kThreadLive && state != kThreadEnded) continue;
+    if (state != kThreadLive && state != kThreadEnded && state != kThreadMerged) continue;
     ThreadEntry entry = entries[i];
+    if (!entry.merged.holds(copy.header.merges)) continue;
     // The entry may have gone to another thread meanwhile; that thread's numbers must not pass as this one's.
     std::atomic_thread_fence(std::memory_order_acquire);
     if (load(entries[i].start_ticks) != entry.start_ticks || load(entries[i].tid) != entry.tid) continue;
@@ -83,7 +84,8 @@ void copy_stacks(const std::byte* base, SegmentCopy& copy) {
   }
 }
 
-std::vector<SiteCounter> copy_sums(const std::byte* base, std::uint64_t offset, std::uint32_t count) {
+std::vector<SiteCounter> copy_sums(const std::byte* base, std::uint64_t offset, std::uint32_t count,
+                                   std::uint32_t merges) {
   std::vector<SiteCounter> copied;
   const auto* entries = reinterpret_cast<const SiteCounter*>(base + offset);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -91,6 +93,7 @@ std::vector<SiteCounter> copy_sums(const std::byte* base, std::uint64_t offset, 
     if (key >> 48 == 0) continue;
     SiteCounter counters = entries[i];
     counters.key = key;
+    if (!counters.merged.holds(merges)) continue;
     // Handed to another thread while we copied: then the writer has put these counters into the file.
     std::atomic_thread_fence(std::memory_order_acquire);
     if (load(entries[i].key) == key && load(entries[i].thread_start_ticks) == counters.thread_start_ticks)
@@ -245,7 +248,7 @@ void copy_sums_and_chunks(const std::byte* base, Chunks& chunks, const SegmentUs
   bool moved = false;
   for (int look = 0; look < kMostLooks; ++look) {
     before = load(live.aggregate_serial);
-    copy.counters = copy_sums(base, copy.header.sums_offset, copy.header.sum_count);
+    copy.counters = copy_sums(base, copy.header.sums_offset, copy.header.sum_count, copy.header.merges);
     aggregated = chunks.look_again(user.aggregates);
     std::atomic_thread_fence(std::memory_order_acquire);
     after = load(live.aggregate_serial);
@@ -261,6 +264,30 @@ void copy_sums_and_chunks(const std::byte* base, Chunks& chunks, const SegmentUs
     chunks.undo(undo, aggregated);
   }
   chunks.hand_over(aggregated, copy);
+}
+
+void copy_counts(const std::byte* base, const SegmentUser& user, SegmentCopy& copy) {
+  copy.shorts = copy_sums(base, copy.header.shorts_offset, copy.header.short_count, copy.header.merges);
+  // Threads first: their counters then never run ahead of the chunks that are copied after them.
+  copy_threads(base, copy);
+  Chunks chunks(base, copy.header);
+  chunks.copy(load(reinterpret_cast<const SegmentHeader*>(base)->chunks_ready));
+  copy_sums_and_chunks(base, chunks, user, copy);
+}
+
+// Entries and counters of the same moment: of a process whose threads were merged meanwhile, once more.
+void copy_counts_between_merges(const std::byte* base, const SegmentUser& user, SegmentCopy& copy) {
+  constexpr int kMostLooks = 20;
+  const auto& live = *reinterpret_cast<const SegmentHeader*>(base);
+  for (int look = 0; look < kMostLooks; ++look) {
+    SegmentCopy fresh;
+    fresh.header = copy.header;
+    fresh.header.merges = load(live.merges);
+    copy_counts(base, user, fresh);
+    copy = std::move(fresh);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (load(live.merges) == copy.header.merges) return;
+  }
 }
 
 }  // namespace
@@ -282,13 +309,8 @@ std::optional<SegmentCopy> copy_segment(std::int32_t segment_id, std::uint64_t c
     why = "its shared memory has a layout that this version does not know";
     return std::nullopt;
   }
-  copy.shorts = copy_sums(segment.bytes(), copy.header.shorts_offset, copy.header.short_count);
-  // Threads first: their counters then never run ahead of the chunks that are copied after them.
-  copy_threads(segment.bytes(), copy);
   const auto* live = reinterpret_cast<const SegmentHeader*>(segment.bytes());
-  Chunks chunks(segment.bytes(), copy.header);
-  chunks.copy(load(live->chunks_ready));
-  copy_sums_and_chunks(segment.bytes(), chunks, user, copy);
+  copy_counts_between_merges(segment.bytes(), user, copy);
   // Stacks and strings last: whatever a copied record refers to is complete by now.
   copy_stacks(segment.bytes(), copy);
   const std::byte* strings = segment.bytes() + copy.header.strings_offset;

@@ -120,6 +120,7 @@ struct Thread {
   std::uint64_t summed_only = 0;                 // of those, calls without a record
   std::uint64_t lost = 0;
   std::uint64_t unfinished = 0;  // calls that had not returned: in progress, or cut short by a kill
+  bool merged = false;           // it ended, and an entry that stands for several counts what it made
   std::string name;
 };
 

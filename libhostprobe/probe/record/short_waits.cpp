@@ -68,12 +68,24 @@ SiteCounter* short_waits_of(const Hook& hook, const void* site) {
   return nullptr;
 }
 
+SiteCounter* claim_short_waits(std::uint32_t owner, std::uint32_t& index) {
+  for (index = 0; index < g_segment.header->short_count; ++index) {
+    SiteCounter& counters = g_segment.shorts[index];
+    std::uint64_t free = 0;
+    if (!std::atomic_ref(counters.key).compare_exchange_strong(free, kBeingTaken, std::memory_order_acq_rel)) continue;
+    std::atomic_ref(g_short_owners[index]).store(static_cast<std::uint16_t>(owner + 1), std::memory_order_release);
+    return &counters;
+  }
+  return nullptr;
+}
+
 // Its key first: half cleared, with as many waits as the row in the file, it would count instead of that.
 void release_short_waits(std::uint32_t i) {
   std::atomic_ref(g_segment.shorts[i].key).store(kBeingTaken, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   clear_spans(g_segment.shorts[i].time);
   clear_spans(g_segment.shorts[i].wake);
+  g_segment.shorts[i].merged = {};
   std::atomic_ref(g_short_owners[i]).store(0, std::memory_order_relaxed);
   std::atomic_ref(g_segment.shorts[i].key).store(0, std::memory_order_release);
 }

@@ -15,6 +15,8 @@ SiteCounter* short_waits_of(const Hook& hook, const void* site);
 
 // The writer's side: which thread entry holds g_segment.shorts[i], plus 1 (0: nobody), and giving it back.
 extern std::uint16_t g_short_owners[];
+// A free one for thread entry `owner`, whose key is still to come; nullptr: none is.
+SiteCounter* claim_short_waits(std::uint32_t owner, std::uint32_t& index);
 void release_short_waits(std::uint32_t i);
 
 }  // namespace hostprobe::probe

@@ -24,6 +24,8 @@
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/flight.h"
+#include "probe/writer/merge.h"
+#include "probe/writer/site_rows.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -187,6 +189,12 @@ bool write_living_threads(bool all) {
   return write_changed(count) && written;
 }
 
+void write_shared_entry() {
+  if (merged_entry() == nullptr) return;
+  copy_words(g_changed[0], *merged_entry());
+  write_changed(1);
+}
+
 void write_changed_threads() {
   if (write_living_threads(false)) return;
   // All of them again next time.
@@ -236,13 +244,29 @@ bool write_short_waits(std::uint32_t i) {
   return true;
 }
 
+// Row `i` of a thread that is merged, into the shared row of the same place. False: there is no room for that row.
+bool merge_short_waits(std::uint32_t i) {
+  const std::uint32_t owner = shared_owner(), count = g_segment.header->short_count;
+  std::uint32_t fresh = 0, into = 0;
+  SiteCounter* free = claim_short_waits(owner, fresh);
+  if (free == nullptr) return false;
+  const std::uint64_t key = g_segment.shorts[i].key;
+  while (into < count && (g_short_owners[into] != owner + 1 || g_segment.shorts[into].key != key)) ++into;
+  g_written_shorts[fresh] = g_written_short_counts[fresh] = 0;
+  merge_rows(g_segment.shorts[i], into < count ? &g_segment.shorts[into] : nullptr, *free);
+  if (into < count) release_short_waits(into);
+  g_written_short_counts[i] = 0;
+  release_short_waits(i);
+  return true;
+}
+
 // Those of thread entry `index`, which has ended: everything, and its places are free again. What the file does not take
 // stays where it is, named by thread and place, and is tried again with the living ones.
-void write_last_short_waits(std::uint32_t index) {
+void write_last_short_waits(std::uint32_t index, bool merged) {
   for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i) {
     if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != index + 1) continue;
     g_written_shorts[i] = 0;
-    if (!write_short_waits(i)) continue;
+    if ((merged && merge_short_waits(i)) || !write_short_waits(i)) continue;
     if (is_of_waits(g_segment.shorts[i])) g_totals.aggregated += g_written_short_counts[i];
     g_written_short_counts[i] = 0;
     release_short_waits(i);
@@ -285,35 +309,59 @@ void drain_last_chunks() {
     else
       write_slots(chunk, last_complete(chunk));
   }
+  merge_ended_rows();
   std::uint64_t refused = write_sums();
   g_totals.lost += refused;
   g_header.lost_in_file += refused;
 }
 
-// Until they are in the file they stay: they say what is lost when the process is killed, or its file is never complete.
-static void retire_entries(const std::uint32_t* ended, std::uint32_t count) {
-  if (!write_changed(count)) return;
-  for (std::uint32_t k = 0; k < count; ++k) {
-    std::uint32_t i = ended[k];
-    add(g_totals, g_segment.threads[i]);
-    write_last_short_waits(i);
+namespace {
+
+// Entries that ended. Those of their own stay until they are in the file: they say what is lost when the process is killed, or
+// its file is never complete.
+class EndedEntries {
+ public:
+  explicit EndedEntries(bool merged) : merged_(merged) {}
+  void add(std::uint32_t index) {
+    if (!merged_) copy_words(g_changed[count_], g_segment.threads[index]);
+    ended_[count_++] = index;
+    if (count_ == kBatch) retire();
+  }
+  void retire() {
+    if (merged_)
+      merge_entries(ended_, count_);
+    else if (!write_changed(count_))
+      count_ = 0;
+    for (std::uint32_t k = 0; k < count_; ++k) release(ended_[k]);
+    if (!merged_) count_own_entries(count_);
+    count_ = 0;
+  }
+
+ private:
+  void release(std::uint32_t i) const {
+    probe::add(g_totals, g_segment.threads[i]);
+    write_last_short_waits(i, merged_);
     note_of(i) = {};
     release_thread(&g_segment.threads[i]);
   }
-}
 
-void drain_ended_threads() {
-  std::uint32_t ended[kBatch], count = 0;
+  bool merged_;
+  std::uint32_t ended_[kBatch];
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace
+
+// What was living when the counters were written for the last time has an entry of its own.
+void drain_ended_threads(bool last) {
+  EndedEntries own(false), merged(true);
   for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
     ThreadEntry& entry = g_segment.threads[i];
     if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadEnded) continue;
-    ended[count] = i;
-    copy_words(g_changed[count++], entry);
-    if (count < kBatch) continue;
-    retire_entries(ended, count);
-    count = 0;
+    (!last && merges_from(entry.start_ticks) ? merged : own).add(i);
   }
-  retire_entries(ended, count);
+  own.retire();
+  merged.retire();
 }
 
 ChunkHead* open_chunk_of(ThreadEntry& entry) {
@@ -333,7 +381,8 @@ void drain_rest(bool ask_kernel, bool last) {
   if (ask_kernel) ask_kernel_about_threads();
   // In this order: a thread that ends in between is in both, not in neither.
   if (all) write_changed_threads();
-  drain_ended_threads();
+  if (last) write_shared_entry();
+  drain_ended_threads(last);
   if (all && ask_kernel) write_living_short_waits();
   sum_up();
 }

@@ -10,8 +10,8 @@ namespace hostprobe::probe {
 
 // All chunks that were handed over.
 void drain_full_chunks();
-// Threads that ended: written and their entries given back.
-void drain_ended_threads();
+// Threads that ended: written, or merged, and their entries given back.
+void drain_ended_threads(bool last = false);
 // Every chunk that somebody has, and the counters: before the segment goes.
 void drain_last_chunks();
 // What is new elsewhere: strings, stacks, ended threads; with `ask_kernel` CPU time and names of all living threads are

@@ -11,6 +11,7 @@
 #include "probe/runtime/of_process.h"
 #include "probe/writer/file/counter_block.h"
 #include "probe/writer/file/hook_table.h"
+#include "probe/writer/merge.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -40,6 +41,7 @@ void enter(std::uint32_t row) {
 }
 
 bool has_more_to_come(const SiteCounter& counters) {
+  if (is_merged_row(counters)) return true;
   for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
     ThreadEntry& entry = g_segment.threads[i];
     if (std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive && entry.tid == counters.tid &&
@@ -64,24 +66,8 @@ void free_row(SiteCounter& counters) {
   clear_spans(counters.wake);
   counters.amount = counters.object = 0;
   counters.waker_tid = 0;
+  counters.merged = {};
   --g_used;
-}
-
-// A look through everything: where it was in vain, not for each record again.
-bool make_room() {
-  constexpr std::uint32_t kPause = 4096;
-  if (g_refused++ % kPause != 0) return false;
-  for (std::uint32_t i = 0; i < g_rows; ++i) {
-    SiteCounter& counters = g_segment.counters[i];
-    if (counters.key != 0 && !has_more_to_come(counters) && write_hook_table() && write_row(kBlockCounters, counters))
-      free_row(counters);
-  }
-  memset(g_places, 0, sizeof g_places);
-  for (std::uint32_t i = 0; i < g_rows; ++i)
-    if (g_segment.counters[i].key != 0) enter(i);
-  if (g_used == g_segment.header->sum_count) return false;
-  g_refused = 0;
-  return true;
 }
 
 std::uint32_t free_row_number() {
@@ -91,8 +77,59 @@ std::uint32_t free_row_number() {
   return row;
 }
 
+// Rows that are merged into. `free` is the number of a free one, here and afterwards.
+HP_OF_RECORDING std::uint16_t g_shared[kCounters];
+HP_OF_RECORDING std::uint32_t g_shared_count = 0;
+
+void merge_row(SiteCounter& row, std::uint32_t& free) {
+  std::uint32_t i = 0;
+  for (; i < g_shared_count; ++i) {
+    const SiteCounter& shared = g_segment.counters[g_shared[i]];
+    if (shared.key == row.key && shared.object == row.object) break;
+  }
+  SiteCounter* into = i < g_shared_count ? &g_segment.counters[g_shared[i]] : nullptr;
+  merge_rows(row, into, g_segment.counters[free]);
+  ++g_used;
+  if (into != nullptr)
+    free_row(*into);
+  else
+    ++g_shared_count;
+  g_shared[i] = static_cast<std::uint16_t>(free);
+  free_row(row);
+  free = static_cast<std::uint32_t>(&row - g_segment.counters);
+}
+
+void enter_all() {
+  memset(g_places, 0, sizeof g_places);
+  for (std::uint32_t i = 0; i < g_rows; ++i)
+    if (g_segment.counters[i].key != 0) enter(i);
+}
+
+// One row stays free for merging, once that has begun.
+bool is_full() { return g_used + (merges_from(UINT64_MAX) ? 1 : 0) >= g_segment.header->sum_count; }
+
+void settle(SiteCounter& row, std::uint32_t& free) {
+  if (row.key == 0 || has_more_to_come(row)) return;
+  if (was_merged(row))
+    merge_row(row, free);
+  else if (!merges_from(row.thread_start_ticks) && write_hook_table() && write_row(kBlockCounters, row))
+    free_row(row);
+}
+
+// A look through everything: where it was in vain, not for each record again.
+bool make_room() {
+  constexpr std::uint32_t kPause = 4096;
+  if (g_refused++ % kPause != 0) return false;
+  std::uint32_t free = merges_from(UINT64_MAX) ? free_row_number() : 0;
+  for (std::uint32_t i = 0, end = g_rows; i < end; ++i) settle(g_segment.counters[i], free);
+  enter_all();
+  if (is_full()) return false;
+  g_refused = 0;
+  return true;
+}
+
 SiteCounter* new_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
-  if (g_used == g_segment.header->sum_count && !make_room()) return nullptr;
+  if (is_full() && !make_room()) return nullptr;
   std::uint32_t row = free_row_number();
   SiteCounter& counters = g_segment.counters[row];
   counters.thread_start_ticks = chunk.thread_start_ticks;
@@ -113,6 +150,16 @@ SiteCounter* site_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t o
     if (is_row_of(counters, chunk, key, object)) return &counters;
   }
   return new_row(chunk, key, object);
+}
+
+bool has_free_row() { return g_used < g_segment.header->sum_count; }
+
+void merge_ended_rows() {
+  if (!merges_from(UINT64_MAX)) return;
+  std::uint32_t free = free_row_number();
+  for (std::uint32_t i = 0, end = g_rows; i < end; ++i)
+    if (SiteCounter& row = g_segment.counters[i]; row.key != 0 && was_merged(row)) merge_row(row, free);
+  enter_all();
 }
 
 std::uint64_t write_all_rows() {

@@ -11,6 +11,10 @@ namespace hostprobe::probe {
 // The row; a new one where there is none. nullptr: no room. `chunk` names the thread.
 SiteCounter* site_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t object);
 
+bool has_free_row();
+// Those of threads that have been merged, as all that they did has been aggregated.
+void merge_ended_rows();
+
 // Every row into the file. How many calls are in those that it did not take.
 std::uint64_t write_all_rows();
 
