@@ -272,8 +272,9 @@ def exports(path):
     return {words[-1].split("@")[0] for words in symbols if words[-2] != "A"}
 
 
-# Rows that name what another one does: futex is reached through syscall, hostprobe_step through hostprobe_calls.
-ROWS_OF_OTHER_HOOKS = {"futex", "hostprobe_step"}
+# Rows that name what another one does: futex is reached through syscall, hostprobe_step through hostprobe_calls, and a queue is
+# sampled by launches.
+ROWS_OF_OTHER_HOOKS = {"futex", "hostprobe_step", "hostprobe_queue_sample"}
 
 # Hooked through slots, because the oldest supported glibc lacks them: docs/decisions/0010
 NEWER = {"epoll_pwait2"}

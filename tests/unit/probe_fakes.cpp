@@ -47,6 +47,9 @@ void note_thread_is_ending(std::uint32_t) {}
 void leave_with_last_thread(std::uint32_t) {}
 void report_write_failure() {}
 bool begin_recording(Moment) { return false; }
+bool begin_launch(const Hook&) { return g_gate.recording == kSampleDue; }
+const void* g_sampled_stream = nullptr;
+void sample_queue(const void* stream, bool) { g_sampled_stream = stream; }
 bool hooks_enabled() { return true; }
 // In the library this is resolve.cpp's; here there is no code of ours to leave out.
 bool is_own_address(const void*) { return false; }
@@ -78,6 +81,7 @@ Recording::Recording(const char* folder, unsigned buffer_mb, Mode mode) {
     make_thread_key();
   }
   g_options.buffer_mb = buffer_mb;
+  g_options.ended_threads = 1000000;
   g_options.mode = mode;
   g_compress = &hostprobe_compress;
   if (!make_segment()) throw std::runtime_error("no segment");

@@ -28,5 +28,7 @@ const Hook& fake_hook(const char* name);
 
 // Bells rung by threads that handed a chunk over or found none.
 unsigned bells_rung();
+// The stream of the launch that was sampled last.
+extern const void* g_sampled_stream;
 
 }  // namespace hostprobe::probe

@@ -97,6 +97,43 @@ TEST_F(TimedCall, OfAShortQuestionTracksAndLeavesNoRecord) {
   EXPECT_EQ(calls.order, "before call track ");
 }
 
+// ---- a launch whose stream is looked at ------------------------------------------------------------------------------
+
+struct Stream {
+  const void* stream;
+  bool per_thread;
+};
+
+int launch_into(const void* stream, const void*& sampled_before_the_call) {
+  return timed_call<kLaunch, Family::kCuda>(
+      launch_hook(), [] {},
+      [&] {
+        sampled_before_the_call = g_sampled_stream;
+        return 0;
+      },
+      [](int) -> Number { return {0}; }, [](Record&, int, Number) { return std::uint16_t{0}; },
+      [&] {
+        return Stream{stream, false};
+      });
+}
+
+TEST_F(TimedCall, OfALaunchThatIsDueLooksAtItsStreamBeforeTheCall) {
+  const int stream = 0;
+  const void* sampled = nullptr;
+  g_sampled_stream = nullptr;
+  launch_into(&stream, sampled);
+  EXPECT_EQ(sampled, nullptr);
+  g_gate.recording = kSampleDue;
+  launch_into(&stream, sampled);
+  EXPECT_EQ(sampled, &stream);
+}
+
+TEST_F(TimedCall, WhileASampleIsDueRecordingCanPause) {
+  g_gate.recording = kSampleDue;
+  EXPECT_TRUE(pause_recording());
+  EXPECT_TRUE(resume_recording());
+}
+
 // ---- what a hook calls ----------------------------------------------------------------------------------------------
 
 int g_of_fix = 0;

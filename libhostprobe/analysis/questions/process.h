@@ -21,6 +21,7 @@
 #include "launches.h"
 #include "own_cost.h"
 #include "progress.h"
+#include "queue_samples.h"
 #include "syncs.h"
 #include "thread_answer.h"
 #include "waits.h"
@@ -72,6 +73,7 @@ struct ProcessAnswer {
   std::vector<ProgressAnswer> progress;
   std::vector<Hook> hooks;
   std::vector<std::uint64_t> hook_calls;  // records per hook, gone ones too
+  std::optional<QueueAnswer> queue;       // launches that found their stream empty, by samples
   Histogram steps;                        // marked ones
   std::vector<ActionAnswer> actions;
   std::uint64_t skipped = 0;             // calls that were not recorded, to keep to the budget

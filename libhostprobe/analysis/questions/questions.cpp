@@ -34,6 +34,7 @@ std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& 
   answer.syncs = std::get<Syncs>(all_).finish();
   answer.collectives = std::get<Collectives>(all_).finish();
   answer.progress = std::get<ProgressThreads>(all_).finish();
+  answer.queue = std::get<QueueSamples>(all_).finish();
   answer.steps = std::get<Steps>(all_).finish();
   return std::get<BlockedTime>(all_).finish();
 }

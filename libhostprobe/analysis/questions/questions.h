@@ -17,6 +17,7 @@
 #include "launches.h"
 #include "process.h"
 #include "progress.h"
+#include "queue_samples.h"
 #include "steps.h"
 #include "syncs.h"
 #include "waits.h"
@@ -37,7 +38,7 @@ class Questions {
  private:
   Window window_;
   bool everything_;
-  std::tuple<HookCalls, BlockedTime, Waits, Launches, Syncs, Collectives, ProgressThreads, Steps> all_;
+  std::tuple<HookCalls, BlockedTime, Waits, Launches, Syncs, Collectives, ProgressThreads, QueueSamples, Steps> all_;
 };
 
 }  // namespace hostprobe::analysis

@@ -57,6 +57,21 @@ Json shares_json(const PathAnswer& path) {
   return shares;
 }
 
+Json queue_json(const std::optional<QueueAnswer>& queue) {
+  if (!queue) return nullptr;
+  return {{"samples", queue->samples},
+          {"empty", queue->empty},
+          {"share_pct", queue->share_pct},
+          {"low_pct", queue->low_pct},
+          {"high_pct", queue->high_pct}};
+}
+
+// Nothing but samples tells of it.
+Json sampled_json(const QueueAnswer& queue) {
+  return {{"source", "sampled"}, {"kernels", nullptr},           {"kernel_ms", nullptr},
+          {"busy_ms", nullptr},  {"idle_in_steps_pct", nullptr}, {"queue", queue_json(queue)}};
+}
+
 }  // namespace
 
 Json path_json(const ProcessAnswer& process) {
@@ -82,7 +97,7 @@ Json path_shares_json(const RunAnswer& run) {
 
 Json gpu_json(const ProcessAnswer& process) {
   const GpuAnswer& gpu = process.gpu;
-  if (gpu.source == ActivitySource::kNone) return nullptr;
+  if (gpu.source == ActivitySource::kNone) return process.queue ? sampled_json(*process.queue) : Json(nullptr);
   Json json = {{"source", source_name(gpu.source)},
                {"kernels", gpu.kernels},
                {"kernel_ms", gpu.kernel_ms},
@@ -90,6 +105,7 @@ Json gpu_json(const ProcessAnswer& process) {
                {"idle_in_steps_pct", or_null(gpu.idle_in_steps_pct)},
                {"copies", gpu.copies},
                {"fills", gpu.fills},
+               {"queue", queue_json(process.queue)},
                {"gaps", process.gaps ? gaps_json(*process.gaps, process.start_since_first_ns) : Json(nullptr)},
                {"by_kernel", kernels_json(gpu)}};
   for (const DeviceBusy& one : gpu.devices)

@@ -50,6 +50,7 @@ struct Event {
   bool timed_out = false;
   bool on_file = false;      // its descriptor was a file
   bool counted = false;      // a counter counts it too: it tells only what a counter cannot
+  bool found_empty = false;  // a launch, its stream: of a queue sample
   bool below_limit = false;  // a counter of calls too short to be recorded
   std::uint16_t stack = 0;   // Record::stack
   std::uint64_t count = 1;   // calls

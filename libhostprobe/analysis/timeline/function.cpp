@@ -15,13 +15,16 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   function.waker = hook.word_of("waker");
   const auto family = static_cast<Family>(hook.family);
   const auto set = [&function](bool is, Trait trait) { function.traits |= is ? trait : 0u; };
-  set(family == Family::kCuda, kOfDriver);
+  const bool sample = hook.name == "hostprobe_queue_sample";
+  set(sample, kSamplesQueue);
+  set(family == Family::kCuda && !sample, kOfDriver);
   set(hook.launch, kLaunches);
   set(hook.blocking, kBlocks);
   set(family == Family::kWait, kWaits);
   set(family == Family::kCuda && hook.blocking, kSynchronises);
   set(hook.name == "sched_yield", kPolls);
   set(hook.name == "hostprobe_step" || hook.type == kRowStep, kMarksStep);
+  function.empty = hook.word_of("empty");
   set(family == Family::kGpu, kRunsOnGpu);
   set(hook.type == kRowRange, kNamesTime);
   if (family != Family::kNccl) return function;

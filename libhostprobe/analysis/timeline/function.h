@@ -24,6 +24,7 @@ enum Trait : std::uint32_t {
   kRunsOnGpu = 256,      // a kernel, copy or fill of an imported profile; see activity.h
   kOfDriver = 1u << 16,  // of the CUDA driver or runtime
   kNamesTime = 512,      // a range of the program's, or of PyTorch's
+  kSamplesQueue = 1024,  // a launch that was asked whether its stream was empty
 };
 
 struct Function {
@@ -33,7 +34,7 @@ struct Function {
   bool found = false;                      // the library that has it was there
   const std::string* operation = nullptr;  // of a collective: "AllReduce"
   // Which word of a record is what; -1 = none.
-  int site = -1, waker = -1, communicator = -1, elements = -1, call = -1, ranks = -1;
+  int site = -1, waker = -1, communicator = -1, elements = -1, call = -1, ranks = -1, empty = -1;
 
   bool is(Trait trait) const { return (traits & trait) != 0; }
 };

@@ -94,6 +94,8 @@ bool Timeline::decode_counter(std::uint64_t place, std::uint64_t object, const S
   } else if (event.is(kNccl)) {
     event.communicator = object;
     event.bytes = sum.amount;
+  } else if (event.is(kSamplesQueue)) {
+    event.found_empty = object != 0;
   }
   return true;
 }

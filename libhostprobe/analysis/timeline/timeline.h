@@ -63,6 +63,7 @@ inline void Timeline::decode(const Record& record, TickReader& ticks, Event& eve
   event.waker = nullptr;
   if (event.is(kWaits)) decode_wake(record, ticks, event);
   if (event.is(kNccl)) decode_words(record, event);
+  event.found_empty = event.is(kSamplesQueue) && word(record, event.function->empty) != 0;
 }
 
 template <typename OnEvent>

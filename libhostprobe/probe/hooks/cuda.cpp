@@ -7,6 +7,7 @@
 
 #include "probe/hooks/graph_nodes.h"
 #include "probe/hooks/kernel_name.h"
+#include "probe/hooks/queue_samples.h"
 #include "probe/intercept/routes.h"
 #include "probe/record/hook.h"
 
@@ -48,44 +49,56 @@ inline void fill_sync(Record& rec, const void* object) {
 
 }  // namespace
 
-#define HP_LAUNCH_KERNEL(name)                                                                                      \
-  HP_DRIVER_HOOK(kLaunch, name,                                                                                     \
-                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,       \
-                  unsigned shared, CUstream stream, void** params, void** extra),                                   \
-                 (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), "kernel:str", "grid:dim", "block:dim", \
-                 "stream:hex", "shared_bytes") {                                                                    \
-    fill_launch(rec, result, f, pack_dim(gx, gy, gz), pack_dim(bx, by, bz), stream, shared);                        \
+// A launch into `stream`, an expression with the arguments.
+#define HP_LAUNCH_HOOK(name, params, args, stream, l0, l1, l2, l3, l4)                                 \
+  HP_MOMENTS_HOOK(kCuda, CUresult, kLaunch, name, params, args, Nothing, (void)0, {}, ([&] {           \
+                    return LaunchQueue{stream, std::bool_constant<has_suffix(#name, "_ptsz")>::value}; \
+                  }),                                                                                  \
+                  l0, l1, l2, l3, l4)
+#define HP_LAUNCH_CALL(name, params, args, stream, l0, l1, w0, w1)                    \
+  HP_LAUNCH_HOOK(name, params, args, stream, l0, l1, "site:code", "stream:hex", "") { \
+    rec.a = word_of(w0), rec.b = word_of(w1);                                         \
+    rec.d = word_of(stream), rec.e = 0;                                               \
+  }
+
+#define HP_LAUNCH_KERNEL(name)                                                                                 \
+  HP_LAUNCH_HOOK(name,                                                                                         \
+                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,  \
+                  unsigned shared, CUstream stream, void** params, void** extra),                              \
+                 (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), stream, "kernel:str", "grid:dim", \
+                 "block:dim", "stream:hex", "shared_bytes") {                                                  \
+    fill_launch(rec, result, f, pack_dim(gx, gy, gz), pack_dim(bx, by, bz), stream, shared);                   \
   }
 HP_LAUNCH_KERNEL(cuLaunchKernel)
 HP_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
 
-#define HP_LAUNCH_KERNEL_EX(name)                                                                                   \
-  HP_DRIVER_HOOK(kLaunch, name, (const CUlaunchConfig* config, CUfunction f, void** params, void** extra),          \
-                 (config, f, params, extra), "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes") { \
-    fill_config(rec, result, config, f);                                                                            \
+#define HP_LAUNCH_KERNEL_EX(name)                                                                                     \
+  HP_LAUNCH_HOOK(name, (const CUlaunchConfig* config, CUfunction f, void** params, void** extra),                     \
+                 (config, f, params, extra), config == nullptr ? nullptr : config->hStream, "kernel:str", "grid:dim", \
+                 "block:dim", "stream:hex", "shared_bytes") {                                                         \
+    fill_config(rec, result, config, f);                                                                              \
   }
 HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx)
 HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
 
-#define HP_LAUNCH_COOPERATIVE(name)                                                                           \
-  HP_DRIVER_HOOK(kLaunch, name,                                                                               \
-                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
-                  unsigned shared, CUstream stream, void** params),                                           \
-                 (f, gx, gy, gz, bx, by, bz, shared, stream, params), "kernel:str", "grid:dim", "block:dim",  \
-                 "stream:hex", "shared_bytes") {                                                              \
-    fill_launch(rec, result, f, pack_dim(gx, gy, gz), pack_dim(bx, by, bz), stream, shared);                  \
+#define HP_LAUNCH_COOPERATIVE(name)                                                                                  \
+  HP_LAUNCH_HOOK(name,                                                                                               \
+                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,        \
+                  unsigned shared, CUstream stream, void** params),                                                  \
+                 (f, gx, gy, gz, bx, by, bz, shared, stream, params), stream, "kernel:str", "grid:dim", "block:dim", \
+                 "stream:hex", "shared_bytes") {                                                                     \
+    fill_launch(rec, result, f, pack_dim(gx, gy, gz), pack_dim(bx, by, bz), stream, shared);                         \
   }
 HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
 HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 
-#define HP_GRAPH_LAUNCH(name)                                                                                \
-  HP_DRIVER_CALL(kLaunch, name, (CUgraphExec graph, CUstream stream), (graph, stream), "graph:hex", "nodes", \
-                 "stream:hex", "", graph, nodes_of(graph), stream, 0)
+#define HP_GRAPH_LAUNCH(name)                                                                                      \
+  HP_LAUNCH_CALL(name, (CUgraphExec graph, CUstream stream), (graph, stream), stream, "graph:hex", "nodes", graph, \
+                 nodes_of(graph))
 HP_GRAPH_LAUNCH(cuGraphLaunch)
 HP_GRAPH_LAUNCH(cuGraphLaunch_ptsz)
 
-#define HP_LAUNCH_HOST(name, params, args) \
-  HP_DRIVER_CALL(kLaunch, name, params, args, "function:code", "", "stream:hex", "", function, 0, stream, 0)
+#define HP_LAUNCH_HOST(name, params, args) HP_LAUNCH_CALL(name, params, args, stream, "function:code", "", function, 0)
 HP_LAUNCH_HOST(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void* user), (stream, function, user))
 HP_LAUNCH_HOST(cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void* user), (stream, function, user))
 HP_LAUNCH_HOST(cuLaunchHostFunc_v2, (CUstream stream, CUhostFn function, void* user, unsigned mode),

@@ -7,6 +7,7 @@
 
 #include "probe/hooks/graph_nodes.h"
 #include "probe/hooks/kernel_name.h"
+#include "probe/hooks/queue_samples.h"
 #include "probe/record/hook.h"
 #include "probe/record/strings.h"
 
@@ -104,8 +105,13 @@ HP_DRIVER_CALL(kOther, cuLinkComplete, (CUlinkState state, void** image, size_t*
 
 // ---- capture and graphs ---------------------------------------------------------------------------------------------
 
-#define HP_CAPTURE(name, params, args) \
-  HP_DRIVER_CALL(kOther, name, params, args, "", "mode", "stream:hex", "", 0, mode, stream, 0)
+#define HP_CAPTURE(name, params, args)                                                                            \
+  HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, params, args, Captured, track_capture_begun(result), "", "mode", \
+                  "site:code", "stream:hex", "") {                                                                \
+    rec.a = rec.e = 0;                                                                                            \
+    rec.b = word_of(mode);                                                                                        \
+    rec.d = word_of(stream);                                                                                      \
+  }
 HP_CAPTURE(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
 HP_CAPTURE(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
 #define HP_CAPTURE_TO_GRAPH(name)                                                                               \
@@ -115,9 +121,14 @@ HP_CAPTURE(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode m
              (stream, graph, after, edges, n, mode))
 HP_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph)
 HP_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph_ptsz)
-#define HP_END_CAPTURE(name)                                                                              \
-  HP_DRIVER_CALL(kOther, name, (CUstream stream, CUgraph * graph), (stream, graph), "graph:hex", "nodes", \
-                 "stream:hex", "", HP_MADE(graph), HP_MADE(graph) != 0 ? count_nodes(*graph) : 0, stream, 0)
+#define HP_END_CAPTURE(name)                                                                                    \
+  HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, (CUstream stream, CUgraph * graph), (stream, graph), Captured, \
+                  track_capture_ended(result), "graph:hex", "nodes", "site:code", "stream:hex", "") {           \
+    rec.a = HP_MADE(graph);                                                                                     \
+    rec.b = rec.a != 0 ? count_nodes(*graph) : 0;                                                               \
+    rec.d = word_of(stream);                                                                                    \
+    rec.e = 0;                                                                                                  \
+  }
 HP_END_CAPTURE(cuStreamEndCapture)
 HP_END_CAPTURE(cuStreamEndCapture_ptsz)
 

@@ -324,7 +324,7 @@ bool begin_launch(const Hook& hook) {
   std::uint32_t gate = __atomic_load_n(&g_gate.recording, __ATOMIC_RELAXED);
   if (gate == 0) return begin_recording(Moment::kGpu);
   if (gate == kNoLaunches && t_local.muted == 0) count_skipped(hook);
-  return gate == kEverything && t_local.muted == 0;
+  return (gate == kEverything || gate == kSampleDue) && t_local.muted == 0;
 }
 
 HP_START_CODE void end_trace() {

@@ -16,7 +16,8 @@ HP_KEPT_BY_CHILDREN constinit Limits g_limits{};
 
 namespace {
 
-constexpr GateWord kShut = 0, kOpen = kEverything, kHalfOpen = kNoLaunches, kPaused = GateWord{1} << 32;
+constexpr GateWord kShut = 0, kOpen = kEverything, kHalfOpen = kNoLaunches, kArmed = kSampleDue;
+constexpr GateWord kPaused = GateWord{1} << 32;
 static_assert(offsetof(Gate, recording) == 0 && offsetof(Gate, paused) == 4);
 HP_OF_PROCESS std::atomic<std::uint64_t> g_moved_ns{0};
 HP_OF_PROCESS std::atomic<std::uint32_t> g_moves{0};
@@ -34,9 +35,11 @@ bool move_gate(GateWord from, GateWord to) {
 void open_gate() { move_gate(kShut, kOpen); }
 void shut_gate() { __atomic_store_n(gate_word(), kShut, __ATOMIC_SEQ_CST); }
 
-// The writer may open or half shut it at the same time, but not twice within these instructions.
+// The writer or a launch may move it at the same time, but not again and again within these instructions.
 bool pause_recording() {
-  return move_gate(kOpen, kPaused) || move_gate(kHalfOpen, kPaused) || move_gate(kOpen, kPaused);
+  for (GateWord from : {kOpen, kHalfOpen, kArmed, kOpen, kHalfOpen, kArmed, kOpen})
+    if (move_gate(from, kPaused)) return true;
+  return false;
 }
 bool resume_recording() { return move_gate(kPaused, kOpen); }
 std::uint32_t gate_moves() { return g_moves.load(std::memory_order_relaxed); }

@@ -22,6 +22,7 @@ struct alignas(4096) Gate {
 };
 inline constexpr std::uint32_t kEverything = 1;
 inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the budget (budget.h)
+inline constexpr std::uint32_t kSampleDue = 3;   // everything; the next launch is sampled too (hooks/queue_samples.h)
 extern HP_OURS constinit Gate g_gate;
 
 // Both words in one, so that whoever moves the gate from one state to another does it by one instruction.

@@ -58,8 +58,8 @@ Result libc_call(Hook& hook, Args... args) {
 // of those in timed_call.h. The body fills `rec` from the arguments, `result` and `note`; `rec.c` holds the caller's address
 // when it starts, and what it puts into `record_flags` is added to the record's. `track` is an expression with `result` and the
 // arguments, evaluated after every call, recorded or not; what it gives is the body's `note`. `before` is one with the
-// arguments. Instantiated kCopies times: each copy stands in front of one real address. Never exported, see decision 4.
-#define HP_MOMENTS_HOOK(family, Result, kind, name, params, args, Note, before, track, l0, l1, l2, l3, l4)        \
+// arguments, `queue` a lambda that names a launch's stream, or NoQueue. Instantiated kCopies times: each copy stands in front of one real address. Never exported, see decision 4.
+#define HP_MOMENTS_HOOK(family, Result, kind, name, params, args, Note, before, track, queue, l0, l1, l2, l3, l4) \
   namespace {                                                                                                     \
   HP_LINKED_ROW(family, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch, \
                 "hp_wrapper_" #name " - .", l0, l1, l2, l3, l4)                                                   \
@@ -80,7 +80,8 @@ Result libc_call(Hook& hook, Args... args) {
           Fill_##name fill{rec, result, note, 0};                                                                 \
           fill args;                                                                                              \
           return fill.record_flags;                                                                               \
-        });                                                                                                       \
+        },                                                                                                        \
+        queue);                                                                                                   \
   }                                                                                                               \
   __attribute__((used)) void* wrapper_##name(unsigned copy) __asm__("hp_wrapper_" #name);                         \
   void* wrapper_##name(unsigned copy) {                                                                           \
@@ -93,11 +94,12 @@ Result libc_call(Hook& hook, Args... args) {
   inline void Fill_##name::operator() params
 
 // Most have nothing to keep true.
-#define HP_ROUTED_HOOK(family, Result, kind, name, params, args, l0, l1, l2, l3, l4)                                  \
-  HP_MOMENTS_HOOK(family, Result, kind, name, params, args, ::hostprobe::probe::Nothing, (void)0, {}, l0, l1, l2, l3, \
-                  l4)
-#define HP_TRACKED_HOOK(family, Result, kind, name, params, args, Note, track, l0, l1, l2, l3, l4) \
-  HP_MOMENTS_HOOK(family, Result, kind, name, params, args, Note, (void)0, track, l0, l1, l2, l3, l4)
+#define HP_ROUTED_HOOK(family, Result, kind, name, params, args, l0, l1, l2, l3, l4)                  \
+  HP_MOMENTS_HOOK(family, Result, kind, name, params, args, ::hostprobe::probe::Nothing, (void)0, {}, \
+                  ::hostprobe::probe::NoQueue{}, l0, l1, l2, l3, l4)
+#define HP_TRACKED_HOOK(family, Result, kind, name, params, args, Note, track, l0, l1, l2, l3, l4)                   \
+  HP_MOMENTS_HOOK(family, Result, kind, name, params, args, Note, (void)0, track, ::hostprobe::probe::NoQueue{}, l0, \
+                  l1, l2, l3, l4)
 
 #define HP_DRIVER_HOOK(kind, name, params, args, l0, l1, l2, l3, l4) \
   HP_ROUTED_HOOK(kCuda, CUresult, kind, name, params, args, l0, l1, l2, l3, l4)

@@ -18,7 +18,7 @@ inline bool recording_launches() { return HP_LIKELY(g_gate.recording == kEveryth
 // False for good when the process is not a target; cheap then: two loads.
 inline bool recording_or_begun(Moment moment) { return recording() || begin_recording(moment); }
 
-inline bool launch_recorded(const Hook& hook) { return recording_launches() || begin_launch(hook); }
+inline bool sample_is_due() { return __atomic_load_n(&g_gate.recording, __ATOMIC_RELAXED) == kSampleDue; }
 
 Record* reserve_in_new_chunk();
 

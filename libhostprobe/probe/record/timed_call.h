@@ -5,6 +5,8 @@
 //   track   always, also while paused and when the record is lost: keeps our own state true
 //   fill    only when there is a record
 //
+// A launch also tells its stream, which is looked at where the gate says that a sample is due.
+//
 // Room 2 (probe/). This is the hot path: it runs inside the program's launches. Price of a recorded call: 2 rdtsc, the slot
 // (record_slot.h), 3 predictable branches, 2 cache lines of ours besides the record. Nothing here is noexcept: a thread may be
 // cancelled inside the real call and is then unwound through us. The moments are lambdas of the hook; unit tests give fakes.
@@ -23,12 +25,17 @@ inline constexpr int kBlocking = 2;
 inline constexpr int kOther = 0;
 inline constexpr int kPolled = 3;  // asked in loops: a record only when it took long
 
-template <int kind>
-bool gpu_call_recorded(const Hook& hook) {
-  if constexpr (kind == kLaunch)
-    return launch_recorded(hook);
-  else
-    return recording_or_begun(Moment::kGpu);
+// Of a launch whose stream is not known.
+struct NoQueue {};
+
+template <int kind, class Queue>
+__attribute__((always_inline)) inline bool gpu_call_recorded(const Hook& hook, Queue queue) {
+  if constexpr (kind != kLaunch) return recording_or_begun(Moment::kGpu);
+  if (recording_launches()) return true;
+  if (!begin_launch(hook)) return false;
+  if constexpr (!std::is_same_v<Queue, NoQueue>)
+    if (sample_is_due()) sample_queue(queue().stream, queue().per_thread);
+  return true;
 }
 
 // 7 is ncclInProgress: the call was taken.
@@ -48,12 +55,13 @@ std::uint64_t word_of(T value) {
 struct Nothing {};
 
 // Inlined into the wrapper, so that rec.c gets the address of the wrapper's caller.
-template <int kind, Family family, class Before, class Call, class Track, class Fill>
-__attribute__((always_inline)) inline auto timed_call(Hook& hook, Before before, Call call, Track track, Fill fill) {
+template <int kind, Family family, class Before, class Call, class Track, class Fill, class Queue = NoQueue>
+__attribute__((always_inline)) inline auto timed_call(Hook& hook, Before before, Call call, Track track, Fill fill,
+                                                      Queue queue = {}) {
   using Result = decltype(call());
   constexpr bool tracks = !std::is_same_v<decltype(track(std::declval<Result>())), Nothing>;
   before();
-  if (HP_UNLIKELY(!gpu_call_recorded<kind>(hook))) {
+  if (HP_UNLIKELY((!gpu_call_recorded<kind>(hook, queue)))) {
     if constexpr (!tracks) return call();
     Result result = call();
     track(result);

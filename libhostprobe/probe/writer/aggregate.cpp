@@ -19,7 +19,7 @@ constexpr unsigned kMostHooks = 1024;
 
 // Which words of a hook's records say what, from its labels. 5: none does.
 struct Shape {
-  std::uint8_t known, launch, site, waker, communicator, count, call;
+  std::uint8_t known, launch, site, waker, communicator, count, call, empty;
 };
 HP_KEPT_BY_CHILDREN Shape g_shapes[kMostHooks];
 
@@ -56,7 +56,8 @@ const Shape& shape_of(std::uint16_t hook) {
            word_named(row, "waker"),
            word_named(row, "comm"),
            word_named(row, "count"),
-           word_named(row, "call")};
+           word_named(row, "call"),
+           word_named(row, "empty")};
   return shape;
 }
 
@@ -110,6 +111,8 @@ Addition addition_of(const ChunkHead* chunk, const Record& record) {
     site = static_cast<std::uint32_t>(call) == 0 ? kSiteNotTaken : 0;
     add.object = word(record, shape.communicator);
     add.amount = bytes_of(record, shape, call);
+  } else if (shape.empty != 5) {
+    add.object = word(record, shape.empty);
   } else if (shape.waker != 5) {
     add_wake(add, record, word(record, shape.waker));
     add.amount = (record.flags & kRecordTimedOut) != 0;

@@ -39,10 +39,15 @@ void tell(std::uint32_t before, std::uint64_t cost) {
   note_event(kEventDetail, 0, level, cost, text);
 }
 
+void move_recording(std::uint32_t before, std::uint32_t after) {
+  __atomic_compare_exchange_n(&g_gate.recording, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 // Where somebody else has shut the gate meanwhile it stays shut.
 void record_launches(bool wanted) {
-  std::uint32_t before = wanted ? kNoLaunches : kEverything, after = wanted ? kEverything : kNoLaunches;
-  __atomic_compare_exchange_n(&g_gate.recording, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  if (wanted) return move_recording(kNoLaunches, kEverything);
+  move_recording(kSampleDue, kEverything);
+  move_recording(kEverything, kNoLaunches);
 }
 
 void end_window() {

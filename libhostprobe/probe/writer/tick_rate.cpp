@@ -15,11 +15,11 @@ namespace {
 // A guess, until the writer has measured; a forked child goes on with the parent's.
 HP_KEPT_BY_CHILDREN double g_ticks_per_us = 2500;
 
+}  // namespace
+
 std::uint64_t ticks_of(std::uint64_t us) {
   return static_cast<std::uint64_t>(static_cast<double>(us) * g_ticks_per_us);
 }
-
-}  // namespace
 
 void apply_limits() {
   set_stack_ticks(g_ticks_per_us);

@@ -3,8 +3,11 @@
 // Room 2 (probe/). Measured by the writer, better and better.
 #pragma once
 
+#include <cstdint>
+
 namespace hostprobe::probe {
 
+std::uint64_t ticks_of(std::uint64_t us);
 // By what is known so far.
 void apply_limits();
 void refine_tick_rate();

@@ -44,6 +44,7 @@
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/flight.h"
 #include "probe/writer/hang.h"
+#include "probe/writer/sampling.h"
 #include "probe/writer/tick_rate.h"
 
 extern char** environ;
@@ -183,8 +184,13 @@ bool told_to_stop() {
 }
 
 void sleep_until_needed(std::uint64_t& next_work_ns) {
-  std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
-  if (now < next_work_ns) sleep_by_bell(bell_count(), static_cast<long>(next_work_ns - now), told_to_stop);
+  const std::uint32_t rung = bell_count();
+  while (bell_count() == rung && !told_to_stop()) {
+    const std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC), sample_ns = arm_queue_sample(now);
+    if (now >= next_work_ns) return;
+    const std::uint64_t end = sample_ns < next_work_ns ? sample_ns : next_work_ns;
+    sleep_by_bell(rung, static_cast<long>(end - now), told_to_stop);
+  }
 }
 
 // An entry of its own, so that reports name hostprobe's thread and its CPU time.

@@ -1,0 +1,46 @@
+// queue_samples.h: for a few launches a second, whether the launch found its stream empty.
+//
+// Room 2 (probe/). The writer arms the gate (writer/sampling.h); launches then leave the hot path and count down, and the last of
+// them asks the driver about its own stream and leaves a record of its own. docs/decisions/0014-queue-samples.md says why so.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "probe/runtime/compiler.h"
+
+namespace hostprobe::probe {
+
+// The stream that a launch goes to, as its arguments name it.
+struct LaunchQueue {
+  const void* stream;
+  bool per_thread;  // stream 0 is the calling thread's own
+};
+
+constexpr bool has_suffix(const char* name, const char* suffix) {
+  const char* end = name;
+  while (*end != 0) ++end;
+  const char* last = suffix;
+  while (*last != 0) ++last;
+  if (end - name < last - suffix) return false;
+  for (const char* at = end - (last - suffix); *at != 0; ++at, ++suffix)
+    if (*at != *suffix) return false;
+  return true;
+}
+
+// What stream captures have begun and not ended, in any thread: while one is under way nothing is asked.
+extern HP_OURS std::atomic<std::uint32_t> g_captures;
+struct Captured {};
+Captured track_capture_begun(CUresult result);
+Captured track_capture_ended(CUresult result);
+
+// The driver lacks a function that is needed: no use to arm.
+bool queues_cannot_be_sampled();
+// The writer's side: before it arms the gate, which of the launches that come is to be sampled, 1 = the next; and when the last
+// one was.
+void count_down_launches(std::uint32_t launches);
+std::uint64_t last_sample_ticks();
+
+}  // namespace hostprobe::probe
