@@ -17,10 +17,12 @@ struct ReportArguments {
   std::string run;
   bool json = false;
   bool all = false;
+  unsigned memory_mb = 512;
 };
 
 int report(const ReportArguments& arguments) {
-  const analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr());
+  const analysis::Effort effort{.held_bytes = std::size_t{arguments.memory_mb} << 20};
+  const analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr(), effort);
   end_progress();
   if (run.processes.empty() && run.unreadable.empty()) throw std::runtime_error(no_trace_text(arguments.run));
   const std::string why = run.unreadable.empty() ? "" : run.unreadable.front().what;
@@ -44,6 +46,11 @@ void add_report(CLI::App& app, Context& context) {
   command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
   command->add_flag("--json", arguments->json, "One JSON document instead of text");
   command->add_flag("--all", arguments->all, "Every wait site, thread and process, not only the heaviest");
+  command
+      ->add_option("--memory-mb", arguments->memory_mb,
+                   "Most memory for what would have to be decompressed again, MiB; less makes it slower, nothing else")
+      ->check(CLI::Range(0u, 1u << 20))
+      ->capture_default_str();
   command->footer(
       "Works at any time: while the job runs, after it ended, after it was killed.\n"
       "Examples:\n  hostprobe report hostprobe-run\n  hostprobe report RUN --json | jq '.processes[].waits[0]'");

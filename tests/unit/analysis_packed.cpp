@@ -1,6 +1,7 @@
 // Packed blocks in a file, from bytes that were written down by hand: the worked example of probe/pack.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include "analysis/timeline/ordered_records.h"
 #include "analysis/trace/reader.h"
@@ -27,6 +28,16 @@ std::string example(std::uint64_t first_sequence, std::uint32_t slots = 3, std::
   return test::bytes_of(head) + test::bytes_of(PackedHead{10, 6, 19, codec, 0}) + std::string(kRows, 19);
 }
 
+// The same, with its rows compressed.
+std::string compressed(const std::string& block) {
+  const std::size_t rows = sizeof(RecordsHead) + sizeof(PackedHead);
+  std::string stored(ZSTD_compressBound(block.size() - rows), 0);
+  stored.resize(ZSTD_compress(stored.data(), stored.size(), block.data() + rows, block.size() - rows, 1));
+  PackedHead head{10, 6, static_cast<std::uint32_t>(stored.size()), kCodecZstd, 0};
+  stored.resize((stored.size() + 7) / 8 * 8);
+  return block.substr(0, sizeof(RecordsHead)) + test::bytes_of(head) + stored;
+}
+
 class Packed : public testing::Test {
  protected:
   Trace read() {
@@ -44,7 +55,7 @@ TEST_F(Packed, RecordsAreReadAsTheyWere) {
   file_.block(kBlockPackedRecords, example(0));
   const Trace trace = read();
   EXPECT_THAT(trace.damages, IsEmpty());
-  const std::vector<Record> records = thread(trace).slices.at(0).records();
+  const Records records = thread(trace).slices.at(0).records();
   ASSERT_THAT(records, SizeIs(3));
   const std::uint64_t truth[3][3] = {{1000, 1300, 7}, {1400, 1650, 9}, {1800, 2100, 9}};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -55,6 +66,26 @@ TEST_F(Packed, RecordsAreReadAsTheyWere) {
     EXPECT_EQ(records[i].b | records[i].c | records[i].d | records[i].e | records[i].flags | records[i].stack, 0u);
   }
   EXPECT_EQ(thread(trace).slices.at(0).least_begin_ticks, 1000u);
+}
+
+TEST_F(Packed, WhatIsHeldExpandedIsBoundedAndChangesNothing) {
+  for (std::uint64_t i = 0; i < 4; ++i) file_.block(kBlockPackedRecords, compressed(example(3 * i)));
+  file_.write(path());
+  for (const std::size_t most : {std::size_t{0}, std::size_t{300}, std::size_t{1} << 20}) {
+    MemoryBudget budget(most);
+    {
+      const Trace trace = read_trace(path(), &budget);
+      EXPECT_EQ(thread(trace).kept, 12u);
+      std::size_t held = 0;
+      for (const Slice& slice : thread(trace).slices) {
+        held += slice.expanded != nullptr;
+        EXPECT_EQ(slice.records().at(2).begin_ticks, 1800u);
+      }
+      EXPECT_EQ(held, most == 0 ? 0u : most == 300 ? 2u : 4u);
+    }
+    EXPECT_TRUE(budget.take(most));  // all of it came back
+    EXPECT_FALSE(budget.take(1));
+  }
 }
 
 TEST_F(Packed, LossesCountAndOtherBlocksOfTheThreadFit) {
@@ -78,7 +109,7 @@ TEST_F(Packed, WhatAnotherBlockHasAlreadyIsLeftOut) {
   file_.block(kBlockPackedRecords, example(1));
   const Trace trace = read();
   ASSERT_THAT(thread(trace).slices, SizeIs(2));
-  const std::vector<Record> records = thread(trace).slices[1].records();
+  const Records records = thread(trace).slices[1].records();
   ASSERT_THAT(records, SizeIs(2));
   EXPECT_EQ(records[0].begin_ticks, 1400u);
   EXPECT_EQ(records[1].begin_ticks, 1800u);

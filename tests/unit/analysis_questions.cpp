@@ -73,7 +73,7 @@ class Cores : public testing::Test {
 TEST_F(Cores, DoNotShowInTheReport) {
   for (int i = 0; i < 3; ++i) rank(i);
   const auto report = [this](unsigned cores) {
-    const RunAnswer run = analyse_run(folder_.path().string(), {}, cores);
+    const RunAnswer run = analyse_run(folder_.path().string(), {}, {.cores = cores});
     return report_json(run) + report_text(run, TextOptions{true});
   };
   const std::string one = report(1);

@@ -16,7 +16,7 @@
 namespace hostprobe::probe {
 namespace {
 
-using Records = std::vector<Record>;
+using Records = analysis::Records;
 
 std::size_t compress(const void* bytes, std::size_t size, void* out, std::size_t room) {
   static const auto memory = std::make_unique<CompressMemory>();

@@ -41,8 +41,8 @@ struct Found {
   std::vector<RecordsHead> heads;  // of each block, as they stand in the file
 };
 
-std::vector<Record> records_of(const RecordsHead& head, std::uint16_t kind, const char* bytes, std::size_t size) {
-  std::vector<Record> records;
+analysis::Records records_of(const RecordsHead& head, std::uint16_t kind, const char* bytes, std::size_t size) {
+  analysis::Records records;
   if (kind == kBlockPackedRecords) {
     EXPECT_TRUE(analysis::unpack(reinterpret_cast<const std::byte*>(bytes), size, head.count, records));
   } else {

@@ -50,7 +50,7 @@ class ThreadSource {
   Event event_;
   std::vector<const Slice*> slices_;
   std::size_t slice_ = 0;
-  std::vector<Record> records_;
+  Records records_;
   std::vector<CollectiveCall> calls_;  // of one slice
   std::size_t at_ = 0;
 };

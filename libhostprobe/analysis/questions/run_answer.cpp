@@ -66,10 +66,10 @@ struct Opened {
   std::optional<Unreadable> unreadable;
 };
 
-Opened read_one(const std::string& path, Symbols& symbols, unsigned cores) {
+Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget, unsigned cores) {
   Opened opened;
   try {
-    opened.trace = std::make_unique<Trace>(read_trace(path));
+    opened.trace = std::make_unique<Trace>(read_trace(path, &budget));
     opened.timeline = std::make_unique<Timeline>(*opened.trace, symbols);
     opened.answer = analyse_process(*opened.timeline, symbols, cores);
     if (!opened.answer->collectives.ranks.empty()) return opened;
@@ -83,8 +83,8 @@ Opened read_one(const std::string& path, Symbols& symbols, unsigned cores) {
   return opened;
 }
 
-std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& symbols, const Progress& progress,
-                             unsigned cores) {
+std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& symbols, MemoryBudget& budget,
+                             const Progress& progress, unsigned cores) {
   std::uint64_t all = 0, done = 0;
   for (const std::string& trace : paths) all += bytes_of(trace);
   std::mutex mutex;
@@ -98,7 +98,7 @@ std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& sym
       if (progress) progress(done, all);
     };
     tell(0);
-    opened[i] = read_one(paths[i], symbols, inner);
+    opened[i] = read_one(paths[i], symbols, budget, inner);
     tell(bytes_of(paths[i]));
   });
   if (progress) progress(all, all);
@@ -129,11 +129,13 @@ std::string RunAnswer::started() const {
   return text;
 }
 
-RunAnswer analyse_run(const std::string& path, const Progress& progress, unsigned cores) {
+RunAnswer analyse_run(const std::string& path, const Progress& progress, const Effort& effort) {
   RunAnswer run;
   run.path = path;
   Symbols symbols;
-  std::vector<Opened> opened = read_all(trace_paths(path), symbols, progress, cores == 0 ? usable_cores() : cores);
+  MemoryBudget budget(effort.held_bytes);
+  std::vector<Opened> opened =
+      read_all(trace_paths(path), symbols, budget, progress, effort.cores == 0 ? usable_cores() : effort.cores);
   for (Opened& one : opened) {
     if (one.answer) run.processes.push_back(*one.answer);
     if (one.unreadable) run.unreadable.push_back(*one.unreadable);

@@ -40,8 +40,13 @@ struct RunAnswer {
 // Called now and then with the bytes read so far and the bytes of all traces; by one thread at a time.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
-// Throws std::system_error when there is no such path. `cores`: at most so many threads work; 0: one for each CPU. The answer
-// does not depend on it.
-RunAnswer analyse_run(const std::string& path, const Progress& progress, unsigned cores = 0);
+// What the answer does not depend on, but the time and memory that it takes.
+struct Effort {
+  unsigned cores = 0;                // at most so many threads work; 0: one for each CPU
+  std::size_t held_bytes = 1 << 29;  // see memory_budget.h
+};
+
+// Throws std::system_error when there is no such path.
+RunAnswer analyse_run(const std::string& path, const Progress& progress, const Effort& effort = {});
 
 }  // namespace hostprobe::analysis

@@ -82,7 +82,7 @@ class OrderedRecords {
 
   // A call that ends after the next one has begun stands a few records too late: moving it there is much less work than
   // a sort, unless there are many.
-  void sort_nearly_sorted(std::vector<Record>::iterator from) {
+  void sort_nearly_sorted(Records::iterator from) {
     constexpr std::ptrdiff_t kMovesPerRecord = 8;
     std::ptrdiff_t moves_left = kMovesPerRecord * (pending_.end() - from);
     for (auto at = from; at != pending_.end(); ++at) {
@@ -108,7 +108,7 @@ class OrderedRecords {
   OnSummed on_summed_;
   std::uint64_t summed_left_;
   std::vector<std::uint64_t> limits_;
-  std::vector<Record> pending_;
+  Records pending_;
 };
 
 }  // namespace hostprobe::analysis

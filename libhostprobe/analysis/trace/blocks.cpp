@@ -261,11 +261,19 @@ bool BlockContent::add_slice(const RecordsHead& head, const Block& block, std::u
   records_.clear();
   if (packed_bytes == 0) {
     slice.append_to(records_);
-  } else if (!unpack(slice.bytes, packed_bytes, head.count, records_)) {
-    return false;
+  } else {
+    if (trace_.budget != nullptr) hold_expanded(slice);
+    if (!unpack(slice.bytes, packed_bytes, head.count, records_, slice.expanded)) return false;
   }
   if (head.slots != 0) add_records(trace_, {head.tid, head.thread_start_ticks}, slice, records_);
   return true;
+}
+
+void BlockContent::hold_expanded(Slice& slice) {
+  auto rows = expanded_rows(slice.bytes, slice.packed_bytes, slice.count, *trace_.budget);
+  if (!rows) return;
+  trace_.expanded.push_back(std::move(*rows));
+  slice.expanded = trace_.expanded.back().get();
 }
 
 bool BlockContent::add_clock(const Block& block) {
@@ -322,7 +330,7 @@ void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry) {
   trace.stacks[index] = std::move(stack);
 }
 
-void add_records(Trace& trace, const ThreadKey& key, Slice slice, const std::vector<Record>& records) {
+void add_records(Trace& trace, const ThreadKey& key, Slice slice, const Records& records) {
   Thread& thread = trace.threads[key];
   slice.aggregated = count_summed(records);
   for (const Record& record : records) {

@@ -59,13 +59,14 @@ class BlockContent {
   bool add_record_slice(const Block& block);
   bool add_packed_slice(const Block& block);
   bool add_slice(const RecordsHead& head, const Block& block, std::uint32_t packed_bytes);
+  void hold_expanded(Slice& slice);
   bool add_clock(const Block& block);
   bool add_short_waits(const Block& block);
   bool add_sums(const Block& block);
   bool add_events(const Block& block);
 
   Trace& trace_;
-  std::vector<Record> records_;  // of one block
+  Records records_;  // of one block
 };
 
 // Of the 4096 bytes at the head of a file.
@@ -73,6 +74,6 @@ bool header_is_whole(const std::byte* header);
 
 // Shared with the reader, which adds the same from a segment.
 void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry);
-void add_records(Trace& trace, const ThreadKey& key, Slice slice, const std::vector<Record>& records);
+void add_records(Trace& trace, const ThreadKey& key, Slice slice, const Records& records);
 
 }  // namespace hostprobe::analysis

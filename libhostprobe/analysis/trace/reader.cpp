@@ -70,9 +70,10 @@ void name_from_path(const std::string& path, FileHeader& header) {
 
 class Reader {
  public:
-  Reader(std::string path, bool file_only, std::string opened_as = {})
+  Reader(std::string path, bool file_only, std::string opened_as = {}, MemoryBudget* budget = nullptr)
       : file_only_(file_only), opened_as_(opened_as.empty() ? path : std::move(opened_as)) {
     trace_.path = std::move(path);
+    trace_.budget = budget;
   }
 
   Trace read() {
@@ -319,15 +320,19 @@ class Reader {
 
 }  // namespace
 
-Trace read_trace(const std::string& path) { return read_trace(path, path); }
-
-Trace read_trace(const std::string& path, const std::string& opened_as) {
+static Trace read_newest(const std::string& path, const std::string& opened_as, MemoryBudget* budget) {
   constexpr int kMostReads = 5;
   for (int attempt = 1;; ++attempt) {
-    Reader reader(path, false, opened_as);
+    Reader reader(path, false, opened_as, budget);
     Trace trace = reader.read();
     if (!reader.overtaken() || attempt == kMostReads) return trace;
   }
+}
+
+Trace read_trace(const std::string& path, MemoryBudget* budget) { return read_newest(path, path, budget); }
+
+Trace read_trace(const std::string& path, const std::string& opened_as) {
+  return read_newest(path, opened_as, nullptr);
 }
 
 Trace read_trace_file_only(const std::string& path) { return Reader(path, true).read(); }

@@ -13,7 +13,8 @@ namespace hostprobe::analysis {
 
 // Throws TraceError when nothing can be read: a foreign or newer file, nothing whole in it, no way to tell the time; and
 // std::system_error when the file cannot be opened.
-Trace read_trace(const std::string& path);
+// Out of `budget` it holds what would have to be expanded again each time the records are walked.
+Trace read_trace(const std::string& path, MemoryBudget* budget = nullptr);
 // The same of a file that is open already: `opened_as` is what it is opened by again.
 Trace read_trace(const std::string& path, const std::string& opened_as);
 

@@ -17,7 +17,7 @@ void leave(Slice& slice, std::uint32_t count) {
 
 }  // namespace
 
-std::uint32_t count_summed(const std::vector<Record>& records) {
+std::uint32_t count_summed(const Records& records) {
   return static_cast<std::uint32_t>(std::count_if(records.begin(), records.end(), is_aggregated));
 }
 
@@ -28,14 +28,14 @@ int Hook::word_of(std::string_view label) const {
   return -1;
 }
 
-void Slice::append_to(std::vector<Record>& records) const {
+void Slice::append_to(Records& records) const {
   const std::size_t before = records.size();
   if (packed_bytes == 0) {
     records.resize(before + count);
     if (count != 0) std::memcpy(static_cast<void*>(&records[before]), bytes, std::size_t{count} * sizeof(Record));
     return;
   }
-  if (!unpack(bytes, packed_bytes, skipped + count + cut, records)) {
+  if (!unpack(bytes, packed_bytes, skipped + count + cut, records, expanded)) {
     throw TraceError("packed records changed while they were read", 0);
   }
   records.resize(records.size() - cut);

@@ -20,6 +20,8 @@
 #include "clock.h"
 #include "format/file.h"
 #include "mapped_file.h"
+#include "memory_budget.h"
+#include "records.h"
 #include "site_counters.h"
 
 namespace hostprobe::analysis {
@@ -90,14 +92,15 @@ struct Slice {
   std::uint32_t cut = 0;           // and at its end
   std::uint32_t aggregated = 0;    // how many of them are kRecordAggregated
   bool from_segment = false;
+  const std::uint8_t* expanded = nullptr;      // of a packed block, where it is held
   std::array<std::uint64_t, 4> hooks_seen{};   // a bit for each hook number of its records, modulo 256
   std::uint64_t least_end_ticks = UINT64_MAX;  // of those that are not aggregated
 
   // Copied, because a file guarantees 8-byte alignment only. Throws TraceError when a packed block cannot be unpacked,
   // which it could when the trace was read.
-  void append_to(std::vector<Record>& records) const;
-  std::vector<Record> records() const {
-    std::vector<Record> all;
+  void append_to(Records& records) const;
+  Records records() const {
+    Records all;
     append_to(all);
     return all;
   }
@@ -170,6 +173,8 @@ struct Trace {
   std::unique_ptr<MappedFile> file;
   std::vector<std::unique_ptr<MappedFile>> dumps;
   std::vector<std::vector<std::byte>> segment_chunks;
+  MemoryBudget* budget = nullptr;  // for `expanded`; nullptr: nothing is held
+  std::vector<HeldBytes> expanded;
 
   const Hook* hook_of(const Record& record) const { return hook_of(record.hook); }
   const Hook* hook_of(std::uint16_t number) const {
@@ -187,7 +192,7 @@ struct Trace {
 
 // Its count, time and bytes are in the counters of its thread; what it tells besides is nowhere else.
 inline bool is_aggregated(const Record& record) { return (record.flags & kRecordAggregated) != 0; }
-std::uint32_t count_summed(const std::vector<Record>& records);
+std::uint32_t count_summed(const Records& records);
 
 inline std::uint64_t word(const Record& record, int index) {
   const std::uint64_t words[5] = {record.a, record.b, record.c, record.d, record.e};

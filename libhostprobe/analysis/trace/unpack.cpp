@@ -12,45 +12,41 @@ constexpr std::uint64_t kPostTicksMask = (std::uint64_t{1} << (64 - kPostTidBits
 
 std::uint64_t from_zigzag(std::uint64_t value) { return value >> 1 ^ (0 - (value & 1)); }
 
-// One of the three rows. Past its end everything reads as 0 and `sound` is false.
+// One of the three rows. It looks at its end once per record, not once per byte: behind the rows stand as many bytes as
+// a record can take of them, and a number is read with the eight bytes from its begin on.
+constexpr std::size_t kSlackBytes = 128;
+
 class Row {
  public:
   Row(const std::uint8_t* begin, std::size_t bytes) : at_(begin), end_(begin + bytes) {}
 
   std::uint64_t fixed(unsigned bytes) {
-    std::uint64_t value = 0;
-    if (static_cast<std::size_t>(end_ - at_) < bytes) {
-      sound_ = false;
-    } else if (bytes != 0) {
-      std::memcpy(&value, at_, bytes);
-      at_ += bytes;
-    }
+    std::uint64_t value;
+    std::memcpy(&value, at_, sizeof(value));
+    at_ += bytes;
+    return bytes == 8 ? value : value & ((std::uint64_t{1} << (8 * bytes)) - 1);
+  }
+  // One that has no end after ten bytes ends there: only damage makes such.
+  std::uint64_t number() {
+    std::uint64_t value = *at_ & 127;
+    for (unsigned shift = 7; *at_++ >= 128 && shift < 70; shift += 7)
+      value |= std::uint64_t{*at_ & 127u} << (shift & 63);
     return value;
   }
-  std::uint64_t number() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && sound_; shift += 7) {
-      const std::uint64_t byte = fixed(1);
-      value |= (byte & 127) << shift;
-      if (byte < 128) return value;
-    }
-    sound_ = false;
-    return 0;
-  }
   std::uint64_t change() { return from_zigzag(number()); }
-  bool sound() const { return sound_; }
-  bool used_up() const { return sound_ && at_ == end_; }
+  bool sound() const { return at_ <= end_; }
+  bool used_up() const { return at_ == end_; }
 
  private:
   const std::uint8_t* at_;
   const std::uint8_t* const end_;
-  bool sound_ = true;
 };
 
 class Unpacker {
  public:
+  // Behind the rows stand kSlackBytes more.
   Unpacker(const std::uint8_t* bytes, const PackedHead& head, std::uint32_t count, Record* out)
-      : heads_(bytes, count),
+      : heads_(bytes),
         times_(bytes + count, head.times_bytes),
         rest_(bytes + count + head.times_bytes, head.rest_bytes),
         out_(out) {}
@@ -62,7 +58,7 @@ class Unpacker {
 
  private:
   bool one() {
-    const auto head = static_cast<unsigned>(heads_.fixed(1));
+    const unsigned head = heads_[done_];
     Record& record = out_[done_];
     if (!begin_with_reference(head & 3, record)) return false;
     const unsigned gap = head >> 2 & 7, duration = head >> 5;
@@ -74,8 +70,8 @@ class Unpacker {
   }
 
   bool begin_with_reference(unsigned mode, Record& record) {
-    record = Record{};
     if (mode == 3) {
+      record = Record{};
       record.hook = static_cast<std::uint16_t>(rest_.fixed(2));
       return record.hook != 0;
     }
@@ -112,38 +108,63 @@ class Unpacker {
     }
   }
 
-  Row heads_, times_, rest_;
-  Record* out_;
+  const std::uint8_t* const heads_;
+  Row times_, rest_;
+  Record* const out_;
   std::uint32_t done_ = 0;
   std::uint32_t next_ = 0;
   std::uint64_t previous_end_ticks_ = 0;
 };
 
-}  // namespace
-
-bool unpack(const std::byte* bytes, std::size_t size, std::uint32_t count, std::vector<Record>& out) {
-  PackedHead head;
+// False: they contradict the room they have.
+bool head_of(const std::byte* bytes, std::size_t size, std::uint32_t count, PackedHead& head) {
   if (size < sizeof(head)) return false;
   std::memcpy(&head, bytes, sizeof(head));
-  if (count > kPackedMost || head.stored_bytes > size - sizeof(head) || head.times_bytes > count * kPackedTimesMost ||
-      head.rest_bytes > count * kPackedRestMost) {
-    return false;
-  }
-  const std::size_t whole = std::size_t{count} + head.times_bytes + head.rest_bytes;
-  const auto* rows = reinterpret_cast<const std::uint8_t*>(bytes + sizeof(head));
-  std::vector<std::uint8_t> expanded;
-  if (head.codec == kCodecZstd) {
-    expanded.resize(whole);
-    if (ZSTD_decompress(expanded.data(), whole, rows, head.stored_bytes) != whole) return false;
-    rows = expanded.data();
-  } else if (head.codec != kCodecNone || head.stored_bytes != whole) {
-    return false;
-  }
+  return count <= kPackedMost && head.stored_bytes <= size - sizeof(head) &&
+         head.times_bytes <= count * kPackedTimesMost && head.rest_bytes <= count * kPackedRestMost;
+}
+
+std::size_t rows_bytes(const PackedHead& head, std::uint32_t count) {
+  return std::size_t{count} + head.times_bytes + head.rest_bytes;
+}
+
+bool expand(const std::byte* bytes, const PackedHead& head, std::size_t whole, std::uint8_t* rows) {
+  const std::byte* stored = bytes + sizeof(head);
+  if (head.codec == kCodecZstd) return ZSTD_decompress(rows, whole, stored, head.stored_bytes) == whole;
+  if (head.codec != kCodecNone || head.stored_bytes != whole) return false;
+  if (whole != 0) std::memcpy(rows, stored, whole);
+  return true;
+}
+
+bool take_apart(const std::uint8_t* rows, const PackedHead& head, std::uint32_t count, Records& out) {
   const std::size_t before = out.size();
   out.resize(before + count);
   if (Unpacker(rows, head, count, out.data() + before).all(count)) return true;
   out.resize(before);
   return false;
+}
+
+}  // namespace
+
+bool unpack(const std::byte* bytes, std::size_t size, std::uint32_t count, Records& out, const std::uint8_t* expanded) {
+  PackedHead head;
+  if (!head_of(bytes, size, count, head)) return false;
+  if (expanded != nullptr) return take_apart(expanded, head, count, out);
+  thread_local std::vector<std::uint8_t> rows;
+  const std::size_t whole = rows_bytes(head, count);
+  rows.resize(whole + kSlackBytes);
+  return expand(bytes, head, whole, rows.data()) && take_apart(rows.data(), head, count, out);
+}
+
+std::optional<HeldBytes> expanded_rows(const std::byte* bytes, std::size_t size, std::uint32_t count,
+                                       MemoryBudget& budget) {
+  PackedHead head;
+  if (!head_of(bytes, size, count, head) || head.codec != kCodecZstd) return std::nullopt;
+  const std::size_t whole = rows_bytes(head, count), all = whole + kSlackBytes;
+  if (!budget.take(all)) return std::nullopt;
+  HeldBytes held(budget, std::make_unique<std::uint8_t[]>(all), all);
+  if (!expand(bytes, head, whole, const_cast<std::uint8_t*>(held.get()))) return std::nullopt;
+  return held;
 }
 
 }  // namespace hostprobe::analysis
