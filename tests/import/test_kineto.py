@@ -95,6 +95,11 @@ class Generated(ImportTest):
         collective, = self.report()["collectives"]
         self.assertEqual((collective["op"], collective["count"], collective["bytes"]), ("AllReduce", 1, 800))
 
+    def test_a_size_that_is_not_told_is_not_0(self):
+        self.import_profile([span("nccl:broadcast", START, 7)])
+        collective, = self.report()["collectives"]
+        self.assertEqual((collective["op"], collective["count"], collective["bytes"]), ("Broadcast", 1, None))
+
     def test_several_ranks_in_one_file_with_clashing_ids(self):
         events = []
         for pid in (100, 200):

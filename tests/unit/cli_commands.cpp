@@ -81,7 +81,7 @@ TEST(Usage, WhatResemblesNothingIsGivenNoNearest) {
 
 TEST(Usage, WhatTheContractNamesAndThisVersionLacksIsSaidSo) {
   const std::vector<std::vector<std::string>> kLater = {{"diff", "a", "b"},
-                                                        {"export", "--chrome", "x"},
+                                                        {"sched", "-o", "x"},
                                                         {"doctor"},
                                                         {"report", "--html", "f", "x"},
                                                         {"report", "x", "--step", "3"},
@@ -100,7 +100,7 @@ TEST(Usage, ArgumentTooManyIsNamed) {
 
 TEST(Usage, HelpOfEveryCommandHasExamples) {
   EXPECT_THAT(hostprobe({"--help"}).out, HasSubstr("Examples:"));
-  for (const char* command : {"run", "report", "dump", "recover", "hooks", "options"}) {
+  for (const char* command : {"run", "report", "dump", "export", "import", "recover", "hooks", "options"}) {
     const Said said = hostprobe({command, "--help"});
     EXPECT_EQ(said.status, 0) << command;
     EXPECT_THAT(said.out, HasSubstr("xample")) << command;
@@ -222,7 +222,7 @@ TEST(Manual, HasAPageForEachCommandThatHelpLists) {
       EXPECT_THAT(help, HasSubstr("\n  " + name.substr(std::string("hostprobe-").size()) + " "));
     }
   }
-  EXPECT_EQ(pages, 9u);
+  EXPECT_EQ(pages, 11u);
 }
 
 TEST(Completion, OffersEverySettingToRun) {

@@ -292,7 +292,8 @@ std::string TableProcess::finish() {
     out_.add_thread(entry);
   }
   const std::uint64_t real = header_.start.realtime_ns != 0 ? header_.start.realtime_ns : start_ns_;
-  const auto clocks = [&](std::uint64_t ns) { return ClockPair{ticks(ns), ns + 1, real + (ns - start_ns_)}; };
+  const std::uint64_t shift = start_ns_ == 0 ? 1 : 0;  // a clock at 0 counts as never read
+  const auto clocks = [&](std::uint64_t ns) { return ClockPair{ticks(ns), ns + shift, real + (ns - start_ns_)}; };
   header_.start = clocks(start_ns_);
   // At least a second, so that the rate is exact.
   header_.last = clocks(std::max(last_ns_, start_ns_ + 1));

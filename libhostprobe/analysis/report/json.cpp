@@ -148,12 +148,17 @@ Json process_json(const ProcessAnswer& process) {
   return json;
 }
 
+// A profile may tell that there was an operation, and nothing else of it.
+bool is_size_known(const CollectiveAnswer& collective) {
+  return collective.bytes != 0 || collective.count == 0 || !collective.communicator.empty();
+}
+
 Json collective_json(const CollectiveAnswer& collective) {
   Json json = {{"comm", collective.communicator.empty() ? Json(nullptr) : Json(collective.communicator)},
                {"ranks", collective.ranks},
                {"op", collective.operation},
                {"count", collective.count},
-               {"bytes", collective.bytes},
+               {"bytes", is_size_known(collective) ? Json(collective.bytes) : Json(nullptr)},
                {"failed", collective.failed},
                {"partly_seen", collective.partly_seen},
                {"host_p50_us", percentile_us(collective.host, 50)},

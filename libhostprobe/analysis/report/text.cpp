@@ -118,7 +118,9 @@ class TextReport {
     if (workers > 0) add(plural(workers, "forked worker", "forked workers"));
     if (what.empty()) what = "no process that could be read";
     line("hostprobe report {}", printable(run_.path));
-    line("{} on {} · {:.2f} s · started {} · mode {}", what, plural(run_.hosts.size(), "host", "hosts"), run_.wall_s,
+    // A profile need not name its host.
+    const std::string where = run_.hosts.empty() ? "" : " on " + plural(run_.hosts.size(), "host", "hosts");
+    line("{}{} · {:.2f} s · started {} · mode {}", what, where, run_.wall_s,
          run_.started().empty() ? "?" : run_.started(), run_.mode.empty() ? "?" : printable(run_.mode));
     if (run_.steps.count() > 0)
       line("{} steps · median {}, p99 {}, max {}", grouped(run_.steps.count()),
