@@ -18,11 +18,31 @@ struct ReportArguments {
   bool json = false;
   bool all = false;
   unsigned memory_mb = 512;
+  std::string step;
+  std::string steps = "auto";
 };
+
+analysis::StepQuery step_query(const ReportArguments& arguments) {
+  analysis::StepQuery query;
+  query.choice = arguments.steps == "marks"      ? analysis::StepChoice::kMarks
+                 : arguments.steps == "detected" ? analysis::StepChoice::kDetected
+                 : arguments.steps == "off"      ? analysis::StepChoice::kOff
+                                                 : analysis::StepChoice::kAuto;
+  query.slowest = arguments.step == "slowest";
+  if (!query.slowest && !arguments.step.empty()) query.number = std::stoull(arguments.step);
+  return query;
+}
+
+// A number, or "slowest".
+std::string check_step(const std::string& text) {
+  const bool digits = !text.empty() && text.size() < 20 && text.find_first_not_of("0123456789") == std::string::npos;
+  return digits || text == "slowest" ? std::string() : "neither a step's number nor slowest";
+}
 
 int report(const ReportArguments& arguments) {
   const analysis::Effort effort{.held_bytes = std::size_t{arguments.memory_mb} << 20};
-  const analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr(), effort);
+  const analysis::RunAnswer run =
+      analysis::analyse_run(arguments.run, progress_on_stderr(), effort, step_query(arguments));
   end_progress();
   if (run.processes.empty() && run.unreadable.empty()) throw std::runtime_error(no_trace_text(arguments.run));
   const std::string why = run.unreadable.empty() ? "" : run.unreadable.front().what;
@@ -46,6 +66,11 @@ void add_report(CLI::App& app, Context& context) {
   command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
   command->add_flag("--json", arguments->json, "One JSON document instead of text");
   command->add_flag("--all", arguments->all, "Every wait site, thread and process, not only the heaviest");
+  command->add_option("--step", arguments->step, "Only this step: its number, or slowest")->check(check_step);
+  command
+      ->add_option("--steps", arguments->steps,
+                   "auto: as the run was told (HOSTPROBE_STEPS); marks, detected, off: these, whatever it was told")
+      ->check(CLI::IsMember({"auto", "marks", "detected", "off"}));
   command
       ->add_option("--memory-mb", arguments->memory_mb,
                    "Most memory for what would have to be decompressed again, MiB; less makes it slower, nothing else")

@@ -27,6 +27,13 @@ enum TraceSource : std::uint32_t {
   kFromTable = 2,    // an imported table (CSV)
 };
 
+// Where steps are to be looked for.
+enum StepSetting : std::uint32_t {
+  kStepsAuto = 0,  // marks, else what repeats
+  kStepsMarks = 1,
+  kStepsOff = 2,
+};
+
 struct FileHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -68,6 +75,7 @@ struct FileHeader {
   char out[512];       // the run folder as the process saw it
   std::uint64_t
       lost_by[kLossCauses];  // of `lost`, by LossCause; zeros in files that were written before it was counted
+  std::uint32_t steps;       // StepSetting
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 

@@ -39,7 +39,7 @@ class TimelineOf : public testing::Test {
     write();
     const Trace trace = read_trace(folder_.file("t.hptrace"));
     Symbols symbols;
-    return analyse_process(Timeline(trace, symbols), symbols, 1, {1000 * begin_us, 1000 * end_us});
+    return analyse_process(Timeline(trace, symbols), symbols, 1, {}, Window{1000 * begin_us, 1000 * end_us});
   }
   TraceFile file_;
   test::TestFolder folder_;

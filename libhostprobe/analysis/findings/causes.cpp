@@ -120,11 +120,11 @@ std::optional<Finding> late_rank(const RunAnswer& run) {
   const std::vector<const ProcessAnswer*> ranks = leading(run);
   if (run.ranks < 2) return std::nullopt;
   const auto less = [](const ProcessAnswer* l, const ProcessAnswer* r) {
-    return main_wait_pct(*l, WaitPurpose::kPeers) < main_wait_pct(*r, WaitPurpose::kPeers);
+    return main_wait_pct(l->in_steps(), WaitPurpose::kPeers) < main_wait_pct(r->in_steps(), WaitPurpose::kPeers);
   };
   const auto [least, most] = std::minmax_element(ranks.begin(), ranks.end(), less);
-  const double least_pct = main_wait_pct(**least, WaitPurpose::kPeers),
-               most_pct = main_wait_pct(**most, WaitPurpose::kPeers);
+  const double least_pct = main_wait_pct((*least)->in_steps(), WaitPurpose::kPeers),
+               most_pct = main_wait_pct((*most)->in_steps(), WaitPurpose::kPeers);
   if (most_pct - least_pct < kPeerGapPct) return std::nullopt;
   Finding finding = finding_of(run, **least, Symptom::kRankIsLate, "slow_rank", most_pct - least_pct);
   finding.evidence.add("waits_pct", least_pct);
@@ -252,7 +252,10 @@ std::vector<Finding> find_causes(const RunAnswer& run) {
   for (auto* ask : {heaviest_wait, interpreter_lock, gpu_waits, launch_pace, late_wakes, not_running, dear_probe}) {
     std::optional<Finding> worst;
     for (const ProcessAnswer* process : leading(run)) {
-      std::optional<Finding> finding = ask(run, *process);
+      const bool of_steps = process->steady != nullptr && ask != not_running && ask != dear_probe;
+      std::optional<Finding> finding = ask(run, of_steps ? process->in_steps() : *process);
+      if (finding) finding->of_steps = of_steps;
+      if (finding && process->kind != ProcessKind::kRank) finding->rank.reset();
       if (finding && (!worst || finding->share_pct > worst->share_pct)) worst = std::move(finding);
     }
     if (worst) findings.push_back(std::move(*worst));
@@ -265,7 +268,7 @@ std::vector<Finding> find_causes(const RunAnswer& run) {
 WorstWaits worst_waits(const RunAnswer& run) {
   WorstWaits worst;
   for (const ProcessAnswer* process : leading(run)) {
-    for (const WaitSite& site : process->waits) {
+    for (const WaitSite& site : process->in_steps().waits) {
       if (site.role != Role::kMain) continue;
       worst.wait_pct = std::max(worst.wait_pct, site.share_pct);
       if (site.wake.count() > 0) worst.wake_p99_ns = std::max(worst.wake_p99_ns, site.wake.percentile_ns(99));

@@ -59,6 +59,7 @@ struct Finding {
   std::uint32_t pid = 0;      // of that process; 0 = none
   bool only_process = false;  // the run has no other
   double share_pct = 0;       // of wall time
+  bool of_steps = false;      // of the time of the steps instead
   std::string fix;            // an id; "" = nothing is known to help
   std::optional<FindingSite> site = {};
   Evidence evidence = {};

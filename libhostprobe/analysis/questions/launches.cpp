@@ -43,7 +43,7 @@ void Launches::add_call(const Event& event) {
   if (!own.any) own.first_ns = event.begin_ns;
   own.any = true;
   answer_.call.add(event.duration_ns);
-  if (own.after_launch) answer_.gap.add(event.begin_ns - own.last_end_ns);
+  if (own.after_launch) pairs_.add(event.begin_ns - own.last_end_ns, std::nullopt);
   own.after_launch = true;
   own.last_end_ns = own.end_ns = event.end_ns;
 }
@@ -56,7 +56,7 @@ void Launches::add_counter(const Event& event) {
   own.count += event.count;
   own.counted_ns += event.duration_ns + event.distribution->wake_ns;
   answer_.call.add(event.distribution->time);
-  answer_.gap.add(event.distribution->wake);
+  pairs_.add(event.distribution->wake);
 }
 
 // Where counters know the calls that are missing, they know the gaps between them too.
@@ -74,24 +74,27 @@ void Launches::merge(const Launches& other) {
     called_[i] = called_[i] || other.called_[i];
   }
   answer_.call.add(other.answer_.call);
-  answer_.gap.add(other.answer_.gap);
+  pairs_.merge(other.pairs_);
   answer_.gaps_unknown += other.answer_.gaps_unknown;
 }
 
-LaunchAnswer Launches::finish() {
+LaunchAnswer Launches::finish(double run_ns) {
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (!called_[i]) continue;
     answer_.hooked = true;
     answer_.by_function[functions_[i]->name] += counts_[i];
     if (launches_one_kernel(functions_[i]->name)) answer_.kernels += counts_[i];
   }
-  std::uint64_t most = 0;
+  std::uint64_t most = 0, all = 0;
   for (const auto& [key, own] : threads_) {
+    all += own.count;
     if (own.count <= most) continue;
     most = own.count;
     answer_.role = own.role;
     answer_.span_ms = 1e-6 * (own.counted_ns + (own.any ? own.end_ns - own.first_ns : 0));
   }
+  answer_.gap = pairs_.gaps();
+  answer_.pairs = pairs_.finish(run_ns, all);
   return std::move(answer_);
 }
 

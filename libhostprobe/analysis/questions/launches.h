@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/timeline/timeline.h"
+#include "launch_pairs.h"
 
 namespace hostprobe::analysis {
 
@@ -19,6 +20,7 @@ struct LaunchAnswer {
   std::map<std::string, std::uint64_t> by_function;
   Histogram call;
   Histogram gap;
+  LaunchPairAnswer pairs;
   std::uint64_t gaps_unknown = 0;
   Role role = Role::kOther;  // of the thread that launches most
   double span_ms = 0;        // of that thread: from its first launch to the end of its last
@@ -34,7 +36,8 @@ class Launches {
       miss(event);
   }
   void merge(const Launches& other);
-  LaunchAnswer finish();
+  // `run_ns`: what costs are a share of.
+  LaunchAnswer finish(double run_ns);
 
  private:
   struct PerThread {
@@ -59,6 +62,7 @@ class Launches {
   std::map<ThreadKey, PerThread> threads_;
   const Track* last_track_ = nullptr;
   PerThread* last_ = nullptr;
+  LaunchPairs pairs_;
   LaunchAnswer answer_;
 };
 

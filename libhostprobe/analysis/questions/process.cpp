@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "parallel.h"
@@ -31,13 +32,19 @@ std::vector<std::vector<const Track*>> tasks_of(const Timeline& timeline) {
   return tasks;
 }
 
-Questions ask(const Timeline& timeline, unsigned cores, const Window& window) {
+Questions ask(const Timeline& timeline, unsigned cores, const StepPlan& plan, const Window& window) {
   const std::vector<std::vector<const Track*>> tasks = tasks_of(timeline);
   std::vector<Questions> parts;
   parts.reserve(tasks.size());
-  for (std::size_t i = 0; i < tasks.size(); ++i) parts.emplace_back(timeline, window);
+  for (std::size_t i = 0; i < tasks.size(); ++i) parts.emplace_back(timeline, window, plan);
   run_parallel(tasks.size(), cores, [&](std::size_t i) {
-    for (const Track* track : tasks[i]) timeline.walk(*track, [&](const Event& event) { parts[i].add(event); });
+    const auto add = [&](const Event& event) { parts[i].add(event); };
+    for (const Track* track : tasks[i]) {
+      if (window.is_whole())
+        timeline.walk(*track, add);
+      else
+        timeline.walk(*track, timeline.slices_between(*track, window.begin_ns, window.end_ns), add);
+    }
   });
   for (std::size_t i = 1; i < parts.size(); ++i) parts[0].merge(std::move(parts[i]));
   return std::move(parts[0]);
@@ -107,13 +114,43 @@ void tell_sums(const Trace& trace, ProcessAnswer& answer) {
 void ask_device(const Timeline& timeline, const Window& window, ProcessAnswer& answer) {
   const DeviceTimeline device = device_timeline(timeline.trace());
   const std::vector<Window> steps;
-  answer.gpu = answer_gpu(device, window, steps);
+  std::vector<Window> in_steps;
+  for (const Step& step : answer.steps.steps) in_steps.push_back({step.begin_ns, step.end_ns});
+  answer.gpu = answer_gpu(device, window, in_steps);
   // What is known to have run counts the kernels of graphs, and none that a capture took. A profile may begin and end between a
   // launch and its kernel.
   if (answer.gpu.source == ActivitySource::kSimulated && window.is_whole())
     answer.launches.kernels = answer.gpu.kernels;
   answer.gaps = answer_gaps(timeline, device, window, steps);
   answer.path = answer_critical_path(timeline, device, window, steps);
+}
+
+// A part of its life, of which totals of the kernel tell nothing.
+void tell_window(const Timeline& timeline, const Window& window, ProcessAnswer& answer) {
+  const TickClock& clock = timeline.trace().clock;
+  const std::uint64_t before_ns = answer.start_monotonic_ns;
+  answer.start_monotonic_ns = clock.monotonic_ns_of(window.begin_ns);
+  answer.start_realtime_ns += answer.start_monotonic_ns - before_ns;
+  answer.wall_ms = 1e-6 * window.length_ns();
+  answer.cpu_ms.reset();
+}
+
+void limit_threads(const Trace& trace, const Window& window, const std::map<ThreadKey, Blocked>& blocked,
+                   ProcessAnswer& answer) {
+  TickReader ticks(trace.clock);
+  for (ThreadAnswer& thread : answer.threads) {
+    const ThreadEntry& entry = trace.threads.at({thread.tid, thread.start_ticks}).entry;
+    const double begin_ns = entry.start_ticks == 0 ? window.begin_ns : ticks.since_first_ns(entry.start_ticks);
+    const double end_ns = entry.end_ticks == 0 ? window.end_ns : ticks.since_first_ns(entry.end_ticks);
+    ThreadTime lived;
+    lived.wall_ms = std::max(0.0, 1e-6 * (std::min(end_ns, window.end_ns) - std::max(begin_ns, window.begin_ns)));
+    const auto own = blocked.find({thread.tid, thread.start_ticks});
+    const Blocked part = own == blocked.end() ? Blocked{} : own->second;
+    thread.time = attribute_time(lived, part);
+    thread.blocked_ms = part.ms;
+    thread.wake_ms = part.wake_ms;
+    thread.open_wait.reset();
+  }
 }
 
 }  // namespace
@@ -136,21 +173,29 @@ const ThreadAnswer* ProcessAnswer::thread(const ThreadKey& key) const {
   return nullptr;
 }
 
-ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores, Window window) {
+ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores, const StepPlan& plan,
+                              Window window) {
   const Trace& trace = timeline.trace();
   ProcessAnswer answer;
   describe(trace, answer);
   tell_times(trace, answer);
-  const std::map<ThreadKey, Blocked> blocked = ask(timeline, cores, window).finish(symbols, answer);
+  if (!window.is_whole()) tell_window(timeline, window, answer);
+  Questions questions = ask(timeline, cores, plan, window);
+  const std::map<ThreadKey, Blocked> blocked = questions.finish(symbols, answer);
   for (const Track& track : timeline.tracks()) {
     const auto own = blocked.find(track.key());
     answer.threads.push_back(describe_thread(trace, track, own == blocked.end() ? Blocked{} : own->second));
     answer.unfinished += track.thread->unfinished;
   }
   ask_device(timeline, window, answer);
-  answer.records = trace.records();
+  if (window.is_whole()) {
+    answer.records = trace.records();
+    answer.own_cost = own_cost(trace);
+  } else {
+    answer.records = std::accumulate(answer.hook_calls.begin(), answer.hook_calls.end(), std::uint64_t{0});
+    limit_threads(trace, window, blocked, answer);
+  }
   answer.lost = trace.lost();
-  answer.own_cost = own_cost(trace);
   tell_sums(trace, answer);
   answer.actions = actions_of(trace, answer.start_monotonic_ns);
   answer.hooks = trace.hooks;
@@ -161,11 +206,13 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
                      const bool l_main = l.tid == answer.pid, r_main = r.tid == answer.pid;
                      return std::tuple(!l_main, l.role, l.tid) < std::tuple(!r_main, r.role, r.tid);
                    });
+  questions.finish_steady(timeline, symbols, answer);
   return answer;
 }
 
 ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols) {
-  return analyse_process(Timeline(trace, symbols), symbols);
+  const Timeline timeline(trace, symbols);
+  return analyse_process(timeline, symbols, 1, plan_steps(timeline, StepChoice::kAuto));
 }
 
 }  // namespace hostprobe::analysis

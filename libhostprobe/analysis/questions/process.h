@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "own_cost.h"
 #include "progress.h"
 #include "queue_samples.h"
+#include "steps.h"
 #include "syncs.h"
 #include "thread_answer.h"
 #include "waits.h"
@@ -31,6 +33,12 @@ namespace hostprobe::analysis {
 enum class ProcessKind { kRank, kWorker, kOther };
 
 const char* kind_name(ProcessKind kind);
+
+// What came before the first step: imports, rendezvous, the first batch, compilation.
+struct StartUpAnswer {
+  double ms = 0;
+  std::vector<WaitSite> waits;  // of the main thread, heaviest first
+};
 
 enum class EndState { kEnded, kRunning, kKilled, kRecovered };
 
@@ -74,19 +82,25 @@ struct ProcessAnswer {
   std::vector<Hook> hooks;
   std::vector<std::uint64_t> hook_calls;  // records per hook, gone ones too
   std::optional<QueueAnswer> queue;       // launches that found their stream empty, by samples
-  Histogram steps;                        // marked ones
+  StepAnswer steps;
+  std::optional<StartUpAnswer> start_up;  // where there are steps with a place in time
+  std::shared_ptr<const ProcessAnswer>
+      steady;  // waits, launches and synchronisations of the steps alone, and their shares
   std::vector<ActionAnswer> actions;
   std::uint64_t skipped = 0;             // calls that were not recorded, to keep to the budget
   std::uint64_t summed_only = 0;         // records of which only counters are left
   std::optional<double> whole_since_ms;  // from the process's begin: everything later has a record; nothing: none has
 
+  // What findings are about: the steps, where there are any.
+  const ProcessAnswer& in_steps() const { return steady ? *steady : *this; }
   double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
   const ThreadAnswer* main_thread() const;
   const ThreadAnswer* thread(const ThreadKey& key) const;
 };
 
 // `cores`: how many threads may work at it. The answer does not depend on it.
-ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores = 1, Window window = {});
+ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores = 1, const StepPlan& plan = {},
+                              Window window = {});
 ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols);
 
 }  // namespace hostprobe::analysis

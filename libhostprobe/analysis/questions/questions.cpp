@@ -18,24 +18,28 @@ std::tuple<All...> make_each(const Timeline& timeline, const std::tuple<All...>*
 
 }  // namespace
 
-Questions::Questions(const Timeline& timeline, const Window& window)
+Questions::Questions(const Timeline& timeline, const Window& window, const StepPlan& plan)
     : window_(window),
       everything_(window.is_whole()),
-      all_(make_each(timeline, static_cast<decltype(all_)*>(nullptr))) {}
+      all_(make_each(timeline, static_cast<decltype(all_)*>(nullptr))),
+      steps_(plan),
+      steady_(timeline, plan) {}
 
 void Questions::merge(Questions&& other) {
   merge_each(all_, std::move(other.all_), std::make_index_sequence<std::tuple_size_v<decltype(all_)>>());
+  steps_.merge(std::move(other.steps_));
+  steady_.merge(std::move(other.steady_));
 }
 
 std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& answer) {
   answer.hook_calls = std::get<HookCalls>(all_).finish();
   answer.waits = std::get<Waits>(all_).finish(symbols);
-  answer.launches = std::get<Launches>(all_).finish();
+  answer.launches = std::get<Launches>(all_).finish(1e6 * answer.wall_ms);
   answer.syncs = std::get<Syncs>(all_).finish();
   answer.collectives = std::get<Collectives>(all_).finish();
   answer.progress = std::get<ProgressThreads>(all_).finish();
   answer.queue = std::get<QueueSamples>(all_).finish();
-  answer.steps = std::get<Steps>(all_).finish();
+  answer.steps = steps_.finish();
   return std::get<BlockedTime>(all_).finish();
 }
 

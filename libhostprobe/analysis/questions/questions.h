@@ -18,6 +18,7 @@
 #include "process.h"
 #include "progress.h"
 #include "queue_samples.h"
+#include "steady_state.h"
 #include "steps.h"
 #include "syncs.h"
 #include "waits.h"
@@ -27,18 +28,33 @@ namespace hostprobe::analysis {
 class Questions {
  public:
   // Only events in the window are asked about.
-  Questions(const Timeline& timeline, const Window& window);
+  Questions(const Timeline& timeline, const Window& window, const StepPlan& plan);
   void add(const Event& event) {
-    if (everything_ || window_.holds(event)) std::apply([&event](auto&... one) { (one.add(event), ...); }, all_);
+    if (everything_)
+      ask(event);
+    else if (window_.holds(event))
+      ask(window_.part_of(event));
   }
   void merge(Questions&& other);
   // Puts the answers where they belong. Returns how long each thread was blocked.
   std::map<ThreadKey, Blocked> finish(Symbols& symbols, ProcessAnswer& answer);
+  // Behind that, once the threads and the shares of the whole are told.
+  void finish_steady(const Timeline& timeline, Symbols& symbols, ProcessAnswer& answer) {
+    steady_.finish(timeline, symbols, answer);
+  }
 
  private:
+  void ask(const Event& event) {
+    std::apply([&event](auto&... one) { (one.add(event), ...); }, all_);
+    steps_.add(event);
+    steady_.add(event);
+  }
+
   Window window_;
   bool everything_;
-  std::tuple<HookCalls, BlockedTime, Waits, Launches, Syncs, Collectives, ProgressThreads, QueueSamples, Steps> all_;
+  std::tuple<HookCalls, BlockedTime, Waits, Launches, Syncs, Collectives, ProgressThreads, QueueSamples> all_;
+  Steps steps_;
+  SteadyState steady_;
 };
 
 }  // namespace hostprobe::analysis

@@ -4,18 +4,22 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <system_error>
 
 #include "analysis/trace/reader.h"
+#include "one_step.h"
 #include "parallel.h"
 
 namespace hostprobe::analysis {
 namespace {
 
+constexpr double kAgree = 0.1;        // two ranks' median steps, at most so far apart
 constexpr double kMostWallMs = 1e12;  // 30 years: more is a damaged clock, and would not fit 64 bits of nanoseconds
 
 std::uint64_t bytes_of(const std::string& path) {
@@ -49,7 +53,8 @@ void tell_times(RunAnswer& run) {
     if (!process.host.empty()) hosts.insert(process.host);
     if (process.kind == ProcessKind::kRank) ranks.insert(process.rank.value_or(0));
     if (run.mode.empty()) run.mode = process.mode;
-    if (process.steps.count() > run.steps.count()) run.steps = process.steps;
+    if (process.steps.lengths.count > run.steps.lengths.count) run.steps = process.steps;
+    if (process.start_up) run.start_up_ms = std::max(run.start_up_ms.value_or(0), process.start_up->ms);
     if (process.clock_error_us) run.clock_error_us = std::max(run.clock_error_us.value_or(0), *process.clock_error_us);
   }
   run.wall_s = 1e-9 * static_cast<double>(end_ns - run.start_realtime_ns);
@@ -66,13 +71,22 @@ struct Opened {
   std::optional<Unreadable> unreadable;
 };
 
-Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget, unsigned cores) {
+StepChoice choice_of(const Trace& trace, const StepQuery& query) {
+  if (query.choice != StepChoice::kAuto) return query.choice;
+  return trace.header.steps == kStepsOff     ? StepChoice::kOff
+         : trace.header.steps == kStepsMarks ? StepChoice::kMarks
+                                             : StepChoice::kAuto;
+}
+
+Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget, unsigned cores,
+                const StepQuery& query) {
   Opened opened;
   try {
     opened.trace = std::make_unique<Trace>(read_trace(path, &budget));
     opened.timeline = std::make_unique<Timeline>(*opened.trace, symbols);
-    opened.answer = analyse_process(*opened.timeline, symbols, cores);
-    if (!opened.answer->collectives.ranks.empty()) return opened;
+    const StepPlan plan = plan_steps(*opened.timeline, choice_of(*opened.trace, query));
+    opened.answer = analyse_process(*opened.timeline, symbols, cores, plan);
+    if (query.is_one() || !opened.answer->collectives.ranks.empty()) return opened;
   } catch (const TraceError& error) {
     opened.unreadable = Unreadable{path, error.what(), error.offset};
   } catch (const std::system_error& error) {
@@ -84,7 +98,7 @@ Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget,
 }
 
 std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& symbols, MemoryBudget& budget,
-                             const Progress& progress, unsigned cores) {
+                             const Progress& progress, unsigned cores, const StepQuery& query) {
   std::uint64_t all = 0, done = 0;
   for (const std::string& trace : paths) all += bytes_of(trace);
   std::mutex mutex;
@@ -98,21 +112,71 @@ std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& sym
       if (progress) progress(done, all);
     };
     tell(0);
-    opened[i] = read_one(paths[i], symbols, budget, inner);
+    opened[i] = read_one(paths[i], symbols, budget, inner, query);
     tell(bytes_of(paths[i]));
   });
   if (progress) progress(all, all);
   return opened;
 }
 
-std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, const RunAnswer& run) {
+// Ranks that make collectives together make steps of one length: one that seems to make others was misunderstood.
+void drop_disagreeing(std::vector<Opened>& opened) {
+  std::vector<StepAnswer*> detected;
+  std::vector<double> medians;
+  for (Opened& one : opened) {
+    if (!one.answer || one.answer->collectives.ranks.empty()) continue;
+    if (one.answer->steps.source != StepSource::kDetected) continue;
+    detected.push_back(&one.answer->steps);
+    medians.push_back(one.answer->steps.lengths.median_ns);
+  }
+  if (medians.size() < 2) return;
+  const double usual_ns = lengths_of(medians).median_ns;
+  const auto agrees = [usual_ns](double ns) { return std::abs(ns - usual_ns) <= kAgree * usual_ns; };
+  const bool most_agree = 2 * std::count_if(medians.begin(), medians.end(), agrees) > std::ssize(medians);
+  for (Opened& one : opened) {
+    if (!one.answer || std::find(detected.begin(), detected.end(), &one.answer->steps) == detected.end()) continue;
+    if (most_agree && agrees(one.answer->steps.lengths.median_ns)) continue;
+    one.answer->steps = {};
+    one.answer->start_up.reset();
+    one.answer->steady.reset();
+  }
+}
+
+void limit_to_one(std::vector<Opened>& opened, const StepQuery& query, Symbols& symbols, unsigned cores) {
+  std::vector<SteppedProcess> processes;
+  for (Opened& one : opened)
+    if (one.answer) processes.push_back({one.timeline.get(), &*one.answer});
+  const std::optional<std::uint64_t> number = query.slowest ? slowest_step(processes) : query.number;
+  if (!number) throw std::invalid_argument("no step of this run has a place in time");
+  if (!limit_to_step(processes, *number, symbols, cores))
+    throw std::invalid_argument("this run has no step " + std::to_string(*number));
+}
+
+// Only what the answer of its process is about.
+CollectiveSource within(const ProcessCollectives& own, CollectiveSource all) {
+  return [&own, all = std::move(all)](CollectiveCall& call) {
+    while (all(call)) {
+      const auto communicator = own.ranks.find(call.communicator);
+      if (communicator == own.ranks.end()) continue;
+      const auto span = communicator->second.find(call.rank);
+      if (span == communicator->second.end()) continue;
+      if (call.sequence >= span->second.first.sequence && call.sequence <= span->second.last.sequence) return true;
+    }
+    return false;
+  };
+}
+
+std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, const RunAnswer& run, bool is_part) {
   std::map<std::string, std::vector<CollectiveSource>> sources;
   for (const Opened& one : opened)
     if (one.timeline) sources[one.answer->trace_path] = collective_sources(*one.timeline);
   std::vector<CollectiveMember> members;
   for (const ProcessAnswer& process : run.processes) {
     if (process.collectives.shares.empty()) continue;
-    members.push_back({&process.collectives, process.host, process.rank, std::move(sources[process.trace_path])});
+    std::vector<CollectiveSource> own = std::move(sources[process.trace_path]);
+    if (is_part)
+      for (CollectiveSource& source : own) source = within(process.collectives, std::move(source));
+    members.push_back({&process.collectives, process.host, process.rank, std::move(own)});
   }
   return answer_collectives(members);
 }
@@ -129,13 +193,15 @@ std::string RunAnswer::started() const {
   return text;
 }
 
-RunAnswer analyse_run(const std::string& path, const Progress& progress, const Effort& effort) {
+RunAnswer analyse_run(const std::string& path, const Progress& progress, const Effort& effort, const StepQuery& query) {
   RunAnswer run;
   run.path = path;
   Symbols symbols;
   MemoryBudget budget(effort.held_bytes);
-  std::vector<Opened> opened =
-      read_all(trace_paths(path), symbols, budget, progress, effort.cores == 0 ? usable_cores() : effort.cores);
+  const unsigned cores = effort.cores == 0 ? usable_cores() : effort.cores;
+  std::vector<Opened> opened = read_all(trace_paths(path), symbols, budget, progress, cores, query);
+  drop_disagreeing(opened);
+  if (query.is_one()) limit_to_one(opened, query, symbols, cores);
   for (Opened& one : opened) {
     if (one.answer) run.processes.push_back(*one.answer);
     if (one.unreadable) run.unreadable.push_back(*one.unreadable);
@@ -149,8 +215,8 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
     return order(l) < order(r);
   });
   tell_times(run);
-  run.collectives = join_ranks(opened, run);
-  run.stuck = find_missing_ranks(run.processes);
+  run.collectives = join_ranks(opened, run, query.is_one());
+  if (!query.is_one()) run.stuck = find_missing_ranks(run.processes);
   return run;
 }
 

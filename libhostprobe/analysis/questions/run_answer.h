@@ -26,7 +26,8 @@ struct RunAnswer {
   std::vector<Unreadable> unreadable;
   std::vector<CollectiveAnswer> collectives;
   std::vector<StuckCollective> stuck;
-  Histogram steps;  // of the process that marked most of them
+  StepAnswer steps;                   // of the process that made most of them
+  std::optional<double> start_up_ms;  // the longest of the ranks; nothing: no step has a place in time
   std::vector<std::string> hosts;
   std::string mode;
   std::uint32_t ranks = 0;
@@ -40,13 +41,23 @@ struct RunAnswer {
 // Called now and then with the bytes read so far and the bytes of all traces; by one thread at a time.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
+// Which steps are asked about.
+struct StepQuery {
+  StepChoice choice = StepChoice::kAuto;     // kAuto: as the run was told
+  bool slowest = false;                      // only that, beside others of its type on any rank
+  std::optional<std::uint64_t> number = {};  // only that one
+
+  bool is_one() const { return slowest || number.has_value(); }
+};
+
 // What the answer does not depend on, but the time and memory that it takes.
 struct Effort {
   unsigned cores = 0;                // at most so many threads work; 0: one for each CPU
   std::size_t held_bytes = 1 << 29;  // see memory_budget.h
 };
 
-// Throws std::system_error when there is no such path.
-RunAnswer analyse_run(const std::string& path, const Progress& progress, const Effort& effort = {});
+// Throws std::system_error when there is no such path, std::invalid_argument when there is no such step.
+RunAnswer analyse_run(const std::string& path, const Progress& progress, const Effort& effort = {},
+                      const StepQuery& query = {});
 
 }  // namespace hostprobe::analysis

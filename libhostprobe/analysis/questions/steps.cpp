@@ -1,25 +1,220 @@
 // steps.cpp: see steps.h.
 #include "steps.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace hostprobe::analysis {
+namespace {
 
-void Steps::add_step(const Event& event) {
-  Histogram& steps = threads_[event.track->key()];
-  if (event.distribution != nullptr)
-    steps.add(event.distribution->time);
-  else
-    steps.add(event.duration_ns);
+constexpr std::uint64_t kOwnType = 3;       // so many alike steps, and
+constexpr std::uint64_t kOwnTypePart = 20;  // one of so many of those that call the same functions, are a type
+constexpr double kCheckpoint = 1.5;         // times as long as without the copies
+
+double at_rank(std::vector<double>& ns, double percent) {
+  const auto rank = static_cast<std::size_t>(std::ceil(percent / 100 * static_cast<double>(ns.size())));
+  const auto at = ns.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
+  std::nth_element(ns.begin(), at, ns.end());
+  return *at;
 }
 
-void Steps::merge(const Steps& other) {
-  for (const auto& [key, steps] : other.threads_) threads_[key].add(steps);
+}  // namespace
+
+const char* step_source_name(StepSource source) {
+  return source == StepSource::kMarks ? "marks" : source == StepSource::kDetected ? "detected" : "none";
 }
 
-Histogram Steps::finish() const {
-  Histogram most;
-  for (const auto& [key, steps] : threads_)
-    if (steps.count() > most.count()) most = steps;
-  return most;
+StepLengths lengths_of(std::vector<double> ns) {
+  StepLengths lengths;
+  lengths.count = ns.size();
+  if (ns.empty()) return lengths;
+  for (const double one : ns) {
+    lengths.total_ns += one;
+    lengths.max_ns = std::max(lengths.max_ns, one);
+  }
+  lengths.median_ns = at_rank(ns, 50);
+  lengths.p99_ns = at_rank(ns, 99);
+  return lengths;
+}
+
+std::vector<SlowStep> StepAnswer::slowest(std::size_t most) const {
+  std::vector<SlowStep> slow;
+  slow.reserve(steps.size());
+  for (const Step& step : steps) slow.push_back({step, step.length_ns() - types[step.type].lengths.median_ns});
+  const auto end = slow.begin() + static_cast<std::ptrdiff_t>(std::min(most, slow.size()));
+  std::partial_sort(slow.begin(), end, slow.end(), [](const SlowStep& l, const SlowStep& r) {
+    return l.excess_ns != r.excess_ns ? l.excess_ns > r.excess_ns : l.step.begin_ns < r.step.begin_ns;
+  });
+  slow.erase(end, slow.end());
+  return slow;
+}
+
+const Step* StepAnswer::numbered(std::uint64_t number) const {
+  const auto found = std::find_if(steps.begin(), steps.end(), [number](const Step& s) { return s.number == number; });
+  return found == steps.end() ? nullptr : &*found;
+}
+
+void Steps::Content::add(const Token& token) {
+  calls += token.work;
+  kinds[token.work & 3] |= std::uint64_t{1} << (token.work >> 58);
+  if (token.type != StepToken::kLaunch && token.type != StepToken::kCollective) {
+    ++other;
+    return;
+  }
+  compute += token.work;
+  ++launched;
+  collectives += token.type == StepToken::kCollective;
+}
+
+bool Steps::Content::is_within(const Content& whole) const {
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    if ((kinds[i] & ~whole.kinds[i]) != 0) return false;
+  return launched < whole.launched;
+}
+
+void Steps::add_mark(const Event& event) {
+  if (plan_.choice == StepChoice::kOff || plan_.choice == StepChoice::kDetected) return;
+  if (event.distribution != nullptr) {
+    counters_[event.track->key()].add(event.distribution->time);
+  } else if (event.track == plan_.track && event.type == EventType::kCall) {
+    if (open_) close(open_->end_ns);
+    open(event.work, event.begin_ns, event.end_ns);
+    if (!event.counted) records_.add(event.duration_ns);
+  }
+}
+
+// Where calls are missing nobody knows whether a step ended there.
+void Steps::add_call(const Event& event) {
+  const bool detects = plan_.source == StepSource::kDetected;
+  if (event.function == nullptr) {
+    if (detects) open_.reset();
+    return;
+  }
+  Token token;
+  if (!token_of(event, token)) return;
+  double at_ns = 0;
+  if (detects && cutter_.ends(token, at_ns)) {
+    if (plan_.cut.at_end) content_.add(token);
+    if (open_) close(at_ns);
+    if (at_ns >= plan_.span.begin_ns && at_ns < plan_.span.end_ns) open(steps_.size(), at_ns, at_ns);
+    if (plan_.cut.at_end) return;
+  }
+  const bool is_wait = token.type == StepToken::kWait || token.type == StepToken::kEventWait;
+  if (open_ && !is_wait && (detects || token.begin_ns < open_->end_ns)) content_.add(token);
+}
+
+void Steps::open(std::uint64_t number, double begin_ns, double end_ns) {
+  open_ = Step{number, begin_ns, end_ns, 0};
+  content_ = {};
+}
+
+void Steps::close(double end_ns) {
+  open_->end_ns = end_ns;
+  const auto [found, is_new] = class_of_.try_emplace(content_.calls, static_cast<std::uint32_t>(classes_.size()));
+  if (is_new) classes_.push_back({content_, 0, 0, 0});
+  Class& own = classes_[found->second];
+  ++own.count;
+  own.ns += open_->length_ns();
+  open_->type = found->second;
+  steps_.push_back(*open_);
+  open_.reset();
+}
+
+// Threads are walked whole: the one that counts was given to one of the two.
+void Steps::merge(Steps&& other) {
+  for (const auto& [key, times] : other.counters_) counters_[key].add(times);
+  if (other.open_ || !other.steps_.empty()) {
+    open_ = other.open_;
+    content_ = other.content_;
+    steps_ = std::move(other.steps_);
+    classes_ = std::move(other.classes_);
+    class_of_ = std::move(other.class_of_);
+    records_ = other.records_;
+  }
+}
+
+// Rare contents join the most frequent one that calls the same functions.
+std::vector<const Steps::Class*> Steps::type_classes() {
+  std::map<std::array<std::uint64_t, 4>, std::pair<std::uint64_t, Class*>> groups;  // steps, and the most frequent
+  for (Class& one : classes_) {
+    auto& [count, most] = groups[one.content.kinds];
+    count += one.count;
+    if (most == nullptr || one.count > most->count) most = &one;
+  }
+  std::vector<const Class*> types;
+  for (Class& one : classes_) {
+    const auto& [count, most] = groups[one.content.kinds];
+    const bool is_own = &one == most || (one.count >= kOwnType && one.count * kOwnTypePart >= count);
+    one.type = is_own ? static_cast<std::uint32_t>(types.size()) : UINT32_MAX;
+    if (is_own) types.push_back(&one);
+  }
+  for (Class& one : classes_)
+    if (one.type == UINT32_MAX) one.type = groups[one.content.kinds].second->type;
+  return types;
+}
+
+std::string Steps::name_of(const Class& one, const Class& train, const StepAnswer& answer) const {
+  const auto is = [](const Class& type) { return [&type](const Step& step) { return step.type == type.type; }; };
+  if (one.type == train.type) return "train";
+  const auto first_train = std::find_if(answer.steps.begin(), answer.steps.end(), is(train));
+  if (std::none_of(first_train, answer.steps.end(), is(one))) return "warm_up";
+  const Content &own = one.content, &usual = train.content;
+  const double median_ns = answer.types[one.type].lengths.median_ns;
+  if (own.compute == usual.compute && own.other > usual.other &&
+      median_ns >= kCheckpoint * answer.types[train.type].lengths.median_ns)
+    return "checkpoint";
+  return own.launched > 0 && own.is_within(usual) ? "evaluation" : "other";
+}
+
+void Steps::tell_types(StepAnswer& answer) {
+  const std::vector<const Class*> types = type_classes();
+  std::vector<std::vector<double>> ns(types.size());
+  for (Step& step : answer.steps) {
+    step.type = classes_[step.type].type;
+    ns[step.type].push_back(step.length_ns());
+  }
+  std::uint32_t train = 0;
+  for (std::uint32_t type = 0; type < types.size(); ++type) {
+    answer.types.push_back({"", lengths_of(std::move(ns[type]))});
+    if (answer.types[type].lengths.total_ns > answer.types[train].lengths.total_ns) train = type;
+  }
+  for (std::uint32_t type = 0; type < types.size(); ++type)
+    answer.types[type].name = name_of(*types[type], *types[train], answer);
+  if (!types.empty()) answer.collectives = types[train]->content.collectives;
+}
+
+void Steps::tell_counted(StepAnswer& answer) {
+  const Histogram* most = nullptr;
+  for (const auto& [key, times] : counters_) {
+    if (most != nullptr && times.count() <= most->count()) continue;
+    most = &times;
+    answer.thread = key;
+  }
+  if (plan_.track != nullptr) answer.thread = plan_.track->key();
+  const auto own = counters_.find(answer.thread);
+  Histogram all = records_;
+  if (own != counters_.end()) all.add(own->second);
+  answer.source = StepSource::kMarks;
+  answer.lengths = {all.count(), all.total_ns(), all.percentile_ns(50), all.percentile_ns(99), all.max_ns()};
+}
+
+StepAnswer Steps::finish() {
+  StepAnswer answer;
+  if (plan_.source == StepSource::kMarks && open_) close(open_->end_ns);
+  open_.reset();
+  answer.steps = std::move(steps_);
+  if (!answer.steps.empty()) {
+    answer.source = plan_.source;
+    answer.thread = plan_.track->key();
+    answer.begin_ns = answer.steps.front().begin_ns;
+    answer.end_ns = answer.steps.back().end_ns;
+    tell_types(answer);
+    std::vector<double> ns;
+    for (const Step& step : answer.steps) ns.push_back(step.length_ns());
+    answer.lengths = lengths_of(std::move(ns));
+  }
+  if (!counters_.empty() && plan_.source != StepSource::kDetected) tell_counted(answer);
+  return answer;
 }
 
 }  // namespace hostprobe::analysis

@@ -1,28 +1,105 @@
-// steps.h: training steps that the program marked (hostprobe_step, through C or Python).
+// steps.h: the training steps of a process: how many, how long, of which types, and which of them were slow.
 //
-// Room 3. A mark lives on one thread, so the thread with the most of them speaks for the process.
+// Room 3. Where they begin and end is planned beforehand (timeline/steps.h). Steps that differ in what they call (an
+// evaluation, a checkpoint) are of different types: a step is slow only beside others of its own.
 #pragma once
 
+#include <array>
 #include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
-#include "analysis/timeline/timeline.h"
+#include "analysis/timeline/steps.h"
 
 namespace hostprobe::analysis {
 
+const char* step_source_name(StepSource source);
+
+// Of some lengths; exactly where they are listed.
+struct StepLengths {
+  std::uint64_t count = 0;
+  double total_ns = 0;
+  double median_ns = 0;  // the lower one of two
+  double p99_ns = 0;
+  double max_ns = 0;
+};
+StepLengths lengths_of(std::vector<double> ns);
+
+struct StepTypeAnswer {
+  std::string name;  // train: what takes most of the time; warm_up, evaluation, checkpoint, other
+  StepLengths lengths;
+};
+
+struct SlowStep {
+  Step step;
+  double excess_ns = 0;  // over the median of its type
+};
+
+struct StepAnswer {
+  StepSource source = StepSource::kNone;
+  ThreadKey thread{};
+  StepLengths lengths;                // of all
+  std::vector<Step> steps;            // those with a place in time, in order
+  double begin_ns = 0;                // of the first of these, in the process's time
+  double end_ns = 0;                  // of the last
+  double collectives = 0;             // in a step, of the type that takes most of the time
+  std::vector<StepTypeAnswer> types;  // by Step::type
+
+  // Beside others of their type, slowest first.
+  std::vector<SlowStep> slowest(std::size_t most) const;
+  const Step* numbered(std::uint64_t number) const;
+};
+
 class Steps {
  public:
-  explicit Steps(const Timeline&) {}
+  explicit Steps(const StepPlan& plan) : plan_(plan), cutter_(plan.cut) {}
   void add(const Event& event) {
-    if (event.is(kMarksStep) && !event.counted && !event.below_limit) add_step(event);
+    if (event.is(kMarksStep) && !event.below_limit) add_mark(event);
+    if (event.track == plan_.track && plan_.track != nullptr) add_call(event);
   }
-  void merge(const Steps& other);
-  // From begin to end of a step; empty where nothing was marked.
-  Histogram finish() const;
+  void merge(Steps&& other);
+  StepAnswer finish();
 
  private:
-  void add_step(const Event& event);
+  // What the calls of a step were, whatever their order.
+  struct Content {
+    std::uint64_t calls = 0;    // sum over their kinds
+    std::uint64_t compute = 0;  // of launches and collectives alone
+    std::array<std::uint64_t, 4> kinds{};
+    std::uint32_t launched = 0;
+    std::uint32_t collectives = 0;
+    std::uint32_t other = 0;
 
-  std::map<ThreadKey, Histogram> threads_;
+    void add(const Token& token);
+    bool is_within(const Content& whole) const;
+  };
+  struct Class {
+    Content content;
+    std::uint64_t count = 0;
+    double ns = 0;
+    std::uint32_t type = 0;
+  };
+
+  void add_mark(const Event& event);
+  void add_call(const Event& event);
+  void open(std::uint64_t number, double begin_ns, double end_ns);
+  void close(double end_ns);
+  std::vector<const Class*> type_classes();
+  std::string name_of(const Class& one, const Class& train, const StepAnswer& answer) const;
+  void tell_types(StepAnswer& answer);
+  void tell_counted(StepAnswer& answer);
+
+  StepPlan plan_;
+  StepCutter cutter_;
+  std::optional<Step> open_;
+  Content content_;
+  std::vector<Step> steps_;  // their type is a class for now
+  std::vector<Class> classes_;
+  std::unordered_map<std::uint64_t, std::uint32_t> class_of_;  // by Content::calls
+  std::map<ThreadKey, Histogram> counters_;                    // of marks that have no place in time any more
+  Histogram records_;                                          // of those that are in no counter
 };
 
 }  // namespace hostprobe::analysis

@@ -17,14 +17,19 @@ WaitSite& site_of(ProcessAnswer& process, const ThreadAnswer& thread) {
   return site;
 }
 
+// In the time that the answer is about.
+double wall_of(const ProcessAnswer& process, const ThreadAnswer& thread) {
+  return process.wall_ms > 0 ? std::min(thread.time.wall_ms, process.wall_ms) : thread.time.wall_ms;
+}
+
 // Of the threads of one role.
 struct Together {
   double wall_ms = 0;
   double wait_ms = 0;
   double blocked_ms = 0;  // without the delay behind known wakes
 
-  void add(const ThreadAnswer& thread) {
-    wall_ms += thread.time.wall_ms;
+  void add(const ProcessAnswer& process, const ThreadAnswer& thread) {
+    wall_ms += wall_of(process, thread);
     wait_ms += thread.time.wait_ms;
     blocked_ms += thread.blocked_ms - thread.wake_ms;
   }
@@ -34,14 +39,14 @@ struct Together {
 Together together(const ProcessAnswer& process, Role role) {
   Together all;
   for (const ThreadAnswer& thread : process.threads)
-    if (thread.role == role) all.add(thread);
+    if (thread.role == role) all.add(process, thread);
   return all;
 }
 
 double life_of(const ProcessAnswer& process, const WaitSite& site) {
   double wall_ms = 0;
   for (const ThreadKey& key : site.threads)
-    if (const ThreadAnswer* thread = process.thread(key)) wall_ms += thread->time.wall_ms;
+    if (const ThreadAnswer* thread = process.thread(key)) wall_ms += wall_of(process, *thread);
   return wall_ms > 0 ? wall_ms : process.wall_ms;
 }
 

@@ -157,6 +157,9 @@ std::string fix_text(const Finding& finding) {
 
 std::string finding_text(const Finding& finding) {
   std::string text = plain_text(finding);
+  const std::string run = " of the run";
+  for (auto at = text.find(run); finding.of_steps && at != std::string::npos; at = text.find(run, at))
+    text.replace(at, run.size(), " of the steps");
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;
 }

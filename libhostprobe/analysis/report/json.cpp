@@ -4,6 +4,7 @@
 #include "analysis/findings/causes.h"
 #include "finding_text.h"
 #include "json_gpu.h"
+#include "json_steps.h"
 #include "json_threads.h"
 #include "losses.h"
 #include "stuck_text.h"
@@ -11,6 +12,23 @@
 
 namespace hostprobe::analysis {
 namespace {
+
+Json pairs_json(const LaunchPairAnswer& pairs) {
+  const auto us = [](const std::optional<double>& ns) { return ns ? Json(1e-3 * *ns) : Json(nullptr); };
+  Json json = {
+      {"count", pairs.count},
+      {"gap_p95_us", us(pairs.p95_ns)},
+      {"gap_p99_us", us(pairs.p99_ns)},
+      {"switched", or_null(pairs.switched)},
+      {"penalty_us", us(pairs.penalty_ns)},
+      {"impact_pct", or_null(pairs.impact_pct)},
+      {"tail_p95_switched_pct", or_null(pairs.tail95_pct)},
+      {"tail_p99_switched_pct", or_null(pairs.tail99_pct)},
+      {"per_1000_launches",
+       {{"context_switches", or_null(pairs.switches_per_1000)}, {"hard_irqs", nullptr}, {"soft_irqs", nullptr}}}};
+  if (!pairs.switched) json["not_measured"] = "context switches and interrupts were not recorded";
+  return json;
+}
 
 Json launches_json(const LaunchAnswer& launches) {
   Json by_function = Json::object();
@@ -27,6 +45,7 @@ Json launches_json(const LaunchAnswer& launches) {
           {"gap_max_us", us_or_null(launches.gap, launches.gap.max_ns())},
           {"gaps", launches.gap.count()},
           {"gaps_unknown", launches.gaps_unknown},
+          {"pairs", pairs_json(launches.pairs)},
           {"call_p50_us", percentile_us(launches.call, 50)},
           {"call_p99_us", percentile_us(launches.call, 99)},
           {"call_total_ms", ms_or_null(launches.call, launches.call.total_ns())}};
@@ -128,6 +147,7 @@ Json process_json(const ProcessAnswer& process) {
   // Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
   if (process.launches.hooked) json["launches"] = launches_json(process.launches);
   if (process.syncs.hooked) json["syncs"] = syncs_json(process.syncs);
+  if (process.start_up) json["start_up"] = start_up_json(*process.start_up);
   json["gc"] = nullptr;
   if (process.launches.hooked) {
     json["gpu"] = gpu_json(process);
@@ -172,14 +192,6 @@ Json collective_json(const CollectiveAnswer& collective) {
   return json;
 }
 
-Json steps_json(const Histogram& steps) {
-  return {{"source", steps.count() == 0 ? "none" : "marks"},
-          {"count", steps.count()},
-          {"median_ms", ms_or_null(steps, steps.percentile_ns(50))},
-          {"p99_ms", ms_or_null(steps, steps.percentile_ns(99))},
-          {"max_ms", ms_or_null(steps, steps.max_ns())}};
-}
-
 Json evidence_json(const Evidence& evidence) {
   Json json = Json::object();
   for (const auto& [name, value] : evidence.values())
@@ -192,6 +204,7 @@ Json finding_json(const Finding& finding) {
   Json json = {{"cause", finding.cause},         {"rank", or_null(finding.rank)}, {"text", finding_text(finding)},
                {"share_pct", finding.share_pct}, {"ms_per_step", nullptr},        {"gain_pct", nullptr},
                {"gain_low_pct", nullptr},        {"gain_high_pct", nullptr}};
+  json["share_of"] = finding.of_steps ? "steps" : "run";
   if (!finding.rank && finding.pid != 0) json["pid"] = finding.pid;
   if (!finding.fix.empty()) json["fix"] = {{"name", finding.fix}, {"how", fix_text(finding)}};
   if (finding.site)
@@ -232,7 +245,7 @@ std::string report_json(const RunAnswer& run) {
                {"headline", headline(run, findings)},
                {"findings", Json::array()},
                {"step_share_pct", nullptr},
-               {"steps", steps_json(run.steps)},
+               {"steps", steps_json(run.steps, run.start_up_ms)},
                {"critical_path_pct", path_shares_json(run)},
                {"processes", Json::array()},
                {"collectives", Json::array()},

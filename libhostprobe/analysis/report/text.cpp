@@ -122,10 +122,21 @@ class TextReport {
     const std::string where = run_.hosts.empty() ? "" : " on " + plural(run_.hosts.size(), "host", "hosts");
     line("{}{} · {:.2f} s · started {} · mode {}", what, where, run_.wall_s,
          run_.started().empty() ? "?" : run_.started(), run_.mode.empty() ? "?" : printable(run_.mode));
-    if (run_.steps.count() > 0)
-      line("{} steps · median {}, p99 {}, max {}", grouped(run_.steps.count()),
-           duration_text(run_.steps.percentile_ns(50)), duration_text(run_.steps.percentile_ns(99)),
-           duration_text(run_.steps.max_ns()));
+    write_steps();
+  }
+
+  void write_steps() {
+    const auto lengths = [](const StepLengths& all) {
+      return fmt::format("median {}, p99 {}, max {}", duration_text(all.median_ns), duration_text(all.p99_ns),
+                         duration_text(all.max_ns));
+    };
+    if (run_.steps.lengths.count == 0) return;
+    line("{} steps{} · {}", grouped(run_.steps.lengths.count),
+         run_.steps.source == StepSource::kDetected ? ", as calls repeat" : "", lengths(run_.steps.lengths));
+    if (run_.start_up_ms) line("start-up {} until the first of them", ms_text(*run_.start_up_ms));
+    if (run_.steps.types.size() < 2) return;
+    for (const StepTypeAnswer& type : run_.steps.types)
+      line("  {} {:>9} · {}", left(type.name, 12), grouped(type.lengths.count), lengths(type.lengths));
   }
 
   void write_losses() {

@@ -61,7 +61,10 @@ struct Event {
   double duration_ns = 0;  // of a counter: of all its calls together
   std::uint64_t site = 0;  // the code that called; of a collective counter also kSiteNotTaken
   std::uint64_t communicator = 0;
-  std::uint64_t bytes = 0;       // of a collective
+  std::uint64_t bytes = 0;  // of a collective
+  std::uint64_t work = 0;   // of a launch: its kernel, graph or function; of a mark: the step's number
+  std::uint64_t grid = 0;
+  bool captured = false;         // a launch that a stream capture took: nothing ran
   std::uint64_t timeouts = 0;    // of a counter
   std::uint64_t end_ticks = 0;   // only to ask the trace what was mapped then
   double wake_ns = -1;           // from the post that ended the wait to its return; < 0 = no post is known

@@ -1,10 +1,41 @@
 // function.cpp: see function.h.
 #include "function.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <mutex>
 #include <set>
 
 namespace hostprobe::analysis {
+namespace {
+
+bool starts_with_one_of(const std::string& name, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(), [&name](const char* word) { return name.starts_with(word); });
+}
+
+// Polls, sleeps and waits for a descriptor come as time passes, not as steps do.
+StepToken step_token_of(const Function& function) {
+  if (function.is(kPolls) || function.is(kMarksStep)) return StepToken::kNone;
+  if (function.is(kLaunches)) return StepToken::kLaunch;
+  if (function.is(kCollective)) return StepToken::kCollective;
+  const bool moves = starts_with_one_of(function.name, {"cuMemcpy", "cuMemset", "cudaMemcpy", "cudaMemset"});
+  if (function.is(kSynchronises)) {
+    if (function.name.find("EventSynchronize") != std::string::npos) return StepToken::kEventWait;
+    return moves || function.name.find("Synchronize") != std::string::npos ? StepToken::kSync : StepToken::kNone;
+  }
+  if (moves) return StepToken::kCopy;
+  const bool for_thread = starts_with_one_of(function.name, {"sem_", "pthread_cond_", "futex"});
+  return function.is(kWaits) && for_thread ? StepToken::kWait : StepToken::kNone;
+}
+
+// The word that says what was launched.
+int work_word(const Hook& hook) {
+  for (const char* label : {"kernel", "graph", "function"})
+    if (const int word = hook.word_of(label); word >= 0) return word;
+  return -1;
+}
+
+}  // namespace
 
 Function function_of(const Hook& hook, std::uint32_t row) {
   Function function;
@@ -27,6 +58,12 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   function.empty = hook.word_of("empty");
   set(family == Family::kGpu, kRunsOnGpu);
   set(hook.type == kRowRange, kNamesTime);
+  if (function.is(kMarksStep)) function.work = hook.word_of("number");
+  if (hook.launch) {
+    function.work = work_word(hook);
+    function.grid = hook.word_of("grid");
+  }
+  function.step_token = step_token_of(function);
   if (family != Family::kNccl) return function;
   function.traits |= kNccl;
   function.communicator = hook.word_of("comm");
@@ -36,6 +73,7 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   // The others are groups, and the life of a communicator.
   set(function.call >= 0 && function.elements >= 0, kCollective);
   function.operation = operation_name(hook.name);
+  function.step_token = step_token_of(function);
   return function;
 }
 

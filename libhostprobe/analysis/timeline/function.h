@@ -27,6 +27,17 @@ enum Trait : std::uint32_t {
   kSamplesQueue = 1024,  // a launch that was asked whether its stream was empty
 };
 
+// What a call is to those who look for the pattern that repeats from step to step; see step_period.h.
+enum class StepToken : std::uint8_t {
+  kNone,
+  kLaunch,
+  kCollective,
+  kCopy,       // or fill, that the host does not wait for
+  kEventWait,  // for an event of the GPU
+  kSync,       // for a stream, the device, or a copy
+  kWait,       // for another thread: not made in every step
+};
+
 struct Function {
   std::string name;
   std::uint32_t row = 0;  // in the hook table
@@ -34,7 +45,8 @@ struct Function {
   bool found = false;                      // the library that has it was there
   const std::string* operation = nullptr;  // of a collective: "AllReduce"
   // Which word of a record is what; -1 = none.
-  int site = -1, waker = -1, communicator = -1, elements = -1, call = -1, ranks = -1, empty = -1;
+  int site = -1, waker = -1, communicator = -1, elements = -1, call = -1, ranks = -1, empty = -1, work = -1, grid = -1;
+  StepToken step_token = StepToken::kNone;
 
   bool is(Trait trait) const { return (traits & trait) != 0; }
 };

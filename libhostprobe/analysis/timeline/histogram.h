@@ -45,6 +45,14 @@ class Histogram {
   double total_ns() const { return total_ns_; }
   double max_ns() const { return max_ns_; }
 
+  // As far as the buckets tell.
+  std::uint64_t count_above(double value_ns) const {
+    const std::uint32_t limit = bucket_of(value_ns <= 0 ? 0 : static_cast<std::uint64_t>(std::min(value_ns, kMostNs)));
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < buckets_.size(); ++i) count += first_ + i > limit ? buckets_[i] : 0;
+    return count;
+  }
+
   // The value below or at which `percent` of all values lie.
   double percentile_ns(double percent) const {
     if (count_ == 0) return 0;

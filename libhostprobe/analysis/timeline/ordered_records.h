@@ -13,6 +13,12 @@
 
 namespace hostprobe::analysis {
 
+// Consecutive slices of a thread.
+struct SliceRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
 // Calls on_record(const Record&) in time order, and where running numbers are missing in between on_lost(count), or
 // on_summed(count) for those of which the counters know. Which of several gaps are of which kind nobody knows: what left the
 // memory of the process is the oldest, so the first ones are taken for that.
@@ -27,22 +33,31 @@ class OrderedRecords {
         summed_left_(thread.summed_only) {}
 
   void walk() {
-    find_limits();
-    std::uint64_t expected = 0;
-    std::uint64_t missing_seen = 0;
-    for (std::size_t i = 0; i < thread_.slices.size(); ++i) {
-      const Slice& slice = thread_.slices[i];
-      if (slice.first_sequence > expected) missing_seen += lose(slice.first_sequence - expected);
-      take(slice, i + 1 < limits_.size() ? limits_[i + 1] : UINT64_MAX);
-      if (slice.slots > slice.count) missing_seen += lose(slice.slots - slice.count);
-      expected = slice.end_sequence();
-    }
-    flush(UINT64_MAX);
+    const std::uint64_t missing_seen = walk({0, thread_.slices.size()}, 0);
     if (summed_left_ != 0) on_summed_(summed_left_);
     if (thread_.lost > missing_seen) on_lost_(thread_.lost - missing_seen);
   }
 
+  // Some of its slices, and what is missing between them.
+  void walk(const SliceRange& range) {
+    if (range.begin < range.end) walk(range, thread_.slices[range.begin].first_sequence);
+  }
+
  private:
+  std::uint64_t walk(const SliceRange& range, std::uint64_t expected) {
+    find_limits();
+    std::uint64_t missing_seen = 0;
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      const Slice& slice = thread_.slices[i];
+      if (slice.first_sequence > expected) missing_seen += lose(slice.first_sequence - expected);
+      take(slice, i + 1 < range.end ? limits_[i + 1] : UINT64_MAX);
+      if (slice.slots > slice.count) missing_seen += lose(slice.slots - slice.count);
+      expected = slice.end_sequence();
+    }
+    flush(UINT64_MAX);
+    return missing_seen;
+  }
+
   // limits_[i]: no record of slice i or later begins before this.
   void find_limits() {
     limits_.assign(thread_.slices.size(), UINT64_MAX);

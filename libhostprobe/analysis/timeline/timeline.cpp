@@ -43,6 +43,20 @@ const Track* Timeline::track_at(std::uint32_t tid, std::uint64_t ticks) const {
   return after != tracks_.end() && after->key().tid == tid ? &*after : nullptr;
 }
 
+// A thread writes its calls down as they end, so what stands behind a call ended later, but for those of signal handlers.
+SliceRange Timeline::slices_between(const Track& track, double begin_ns, double end_ns) const {
+  const std::vector<Slice>& slices = track.thread->slices;
+  TickReader ticks(trace_.clock);
+  SliceRange range{0, slices.size()};
+  for (std::size_t i = 1; i < slices.size(); ++i) {
+    const std::uint64_t ended = slices[i].least_end_ticks;
+    if (ended != UINT64_MAX && ticks.since_first_ns(ended) < begin_ns) range.begin = i - 1;
+  }
+  while (range.end > range.begin && ticks.since_first_ns(slices[range.end - 1].least_begin_ticks) >= end_ns)
+    --range.end;
+  return range;
+}
+
 void Timeline::decode_wake(const Record& record, TickReader& ticks, Event& event) const {
   event.site = word(record, event.function->site);
   const std::uint64_t post = word(record, event.function->waker);

@@ -27,12 +27,26 @@ class Timeline {
   // Calls on_event(const Event&) for everything that is known of a thread: calls by begin time, and what is missing
   // between them; then its counters.
   template <typename OnEvent>
-  void walk(const Track& track, OnEvent on_event) const;
+  void walk(const Track& track, OnEvent on_event) const {
+    walk_records(track, on_event, [](auto& records) { records.walk(); });
+    walk_counters(track, on_event);
+  }
+  // Some calls of it, and what is missing between them.
+  template <typename OnEvent>
+  void walk(const Track& track, const SliceRange& slices, OnEvent on_event) const {
+    walk_records(track, on_event, [&slices](auto& records) { records.walk(slices); });
+  }
+  // What can hold calls that were under way then.
+  SliceRange slices_between(const Track& track, double begin_ns, double end_ns) const;
 
   // A collective of which only `record` is looked at. False: it is none.
   bool decode_collective(const Record& record, TickReader& ticks, Event& event) const;
 
  private:
+  template <typename OnEvent, typename Walk>
+  void walk_records(const Track& track, OnEvent& on_event, Walk walk) const;
+  template <typename OnEvent>
+  void walk_counters(const Track& track, OnEvent& on_event) const;
   const Function* function_of_row(std::uint16_t number) const {
     return number == 0 || number > functions_.size() ? nullptr : &functions_[number - 1u];
   }
@@ -61,13 +75,20 @@ inline void Timeline::decode(const Record& record, TickReader& ticks, Event& eve
   event.stack = record.stack;
   event.wake_ns = -1;
   event.waker = nullptr;
+  if (event.is(kMarksStep)) event.work = word(record, event.function->work);
+  if (event.is(kLaunches)) {
+    event.work = word(record, event.function->work);
+    event.grid = word(record, event.function->grid);
+    event.captured = (record.flags & kRecordCaptured) != 0;
+  }
+  if (event.is(kSynchronises)) event.site = word(record, event.function->site);
   if (event.is(kWaits)) decode_wake(record, ticks, event);
   if (event.is(kNccl)) decode_words(record, event);
   event.found_empty = event.is(kSamplesQueue) && word(record, event.function->empty) != 0;
 }
 
-template <typename OnEvent>
-void Timeline::walk(const Track& track, OnEvent on_event) const {
+template <typename OnEvent, typename Walk>
+void Timeline::walk_records(const Track& track, OnEvent& on_event, Walk walk) const {
   TickReader ticks(trace_.clock);
   Event event;
   event.track = &track;
@@ -87,7 +108,11 @@ void Timeline::walk(const Track& track, OnEvent on_event) const {
       },
       [&](std::uint64_t count) { miss(EventType::kLost, count); },
       [&](std::uint64_t count) { miss(EventType::kCounted, count); });
-  records.walk();
+  walk(records);
+}
+
+template <typename OnEvent>
+void Timeline::walk_counters(const Track& track, OnEvent& on_event) const {
   const auto count = [&](std::uint64_t place, std::uint64_t object, const SiteSum& sum, bool below_limit) {
     Event counter;
     Distribution distribution;

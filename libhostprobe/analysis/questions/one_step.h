@@ -1,0 +1,28 @@
+// one_step.h: everything again, of one step only: each rank's own step of that number, and what other processes did meanwhile.
+//
+// Room 3.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "process.h"
+
+namespace hostprobe::analysis {
+
+// A process whose whole answer is there.
+struct SteppedProcess {
+  const Timeline* timeline = nullptr;
+  ProcessAnswer* answer = nullptr;
+};
+
+// The step that is longest beside others of its type; nothing: there are no steps.
+std::optional<std::uint64_t> slowest_step(const std::vector<SteppedProcess>& processes);
+
+// Puts the answers about the step in the place of those about the whole. False: no process made that one.
+bool limit_to_step(const std::vector<SteppedProcess>& processes, std::uint64_t number, Symbols& symbols,
+                   unsigned cores);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,84 @@
+// steps: those that a report finds where the calls of a program repeat, held against those that the program marked.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "answers.h"
+#include "run_probed.h"
+
+namespace hostprobe::test {
+namespace {
+
+using nlohmann::json;
+
+json report_with(const std::filesystem::path& run, std::vector<std::string> words) {
+  Launch launch;
+  launch.command = {probe_command().string(), "report", run.string(), "--json"};
+  launch.command.insert(launch.command.end(), words.begin(), words.end());
+  const Outcome outcome = hostprobe::test::run(launch);
+  EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+  return json::parse(outcome.out, nullptr, false);
+}
+
+class MarkedProgram : public testing::TestWithParam<const char*> {
+ protected:
+  OneRun record(const std::string& steps, const Environment& probe = {}) {
+    Environment environment = {{"HOSTPROBE_MODE", "trace"}, {"HOSTPROBE_TARGET", "all"}};
+    environment.insert(probe.begin(), probe.end());
+    return run_probed({.program = "makes_steps",
+                       .args = {GetParam(), steps},
+                       .environment = {{"LD_LIBRARY_PATH", simnode_folder().string()}, {"SIMNODE_GPUS", "2"}},
+                       .probe = environment},
+                      scratch_);
+  }
+  ScratchFolder scratch_;
+};
+
+TEST_P(MarkedProgram, HasTheSameStepsWithoutItsMarks) {
+  const OneRun run = record("80");
+  ASSERT_TRUE(run.outcome.exited_with(0)) << run.outcome.describe();
+  const json marked = report_with(scratch_.run(), {})["steps"];
+  const json detected = report_with(scratch_.run(), {"--steps", "detected"})["steps"];
+  ASSERT_EQ(marked["source"], "marks");
+  EXPECT_EQ(marked["count"], 79);
+  ASSERT_EQ(detected["source"], "detected");
+  const double truth = marked["median_ms"];
+  EXPECT_NEAR(detected["median_ms"].get<double>(), truth, 0.01 * truth);
+  EXPECT_GE(detected["count"], 75);
+  EXPECT_LE(detected["count"], 79);
+}
+
+TEST_P(MarkedProgram, TellsOneStepAsTheWholeIsTold) {
+  const OneRun run = record("20");
+  ASSERT_TRUE(run.outcome.exited_with(0)) << run.outcome.describe();
+  const json whole = report_with(scratch_.run(), {});
+  const json slowest = report_with(scratch_.run(), {"--step", "slowest"});
+  ASSERT_EQ(slowest["steps"]["count"], 1);
+  const auto number = slowest["steps"]["slowest"][0]["number"];
+  const json named = report_with(scratch_.run(), {"--step", number.dump()});
+  EXPECT_EQ(named["steps"], slowest["steps"]);
+  std::uint64_t launches = 0;
+  for (const json& process : slowest["processes"]) {
+    if (process["rank"].is_null() || process["kind"] != "rank") continue;
+    EXPECT_LE(process["wall_ms"].get<double>(), whole["steps"]["max_ms"].get<double>() * 1.0001);
+    launches += process["launches"]["count"].get<std::uint64_t>();
+    for (const json& thread : process["threads"])
+      EXPECT_LE(thread["wait_ms"].get<double>(), process["wall_ms"].get<double>() * 1.001);
+  }
+  EXPECT_GT(launches, 0u);
+  std::uint64_t all = 0;
+  for (const auto& [function, count] : launches_by_function(whole)) all += count;
+  EXPECT_LT(launches, all / 5);
+}
+
+TEST_P(MarkedProgram, HasNoStepsWhereTheyAreOff) {
+  ASSERT_TRUE(record("10", {{"HOSTPROBE_STEPS", "off"}}).outcome.exited_with(0));
+  EXPECT_EQ(report_with(scratch_.run(), {})["steps"]["source"], "none");
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, MarkedProgram, testing::Values("sharded", "pipelined", "decode"),
+                         [](const auto& shape) { return std::string(shape.param); });
+
+}  // namespace
+}  // namespace hostprobe::test
