@@ -115,6 +115,16 @@ TEST(Device, TheCriticalPathIsWholeAndItsReplayRepeatsTheRun) {
   EXPECT_EQ(answers.at("critical_path_pct"), path.at("pct"));
 }
 
+TEST(Device, WhatIsCertainlyIdleIsIdle) {
+  Victim victim = streams();
+  victim.probe = {{"HOSTPROBE_MODE", "trace"}};
+  const Pair pair(victim);
+  const nlohmann::json gpu = gpu_of(pair);
+  ASSERT_TRUE(gpu.at("certain_idle").is_object());
+  EXPECT_GT(gpu.at("certain_idle").at("spans").get<int>(), 0);
+  EXPECT_LE(gpu.at("certain_idle_ms").get<double>(), gpu.at("gaps").at("total_ms").get<double>());
+}
+
 TEST(Device, FilesAreForTheirOwnerOnly) {
   const Pair pair(streams());
   for (const fs::path& file : device_files(pair.run())) {

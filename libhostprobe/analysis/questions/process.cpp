@@ -121,6 +121,7 @@ void ask_device(const Timeline& timeline, const Window& window, ProcessAnswer& a
   // launch and its kernel.
   if (answer.gpu.source == ActivitySource::kSimulated && window.is_whole())
     answer.launches.kernels = answer.gpu.kernels;
+  answer.certain_idle = answer_certain_idle(timeline, window);
   answer.gaps = answer_gaps(timeline, device, window, steps);
   answer.path = answer_critical_path(timeline, device, window, steps);
 }

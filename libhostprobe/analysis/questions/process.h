@@ -15,6 +15,7 @@
 #include "analysis/trace/roles.h"
 #include "analysis/trace/symbols.h"
 #include "analysis/trace/trace.h"
+#include "certain_idle.h"
 #include "collectives.h"
 #include "critical_path.h"
 #include "gaps.h"
@@ -75,6 +76,7 @@ struct ProcessAnswer {
   LaunchAnswer launches;
   SyncAnswer syncs;
   GpuAnswer gpu;
+  std::optional<CertainIdle> certain_idle;
   std::optional<GapAnswer> gaps;
   std::optional<PathAnswer> path;
   ProcessCollectives collectives;

@@ -48,6 +48,12 @@ Json kernels_json(const GpuAnswer& gpu) {
   return list;
 }
 
+void add_certain_idle(const ProcessAnswer& process, Json& json) {
+  if (!process.certain_idle) return;
+  json["certain_idle_ms"] = process.certain_idle->ms;
+  json["certain_idle"] = {{"source", "calls"}, {"spans", process.certain_idle->spans}};
+}
+
 constexpr PathClass kEachClass[] = {PathClass::kCpu, PathClass::kGpuCompute, PathClass::kCommunication,
                                     PathClass::kLaunch};
 
@@ -66,10 +72,17 @@ Json queue_json(const std::optional<QueueAnswer>& queue) {
           {"high_pct", queue->high_pct}};
 }
 
-// Nothing but samples tells of it.
-Json sampled_json(const QueueAnswer& queue) {
-  return {{"source", "sampled"}, {"kernels", nullptr},           {"kernel_ms", nullptr},
-          {"busy_ms", nullptr},  {"idle_in_steps_pct", nullptr}, {"queue", queue_json(queue)}};
+// What ran is not known: samples, or calls alone, tell of it.
+Json estimated_json(const ProcessAnswer& process) {
+  if (!process.queue && (!process.certain_idle || process.certain_idle->spans == 0)) return nullptr;
+  Json json = {{"source", process.queue ? Json("sampled") : Json(nullptr)},
+               {"kernels", nullptr},
+               {"kernel_ms", nullptr},
+               {"busy_ms", nullptr},
+               {"idle_in_steps_pct", nullptr}};
+  if (process.queue) json["queue"] = queue_json(process.queue);
+  add_certain_idle(process, json);
+  return json;
 }
 
 }  // namespace
@@ -97,7 +110,7 @@ Json path_shares_json(const RunAnswer& run) {
 
 Json gpu_json(const ProcessAnswer& process) {
   const GpuAnswer& gpu = process.gpu;
-  if (gpu.source == ActivitySource::kNone) return process.queue ? sampled_json(*process.queue) : Json(nullptr);
+  if (gpu.source == ActivitySource::kNone) return estimated_json(process);
   Json json = {{"source", source_name(gpu.source)},
                {"kernels", gpu.kernels},
                {"kernel_ms", gpu.kernel_ms},
@@ -108,6 +121,7 @@ Json gpu_json(const ProcessAnswer& process) {
                {"queue", queue_json(process.queue)},
                {"gaps", process.gaps ? gaps_json(*process.gaps, process.start_since_first_ns) : Json(nullptr)},
                {"by_kernel", kernels_json(gpu)}};
+  add_certain_idle(process, json);
   for (const DeviceBusy& one : gpu.devices)
     json["devices"].push_back({{"device", one.device}, {"busy_ms", one.busy_ms}});
   return json;
