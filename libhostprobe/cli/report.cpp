@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "analysis/live/python_places.h"
 #include "analysis/report/json.h"
 #include "analysis/report/text.h"
 #include "commands.h"
@@ -16,10 +18,10 @@ namespace {
 struct ReportArguments {
   std::string run;
   bool json = false;
-  bool all = false;
   unsigned memory_mb = 512;
   std::string step;
   std::string steps = "auto";
+  analysis::ReportOptions options;
 };
 
 analysis::StepQuery step_query(const ReportArguments& arguments) {
@@ -39,20 +41,28 @@ std::string check_step(const std::string& text) {
   return digits || text == "slowest" ? std::string() : "neither a step's number nor slowest";
 }
 
+// A rank that the run does not have is a mistake, not an empty report.
+void require_rank(const analysis::RunAnswer& run, const analysis::ReportOptions& options) {
+  const auto shown = [&options](const analysis::ProcessAnswer& process) { return options.shows(process); };
+  if (options.rank && std::none_of(run.processes.begin(), run.processes.end(), shown))
+    throw std::runtime_error(fmt::format("the run has no rank {}", *options.rank));
+}
+
 int report(const ReportArguments& arguments) {
   const analysis::Effort effort{.held_bytes = std::size_t{arguments.memory_mb} << 20};
-  const analysis::RunAnswer run =
-      analysis::analyse_run(arguments.run, progress_on_stderr(), effort, step_query(arguments));
+  analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr(), effort, step_query(arguments));
   end_progress();
+  analysis::add_python_places(run);
   if (run.processes.empty() && run.unreadable.empty()) throw std::runtime_error(no_trace_text(arguments.run));
   const std::string why = run.unreadable.empty() ? "" : run.unreadable.front().what;
   // Not a word of a report about a file that never was a trace.
   if (run.processes.empty() && !arguments.json && !std::filesystem::is_directory(arguments.run))
     throw std::runtime_error(fmt::format("{} cannot be read: {}", arguments.run, why));
+  require_rank(run, arguments.options);
   if (arguments.json)
-    write_json(analysis::report_json(run) + "\n");
+    write_json(analysis::report_json(run, arguments.options) + "\n");
   else
-    write_out(analysis::report_text(run, analysis::TextOptions{arguments.all}));
+    write_out(analysis::report_text(run, arguments.options));
   if (!run.processes.empty()) return kDone;
   // The report above is complete, and says why; but a script that expected numbers must notice.
   throw std::runtime_error(fmt::format("no trace in {} could be read; the first: {}", arguments.run, why));
@@ -65,7 +75,8 @@ void add_report(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ReportArguments>();
   command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
   command->add_flag("--json", arguments->json, "One JSON document instead of text");
-  command->add_flag("--all", arguments->all, "Every wait site, thread and process, not only the heaviest");
+  command->add_option("--rank", arguments->options.rank, "Only the processes of this rank")->type_name("N");
+  command->add_flag("--all", arguments->options.all, "Every wait site, thread and process, not only the heaviest");
   command->add_option("--step", arguments->step, "Only this step: its number, or slowest")->check(check_step);
   command
       ->add_option("--steps", arguments->steps,

@@ -76,6 +76,11 @@ struct FileHeader {
   std::uint64_t
       lost_by[kLossCauses];  // of `lost`, by LossCause; zeros in files that were written before it was counted
   std::uint32_t steps;       // StepSetting
+  std::uint32_t padding;
+  // Which incarnation of its rank this process is, as its launcher said, plus 1; 0 = not said, and in files that were
+  // written before it was noted.
+  std::uint64_t incarnation;
+  std::uint64_t cpus;  // that the process might use when its trace was opened; 0 as above
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 
@@ -180,11 +185,12 @@ enum EventKind : std::uint32_t {
   kEventTrigger =
       1,  // `number`: of the dump, `amount`: records in it, text: its, or what went wrong; `number` 0: `amount`
           // of them came too soon after a dump
-  kEventDumpGone = 2,  // `number`: of the dump that had to go for the disk quota; `amount`: its bytes
-  kEventStarted = 3,   // recording goes on, by `hostprobe ctl`
-  kEventStopped = 4,   // recording pauses
-  kEventSetting = 5,   // text: "NAME=VALUE", by `hostprobe ctl`
-  kEventDetail = 6,    // own cost: `number`: how much detail is shed now, 0 … 3; `amount`: cost in 1/1000 %
+  kEventDumpGone = 2,    // `number`: of the dump that had to go for the disk quota; `amount`: its bytes
+  kEventStarted = 3,     // recording goes on, by `hostprobe ctl`
+  kEventStopped = 4,     // recording pauses
+  kEventSetting = 5,     // text: "NAME=VALUE", by `hostprobe ctl`
+  kEventDetail = 6,      // own cost: `number`: how much detail is shed now, 0 … 3; `amount`: cost in 1/1000 %
+  kEventChildEnded = 7,  // a child was collected: `number`: its pid, `amount`: its status, as waitpid gives it; not 0
 };
 
 // Why a trigger came, in EventRow::reason.

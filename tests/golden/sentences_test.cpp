@@ -8,6 +8,7 @@
 #include "analysis/report/action_sentences.h"
 #include "analysis/report/finding_text.h"
 #include "analysis/report/losses.h"
+#include "analysis/report/news.h"
 #include "analysis/report/stuck_text.h"
 
 namespace hostprobe::analysis {
@@ -37,9 +38,23 @@ Finding wait(const std::string& purpose, std::string cause = "unexplained") {
 void say_waits() {
   Finding one = wait("data_loader", "dataloader_wait");
   one.evidence.add("python", "Queue.get (queues.py:113)");
-  one.fix = "num_workers";
   say("wait for the data loader", finding_text(one));
-  say("its fix", fix_text(one));
+  for (const double cpu_pct : {95.0, 12.0}) {
+    for (const std::uint64_t count : {1, 4}) {
+      Finding seen = one;
+      if (cpu_pct > 60) seen.fix = "num_workers";
+      seen.evidence.add("workers", count);
+      seen.evidence.add("workers_cpu_pct", cpu_pct);
+      seen.evidence.add("workers_no_cpu_pct", 3.0);
+      if (count == 4) seen.evidence.add("workers_wait_in", "read (decode.py:7)");
+      say("wait for the data loader", finding_text(seen));
+      say("its fix", fix_text(seen));
+    }
+  }
+  one.evidence.add("workers", std::uint64_t{4});
+  one.evidence.add("workers_cpu_pct", 20.0);
+  one.evidence.add("workers_no_cpu_pct", 60.0);
+  say("wait for the data loader", finding_text(one));
   for (const char* cause : {"unexplained", "dataloader_wait"}) {
     one = wait("queue", cause);
     one.evidence.add("python", "Queue.get (queue.py:180)");
@@ -54,12 +69,31 @@ void say_waits() {
   say("wait in the driver", finding_text(wait("gpu", "sync_calls")));
   say("wait for the interpreter", finding_text(wait("gil", "gil_contention")));
   say("wait for nobody knows what", finding_text(wait("")));
+  one = wait("sleep");
+  say("sleep", finding_text(one));
+  one.evidence.add("python", "main (train.py:12)");
+  say("sleep", finding_text(one));
   one = wait("");
   one.evidence.add("woken_by", "pin_memory");
   one.rank = std::nullopt;
   say("wait of a process", finding_text(one));
   one.only_process = true;
   say("wait of the only process", finding_text(one));
+}
+
+void say_no_cpu() {
+  Finding one = finding(Symptom::kNotRunning, "cpu_contention", 20);
+  say("no CPU", finding_text(one));
+  Finding taken = one;
+  one.evidence.add("cpus", std::uint64_t{2});
+  one.evidence.add("cpus_used", 1.95);
+  one.evidence.add("cpus_wanted", 3.4);
+  taken.evidence.add("cpus", std::uint64_t{2});
+  taken.evidence.add("cpus_used", 0.75);
+  taken.evidence.add("cpus_wanted", 1.1);
+  say("no CPU", finding_text(taken));
+  one.fix = "more_cpus";
+  say("no CPU", finding_text(one));
 }
 
 void say_findings() {
@@ -96,9 +130,13 @@ void say_findings() {
   one.evidence.add("wake_p50_us", 12.0);
   one.evidence.add("wake_p99_us", 480.0);
   say("late wakes", finding_text(one));
-  one = finding(Symptom::kNotRunning, "cpu_contention", 20);
-  one.fix = "more_cpus";
-  say("no CPU", finding_text(one));
+  for (const char* cause : {"alloc_stall", "pageable_copy"}) {
+    one = finding(Symptom::kGpuStalls, cause, 7.25);
+    one.fix = one.cause == "alloc_stall" ? "keep_memory" : "pin_memory";
+    one.evidence.add("count", std::uint64_t{1200});
+    say("GPU stalls", finding_text(one));
+  }
+  say_no_cpu();
   say("own cost", finding_text(finding(Symptom::kOwnCost, "own_cost", 1.34)));
 }
 
@@ -111,6 +149,59 @@ void say_headlines() {
   say("headline where all is well", headline(run, {}).at(0));
   const std::vector<Finding> many(5, finding(Symptom::kOwnCost, "own_cost", 1));
   say("headline of five findings has sentences", std::to_string(headline(run, many).size()));
+}
+
+ProcessAnswer rank_of(int rank, int restart, double begin_s, double end_s) {
+  ProcessAnswer process;
+  process.kind = ProcessKind::kRank;
+  process.rank = rank;
+  process.restart = restart;
+  process.start_realtime_ns = static_cast<std::uint64_t>(1e9 * begin_s);
+  process.wall_ms = 1e3 * (end_s - begin_s);
+  process.end_s = end_s;
+  return process;
+}
+
+// In `python`, or unknown, for so long.
+void waits(ProcessAnswer& process, const char* function, const char* python, double s) {
+  ThreadAnswer& main = process.threads.emplace_back();
+  main.tid = process.pid;
+  main.open_wait = OpenWaitAnswer{function, "python3.11", 0, 1e3 * s, python};
+}
+
+void say_news() {
+  RunAnswer run;
+  run.ranks = 2;
+  run.processes.push_back(rank_of(1, 0, 0, 12.3));
+  run.processes.back().end = EndState::kRecovered;
+  say("news of a death that nobody saw", news(run).at(0));
+  run.processes.back().end_signal = 9;
+  say("news of a death", news(run).at(0));
+  run.processes.push_back(rank_of(0, 0, 0, 12.9));
+  run.processes.back().end = EndState::kKilled;
+  run.processes.back().end_signal = 15;
+  for (const int rank : {0, 1}) run.processes.push_back(rank_of(rank, 1, 30, 50));
+  run.processes.back().end_status = 3;
+  for (const int rank : {0, 1}) run.processes.push_back(rank_of(rank, 2, 64, 90));
+  say("news of deaths", news(run).at(0));
+  run.processes.clear();
+  for (int rank = 0; rank < 6; ++rank) {
+    run.processes.push_back(rank_of(rank, 0, 0, 220));
+    run.processes.back().end = EndState::kRunning;
+    waits(run.processes.back(), "pthread_cond_timedwait", "_create_gloo_process_group (distributed_c10d.py:9)", 206);
+    if (rank == 0 || rank == 1 || rank == 5) say("news of a long wait", news(run).at(0));
+  }
+  run = {};
+  ProcessAnswer& program = run.processes.emplace_back();
+  program.wall_ms = 10'000;
+  program.end = EndState::kRunning;
+  waits(program, "sem_wait", "", 9);
+  say("news of a program", news(run).at(0));
+  program.end = EndState::kKilled;
+  say("news of a dead program's wait", news(run).at(1));
+  program.threads[0].open_wait->function = "clock_nanosleep";
+  program.end = EndState::kRunning;
+  say("news of a sleeper", news(run).at(0));
 }
 
 void say_stuck() {
@@ -188,6 +279,7 @@ TEST(Sentences, AreThoseOfTheGoldenText) {
   say_waits();
   say_findings();
   say_headlines();
+  say_news();
   say_stuck();
   say_losses();
   say_actions();

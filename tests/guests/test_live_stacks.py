@@ -243,6 +243,32 @@ class LiveStacks(GuestTest):
         text = self.run_program(COMMAND, "stacks", self.run_folder)[0]
         self.assertIn("rank 0, rank 1", text)
 
+    def report(self):
+        return json.loads(self.run_program(COMMAND, "report", self.run_folder, "--json")[0])
+
+    def test_report_of_a_hung_job(self):
+        ranks = [self.start_ready("/usr/bin/python3", "-c", RANK, LD_PRELOAD=str(PRELOAD), RANK=str(rank), WORLD_SIZE="2",
+                                  HOSTPROBE_OUT=str(self.run_folder), HOSTPROBE_TARGET="all") for rank in range(2)]
+        time.sleep(3)
+        answer = self.report()
+        self.assertIn("all_reduce", answer["headline"][0])
+        for process in answer["processes"]:
+            self.assertEqual(process["end"]["how"], "running")
+            self.assertGreater(process["wall_ms"], 2500)
+            main_thread = process["threads"][0]
+            wait = main_thread["open_wait"]
+            self.assertTrue(wait["python"].startswith("all_reduce"), wait)
+            self.assertGreater(wait["since_s"], 2)
+            parts = [main_thread[key] or 0 for key in ("cpu_ms", "preempted_ms", "run_queue_ms", "wait_ms", "unexplained_ms")]
+            self.assertAlmostEqual(sum(parts), main_thread["wall_ms"], delta=0.01 * main_thread["wall_ms"])
+            site = process["waits"][0]
+            self.assertEqual((site["function"], site["open"]), (wait["function"], 1))
+        ranks[1].kill()
+        ranks[1].wait()
+        dead = self.report()["processes"][1]
+        self.assertEqual((dead["end"]["how"], dead["end"]["signal"]), ("killed", None))
+        self.assertEqual(dead["threads"][0]["open_wait"]["function"], wait["function"])
+
 
 if __name__ == "__main__":
     main()

@@ -65,7 +65,7 @@ TEST(Loader, AnExitInAConstructorLeavesACompleteTraceAndNoMemory) {
     EXPECT_TRUE(pair.bare.outcome.exited_with(7)) << pair.bare.outcome.describe();
     expect_same(pair);
     EXPECT_TRUE(orphaned_segments({pair.probed.outcome.pid}).empty());
-    EXPECT_EQ(report(pair.run()).at("processes")[0].at("end"), "ended");
+    EXPECT_EQ(report(pair.run()).at("processes")[0].at("end").at("how"), "exited");
     EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), 3u);
   }
 }

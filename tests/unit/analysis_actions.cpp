@@ -39,7 +39,7 @@ class Events : public testing::Test {
     return analyse_run(folder_.path().string(), {});
   }
   json process() { return json::parse(report_json(run()))["processes"].at(0); }
-  std::string text(bool all = false) { return report_text(run(), TextOptions{all}); }
+  std::string text(bool all = false) { return report_text(run(), ReportOptions{all}); }
   std::size_t sentences(bool all = false) { return action_sentences(run(), all).size(); }
   test::TestFolder folder_;
   TraceFile file_;

@@ -20,8 +20,10 @@ class Causes : public testing::Test {
     TraceFile file;
     file.header.rank = rank;
     file.header.pid = static_cast<std::uint32_t>(1000 + rank);
-    file.hooks(
-        {test::wait_hook("sem_wait"), test::launch_hook("cuLaunchKernel"), test::sync_hook("cuStreamSynchronize")});
+    test::HookLook allocate = test::sync_hook("cuMemAlloc_v2"), copy = test::sync_hook("cuMemcpyHtoDAsync_v2");
+    allocate.blocking = copy.blocking = false;
+    file.hooks({test::wait_hook("sem_wait"), test::launch_hook("cuLaunchKernel"),
+                test::sync_hook("cuStreamSynchronize"), allocate, copy});
     file.module(kLibX, kLibX + 0x1000, "/x/libx.so");
     return file;
   }
@@ -61,7 +63,7 @@ TEST_F(Causes, DataLoaderIsOneWhereAStackShowsIt) {
   EXPECT_EQ(found.cause, "dataloader_wait");
   EXPECT_EQ(found.rank, 0);
   EXPECT_NEAR(found.share_pct, 36, 0.01);
-  EXPECT_EQ(found.fix, "num_workers");
+  EXPECT_EQ(found.fix, "") << "no worker was seen that would have no time left";
   ASSERT_TRUE(found.site);
   EXPECT_EQ(found.site->function, "sem_wait");
   EXPECT_EQ(found.site->library, "libx.so");
@@ -70,6 +72,67 @@ TEST_F(Causes, DataLoaderIsOneWhereAStackShowsIt) {
   EXPECT_EQ(found.evidence.text("python"), "Queue.get (queues.py:113)");
   EXPECT_EQ(found.evidence.count("count"), 1u);
   EXPECT_NEAR(found.evidence.number("total_ms"), 360, 1e-6);
+}
+
+TEST_F(Causes, MoreWorkersHelpOnlyWhereThoseThatAreThereAreBusy) {
+  for (const bool busy : {true, false}) {
+    TraceFile file = process(0);
+    test::StringArea strings;
+    const auto next = strings.add("_next_data (dataloader.py:1300)"), loop = strings.add("_worker_loop (worker.py:1)");
+    file.strings(strings);
+    file.stack(0, {}, {next});
+    file.calls(1000, 0, {wait(0, 360, 1)});
+    keep(file);
+    TraceFile worker = process(0);
+    worker.header.pid = 2000;
+    worker.header.parent_pid = worker.header.forked_from = 1000;
+    worker.header.process_cpu_ns = busy ? 950'000'000 : 100'000'000;
+    worker.thread(test::thread_entry(2000, "pt_data_worker"));
+    worker.strings(strings);
+    worker.stack(0, {}, {loop});
+    worker.calls(2000, 0, {{.hook = 1, .begin_us = 0, .end_us = 5000, .c = kLibX + 1, .stack = 1}});
+    keep(worker);
+    const Finding found = finding();
+    EXPECT_EQ(found.cause, "dataloader_wait");
+    EXPECT_EQ(found.fix, busy ? "num_workers" : "");
+    EXPECT_EQ(found.evidence.count("workers"), 1u);
+    EXPECT_NEAR(found.evidence.number("workers_cpu_pct"), busy ? 95 : 10, 0.01);
+  }
+}
+
+TEST_F(Causes, MoreCpusHelpOnlyWhereTheJobFillsThoseItHas) {
+  for (const std::uint64_t cpus : {0, 1, 8}) {
+    TraceFile file = process(0);
+    file.header.cpus = cpus;
+    file.header.process_cpu_ns = 950'000'000;
+    ThreadEntry main = test::thread_entry(1000, "python3");
+    main.cpu_ns = 600'000'000;
+    main.run_delay_ns = 300'000'000;
+    file.thread(main);
+    keep(file);
+    const Finding found = finding();
+    EXPECT_EQ(found.cause, "cpu_contention");
+    EXPECT_EQ(found.fix, cpus == 1 ? "more_cpus" : "");
+    EXPECT_NEAR(found.evidence.number("cpus_wanted"), cpus == 0 ? 0 : 1.25, 0.001);
+  }
+}
+
+TEST_F(Causes, CallsThatWaitForTheGpuThoughTheyAreNotThereForItAreOne) {
+  for (const bool memory : {true, false}) {
+    TraceFile file = process(0);
+    const std::uint16_t hook = memory ? 4 : 5;
+    std::vector<Call> calls;
+    for (int i = 0; i < 50; ++i) {
+      calls.push_back({.hook = hook, .begin_us = 10'000.0 * i, .end_us = 10'000.0 * i + 2'000});
+      calls.push_back({.hook = hook, .begin_us = 10'000.0 * i + 5'000, .end_us = 10'000.0 * i + 5'020});
+    }
+    file.calls(1000, 0, calls);
+    keep(file);
+    const Finding found = finding();
+    EXPECT_EQ(found.cause, memory ? "alloc_stall" : "pageable_copy");
+    EXPECT_NEAR(found.share_pct, 10, 0.01);
+    EXPECT_EQ(found.evidence.count("count"), 50u) << "those that returned at once are none";
+  }
 }
 
 TEST_F(Causes, QueueIsFollowedToTheThreadThatFillsIt) {

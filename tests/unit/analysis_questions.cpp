@@ -74,7 +74,7 @@ TEST_F(Cores, DoNotShowInTheReport) {
   for (int i = 0; i < 3; ++i) rank(i);
   const auto report = [this](unsigned cores) {
     const RunAnswer run = analyse_run(folder_.path().string(), {}, {.cores = cores});
-    return report_json(run) + report_text(run, TextOptions{true});
+    return report_json(run) + report_text(run, ReportOptions{true});
   };
   const std::string one = report(1);
   EXPECT_NE(one.find("\"count\": 70000"), std::string::npos);

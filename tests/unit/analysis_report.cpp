@@ -36,7 +36,7 @@ class Reports : public testing::Test {
   void keep(const TraceFile& file) { file.write(folder_.file("h-" + std::to_string(file.header.pid) + "-1.hptrace")); }
   RunAnswer run() { return analyse_run(folder_.path().string(), {}); }
   json as_json() { return json::parse(report_json(run())); }
-  std::string as_text(bool all = false) { return report_text(run(), TextOptions{all}); }
+  std::string as_text(bool all = false) { return report_text(run(), ReportOptions{all}); }
   test::TestFolder folder_;
 };
 
@@ -126,6 +126,56 @@ TEST_F(Reports, RanksComeFirstAndKindsAreTold) {
   EXPECT_EQ(report["run"]["ranks"], 2);
 }
 
+// Each rank with its threads, launches and waits.
+TEST_F(Reports, EightRanksFitTheFirstScreenAndTheRestIsThereForTheAsking) {
+  for (int rank = 0; rank < 8; ++rank) {
+    const auto pid = static_cast<std::uint32_t>(100 * (rank + 1));
+    TraceFile file = process(rank, pid);
+    for (std::uint32_t i = 1; i < 30; ++i) {
+      ThreadEntry service = test::thread_entry(pid + i, "service");
+      service.cpu_ns = i < 9 ? 100'000'000 : 1;
+      file.thread(service);
+      file.calls(pid + i, 0, {{.hook = 1, .begin_us = 0, .end_us = 900'000, .c = 0x1001 + (i << 12)}});
+    }
+    file.calls(pid, 0,
+               {{.hook = 1, .begin_us = 0, .end_us = 100'000.0 + 1000 * rank, .c = 0x1001},
+                {.hook = 2, .begin_us = 200'000, .end_us = 200'002},
+                {.hook = 3, .begin_us = 220'000, .end_us = 300'000}});
+    keep(file);
+  }
+  const std::string text = as_text();
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 60) << text;
+  const auto sections = [](const std::string& report) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = report.find("\nRANK ", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(sections(text), 2u);
+  EXPECT_EQ(sections(as_text(true)), 8u);
+  ReportOptions one;
+  one.rank = 5;
+  EXPECT_EQ(sections(report_text(run(), one)), 1u);
+  const json only = json::parse(report_json(run(), one));
+  ASSERT_EQ(only["processes"].size(), 1u);
+  EXPECT_EQ(only["processes"][0]["rank"], 5);
+}
+
+TEST_F(Reports, PartsOfAThreadsTimeSumToItsWallTime) {
+  TraceFile file = process(0, 100);
+  ThreadEntry main = test::thread_entry(100, "python3");
+  main.cpu_ns = 300'000'000;
+  main.run_delay_ns = 200'000'000;
+  file.thread(main);
+  file.calls(100, 0, {{.hook = 1, .begin_us = 0, .end_us = 650'000, .c = 0x1001}});
+  keep(file);
+  const json thread = as_json()["processes"].at(0)["threads"].at(0);
+  double sum = 0;
+  for (const char* key : {"cpu_ms", "preempted_ms", "run_queue_ms", "wait_ms", "unexplained_ms"})
+    sum += thread[key].is_null() ? 0 : thread[key].get<double>();
+  EXPECT_NEAR(sum, thread["wall_ms"].get<double>(), 1e-6);
+  EXPECT_NEAR(thread["wall_ms"].get<double>(), 1000, 1e-6);
+}
+
 TEST_F(Reports, NoLineOfTheTextIsWiderThanAHundredColumns) {
   TraceFile file = process(0, 100);
   test::set_text(file.header.command, std::string(400, 'c'));
@@ -162,6 +212,12 @@ TEST_F(Reports, FindingsHaveTheKeysOfTheContract) {
              {{.hook = 1, .begin_us = 0, .end_us = 500'000, .c = 0x1001, .stack = 1},
               {.hook = 3, .begin_us = 500'000, .end_us = 700'000}});
   keep(file);
+  TraceFile worker;
+  worker.header.pid = 200;
+  worker.header.parent_pid = worker.header.forked_from = 100;
+  worker.header.process_cpu_ns = 950'000'000;
+  worker.thread(test::thread_entry(200, "pt_data_worker"));
+  keep(worker);
   const json report = as_json();
   ASSERT_EQ(report["findings"].size(), 2u);
   const json& loader = report["findings"].at(0);

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "analysis/questions/open_waits.h"
+#include "supply.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -10,6 +13,7 @@ namespace {
 constexpr double kWaitPct = 10;
 constexpr double kGilPct = 3;
 constexpr double kSyncPct = 10;
+constexpr double kStallPct = 3;
 constexpr double kLaunchSpanPct = 30;  // launching is what this process does for at least this part of its life
 constexpr double kWakePct = 1;
 constexpr double kNotRunningPct = 3;
@@ -110,10 +114,24 @@ void add_purpose(Finding& finding, const ProcessAnswer& process, const WaitSite&
       finding.evidence.add("purpose", "gil");
       break;
     case WaitPurpose::kUnknown:
-      if (!site.wakers.empty()) finding.evidence.add("woken_by", role_name(site.main_waker()));
+      if (is_sleep(site.function))
+        finding.evidence.add("purpose", "sleep");
+      else if (!site.wakers.empty())
+        finding.evidence.add("woken_by", role_name(site.main_waker()));
       break;
   }
-  if (finding.cause == "dataloader_wait") finding.fix = "num_workers";
+}
+
+// More of them help only where those that are there have no time left.
+void add_workers(Finding& finding, const RunAnswer& run, const ProcessAnswer& process) {
+  if (finding.cause != "dataloader_wait") return;
+  const Workers workers = workers_of(run, process);
+  if (workers.are_busy()) finding.fix = "num_workers";
+  if (workers.count == 0) return;
+  finding.evidence.add("workers", workers.count);
+  finding.evidence.add("workers_cpu_pct", workers.cpu_pct);
+  finding.evidence.add("workers_no_cpu_pct", workers.no_cpu_pct);
+  if (!workers.wait.empty()) finding.evidence.add("workers_wait_in", workers.wait);
 }
 
 std::optional<Finding> late_rank(const RunAnswer& run) {
@@ -137,6 +155,10 @@ std::optional<Finding> late_rank(const RunAnswer& run) {
 std::optional<Finding> heaviest_wait(const RunAnswer& run, const ProcessAnswer& process) {
   for (const WaitSite& site : process.waits) {
     if (site.role != Role::kMain || main_purpose(site) == WaitPurpose::kGil) continue;
+    // News, and told as such.
+    if (site.open_ms > 1e-6 * site.time.total_ns() && process.end != EndState::kEnded) continue;
+    if (is_driver_library(site.library) && process.syncs.time.count() > 0)
+      continue;  // the synchronise around it is told
     const double pct = site.share_pct;
     if (pct < kWaitPct || (main_purpose(site) == WaitPurpose::kPeers && late_rank(run))) return std::nullopt;
     Finding finding = finding_of(run, process, Symptom::kLongWait, "unexplained", pct);
@@ -147,6 +169,7 @@ std::optional<Finding> heaviest_wait(const RunAnswer& run, const ProcessAnswer& 
     finding.evidence.add("p99_us", 1e-3 * site.time.percentile_ns(99));
     add_place(finding, site, main_purpose(site));
     add_purpose(finding, process, site);
+    add_workers(finding, run, process);
     return finding;
   }
   return std::nullopt;
@@ -169,6 +192,20 @@ std::optional<Finding> gpu_waits(const RunAnswer& run, const ProcessAnswer& proc
   finding.evidence.add("total_ms", 1e-6 * time.total_ns());
   finding.evidence.add("launches_between",
                        static_cast<double>(process.launches.call.count()) / static_cast<double>(time.count()));
+  return finding;
+}
+
+// Calls that are to give the GPU work, or memory, and wait for it instead.
+std::optional<Finding> gpu_stalls(const RunAnswer& run, const ProcessAnswer& process) {
+  const GpuStall &memory = process.syncs.memory, &copies = process.syncs.copies;
+  const bool is_memory = memory.share_pct >= copies.share_pct;
+  const GpuStall& stall = is_memory ? memory : copies;
+  if (stall.share_pct < kStallPct || is_for_lack_of_cpu(process, stall.share_pct)) return std::nullopt;
+  Finding finding =
+      finding_of(run, process, Symptom::kGpuStalls, is_memory ? "alloc_stall" : "pageable_copy", stall.share_pct);
+  finding.fix = is_memory ? "keep_memory" : "pin_memory";
+  finding.evidence.add("count", stall.count);
+  finding.evidence.add("total_ms", stall.total_ms());
   return finding;
 }
 
@@ -206,7 +243,12 @@ std::optional<Finding> not_running(const RunAnswer& run, const ProcessAnswer& pr
   const double pct = no_cpu_pct(process);
   if (pct < kNotRunningPct) return std::nullopt;
   Finding finding = finding_of(run, process, Symptom::kNotRunning, "cpu_contention", pct);
-  finding.fix = "more_cpus";
+  if (const std::optional<Cpus> cpus = cpus_of(run, process)) {
+    if (cpus->are_too_few()) finding.fix = "more_cpus";
+    finding.evidence.add("cpus", cpus->allowed);
+    finding.evidence.add("cpus_used", cpus->used);
+    finding.evidence.add("cpus_wanted", cpus->wanted);
+  }
   const ThreadTime& time = process.main_thread()->time;
   finding.evidence.add("run_delay_ms", *time.run_delay_ms);
   if (time.preempted_ms) finding.evidence.add("preempted_ms", *time.preempted_ms);
@@ -249,7 +291,8 @@ std::vector<Finding> find_causes(const RunAnswer& run) {
   if (auto finding = stands_still(run)) return {std::move(*finding)};
   std::vector<Finding> findings;
   if (auto finding = late_rank(run)) findings.push_back(std::move(*finding));
-  for (auto* ask : {heaviest_wait, interpreter_lock, gpu_waits, launch_pace, late_wakes, not_running, dear_probe}) {
+  for (auto* ask :
+       {heaviest_wait, interpreter_lock, gpu_waits, gpu_stalls, launch_pace, late_wakes, not_running, dear_probe}) {
     std::optional<Finding> worst;
     for (const ProcessAnswer* process : leading(run)) {
       const bool of_steps = process->steady != nullptr && ask != not_running && ask != dear_probe;

@@ -21,6 +21,7 @@ enum class Symptom {
   kLongWait,        // the main thread's heaviest wait
   kInterpreterLock,
   kGpuWaits,
+  kGpuStalls,  // in calls that are not there to wait for it
   kLaunchPace,
   kLateWakes,
   kNotRunning,

@@ -143,6 +143,12 @@ void PythonProcess::look_in(std::uint64_t interpreter, std::uint64_t first_threa
   }
 }
 
+std::vector<std::uint64_t> PythonProcess::thread_pointers() const {
+  std::vector<std::uint64_t> pointers;
+  for (const auto& [pointer, state] : threads_) pointers.push_back(pointer);
+  return pointers;
+}
+
 std::vector<PythonFrameCopy> PythonProcess::copy_frames(std::uint64_t thread_pointer) const {
   std::vector<PythonFrameCopy> frames;
   const auto state = threads_.find(thread_pointer);

@@ -32,6 +32,7 @@ class PythonProcess {
   // Which threads the interpreter has now. To be called before a thread is stopped.
   void look_for_threads();
   bool knows(std::uint64_t thread_pointer) const { return threads_.contains(thread_pointer); }
+  std::vector<std::uint64_t> thread_pointers() const;
   // To be called while the thread whose thread pointer this is is stopped. Innermost first.
   std::vector<PythonFrameCopy> copy_frames(std::uint64_t thread_pointer) const;
   // "function (file.py:12)"; "" where the frame has none, or its code is gone.

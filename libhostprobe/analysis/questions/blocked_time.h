@@ -8,6 +8,7 @@
 #include <map>
 
 #include "analysis/timeline/timeline.h"
+#include "syncs.h"
 #include "thread_time.h"
 #include "wait_purpose.h"
 
@@ -20,7 +21,7 @@ class BlockedTime {
   void add(const Event& event) {
     if (event.type == EventType::kCounter)
       add_counter(event);
-    else if (event.is(kBlocks) && !event.at_once && !event.counted)
+    else if ((event.is(kBlocks) || is_gpu_wait(event)) && !event.at_once && !event.counted)
       add_call(event);
   }
   // Threads are walked whole, so no thread is in both.
@@ -59,10 +60,11 @@ class BlockedTime {
 
   // Without a place in time. Those below the limit are short, so one inside another one is not worth a look.
   void add_counter(const Event& event) {
-    if (!event.is(event.below_limit ? kWaits : kBlocks)) return;
+    const bool gpu = !event.below_limit && is_gpu_wait(event);
+    if (!gpu && !event.is(event.below_limit ? kWaits : kBlocks)) return;
     PerThread& own = thread(event);
     const double ms = 1e-6 * event.duration_ns;
-    if (event.is(kSynchronises))
+    if (gpu)
       own.counted_syncs_ms += ms;
     else if (in_driver(event))
       own.counted_in_driver_ms += ms;

@@ -63,6 +63,9 @@ void describe(const Trace& trace, ProcessAnswer& answer) {
   answer.kind = header.forked_from != 0 ? ProcessKind::kWorker
                 : header.rank >= 0      ? ProcessKind::kRank
                                         : ProcessKind::kOther;
+  answer.forked_from = header.forked_from;
+  answer.cpus = header.cpus;
+  if (header.incarnation != 0) answer.restart = static_cast<int>(header.incarnation - 1);
   answer.pid = header.pid;
   answer.parent_pid = header.parent_pid;
   answer.host = field(header.host);
@@ -89,6 +92,17 @@ void tell_times(const Trace& trace, ProcessAnswer& answer) {
   answer.wall_ms = end > start ? 1e-6 * trace.clock.span_ns(start, end) : 0;
   if (trace.process_cpu_ns != 0) answer.cpu_ms = 1e-6 * static_cast<double>(trace.process_cpu_ns);
   if (const auto error = trace.clock.error_ns()) answer.clock_error_us = 1e-3 * *error;
+}
+
+std::vector<ChildEnd> children_ended(const Trace& trace) {
+  std::vector<ChildEnd> ends;
+  for (const EventRow& row : trace.events) {
+    if (row.kind != kEventChildEnded) continue;
+    const std::uint64_t monotonic_ns = trace.clock.monotonic_ns(row.ticks);
+    ends.push_back({static_cast<std::uint32_t>(row.number), static_cast<int>(row.amount),
+                    monotonic_ns + static_cast<std::uint64_t>(trace.clock.realtime_offset_ns())});
+  }
+  return ends;
 }
 
 // A thread that has left records behind in counters is whole from its first call on that is not in them; all threads together
@@ -199,6 +213,7 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
   answer.lost = trace.lost();
   tell_sums(trace, answer);
   answer.actions = actions_of(trace, answer.start_monotonic_ns);
+  answer.children_ended = children_ended(trace);
   answer.hooks = trace.hooks;
   add_open_waits(answer);
   share_out_waits(answer);

@@ -22,6 +22,7 @@
 #include "gpu_busy.h"
 #include "launches.h"
 #include "own_cost.h"
+#include "process_task.h"
 #include "progress.h"
 #include "queue_samples.h"
 #include "steps.h"
@@ -41,6 +42,13 @@ struct StartUpAnswer {
   std::vector<WaitSite> waits;  // of the main thread, heaviest first
 };
 
+// A child that this process collected.
+struct ChildEnd {
+  std::uint32_t pid = 0;
+  int status = 0;  // as waitpid gives it
+  std::uint64_t realtime_ns = 0;
+};
+
 enum class EndState { kEnded, kRunning, kKilled, kRecovered };
 
 struct ProcessAnswer {
@@ -49,6 +57,10 @@ struct ProcessAnswer {
   ProcessKind kind = ProcessKind::kOther;
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;
+  std::uint32_t forked_from = 0;  // the traced process it was forked from, without another program since; 0 = none
+  ProcessTask task = ProcessTask::kUnknown;
+  std::uint64_t cpus = 0;      // that it may use; 0 = not known
+  std::optional<int> restart;  // which incarnation of its rank, as its launcher says
   std::string host;
   std::string boot_id;
   std::string program;
@@ -56,6 +68,10 @@ struct ProcessAnswer {
   std::string mode;
   std::string hostprobe_version;
   EndState end = EndState::kEnded;
+  std::optional<int> end_signal;  // as far as somebody saw it, this and the next
+  std::optional<int> end_status;  // what it exited with
+  double end_s = 0;               // since the run began: its end, or its last proof of life
+  std::vector<ChildEnd> children_ended;
   std::uint64_t start_monotonic_ns = 0;
   std::uint64_t start_realtime_ns = 0;
   double start_since_first_ns = 0;  // on the scale of events

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "analysis/trace/reader.h"
+#include "endings.h"
 #include "one_step.h"
 #include "parallel.h"
 
@@ -26,18 +27,6 @@ std::uint64_t bytes_of(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   return error ? 0 : size;
-}
-
-// Processes that a rank starts inherit RANK; only the one that was not started by a traced process of that rank is it.
-void tell_kinds(std::vector<ProcessAnswer>& processes) {
-  for (ProcessAnswer& process : processes) {
-    if (process.kind != ProcessKind::kRank) continue;
-    for (const ProcessAnswer& other : processes) {
-      const bool parent = other.pid == process.parent_pid && other.host == process.host && other.rank == process.rank &&
-                          other.start_monotonic_ns < process.start_monotonic_ns;
-      if (parent && &other != &process) process.kind = ProcessKind::kOther;
-    }
-  }
 }
 
 void tell_times(RunAnswer& run) {
@@ -216,6 +205,7 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
   });
   tell_times(run);
   run.collectives = join_ranks(opened, run, query.is_one());
+  tell_endings(run, job_ends(path));
   if (!query.is_one()) run.stuck = find_missing_ranks(run.processes);
   return run;
 }

@@ -17,13 +17,22 @@ void Syncs::add_sync(const Event& event) {
   else
     answer_.time.add(event.duration_ns);
   answer_.by_function[event.function->name] += event.count;
-  answer_.total_ms_by_role[event.track->role] += 1e-6 * event.duration_ns;
+  if (!event.is(kMemory)) answer_.total_ms_by_role[event.track->role] += 1e-6 * event.duration_ns;
+}
+
+void Syncs::add_stall(const Event& event) {
+  if (event.below_limit || event.counted) return;
+  GpuStall& stall = event.is(kMemory) ? answer_.memory : answer_.copies;
+  stall.count += event.count;
+  stall.ms_by_role[event.track->role] += 1e-6 * event.duration_ns;
 }
 
 void Syncs::merge(const Syncs& other) {
   answer_.hooked = answer_.hooked || other.answer_.hooked;
   answer_.time.add(other.answer_.time);
   for (const auto& [name, count] : other.answer_.by_function) answer_.by_function[name] += count;
+  answer_.memory.add(other.answer_.memory);
+  answer_.copies.add(other.answer_.copies);
   for (const auto& [role, ms] : other.answer_.total_ms_by_role) answer_.total_ms_by_role[role] += ms;
 }
 

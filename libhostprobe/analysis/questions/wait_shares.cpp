@@ -52,6 +52,16 @@ double life_of(const ProcessAnswer& process, const WaitSite& site) {
 
 double share(double ms, double wall_ms) { return wall_ms > 0 ? std::clamp(100 * ms / wall_ms, 0.0, 100.0) : 0; }
 
+// Of the role that waits most, by its threads' lives.
+double greatest_share(const ProcessAnswer& process, const std::map<Role, double>& ms_by_role) {
+  double most = 0;
+  for (const auto& [role, ms] : ms_by_role) {
+    const Together threads = together(process, role);
+    most = std::max(most, share(ms * threads.own_part(), threads.wall_ms > 0 ? threads.wall_ms : process.wall_ms));
+  }
+  return most;
+}
+
 }  // namespace
 
 void add_open_waits(ProcessAnswer& process) {
@@ -71,10 +81,9 @@ void share_out_waits(ProcessAnswer& process) {
     site.own_ms = std::max(0.0, raw_ms) * together(process, site.role).own_part();
     site.share_pct = share(site.own_ms, life_of(process, site));
   }
-  for (const auto& [role, ms] : process.syncs.total_ms_by_role) {
-    const Together threads = together(process, role);
-    process.syncs.share_pct = std::max(process.syncs.share_pct, share(ms * threads.own_part(), threads.wall_ms));
-  }
+  SyncAnswer& syncs = process.syncs;
+  syncs.share_pct = greatest_share(process, syncs.total_ms_by_role);
+  for (GpuStall* stall : {&syncs.memory, &syncs.copies}) stall->share_pct = greatest_share(process, stall->ms_by_role);
   std::stable_sort(process.waits.begin(), process.waits.end(),
                    [](const WaitSite& l, const WaitSite& r) { return l.own_ms > r.own_ms; });
 }

@@ -63,15 +63,20 @@ void add_place(std::map<std::string, WaitPlace>& places, const std::string& text
 
 }  // namespace
 
-std::string telling_frame(const Trace& trace, const Stack& stack) {
+std::string telling_frame(const std::vector<std::string_view>& python) {
   std::string_view innermost;
-  for (const std::uint32_t id : stack.python) {
-    const std::string_view text = trace.strings.text(id);
+  for (const std::string_view text : python) {
     if (text.empty()) continue;
     if (innermost.empty()) innermost = text;
     if (!is_way_into_wait(split_frame(text))) return std::string(text);
   }
   return std::string(innermost);
+}
+
+std::string telling_frame(const Trace& trace, const Stack& stack) {
+  std::vector<std::string_view> python;
+  for (const std::uint32_t id : stack.python) python.push_back(trace.strings.text(id));
+  return telling_frame(python);
 }
 
 Role WaitSite::main_waker() const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -118,5 +119,6 @@ class Waits {
 
 // "get (queue.py:180)": the frame a person would name. Python's own lock wrappers are passed over.
 std::string telling_frame(const Trace& trace, const Stack& stack);
+std::string telling_frame(const std::vector<std::string_view>& python);
 
 }  // namespace hostprobe::analysis

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/findings/causes.h"
+#include "news.h"
 #include "words.h"
 
 namespace hostprobe::analysis {
@@ -39,27 +40,53 @@ std::string place_of(const Finding& finding) {
   return fmt::format("{} of {}", printable(finding.site->function), printable(finding.site->library));
 }
 
-std::string loader_advice() { return "more workers (num_workers), more prefetching, or cheaper samples"; }
+// "more" only where what is there has no time left.
+std::string loader_advice(const Evidence& evidence) {
+  const std::uint64_t count = evidence.count("workers");
+  const double cpu_pct = evidence.number("workers_cpu_pct"), no_cpu_pct = evidence.number("workers_no_cpu_pct");
+  const std::string in = printable(evidence.text("workers_wait_in"));
+  const std::string workers = count == 1 ? "its worker" : fmt::format("its {} workers", count);
+  if (count == 0) return "no worker of it was seen, so look at how samples are made";
+  if (no_cpu_pct > cpu_pct)
+    return fmt::format("{} {} ready but without a CPU for {:.0f} % of the time", workers, count == 1 ? "is" : "are",
+                       no_cpu_pct);
+  if (cpu_pct + no_cpu_pct >= 60)
+    return fmt::format("{} {} busy for {:.0f} % of the time: more workers (num_workers) or cheaper samples", workers,
+                       count == 1 ? "is" : "are", cpu_pct + no_cpu_pct);
+  return fmt::format("{} {} only {:.0f} % of the time{}, so more of them would not help", workers,
+                     count == 1 ? "runs" : "run", cpu_pct,
+                     in.empty() ? "" : fmt::format(" and {} most in {}", count == 1 ? "waits" : "wait", in));
+}
 
 std::string queue_advice(const Evidence& evidence, bool is_loader) {
   const std::string runs = printable(evidence.text("other_side_runs"));
   if (runs.empty()) return "what is on the other side of this queue is the limit";
   if (is_loader) {
     return fmt::format("{} is on the other side and takes from the DataLoader, so the data loader is the limit: {}",
-                       runs, loader_advice());
+                       runs, loader_advice(evidence));
   }
   return fmt::format("{} (thread {}) is on the other side and is the limit", runs, evidence.count("other_side_tid"));
 }
 
 std::string wait_advice(const Finding& finding) {
   const std::string purpose = finding.evidence.text("purpose"), waker = finding.evidence.text("woken_by");
-  if (purpose == "data_loader") return "the data loader is the limit: " + loader_advice();
+  if (purpose == "data_loader") return "the data loader is the limit: " + loader_advice(finding.evidence);
   if (purpose == "queue") return queue_advice(finding.evidence, finding.cause == "dataloader_wait");
   if (purpose == "peers") return "it waits for other ranks";
   if (purpose == "gpu") return "it waits inside the GPU driver";
   if (purpose == "gil") return "other Python threads hold the interpreter lock";
   return waker.empty() ? "look at what it waits for there"
                        : fmt::format("it is woken by {}, so look at what that thread does meanwhile", waker);
+}
+
+std::string long_wait(const Finding& finding) {
+  if (finding.evidence.text("purpose") == "sleep") {
+    const bool known = !finding.evidence.text("python").empty() || !finding.evidence.text("code").empty();
+    return fmt::format("{} sleeps {:.0f} % of the run{}.", main_of(finding), finding.share_pct,
+                       known ? " in " + place_of(finding) : "");
+  }
+  return fmt::format("{} waits {:.0f} % of the run in {}: {}.", main_of(finding), finding.share_pct, place_of(finding),
+                     wait_advice(finding));
 }
 
 std::string standstill(const Finding& finding) {
@@ -81,6 +108,34 @@ std::string gpu_waits(const Finding& finding) {
       "the GPU is the limit, or it is waited for too often.",
       who(finding), finding.share_pct, grouped(finding.evidence.count("count")),
       finding.evidence.number("launches_between"));
+}
+
+std::string gpu_stalls(const Finding& finding) {
+  const std::string calls = grouped(finding.evidence.count("count"));
+  if (finding.cause == "alloc_stall")
+    return fmt::format("{} spends {:.1f} % of the run allocating and freeing GPU memory ({} long calls): {}.",
+                       who(finding), finding.share_pct, calls, fix_text(finding));
+  return fmt::format(
+      "{} spends {:.1f} % of the run in asynchronous copies that did not return at once ({} of them): {}.",
+      who(finding), finding.share_pct, calls, fix_text(finding));
+}
+
+std::string no_cpu(const Finding& finding) {
+  const Evidence& evidence = finding.evidence;
+  const std::uint64_t cpus = evidence.count("cpus");
+  std::string text =
+      fmt::format("{} was ready to run but had no CPU for {:.0f} % of the run", main_of(finding), finding.share_pct);
+  if (cpus == 0) return text + ".";
+  const char* noun = cpus == 1 ? "CPU" : "CPUs";
+  if (finding.fix == "more_cpus")
+    return fmt::format("{}: the job keeps {:.1f} of its {} {} busy and has work for {:.1f}; {}.", text,
+                       evidence.number("cpus_used"), cpus, noun, evidence.number("cpus_wanted"), fix_text(finding));
+  // Where it fills nearly all of them, nothing shows who took the rest.
+  if (evidence.number("cpus_used") > 0.8 * static_cast<double>(cpus)) return text + ".";
+  return fmt::format(
+      "{}: the job itself uses only {:.1f} of its {} {}, so something else took them: other programs, "
+      "or a limit on its CPU time.",
+      text, evidence.number("cpus_used"), cpus, noun);
 }
 
 std::string launch_pace(const Finding& finding) {
@@ -114,20 +169,20 @@ std::string plain_text(const Finding& finding) {
     case Symptom::kRankIsLate:
       return late_rank(finding);
     case Symptom::kLongWait:
-      return fmt::format("{} waits {:.0f} % of the run in {}: {}.", main_of(finding), finding.share_pct,
-                         place_of(finding), wait_advice(finding));
+      return long_wait(finding);
     case Symptom::kInterpreterLock:
       return fmt::format("{} waits {:.1f} % of the run for Python's interpreter lock: {}.", main_of(finding),
                          finding.share_pct, fix_text(finding));
     case Symptom::kGpuWaits:
       return gpu_waits(finding);
+    case Symptom::kGpuStalls:
+      return gpu_stalls(finding);
     case Symptom::kLaunchPace:
       return launch_pace(finding);
     case Symptom::kLateWakes:
       return late_wakes(finding);
     case Symptom::kNotRunning:
-      return fmt::format("{} was ready to run but had no CPU for {:.0f} % of the run: {}.", main_of(finding),
-                         finding.share_pct, fix_text(finding));
+      return no_cpu(finding);
     case Symptom::kOwnCost:
       return fmt::format("the probe itself costs {} {:.1f} % of its wall time, so every other number here is too high.",
                          who(finding), finding.share_pct);
@@ -148,7 +203,9 @@ std::string all_well(const RunAnswer& run) {
 }  // namespace
 
 std::string fix_text(const Finding& finding) {
-  if (finding.fix == "num_workers") return loader_advice();
+  if (finding.fix == "num_workers") return "more workers (num_workers) or cheaper samples";
+  if (finding.fix == "keep_memory") return "keep memory (a caching allocator), they wait for the device";
+  if (finding.fix == "pin_memory") return "pin the memory (pin_memory), copies of pageable memory wait";
   if (finding.fix == "processes") return "move the work of its other Python threads into processes";
   if (finding.fix == "fewer_launches") return "fewer and larger launches (fusion, graphs)";
   if (finding.fix == "more_cpus") return "give the job more CPUs or start fewer threads";
@@ -166,9 +223,10 @@ std::string finding_text(const Finding& finding) {
 
 std::vector<std::string> headline(const RunAnswer& run, const std::vector<Finding>& findings) {
   if (run.processes.empty()) return {"No trace of this run can be read, so nothing can be said about it."};
-  if (findings.empty()) return {all_well(run)};
-  std::vector<std::string> sentences;
-  for (std::size_t i = 0; i < std::min(findings.size(), kMostSentences); ++i)
+  std::vector<std::string> sentences = news(run);
+  if (sentences.size() > kMostSentences) sentences.resize(kMostSentences);
+  if (findings.empty() && sentences.empty()) return {all_well(run)};
+  for (std::size_t i = 0; i < findings.size() && sentences.size() < kMostSentences; ++i)
     sentences.push_back(finding_text(findings[i]));
   return sentences;
 }

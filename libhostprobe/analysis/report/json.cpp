@@ -57,6 +57,9 @@ Json syncs_json(const SyncAnswer& syncs) {
           {"p50_us", percentile_us(syncs.time, 50)},
           {"p99_us", percentile_us(syncs.time, 99)},
           {"max_us", us_or_null(syncs.time, syncs.time.max_ns())},
+          {"share_pct", syncs.share_pct},
+          {"memory", {{"count", syncs.memory.count}, {"total_ms", syncs.memory.total_ms()}}},
+          {"copies", {{"count", syncs.copies.count}, {"total_ms", syncs.copies.total_ms()}}},
           {"by_function", syncs.by_function}};
 }
 
@@ -75,20 +78,6 @@ Json progress_json(const ProgressAnswer& thread) {
           {"migrations", thread.migrations},
           {"cpu_ms", or_null(thread.cpu_ms)},
           {"run_delay_ms", or_null(thread.run_delay_ms)}};
-}
-
-const char* end_name(EndState end) {
-  switch (end) {
-    case EndState::kEnded:
-      return "ended";
-    case EndState::kRunning:
-      return "running";
-    case EndState::kKilled:
-      return "killed";
-    case EndState::kRecovered:
-      return "recovered";
-  }
-  return "ended";
 }
 
 Json action_json(const ActionAnswer& event) {
@@ -133,7 +122,8 @@ Json process_json(const ProcessAnswer& process) {
                {"parent_pid", process.parent_pid},
                {"host", process.host},
                {"command", process.command},
-               {"end", end_name(process.end)},
+               {"task", task_name(process.task)},
+               {"end", end_json(process)},
                {"wall_ms", process.wall_ms},
                {"cpu_ms", or_null(process.cpu_ms)},
                {"records", process.records},
@@ -142,6 +132,7 @@ Json process_json(const ProcessAnswer& process) {
                {"own_cost_pct", own_cost_pct(process)},
                {"threads", Json::array()},
                {"waits", Json::array()}};
+  if (process.restart) json["restart"] = *process.restart;
   for (const ThreadAnswer& thread : process.threads) json["threads"].push_back(thread_json(thread));
   for (const WaitSite& site : process.waits) json["waits"].push_back(wait_json(site));
   // Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
@@ -230,7 +221,7 @@ Json stuck_json(const StuckCollective& stuck) {
 
 }  // namespace
 
-std::string report_json(const RunAnswer& run) {
+std::string report_json(const RunAnswer& run, const ReportOptions& options) {
   const std::vector<Finding> findings = find_causes(run);
   Json json = {{"schema", 1},
                {"hostprobe", {{"version", version()}, {"commit", commit()}}},
@@ -251,7 +242,8 @@ std::string report_json(const RunAnswer& run) {
                {"collectives", Json::array()},
                {"unreadable", Json::array()}};
   for (const Finding& finding : findings) json["findings"].push_back(finding_json(finding));
-  for (const ProcessAnswer& process : run.processes) json["processes"].push_back(process_json(process));
+  for (const ProcessAnswer& process : run.processes)
+    if (options.shows(process)) json["processes"].push_back(process_json(process));
   for (const CollectiveAnswer& one : run.collectives) json["collectives"].push_back(collective_json(one));
   // Absent where nothing hangs.
   for (const StuckCollective& stuck : run.stuck) json["stuck"].push_back(stuck_json(stuck));

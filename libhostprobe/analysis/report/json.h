@@ -5,10 +5,10 @@
 
 #include <string>
 
-#include "analysis/questions/run_answer.h"
+#include "report_options.h"
 
 namespace hostprobe::analysis {
 
-std::string report_json(const RunAnswer& run);
+std::string report_json(const RunAnswer& run, const ReportOptions& options = {});
 
 }  // namespace hostprobe::analysis

@@ -1,6 +1,8 @@
 // json_threads.cpp: see json_threads.h.
 #include "json_threads.h"
 
+#include "analysis/questions/endings.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -36,7 +38,28 @@ Json open_wait_json(const OpenWaitAnswer& open) {
   return json;
 }
 
+const char* end_name(EndState end) {
+  switch (end) {
+    case EndState::kEnded:
+      return "exited";
+    case EndState::kRunning:
+      return "running";
+    case EndState::kKilled:
+      return "killed";
+    case EndState::kRecovered:
+      return "recovered";
+  }
+  return "exited";
+}
+
 }  // namespace
+
+Json end_json(const ProcessAnswer& process) {
+  return {{"how", end_name(process.end)},
+          {"signal", process.end_signal ? Json(signal_name(*process.end_signal)) : Json(nullptr)},
+          {"status", or_null(process.end_status)},
+          {"at_s", process.end == EndState::kRunning ? Json(nullptr) : Json(process.end_s)}};
+}
 
 Json thread_json(const ThreadAnswer& thread) {
   const ThreadTime& time = thread.time;

@@ -1,4 +1,4 @@
-// json_threads.h: the threads of a process and what they wait for, as JSON.
+// json_threads.h: the threads of a process, what they wait for, and how the process ended, as JSON.
 //
 // Room 3.
 #pragma once
@@ -10,5 +10,6 @@ namespace hostprobe::analysis {
 
 Json thread_json(const ThreadAnswer& thread);
 Json wait_json(const WaitSite& site);
+Json end_json(const ProcessAnswer& process);
 
 }  // namespace hostprobe::analysis

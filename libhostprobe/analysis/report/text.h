@@ -6,14 +6,10 @@
 
 #include <string>
 
-#include "analysis/questions/run_answer.h"
+#include "report_options.h"
 
 namespace hostprobe::analysis {
 
-struct TextOptions {
-  bool all = false;  // every site, thread and process, not only the heaviest
-};
-
-std::string report_text(const RunAnswer& run, const TextOptions& options);
+std::string report_text(const RunAnswer& run, const ReportOptions& options);
 
 }  // namespace hostprobe::analysis

@@ -35,6 +35,17 @@ int work_word(const Hook& hook) {
   return -1;
 }
 
+bool changes_memory(const std::string& name) {
+  static constexpr std::string_view kNames[] = {
+      "cuMemAlloc",  "cuMemFree",    "cuMemHostAlloc", "cuMemHostRegister", "cuMemHostUnregister",
+      "cuMemCreate", "cuMemRelease", "cuMemMap",       "cuMemUnmap",        "cuMemSetAccess"};
+  return std::any_of(std::begin(kNames), std::end(kNames), [&](std::string_view one) { return name.starts_with(one); });
+}
+
+bool copies_in_stream(const std::string& name) {
+  return name.starts_with("cuMemcpy") && name.find("Async") != std::string::npos;
+}
+
 }  // namespace
 
 Function function_of(const Hook& hook, std::uint32_t row) {
@@ -53,6 +64,8 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   set(hook.blocking, kBlocks);
   set(family == Family::kWait, kWaits);
   set(family == Family::kCuda && hook.blocking, kSynchronises);
+  set(family == Family::kCuda && changes_memory(hook.name), kMemory);
+  set(family == Family::kCuda && copies_in_stream(hook.name), kCopies);
   set(hook.name == "sched_yield", kPolls);
   set(hook.name == "hostprobe_step" || hook.type == kRowStep, kMarksStep);
   function.empty = hook.word_of("empty");

@@ -25,6 +25,8 @@ enum Trait : std::uint32_t {
   kOfDriver = 1u << 16,  // of the CUDA driver or runtime
   kNamesTime = 512,      // a range of the program's, or of PyTorch's
   kSamplesQueue = 1024,  // a launch that was asked whether its stream was empty
+  kMemory = 1u << 17,    // GPU memory is allocated, freed, mapped, or pinned
+  kCopies = 1u << 18,    // a copy is put into a stream
 };
 
 // What a call is to those who look for the pattern that repeats from step to step; see step_period.h.

@@ -1,6 +1,7 @@
 // roles.cpp: see roles.h. One table per kind of evidence; the first row that fits decides.
 #include "roles.h"
 
+#include <cstring>
 #include <initializer_list>
 #include <optional>
 
@@ -119,6 +120,13 @@ Role role_named(std::string_view name) {
   return Role::kOther;
 }
 
+// By Python's multiprocessing, as a program of its own.
+bool is_spawned(const FileHeader& header) {
+  const std::string_view command(header.command, strnlen(header.command, sizeof(header.command)));
+  return command.find("multiprocessing.spawn") != std::string_view::npos ||
+         command.find("--multiprocessing-fork") != std::string_view::npos;
+}
+
 }  // namespace
 
 const char* role_name(Role role) {
@@ -163,7 +171,7 @@ Role role_of(const Trace& trace, const Thread& thread, Symbols& symbols) {
     if (auto role = by_type(trace, thread)) return role.value();
   }
   // A DataLoader worker is a process of its own: there even the first thread is the loader's.
-  if (!first || trace.header.forked_from != 0) {
+  if (!first || trace.header.forked_from != 0 || is_spawned(trace.header)) {
     if (auto role = by_python(trace, thread)) return role.value();
     if (auto role = beginning(kNames, thread.name); role && (!first || role == Role::kDataloader)) return role.value();
   }

@@ -13,6 +13,9 @@ using Name = char[28];
 constexpr Name kRankNames[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 constexpr Name kLocalRankNames[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
 constexpr Name kWorldSizeNames[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
+constexpr Name kRestartNames[] = {"TORCHELASTIC_RESTART_COUNT"};
+constexpr Name kNodeNames[] = {"NODE_RANK", "GROUP_RANK"};
+constexpr Name kNodeSizeNames[] = {"LOCAL_WORLD_SIZE"};
 template <std::size_t n>
 inline int first_number(char** environment, const Name (&names)[n]) {
   for (const Name& name : names) {
@@ -22,11 +25,24 @@ inline int first_number(char** environment, const Name (&names)[n]) {
   return -1;
 }
 
+// Lightning's launcher names the node and the place on it, and not the rank.
+int rank_on_node(char** environment) {
+  int local = local_rank_from(environment), node = first_number(environment, kNodeNames);
+  if (local < 0 || world_size_from(environment) < 0) return -1;
+  int size = node > 0 ? first_number(environment, kNodeSizeNames) : 0;
+  return size < 0 ? -1 : local + (node > 0 ? node * size : 0);
+}
+
 }  // namespace
 
 HP_START_CODE int rank_from(char** environment) { return first_number(environment, kRankNames); }
+int job_rank_from(char** environment) {
+  int rank = rank_from(environment);
+  return rank >= 0 ? rank : rank_on_node(environment);
+}
 int local_rank_from(char** environment) { return first_number(environment, kLocalRankNames); }
 int world_size_from(char** environment) { return first_number(environment, kWorldSizeNames); }
+int restarts_from(char** environment) { return first_number(environment, kRestartNames); }
 
 bool says_rank(const char* entry) {
   for (const char* name : kRankNames) {

@@ -37,6 +37,7 @@
 #include "probe/writer/control.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/compress.h"
+#include "probe/writer/file/events.h"
 #include "probe/writer/file/file_header.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/modules.h"
@@ -149,6 +150,7 @@ void work(bool last) {
   }
   write_hook_states();
   answer_control();
+  note_child_ends();
   watch_progress();
   if (!last) keep_to_budget();
   refine_tick_rate();

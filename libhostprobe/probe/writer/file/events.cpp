@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "probe/record/child_ends.h"
 #include "probe/runtime/clock.h"
 #include "probe/writer/file/trace_file.h"
 
@@ -13,6 +14,10 @@ bool note_event(EventKind kind, std::uint32_t reason, std::uint64_t number, std:
   memcpy(row.text, text, strnlen(text, sizeof row.text - 1));
   iovec part{&row, sizeof row};
   return append_block(kBlockEvents, &part, 1);
+}
+
+void note_child_ends() {
+  for (ChildEnd end; take_child_end(end);) note_event(kEventChildEnded, 0, end.pid, end.status, "");
 }
 
 }  // namespace hostprobe::probe

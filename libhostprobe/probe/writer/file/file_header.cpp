@@ -2,6 +2,7 @@
 #include "probe/writer/file/file_header.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -68,6 +69,12 @@ void fill_boot_id(FileHeader& h) {
   memcpy(h.boot_id, g_boot_id, sizeof h.boot_id);
 }
 
+// More CPUs than the set has room for are not counted.
+std::uint64_t usable_cpus() {
+  cpu_set_t cpus;
+  return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? static_cast<std::uint64_t>(CPU_COUNT(&cpus)) : 0;
+}
+
 }  // namespace
 
 void fill_file_header(char** environment) {
@@ -80,9 +87,11 @@ void fill_file_header(char** environment) {
   h.pid = static_cast<std::uint32_t>(getpid());
   h.parent_pid = static_cast<std::uint32_t>(getppid());
   h.forked_from = forked_from();
-  h.rank = rank_from(environment);
+  h.rank = job_rank_from(environment);
   h.local_rank = local_rank_from(environment);
   h.world_size = world_size_from(environment);
+  h.incarnation = static_cast<std::uint64_t>(restarts_from(environment) + 1);
+  h.cpus = usable_cpus();
   h.segment_id = g_segment.id;
   h.cookie = g_segment.header->cookie;
   h.start = load_clock();

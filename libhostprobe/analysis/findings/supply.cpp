@@ -1,0 +1,68 @@
+// supply.cpp: see supply.h.
+#include "supply.h"
+
+#include <algorithm>
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kBusyPct = 60;
+constexpr double kFull = 0.8;  // of its CPUs in use: the rest is lost to moving threads between them
+
+double run_delay_ms(const ProcessAnswer& process) {
+  double ms = 0;
+  for (const ThreadAnswer& thread : process.threads) ms += thread.time.run_delay_ms.value_or(0);
+  return ms;
+}
+
+bool works_for(const ProcessAnswer& worker, const ProcessAnswer& process) {
+  if (worker.task != ProcessTask::kDataLoader || worker.host != process.host) return false;
+  return worker.parent_pid == process.pid || (process.rank && worker.rank == process.rank);
+}
+
+}  // namespace
+
+bool Workers::are_busy() const { return count > 0 && cpu_pct + no_cpu_pct >= kBusyPct; }
+
+Workers workers_of(const RunAnswer& run, const ProcessAnswer& process) {
+  Workers workers;
+  double wall_ms = 0, cpu_ms = 0, delay_ms = 0, heaviest_ms = 0;
+  for (const ProcessAnswer& worker : run.processes) {
+    if (!works_for(worker, process)) continue;
+    ++workers.count;
+    wall_ms += worker.wall_ms;
+    cpu_ms += worker.cpu_ms.value_or(0);
+    delay_ms += run_delay_ms(worker);
+    for (const WaitSite& site : worker.waits) {
+      if (site.role != Role::kDataloader || site.own_ms <= heaviest_ms) continue;
+      heaviest_ms = site.own_ms;
+      workers.wait = site.python.empty() ? site.function : site.python.front().text;
+    }
+  }
+  if (wall_ms > 0) {
+    workers.cpu_pct = 100 * cpu_ms / wall_ms;
+    workers.no_cpu_pct = 100 * delay_ms / wall_ms;
+  }
+  return workers;
+}
+
+bool Cpus::are_too_few() const {
+  const auto there = static_cast<double>(allowed);
+  return wanted > there && used >= kFull * there;
+}
+
+std::optional<Cpus> cpus_of(const RunAnswer& run, const ProcessAnswer& process) {
+  if (process.cpus == 0 || process.wall_ms <= 0) return std::nullopt;
+  Cpus cpus;
+  cpus.allowed = process.cpus;
+  for (const ProcessAnswer& other : run.processes) {
+    if (other.host != process.host || other.boot_id != process.boot_id || other.wall_ms <= 0) continue;
+    // Of those that lived longer, the same part.
+    const double part = std::min(1.0, process.wall_ms / other.wall_ms);
+    cpus.used += part * other.cpu_ms.value_or(0) / process.wall_ms;
+    cpus.wanted += part * (other.cpu_ms.value_or(0) + run_delay_ms(other)) / process.wall_ms;
+  }
+  return cpus;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,36 @@
+// supply.h: whether what a rank lacks is there at all: workers that still have time, CPUs that nobody else takes.
+//
+// Room 3. Advice to give a job more of something is only as good as this evidence.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/questions/run_answer.h"
+
+namespace hostprobe::analysis {
+
+// The worker processes of a rank's DataLoader.
+struct Workers {
+  std::uint64_t count = 0;  // 0: none was seen
+  double cpu_pct = 0;       // running, of their lives
+  double no_cpu_pct = 0;    // ready to run, and not running
+  std::string wait;         // the heaviest wait of their main threads
+
+  bool are_busy() const;
+};
+Workers workers_of(const RunAnswer& run, const ProcessAnswer& process);
+
+// Of all processes of the run on this one's host.
+struct Cpus {
+  std::uint64_t allowed = 0;  // that this process may use
+  double used = 0;            // on average
+  double wanted = 0;          // the same, and what was ready to run
+
+  // The job itself keeps them busy, and has more to run than they can.
+  bool are_too_few() const;
+};
+// Nothing: how many it may use is not known.
+std::optional<Cpus> cpus_of(const RunAnswer& run, const ProcessAnswer& process);
+
+}  // namespace hostprobe::analysis

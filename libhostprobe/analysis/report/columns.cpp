@@ -1,0 +1,59 @@
+// columns.cpp: see columns.h.
+#include "columns.h"
+
+#include <algorithm>
+
+#include "words.h"
+
+namespace hostprobe::analysis {
+
+std::string left(std::string_view text, std::size_t width) {
+  std::string result = shortened(text, width);
+  result.append(width - std::min(width, columns(result)), ' ');
+  return result;
+}
+
+std::string right(std::string_view text, std::size_t width) {
+  const std::size_t taken = columns(text);
+  return std::string(width - std::min(width, taken), ' ') + std::string(text);
+}
+
+std::string compact(std::uint64_t number) {
+  return number < 10'000'000 ? std::to_string(number) : fmt::format("{:.1f}M", 1e-6 * static_cast<double>(number));
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string ms_text(double ms) { return duration_text(ms * 1e6); }
+
+std::string plural(std::size_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// Breaks at blanks; following lines are indented.
+std::string wrapped(const std::string& text, const std::string& first, const std::string& next) {
+  std::string result, line = first;
+  std::size_t at = 0;
+  bool empty = true;
+  while (at < text.size()) {
+    const std::size_t blank = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, blank - at);
+    if (!empty && columns(line) + 1 + columns(word) > kTextWidth) {
+      result += line + "\n";
+      line = next;
+      empty = true;
+    }
+    line += (empty ? "" : " ") + word;
+    empty = false;
+    at = blank + 1;
+  }
+  return result + line + "\n";
+}
+
+}  // namespace hostprobe::analysis
