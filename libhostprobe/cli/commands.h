@@ -30,6 +30,7 @@ struct UsageError : std::runtime_error {
 
 void add_run(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
+void add_diff(CLI::App& app, Context& context);
 void add_dump(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);

@@ -57,7 +57,7 @@ TEST(CollectiveJoin, HoldsNoMoreOfManyCallsThanOfFew) {
   EXPECT_EQ(joined.count, 500'000u);
   EXPECT_EQ(joined.partly_seen, 0u);
   EXPECT_EQ(joined.skew.max_ns(), 10);
-  EXPECT_EQ(joined.last.at(1), 500'000u);
+  EXPECT_EQ(joined.last.at(1).count, 500'000u);
   EXPECT_LE(many.most_held, few.most_held);
   EXPECT_LE(many.most_held, 4u * kJoinAhead);
 }

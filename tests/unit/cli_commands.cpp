@@ -80,11 +80,9 @@ TEST(Usage, WhatResemblesNothingIsGivenNoNearest) {
 }
 
 TEST(Usage, WhatTheContractNamesAndThisVersionLacksIsSaidSo) {
-  const std::vector<std::vector<std::string>> kLater = {{"diff", "a", "b"},
-                                                        {"sched", "-o", "x"},
+  const std::vector<std::vector<std::string>> kLater = {{"sched", "-o", "x"},
                                                         {"doctor"},
                                                         {"report", "--html", "f", "x"},
-                                                        {"report", "x", "--step", "3"},
                                                         {"run", "--fix", "gc", "--", "true"},
                                                         {"run", "--fix=gc", "true"}};
   for (const auto& words : kLater) {

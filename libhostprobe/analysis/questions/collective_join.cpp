@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "chance.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -16,41 +18,85 @@ constexpr std::uint32_t kLateBy = 64;
 class Meeting {
  public:
   void add(const CollectiveCall& call, const CollectiveMember& member) {
-    if (seen_ == 0 || call.begin_ns < first_ns_) {
-      first_ns_ = call.begin_ns;
+    const std::uint64_t begin_ns = on_axis(call.begin_ns, member);
+    if (seen_ == 0 || begin_ns < first_ns_) {
+      first_ns_ = begin_ns;
       size_ = call.size;
       bytes_ = call.bytes;
     }
-    if (seen_ == 0 || call.begin_ns > last_ns_) {
-      last_ns_ = call.begin_ns;
+    if (seen_ == 0 || begin_ns > last_ns_) {
+      second_last_ns_ = seen_ == 0 ? begin_ns : last_ns_;
+      last_ns_ = begin_ns;
       last_rank_ = member.rank.value_or(call.rank);
+    } else if (seen_ == 1 || begin_ns > second_last_ns_) {
+      second_last_ns_ = begin_ns;
     }
     if (seen_ == 0) host_ = &member.host;
     one_host_ = one_host_ && *host_ == member.host;
+    aligned_ = aligned_ && member.clock.has_value();
+    if (member.clock) clock_error_ns_ = std::max(clock_error_ns_, member.clock->error_ns);
     ++seen_;
+    if (call.gpu_end_ns != 0) add_kernel(call, member);
   }
   bool all_seen() const { return seen_ == static_cast<std::uint32_t>(std::max(size_, 1)); }
-  void add_to(JoinedOperation& operation) const {
+  void add_to(const std::string& name, JoinedOperation& operation) const {
     ++operation.count;
     operation.bytes += bytes_;
-    if (!one_host_ || !all_seen()) {
+    const bool comparable = (one_host_ || aligned_) && all_seen();
+    if (!kernels_.empty()) add_gpu_to(name, comparable && kernels_.size() == seen_, operation);
+    if (!comparable) {
       ++operation.partly_seen;
       return;
     }
     if (size_ < 2) return;
     operation.skew.add(static_cast<double>(last_ns_ - first_ns_));
-    ++operation.last[last_rank_];
+    LastRank& last = operation.last[last_rank_];
+    ++last.count;
+    last.again += operation.last_before == last_rank_;
+    last.late.add(static_cast<double>(last_ns_ - second_last_ns_));
+    operation.last_before = last_rank_;
+    if (!one_host_) operation.clock_error_ns = std::max(operation.clock_error_ns, clock_error_ns_);
   }
 
  private:
+  struct Kernel {
+    std::uint64_t begin_ns, end_ns;
+  };
+
+  static std::uint64_t on_axis(std::uint64_t ns, const CollectiveMember& member) {
+    return member.clock ? member.clock->to_reference(ns) : ns;
+  }
+  void add_kernel(const CollectiveCall& call, const CollectiveMember& member) {
+    kernels_.push_back({on_axis(call.gpu_begin_ns, member), on_axis(call.gpu_end_ns, member)});
+    shares_kernel_ = shares_kernel_ || call.shares_kernel;
+  }
+  // A kernel of a whole group tells how long the group took, not each of its operations.
+  void add_gpu_to(const std::string& name, bool all, JoinedOperation& operation) const {
+    if (shares_kernel_) return;
+    CollectiveSize& size = operation.sizes[size_class(bytes_)];
+    Kernel last = kernels_.front();
+    for (const Kernel& kernel : kernels_) {
+      size.gpu.add(static_cast<double>(kernel.end_ns - kernel.begin_ns));
+      last = {std::max(last.begin_ns, kernel.begin_ns), std::max(last.end_ns, kernel.end_ns)};
+    }
+    if (!all) return;
+    for (const Kernel& kernel : kernels_) operation.gpu_wait.add(static_cast<double>(last.begin_ns - kernel.begin_ns));
+    if (last.end_ns <= last.begin_ns) return;
+    size.transfer.add(static_cast<double>(last.end_ns - last.begin_ns));
+    size.bus_bytes += bus_bytes(name, bytes_, static_cast<std::uint32_t>(std::max(size_, 1)));
+  }
+
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;
+  std::uint64_t second_last_ns_ = 0;
   std::uint64_t bytes_ = 0;
   std::int32_t size_ = 0;
   int last_rank_ = -1;
   const std::string* host_ = nullptr;
-  bool one_host_ = true;
+  bool one_host_ = true, aligned_ = true, shares_kernel_ = false;
+  double clock_error_ns_ = 0;
   std::uint32_t seen_ = 0;
+  std::vector<Kernel> kernels_;
 };
 
 class Join {
@@ -160,7 +206,8 @@ class Join {
   using Open = std::map<std::pair<std::uint32_t, const std::string*>, Meeting>;
 
   Open::iterator close(std::uint64_t id, Communicator& communicator, Open::iterator meeting) {
-    meeting->second.add_to(result_.operations[{id, *meeting->first.second}]);
+    const std::string& name = *meeting->first.second;
+    meeting->second.add_to(name, result_.operations[{id, name}]);
     --held_;
     return communicator.open.erase(meeting);
   }
@@ -181,12 +228,33 @@ class Join {
   CollectiveJoin result_;
 };
 
-void tell_last(CollectiveAnswer& answer, const std::map<int, std::uint64_t>& last) {
-  const auto most =
-      std::max_element(last.begin(), last.end(), [](const auto& l, const auto& r) { return l.second < r.second; });
-  if (most == last.end() || answer.skew.count() == 0) return;
+constexpr double kLuck = 0.01;
+
+// How many of `count` operations are independent: one a step, and fewer where the same rank is last many times in a row.
+double independent(const LastRank& last, std::uint64_t count, std::uint64_t steps) {
+  const auto all = static_cast<double>(count), own = static_cast<double>(last.count);
+  const double share = own / all;
+  const double limit = steps == 0 ? all : std::min(all, static_cast<double>(steps));
+  if (share >= 1 || count < 2) return limit;
+  const double together = (static_cast<double>(last.again) / (all - 1) - share * share) / (share * (1 - share));
+  const double memory = std::clamp(together, 0.0, 0.999);
+  return std::min(limit, all * (1 - memory) / (1 + memory));
+}
+
+void tell_last(CollectiveAnswer& answer, const JoinedOperation& joined, std::uint64_t steps) {
+  const auto most = std::max_element(joined.last.begin(), joined.last.end(),
+                                     [](const auto& l, const auto& r) { return l.second.count < r.second.count; });
+  if (most == joined.last.end() || answer.skew.count() == 0) return;
+  const LastRank& last = most->second;
+  const double share = static_cast<double>(last.count) / static_cast<double>(answer.skew.count());
   answer.last_rank = most->first;
-  answer.last_share_pct = 100.0 * static_cast<double>(most->second) / static_cast<double>(answer.skew.count());
+  answer.last_share_pct = 100.0 * share;
+  answer.last_late = last.late;
+  const double trials = independent(last, answer.skew.count(), steps);
+  const double ranks = std::max(answer.ranks, 2u);
+  // Any of the ranks could have been the one.
+  const double luck = ranks * chance_of_as_many(share * trials, trials, 1 / ranks);
+  answer.last_beyond_chance = luck < kLuck && last.late.percentile_ns(50) > joined.clock_error_ns;
 }
 
 using Shares = std::vector<const CollectiveShare*>;  // of the processes that have one
@@ -204,7 +272,8 @@ void tell_counted(const Shares& shares, CollectiveAnswer& answer) {
   if (answer.ranks == 0) answer.ranks = processes;
 }
 
-CollectiveAnswer answer_operation(const CollectiveKey& key, const Shares& shares, const CollectiveJoin& join) {
+CollectiveAnswer answer_operation(const CollectiveKey& key, const Shares& shares, const CollectiveJoin& join,
+                                  std::uint64_t steps) {
   CollectiveAnswer answer;
   const auto& [communicator, operation] = key;
   const bool meets = communicator != 0 && !is_message(operation);
@@ -218,6 +287,7 @@ CollectiveAnswer answer_operation(const CollectiveKey& key, const Shares& shares
     answer.count += meets ? 0 : share->count;
     answer.bytes += meets ? 0 : share->bytes;
     counting += share->counters;
+    for (const auto& [size, time] : share->host_by_size) answer.sizes[size].host.add(time);
   }
   if (!meets) return answer;
   if (const auto joined = join.operations.find(key); joined != join.operations.end()) {
@@ -225,7 +295,9 @@ CollectiveAnswer answer_operation(const CollectiveKey& key, const Shares& shares
     answer.bytes = joined->second.bytes;
     answer.partly_seen = joined->second.partly_seen;
     answer.skew = joined->second.skew;
-    tell_last(answer, joined->second.last);
+    for (const auto& [size, known] : joined->second.sizes) answer.sizes[size].add(known);
+    answer.gpu_wait = joined->second.gpu_wait;
+    tell_last(answer, joined->second, steps);
   }
   if (counting > 0) tell_counted(shares, answer);
   return answer;
@@ -235,14 +307,14 @@ CollectiveAnswer answer_operation(const CollectiveKey& key, const Shares& shares
 
 CollectiveJoin join_collectives(std::vector<CollectiveMember>& members) { return Join(members).run(); }
 
-std::vector<CollectiveAnswer> answer_collectives(std::vector<CollectiveMember>& members) {
+std::vector<CollectiveAnswer> answer_collectives(std::vector<CollectiveMember>& members, std::uint64_t steps) {
   std::map<CollectiveKey, Shares> shares;
   for (const CollectiveMember& member : members)
     for (const auto& [key, share] : member.own->shares) shares[key].push_back(&share);
   const CollectiveJoin join = join_collectives(members);
   std::vector<CollectiveAnswer> answers;
   answers.reserve(shares.size());
-  for (const auto& [key, own] : shares) answers.push_back(answer_operation(key, own, join));
+  for (const auto& [key, own] : shares) answers.push_back(answer_operation(key, own, join, steps));
   std::stable_sort(answers.begin(), answers.end(),
                    [](const CollectiveAnswer& l, const CollectiveAnswer& r) { return l.bytes > r.bytes; });
   return answers;

@@ -3,7 +3,7 @@
 //
 // Room 3. A merge of one stream per thread that made such calls. No stream is read further than kAhead operations beyond
 // the slowest rank of its communicator, so what is held grows with ranks and communicators, never with calls. Times of
-// different hosts are not compared: their clocks are not aligned yet.
+// different hosts are compared where their clocks are aligned.
 #pragma once
 
 #include <map>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/timeline/host_clocks.h"
 #include "collective_source.h"
 
 namespace hostprobe::analysis {
@@ -21,6 +22,14 @@ struct CollectiveMember {
   std::string host = {};
   std::optional<int> rank = std::nullopt;  // of the job
   std::vector<CollectiveSource> sources = {};
+  std::optional<HostClock> clock = std::nullopt;  // of its host, where it is aligned with the others
+};
+
+// How often a rank was last.
+struct LastRank {
+  std::uint64_t count = 0;
+  std::uint64_t again = 0;  // it had been in the operation before, too
+  Histogram late;           // by how much, against the second last
 };
 
 // One operation on one communicator, all ranks together.
@@ -29,7 +38,11 @@ struct JoinedOperation {
   std::uint64_t bytes = 0;  // per rank
   Histogram skew;           // last arrival minus first, where all ranks were seen on one host
   std::uint64_t partly_seen = 0;
-  std::map<int, std::uint64_t> last;  // how often who was last, by the job's ranks where they are known
+  std::map<int, LastRank> last;         // by the job's ranks where they are known
+  int last_before = -1;                 // who was last in the operation before
+  double clock_error_ns = 0;            // what comparing clocks of hosts can be wrong by
+  std::map<int, CollectiveSize> sizes;  // where GPU times are known
+  Histogram gpu_wait;                   // of each rank: from its kernel's start to that of the last rank
 };
 
 struct CollectiveJoin {
@@ -53,9 +66,13 @@ struct CollectiveAnswer {
   std::uint64_t partly_seen = 0;  // operations of which not all ranks were seen
   std::optional<int> last_rank;   // who was last most often, by the job's ranks where they are known
   double last_share_pct = 0;
+  Histogram last_late;                  // by how much that rank was later than the second last
+  bool last_beyond_chance = false;      // somebody is always last: this one more often than luck and the clocks explain
+  std::map<int, CollectiveSize> sizes;  // by size class
+  Histogram gpu_wait;                   // see JoinedOperation
 };
 
-// Heaviest in bytes first.
-std::vector<CollectiveAnswer> answer_collectives(std::vector<CollectiveMember>& members);
+// Heaviest in bytes first. `steps`: how many the run had, 0 = not known; operations of one step are late together.
+std::vector<CollectiveAnswer> answer_collectives(std::vector<CollectiveMember>& members, std::uint64_t steps = 0);
 
 }  // namespace hostprobe::analysis

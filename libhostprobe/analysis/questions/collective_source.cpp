@@ -6,22 +6,32 @@
 namespace hostprobe::analysis {
 namespace {
 
+constexpr std::size_t kLongestGroup = 4096;  // calls; whoever opens groups and never ends them has no GPU times
+
+bool ends_group(const Function& function) { return function.is(kNccl) && function.name == "ncclGroupEnd"; }
+
 bool has_collectives(const Timeline& timeline, const Slice& slice) {
   return std::any_of(timeline.functions().begin(), timeline.functions().end(), [&slice](const Function& function) {
-    return function.is(kCollective) && slice.may_hold(static_cast<std::uint16_t>(function.row + 1));
+    return (function.is(kCollective) || ends_group(function)) &&
+           slice.may_hold(static_cast<std::uint16_t>(function.row + 1));
   });
 }
 
 class ThreadSource {
  public:
-  ThreadSource(const Timeline& timeline, const Track& track, std::vector<const Slice*> slices)
-      : timeline_(timeline), ticks_(timeline.trace().clock), slices_(std::move(slices)) {
+  ThreadSource(const Timeline& timeline, const Track& track, std::vector<const Slice*> slices,
+               std::shared_ptr<const CollectiveKernels> kernels)
+      : timeline_(timeline), ticks_(timeline.trace().clock), slices_(std::move(slices)), kernels_(std::move(kernels)) {
     event_.track = &track;
   }
 
   bool next(CollectiveCall& call) {
-    while (at_ == calls_.size()) {
-      if (slice_ == slices_.size()) return false;
+    while (at_ == ready_) {
+      if (slice_ == slices_.size()) {
+        if (at_ == calls_.size()) return false;
+        ready_ = calls_.size();
+        break;
+      }
       try {
         fill(*slices_[slice_++]);
       } catch (const TraceError&) {
@@ -34,37 +44,63 @@ class ThreadSource {
 
  private:
   void fill(const Slice& slice) {
+    calls_.erase(calls_.begin(), calls_.begin() + static_cast<std::ptrdiff_t>(at_));
+    ready_ -= at_;
     at_ = 0;
-    calls_.clear();
     records_.clear();
     slice.append_to(records_);
-    for (const Record& record : records_) {
-      if (!timeline_.decode_collective(record, ticks_, event_)) continue;
+    for (const Record& record : records_) take(record);
+    if (calls_.size() - ready_ > kLongestGroup) ready_ = calls_.size();
+  }
+
+  void take(const Record& record) {
+    if (timeline_.decode_collective(record, ticks_, event_)) {
       const CollectiveCall call = collective_call(event_);
-      if (call.meets()) calls_.push_back(call);
+      if (!call.meets()) return;
+      calls_.push_back(call);
+      const bool grouped = (word(record, event_.function->call) >> 32 & 0xffff) != 0;
+      if (kernels_ == nullptr || !grouped) find_kernels(event_.begin_ns, event_.end_ns);
+    } else if (kernels_ != nullptr && event_.function != nullptr && ends_group(*event_.function)) {
+      find_kernels(ticks_.since_first_ns(record.begin_ticks), ticks_.since_first_ns(record.end_ticks));
     }
+  }
+
+  // Of all calls that wait for them: one, or those of a group.
+  void find_kernels(double begin_ns, double end_ns) {
+    if (kernels_ != nullptr) {
+      const auto span = kernels_->launched_in(event_.track->key().tid, begin_ns, end_ns);
+      for (std::size_t i = ready_; span && i < calls_.size(); ++i) {
+        calls_[i].gpu_begin_ns = timeline_.trace().clock.monotonic_ns_of(span->begin_ns);
+        calls_[i].gpu_end_ns = timeline_.trace().clock.monotonic_ns_of(span->end_ns);
+        calls_[i].shares_kernel = calls_.size() - ready_ > 1;
+      }
+    }
+    ready_ = calls_.size();
   }
 
   const Timeline& timeline_;
   TickReader ticks_;
   Event event_;
   std::vector<const Slice*> slices_;
+  std::shared_ptr<const CollectiveKernels> kernels_;
   std::size_t slice_ = 0;
   Records records_;
-  std::vector<CollectiveCall> calls_;  // of one slice
-  std::size_t at_ = 0;
+  std::vector<CollectiveCall> calls_;  // of one slice, and of a group that is open
+  std::size_t at_ = 0, ready_ = 0;     // handed out; those before may be
 };
 
 }  // namespace
 
-std::vector<CollectiveSource> collective_sources(const Timeline& timeline) {
+std::vector<CollectiveSource> collective_sources(const Timeline& timeline,
+                                                 std::shared_ptr<const CollectiveKernels> kernels) {
+  if (kernels != nullptr && kernels->empty()) kernels = nullptr;
   std::vector<CollectiveSource> sources;
   for (const Track& track : timeline.tracks()) {
     std::vector<const Slice*> slices;
     for (const Slice& slice : track.thread->slices)
       if (has_collectives(timeline, slice)) slices.push_back(&slice);
     if (slices.empty()) continue;
-    const auto source = std::make_shared<ThreadSource>(timeline, track, std::move(slices));
+    const auto source = std::make_shared<ThreadSource>(timeline, track, std::move(slices), kernels);
     sources.push_back([source](CollectiveCall& call) { return source->next(call); });
   }
   return sources;

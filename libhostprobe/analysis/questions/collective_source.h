@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "collective_kernels.h"
 #include "collectives.h"
 
 namespace hostprobe::analysis {
@@ -15,7 +16,8 @@ namespace hostprobe::analysis {
 // False: there are no more.
 using CollectiveSource = std::function<bool(CollectiveCall&)>;
 
-// One per thread that made any. The timeline and its trace must outlive them.
-std::vector<CollectiveSource> collective_sources(const Timeline& timeline);
+// One per thread that made any. The timeline and its trace must outlive them. With GPU times where `kernels` has some.
+std::vector<CollectiveSource> collective_sources(const Timeline& timeline,
+                                                 std::shared_ptr<const CollectiveKernels> kernels = nullptr);
 
 }  // namespace hostprobe::analysis

@@ -26,6 +26,7 @@ void CollectiveSpan::add(const CollectiveCall& call) {
 
 void CollectiveShare::add(const CollectiveShare& other) {
   host.add(other.host);
+  for (const auto& [number, time] : other.host_by_size) host_by_size[number].add(time);
   failed += other.failed;
   size = std::max(size, other.size);
   count += other.count;
@@ -49,6 +50,7 @@ void ProcessCollectives::add(const CollectiveCall& call) {
   }
   ++share.count;
   share.bytes += call.bytes;
+  share.host_by_size[size_class(call.bytes)].add(call.host_ns);
 }
 
 void ProcessCollectives::add(const CollectiveCounter& counter) {
@@ -61,6 +63,7 @@ void ProcessCollectives::add(const CollectiveCounter& counter) {
   }
   share.count += counter.count;
   share.bytes += counter.bytes;
+  share.host_by_size[kSizeUnknown].add(counter.host);
   share.counters = true;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analysis/timeline/timeline.h"
+#include "collective_sizes.h"
 
 namespace hostprobe::analysis {
 
@@ -24,6 +25,9 @@ struct CollectiveCall {
   double host_ns = 0;
   const std::string* operation = nullptr;  // "AllReduce"
   bool counted = false;                    // a counter counts it too
+  std::uint64_t gpu_begin_ns = 0;          // of its kernel, CLOCK_MONOTONIC; 0 = not known
+  std::uint64_t gpu_end_ns = 0;
+  bool shares_kernel = false;  // with other calls of its group
 
   // All ranks make it, so it is one of those that can be put together.
   bool meets() const { return communicator != 0 && sequence != 0 && !is_message(*operation); }
@@ -46,6 +50,7 @@ using CollectiveKey = std::pair<std::uint64_t, std::string>;  // communicator, o
 // Of one process for one operation on one communicator.
 struct CollectiveShare {
   Histogram host;
+  std::map<int, Histogram> host_by_size;  // by size class, of calls that were taken
   std::uint64_t failed = 0;
   std::int32_t size = 0;    // of the communicator; 0 = no record tells it
   std::uint64_t count = 0;  // records and counters

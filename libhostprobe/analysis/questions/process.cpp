@@ -138,6 +138,7 @@ void ask_device(const Timeline& timeline, const Window& window, ProcessAnswer& a
   answer.certain_idle = answer_certain_idle(timeline, window);
   answer.gaps = answer_gaps(timeline, device, window, steps);
   answer.path = answer_critical_path(timeline, device, window, steps);
+  answer.kernels = kernel_times(device);
 }
 
 // A part of its life, of which totals of the kernel tell nothing.

@@ -20,6 +20,7 @@
 #include "critical_path.h"
 #include "gaps.h"
 #include "gpu_busy.h"
+#include "kernel_times.h"
 #include "launches.h"
 #include "own_cost.h"
 #include "process_task.h"
@@ -96,6 +97,7 @@ struct ProcessAnswer {
   std::optional<GapAnswer> gaps;
   std::optional<PathAnswer> path;
   ProcessCollectives collectives;
+  KernelTimes kernels;  // empty where GPU times are not known
   std::vector<ProgressAnswer> progress;
   std::vector<Hook> hooks;
   std::vector<std::uint64_t> hook_calls;  // records per hook, gone ones too

@@ -34,6 +34,10 @@ void Questions::merge(Questions&& other) {
 std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& answer) {
   answer.hook_calls = std::get<HookCalls>(all_).finish();
   answer.waits = std::get<Waits>(all_).finish(symbols);
+  WakeChainAnswer chains = std::get<WakeChains>(all_).finish();
+  for (WaitSite& site : answer.waits)
+    if (const auto chain = chains.find({site.function, site.library, site.role}); chain != chains.end())
+      site.chain = std::move(chain->second);
   answer.launches = std::get<Launches>(all_).finish(1e6 * answer.wall_ms);
   answer.syncs = std::get<Syncs>(all_).finish();
   answer.collectives = std::get<Collectives>(all_).finish();

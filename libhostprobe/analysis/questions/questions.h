@@ -22,6 +22,7 @@
 #include "steps.h"
 #include "syncs.h"
 #include "waits.h"
+#include "wake_chains.h"
 
 namespace hostprobe::analysis {
 
@@ -52,7 +53,8 @@ class Questions {
 
   Window window_;
   bool everything_;
-  std::tuple<HookCalls, BlockedTime, Waits, Launches, Syncs, Collectives, ProgressThreads, QueueSamples> all_;
+  std::tuple<HookCalls, BlockedTime, Waits, Launches, Syncs, Collectives, ProgressThreads, QueueSamples, WakeChains>
+      all_;
   Steps steps_;
   SteadyState steady_;
 };

@@ -21,6 +21,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kAgree = 0.1;        // two ranks' median steps, at most so far apart
+constexpr double kReadingUs = 1;      // no two clocks are read closer together than that for sure
 constexpr double kMostWallMs = 1e12;  // 30 years: more is a damaged clock, and would not fit 64 bits of nanoseconds
 
 std::uint64_t bytes_of(const std::string& path) {
@@ -50,6 +51,34 @@ void tell_times(RunAnswer& run) {
   run.hosts.assign(hosts.begin(), hosts.end());
   run.ranks = static_cast<std::uint32_t>(ranks.size());
   if (hosts.size() > 1) run.clock_error_us.reset();
+}
+
+// A run whose ranks are not all on one axis has no error to tell. Where there are none, every host counts.
+void tell_clock_error(RunAnswer& run) {
+  run.clock_error_us.reset();
+  double most_ns = 0;
+  for (const ProcessAnswer& process : run.processes) {
+    if (run.ranks > 0 && process.kind != ProcessKind::kRank) continue;
+    const auto clock = run.host_clocks.find(process.host);
+    if (clock == run.host_clocks.end()) return;
+    most_ns = std::max(most_ns, clock->second.error_ns);
+  }
+  run.clock_error_us = 1e-3 * most_ns;
+}
+
+// What a host's own clock says of the day is wrong by as much as its offset is.
+void put_on_one_axis(RunAnswer& run) {
+  const auto reference = std::find_if(run.processes.begin(), run.processes.end(), [&run](const ProcessAnswer& process) {
+    const auto clock = run.host_clocks.find(process.host);
+    return clock != run.host_clocks.end() && clock->second.moments == 0;
+  });
+  if (reference == run.processes.end()) return;
+  const std::uint64_t realtime_offset_ns = reference->start_realtime_ns - reference->start_monotonic_ns;
+  for (ProcessAnswer& process : run.processes)
+    if (const auto clock = run.host_clocks.find(process.host); clock != run.host_clocks.end())
+      process.start_realtime_ns = clock->second.to_reference(process.start_monotonic_ns) + realtime_offset_ns;
+  run.start_realtime_ns = 0;
+  tell_times(run);
 }
 
 // One trace file. What is open stays open where collectives are to be put together with other ranks'.
@@ -155,10 +184,41 @@ CollectiveSource within(const ProcessCollectives& own, CollectiveSource all) {
   };
 }
 
+// Alike on one host, whose processes share one clock.
+void align(const std::vector<Opened>& opened, RunAnswer& run, unsigned cores) {
+  if (run.hosts.size() < 2) return;
+  std::map<std::string, const Opened*> by_path;
+  for (const Opened& one : opened)
+    if (one.timeline) by_path[one.answer->trace_path] = &one;
+  double slack_us = kReadingUs;
+  std::vector<ProcessEnds> ends;
+  std::vector<const Opened*> sources;
+  for (const ProcessAnswer& process : run.processes) {
+    slack_us = std::max(slack_us, process.clock_error_us.value_or(0));
+    const auto found = by_path.find(process.trace_path);
+    ends.push_back({process.host, {}});
+    sources.push_back(found == by_path.end() ? nullptr : found->second);
+  }
+  run_parallel(ends.size(), cores, [&](std::size_t i) {
+    if (sources[i] == nullptr) return;
+    try {
+      ends[i].ends = collective_ends(*sources[i]->timeline, device_timeline(*sources[i]->trace));
+    } catch (const TraceError&) {
+      return;  // somebody changed the file since it was read
+    }
+  });
+  run.host_clocks = align_hosts(ends, 1e3 * slack_us);
+  put_on_one_axis(run);
+  tell_clock_error(run);
+}
+
 std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, const RunAnswer& run, bool is_part) {
   std::map<std::string, std::vector<CollectiveSource>> sources;
-  for (const Opened& one : opened)
-    if (one.timeline) sources[one.answer->trace_path] = collective_sources(*one.timeline);
+  for (const Opened& one : opened) {
+    if (!one.timeline) continue;
+    auto kernels = std::make_shared<const CollectiveKernels>(device_timeline(*one.trace));
+    sources[one.answer->trace_path] = collective_sources(*one.timeline, std::move(kernels));
+  }
   std::vector<CollectiveMember> members;
   for (const ProcessAnswer& process : run.processes) {
     if (process.collectives.shares.empty()) continue;
@@ -166,8 +226,10 @@ std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, cons
     if (is_part)
       for (CollectiveSource& source : own) source = within(process.collectives, std::move(source));
     members.push_back({&process.collectives, process.host, process.rank, std::move(own)});
+    if (const auto clock = run.host_clocks.find(process.host); clock != run.host_clocks.end())
+      members.back().clock = clock->second;
   }
-  return answer_collectives(members);
+  return answer_collectives(members, run.steps.lengths.count);
 }
 
 }  // namespace
@@ -204,6 +266,7 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
     return order(l) < order(r);
   });
   tell_times(run);
+  align(opened, run, cores);
   run.collectives = join_ranks(opened, run, query.is_one());
   tell_endings(run, job_ends(path));
   if (!query.is_one()) run.stuck = find_missing_ranks(run.processes);

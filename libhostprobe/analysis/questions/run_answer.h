@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "collective_join.h"
+#include "host_alignment.h"
 #include "missing_ranks.h"
 #include "process.h"
 
@@ -33,7 +35,8 @@ struct RunAnswer {
   std::uint32_t ranks = 0;
   std::uint64_t start_realtime_ns = 0;
   double wall_s = 0;
-  std::optional<double> clock_error_us;  // nothing across hosts: they are not aligned yet
+  std::optional<double> clock_error_us;          // nothing across hosts that cannot be aligned
+  std::map<std::string, HostClock> host_clocks;  // of several hosts, those that are aligned with rank 0's
 
   std::string started() const;  // ISO 8601, UTC; "" when unknown
 };

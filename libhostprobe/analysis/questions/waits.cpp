@@ -40,12 +40,6 @@ bool is_way_into_wait(const PythonFrame& frame) {
   return std::find(std::begin(kThreading), std::end(kThreading), name) != std::end(kThreading);
 }
 
-// "__poll_chk" is what a fortified build calls instead of poll.
-std::string plain_name(const std::string& function) {
-  const bool checked = function.starts_with("__") && function.ends_with("_chk");
-  return checked ? function.substr(2, function.size() - 6) : function;
-}
-
 std::vector<WaitPlace> heaviest_first(std::map<std::string, WaitPlace> places) {
   std::vector<WaitPlace> sorted;
   for (auto& [text, place] : places) sorted.push_back(std::move(place));
@@ -62,6 +56,11 @@ void add_place(std::map<std::string, WaitPlace>& places, const std::string& text
 }
 
 }  // namespace
+
+std::string wait_site_function(const std::string& function, bool on_file) {
+  const bool checked = function.starts_with("__") && function.ends_with("_chk");
+  return (checked ? function.substr(2, function.size() - 6) : function) + (on_file ? " (file)" : "");
+}
 
 std::string telling_frame(const std::vector<std::string_view>& python) {
   std::string_view innermost;
@@ -108,7 +107,7 @@ Waits::Call& Waits::call_of(const Event& event) {
   if (!fresh) return call->second;
   const Module* module = trace_.module_at(event.site, event.end_ticks);
   const std::string library = module == nullptr ? "unknown" : base_name(module->path);
-  const std::string function = plain_name(event.function->name) + (event.on_file ? " (file)" : "");
+  const std::string function = wait_site_function(event.function->name, event.on_file);
   const Role role = event.track->role;
   Site& site = sites_[{function, library, role}];
   site.answer.function = function;

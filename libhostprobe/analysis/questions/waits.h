@@ -14,6 +14,7 @@
 
 #include "analysis/timeline/timeline.h"
 #include "wait_purpose.h"
+#include "wake_chains.h"
 
 namespace hostprobe::analysis {
 
@@ -44,6 +45,7 @@ struct WaitSite {
   std::vector<WaitPlace> python;             // innermost telling Python frame of the sampled waits
   std::vector<std::string> stack;            // the heaviest sampled stack, innermost first
   double sampled_ms = 0;                     // how much of the total carried a stack
+  WakeChain chain;                           // of the main thread's sites
 
   Role main_waker() const;
   // The thread that woke it most often; zeros when none is known.
@@ -116,6 +118,9 @@ class Waits {
   std::unordered_map<CallKey, Call, CallKeyHash> calls_;  // of one thread
   const Track* calls_track_ = nullptr;
 };
+
+// What a site calls its function: "__poll_chk" is what a fortified build calls instead of poll.
+std::string wait_site_function(const std::string& function, bool on_file);
 
 // "get (queue.py:180)": the frame a person would name. Python's own lock wrappers are passed over.
 std::string telling_frame(const Trace& trace, const Stack& stack);

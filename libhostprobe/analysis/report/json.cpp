@@ -3,6 +3,7 @@
 
 #include "analysis/findings/causes.h"
 #include "finding_text.h"
+#include "json_collectives.h"
 #include "json_gpu.h"
 #include "json_steps.h"
 #include "json_threads.h"
@@ -159,30 +160,6 @@ Json process_json(const ProcessAnswer& process) {
   return json;
 }
 
-// A profile may tell that there was an operation, and nothing else of it.
-bool is_size_known(const CollectiveAnswer& collective) {
-  return collective.bytes != 0 || collective.count == 0 || !collective.communicator.empty();
-}
-
-Json collective_json(const CollectiveAnswer& collective) {
-  Json json = {{"comm", collective.communicator.empty() ? Json(nullptr) : Json(collective.communicator)},
-               {"ranks", collective.ranks},
-               {"op", collective.operation},
-               {"count", collective.count},
-               {"bytes", is_size_known(collective) ? Json(collective.bytes) : Json(nullptr)},
-               {"failed", collective.failed},
-               {"partly_seen", collective.partly_seen},
-               {"host_p50_us", percentile_us(collective.host, 50)},
-               {"host_p99_us", percentile_us(collective.host, 99)},
-               {"host_max_us", us_or_null(collective.host, collective.host.max_ns())},
-               {"skew_p50_us", percentile_us(collective.skew, 50)},
-               {"skew_p99_us", percentile_us(collective.skew, 99)},
-               {"skew_max_us", us_or_null(collective.skew, collective.skew.max_ns())},
-               {"last", nullptr}};
-  if (collective.last_rank) json["last"] = {{"rank", *collective.last_rank}, {"share_pct", collective.last_share_pct}};
-  return json;
-}
-
 Json evidence_json(const Evidence& evidence) {
   Json json = Json::object();
   for (const auto& [name, value] : evidence.values())
@@ -233,6 +210,7 @@ std::string report_json(const RunAnswer& run, const ReportOptions& options) {
                  {"ranks", run.ranks},
                  {"wall_s", run.wall_s},
                  {"clock_error_us", or_null(run.clock_error_us)}}},
+               {"clocks", clocks_json(run.host_clocks)},
                {"headline", headline(run, findings)},
                {"findings", Json::array()},
                {"step_share_pct", nullptr},
@@ -244,7 +222,7 @@ std::string report_json(const RunAnswer& run, const ReportOptions& options) {
   for (const Finding& finding : findings) json["findings"].push_back(finding_json(finding));
   for (const ProcessAnswer& process : run.processes)
     if (options.shows(process)) json["processes"].push_back(process_json(process));
-  for (const CollectiveAnswer& one : run.collectives) json["collectives"].push_back(collective_json(one));
+  json["collectives"] = collectives_json(run.collectives);
   // Absent where nothing hangs.
   for (const StuckCollective& stuck : run.stuck) json["stuck"].push_back(stuck_json(stuck));
   for (const Unreadable& file : run.unreadable) {

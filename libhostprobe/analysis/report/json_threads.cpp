@@ -2,6 +2,7 @@
 #include "json_threads.h"
 
 #include "analysis/questions/endings.h"
+#include "json_chains.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -105,6 +106,7 @@ Json wait_json(const WaitSite& site) {
   if (const double ms = site.ms_for(WaitPurpose::kGil); ms > 0) json["gil_ms"] = ms;
   if (!site.python.empty()) json["python"] = places_json(site.python);
   if (!site.stack.empty()) json["stack"] = site.stack;
+  if (site.chain.waits > 0) json["chain"] = chain_json(site.chain);
   return json;
 }
 

@@ -84,6 +84,10 @@ class TextReport : private Lines {
     const std::string where = run_.hosts.empty() ? "" : " on " + plural(run_.hosts.size(), "host", "hosts");
     line("{}{} · {:.2f} s · started {} · mode {}", what, where, run_.wall_s,
          run_.started().empty() ? "?" : run_.started(), run_.mode.empty() ? "?" : printable(run_.mode));
+    if (run_.hosts.size() > 1)
+      line("clocks of the hosts {}", run_.clock_error_us
+                                         ? fmt::format("aligned to ± {}", duration_text(1e3 * *run_.clock_error_us))
+                                         : "cannot be aligned: they share too few collectives");
     write_steps();
   }
 
@@ -145,9 +149,9 @@ class TextReport : private Lines {
     return process.task == ProcessTask::kUnknown ? kind_name(process.kind) : task_words(process.task);
   }
 
-  // A rank that is nearly always last is what the others wait for; with two ranks one of them is last half the time.
+  // A rank that is nearly always last is what the others wait for; but somebody always is.
   static std::string last_text(const CollectiveAnswer& collective) {
-    if (!collective.last_rank) return "";
+    if (!collective.last_beyond_chance) return "";
     return fmt::format("rank {} in {:.0f} %", *collective.last_rank, collective.last_share_pct);
   }
 

@@ -44,6 +44,19 @@ class Histogram {
   std::uint64_t count() const { return count_; }
   double total_ns() const { return total_ns_; }
   double max_ns() const { return max_ns_; }
+  double min_ns() const { return min_ns_; }
+  double mean_ns() const { return count_ == 0 ? 0 : total_ns_ / static_cast<double>(count_); }
+
+  // Mean square distance from the mean, as exact as the buckets are.
+  double variance() const {
+    double sum = 0;
+    const double mean = mean_ns();
+    for (std::size_t i = 0; i < buckets_.size(); ++i) {
+      const double away = middle_of(first_ + static_cast<std::uint32_t>(i)) - mean;
+      sum += static_cast<double>(buckets_[i]) * away * away;
+    }
+    return count_ == 0 ? 0 : sum / static_cast<double>(count_);
+  }
 
   // As far as the buckets tell.
   std::uint64_t count_above(double value_ns) const {

@@ -1,0 +1,57 @@
+// run_diff.h: what changed from one run to another, as data: steps, findings, kernels, collectives, waits, wakes, launch gaps,
+// progress threads.
+//
+// Room 3. Steps are the samples, where there are any. What both runs would differ by anyway is no change.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/questions/run_answer.h"
+#include "step_change.h"
+
+namespace hostprobe::analysis {
+
+// Durations of one kind in one run. Only a count of 0 where the run has none.
+struct DiffSide {
+  std::uint64_t count = 0;
+  std::optional<double> avg_us, median_us, min_us, max_us, p99_us, share_pct;
+};
+
+struct DiffRow {
+  std::string name;
+  DiffSide a, b;
+  std::optional<double> change_pct;  // of the average
+  bool significant = false;
+};
+
+enum class Change { kAppeared, kGone, kGrew, kShrank, kSame };
+const char* change_name(Change change);
+
+struct FindingChange {
+  std::string cause;
+  std::optional<int> rank;
+  std::optional<double> a_share_pct, b_share_pct;      // nothing: not found in that run
+  std::optional<double> a_ms_per_step, b_ms_per_step;  // nothing: not found, or no steps
+  Change change = Change::kSame;
+};
+
+struct RunDiff {
+  StepChange steps;
+  std::vector<FindingChange> findings;  // what changed first
+  // Heaviest first, in either run.
+  std::vector<DiffRow> kernels;
+  std::string collective_source;  // "gpu" or "host": whose time the rows below are
+  std::vector<DiffRow> collectives;
+  std::vector<DiffRow> waits;
+  std::vector<DiffRow> wakes;
+  std::vector<DiffRow> launch_gaps;  // one row, or none
+  std::vector<DiffRow> progress;     // one row, or none
+  bool nothing_in_common = false;    // no row has both sides
+};
+
+RunDiff compare_runs(const RunAnswer& a, const RunAnswer& b);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,14 @@
+// diff_json.h: what changed between two runs, as one JSON document.
+//
+// Room 3. A pure function of the comparison.
+#pragma once
+
+#include <string>
+
+#include "analysis/findings/run_diff.h"
+
+namespace hostprobe::analysis {
+
+std::string diff_json(const RunDiff& diff, const RunAnswer& a, const RunAnswer& b);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,147 @@
+// diff_text.cpp: see diff_text.h.
+#include "diff_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "words.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::size_t kRows = 8;
+constexpr std::size_t kNameWidth = 44;
+
+std::string ms_text(double ms) { return duration_text(1e6 * ms); }
+std::string us_text(const std::optional<double>& us) { return us ? duration_text(1e3 * *us) : "-"; }
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width - std::min(width, columns(text)), ' ');
+}
+std::string right(const std::string& text, std::size_t width) {
+  return std::string(width - std::min(width, columns(text)), ' ') + text;
+}
+
+std::string pct_text(double pct) { return fmt::format("{:+.1f} %", pct); }
+
+class DiffPage {
+ public:
+  DiffPage(const RunDiff& diff, const RunAnswer& a, const RunAnswer& b) : diff_(diff), a_(a), b_(b) {}
+
+  std::string write() {
+    line("hostprobe diff {} {}", printable(a_.path), printable(b_.path));
+    write_run("A", a_, diff_.steps.a_count, diff_.steps.a_median_ms);
+    write_run("B", b_, diff_.steps.b_count, diff_.steps.b_median_ms);
+    write_changes();
+    write_rows("Kernels on the GPU", diff_.kernels);
+    write_rows(diff_.collective_source == "gpu" ? "Collectives, on the GPU" : "Collectives, calls of the host",
+               diff_.collectives);
+    write_rows("Waits", diff_.waits);
+    write_rows("Wake latency", diff_.wakes);
+    write_rows("Launches", diff_.launch_gaps);
+    write_rows("NCCL progress", diff_.progress);
+    return std::move(out_);
+  }
+
+ private:
+  template <typename... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    std::string text = fmt::format(format, std::forward<Args>(args)...);
+    text.erase(text.find_last_not_of(' ') + 1);
+    out_ += text + "\n";
+  }
+
+  void write_run(const char* name, const RunAnswer& run, std::size_t steps, const std::optional<double>& median_ms) {
+    const std::string what =
+        run.ranks > 0 ? fmt::format("{} ranks", run.ranks) : fmt::format("{} processes", run.processes.size());
+    line("{}  {} · {:.2f} s · {} · mode {}{}", name, what, run.wall_s,
+         median_ms ? fmt::format("{} steps, median {}", grouped(steps), ms_text(*median_ms)) : "no steps marked",
+         run.mode.empty() ? "?" : printable(run.mode),
+         run.unreadable.empty() ? "" : fmt::format(" · {} files cannot be read", run.unreadable.size()));
+  }
+
+  std::string steps_text() const {
+    const StepChange& steps = diff_.steps;
+    if (!steps.change_pct)
+      return "Steps cannot be compared: " + std::string(steps.a_count == 0 && steps.b_count == 0
+                                                            ? "neither run marks any."
+                                                            : "only one run marks any.");
+    const std::string medians =
+        fmt::format("median {} in A, {} in B", ms_text(*steps.a_median_ms), ms_text(*steps.b_median_ms));
+    const std::string range =
+        steps.low_pct
+            ? fmt::format("the change lies between {} and {}", pct_text(*steps.low_pct), pct_text(*steps.high_pct))
+            : fmt::format("{} to {} in A, {} to {} in B", ms_text(*steps.a_min_ms), ms_text(*steps.a_max_ms),
+                          ms_text(*steps.b_min_ms), ms_text(*steps.b_max_ms));
+    if (!steps.significant) return fmt::format("Steps did not change beyond noise: {}; {}.", medians, range);
+    return fmt::format("Steps take {:.1f} % {} in B: {}; {}.", std::abs(*steps.change_pct),
+                       *steps.change_pct > 0 ? "longer" : "less", medians, range);
+  }
+
+  static std::string finding_text(const FindingChange& one) {
+    const auto amount = [](const std::optional<double>& share, const std::optional<double>& ms) {
+      if (!share) return std::string("not found");
+      return fmt::format("{:.1f} % of the run", *share) + (ms ? fmt::format(", {} a step", ms_text(*ms)) : "");
+    };
+    return fmt::format("{}{} {}: {} in A, {} in B.", one.cause, one.rank ? fmt::format(" of rank {}", *one.rank) : "",
+                       change_name(one.change), amount(one.a_share_pct, one.a_ms_per_step),
+                       amount(one.b_share_pct, one.b_ms_per_step));
+  }
+
+  void write_changes() {
+    line("");
+    line("WHAT CHANGED");
+    if (diff_.nothing_in_common) {
+      line("  The two runs have nothing in common that could be compared: no step, kernel, collective or wait.");
+      return;
+    }
+    line("  {}", steps_text());
+    std::size_t same = 0;
+    for (const FindingChange& one : diff_.findings) {
+      if (one.change == Change::kSame)
+        ++same;
+      else
+        line("  {}", finding_text(one));
+    }
+    if (same == diff_.findings.size())
+      line("  No finding changed{}.", same > 0 ? fmt::format(": {} in both runs", same) : "");
+    else if (same > 0)
+      line("  {} other {} the same.", same, same == 1 ? "finding is" : "findings are");
+  }
+
+  void write_rows(const char* title, std::vector<DiffRow> rows) {
+    if (rows.empty()) return;
+    // Changes first; otherwise heaviest first, as they come.
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const DiffRow& l, const DiffRow& r) { return l.significant && !r.significant; });
+    line("");
+    line("{} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9}", padded(title, kNameWidth), "count A", "B", "avg A", "B",
+         "median A", "B", "change");
+    const std::size_t shown = std::min(rows.size(), kRows);
+    for (std::size_t i = 0; i < shown; ++i) {
+      const DiffRow& row = rows[i];
+      const std::string change = row.a.count == 0   ? "only in B"
+                                 : row.b.count == 0 ? "only in A"
+                                 : row.significant  ? pct_text(*row.change_pct)
+                                                    : "same";
+      line("{} {:>8} {:>8} {} {} {} {} {:>9}", padded(shortened(row.name, kNameWidth), kNameWidth), row.a.count,
+           row.b.count, right(us_text(row.a.avg_us), 8), right(us_text(row.b.avg_us), 8),
+           right(us_text(row.a.median_us), 8), right(us_text(row.b.median_us), 8), change);
+    }
+    if (shown < rows.size()) line("  … and {} more (--json has all)", rows.size() - shown);
+  }
+
+  const RunDiff& diff_;
+  const RunAnswer& a_;
+  const RunAnswer& b_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string diff_text(const RunDiff& diff, const RunAnswer& a, const RunAnswer& b) {
+  return DiffPage(diff, a, b).write();
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,13 @@
+// json_chains.h: who made the main thread wait, and what that thread did meanwhile, as JSON.
+//
+// Room 3.
+#pragma once
+
+#include "analysis/questions/wake_chains.h"
+#include "json_values.h"
+
+namespace hostprobe::analysis {
+
+Json chain_json(const WakeChain& chain);
+
+}  // namespace hostprobe::analysis

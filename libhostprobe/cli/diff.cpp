@@ -1,0 +1,54 @@
+// diff.cpp: `hostprobe diff`.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "analysis/report/diff_json.h"
+#include "analysis/report/diff_text.h"
+#include "commands.h"
+#include "missing_trace.h"
+#include "output.h"
+
+namespace hostprobe::cli {
+namespace {
+
+struct DiffArguments {
+  std::string a, b;
+  bool json = false;
+};
+
+analysis::RunAnswer read(const std::string& path) {
+  analysis::RunAnswer run = analysis::analyse_run(path, progress_on_stderr());
+  end_progress();
+  if (!run.processes.empty()) return run;
+  if (run.unreadable.empty()) throw std::runtime_error(no_trace_text(path));
+  throw std::runtime_error(
+      fmt::format("no trace in {} could be read; the first: {}", path, run.unreadable.front().what));
+}
+
+int diff(const DiffArguments& arguments) {
+  const analysis::RunAnswer a = read(arguments.a), b = read(arguments.b);
+  const analysis::RunDiff changes = analysis::compare_runs(a, b);
+  if (arguments.json)
+    write_json(analysis::diff_json(changes, a, b) + "\n");
+  else
+    write_out(analysis::diff_text(changes, a, b));
+  return kDone;
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("diff", "Says what changed from one run to another, and what is only noise.");
+  auto arguments = std::make_shared<DiffArguments>();
+  command->add_option("A", arguments->a, "The run folder before, or one trace file")->required();
+  command->add_option("B", arguments->b, "The run folder after, or one trace file")->required();
+  command->add_flag("--json", arguments->json, "One JSON document instead of text");
+  command->footer(
+      "Steps are the samples: a change is named only where it exceeds what the steps of one run differ by among\n"
+      "themselves. Exit 0 whether or not anything changed, 1 where a run cannot be read.\n"
+      "Examples:\n  hostprobe diff RUN-BEFORE RUN-AFTER\n"
+      "  hostprobe diff A B --json | jq '.findings[] | select(.change != \"same\")'");
+  command->callback([arguments, &context] { context.status = diff(*arguments); });
+}
+
+}  // namespace hostprobe::cli

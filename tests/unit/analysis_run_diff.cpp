@@ -1,0 +1,187 @@
+// What changed between two runs, and what did not: analysis/findings/step_change.cpp, run_diff.cpp, analysis/report/diff_*.cpp
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "analysis/report/diff_json.h"
+#include "analysis/report/diff_text.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+// Steps as a job has them: skewed, the neighbours alike.
+std::vector<double> steps_of(std::uint64_t seed, std::size_t count = 200, double median_ms = 10) {
+  std::mt19937_64 random(seed);
+  std::exponential_distribution<double> more(1);
+  std::normal_distribution<double> slow(0, 0.05);
+  std::vector<double> steps;
+  double level = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    level = 0.8 * level + slow(random);
+    steps.push_back(median_ms * (1 + 0.03 * more(random) + 0.2 * level));
+  }
+  return steps;
+}
+
+TEST(StepChange, TwoRunsOfTheSameProgramDoNotDiffer) {
+  int told = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed)
+    told += compare_steps(steps_of(seed), steps_of(1000 + seed)).significant;
+  EXPECT_LE(told, 1);
+}
+
+TEST(StepChange, ATenthIsSeenAndItsIntervalHoldsIt) {
+  int held = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const StepChange change = compare_steps(steps_of(seed), steps_of(1000 + seed, 200, 11));
+    EXPECT_TRUE(change.significant);
+    held += *change.low_pct <= 10 && *change.high_pct >= 10;
+    EXPECT_GE(*change.change_pct, *change.low_pct);
+    EXPECT_LE(*change.change_pct, *change.high_pct);
+  }
+  EXPECT_GE(held, 18) << "few blocks hold a little less than they promise";
+}
+
+TEST(StepChange, ARunAgainstItselfIsTheSame) {
+  const auto steps = steps_of(3);
+  const StepChange change = compare_steps(steps, steps);
+  EXPECT_FALSE(change.significant);
+  EXPECT_DOUBLE_EQ(*change.change_pct, 0);
+}
+
+TEST(StepChange, FewStepsAreAChangeOnlyWhereTheyLieApart) {
+  EXPECT_FALSE(compare_steps({10}, {20}).significant) << "one step each says nothing";
+  EXPECT_FALSE(compare_steps({10, 11, 12, 10, 11, 13}, {12, 14, 15, 16, 15, 14}).significant);
+  const StepChange apart = compare_steps({10, 11, 12, 10, 11, 13}, {14, 14, 15, 16, 15, 14});
+  EXPECT_TRUE(apart.significant);
+  EXPECT_FALSE(apart.low_pct);
+  EXPECT_EQ(*apart.b_min_ms, 14);
+}
+
+TEST(StepChange, WithoutStepsNothingIsSaid) {
+  EXPECT_FALSE(compare_steps({}, {}).change_pct);
+  EXPECT_FALSE(compare_steps({}, {1, 2}).change_pct);
+  EXPECT_FALSE(compare_steps({0, 0}, {1, 2}).change_pct);
+  EXPECT_FALSE(compare_steps({1, 1, 1}, {1, 1, 1}).significant);
+}
+
+// ---- whole runs ----
+
+WaitSite site(const std::string& function, double ms, std::uint64_t count) {
+  WaitSite wait;
+  wait.function = function;
+  wait.library = "libx.so";
+  wait.role = Role::kMain;
+  wait.time.add(1e6 * ms / static_cast<double>(count), count);
+  return wait;
+}
+
+RunAnswer run_of(std::uint64_t seed, double wait_ms = 400, double kernel_us = 20, double step_ms = 10) {
+  RunAnswer run;
+  run.path = "run";
+  run.ranks = 1;
+  ProcessAnswer process;
+  process.rank = 0;
+  process.kind = ProcessKind::kRank;
+  process.pid = 7;
+  process.wall_ms = 2000;
+  process.waits.push_back(site("sem_wait", wait_ms, 200));
+  process.waits.back().share_pct = process.wall_share(wait_ms);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> even(0.95, 1.05);
+  for (int i = 0; i < 400; ++i) process.kernels["gemm"].add(1e3 * kernel_us * even(random));
+  run.processes.push_back(std::move(process));
+  std::vector<double> lengths_ns;
+  for (const double ms : steps_of(seed, 200, step_ms)) {
+    const double begin_ns = run.steps.end_ns;
+    run.steps.end_ns = begin_ns + 1e6 * ms;
+    run.steps.steps.push_back({run.steps.steps.size(), begin_ns, run.steps.end_ns, 0});
+    lengths_ns.push_back(1e6 * ms);
+  }
+  run.steps.source = StepSource::kMarks;
+  run.steps.lengths = lengths_of(lengths_ns);
+  run.steps.types = {{"train", run.steps.lengths}};
+  return run;
+}
+
+nlohmann::json json_of(const RunAnswer& a, const RunAnswer& b) {
+  return nlohmann::json::parse(diff_json(compare_runs(a, b), a, b));
+}
+
+TEST(RunDiff, ARunAgainstItselfIsAllTheSame) {
+  const RunAnswer run = run_of(1);
+  const auto json = json_of(run, run);
+  EXPECT_FALSE(json["steps"]["significant"]);
+  EXPECT_FALSE(json["findings"].empty());
+  for (const auto& finding : json["findings"]) EXPECT_EQ(finding["change"], "same");
+  for (const char* table : {"kernels", "collectives", "waits", "wakes"})
+    for (const auto& row : json[table]) {
+      EXPECT_FALSE(row["significant"]) << row;
+      EXPECT_EQ(row["a_count"], row["b_count"]);
+    }
+}
+
+TEST(RunDiff, NoiseIsNoChange) {
+  const auto json = json_of(run_of(1), run_of(2, 410));
+  EXPECT_FALSE(json["steps"]["significant"]);
+  for (const auto& finding : json["findings"]) EXPECT_EQ(finding["change"], "same");
+  for (const auto& row : json["kernels"]) EXPECT_FALSE(row["significant"]) << row;
+}
+
+TEST(RunDiff, ALongerKernelAndLongerStepsAreChanges) {
+  const auto json = json_of(run_of(1), run_of(2, 400, 30, 13));
+  EXPECT_TRUE(json["steps"]["significant"]);
+  EXPECT_NEAR(json["steps"]["change_pct"].get<double>(), 30, 6);
+  ASSERT_EQ(json["kernels"].size(), 1u);
+  EXPECT_EQ(json["kernels"][0]["name"], "gemm");
+  EXPECT_TRUE(json["kernels"][0]["significant"]);
+  EXPECT_NEAR(json["kernels"][0]["b_avg_us"].get<double>(), 30, 1);
+  EXPECT_NEAR(json["kernels"][0]["a_share_pct"].get<double>(), 100, 1e-9);
+}
+
+TEST(RunDiff, FindingsAppearGrowShrinkAndGo) {
+  const auto change = [](double a_ms, double b_ms) {
+    const auto json = json_of(run_of(1, a_ms), run_of(2, b_ms));
+    return json["findings"].empty() ? std::string("none") : json["findings"][0].value("change", "");
+  };
+  EXPECT_EQ(change(20, 800), "appeared");
+  EXPECT_EQ(change(800, 20), "gone");
+  EXPECT_EQ(change(400, 1200), "grew");
+  EXPECT_EQ(change(1200, 400), "shrank");
+  EXPECT_EQ(change(190, 210), "same") << "on both sides of the threshold of a finding";
+}
+
+TEST(RunDiff, AFindingHasItsTimePerStepWhereThereAreSteps) {
+  const auto finding = json_of(run_of(1, 400), run_of(2, 400))["findings"][0];
+  EXPECT_NEAR(finding["a_ms_per_step"].get<double>(), 2, 0.3);
+  RunAnswer without = run_of(1);
+  without.steps = {};
+  EXPECT_TRUE(json_of(without, without)["findings"][0]["a_ms_per_step"].is_null());
+}
+
+TEST(RunDiff, RunsWithNothingInCommonAreSaidToHaveNothing) {
+  RunAnswer other;
+  other.path = "other";
+  const auto json = json_of(run_of(1), other);
+  EXPECT_TRUE(json["nothing_in_common"]);
+  EXPECT_TRUE(json["steps"]["change_pct"].is_null());
+  EXPECT_TRUE(json["kernels"][0]["b_avg_us"].is_null());
+  EXPECT_EQ(json["kernels"][0]["b_count"], 0);
+  EXPECT_FALSE(json["kernels"][0]["significant"]);
+  RunAnswer a = run_of(1);
+  EXPECT_FALSE(diff_text(compare_runs(a, other), a, other).empty());
+  EXPECT_TRUE(json_of(other, other)["nothing_in_common"]);
+}
+
+TEST(RunDiff, NoShareIsOverAHundred) {
+  RunAnswer run = run_of(1);
+  run.processes[0].waits.push_back(site("poll", 9000, 30));  // of five threads beside each other
+  for (const auto& row : json_of(run, run)["waits"])
+    if (!row["a_share_pct"].is_null()) {
+      EXPECT_LE(row["a_share_pct"].get<double>(), 100);
+    }
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis

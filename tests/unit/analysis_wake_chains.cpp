@@ -1,0 +1,138 @@
+// Who made the main thread wait, down to the first link: analysis/questions/wake_chains.cpp
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "analysis/questions/process.h"
+#include "analysis/trace/reader.h"
+#include "support/trace_file.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+using test::TraceFile;
+
+constexpr std::uint64_t kLib = 0x100000;
+constexpr std::uint32_t kMain = 4242, kRelay = 9, kWorker = 10, kStranger = 77;
+constexpr std::uint16_t kWait = 1, kPoll = 2, kSync = 3, kSleep = 4;
+
+class WakeChainAnswers : public testing::Test {
+ protected:
+  WakeChainAnswers() {
+    file_.hooks({test::wait_hook("sem_wait"), test::wait_hook("poll"), test::sync_hook("cuStreamSynchronize"),
+                 test::wait_hook("nanosleep")});
+    file_.module(kLib, kLib + 0x1000, "/x/libx.so");
+    file_.thread(test::thread_entry(kMain, "main"));
+    file_.thread(test::thread_entry(kRelay, "pt_gloo_runloop"));
+    file_.thread(test::thread_entry(kWorker, "worker"));
+  }
+  static test::Call wait(double begin_us, double end_us, std::uint32_t waker = 0, double post_us = 0) {
+    const std::uint64_t post = waker == 0 ? 0 : pack_post(waker, test::at_us(post_us));
+    return {.hook = kWait, .begin_us = begin_us, .end_us = end_us, .b = post, .c = kLib + 1};
+  }
+  static test::Call blocks(std::uint16_t hook, double begin_us, double end_us) {
+    return {.hook = hook, .begin_us = begin_us, .end_us = end_us, .c = kLib + 1};
+  }
+  WakeChain chain() {
+    file_.strings(strings_);
+    file_.write(folder_.file("t.hptrace"));
+    const ProcessAnswer answer = analyse_process(read_trace(folder_.file("t.hptrace")), symbols_);
+    for (const WaitSite& site : answer.waits)
+      if (site.role == Role::kMain && site.function == "sem_wait") return site.chain;
+    return {};
+  }
+  test::TestFolder folder_;
+  test::StringArea strings_;
+  TraceFile file_;
+  Symbols symbols_;
+};
+
+double ms_of(const WakeChain& chain, LinkType type, std::size_t links) {
+  double ms = 0;
+  for (const ChainLink& link : chain.links)
+    if (link.type == type && link.roles.size() == links) ms += link.ms;
+  return ms;
+}
+
+double sum_ms(const WakeChain& chain) {
+  double ms = 0;
+  for (const ChainLink& link : chain.links) ms += link.ms;
+  return ms;
+}
+
+TEST_F(WakeChainAnswers, TheWakersOwnWorkIsTheFirstLink) {
+  file_.calls(kMain, 0, {wait(0, 1000, kWorker, 900)});
+  file_.calls(kWorker, 0, {wait(5000, 5001)});
+  const WakeChain own = chain();
+  EXPECT_EQ(own.waits, 1u);
+  EXPECT_NEAR(own.dependency_ms, 0.9, 1e-6);
+  EXPECT_NEAR(own.wake_ms, 0.1, 1e-6);
+  EXPECT_NEAR(ms_of(own, LinkType::kRuns, 1), 0.9, 1e-6);
+}
+
+// The relay hands on what the worker did: it was posted at 800, ran at 1000 for 5 µs, and woke the main thread.
+TEST_F(WakeChainAnswers, GoOverRelaysToWhoeverTheyWaitedFor) {
+  file_.calls(kMain, 0, {wait(100, 1100, kRelay, 1005)});
+  file_.calls(kRelay, 0, {wait(0, 1000, kWorker, 800)});
+  file_.calls(kWorker, 0, {blocks(kPoll, 200, 500)});
+  const WakeChain own = chain();
+  EXPECT_NEAR(ms_of(own, LinkType::kRuns, 2), 0.4, 1e-6) << "the worker, before and behind its poll";
+  EXPECT_NEAR(ms_of(own, LinkType::kIo, 2), 0.3, 1e-6);
+  EXPECT_NEAR(ms_of(own, LinkType::kWakesLate, 1), 0.2, 1e-6) << "the relay";
+  EXPECT_NEAR(ms_of(own, LinkType::kRuns, 1), 0.005, 1e-6);
+  EXPECT_NEAR(sum_ms(own), own.dependency_ms, 1e-6);
+}
+
+TEST_F(WakeChainAnswers, EndAtTheGpuAtATimerAndAtStrangers) {
+  file_.calls(kMain, 0, {wait(0, 100, kWorker, 90), wait(200, 300, kStranger, 290), wait(400, 500)});
+  file_.calls(kWorker, 0, {blocks(kSync, 10, 50), blocks(kSleep, 60, 80)});
+  const WakeChain own = chain();
+  EXPECT_NEAR(ms_of(own, LinkType::kGpu, 1), 0.04, 1e-6);
+  EXPECT_NEAR(ms_of(own, LinkType::kTimer, 1), 0.02, 1e-6);
+  EXPECT_NEAR(ms_of(own, LinkType::kForeign, 0), 0.09, 1e-6);
+  EXPECT_NEAR(ms_of(own, LinkType::kUnexplained, 0), 0.1, 1e-6) << "nobody saw the post";
+  EXPECT_NEAR(sum_ms(own), own.dependency_ms, 1e-6);
+}
+
+TEST_F(WakeChainAnswers, AThreadSeenBeforeEndsTheChain) {
+  file_.calls(kMain, 0, {wait(0, 1000, kRelay, 900)});
+  file_.calls(kRelay, 0, {wait(0, 800, kWorker, 790)});
+  file_.calls(kWorker, 0, {wait(0, 700, kRelay, 650)});
+  const WakeChain own = chain();
+  EXPECT_NEAR(ms_of(own, LinkType::kUnexplained, 2), 0.65, 1e-6);
+  EXPECT_NEAR(sum_ms(own), own.dependency_ms, 1e-6);
+}
+
+TEST_F(WakeChainAnswers, AWaitInsideAnotherCountsOnce) {
+  file_.calls(kMain, 0, {wait(0, 1000, kWorker, 1000)});
+  file_.calls(kWorker, 0, {blocks(kSync, 100, 900), wait(200, 800)});
+  const WakeChain own = chain();
+  EXPECT_NEAR(ms_of(own, LinkType::kGpu, 1), 0.8, 1e-6);
+  EXPECT_NEAR(sum_ms(own), own.dependency_ms, 1e-6);
+}
+
+TEST_F(WakeChainAnswers, NeverSumToMoreThanWasWaited) {
+  std::mt19937_64 random(7);
+  const auto pick = [&random](std::uint64_t below) { return static_cast<double>(random() % below); };
+  const std::uint32_t tids[] = {kMain, kRelay, kWorker, kStranger};
+  for (const std::uint32_t tid : {kMain, kRelay, kWorker}) {
+    std::vector<test::Call> calls;
+    double at = 0;
+    for (int i = 0; i < 300; ++i) {
+      const double begin = at + pick(50), end = begin + 1 + pick(200);
+      at = end;
+      if (pick(3) == 0)
+        calls.push_back(blocks(static_cast<std::uint16_t>(2 + random() % 3), begin, end));
+      else
+        calls.push_back(wait(begin, end, tids[random() % 4], begin + pick(static_cast<std::uint64_t>(end - begin))));
+    }
+    file_.calls(tid, 0, calls);
+  }
+  const WakeChain own = chain();
+  EXPECT_GT(own.waits, 100u);
+  EXPECT_NEAR(sum_ms(own), own.dependency_ms, 1e-6);
+  for (const ChainLink& link : own.links) EXPECT_GE(link.ms, 0);
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
