@@ -88,7 +88,7 @@ class StepsOf : public testing::Test {
   static test::HookLook plain(const char* name, Family family) {
     return {.name = name, .family = family, .labels = {"number"}, .blocking = false};
   }
-  RunAnswer ask(const StepQuery& query = {}) { return analyse_run(folder_.path().string(), {}, 1, query); }
+  RunAnswer ask(const StepQuery& query = {}) { return analyse_run(folder_.path().string(), {}, {.cores = 1}, query); }
 
   std::vector<Call> calls_;
   test::TestFolder folder_;

@@ -66,7 +66,7 @@ TEST(TraceWriter, ReaderFindsWhatWasWritten) {
   ASSERT_EQ(trace.threads.size(), 1u);
   const Thread& thread = trace.threads.begin()->second;
   EXPECT_EQ(thread.name, "pt_autograd_0 a");
-  std::vector<Record> read;
+  Records read;
   for (const Slice& slice : thread.slices) slice.append_to(read);
   ASSERT_EQ(read.size(), records.size());
   EXPECT_EQ(read[19'999].e, 19'999u);

@@ -268,7 +268,7 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
   tell_times(run);
   align(opened, run, cores);
   run.collectives = join_ranks(opened, run, query.is_one());
-  tell_endings(run, job_ends(path));
+  if (!query.is_one()) tell_endings(run, job_ends(path));
   if (!query.is_one()) run.stuck = find_missing_ranks(run.processes);
   return run;
 }
