@@ -220,7 +220,7 @@ TEST(Manual, HasAPageForEachCommandThatHelpLists) {
       EXPECT_THAT(help, HasSubstr("\n  " + name.substr(std::string("hostprobe-").size()) + " "));
     }
   }
-  EXPECT_EQ(pages, 11u);
+  EXPECT_EQ(pages, 12u);
 }
 
 TEST(Completion, OffersEverySettingToRun) {

@@ -61,6 +61,12 @@ std::map<std::string, std::vector<std::vector<std::string>>> lines_of(const std:
   return {
       {"run", {{"run", "-o", run + "/out", "--", nothing}, {"run", "--mode", kHostile, "--", "true"}}},
       {"report", {{"report", run}, {"report", "--all", run}, {"report", "--json", run}, {"report", nothing}}},
+      {"diff", {{"diff", run, run}, {"diff", "--json", run, run}, {"diff", run, nothing}}},
+      {"export",
+       {{"export", run, "--csv", run + "/table.csv"},
+        {"export", run, "--chrome", run + "/line.json"},
+        {"export", nothing, "--csv", run + "/none.csv"}}},
+      {"import", {{"import", "-o", run + "/imported", "--kineto", nothing}, {"import", "-o", run, "--csv", nothing}}},
       {"dump", {{"dump", run}, {"dump", "--json", run}, {"dump", nothing}, {"dump", trace}}},
       {"recover", {{"recover", run}, {"recover", nothing}}},
       {"hooks", {{"hooks", run}, {"hooks", nothing}}},
