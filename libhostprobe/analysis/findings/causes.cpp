@@ -209,12 +209,20 @@ std::optional<Finding> gpu_stalls(const RunAnswer& run, const ProcessAnswer& pro
   return finding;
 }
 
+// In percent, where something knows what ran on the GPU.
+std::optional<double> gpu_idle_pct(const ProcessAnswer& process) {
+  if (process.gpu.idle_in_steps_pct || !process.gpu.busy_ms) return process.gpu.idle_in_steps_pct;
+  return 100 - process.wall_share(*process.gpu.busy_ms);
+}
+
 std::optional<Finding> launch_pace(const RunAnswer& run, const ProcessAnswer& process) {
   const LaunchAnswer& launches = process.launches;
   const double span_pct = process.wall_share(launches.span_ms);
   const double sync_pct = process.syncs.share_pct, own_pct = span_pct - sync_pct - no_cpu_pct(process);
   if (launches.gap.count() == 0 || span_pct < kLaunchSpanPct || sync_pct >= kSyncPct) return std::nullopt;
   if (is_for_lack_of_cpu(process, own_pct)) return std::nullopt;
+  // A GPU that has work nearly all the time does not wait for launches.
+  if (const auto idle_pct = gpu_idle_pct(process); idle_pct && *idle_pct < kLaunchSpanPct) return std::nullopt;
   Finding finding = finding_of(run, process, Symptom::kLaunchPace, "launch_bound", own_pct);
   finding.fix = "fewer_launches";
   finding.evidence.add("kernels", launches.kernels);

@@ -83,7 +83,9 @@ Table collectives_of(const RunAnswer& run, bool on_gpu) {
     for (const auto& [size, times] : one.sizes) {
       const Histogram& time = on_gpu ? times.gpu : times.host;
       if (time.count() == 0) continue;
-      table[fmt::format("{} {}, {} ranks", one.operation, size_name(size), one.ranks)].time.add(time);
+      table[fmt::format("{} {}{}", one.operation, size_name(size),
+                        one.ranks > 0 ? fmt::format(", {} ranks", one.ranks) : "")]
+          .time.add(time);
     }
   }
   return with_shares(std::move(table));

@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::uint64_t kOwnType = 3;       // so many alike steps, and
 constexpr std::uint64_t kOwnTypePart = 20;  // one of so many of those that call the same functions, are a type
+constexpr std::uint64_t kStepsOfType = 3;   // with fewer to each type, types tell nothing
+constexpr double kTrainPart = 0.5;          // of the time of detected steps that must look alike
 constexpr double kCheckpoint = 1.5;         // times as long as without the copies
 
 double at_rank(std::vector<double>& ns, double percent) {
@@ -153,6 +155,16 @@ std::vector<const Steps::Class*> Steps::type_classes() {
   return types;
 }
 
+// Each step differs a little from every other: that is no difference of kind.
+std::vector<const Steps::Class*> Steps::one_type() {
+  const Class* most = &classes_.front();
+  for (Class& one : classes_) {
+    one.type = 0;
+    if (one.count > most->count) most = &one;
+  }
+  return {most};
+}
+
 std::string Steps::name_of(const Class& one, const Class& train, const StepAnswer& answer) const {
   const auto is = [](const Class& type) { return [&type](const Step& step) { return step.type == type.type; }; };
   if (one.type == train.type) return "train";
@@ -167,7 +179,9 @@ std::string Steps::name_of(const Class& one, const Class& train, const StepAnswe
 }
 
 void Steps::tell_types(StepAnswer& answer) {
-  const std::vector<const Class*> types = type_classes();
+  std::vector<const Class*> types = type_classes();
+  are_alike_ = types.size() == 1 || kStepsOfType * types.size() <= answer.steps.size();
+  if (!are_alike_) types = one_type();
   std::vector<std::vector<double>> ns(types.size());
   for (Step& step : answer.steps) {
     step.type = classes_[step.type].type;
@@ -180,7 +194,11 @@ void Steps::tell_types(StepAnswer& answer) {
   }
   for (std::uint32_t type = 0; type < types.size(); ++type)
     answer.types[type].name = name_of(*types[type], *types[train], answer);
-  if (!types.empty()) answer.collectives = types[train]->content.collectives;
+  if (types.empty()) return;
+  answer.collectives = types[train]->content.collectives;
+  double all_ns = 0;
+  for (const StepTypeAnswer& type : answer.types) all_ns += type.lengths.total_ns;
+  are_alike_ = are_alike_ && answer.types[train].lengths.total_ns >= kTrainPart * all_ns;
 }
 
 void Steps::tell_counted(StepAnswer& answer) {
@@ -212,6 +230,8 @@ StepAnswer Steps::finish() {
     std::vector<double> ns;
     for (const Step& step : answer.steps) ns.push_back(step.length_ns());
     answer.lengths = lengths_of(std::move(ns));
+    // What was found repeats itself, or it is no step.
+    if (plan_.source == StepSource::kDetected && !are_alike_) return {};
   }
   if (!counters_.empty() && plan_.source != StepSource::kDetected) tell_counted(answer);
   return answer;

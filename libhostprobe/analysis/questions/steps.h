@@ -87,6 +87,7 @@ class Steps {
   void open(std::uint64_t number, double begin_ns, double end_ns);
   void close(double end_ns);
   std::vector<const Class*> type_classes();
+  std::vector<const Class*> one_type();
   std::string name_of(const Class& one, const Class& train, const StepAnswer& answer) const;
   void tell_types(StepAnswer& answer);
   void tell_counted(StepAnswer& answer);
@@ -100,6 +101,7 @@ class Steps {
   std::unordered_map<std::uint64_t, std::uint32_t> class_of_;  // by Content::calls
   std::map<ThreadKey, Histogram> counters_;                    // of marks that have no place in time any more
   Histogram records_;                                          // of those that are in no counter
+  bool are_alike_ = true;                                      // most of them
 };
 
 }  // namespace hostprobe::analysis

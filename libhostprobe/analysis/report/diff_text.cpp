@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "columns.h"
 #include "words.h"
 
 namespace hostprobe::analysis {
@@ -54,7 +55,7 @@ class DiffPage {
 
   void write_run(const char* name, const RunAnswer& run, std::size_t steps, const std::optional<double>& median_ms) {
     const std::string what =
-        run.ranks > 0 ? fmt::format("{} ranks", run.ranks) : fmt::format("{} processes", run.processes.size());
+        run.ranks > 0 ? plural(run.ranks, "rank", "ranks") : plural(run.processes.size(), "process", "processes");
     line("{}  {} · {:.2f} s · {} · mode {}{}", name, what, run.wall_s,
          median_ms ? fmt::format("{} steps, median {}", grouped(steps), ms_text(*median_ms)) : "no steps marked",
          run.mode.empty() ? "?" : printable(run.mode),
@@ -65,8 +66,8 @@ class DiffPage {
     const StepChange& steps = diff_.steps;
     if (!steps.change_pct)
       return "Steps cannot be compared: " + std::string(steps.a_count == 0 && steps.b_count == 0
-                                                            ? "neither run marks any."
-                                                            : "only one run marks any.");
+                                                            ? "neither run has any."
+                                                            : "only one run has any.");
     const std::string medians =
         fmt::format("median {} in A, {} in B", ms_text(*steps.a_median_ms), ms_text(*steps.b_median_ms));
     const std::string range =
