@@ -65,9 +65,8 @@ class DiffPage {
   std::string steps_text() const {
     const StepChange& steps = diff_.steps;
     if (!steps.change_pct)
-      return "Steps cannot be compared: " + std::string(steps.a_count == 0 && steps.b_count == 0
-                                                            ? "neither run has any."
-                                                            : "only one run has any.");
+      return "Steps cannot be compared: " +
+             std::string(steps.a_count == 0 && steps.b_count == 0 ? "neither run has any." : "only one run has any.");
     const std::string medians =
         fmt::format("median {} in A, {} in B", ms_text(*steps.a_median_ms), ms_text(*steps.b_median_ms));
     const std::string range =
