@@ -61,7 +61,8 @@ TEST_P(MarkedProgram, TellsOneStepAsTheWholeIsTold) {
   std::uint64_t launches = 0;
   for (const json& process : slowest["processes"]) {
     if (process["rank"].is_null() || process["kind"] != "rank") continue;
-    EXPECT_LE(process["wall_ms"].get<double>(), whole["steps"]["max_ms"].get<double>() * 1.0001);
+    EXPECT_GT(process["wall_ms"], 0);
+    EXPECT_LT(process["wall_ms"].get<double>(), 1e3 * whole["run"]["wall_s"].get<double>());
     launches += process["launches"]["count"].get<std::uint64_t>();
     for (const json& thread : process["threads"])
       EXPECT_LE(thread["wait_ms"].get<double>(), process["wall_ms"].get<double>() * 1.001);

@@ -41,7 +41,12 @@ bool pause_recording() {
     if (move_gate(from, kPaused)) return true;
   return false;
 }
-bool resume_recording() { return move_gate(kPaused, kOpen); }
+// Half open or armed, it goes on already.
+bool resume_recording() {
+  if (move_gate(kPaused, kOpen)) return true;
+  const GateWord now = __atomic_load_n(gate_word(), __ATOMIC_RELAXED);
+  return now == kOpen || now == kHalfOpen || now == kArmed;
+}
 std::uint32_t gate_moves() { return g_moves.load(std::memory_order_relaxed); }
 std::uint64_t gate_moved_ns() { return g_moved_ns.load(std::memory_order_relaxed); }
 
