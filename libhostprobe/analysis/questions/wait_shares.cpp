@@ -27,13 +27,17 @@ struct Together {
   double wall_ms = 0;
   double wait_ms = 0;
   double blocked_ms = 0;  // without the delay behind known wakes
+  double delayed_ms = 0;  // ready to run in the rest
 
   void add(const ProcessAnswer& process, const ThreadAnswer& thread) {
     wall_ms += wall_of(process, thread);
     wait_ms += thread.time.wait_ms;
     blocked_ms += thread.blocked_ms - thread.wake_ms;
+    delayed_ms += std::max(0.0, thread.time.run_queue_ms.value_or(0) - thread.wake_ms);
   }
   double own_part() const { return blocked_ms > 0 ? std::min(1.0, wait_ms / blocked_ms) : 1; }
+  // A driver waits by spinning unless it is told otherwise: on a CPU, and yet for the GPU.
+  double spinning_part() const { return blocked_ms > 0 ? std::clamp(1 - delayed_ms / blocked_ms, 0.0, 1.0) : 1; }
 };
 
 Together together(const ProcessAnswer& process, Role role) {
@@ -57,7 +61,7 @@ double greatest_share(const ProcessAnswer& process, const std::map<Role, double>
   double most = 0;
   for (const auto& [role, ms] : ms_by_role) {
     const Together threads = together(process, role);
-    most = std::max(most, share(ms * threads.own_part(), threads.wall_ms > 0 ? threads.wall_ms : process.wall_ms));
+    most = std::max(most, share(ms * threads.spinning_part(), threads.wall_ms > 0 ? threads.wall_ms : process.wall_ms));
   }
   return most;
 }
