@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kOwnType = 3;       // so many alike steps, and
 constexpr std::uint64_t kOwnTypePart = 20;  // one of so many of those that call the same functions, are a type
 constexpr std::uint64_t kStepsOfType = 3;   // with fewer to each type, types tell nothing
-constexpr double kTrainPart = 0.5;          // of the time of detected steps that must look alike
+constexpr double kFar = 4;                  // times the median: no step like the others
 constexpr double kCheckpoint = 1.5;         // times as long as without the copies
 
 double at_rank(std::vector<double>& ns, double percent) {
@@ -18,6 +18,14 @@ double at_rank(std::vector<double>& ns, double percent) {
   const auto at = ns.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
   std::nth_element(ns.begin(), at, ns.end());
   return *at;
+}
+
+// A part of a step that repeats (a layer) is cut too, and what lies between two such parts is then longer than they are.
+bool take_most_of_the_time(const StepAnswer& answer) {
+  double far_ns = 0;
+  for (const Step& step : answer.steps)
+    if (step.length_ns() > kFar * answer.lengths.median_ns) far_ns += step.length_ns();
+  return far_ns <= 0.5 * answer.lengths.total_ns;
 }
 
 }  // namespace
@@ -180,8 +188,7 @@ std::string Steps::name_of(const Class& one, const Class& train, const StepAnswe
 
 void Steps::tell_types(StepAnswer& answer) {
   std::vector<const Class*> types = type_classes();
-  are_alike_ = types.size() == 1 || kStepsOfType * types.size() <= answer.steps.size();
-  if (!are_alike_) types = one_type();
+  if (types.size() > 1 && kStepsOfType * types.size() > answer.steps.size()) types = one_type();
   std::vector<std::vector<double>> ns(types.size());
   for (Step& step : answer.steps) {
     step.type = classes_[step.type].type;
@@ -194,11 +201,7 @@ void Steps::tell_types(StepAnswer& answer) {
   }
   for (std::uint32_t type = 0; type < types.size(); ++type)
     answer.types[type].name = name_of(*types[type], *types[train], answer);
-  if (types.empty()) return;
-  answer.collectives = types[train]->content.collectives;
-  double all_ns = 0;
-  for (const StepTypeAnswer& type : answer.types) all_ns += type.lengths.total_ns;
-  are_alike_ = are_alike_ && answer.types[train].lengths.total_ns >= kTrainPart * all_ns;
+  if (!types.empty()) answer.collectives = types[train]->content.collectives;
 }
 
 void Steps::tell_counted(StepAnswer& answer) {
@@ -230,8 +233,7 @@ StepAnswer Steps::finish() {
     std::vector<double> ns;
     for (const Step& step : answer.steps) ns.push_back(step.length_ns());
     answer.lengths = lengths_of(std::move(ns));
-    // What was found repeats itself, or it is no step.
-    if (plan_.source == StepSource::kDetected && !are_alike_) return {};
+    if (plan_.source == StepSource::kDetected && !take_most_of_the_time(answer)) return {};
   }
   if (!counters_.empty() && plan_.source != StepSource::kDetected) tell_counted(answer);
   return answer;

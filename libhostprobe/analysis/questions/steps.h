@@ -101,7 +101,6 @@ class Steps {
   std::unordered_map<std::uint64_t, std::uint32_t> class_of_;  // by Content::calls
   std::map<ThreadKey, Histogram> counters_;                    // of marks that have no place in time any more
   Histogram records_;                                          // of those that are in no counter
-  bool are_alike_ = true;                                      // most of them
 };
 
 }  // namespace hostprobe::analysis
