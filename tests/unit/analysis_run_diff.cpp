@@ -177,7 +177,8 @@ TEST(RunDiff, RunsWithNothingInCommonAreSaidToHaveNothing) {
 TEST(RunDiff, NoShareIsOverAHundred) {
   RunAnswer run = run_of(1);
   run.processes[0].waits.push_back(site("poll", 9000, 30));  // of five threads beside each other
-  for (const auto& row : json_of(run, run)["waits"])
+  const auto json = json_of(run, run);
+  for (const auto& row : json["waits"])
     if (!row["a_share_pct"].is_null()) {
       EXPECT_LE(row["a_share_pct"].get<double>(), 100);
     }
