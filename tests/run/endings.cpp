@@ -58,7 +58,8 @@ TEST(Endings, LaunchersThatNameTheNodeAndTheRestartAreUnderstood) {
 
 TEST(Endings, PartsOfEveryThreadsTimeSumToItsWallTime) {
   const Pair pair({.program = "waits_ping_pong"});
-  for (const auto& process : report(pair.run()).at("processes")) {
+  const auto answers = report(pair.run());
+  for (const auto& process : answers.at("processes")) {
     for (const auto& thread : process.at("threads")) {
       if (thread.at("wall_ms").is_null()) continue;
       double sum = 0;
