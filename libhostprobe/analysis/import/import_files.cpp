@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "analysis/trace/file_bytes.h"
+
 #include "profile.h"
 #include "profile_reader.h"
 #include "profile_trace.h"
@@ -11,12 +13,6 @@
 
 namespace hostprobe::analysis {
 namespace {
-
-std::uint64_t bytes_of(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  return error ? 0 : size;
-}
 
 void add_profile(const std::string& run, const ReadProgress& progress, ImportedFile& file) {
   Profile profile(file.left_out);
@@ -48,7 +44,7 @@ bool can_be_opened(ImportedFile& file) {
 std::vector<ImportedFile> import_files(ImportForm form, const std::vector<std::string>& paths, const std::string& run,
                                        const ImportProgress& progress) {
   std::uint64_t all = 0, done = 0;
-  for (const std::string& path : paths) all += bytes_of(path);
+  for (const std::string& path : paths) all += file_bytes(path);
   std::vector<ImportedFile> files(paths.size());
   for (std::size_t i = 0; i < paths.size(); ++i) {
     files[i].path = paths[i];
@@ -56,7 +52,7 @@ std::vector<ImportedFile> import_files(ImportForm form, const std::vector<std::s
       if (progress) progress(done + bytes, all);
     };
     if (can_be_opened(files[i])) (form == ImportForm::kProfile ? add_profile : add_table)(run, tell, files[i]);
-    done += bytes_of(paths[i]);
+    done += file_bytes(paths[i]);
   }
   return files;
 }

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "analysis/trace/file_bytes.h"
 #include "analysis/trace/reader.h"
 #include "endings.h"
 #include "one_step.h"
@@ -23,12 +24,6 @@ namespace {
 constexpr double kAgree = 0.1;        // two ranks' median steps, at most so far apart
 constexpr double kReadingUs = 1;      // no two clocks are read closer together than that for sure
 constexpr double kMostWallMs = 1e12;  // 30 years: more is a damaged clock, and would not fit 64 bits of nanoseconds
-
-std::uint64_t bytes_of(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  return error ? 0 : size;
-}
 
 void tell_times(RunAnswer& run) {
   std::uint64_t end_ns = 0;
@@ -118,7 +113,7 @@ Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget,
 std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& symbols, MemoryBudget& budget,
                              const Progress& progress, unsigned cores, const StepQuery& query) {
   std::uint64_t all = 0, done = 0;
-  for (const std::string& trace : paths) all += bytes_of(trace);
+  for (const std::string& trace : paths) all += file_bytes(trace);
   std::mutex mutex;
   std::vector<Opened> opened(paths.size());
   // Where there are fewer traces than cores, the threads of a trace share the rest.
@@ -131,7 +126,7 @@ std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& sym
     };
     tell(0);
     opened[i] = read_one(paths[i], symbols, budget, inner, query);
-    tell(bytes_of(paths[i]));
+    tell(file_bytes(paths[i]));
   });
   if (progress) progress(all, all);
   return opened;

@@ -9,26 +9,17 @@
 #include <system_error>
 
 #include "analysis/trace/blocks.h"
+#include "analysis/trace/file_bytes.h"
 #include "analysis/trace/reader.h"
 
 namespace hostprobe::analysis {
-namespace {
-
-std::uint64_t bytes_of(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  return error ? 0 : size;
-}
-
-}  // namespace
-
 std::vector<std::string> visit_traces(const std::string& run, const std::function<void(const Timeline&)>& visit,
                                       const ExportProgress& progress) {
   std::vector<std::string> problems;
   Symbols symbols;
   const std::vector<std::string> paths = trace_paths(run);
   std::uint64_t all = 0, done = 0;
-  for (const std::string& path : paths) all += bytes_of(path);
+  for (const std::string& path : paths) all += file_bytes(path);
   for (const std::string& path : paths) {
     std::optional<Trace> trace;
     try {
@@ -39,7 +30,7 @@ std::vector<std::string> visit_traces(const std::string& run, const std::functio
       problems.push_back(fmt::format("{}: {}", path, error.what()));
     }
     if (trace) visit(Timeline(*trace, symbols));
-    if (progress) progress(done += bytes_of(path), all);
+    if (progress) progress(done += file_bytes(path), all);
     if (!trace) continue;
     for (const Damage& damage : trace->damages)
       problems.push_back(fmt::format("{}: {} bytes at offset {}: {}", path, damage.bytes, damage.offset, damage.what));
