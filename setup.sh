@@ -30,11 +30,11 @@ readonly nginx_folder="$cache/nginx"
 readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the simulated driver implements
 
 readonly build_packages=(
-  g++ cmake ninja-build git python3 python3-venv
+  g++ cmake ninja-build git python3 python3-dev python3-venv
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
   zlib1g-dev rapidjson-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
-readonly test_packages=(ccache clang-format-14 python3-dev libpython3.11-testsuite valgrind)
+readonly test_packages=(ccache clang-format-14 libpython3.11-testsuite valgrind)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.
 readonly guest_packages=(stress-ng redis-tools postgresql-15 libjemalloc2 libtcmalloc-minimal4 ffmpeg
   nodejs openjdk-17-jdk-headless golang-go gdb libboost-context-dev)

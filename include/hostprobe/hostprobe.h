@@ -1,14 +1,20 @@
 /* hostprobe.h: what a program may tell hostprobe, and ask of it. C99 and C++, header only, nothing to link.
  *
  * Where libhostprobe.so is not preloaded into the process each function does nothing and returns 0. None of them ever fails
- * loudly, changes errno, waits, or ends the program; hostprobe_step costs a microsecond, without the preload nothing. Each
+ * loudly, changes errno, waits, or ends the program; each costs less than a microsecond, without the preload nothing. Each
  * may be called by any thread at any time, but not in a signal handler: for that there is HOSTPROBE_TRIGGER_SIGNAL. In
  * libraries too: whoever preloads hostprobe decides, not the library.
  *
  *   for (uint64_t i = 0; i < steps; ++i) {
- *     train_one_step();
+ *     struct hostprobe_region region = hostprobe_begin_region("forward");
+ *     forward();
+ *     hostprobe_end_region(region);
+ *     backward();
+ *     hostprobe_mark("loss", loss);
  *     hostprobe_step(i);
  *   }
+ *
+ * In C++ `hostprobe::Region region("forward");` ends with its scope.
  */
 #ifndef HOSTPROBE_HOSTPROBE_H
 #define HOSTPROBE_HOSTPROBE_H
@@ -23,7 +29,7 @@ extern "C" {
 
 /* Found by its name in the running process: a weak reference would be null in programs that are not position independent.
  * Later versions only add to its end. */
-#define HOSTPROBE_CALLS_VERSION 1
+#define HOSTPROBE_CALLS_VERSION 2
 struct hostprobe_calls {
   uint32_t version;
   uint32_t bytes; /* of this struct */
@@ -32,6 +38,11 @@ struct hostprobe_calls {
   int (*step)(uint64_t number);
   int (*start)(void);
   int (*stop)(void);
+  /* since version 2 */
+  int (*end_step)(void);
+  uint64_t (*begin_region)(void);
+  int (*end_region)(const char* name, uint64_t begun);
+  int (*mark)(const char* name, double value);
 };
 
 #ifdef __cplusplus
@@ -74,6 +85,40 @@ static inline int hostprobe_step(uint64_t number) {
   return calls ? calls->step(number) : 0;
 }
 
+/* For programs that know both ends of a step: hostprobe_step(i) at its begin, this at its end. What lies between two such steps
+ * belongs to none. 1: it was recorded. 0: not, as where no step is under way on this thread. */
+static inline int hostprobe_end_step(void) {
+  const struct hostprobe_calls* calls = hostprobe_find_calls();
+  return calls && calls->version >= 2 ? calls->end_step() : 0;
+}
+
+/* A part of the program's own time, with a name: a phase of the step, the fetch of a batch. Begun and ended by the same thread;
+ * regions may lie inside each other. What hostprobe_end_region does not end leaves no record. `name` is kept as long as the
+ * region lasts, its first 1000 bytes. Names are stored once each: a run with many thousands of them runs out of room, and
+ * later ones are unnamed. */
+struct hostprobe_region {
+  const char* name;
+  uint64_t begun; /* 0: not recorded */
+};
+static inline struct hostprobe_region hostprobe_begin_region(const char* name) {
+  const struct hostprobe_calls* calls = hostprobe_find_calls();
+  struct hostprobe_region region;
+  region.name = name;
+  region.begun = calls && calls->version >= 2 ? calls->begin_region() : 0;
+  return region;
+}
+/* 1: it was recorded. */
+static inline int hostprobe_end_region(struct hostprobe_region region) {
+  const struct hostprobe_calls* calls = region.begun ? hostprobe_find_calls() : 0;
+  return calls ? calls->end_region(region.name, region.begun) : 0;
+}
+
+/* A number of the program's at this moment: a loss, a queue's length. 1: it was recorded. */
+static inline int hostprobe_mark(const char* name, double value) {
+  const struct hostprobe_calls* calls = hostprobe_find_calls();
+  return calls && calls->version >= 2 ? calls->mark(name, value) : 0;
+}
+
 /* Pauses recording in this process, all threads, and goes on with it. 1: it is as asked, perhaps was before. 0: this process
  * is not recorded. Calls under way are recorded by what held when they began. A process that is forked meanwhile records. */
 static inline int hostprobe_stop(void) {
@@ -84,5 +129,23 @@ static inline int hostprobe_start(void) {
   const struct hostprobe_calls* calls = hostprobe_find_calls();
   return calls ? calls->start() : 0;
 }
+
+#ifdef __cplusplus
+namespace hostprobe {
+
+// A region as long as its scope.
+class Region {
+ public:
+  explicit Region(const char* name) : region_(hostprobe_begin_region(name)) {}
+  ~Region() { hostprobe_end_region(region_); }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+ private:
+  hostprobe_region region_;
+};
+
+}  // namespace hostprobe
+#endif
 
 #endif

@@ -45,7 +45,7 @@ inline constexpr std::uint16_t kRecordCaptured = 256;  // a launch that a stream
 // A hook's five labels say how to print a..e. A label is "name" or "name:form"; an empty label means an unused word.
 // Forms: (none) unsigned decimal · i signed decimal · hex · code address in a module (printed module+offset or symbol)
 //        · str string id (strings block) · dim packed grid or block · post packed waker · us microseconds
-//        · nccl packed call · ranks packed ranks
+//        · nccl packed call · ranks packed ranks · real bits of a double
 // dim:   x in bits 0–31, y in 32–47, z in 48–63 (a grid's y and z never exceed 65 535).
 // post:  waker's thread id in bits 0–21, the low 42 bits of its clock ticks in 22–63; 0 = waker unknown.
 inline constexpr unsigned kPostTidBits = 22;  // the kernel's largest thread id is 2^22 - 1
@@ -102,6 +102,7 @@ enum RowType : std::uint8_t {
   kRowFill = 3,
   kRowRange = 4,  // "name:str", "category:str"
   kRowStep = 5,   // one training step, "number": from begin to end
+  kRowMark = 6,   // "name:str", "value:real", at one moment
 };
 
 // Streams of the GPU stand among the threads of a trace: their records are kernels, copies and fills, named by these labels:

@@ -191,15 +191,18 @@ struct alignas(64) SiteCounter {
   std::uint64_t thread_start_ticks;
   std::uint32_t tid;
   std::uint32_t waker_tid;  // the last known one; 0 = none
-  std::uint64_t object;     // not of shorts: the communicator of an NCCL operation; kRecordFile for waits on a file
-  std::uint64_t amount;     // not of shorts: bytes of NCCL operations; how many of the waits timed out
-  Spans time;               // how long they took
+  // Not of shorts: the communicator of an NCCL operation; kRecordFile for waits on a file; of launches kRecordFailed,
+  // kRecordCaptured, kKernelsUnknown.
+  std::uint64_t object;
+  std::uint64_t amount;  // not of shorts: bytes of NCCL operations; how many of the waits timed out; kernels of graphs
+  Spans time;            // how long they took
   Spans wake;  // where the waker is known: from its post to the return; of launches: since the one before had returned
   Merged merged;
 };
 
-inline constexpr std::uint64_t kSiteSkipped = 2;   // of shorts: launches that were only counted, to keep to the budget
-inline constexpr std::uint64_t kSiteNotTaken = 1;  // in the place of the site: NCCL operations that failed
+inline constexpr std::uint64_t kSiteSkipped = 2;  // of shorts: launches that were only counted, to keep to the budget
+inline constexpr std::uint64_t kKernelsUnknown = 1 << 16;  // launches of graphs of which nobody knows what is in them
+inline constexpr std::uint64_t kSiteNotTaken = 1;          // in the place of the site: NCCL operations that failed
 
 constexpr std::uint64_t pack_place(std::uint64_t site, std::uint16_t hook) {
   return (site & 0xffffffffffff) | std::uint64_t{hook} << 48;

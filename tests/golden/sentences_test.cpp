@@ -120,7 +120,7 @@ void say_findings() {
   say("GPU waits", finding_text(one));
   one = finding(Symptom::kLaunchPace, "launch_bound", 80);
   one.fix = "fewer_launches";
-  one.evidence.add("kernels", std::uint64_t{2000});
+  one.evidence.add("launches", std::uint64_t{2000});
   one.evidence.add("call_p50_us", 5.0);
   one.evidence.add("gap_p50_us", 395.0);
   one.evidence.add("sync_pct", 1.25);
@@ -197,7 +197,7 @@ void say_news() {
   program.end = EndState::kRunning;
   waits(program, "sem_wait", "", 9);
   say("news of a program", news(run).at(0));
-  program.end = EndState::kKilled;
+  program.end = EndState::kUnseen;
   say("news of a dead program's wait", news(run).at(1));
   program.threads[0].open_wait->function = "clock_nanosleep";
   program.end = EndState::kRunning;

@@ -266,7 +266,7 @@ class LiveStacks(GuestTest):
         ranks[1].kill()
         ranks[1].wait()
         dead = self.report()["processes"][1]
-        self.assertEqual((dead["end"]["how"], dead["end"]["signal"]), ("killed", None))
+        self.assertEqual((dead["end"]["how"], dead["end"]["signal"]), ("recovered", None))
         self.assertEqual(dead["threads"][0]["open_wait"]["function"], wait["function"])
 
 

@@ -274,7 +274,8 @@ def exports(path):
 
 # Rows that name what another one does: futex is reached through syscall, hostprobe_step through hostprobe_calls, and a queue is
 # sampled by launches.
-ROWS_OF_OTHER_HOOKS = {"futex", "hostprobe_step", "hostprobe_queue_sample"}
+ROWS_OF_OTHER_HOOKS = {"futex", "hostprobe_step", "hostprobe_region", "hostprobe_mark", "hostprobe_queue_sample",
+                       "hostprobe_gpu_time"}
 
 # Hooked through slots, because the oldest supported glibc lacks them: docs/decisions/0010
 NEWER = {"epoll_pwait2"}

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """The Python module, in a real interpreter with and without the probe."""
 
+import glob
 import json
+import os
+import subprocess
 import sys
 
 import probed
@@ -64,6 +67,70 @@ class Module(ProbedTest):
             if call.get("function") == "hostprobe_step":
                 numbers.setdefault(call["pid"], []).append(call["args"]["number"])
         self.assertEqual(sorted(numbers.values()), [[1, 2], [1, 2, 3, 4]])
+
+    def test_names_regions_and_numbers(self):
+        program = ("import hostprobe, json, threading\n"
+                   "outer = hostprobe.region('outer')\n"
+                   "for i in range(30):\n"
+                   "    with outer, hostprobe.region(7):\n"
+                   "        pass\n"
+                   "with hostprobe.region('raises'):\n"
+                   "    try:\n"
+                   "        with hostprobe.region('half \\udc80'): raise KeyError\n"
+                   "    except KeyError: pass\n"
+                   "never = hostprobe.region('never')\n"
+                   "never.__enter__()\n"
+                   "print(json.dumps([hostprobe.mark('loss', 0.5), hostprobe.mark('loss', object()), hostprobe.mark(3, 7)]))\n")
+        out, _ = self.record(sys.executable, "-c", program, **self.path)
+        self.assertEqual(json.loads(out), [True, False, True])
+        calls = self.dump()
+        names = [call["args"]["name"] for call in calls if call.get("function") == "hostprobe_region"]
+        self.assertEqual({name: names.count(name) for name in names}, {"outer": 30, "7": 30, "raises": 1, "half ?": 1})
+        marks = [call["args"] for call in calls if call.get("function") == "hostprobe_mark"]
+        self.assertEqual([(mark["name"], mark["value"]) for mark in marks], [("loss", 0.5), ("3", 7.0)])
+
+    def test_a_block_is_a_step(self):
+        program = ("import hostprobe\n"
+                   "for i in range(4):\n"
+                   "    with hostprobe.step(10 + i) as begun: pass\n"
+                   "    print(begun, begun == False, repr(begun))\n")
+        out, _ = self.record(sys.executable, "-c", program, **self.path)
+        self.assertEqual(out, 4 * "False True False\n")
+        steps = [call["args"]["number"] for call in self.dump() if call.get("function") == "hostprobe_step"]
+        self.assertEqual(steps, [10, 11, 12, 13])
+
+    def test_a_wrong_number_of_arguments_is_the_one_thing_that_raises(self):
+        program = ("import hostprobe\n"
+                   "for call in (lambda: hostprobe.mark('a'), lambda: hostprobe.region(), lambda: hostprobe.step(1, 2)):\n"
+                   "    try: call()\n"
+                   "    except TypeError: print('TypeError')\n")
+        self.assertEqual(self.run_program(sys.executable, "-c", program, **self.path)[0], 3 * "TypeError\n")
+
+    def test_does_nothing_where_the_compiled_part_does_not_fit(self):
+        program = ("import sys; sys.modules['hostprobe._marks'] = None\n"
+                   "import hostprobe\n"
+                   "with hostprobe.region('a'), hostprobe.step(): pass\n"
+                   "print([hostprobe.active(), hostprobe.step(1) == False, hostprobe.mark('a', 1), hostprobe.trigger(),\n"
+                   "       hostprobe.stop(), hostprobe.start(), hostprobe.problem is not None])\n")
+        out, _ = self.run_program(sys.executable, "-c", program, **self.path)
+        self.assertEqual(out, "[False, True, False, False, False, False, True]\n")
+
+    def test_serves_every_python_that_is_here(self):
+        program = ("import hostprobe, sys\n"
+                   "assert hostprobe.problem is None, hostprobe.problem\n"
+                   "for i in range(5):\n"
+                   "    with hostprobe.region('r'): hostprobe.mark('m', i)\n"
+                   "    hostprobe.step(i)\n"
+                   "print(hostprobe.active())\n")
+        pythons = {os.path.realpath(path) for path in ["/usr/bin/python3", sys.executable]
+                   + glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))}
+        for python in sorted(pythons):
+            version = subprocess.run([python, "-c", "import sys; print(sys.version_info[:2] >= (3, 9))"],
+                                     capture_output=True, text=True).stdout
+            if version != "True\n":
+                continue
+            with self.subTest(python):
+                self.assertEqual(self.run_program(python, "-c", program, **self.path)[0], "False\n")
 
     def test_run_leaves_the_path_of_python_alone(self):
         out, _ = self.record(sys.executable, "-c", "import os; print(os.environ.get('PYTHONPATH'))", PYTHONPATH="/as/it/was")

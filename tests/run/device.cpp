@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 
+#include "activity_rows.h"
 #include "answers.h"
-#include "format/activity_file.h"
 #include "run_probed.h"
 
 namespace hostprobe::test {
@@ -23,27 +23,10 @@ Victim streams(Environment more = {}) {
 
 nlohmann::json gpu_of(const Pair& pair) { return report(pair.run()).at("processes").at(0).at("gpu"); }
 
-std::vector<fs::path> device_files(const fs::path& run) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(run))
-    if (entry.path().extension() == kActivitySuffix) files.push_back(entry.path());
-  return files;
-}
-
 // The union of all intervals, counted in another way than the report does: by the moments at which it begins and ends.
 double union_ms(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
-  ActivityHead head;
-  std::memcpy(&head, bytes.data(), sizeof head);
   std::vector<std::pair<std::uint64_t, int>> moments;
-  for (std::uint64_t at = 0; at < head.rows; ++at) {
-    ActivityRow row;
-    std::memcpy(&row, bytes.data() + head.head_bytes + at * sizeof row, sizeof row);
-    if (row.type == kActivityName) {
-      at += (row.bytes + sizeof row - 1) / sizeof row;
-      continue;
-    }
+  for (const ActivityRow& row : activity_rows(file)) {
     moments.emplace_back(row.begin_ns, 1);
     moments.emplace_back(row.end_ns, -1);
   }
@@ -65,7 +48,7 @@ void expect_what_ran(const Pair& pair) {
   EXPECT_NEAR(gpu.at("kernel_ms").get<double>(), 1e-3 * static_cast<double>(pair.probed.number("kernel_us")), 1e-6);
   EXPECT_EQ(gpu.at("copies"), pair.probed.number("copies"));
   EXPECT_EQ(gpu.at("fills"), pair.probed.number("fills"));
-  const std::vector<fs::path> files = device_files(pair.run());
+  const std::vector<fs::path> files = activity_files(pair.run());
   ASSERT_EQ(files.size(), 1u);
   EXPECT_NEAR(gpu.at("busy_ms").get<double>(), union_ms(files[0]), 1e-6);
   EXPECT_EQ(gpu.at("devices").size(), 2u);
@@ -115,6 +98,28 @@ TEST(Device, TheCriticalPathIsWholeAndItsReplayRepeatsTheRun) {
   EXPECT_EQ(answers.at("critical_path_pct"), path.at("pct"));
 }
 
+// Two ranks of which the second has a slow GPU: what keeps the job is that GPU's work, not the waiting of the first.
+TEST(Device, ThePathOfAJobGoesThroughTheRankThatIsSlow) {
+  const ScratchFolder scratch;
+  Launch launch;
+  launch.command = {probe_command(), "run", "--simgpu", "2", "-o", scratch.run(), "--"};
+  launch.command.push_back(fs::path(HOSTPROBE_TEST_BUILD) / "examples/train_parallel");
+  std::istringstream switches("--ranks 2 --pipeline 1 --steps 12 --kernels 5 --kernel-us 300");
+  for (std::string word; switches >> word;) launch.command.push_back(word);
+  launch.environment = {{"HOSTPROBE_MODE", "trace"}, {"SIMNODE_FAULT", "slow_gpu,rank=1,amount=3"}};
+  const Outcome outcome = hostprobe::test::run(launch);
+  ASSERT_TRUE(outcome.exited_with(0)) << outcome.describe();
+  const nlohmann::json answers = report(scratch.run());
+  const nlohmann::json& path = answers.at("critical_path");
+  ASSERT_TRUE(path.is_object()) << "every collective is joined";
+  EXPECT_EQ(answers.at("critical_path_pct"), path.at("pct"));
+  EXPECT_NEAR(path.at("replay_drift_pct").get<double>(), 0, 1);
+  ASSERT_EQ(path.at("ranks").size(), 2u);
+  const nlohmann::json &first = path.at("ranks").at(0).at("pct"), &slow = path.at("ranks").at(1).at("pct");
+  EXPECT_GT(slow.at("gpu_compute").get<double>(), 5 * first.at("gpu_compute").get<double>());
+  EXPECT_GT(slow.at("gpu_compute").get<double>(), 5 * path.at("pct").at("communication").get<double>());
+}
+
 TEST(Device, WhatIsCertainlyIdleIsIdle) {
   Victim victim = streams();
   victim.probe = {{"HOSTPROBE_MODE", "trace"}};
@@ -127,7 +132,7 @@ TEST(Device, WhatIsCertainlyIdleIsIdle) {
 
 TEST(Device, FilesAreForTheirOwnerOnly) {
   const Pair pair(streams());
-  for (const fs::path& file : device_files(pair.run())) {
+  for (const fs::path& file : activity_files(pair.run())) {
     struct stat found {};
     ASSERT_EQ(stat(file.c_str(), &found), 0);
     EXPECT_EQ(found.st_mode & 0777u, 0600u);
@@ -138,7 +143,7 @@ TEST(Device, FilesAreForTheirOwnerOnly) {
 TEST(Device, WithoutAFileNobodyKnowsWhatRan) {
   const Pair pair(streams({{"SIMNODE_ACTIVITIES", "off"}}));
   expect_same(pair);
-  EXPECT_TRUE(device_files(pair.run()).empty());
+  EXPECT_TRUE(activity_files(pair.run()).empty());
   const nlohmann::json gpu = gpu_of(pair);
   if (gpu.is_null()) return;
   EXPECT_TRUE(gpu["source"].is_null() || gpu["source"] == "sampled");
@@ -155,7 +160,7 @@ TEST(Device, ALimitOnFilesEndsNeitherTheProgramNorTheCount) {
                    }};
   const Pair pair(victim);
   EXPECT_EQ(pair.probed.outcome.status, pair.bare.outcome.status);
-  for (const fs::path& file : device_files(pair.run())) EXPECT_LE(fs::file_size(file), 80u << 10);
+  for (const fs::path& file : activity_files(pair.run())) EXPECT_LE(fs::file_size(file), 80u << 10);
 }
 
 TEST(Device, BeyondItsSizeKernelsAreOnlyCounted) {

@@ -39,6 +39,37 @@ TEST_P(CollectedChildren, EndAsTheirParentSaw) {
 INSTANTIATE_TEST_SUITE_P(Endings, CollectedChildren, testing::Values("trace", "flight", "monitor"),
                          [](const auto& each) { return std::string(each.param); });
 
+class BareEnd : public testing::TestWithParam<const char*> {};
+
+// What goes through libc's syscall() is seen; of an instruction only whoever collects the process learns how it ended.
+TEST_P(BareEnd, IsNotSaidToBeAKill) {
+  const std::string way = GetParam();
+  for (const char* mode : {"trace", "flight", "monitor"}) {
+    const Pair pair({.program = "ends_bare", .args = {way}, .probe = {{"HOSTPROBE_MODE", mode}}});
+    EXPECT_TRUE(pair.bare.outcome.exited_with(3)) << pair.bare.outcome.describe();
+    expect_same(pair);
+    const auto answers = report(pair.run());
+    EXPECT_EQ(blocked_count(answers, "sem_timedwait"), 3u);
+    EXPECT_EQ(lost_count(answers), 0u);
+    ASSERT_EQ(answers.at("processes").size(), 1u);
+    EXPECT_EQ(answers.at("processes")[0].at("end").at("how"), way == "exit_group_inline" ? "recovered" : "exited");
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Endings, BareEnd, testing::Values("exit", "exit_group", "exit_group_inline"),
+                         [](const auto& each) { return std::string(each.param); });
+
+TEST(Endings, ByAnInstructionAreExitsWhereTheRunSawThem) {
+  ScratchFolder scratch;
+  const Outcome outcome = run(
+      {.command = {probe_command(), "run", "-o", scratch.run(), "--", program_path("ends_bare"), "exit_group_inline"}});
+  EXPECT_TRUE(outcome.exited_with(3)) << outcome.describe();
+  const auto answers = report(scratch.run());
+  ASSERT_EQ(answers.at("processes").size(), 1u);
+  const auto& end = answers.at("processes")[0].at("end");
+  EXPECT_EQ(end.at("how"), "exited");
+  EXPECT_EQ(end.at("status"), 3);
+}
+
 TEST(Endings, LaunchersThatNameTheNodeAndTheRestartAreUnderstood) {
   const auto first_process = [](const Environment& environment) {
     const Pair pair({.program = "works", .environment = environment, .probe = {{"HOSTPROBE_TARGET", "all"}}});

@@ -308,8 +308,14 @@ TEST_P(Losses, OfTenThousandShortThreadsAreExact) {
   const Pair pair({.program = "threads_many", .args = {"100", "100"}, .probe = in_mode(GetParam())});
   expect_same(pair);
   const auto answers = report(pair.run());
-  // Where the writer gets no CPU the thread table runs full; then the waits of those that found no place are counted.
-  EXPECT_EQ(blocked_count(answers, "sem_timedwait") + lost_count(answers), 10000u);
+  // Where the writer gets no CPU the thread table runs full; then all calls of those that found no place are counted as lost,
+  // their wait among them.
+  const std::uint64_t blocked = blocked_count(answers, "sem_timedwait"), lost = lost_count(answers);
+  EXPECT_LE(blocked, 10000u);
+  EXPECT_GE(blocked + lost, 10000u);
+  if (lost == 0) {
+    EXPECT_EQ(blocked, 10000u);
+  }
   if (writes_at_once()) {
     EXPECT_EQ(dump(pair.run()).of("pthread_create").size(), 10000u);
   }

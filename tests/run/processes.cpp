@@ -102,14 +102,6 @@ TEST(Processes, AVforkChildThatWaitsRecordsNothing) {
   EXPECT_EQ(trace_files(pair.run()).size(), 1u);
 }
 
-TEST(Processes, AProgramThatExecsItselfLeavesOneTracePerImage) {
-  const Pair pair({.program = "execs_itself", .args = {"3"}});
-  EXPECT_TRUE(pair.probed.outcome.exited_with(8)) << pair.probed.outcome.describe();
-  expect_same(pair);
-  EXPECT_EQ(trace_files(pair.run()).size(), 4u);
-  EXPECT_EQ(dump(pair.run()).of("sem_timedwait").size(), 8u);
-}
-
 TEST(Processes, ADaemonGoesOnRecordingAfterItsParentsHaveGone) {
   const Pair pair({.program = "daemon_of_two_forks"});
   expect_same(pair);
@@ -148,9 +140,9 @@ TEST_P(Leaving, KeepsEveryWaitThatHadReturnedBefore) {
 INSTANTIATE_TEST_SUITE_P(Processes, Leaving,
                          testing::Values(Door{"return", 26, 0}, Door{"exit", 20, 0}, Door{"exit-in-thread", 21, 0},
                                          Door{"_exit", 22, 0}, Door{"_Exit", 23, 0}, Door{"quick_exit", 24, 0},
-                                         Door{"exit_group", 25, 0}, Door{"abort", 0, SIGABRT},
-                                         Door{"segfault", 0, SIGSEGV}, Door{"sigkill", 0, SIGKILL},
-                                         Door{"sigterm", 0, SIGTERM}),
+                                         Door{"exit_group", 25, 0}, Door{"exit_group_inline", 27, 0},
+                                         Door{"abort", 0, SIGABRT}, Door{"segfault", 0, SIGSEGV},
+                                         Door{"sigkill", 0, SIGKILL}, Door{"sigterm", 0, SIGTERM}),
                          [](const auto& each) {
                            std::string name = each.param.way;
                            std::replace(name.begin(), name.end(), '-', '_');

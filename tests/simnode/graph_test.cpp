@@ -164,6 +164,10 @@ TEST_F(Graphs, TheLegacyStreamCannotBeCapturedNorUsedBeside) {
   CUstream blocking = stream(CU_STREAM_DEFAULT);
   EXPECT_EQ(cuStreamBeginCapture(nullptr, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   OK(cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CUstreamCaptureStatus status;
+  EXPECT_EQ(cuStreamIsCapturing(nullptr, &status), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  OK(cuStreamIsCapturing(blocking, &status));
+  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_ACTIVE) << "asking spoils nothing";
   EXPECT_EQ(launch("k10", nullptr), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   EXPECT_EQ(cuStreamEndCapture(blocking, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }

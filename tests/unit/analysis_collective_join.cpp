@@ -10,7 +10,7 @@ constexpr std::uint64_t kCommunicator = 0xabc;
 
 CollectiveCall call(std::uint32_t sequence, std::int32_t rank, std::uint64_t begin_ns,
                     const char* function = "ncclAllReduce") {
-  return {kCommunicator, sequence, rank, 2, 1024, begin_ns, 5000, operation_name(function), false};
+  return {kCommunicator, sequence, rank, 2, -1, 1024, begin_ns, 5000, operation_name(function), false};
 }
 
 CollectiveSource source_of(const std::vector<CollectiveCall>& calls) {

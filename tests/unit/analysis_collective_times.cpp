@@ -14,7 +14,7 @@ namespace hostprobe::analysis {
 namespace {
 
 CollectiveCall call(std::uint32_t sequence, std::int32_t rank, std::uint64_t begin_ns, std::uint64_t bytes = 1024) {
-  CollectiveCall one{0xabc, sequence, rank, 2, bytes, begin_ns, 5000, operation_name("ncclAllReduce")};
+  CollectiveCall one{0xabc, sequence, rank, 2, -1, bytes, begin_ns, 5000, operation_name("ncclAllReduce")};
   return one;
 }
 

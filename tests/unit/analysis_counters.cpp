@@ -31,7 +31,11 @@ class SumAnswers : public testing::Test {
     file.hooks(
         {test::wait_hook("sem_wait"),
          test::launch_hook("cuLaunchKernel"),
-         test::launch_hook("cuGraphLaunch"),
+         {.name = "cuGraphLaunch",
+          .family = Family::kCuda,
+          .labels = {"graph:hex", "nodes", "site:code", "stream:hex", "kernels"},
+          .blocking = false,
+          .launch = true},
          test::sync_hook("cuStreamSynchronize"),
          {.name = "ncclAllReduce", .family = Family::kNccl, .labels = nccl, .blocking = false},
          {.name = "sched_yield", .family = Family::kThread, .labels = {"cpu", "", "site:code"}, .blocking = false},
@@ -100,12 +104,28 @@ TEST_F(SumAnswers, OfReadsFromFilesStayApartFromOthers) {
   EXPECT_EQ(answer.waits[1].function, "read");
 }
 
-TEST_F(SumAnswers, OfLaunchesHoldCallsAndGaps) {
-  counters({.tid = kMain, .hook = kLaunch, .counters = {{4000, 4000, 8000}, {20'000, 30'000}}});
-  counters({.tid = kMain, .hook = kGraph, .counters = {{10'000}, {50'000}}});
+TEST_F(SumAnswers, OfLaunchesThatRanNothingHoldNoKernels) {
+  counters({.tid = kMain, .hook = kLaunch, .counters = {{4000}}});
+  counters({.tid = kMain, .hook = kLaunch, .counters = {{4000, 4000}}, .object = kRecordCaptured});
+  counters({.tid = kMain, .hook = kLaunch, .counters = {{4000}}, .object = kRecordFailed});
   const json launches = report()["processes"].at(0)["launches"];
   EXPECT_EQ(launches["count"], 4);
-  EXPECT_EQ(launches["kernels"], 3);
+  EXPECT_EQ(launches["kernels"], 1);
+  EXPECT_EQ(launches["captured"], 2);
+}
+
+TEST_F(SumAnswers, OfGraphsThatNobodySawMadeHoldAnUnknownNumberOfKernels) {
+  counters({.tid = kMain, .hook = kLaunch, .counters = {{4000}}});
+  counters({.tid = kMain, .hook = kGraph, .counters = {{4000}}, .object = kKernelsUnknown});
+  EXPECT_TRUE(report()["processes"].at(0)["launches"]["kernels"].is_null());
+}
+
+TEST_F(SumAnswers, OfLaunchesHoldCallsAndGaps) {
+  counters({.tid = kMain, .hook = kLaunch, .counters = {{4000, 4000, 8000}, {20'000, 30'000}}});
+  counters({.tid = kMain, .hook = kGraph, .counters = {{10'000}, {50'000}}, .amount = 7});
+  const json launches = report()["processes"].at(0)["launches"];
+  EXPECT_EQ(launches["count"], 4);
+  EXPECT_EQ(launches["kernels"], 10) << "7 of them a graph's";
   EXPECT_EQ(launches["by_function"]["cuLaunchKernel"], 3);
   EXPECT_EQ(launches["by_function"]["cuGraphLaunch"], 1);
   EXPECT_EQ(launches["gaps"], 3);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "analysis/questions/endings.h"
@@ -83,10 +84,10 @@ TEST_F(Endings, ThatAParentSawHaveSignalAndTime) {
   EXPECT_TRUE(of(10)["events"].empty()) << "nothing that hostprobe did";
 }
 
-TEST_F(Endings, ThatNobodySawHaveNoSignal) {
+TEST_F(Endings, ThatNobodySawAreNotSaidToBeKills) {
   TraceFile alone = process(11, 0);
   keep(killed(alone));
-  EXPECT_EQ(of(11)["end"]["how"], "killed");
+  EXPECT_EQ(of(11)["end"]["how"], "recovered");
   EXPECT_TRUE(of(11)["end"]["signal"].is_null());
   EXPECT_EQ(deaths_of(run()).size(), 1u);
 }
@@ -98,6 +99,20 @@ TEST_F(Endings, ByTheBareSystemCallAreExitsWhereTheParentSawThem) {
   keep(killed(child));
   EXPECT_EQ(of(11)["end"]["how"], "exited");
   EXPECT_EQ(of(11)["end"]["status"], 3);
+}
+
+TEST_F(Endings, OfRecoveredTracesAreWhatTheParentSaw) {
+  TraceFile parent = process(10, -1), killed_one = process(11, 1), left = process(12, 2), unseen = process(13, 3);
+  collects(parent, 11, SIGKILL, 900'000);
+  collects(parent, 12, W_EXITCODE(3, 0), 900'000);
+  keep(parent);
+  for (TraceFile* file : {&killed_one, &left, &unseen}) {
+    file->header.state = kFileRecovered;
+    keep(*file);
+  }
+  EXPECT_EQ(of(11)["end"]["how"], "killed");
+  EXPECT_EQ(of(12)["end"]["how"], "exited");
+  EXPECT_EQ(of(13)["end"]["how"], "recovered");
 }
 
 TEST_F(Endings, OfAnEarlierProcessWithTheSameIdAreNotThisOnes) {
@@ -117,6 +132,21 @@ TEST_F(Endings, OfTheProgramItselfStandInTheJobFile) {
   std::ofstream(folder_.file("testhost-12-1.job.json")) << "{ not whole";
   std::ofstream(folder_.file("testhost-13-1.job.json")) << R"({"host": 7, "pid": -1, "status": "x", "wall_s": null})";
   EXPECT_EQ(of(11)["end"]["signal"], "SIGKILL");
+  EXPECT_EQ(of(11)["end"]["how"], "killed");
+}
+
+TEST_F(Endings, OfTheJobAreThoseOfTheLastImageOfItsProgram) {
+  TraceFile first = process(11, -1), second = process(11, -1);
+  starts_at(second, 500'000);
+  first.write(folder_.file("h-11-1.hptrace"));
+  killed(second).write(folder_.file("h-11-2.hptrace"));
+  std::ofstream(folder_.file("testhost-11-1.job.json"))
+      << R"({"host": "testhost", "pid": 11, "status": 137, "wall_s": 0.5})";
+  const json whole = report();
+  ASSERT_EQ(whole["processes"].size(), 2u);
+  std::map<std::string, std::size_t> how;
+  for (const json& one : whole["processes"]) ++how[one["end"]["how"]];
+  EXPECT_EQ(how, (std::map<std::string, std::size_t>{{"exited", 1}, {"killed", 1}}));
 }
 
 TEST_F(Endings, RestartsAreCountedWithTheTimeBetweenThem) {

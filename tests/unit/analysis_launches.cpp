@@ -14,8 +14,14 @@ using test::TraceFile;
 class LaunchAnswers : public testing::Test {
  protected:
   LaunchAnswers() {
-    file_.hooks({test::launch_hook("cuLaunchKernel"), test::launch_hook("cuGraphLaunch"),
-                 test::sync_hook("cuStreamSynchronize"), test::launch_hook("cuLaunchKernelEx_ptsz")});
+    file_.hooks({test::launch_hook("cuLaunchKernel"),
+                 test::launch_hook("cuGraphLaunch"),
+                 test::sync_hook("cuStreamSynchronize"),
+                 test::launch_hook("cuLaunchKernelEx_ptsz"),
+                 {.name = "cuGraphLaunch",
+                  .family = Family::kCuda,
+                  .labels = {"graph:hex", "nodes", "site:code", "stream:hex", "kernels"},
+                  .launch = true}});
     file_.thread(test::thread_entry(4242, "main"));
   }
   ProcessAnswer ask() {
@@ -34,12 +40,45 @@ TEST_F(LaunchAnswers, GapRunsFromTheEndOfACallToTheStartOfTheNext) {
                {.hook = 2, .begin_us = 28, .end_us = 30}});
   const ProcessAnswer answer = ask();
   EXPECT_EQ(answer.launches.call.count(), 3u);
-  EXPECT_EQ(answer.launches.kernels, 2u) << "nobody knows how many kernels a graph holds";
+  EXPECT_EQ(answer.launches.kernels, std::nullopt) << "nobody knows how many kernels this graph holds";
   EXPECT_EQ(answer.launches.gap.count(), 2u);
   EXPECT_DOUBLE_EQ(answer.launches.gap.total_ns(), 25'000);
   EXPECT_DOUBLE_EQ(answer.launches.gap.max_ns(), 20'000);
   EXPECT_EQ(answer.launches.by_function.at("cuLaunchKernelEx_ptsz"), 1u);
   EXPECT_DOUBLE_EQ(answer.launches.span_ms, 0.030);
+}
+
+// A graph of 4 nodes and 3 kernels; one that nobody saw made.
+constexpr test::Call kGraph{.hook = 5, .begin_us = 40, .end_us = 41, .b = 4, .e = 3};
+constexpr test::Call kUnknownGraph{.hook = 5, .begin_us = 50, .end_us = 51};
+
+TEST_F(LaunchAnswers, KernelsAreThoseThatRan) {
+  file_.calls(4242, 0,
+              {{.hook = 1, .begin_us = 0, .end_us = 2},
+               {.hook = 1, .begin_us = 7, .end_us = 8, .flags = kRecordCaptured},
+               {.hook = 1, .begin_us = 9, .end_us = 10, .flags = kRecordFailed},
+               kGraph,
+               kGraph});
+  const ProcessAnswer answer = ask();
+  EXPECT_EQ(answer.launches.kernels, 7u);
+  EXPECT_EQ(answer.launches.captured, 1u);
+  EXPECT_EQ(answer.launches.by_function.at("cuLaunchKernel"), 3u) << "calls are calls";
+}
+
+TEST_F(LaunchAnswers, KernelsOfAnUnknownGraphAreNotGuessed) {
+  file_.calls(4242, 0, {{.hook = 1, .begin_us = 0, .end_us = 2}, kGraph, kUnknownGraph});
+  EXPECT_EQ(ask().launches.kernels, std::nullopt);
+}
+
+TEST_F(LaunchAnswers, WhatACaptureTookEndsNoGap) {
+  file_.calls(4242, 0,
+              {{.hook = 1, .begin_us = 0, .end_us = 2},
+               {.hook = 1, .begin_us = 7, .end_us = 8, .flags = kRecordCaptured},
+               {.hook = 1, .begin_us = 30, .end_us = 31}});
+  const ProcessAnswer answer = ask();
+  EXPECT_EQ(answer.launches.gap.count(), 1u);
+  EXPECT_DOUBLE_EQ(answer.launches.gap.max_ns(), 28'000);
+  EXPECT_EQ(answer.launches.call.count(), 2u);
 }
 
 TEST_F(LaunchAnswers, GapsAreOfOneThread) {

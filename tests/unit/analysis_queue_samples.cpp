@@ -12,7 +12,7 @@ class QueueSampleTest : public testing::Test {
     Function function;
     function.traits = kSamplesQueue;
     Event event;
-    event.function = &function;
+    event.set_function(&function);
     event.found_empty = empty;
     event.count = count;
     event.counted = counted;
@@ -30,7 +30,7 @@ TEST_F(QueueSampleTest, OtherCallsAreNoSamples) {
   Function launch;
   launch.traits = kLaunches;
   Event event;
-  event.function = &launch;
+  event.set_function(&launch);
   samples_.add(event);
   EXPECT_FALSE(samples_.finish());
 }

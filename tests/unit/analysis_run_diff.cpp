@@ -160,6 +160,33 @@ TEST(RunDiff, AFindingHasItsTimePerStepWhereThereAreSteps) {
   EXPECT_TRUE(json_of(without, without)["findings"][0]["a_ms_per_step"].is_null());
 }
 
+RunPath path_of(double gpu_ms, double communication_ms) {
+  RunPath run;
+  run.path.share_ns[static_cast<std::size_t>(PathClass::kGpuCompute)] = 1e6 * gpu_ms;
+  run.path.share_ns[static_cast<std::size_t>(PathClass::kCommunication)] = 1e6 * communication_ms;
+  run.path.length_ns = 1e6 * (gpu_ms + communication_ms);
+  run.steps = 40;
+  run.looked_at = 10;
+  return run;
+}
+
+TEST(RunDiff, SharesOfTheCriticalPathAreToldWhereBothRunsHaveOne) {
+  RunAnswer a = run_of(1), b = run_of(2);
+  EXPECT_TRUE(json_of(a, b)["critical_path_pct"].is_null());
+  a.critical_path = path_of(75, 25);
+  EXPECT_TRUE(json_of(a, b)["critical_path_pct"].is_null());
+  b.critical_path = path_of(50, 50);
+  const auto json = json_of(a, b);
+  const auto& row = json["critical_path_pct"]["communication"];
+  EXPECT_DOUBLE_EQ(row["a_pct"], 25);
+  EXPECT_DOUBLE_EQ(row["b_pct"], 50);
+  EXPECT_DOUBLE_EQ(row["a_ms_per_step"], 2.5) << "of the steps that were looked at";
+  EXPECT_DOUBLE_EQ(row["b_ms_per_step"], 5);
+  b.critical_path->steps = 0;
+  const auto without = json_of(a, b);
+  EXPECT_TRUE(without["critical_path_pct"]["launch"]["b_ms_per_step"].is_null());
+}
+
 TEST(RunDiff, RunsWithNothingInCommonAreSaidToHaveNothing) {
   RunAnswer other;
   other.path = "other";

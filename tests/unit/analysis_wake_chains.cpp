@@ -1,9 +1,11 @@
-// Who made the main thread wait, down to the first link: analysis/questions/wake_chains.cpp
+// Who made the main thread wait, down to the first link: analysis/questions/{wake_chains,chain_walk,rank_waits}.cpp
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "analysis/questions/process.h"
+#include "analysis/questions/rank_waits.h"
+#include "analysis/report/json_chains.h"
 #include "analysis/trace/reader.h"
 #include "support/trace_file.h"
 
@@ -132,6 +134,122 @@ TEST_F(WakeChainAnswers, NeverSumToMoreThanWasWaited) {
   EXPECT_GT(own.waits, 100u);
   EXPECT_NEAR(sum_ms(own), own.dependency_ms, 1e-6);
   for (const ChainLink& link : own.links) EXPECT_GE(link.ms, 0);
+}
+
+// Two ranks that meet in one all-reduce; the second comes late.
+class ChainsOverRanks : public testing::Test {
+ protected:
+  struct Rank {
+    test::TraceFile file;
+    std::unique_ptr<Trace> trace;
+    std::unique_ptr<Timeline> timeline;
+    ProcessAnswer answer;
+    DeviceTimeline device;
+  };
+  static constexpr std::uint16_t kAllReduce = 5;
+
+  ChainsOverRanks() {
+    for (Rank& one : ranks_) {
+      one.file.hooks({test::wait_hook("sem_wait"),
+                      test::wait_hook("poll"),
+                      test::sync_hook("cuStreamSynchronize"),
+                      test::wait_hook("nanosleep"),
+                      {.name = "ncclAllReduce",
+                       .family = Family::kNccl,
+                       .labels = {"comm:hex", "count", "call:nccl", "stream:hex", "place:ranks"},
+                       .blocking = false}});
+      one.file.module(kLib, kLib + 0x1000, "/x/libx.so");
+      one.file.thread(test::thread_entry(kMain, "main"));
+      one.file.thread(test::thread_entry(kWorker, "worker"));
+    }
+  }
+  static test::Call all_reduce(std::int32_t rank, double begin_us, double end_us) {
+    return {.hook = kAllReduce,
+            .begin_us = begin_us,
+            .end_us = end_us,
+            .a = 0xc,
+            .b = 16,
+            .c = pack_nccl_call(1, 0, 7, 0),
+            .e = pack_nccl_ranks(rank, 2, -1)};
+  }
+  void kernel(std::size_t rank, double launch_us, double begin_us, double end_us) {
+    Activity one;
+    one.begin_ns = 1000 * begin_us;
+    one.end_ns = 1000 * end_us;
+    one.launch_ns = 1000 * launch_us;
+    one.launch_tid = kMain;
+    one.collective = true;
+    ranks_[rank].device.activities.push_back(one);
+  }
+  WakeChainAnswer follow(std::uint32_t member) {
+    std::vector<ChainMember> members;
+    std::vector<std::shared_ptr<const CollectiveKernels>> kernels;
+    for (std::size_t i = 0; i < 2; ++i) {
+      Rank& one = ranks_[i];
+      one.file.write(folder_.file("t.hptrace"));
+      one.trace = std::make_unique<Trace>(read_trace(folder_.file("t.hptrace")));
+      one.timeline = std::make_unique<Timeline>(*one.trace, symbols_);
+      one.answer = analyse_process(*one.timeline, symbols_);
+      members.push_back({one.answer.blocked.get(), {}, static_cast<std::uint32_t>(500 + i), static_cast<int>(i)});
+      kernels.push_back(std::make_shared<const CollectiveKernels>(one.device));
+    }
+    EXPECT_TRUE(find_rank_waits(members, kernels));
+    return follow_chains(members, member);
+  }
+  test::TestFolder folder_;
+  Symbols symbols_;
+  Rank ranks_[2];
+};
+
+double ms_of(const WakeChain& chain, LinkType type, std::size_t links, std::uint32_t pid) {
+  double ms = 0;
+  for (const ChainLink& link : chain.links)
+    if (link.type == type && link.roles.size() == links && link.pid == pid) ms += link.ms;
+  return ms;
+}
+
+// Its main thread was kept by a worker until 500, called at 600, and its GPU came at 700.
+TEST_F(ChainsOverRanks, GoOnInTheRankThatCameLast) {
+  ranks_[0].file.calls(kMain, 0, {all_reduce(0, 10, 15), {.hook = kSync, .begin_us = 30, .end_us = 730}});
+  kernel(0, 12, 20, 720);
+  const std::uint64_t post = pack_post(kWorker, test::at_us(450));
+  ranks_[1].file.calls(
+      kMain, 0, {{.hook = kWait, .begin_us = 100, .end_us = 500, .b = post, .c = kLib + 1}, all_reduce(1, 600, 605)});
+  kernel(1, 602, 700, 720);
+  const WakeChain own = follow(0).synchronises;
+  EXPECT_EQ(own.waits, 1u);
+  EXPECT_NEAR(own.dependency_ms, 0.7, 1e-6);
+  EXPECT_NEAR(sum_ms(own), own.dependency_ms, 1e-6);
+  EXPECT_NEAR(ms_of(own, LinkType::kRuns, 1, 501), 0.07 + 0.1, 1e-6) << "rank 1's main thread";
+  EXPECT_NEAR(ms_of(own, LinkType::kRuns, 2, 501), 0.35, 1e-6) << "the worker that it waited for";
+  EXPECT_NEAR(ms_of(own, LinkType::kWakesLate, 1, 501), 0.05, 1e-6);
+  EXPECT_NEAR(ms_of(own, LinkType::kGpu, 1, 501), 0.1, 1e-6) << "called, and its GPU was not there yet";
+  EXPECT_NEAR(ms_of(own, LinkType::kGpu, 0, 0), 0.03, 1e-6) << "the operation itself";
+  const auto json = chain_json(own);
+  EXPECT_EQ(json["links"][0]["rank"], 1);
+  EXPECT_EQ(json["links"][0]["pid"], 501);
+  EXPECT_EQ(follow(1).synchronises.waits, 0u);
+}
+
+TEST_F(ChainsOverRanks, OfACallThatBlocksGoOnWithoutGpuTimes) {
+  ranks_[0].file.calls(kMain, 0,
+                       {{.hook = kWait, .begin_us = 20, .end_us = 700, .c = kLib + 1}, all_reduce(0, 10, 710)});
+  ranks_[1].file.calls(kMain, 0, {all_reduce(1, 600, 705)});
+  const WakeChainAnswer answer = follow(0);
+  ASSERT_EQ(answer.waits.size(), 1u);
+  const WakeChain& own = answer.waits.begin()->second;
+  EXPECT_NEAR(ms_of(own, LinkType::kRuns, 1, 501), 0.58, 1e-6) << "until it called";
+  EXPECT_NEAR(sum_ms(own), own.dependency_ms, 1e-6);
+}
+
+// What returned before the collective ended waited for something else, and so did a call that did not block.
+TEST_F(ChainsOverRanks, DoNotGoOnWhereTheRankWasNotWaitedFor) {
+  ranks_[0].file.calls(kMain, 0, {all_reduce(0, 10, 15), {.hook = kSync, .begin_us = 30, .end_us = 400}});
+  kernel(0, 12, 20, 720);
+  ranks_[1].file.calls(kMain, 0, {all_reduce(1, 600, 605)});
+  EXPECT_NEAR(ms_of(follow(0).synchronises, LinkType::kGpu, 0, 0), 0.37, 1e-6) << "rank 1's kernel is not known";
+  kernel(1, 602, 700, 720);
+  EXPECT_NEAR(ms_of(follow(0).synchronises, LinkType::kGpu, 0, 0), 0.37, 1e-6);
 }
 
 }  // namespace

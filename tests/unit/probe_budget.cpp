@@ -1,6 +1,8 @@
 // When detail is shed and when it is given back: probe/budget.cpp, on costs made up window by window.
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 #include "probe/writer/budget.h"
 
 namespace hostprobe::probe {
@@ -79,6 +81,37 @@ TEST(Budget, ALevelThatComesAndGoesIsTriedLessAndLessOften) {
   }
   for (int i = 0; i < 5; ++i) windows_to_change(s, 100), windows_to_change(s, 600);
   EXPECT_EQ(windows_to_change(s, 100), static_cast<int>(Shedding::kLongest));
+}
+
+constexpr std::uint64_t kSecond = 1000000000;
+
+// Second by second, what each cost in ticks of a thousandth of it.
+std::uint64_t window_cost(CostWindow& window, std::initializer_list<int> seconds) {
+  for (const int cost : seconds) {
+    CostReading next = window.count == 0 ? CostReading{kSecond, kSecond, 0, 0} : window.readings[window.count - 1];
+    next.ns += kSecond;
+    next.ticks += kSecond;
+    next.own_ticks += 1e6 * cost;
+    window.add(next);
+  }
+  return window.cost();
+}
+
+// 3 % in one second and 0.1 % in the others are 0.4 %.
+TEST(Budget, OneLoudSecondOfAQuietRunDecidesNothing) {
+  CostWindow window;
+  EXPECT_EQ(window_cost(window, {0, 1, 1, 1, 1, 1, 30, 1, 1, 1, 1}), 390u);
+  EXPECT_EQ(window_cost(window, {1, 1, 1, 1, 1}), 390u);
+  EXPECT_EQ(window_cost(window, {1}), 100u) << "ten seconds later it is forgotten";
+}
+
+TEST(Budget, LessThanThreeSecondsDecideNothing) {
+  CostWindow window;
+  window_cost(window, {0, 90, 90});
+  EXPECT_FALSE(window.is_long_enough(kShedNothing));
+  EXPECT_TRUE(window.is_long_enough(kShedStacks));
+  EXPECT_EQ(window_cost(window, {90}), 9000u);
+  EXPECT_TRUE(window.is_long_enough(kShedNothing));
 }
 
 TEST(Budget, NoLimitShedsNothingAndGivesBackWhatWasShed) {

@@ -50,6 +50,10 @@ bool begin_recording(Moment) { return false; }
 bool begin_launch(const Hook&) { return g_gate.recording == kSampleDue; }
 const void* g_sampled_stream = nullptr;
 void sample_queue(const void* stream, bool) { g_sampled_stream = stream; }
+const void* g_captured_stream = nullptr;
+void mark_captured(const void* stream, bool) {
+  if (stream == g_captured_stream) t_local.lap_and_mark |= std::uint32_t{kRecordCaptured} << 16;
+}
 bool hooks_enabled() { return true; }
 // In the library this is resolve.cpp's; here there is no code of ours to leave out.
 bool is_own_address(const void*) { return false; }

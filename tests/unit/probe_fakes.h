@@ -30,5 +30,7 @@ const Hook& fake_hook(const char* name);
 unsigned bells_rung();
 // The stream of the launch that was sampled last.
 extern const void* g_sampled_stream;
+// The stream of which a capture takes the launches.
+extern const void* g_captured_stream;
 
 }  // namespace hostprobe::probe

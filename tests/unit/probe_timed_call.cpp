@@ -128,6 +128,32 @@ TEST_F(TimedCall, OfALaunchThatIsDueLooksAtItsStreamBeforeTheCall) {
   EXPECT_EQ(sampled, &stream);
 }
 
+const Record& last_record() { return *(reinterpret_cast<const Record*>(t_local.cursor) - 1); }
+
+TEST_F(TimedCall, OfALaunchIsMarkedWhereACaptureTookIt) {
+  const int stream = 0, other = 0;
+  const void* unused = nullptr;
+  g_captured_stream = &stream;
+  launch_into(&stream, unused);
+  EXPECT_EQ(last_record().flags, 0) << "no capture is open, so nobody is asked";
+  g_gate.captures = 1;
+  launch_into(&other, unused);
+  EXPECT_EQ(last_record().flags, 0);
+  launch_into(&stream, unused);
+  EXPECT_EQ(last_record().flags, kRecordCaptured);
+  g_gate.captures = 0;
+}
+
+TEST_F(TimedCall, WhatACaptureTookMarksNoOtherRecordWhenItsOwnIsLost) {
+  const int stream = 0;
+  const void* unused = nullptr;
+  g_captured_stream = &stream;
+  g_gate.captures = 1;
+  for (int i = 0; i < 40000; ++i) launch_into(&stream, unused);  // more than the pool holds
+  g_gate.captures = 0;
+  EXPECT_EQ(t_local.lap_and_mark >> 16, 0u);
+}
+
 TEST_F(TimedCall, WhileASampleIsDueRecordingCanPause) {
   g_gate.recording = kSampleDue;
   EXPECT_TRUE(pause_recording());

@@ -295,6 +295,20 @@ std::vector<double> step_ms(const RunAnswer& run) {
   return ms;
 }
 
+std::vector<PathChange> compare_paths(const std::optional<RunPath>& a, const std::optional<RunPath>& b) {
+  if (!a || !b) return {};
+  const auto per_step = [](const RunPath& run, std::size_t one) {
+    return run.steps == 0 ? std::nullopt
+                          : std::optional(1e-6 * run.path.share_ns[one] / static_cast<double>(run.looked_at));
+  };
+  std::vector<PathChange> changes;
+  for (std::size_t i = 0; i < kPathClasses; ++i) {
+    const auto one = static_cast<PathClass>(i);
+    changes.push_back({one, a->path.share_pct(one), b->path.share_pct(one), per_step(*a, i), per_step(*b, i)});
+  }
+  return changes;
+}
+
 bool any_in_common(const RunDiff& diff) {
   for (const auto* rows : {&diff.kernels, &diff.collectives, &diff.waits, &diff.launch_gaps, &diff.progress})
     for (const DiffRow& row : *rows)
@@ -333,6 +347,7 @@ RunDiff compare_runs(const RunAnswer& a, const RunAnswer& b) {
   diff.wakes = rows_of(wakes_of(a), wakes_of(b), judge);
   diff.launch_gaps = rows_of(gaps_of(a), gaps_of(b), judge);
   diff.progress = rows_of(polls_of(a), polls_of(b), judge);
+  diff.path = compare_paths(a.critical_path, b.critical_path);
   diff.nothing_in_common = !any_in_common(diff);
   return diff;
 }

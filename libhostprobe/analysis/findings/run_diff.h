@@ -30,6 +30,13 @@ struct DiffRow {
 enum class Change { kAppeared, kGone, kGrew, kShrank, kSame };
 const char* change_name(Change change);
 
+// A class of the job's critical path.
+struct PathChange {
+  PathClass one = PathClass::kCpu;
+  double a_pct = 0, b_pct = 0;
+  std::optional<double> a_ms_per_step, b_ms_per_step;  // nothing without steps
+};
+
 struct FindingChange {
   std::string cause;
   std::optional<int> rank;
@@ -49,6 +56,7 @@ struct RunDiff {
   std::vector<DiffRow> wakes;
   std::vector<DiffRow> launch_gaps;  // one row, or none
   std::vector<DiffRow> progress;     // one row, or none
+  std::vector<PathChange> path;      // each class, where both runs have a path
   bool nothing_in_common = false;    // no row has both sides
 };
 

@@ -152,14 +152,20 @@ void Profile::add_range(const ProfileEvent& event, const ProfileSpan& span) {
   if (name.starts_with(kCollectiveAnnotation)) add_annotated(event, span);
 }
 
-void Profile::add_collective(const ProfileEvent& event, const ProfileSpan& span) {
-  const std::string operation = collective_operation(event[Field::kCollective]);
-  if (operation.empty()) return;
-  ProfileProcess& process = process_of(event);
+// What all of them tell: who made it, and when.
+ProfileCollective Profile::collective_of(const ProfileEvent& event, const ProfileSpan& span,
+                                         const std::string& operation) {
   ProfileCollective call;
   call.span = span;
   call.span.name = name_of(operation);
-  call.thread = thread_of(process, event[Field::kTid]);
+  call.thread = thread_of(process_of(event), event[Field::kTid]);
+  return call;
+}
+
+void Profile::add_collective(const ProfileEvent& event, const ProfileSpan& span) {
+  const std::string operation = collective_operation(event[Field::kCollective]);
+  if (operation.empty()) return;
+  ProfileCollective call = collective_of(event, span, operation);
   const std::string& ranks = event[Field::kGroupRanks];
   if (!event[Field::kGroupName].empty() || !ranks.empty())
     call.communicator = hash_of(event[Field::kGroupName] + '\n' + ranks);
@@ -174,22 +180,18 @@ void Profile::add_collective(const ProfileEvent& event, const ProfileSpan& span)
   call.sequence = static_cast<std::uint32_t>(count_of(event, Field::kSequence));
   if (operation == "Send") call.peer = small_number(event[Field::kToRank], -1);
   if (operation == "Recv") call.peer = small_number(event[Field::kFromRank], -1);
-  process.collectives.push_back(call);
+  process_of(event).collectives.push_back(call);
 }
 
 void Profile::add_annotated(const ProfileEvent& event, const ProfileSpan& span) {
   const std::string operation =
       collective_operation(std::string_view(event[Field::kName]).substr(kCollectiveAnnotation.size()));
   if (operation.empty()) return;
-  ProfileProcess& process = process_of(event);
-  ProfileCollective call;
-  call.span = span;
-  call.span.name = name_of(operation);
-  call.thread = thread_of(process, event[Field::kTid]);
+  ProfileCollective call = collective_of(event, span, operation);
   const std::string& types = event[Field::kInputType];
   call.elements = elements_of(event[Field::kInputDims]);
   call.type = collective_type(types.substr(0, types.find(',')));
-  process.annotated.push_back(call);
+  process_of(event).annotated.push_back(call);
 }
 
 void Profile::add_activity(const ProfileEvent& event, const ProfileSpan& span, RowType type) {

@@ -105,6 +105,7 @@ class Profile {
   void add_activity(const ProfileEvent& event, const ProfileSpan& span, RowType type);
   void add_collective(const ProfileEvent& event, const ProfileSpan& span);
   void add_annotated(const ProfileEvent& event, const ProfileSpan& span);
+  ProfileCollective collective_of(const ProfileEvent& event, const ProfileSpan& span, const std::string& operation);
   void add_name(const ProfileEvent& event);
   ProfileProcess& process_of(const ProfileEvent& event);
   std::uint32_t thread_of(ProfileProcess& process, const std::string& tid);

@@ -13,12 +13,6 @@ constexpr std::size_t kMostWaits = 1'000'000;
 constexpr std::size_t kMostEnds = 20'000;
 constexpr std::uint64_t kAnyStream = UINT64_MAX;
 
-bool is_for_all(const CollectiveCall& call) {
-  static constexpr std::string_view kOperations[] = {"AllReduce", "AllGather", "ReduceScatter", "AlltoAll"};
-  return call.meets() && call.bytes > 0 && call.size > 1 &&
-         std::find(std::begin(kOperations), std::end(kOperations), *call.operation) != std::end(kOperations);
-}
-
 // A blocking call that returned at `end_ns`, when all was done that had been given to the stream before `covers_ns`.
 struct StreamWait {
   double covers_ns = 0;
@@ -143,7 +137,7 @@ bool attach_collectives(const Timeline& timeline, const Track& track, OwnRanks& 
       if (!timeline.decode_collective(record, ticks, event) || captured_ticks >= record.begin_ticks) continue;
       const CollectiveCall call = collective_call(event);
       const bool grouped = (word(record, event.function->call) >> 32 & 0xffff) != 0;
-      if (!is_for_all(call) || grouped) continue;
+      if (!call.is_for_all() || grouped) continue;
       one_rank = is_one_rank(call, ranks) && one_rank;
       const CollectiveEnd collective{call.communicator, call.sequence, false, call.begin_ns, 0};
       const Hook* hook = timeline.trace().hook_of(record);
@@ -190,7 +184,7 @@ std::vector<CollectiveEnd> exact_ends(const Timeline& timeline, std::shared_ptr<
   for (CollectiveSource& source : collective_sources(timeline, std::move(kernels))) {
     CollectiveCall call;
     while (source(call)) {
-      if (!is_for_all(call) || call.gpu_end_ns == 0) continue;
+      if (!call.is_for_all() || call.gpu_end_ns == 0) continue;
       const CollectiveEnd end{call.communicator, call.sequence, true, call.gpu_begin_ns, call.gpu_end_ns};
       if (lot(end) > limit) continue;
       ends.push_back(end);
@@ -202,8 +196,7 @@ std::vector<CollectiveEnd> exact_ends(const Timeline& timeline, std::shared_ptr<
 
 }  // namespace
 
-std::vector<CollectiveEnd> collective_ends(const Timeline& timeline, const DeviceTimeline& device) {
-  auto kernels = std::make_shared<const CollectiveKernels>(device);
+std::vector<CollectiveEnd> collective_ends(const Timeline& timeline, std::shared_ptr<const CollectiveKernels> kernels) {
   if (!kernels->empty()) return exact_ends(timeline, std::move(kernels));
   Waits waits = waits_of(timeline);
   OwnRanks ranks;

@@ -6,10 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "analysis/timeline/activity.h"
 #include "analysis/timeline/timeline.h"
+#include "collective_kernels.h"
 
 namespace hostprobe::analysis {
 
@@ -22,6 +23,7 @@ struct CollectiveEnd {
 };
 
 // Only operations that no rank can end before all have arrived, and none that was captured into a graph.
-std::vector<CollectiveEnd> collective_ends(const Timeline& timeline, const DeviceTimeline& device);
+// With the ends of kernels where there are some.
+std::vector<CollectiveEnd> collective_ends(const Timeline& timeline, std::shared_ptr<const CollectiveKernels> kernels);
 
 }  // namespace hostprobe::analysis

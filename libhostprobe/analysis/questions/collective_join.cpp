@@ -37,6 +37,11 @@ class Meeting {
     if (member.clock) clock_error_ns_ = std::max(clock_error_ns_, member.clock->error_ns);
     ++seen_;
     if (call.gpu_end_ns != 0) add_kernel(call, member);
+    if (member.samples.empty()) return;
+    // One that may be wrong by more than an eighth of itself tells nothing.
+    const auto found = member.samples.find({call.communicator, call.sequence});
+    if (found != member.samples.end() && found->second.slack_ns <= found->second.gpu_ns / 4)
+      samples_.push_back(found->second);
   }
   bool all_seen() const { return seen_ == static_cast<std::uint32_t>(std::max(size_, 1)); }
   void add_to(const std::string& name, JoinedOperation& operation) const {
@@ -44,6 +49,7 @@ class Meeting {
     operation.bytes += bytes_;
     const bool comparable = (one_host_ || aligned_) && all_seen();
     if (!kernels_.empty()) add_gpu_to(name, comparable && kernels_.size() == seen_, operation);
+    if (!samples_.empty()) add_samples_to(name, operation.sampled);
     if (!comparable) {
       ++operation.partly_seen;
       return;
@@ -86,6 +92,20 @@ class Meeting {
     size.bus_bytes += bus_bytes(name, bytes_, static_cast<std::uint32_t>(std::max(size_, 1)));
   }
 
+  // By each rank's own clock, so those of several hosts may be put together too.
+  void add_samples_to(const std::string& name, SampledTimes& sampled) const {
+    double least_ns = samples_.front().middle_ns();
+    for (const CollectiveSample& sample : samples_) {
+      sampled.gpu.add(sample.middle_ns());
+      sampled.most_slack_ns = std::max(sampled.most_slack_ns, sample.slack_ns);
+      least_ns = std::min(least_ns, sample.middle_ns());
+    }
+    if (!all_seen() || samples_.size() != seen_ || least_ns <= 0) return;
+    for (const CollectiveSample& sample : samples_) sampled.wait.add(sample.middle_ns() - least_ns);
+    sampled.transfer.add(least_ns);
+    sampled.bus_bytes += bus_bytes(name, bytes_, static_cast<std::uint32_t>(std::max(size_, 1)));
+  }
+
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;
   std::uint64_t second_last_ns_ = 0;
@@ -97,6 +117,7 @@ class Meeting {
   double clock_error_ns_ = 0;
   std::uint32_t seen_ = 0;
   std::vector<Kernel> kernels_;
+  std::vector<CollectiveSample> samples_;
 };
 
 class Join {
@@ -297,6 +318,7 @@ CollectiveAnswer answer_operation(const CollectiveKey& key, const Shares& shares
     answer.skew = joined->second.skew;
     for (const auto& [size, known] : joined->second.sizes) answer.sizes[size].add(known);
     answer.gpu_wait = joined->second.gpu_wait;
+    answer.sampled = joined->second.sampled;
     tell_last(answer, joined->second, steps);
   }
   if (counting > 0) tell_counted(shares, answer);

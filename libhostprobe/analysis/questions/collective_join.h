@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/timeline/host_clocks.h"
+#include "collective_samples.h"
 #include "collective_source.h"
 
 namespace hostprobe::analysis {
@@ -23,6 +24,7 @@ struct CollectiveMember {
   std::optional<int> rank = std::nullopt;  // of the job
   std::vector<CollectiveSource> sources = {};
   std::optional<HostClock> clock = std::nullopt;  // of its host, where it is aligned with the others
+  CollectiveSamples samples = {};
 };
 
 // How often a rank was last.
@@ -43,6 +45,7 @@ struct JoinedOperation {
   double clock_error_ns = 0;            // what comparing clocks of hosts can be wrong by
   std::map<int, CollectiveSize> sizes;  // where GPU times are known
   Histogram gpu_wait;                   // of each rank: from its kernel's start to that of the last rank
+  SampledTimes sampled;
 };
 
 struct CollectiveJoin {
@@ -70,6 +73,7 @@ struct CollectiveAnswer {
   bool last_beyond_chance = false;      // somebody is always last: this one more often than luck and the clocks explain
   std::map<int, CollectiveSize> sizes;  // by size class
   Histogram gpu_wait;                   // see JoinedOperation
+  SampledTimes sampled;
 };
 
 // Heaviest in bytes first. `steps`: how many the run had, 0 = not known; operations of one step are late together.

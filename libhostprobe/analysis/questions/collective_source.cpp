@@ -20,8 +20,12 @@ bool has_collectives(const Timeline& timeline, const Slice& slice) {
 class ThreadSource {
  public:
   ThreadSource(const Timeline& timeline, const Track& track, std::vector<const Slice*> slices,
-               std::shared_ptr<const CollectiveKernels> kernels)
-      : timeline_(timeline), ticks_(timeline.trace().clock), slices_(std::move(slices)), kernels_(std::move(kernels)) {
+               std::shared_ptr<const CollectiveKernels> kernels, CollectiveCalls which)
+      : timeline_(timeline),
+        ticks_(timeline.trace().clock),
+        slices_(std::move(slices)),
+        kernels_(std::move(kernels)),
+        which_(which) {
     event_.track = &track;
   }
 
@@ -56,7 +60,8 @@ class ThreadSource {
   void take(const Record& record) {
     if (timeline_.decode_collective(record, ticks_, event_)) {
       const CollectiveCall call = collective_call(event_);
-      if (!call.meets()) return;
+      const bool message = which_ == CollectiveCalls::kMessagesToo && call.communicator != 0 && call.sequence != 0;
+      if (!call.meets() && !message) return;
       calls_.push_back(call);
       const bool grouped = (word(record, event_.function->call) >> 32 & 0xffff) != 0;
       if (kernels_ == nullptr || !grouped) find_kernels(event_.begin_ns, event_.end_ns);
@@ -69,10 +74,15 @@ class ThreadSource {
   void find_kernels(double begin_ns, double end_ns) {
     if (kernels_ != nullptr) {
       const auto span = kernels_->launched_in(event_.track->key().tid, begin_ns, end_ns);
+      const std::size_t calls = calls_.size() - ready_;
       for (std::size_t i = ready_; span && i < calls_.size(); ++i) {
+        calls_[i].kernels = span->kernels;
+        // One for each, in their order; else NCCL made one of all.
+        if (span->kernels.count == calls)
+          calls_[i].kernels = {span->kernels.first + static_cast<std::uint32_t>(i - ready_), 1};
         calls_[i].gpu_begin_ns = timeline_.trace().clock.monotonic_ns_of(span->begin_ns);
         calls_[i].gpu_end_ns = timeline_.trace().clock.monotonic_ns_of(span->end_ns);
-        calls_[i].shares_kernel = calls_.size() - ready_ > 1;
+        calls_[i].shares_kernel = calls > 1;
       }
     }
     ready_ = calls_.size();
@@ -83,6 +93,7 @@ class ThreadSource {
   Event event_;
   std::vector<const Slice*> slices_;
   std::shared_ptr<const CollectiveKernels> kernels_;
+  CollectiveCalls which_;
   std::size_t slice_ = 0;
   Records records_;
   std::vector<CollectiveCall> calls_;  // of one slice, and of a group that is open
@@ -92,7 +103,8 @@ class ThreadSource {
 }  // namespace
 
 std::vector<CollectiveSource> collective_sources(const Timeline& timeline,
-                                                 std::shared_ptr<const CollectiveKernels> kernels) {
+                                                 std::shared_ptr<const CollectiveKernels> kernels,
+                                                 CollectiveCalls which) {
   if (kernels != nullptr && kernels->empty()) kernels = nullptr;
   std::vector<CollectiveSource> sources;
   for (const Track& track : timeline.tracks()) {
@@ -100,7 +112,7 @@ std::vector<CollectiveSource> collective_sources(const Timeline& timeline,
     for (const Slice& slice : track.thread->slices)
       if (has_collectives(timeline, slice)) slices.push_back(&slice);
     if (slices.empty()) continue;
-    const auto source = std::make_shared<ThreadSource>(timeline, track, std::move(slices), kernels);
+    const auto source = std::make_shared<ThreadSource>(timeline, track, std::move(slices), kernels, which);
     sources.push_back([source](CollectiveCall& call) { return source->next(call); });
   }
   return sources;

@@ -16,8 +16,12 @@ namespace hostprobe::analysis {
 // False: there are no more.
 using CollectiveSource = std::function<bool(CollectiveCall&)>;
 
+enum class CollectiveCalls { kOfAll, kMessagesToo };
+
 // One per thread that made any. The timeline and its trace must outlive them. With GPU times where `kernels` has some.
+// kOfAll: only what all ranks of a communicator call together.
 std::vector<CollectiveSource> collective_sources(const Timeline& timeline,
-                                                 std::shared_ptr<const CollectiveKernels> kernels = nullptr);
+                                                 std::shared_ptr<const CollectiveKernels> kernels = nullptr,
+                                                 CollectiveCalls which = CollectiveCalls::kOfAll);
 
 }  // namespace hostprobe::analysis

@@ -2,8 +2,15 @@
 #include "collectives.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace hostprobe::analysis {
+
+bool CollectiveCall::is_for_all() const {
+  static constexpr std::string_view kOperations[] = {"AllReduce", "AllGather", "ReduceScatter", "AlltoAll"};
+  return meets() && bytes > 0 && size > 1 &&
+         std::find(std::begin(kOperations), std::end(kOperations), *operation) != std::end(kOperations);
+}
 
 CollectiveCall collective_call(const Event& event) {
   CollectiveCall call;
@@ -11,11 +18,13 @@ CollectiveCall collective_call(const Event& event) {
   call.sequence = event.collective.sequence;
   call.rank = event.collective.rank;
   call.size = event.collective.size;
+  call.peer = event.collective.peer;
   call.bytes = event.bytes;
   call.begin_ns = event.collective.begin_monotonic_ns;
   call.host_ns = event.duration_ns;
   call.operation = event.function->operation;
   call.counted = event.counted;
+  call.track = event.track;
   return call;
 }
 

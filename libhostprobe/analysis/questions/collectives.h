@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analysis/timeline/timeline.h"
+#include "collective_kernels.h"
 #include "collective_sizes.h"
 
 namespace hostprobe::analysis {
@@ -20,6 +21,7 @@ struct CollectiveCall {
   std::uint32_t sequence = 0;      // on it; 0 = the call failed
   std::int32_t rank = -1;          // on it
   std::int32_t size = 0;
+  std::int32_t peer = -1;      // see CollectiveWords
   std::uint64_t bytes = 0;     // count × size of the type, as passed by the caller
   std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC
   double host_ns = 0;
@@ -28,9 +30,13 @@ struct CollectiveCall {
   std::uint64_t gpu_begin_ns = 0;          // of its kernel, CLOCK_MONOTONIC; 0 = not known
   std::uint64_t gpu_end_ns = 0;
   bool shares_kernel = false;  // with other calls of its group
+  KernelRange kernels = {};    // where these are known
+  const Track* track = nullptr;
 
   // All ranks make it, so it is one of those that can be put together.
   bool meets() const { return communicator != 0 && sequence != 0 && !is_message(*operation); }
+  // And no rank can end it before all have arrived.
+  bool is_for_all() const;
 };
 
 CollectiveCall collective_call(const Event& event);

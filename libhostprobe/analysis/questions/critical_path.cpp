@@ -4,59 +4,63 @@
 #include <algorithm>
 #include <cmath>
 
-#include "path_graph.h"
-#include "path_replay.h"
-
 namespace hostprobe::analysis {
 namespace {
 
 constexpr double kMostDriftPct = 1;
-constexpr double kMostWithoutLaunch = 0.01;  // share of the activities
 
 // From the end of a stretch backwards, always along what ended last: the others had time to spare.
 class Walk {
  public:
-  Walk(const PathGraph& graph, const Window& window, const PathEnd& end)
-      : graph_(graph),
-        begin_ns_(window.begin_ns),
-        at_ns_(window.end_ns),
-        main_(end.thread),
+  Walk(const JobGraph& job, double begin_ns, const PathEnd& end)
+      : job_(job),
+        begin_ns_(begin_ns),
+        at_ns_(end.at_ns),
+        at_{end.part, end.activity},
         thread_(end.thread),
-        activity_(end.activity) {}
+        shares_(job.parts.size()) {
+    for (const PathGraph& graph : job.parts) most_standing_ += graph.nodes.size();
+  }
 
-  std::array<double, kPathClasses> shares() {
+  void run(PathStretch& stretch) {
     std::size_t standing = 0;
     while (at_ns_ > begin_ns_) {
       const double before_ns = at_ns_;
-      if (activity_ != kNoActivity)
+      if (at_.activity != kNoActivity)
         leave_activity();
       else
         leave_thread();
       standing = at_ns_ < before_ns ? 0 : standing + 1;
-      if (standing > graph_.nodes.size() + 64) take(PathClass::kCpu, begin_ns_);  // damaged times only
+      if (standing > most_standing_) take(PathClass::kCpu, begin_ns_);  // damaged times only
     }
-    return shares_;
+    stretch.known = known_;
+    for (const PathShares& one : shares_)
+      for (std::size_t i = 0; i < kPathClasses; ++i) stretch.path.share_ns[i] += one[i];
+    stretch.share_ns = std::move(shares_);
   }
 
  private:
+  const PathGraph& graph() const { return job_.parts[at_.part]; }
+  double end_of(std::uint32_t number) const { return graph().nodes[number].end_ns; }
+
   void take(PathClass one, double until_ns) {
     const double to_ns = std::min(at_ns_, std::max(until_ns, begin_ns_));
-    shares_[static_cast<std::size_t>(one)] += at_ns_ - to_ns;
+    shares_[at_.part][static_cast<std::size_t>(one)] += at_ns_ - to_ns;
     at_ns_ = to_ns;
   }
 
   void leave_thread() {
-    const HostThread& thread = graph_.host.threads[static_cast<std::size_t>(thread_)];
+    const HostThread& thread = graph().host.threads[static_cast<std::size_t>(thread_)];
     std::ptrdiff_t at = thread.call_at(at_ns_);
     if (at >= 0 && thread.calls[static_cast<std::size_t>(at)].begin_ns >= at_ns_) --at;
     if (at < 0) return take(PathClass::kCpu, begin_ns_);
     const HostCall& call = thread.calls[static_cast<std::size_t>(at)];
     if (call.end_ns < at_ns_) return take(PathClass::kCpu, call.end_ns);
     const std::uint32_t ended_by =
-        graph_.sync_activities[static_cast<std::size_t>(thread_)][static_cast<std::size_t>(at)];
+        graph().sync_activities[static_cast<std::size_t>(thread_)][static_cast<std::size_t>(at)];
     if (ended_by != kNoActivity) {
-      take(PathClass::kCpu, graph_.device->activities[ended_by].end_ns);
-      activity_ = ended_by;
+      take(PathClass::kCpu, end_of(ended_by));
+      at_.activity = ended_by;
     } else if (call.type == HostCallType::kWait && call.post_ns < at_ns_) {
       take(PathClass::kCpu, call.post_ns);
       thread_ = call.waker;
@@ -66,83 +70,72 @@ class Walk {
   }
 
   void leave_activity() {
-    const Activity& activity = graph_.device->activities[activity_];
-    const ActivityNode& node = graph_.nodes[activity_];
-    take(class_of(activity), activity.begin_ns);
+    const ActivityNode& node = job_.node(at_);
+    if (node.collective && job_.joined && !node.joined) known_ = false;
+    if (const PathOperation* operation = job_.awaited(at_)) {
+      if (operation->last_ns > begin_ns_ && operation->last_ns < at_ns_) return cross_over(*operation);
+    }
+    take(class_of(node), node.begin_ns);
     std::uint32_t other = node.before;
     if (node.from_other != kNoActivity && (other == kNoActivity || end_of(node.from_other) > end_of(other)))
       other = node.from_other;
     const bool launched = node.launch.thread >= 0;
-    const double launch_ns = launched ? graph_.call(node.launch).begin_ns : 0;
+    const double launch_ns = launched ? graph().call(node.launch).begin_ns : 0;
     if (other != kNoActivity && (!launched || end_of(other) >= launch_ns + node.lag_ns)) {
       take(PathClass::kGpuCompute, end_of(other));
-      activity_ = other;
+      at_.activity = other;
       return;
     }
-    activity_ = kNoActivity;
-    thread_ = launched ? node.launch.thread : main_;
+    if (node.launched_before) return take(PathClass::kLaunch, begin_ns_);
+    at_.activity = kNoActivity;
+    thread_ = launched ? node.launch.thread : graph().main;
     if (launched) take(PathClass::kLaunch, launch_ns);
   }
 
-  double end_of(std::uint32_t number) const { return graph_.device->activities[number].end_ns; }
+  // To the rank that came last.
+  void cross_over(const PathOperation& operation) {
+    take(PathClass::kCommunication, operation.last_ns);
+    if (operation.last.activity == kNoActivity) {
+      known_ = false;
+      return take(PathClass::kCommunication, begin_ns_);
+    }
+    at_ = operation.last;
+  }
 
-  const PathGraph& graph_;
+  const JobGraph& job_;
   const double begin_ns_;
   double at_ns_;
-  std::int32_t main_, thread_;
-  std::uint32_t activity_;
-  std::array<double, kPathClasses> shares_{};
+  PathPlace at_;
+  std::int32_t thread_;
+  std::vector<PathShares> shares_;
+  std::size_t most_standing_ = 64;
+  bool known_ = true;
 };
-
-void add_stretch(const PathGraph& graph, PathReplay& replay, const Window& window, const PathEnd& end,
-                 PathAnswer& answer) {
-  const double length_ns = window.end_ns - window.begin_ns;
-  if (length_ns <= 0) return;
-  answer.length_ns += length_ns;
-  const std::array<double, kPathClasses> shares = Walk(graph, window, end).shares();
-  PathReplay::Factors factors;
-  factors.fill(1);
-  answer.replayed_ns += replay.run(window, end, factors);
-  for (std::size_t i = 0; i < kPathClasses; ++i) {
-    answer.share_ns[i] += shares[i];
-    factors[i] = 0;
-    answer.without_ns[i] += replay.run(window, end, factors);
-    factors[i] = 1;
-  }
-}
-
-std::int32_t launching_thread(const PathGraph& graph) {
-  std::int32_t most = -1;
-  for (std::size_t i = 0; i < graph.host.threads.size(); ++i) {
-    const HostThread& thread = graph.host.threads[i];
-    if (thread.launches > 0 &&
-        (most < 0 || thread.launches > graph.host.threads[static_cast<std::size_t>(most)].launches))
-      most = static_cast<std::int32_t>(i);
-  }
-  return most;
-}
-
-// From the first launch to the end of the thread's last call, or of the last activity where that is later.
-void add_all(const PathGraph& graph, PathReplay& replay, std::int32_t thread, PathAnswer& answer) {
-  const std::vector<HostCall>& calls = graph.host.threads[static_cast<std::size_t>(thread)].calls;
-  const auto first =
-      std::find_if(calls.begin(), calls.end(), [](const HostCall& call) { return call.type == HostCallType::kLaunch; });
-  if (first == calls.end()) return;
-  Window window{first->begin_ns, calls.back().end_ns};
-  PathEnd end{thread, kNoActivity};
-  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    if (graph.device->activities[i].end_ns <= window.end_ns) continue;
-    window.end_ns = graph.device->activities[i].end_ns;
-    end.activity = i;
-  }
-  add_stretch(graph, replay, window, end, answer);
-}
 
 }  // namespace
 
 const char* path_class_name(PathClass one) {
   constexpr const char* kNames[kPathClasses] = {"cpu", "gpu_compute", "communication", "launch"};
   return kNames[static_cast<std::size_t>(one)];
+}
+
+const PathOperation* JobGraph::awaited(const PathPlace& place) const {
+  const ActivityNode& own = node(place);
+  const PathOperation* longest = nullptr;
+  for (std::uint16_t i = 0; i < own.waits; ++i) {
+    const PathOperation& one = operations[parts[place.part].waits[own.first_wait + i]];
+    if (one.last_ns > own.begin_ns && (longest == nullptr || one.last_ns > longest->last_ns)) longest = &one;
+  }
+  return longest;
+}
+
+void PathAnswer::add(const PathAnswer& other) {
+  length_ns += other.length_ns;
+  replayed_ns += other.replayed_ns;
+  for (std::size_t i = 0; i < kPathClasses; ++i) {
+    share_ns[i] += other.share_ns[i];
+    without_ns[i] += other.without_ns[i];
+  }
 }
 
 double PathAnswer::share_pct(PathClass one) const { return 100 * share_ns[static_cast<std::size_t>(one)] / length_ns; }
@@ -154,19 +147,64 @@ std::optional<double> PathAnswer::gain_pct(PathClass one) const {
   return 100 * (replayed_ns - without_ns[static_cast<std::size_t>(one)]) / replayed_ns;
 }
 
+PathStretch answer_stretch(const JobGraph& job, PathReplay& replay, double begin_ns, const PathEnds& ends) {
+  const auto last =
+      std::max_element(ends.begin(), ends.end(), [](const PathEnd& l, const PathEnd& r) { return l.at_ns < r.at_ns; });
+  PathStretch stretch;
+  if (last == ends.end() || last->at_ns <= begin_ns) return stretch;
+  stretch.path.length_ns = last->at_ns - begin_ns;
+  Walk(job, begin_ns, *last).run(stretch);
+  if (!stretch.known) return stretch;
+  replay.enter(begin_ns, ends);
+  PathReplay::Factors factors;
+  factors.fill(1);
+  stretch.path.replayed_ns = replay.run(factors);
+  for (std::size_t i = 0; i < kPathClasses; ++i) {
+    factors[i] = 0;
+    stretch.path.without_ns[i] = replay.run(factors);
+    factors[i] = 1;
+  }
+  return stretch;
+}
+
+PathStretch answer_all(const JobGraph& job, PathReplay& replay) {
+  double begin_ns = 1e300;
+  PathEnds ends;
+  for (std::uint32_t part = 0; part < job.parts.size(); ++part) {
+    const PathGraph& graph = job.parts[part];
+    const std::vector<HostCall>& calls = graph.host.threads[static_cast<std::size_t>(graph.main)].calls;
+    const auto first = std::find_if(calls.begin(), calls.end(),
+                                    [](const HostCall& call) { return call.type == HostCallType::kLaunch; });
+    begin_ns = std::min(begin_ns, first->begin_ns);
+    PathEnd end{part, graph.main, kNoActivity, calls.back().end_ns};
+    for (std::uint32_t i = 0; i < graph.nodes.size(); ++i)
+      if (graph.nodes[i].end_ns > end.at_ns) end = {part, graph.main, i, graph.nodes[i].end_ns};
+    ends.push_back(end);
+  }
+  return answer_stretch(job, replay, begin_ns, ends);
+}
+
+std::int32_t thread_number(const PathGraph& graph, const Track* track) {
+  for (std::size_t i = 0; track != nullptr && i < graph.host.threads.size(); ++i)
+    if (graph.host.threads[i].track == track) return static_cast<std::int32_t>(i);
+  return -1;
+}
+
 std::optional<PathAnswer> answer_critical_path(const Timeline& timeline, const DeviceTimeline& device,
-                                               const Window& window, const std::vector<Window>& steps) {
+                                               const Window& window, const std::vector<Window>& steps,
+                                               const Track* thread) {
   if (device.source == ActivitySource::kNone || !device.is_whole() || device.activities.empty()) return std::nullopt;
-  const PathGraph graph = make_path_graph(timeline, device, window);
-  const std::int32_t thread = launching_thread(graph);
-  if (thread < 0 || !graph.host.whole || !graph.host.threads[static_cast<std::size_t>(thread)].whole)
-    return std::nullopt;
-  if (static_cast<double>(graph.without_launch) > kMostWithoutLaunch * static_cast<double>(graph.nodes.size()))
-    return std::nullopt;
-  PathReplay replay(graph);
+  JobGraph job;
+  job.parts.push_back(make_path_graph(timeline, device, {window}));
+  const PathGraph& graph = job.parts[0];
+  const std::int32_t own = thread_number(graph, thread);
+  if (!graph.is_whole() || (own >= 0 && !graph.host.threads[static_cast<std::size_t>(own)].whole)) return std::nullopt;
+  PathReplay replay(job);
   PathAnswer answer;
-  if (steps.empty()) add_all(graph, replay, thread, answer);
-  for (const Window& step : steps) add_stretch(graph, replay, step, {thread, kNoActivity}, answer);
+  if (steps.empty()) answer = answer_all(job, replay).path;
+  for (const Window& step : steps)
+    answer.add(
+        answer_stretch(job, replay, step.begin_ns, {{0, own < 0 ? graph.main : own, kNoActivity, step.end_ns}}).path);
   if (answer.length_ns <= 0) return std::nullopt;
   return answer;
 }

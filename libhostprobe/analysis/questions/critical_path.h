@@ -1,10 +1,10 @@
-// critical_path.h: the chain of calls and kernels that decided how long a process took, and what would be gained without a part.
+// critical_path.h: the chain of calls and kernels that decided how long something took, and what would be gained without a part.
 //
-// Room 3. Exact activities of the GPU are needed (activity.h), and the records of the threads that launched them. One
-// process: what other ranks did shows only as the length of collectives. docs/critical-path.md defines it.
+// Room 3. Exact activities of the GPU are needed (activity.h), and the records of the threads that launched them. Here of one
+// process: what other ranks did shows only as the length of collectives. run_path.h has it for the job.
+// docs/critical-path.md defines it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,27 +12,44 @@
 #include "analysis/timeline/activity.h"
 #include "analysis/timeline/timeline.h"
 #include "analysis/timeline/window.h"
+#include "job_graph.h"
+#include "path_replay.h"
 
 namespace hostprobe::analysis {
 
-enum class PathClass : std::uint8_t { kCpu, kGpuCompute, kCommunication, kLaunch };
-inline constexpr std::size_t kPathClasses = 4;
 const char* path_class_name(PathClass one);  // as in the contract
 
 struct PathAnswer {
-  double length_ns = 0;                           // of the windows together
-  std::array<double, kPathClasses> share_ns{};    // together the length
-  std::array<double, kPathClasses> without_ns{};  // how long it takes when nothing of that class takes time
-  double replayed_ns = 0;                         // the same with nothing changed
+  double length_ns = 0;     // of the windows together
+  PathShares share_ns{};    // together the length
+  PathShares without_ns{};  // how long it takes when nothing of that class takes time
+  double replayed_ns = 0;   // the same with nothing changed
 
+  void add(const PathAnswer& other);
   double share_pct(PathClass one) const;
   double drift_pct() const;
   // Of the length; nothing where the replay does not repeat what was recorded.
   std::optional<double> gain_pct(PathClass one) const;
 };
 
-// Nothing where activities or the records of launches are missing. Without steps: from the first launch to the end.
+// One stretch of time that ends somewhere.
+struct PathStretch {
+  PathAnswer path;
+  std::vector<PathShares> share_ns;  // of the parts of the graph
+  bool known = true;                 // false: it meets a collective of which other ranks' part is not known
+};
+PathStretch answer_stretch(const JobGraph& job, PathReplay& replay, double begin_ns, const PathEnds& ends);
+
+// From the first launch of all processes to the last of their calls and activities.
+PathStretch answer_all(const JobGraph& job, PathReplay& replay);
+
+// Nothing where activities or the records of launches are missing. Without steps: from the first launch to the end. Times of
+// `steps` are the process's, and `thread` is the one whose time they are; nullptr: that which launches most.
 std::optional<PathAnswer> answer_critical_path(const Timeline& timeline, const DeviceTimeline& device,
-                                               const Window& window, const std::vector<Window>& steps);
+                                               const Window& window, const std::vector<Window>& steps,
+                                               const Track* thread = nullptr);
+
+// The number of a track's thread in a graph of its timeline; -1 = none.
+std::int32_t thread_number(const PathGraph& graph, const Track* track);
 
 }  // namespace hostprobe::analysis

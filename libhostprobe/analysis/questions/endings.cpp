@@ -42,8 +42,9 @@ void note(ProcessAnswer& process, std::optional<int> signal, std::optional<int> 
   process.end_signal = signal;
   process.end_status = status;
   process.end_s = std::max(process.end_s, at_s);
-  // By the bare system call: the trace could not see it.
-  if (status && process.end == EndState::kKilled) process.end = EndState::kEnded;
+  // The trace could not see it.
+  const bool was_open = process.end == EndState::kUnseen || process.end == EndState::kRecovered;
+  if (was_open) process.end = signal ? EndState::kKilled : EndState::kEnded;
 }
 
 void note_child(RunAnswer& run, const ProcessAnswer& parent, const ChildEnd& child) {
@@ -56,18 +57,26 @@ void note_child(RunAnswer& run, const ProcessAnswer& parent, const ChildEnd& chi
     note(*process, {}, WEXITSTATUS(child.status), at_s);
 }
 
-void note_job(RunAnswer& run, const JobEnd& job) {
+// What it became last, if it became another program (exec).
+ProcessAnswer* program_of(RunAnswer& run, const JobEnd& job) {
+  ProcessAnswer* found = nullptr;
   for (ProcessAnswer& process : run.processes) {
     if (process.pid != job.pid || process.host != job.host) continue;
-    // A program that ended properly chose its status itself, whatever it means to a shell.
-    const bool by_signal = job.status > kShellSignal && process.end != EndState::kEnded;
-    const double at_s = since_begin_s(run, process.start_realtime_ns) + job.wall_s;
-    if (by_signal)
-      note(process, job.status - kShellSignal, {}, std::min(at_s, run.wall_s + 1));
-    else
-      note(process, {}, job.status, process.end_s);
-    return;
+    if (found == nullptr || process.start_realtime_ns > found->start_realtime_ns) found = &process;
   }
+  return found;
+}
+
+void note_job(RunAnswer& run, const JobEnd& job) {
+  ProcessAnswer* process = program_of(run, job);
+  if (process == nullptr) return;
+  // A program that ended properly chose its status itself, whatever it means to a shell.
+  const bool by_signal = job.status > kShellSignal && process->end != EndState::kEnded;
+  const double at_s = since_begin_s(run, process->start_realtime_ns) + job.wall_s;
+  if (by_signal)
+    note(*process, job.status - kShellSignal, {}, std::min(at_s, run.wall_s + 1));
+  else
+    note(*process, {}, job.status, process->end_s);
 }
 
 bool has_traced_parent(const RunAnswer& run, const ProcessAnswer& process) {

@@ -19,14 +19,15 @@ struct Idle {
   double length_ns() const { return end_ns - begin_ns; }
 };
 
-std::vector<Idle> idle_between(const std::vector<BusySpan>& spans, const Window& window) {
-  std::vector<Idle> all;
-  for (std::size_t i = 1; i < spans.size(); ++i) {
+void add_idle(const std::vector<BusySpan>& spans, const Window& window, std::vector<Idle>& all) {
+  const auto next = std::partition_point(spans.begin(), spans.end(),
+                                         [&window](const BusySpan& span) { return span.begin_ns <= window.begin_ns; });
+  for (auto i = static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, next - spans.begin()));
+       i < spans.size() && spans[i - 1].end_ns < window.end_ns; ++i) {
     const Idle idle{std::max(spans[i - 1].end_ns, window.begin_ns), std::min(spans[i].begin_ns, window.end_ns),
                     spans[i].first};
     if (idle.length_ns() > 0) all.push_back(idle);
   }
-  return all;
 }
 
 void describe_longest(const Timeline& timeline, const DeviceTimeline& device, std::vector<Idle> idles,
@@ -59,12 +60,8 @@ std::optional<GapAnswer> answer_gaps(const Timeline& timeline, const DeviceTimel
   if (device.source == ActivitySource::kNone || !device.is_whole()) return std::nullopt;
   const std::vector<BusySpan> spans = busy_spans(device);
   std::vector<Idle> idles;
-  if (steps.empty()) {
-    idles = idle_between(spans, window);
-  } else {
-    for (const Window& step : steps)
-      for (const Idle& idle : idle_between(spans, step)) idles.push_back(idle);
-  }
+  if (steps.empty()) add_idle(spans, window, idles);
+  for (const Window& step : steps) add_idle(spans, step, idles);
   GapAnswer answer;
   for (const Idle& idle : idles) answer.length.add(idle.length_ns());
   describe_longest(timeline, device, std::move(idles), answer);

@@ -1,11 +1,14 @@
 // launches.h: GPU launches of one process: how many, how long a call takes, and the gaps between them.
 //
 // Room 3. A gap runs from the end of one launch call to the start of the next on the same thread: host time in which no
-// new work reached the GPU. Where records are missing in between, the gap is not known and not counted.
+// new work reached the GPU. Where records are missing in between, the gap is not known and not counted. What a stream capture
+// took reaches the GPU when its graph is launched: then its kernels count, each time.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +19,9 @@ namespace hostprobe::analysis {
 
 struct LaunchAnswer {
   bool hooked = false;  // the launch functions of a driver were found: 0 launches is then a measured 0
-  std::uint64_t kernels = 0;
+  // That ran: of launches outside captures, and of the graphs that were launched. Nothing: what a graph holds was not seen.
+  std::optional<std::uint64_t> kernels;
+  std::uint64_t captured = 0;  // launches that a stream capture took
   std::map<std::string, std::uint64_t> by_function;
   Histogram call;
   Histogram gap;
@@ -30,10 +35,7 @@ class Launches {
  public:
   explicit Launches(const Timeline& timeline);
   void add(const Event& event) {
-    if (event.is(kLaunches))
-      event.type == EventType::kCall ? add_call(event) : add_counter(event);
-    else if (event.function == nullptr)
-      miss(event);
+    if (event.is(kLaunches)) event.type == EventType::kCall ? add_call(event) : add_counter(event);
   }
   void merge(const Launches& other);
   // `run_ns`: what costs are a share of.
@@ -43,25 +45,30 @@ class Launches {
   struct PerThread {
     Role role = Role::kOther;
     std::uint64_t count = 0;
-    bool after_launch = false;  // false: no launch before, or records are missing since
-    double first_ns = 0;
-    double last_end_ns = 0;
-    double end_ns = 0;      // of the last one with a record of its own
-    double counted_ns = 0;  // calls and gaps in counters
-    bool any = false;
+    double begin_ns = std::numeric_limits<double>::infinity();  // of the first one with a record of its own
+    double end_ns = -std::numeric_limits<double>::infinity();   // of the last
+    double counted_ns = 0;                                      // calls and gaps in counters
   };
 
-  PerThread& thread(const Event& event);
+  PerThread& thread(const Event& event) {
+    if (event.track != last_track_) {
+      last_ = &threads_[event.track->key()];
+      last_track_ = event.track;
+      last_->role = event.track->role;
+    }
+    return *last_;
+  }
+  void count(const Event& event);
   void add_call(const Event& event);
   void add_counter(const Event& event);
-  void miss(const Event& event);
 
   std::vector<const Function*> functions_;
   std::vector<std::uint64_t> counts_;  // by row of the hook table
-  std::vector<bool> called_;
   std::map<ThreadKey, PerThread> threads_;
   const Track* last_track_ = nullptr;
   PerThread* last_ = nullptr;
+  std::uint64_t kernels_ = 0;
+  bool kernels_known_ = true;
   LaunchPairs pairs_;
   LaunchAnswer answer_;
 };

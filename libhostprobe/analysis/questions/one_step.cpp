@@ -61,7 +61,11 @@ bool limit_to_step(const std::vector<SteppedProcess>& processes, std::uint64_t n
     const Window window = step != nullptr       ? Window{step->begin_ns, step->end_ns}
                           : host != hosts.end() ? window_of(*process.timeline, host->second)
                                                 : Window{0, 0};
-    *process.answer = analyse_process(*process.timeline, symbols, cores, {}, window);
+    StepPlan plan;
+    plan.choice = StepChoice::kOff;
+    for (const Track& track : process.timeline->tracks())
+      if (step != nullptr && track.key() == steps.thread) plan.track = &track;
+    *process.answer = analyse_process(*process.timeline, symbols, cores, plan, window, process.device);
     if (step != nullptr) process.answer->steps = only(steps, *step);
   }
   return true;

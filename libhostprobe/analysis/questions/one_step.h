@@ -16,6 +16,7 @@ namespace hostprobe::analysis {
 struct SteppedProcess {
   const Timeline* timeline = nullptr;
   ProcessAnswer* answer = nullptr;
+  const DeviceTimeline* device = nullptr;  // nullptr: to be read
 };
 
 // The step that is longest beside others of its type; nothing: there are no steps.

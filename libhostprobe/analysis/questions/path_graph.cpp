@@ -10,12 +10,15 @@ namespace {
 constexpr double kClockErrorNs = 1000;  // the host's clock and the GPU's tell of the same moment
 // A kernel of a real GPU begins so long after the end of what it waited for; a simulated one at once.
 constexpr double kHandOverNs = 3000;
+constexpr double kBehindNs = 10'000;         // an activity ends so late behind the call that waited for it
+constexpr double kMostWithoutLaunch = 0.01;  // share of the activities
 
 class Builder {
  public:
-  Builder(const DeviceTimeline& device, PathGraph& graph) : device_(device), graph_(graph) {
-    graph_.nodes.resize(device.activities.size());
-    for (std::uint32_t i = 0; i < device.activities.size(); ++i) by_end_.push_back(i);
+  Builder(const DeviceTimeline& device, const std::vector<Window>& windows, PathGraph& graph)
+      : device_(device), graph_(graph) {
+    for (std::uint32_t i = 0; i < device.activities.size(); ++i) choose(i, windows);
+    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) by_end_.push_back(i);
     std::stable_sort(by_end_.begin(), by_end_.end(),
                      [this](std::uint32_t l, std::uint32_t r) { return activity(l).end_ns < activity(r).end_ns; });
   }
@@ -37,10 +40,25 @@ class Builder {
   }
 
  private:
-  const Activity& activity(std::uint32_t number) const { return device_.activities[number]; }
+  const Activity& activity(std::uint32_t number) const { return device_.activities[graph_.numbers[number]]; }
+
+  void choose(std::uint32_t number, const std::vector<Window>& windows) {
+    const Activity& one = device_.activities[number];
+    const auto window = std::upper_bound(windows.begin(), windows.end(), one.begin_ns,
+                                         [](double at, const Window& w) { return at < w.end_ns + kBehindNs; });
+    if (window == windows.end() || one.end_ns <= window->begin_ns) return;
+    ActivityNode node;
+    node.begin_ns = one.begin_ns;
+    node.end_ns = one.end_ns;
+    node.collective = one.collective;
+    node.launched_before = one.launch_tid != 0 && one.launch_ns < window->begin_ns;
+    graph_.nodes.push_back(node);
+    graph_.numbers.push_back(number);
+  }
 
   void link_launch(std::uint32_t number) {
     ActivityNode& node = graph_.nodes[number];
+    if (node.launched_before) return;
     const auto threads = threads_of_.find(activity(number).launch_tid);
     if (activity(number).launch_tid != 0 && threads != threads_of_.end())
       for (const std::size_t thread : threads->second) {
@@ -146,13 +164,54 @@ class Builder {
   std::map<std::uint32_t, std::vector<std::size_t>> threads_of_;
 };
 
+std::int32_t launching_thread(const HostCalls& host) {
+  std::int32_t most = -1;
+  for (std::size_t i = 0; i < host.threads.size(); ++i) {
+    const std::size_t launches = host.threads[i].launches;
+    if (launches > 0 && (most < 0 || launches > host.threads[static_cast<std::size_t>(most)].launches))
+      most = static_cast<std::int32_t>(i);
+  }
+  return most;
+}
+
+void put_on(const TimeAxis& axis, PathGraph& graph) {
+  for (ActivityNode& node : graph.nodes) {
+    node.begin_ns = axis.of(node.begin_ns);
+    node.end_ns = axis.of(node.end_ns);
+  }
+  for (HostThread& thread : graph.host.threads)
+    for (HostCall& call : thread.calls) {
+      call.begin_ns = axis.of(call.begin_ns);
+      call.end_ns = axis.of(call.end_ns);
+      call.post_ns = axis.of(call.post_ns);
+    }
+}
+
 }  // namespace
 
-PathGraph make_path_graph(const Timeline& timeline, const DeviceTimeline& device, const Window& window) {
+TimeAxis axis_of(const Timeline& timeline, const HostClock& clock, std::uint64_t base_ns) {
+  const std::uint64_t first_ns = clock.to_reference(timeline.trace().clock.monotonic_ns_of(0));
+  return {static_cast<double>(static_cast<std::int64_t>(first_ns - base_ns)), 1 - clock.drift};
+}
+
+bool PathGraph::is_whole() const {
+  return main >= 0 && host.whole && host.threads[static_cast<std::size_t>(main)].whole &&
+         static_cast<double>(without_launch) <= kMostWithoutLaunch * static_cast<double>(nodes.size());
+}
+
+std::uint32_t PathGraph::node_of(std::uint32_t activity) const {
+  const auto found = std::lower_bound(numbers.begin(), numbers.end(), activity);
+  return found == numbers.end() || *found != activity ? kNoActivity
+                                                      : static_cast<std::uint32_t>(found - numbers.begin());
+}
+
+PathGraph make_path_graph(const Timeline& timeline, const DeviceTimeline& device, const std::vector<Window>& windows,
+                          const TimeAxis& axis) {
   PathGraph graph;
-  graph.device = &device;
-  graph.host = host_calls(timeline, window);
-  Builder(device, graph).build();
+  graph.host = host_calls(timeline, windows);
+  Builder(device, windows, graph).build();
+  graph.main = launching_thread(graph.host);
+  put_on(axis, graph);
   return graph;
 }
 

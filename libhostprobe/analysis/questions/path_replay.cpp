@@ -5,109 +5,243 @@
 
 namespace hostprobe::analysis {
 
-PathClass class_of(const Activity& activity) {
-  return activity.collective ? PathClass::kCommunication : PathClass::kGpuCompute;
-}
-
-PathReplay::PathReplay(const PathGraph& graph) : graph_(graph) {
-  for (std::size_t thread = 0; thread < graph.host.threads.size(); ++thread) {
-    const std::vector<HostCall>& calls = graph.host.threads[thread].calls;
-    call_end_.emplace_back(calls.size());
-    for (std::size_t i = 0; i < calls.size(); ++i)
-      order_.push_back({calls[i].end_ns, static_cast<std::int32_t>(thread), static_cast<std::uint32_t>(i)});
+PathReplay::PathReplay(const JobGraph& job) : job_(job) {
+  std::size_t all = 0;
+  for (const PathGraph& graph : job.parts) {
+    Part part;
+    for (const HostThread& one : graph.host.threads) {
+      part.calls.push_back(all);
+      all += one.calls.size();
+    }
+    part.begins = all;
+    part.ends = all + graph.nodes.size();
+    all += 2 * graph.nodes.size();
+    places_.push_back(std::move(part));
   }
-  const std::vector<Activity>& activities = graph.device->activities;
-  activity_end_.resize(activities.size());
-  for (std::uint32_t i = 0; i < activities.size(); ++i) order_.push_back({activities[i].end_ns, -1, i});
-  // Activities first: a call may end with one.
-  std::stable_sort(order_.begin(), order_.end(), [](const Item& l, const Item& r) {
-    return l.end_ns != r.end_ns ? l.end_ns < r.end_ns : (l.thread < 0) > (r.thread < 0);
-  });
+  arrivals_ = all;
+  all += job.operations.size();
+  values_.resize(all);
+  state_.resize(all);
 }
 
-double PathReplay::run(const Window& window, const PathEnd& end, const Factors& factors) {
-  factors_ = factors;
-  begin_ns_ = window.begin_ns;
-  main_ = end.thread;
-  auto item = std::upper_bound(order_.begin(), order_.end(), window.begin_ns,
-                               [](double at, const Item& one) { return at < one.end_ns; });
-  // A clock that is a little late lets an activity end behind the call that waited for it.
-  constexpr double kBehindNs = 10'000;
-  for (; item != order_.end() && item->end_ns <= window.end_ns + kBehindNs; ++item) {
-    if (item->thread < 0)
-      run_activity(item->number);
+std::size_t PathReplay::place_of(const Item& item) const {
+  switch (item.kind) {
+    case Kind::kCall:
+      return places_[item.part].calls[static_cast<std::size_t>(item.thread)] + item.number;
+    case Kind::kBegin:
+      return places_[item.part].begins + item.number;
+    case Kind::kEnd:
+      return places_[item.part].ends + item.number;
+    case Kind::kArrival:
+      return arrivals_ + item.number;
+  }
+  return 0;
+}
+
+// What ended before the stretch has ended when it did, and needs nothing.
+template <typename OnItem>
+void PathReplay::needs_of_begin(std::uint32_t part, std::int32_t own, std::size_t call, OnItem on_item) const {
+  const std::vector<HostCall>& calls = thread(part, own).calls;
+  if (calls[call].begin_ns <= begin_ns_ || call == 0 || calls[call - 1].end_ns <= begin_ns_) return;
+  on_item(Item{Kind::kCall, part, own, static_cast<std::uint32_t>(call - 1)});
+}
+
+template <typename OnItem>
+void PathReplay::needs_of_time(std::uint32_t part, std::int32_t own, double at_ns, OnItem on_item) const {
+  const std::ptrdiff_t at = thread(part, own).call_at(at_ns);
+  if (at_ns <= begin_ns_ || at < 0) return;
+  const double end_ns = thread(part, own).calls[static_cast<std::size_t>(at)].end_ns;
+  if (end_ns <= begin_ns_) return;
+  if (at_ns >= end_ns)
+    on_item(Item{Kind::kCall, part, own, static_cast<std::uint32_t>(at)});
+  else
+    needs_of_begin(part, own, static_cast<std::size_t>(at), on_item);
+}
+
+template <typename OnItem>
+void PathReplay::for_each_need(const Item& item, OnItem on_item) const {
+  const PathGraph& graph = job_.parts[item.part];
+  const auto end = [&](std::uint32_t activity) {
+    if (activity != kNoActivity && graph.nodes[activity].end_ns > begin_ns_)
+      on_item(Item{Kind::kEnd, item.part, -1, activity});
+  };
+  if (item.kind == Kind::kCall) {
+    const HostCall& call = thread(item.part, item.thread).calls[item.number];
+    needs_of_begin(item.part, item.thread, item.number, on_item);
+    const std::uint32_t ended_by = graph.sync_activities[static_cast<std::size_t>(item.thread)][item.number];
+    end(ended_by);
+    if (ended_by == kNoActivity && call.type == HostCallType::kWait)
+      needs_of_time(item.part, call.waker, call.post_ns, on_item);
+  } else if (item.kind == Kind::kBegin) {
+    const ActivityNode& node = graph.nodes[item.number];
+    if (node.begin_ns <= begin_ns_) return;
+    end(node.before);
+    end(node.from_other);
+    if (node.launch.thread >= 0)
+      needs_of_begin(item.part, node.launch.thread, static_cast<std::size_t>(node.launch.call), on_item);
+    else if (node.before == kNoActivity && node.from_other == kNoActivity && !node.launched_before)
+      needs_of_time(item.part, graph.main, node.begin_ns, on_item);
+  } else if (item.kind == Kind::kEnd) {
+    const ActivityNode& node = graph.nodes[item.number];
+    on_item(Item{Kind::kBegin, item.part, -1, item.number});
+    for (std::uint16_t i = 0; i < node.waits; ++i)
+      on_item(Item{Kind::kArrival, item.part, -1, graph.waits[node.first_wait + i]});
+  } else {
+    for (const PathPlace& place : job_.operations[item.number].arrivals)
+      on_item(Item{Kind::kBegin, place.part, -1, place.activity});
+  }
+}
+
+void PathReplay::enter(double begin_ns, const PathEnds& ends) {
+  begin_ns_ = begin_ns;
+  ends_ = ends;
+  order_.clear();
+  stretch_ += 2;
+  const auto add = [this](const Item& item) { order(item); };
+  for (const PathEnd& end : ends_) {
+    if (end.activity != kNoActivity)
+      add({Kind::kEnd, end.part, -1, end.activity});
     else
-      run_call(item->thread, item->number);
+      needs_of_time(end.part, end.thread, end.at_ns, add);
   }
-  const double end_ns = end.activity != kNoActivity ? end_of(end.activity) : time_of(end.thread, window.end_ns);
-  return end_ns - window.begin_ns;
 }
 
-// What ended before the stretch has ended when it did.
-double PathReplay::begin_of(std::int32_t thread, std::size_t call) const {
-  const std::vector<HostCall>& calls = graph_.host.threads[static_cast<std::size_t>(thread)].calls;
+// Each behind all that it needs. Where clocks contradict each other, and one would need itself, it is not asked for.
+void PathReplay::order(const Item& last) {
+  stack_.assign(1, last);
+  while (!stack_.empty()) {
+    const Item item = stack_.back();
+    std::uint32_t& state = state_[place_of(item)];
+    if (state < stretch_) {
+      state = stretch_;
+      for_each_need(item, [this](const Item& need) {
+        if (state_[place_of(need)] < stretch_) stack_.push_back(need);
+      });
+      continue;
+    }
+    stack_.pop_back();
+    if (state == stretch_) {
+      state = stretch_ + 1;
+      order_.push_back(item);
+    }
+  }
+}
+
+double PathReplay::run(const Factors& factors) {
+  factors_ = factors;
+  for (const Item& item : order_) values_[place_of(item)] = begin_ns_;
+  for (const Item& item : order_) {
+    double& value = values_[place_of(item)];
+    switch (item.kind) {
+      case Kind::kCall:
+        value = value_of_call(item);
+        break;
+      case Kind::kBegin:
+        value = value_of_begin(item);
+        break;
+      case Kind::kEnd:
+        value = value_of_end(item);
+        break;
+      case Kind::kArrival:
+        value = value_of_arrival(item);
+        break;
+    }
+  }
+  double last_ns = begin_ns_;
+  for (const PathEnd& end : ends_)
+    last_ns = std::max(last_ns, end.activity != kNoActivity ? end_of(end.part, end.activity)
+                                                            : time_of(end.part, end.thread, end.at_ns));
+  return last_ns - begin_ns_;
+}
+
+double PathReplay::call_end(std::uint32_t part, std::int32_t own, std::size_t call) const {
+  return values_[places_[part].calls[static_cast<std::size_t>(own)] + call];
+}
+
+double PathReplay::begin_of(std::uint32_t part, std::int32_t own, std::size_t call) const {
+  const std::vector<HostCall>& calls = thread(part, own).calls;
   if (calls[call].begin_ns <= begin_ns_) return calls[call].begin_ns;
   if (call == 0 || calls[call - 1].end_ns <= begin_ns_)
     return begin_ns_ + (calls[call].begin_ns - begin_ns_) * factor(PathClass::kCpu);
-  return call_end_[static_cast<std::size_t>(thread)][call - 1] +
-         (calls[call].begin_ns - calls[call - 1].end_ns) * factor(PathClass::kCpu);
+  return call_end(part, own, call - 1) + (calls[call].begin_ns - calls[call - 1].end_ns) * factor(PathClass::kCpu);
 }
 
-double PathReplay::time_of(std::int32_t thread, double at_ns) const {
+double PathReplay::time_of(std::uint32_t part, std::int32_t own, double at_ns) const {
   if (at_ns <= begin_ns_) return at_ns;
-  const HostThread& one = graph_.host.threads[static_cast<std::size_t>(thread)];
+  const HostThread& one = thread(part, own);
   const std::ptrdiff_t at = one.call_at(at_ns);
   if (at < 0) return begin_ns_ + (at_ns - begin_ns_) * factor(PathClass::kCpu);
   const auto call = static_cast<std::size_t>(at);
   const double end_ns = one.calls[call].end_ns;
   if (end_ns <= begin_ns_) return begin_ns_ + (at_ns - begin_ns_) * factor(PathClass::kCpu);
-  if (at_ns >= end_ns)
-    return call_end_[static_cast<std::size_t>(thread)][call] + (at_ns - end_ns) * factor(PathClass::kCpu);
+  if (at_ns >= end_ns) return call_end(part, own, call) + (at_ns - end_ns) * factor(PathClass::kCpu);
   const double since_ns = at_ns - std::max(one.calls[call].begin_ns, begin_ns_);
-  return std::max(begin_of(thread, call), begin_ns_) +
+  return std::max(begin_of(part, own, call), begin_ns_) +
          since_ns * factor(one.calls[call].type == HostCallType::kLaunch ? PathClass::kLaunch : PathClass::kCpu);
 }
 
-double PathReplay::end_of(std::uint32_t activity) const {
-  const double recorded_ns = graph_.device->activities[activity].end_ns;
-  return recorded_ns <= begin_ns_ ? recorded_ns : activity_end_[activity];
+double PathReplay::end_of(std::uint32_t part, std::uint32_t activity) const {
+  const double recorded_ns = job_.parts[part].nodes[activity].end_ns;
+  return recorded_ns <= begin_ns_ ? recorded_ns : values_[places_[part].ends + activity];
 }
 
-void PathReplay::run_call(std::int32_t thread, std::size_t number) {
-  const auto own = static_cast<std::size_t>(thread);
-  const HostCall& call = graph_.host.threads[own].calls[number];
-  const double begin_ns = std::max(begin_of(thread, number), begin_ns_);
+double PathReplay::value_of_call(const Item& item) const {
+  const PathGraph& graph = job_.parts[item.part];
+  const HostCall& call = thread(item.part, item.thread).calls[item.number];
+  const double begin_ns = std::max(begin_of(item.part, item.thread, item.number), begin_ns_);
   const double length_ns = call.end_ns - std::max(call.begin_ns, begin_ns_);
-  const std::uint32_t ended_by = graph_.sync_activities[own][number];
-  double& end_ns = call_end_[own][number];
+  const std::uint32_t ended_by = graph.sync_activities[static_cast<std::size_t>(item.thread)][item.number];
   if (ended_by != kNoActivity) {
-    const double recorded_ns = graph_.device->activities[ended_by].end_ns;
-    end_ns = std::max(begin_ns, end_of(ended_by) + std::max(0.0, call.end_ns - recorded_ns) * factor(PathClass::kCpu));
-  } else if (call.type == HostCallType::kWait) {
-    end_ns =
-        std::max(begin_ns, time_of(call.waker, call.post_ns) + (call.end_ns - call.post_ns) * factor(PathClass::kCpu));
-  } else {
-    end_ns = begin_ns + length_ns * factor(call.type == HostCallType::kLaunch ? PathClass::kLaunch : PathClass::kCpu);
+    const double behind_ns = std::max(0.0, call.end_ns - std::max(graph.nodes[ended_by].end_ns, begin_ns_));
+    return std::max(begin_ns, std::max(end_of(item.part, ended_by), begin_ns_) + behind_ns * factor(PathClass::kCpu));
   }
+  if (call.type == HostCallType::kWait) {
+    const double posted_ns = std::max(time_of(item.part, call.waker, call.post_ns), begin_ns_);
+    const double behind_ns = call.end_ns - std::max(call.post_ns, begin_ns_);
+    return std::max(begin_ns, posted_ns + behind_ns * factor(PathClass::kCpu));
+  }
+  return begin_ns + length_ns * factor(call.type == HostCallType::kLaunch ? PathClass::kLaunch : PathClass::kCpu);
 }
 
-void PathReplay::run_activity(std::uint32_t number) {
-  const Activity& activity = graph_.device->activities[number];
-  const ActivityNode& node = graph_.nodes[number];
-  const double length_ns = activity.end_ns - std::max(activity.begin_ns, begin_ns_);
+double PathReplay::value_of_begin(const Item& item) const {
+  const PathGraph& graph = job_.parts[item.part];
+  const ActivityNode& node = graph.nodes[item.number];
   double begin_ns = begin_ns_;
-  double rest_factor = factor(PathClass::kGpuCompute);
-  if (node.before != kNoActivity) begin_ns = std::max(begin_ns, end_of(node.before));
-  if (node.from_other != kNoActivity) begin_ns = std::max(begin_ns, end_of(node.from_other));
+  if (node.begin_ns <= begin_ns) return begin_ns;
+  if (node.before != kNoActivity) begin_ns = std::max(begin_ns, end_of(item.part, node.before));
+  if (node.from_other != kNoActivity) begin_ns = std::max(begin_ns, end_of(item.part, node.from_other));
   if (node.launch.thread >= 0) {
-    const double launched_ns = begin_of(node.launch.thread, static_cast<std::size_t>(node.launch.call)) +
+    const double launched_ns = begin_of(item.part, node.launch.thread, static_cast<std::size_t>(node.launch.call)) +
                                node.lag_ns * factor(PathClass::kLaunch);
     begin_ns = std::max(begin_ns, launched_ns);
   } else if (node.before == kNoActivity && node.from_other == kNoActivity) {
-    begin_ns = std::max(begin_ns, time_of(main_, activity.begin_ns));
+    begin_ns =
+        node.launched_before
+            ? std::max(begin_ns, begin_ns_ + (node.begin_ns - node.rest_ns - begin_ns_) * factor(PathClass::kLaunch))
+            : std::max(begin_ns, time_of(item.part, graph.main, node.begin_ns));
   }
-  if (activity.begin_ns > begin_ns_) begin_ns += node.rest_ns * rest_factor;
-  activity_end_[number] = begin_ns + length_ns * factor(class_of(activity));
+  return begin_ns + node.rest_ns * factor(PathClass::kGpuCompute);
+}
+
+double PathReplay::value_of_end(const Item& item) const {
+  const ActivityNode& node = job_.parts[item.part].nodes[item.number];
+  double ready_ns = values_[places_[item.part].begins + item.number];
+  double since_ns = std::max(node.begin_ns, begin_ns_);
+  for (std::uint16_t i = 0; i < node.waits; ++i) {
+    const std::uint32_t operation = job_.parts[item.part].waits[node.first_wait + i];
+    // Clocks of hosts may let one end before the last arrival.
+    const double last_ns = job_.operations[operation].last_ns, early_ns = std::max(0.0, last_ns - node.end_ns);
+    ready_ns = std::max(ready_ns, values_[arrivals_ + operation] - early_ns);
+    since_ns = std::max(since_ns, last_ns - early_ns);
+  }
+  return ready_ns + (node.end_ns - since_ns) * factor(class_of(node));
+}
+
+double PathReplay::value_of_arrival(const Item& item) const {
+  double last_ns = begin_ns_;
+  for (const PathPlace& place : job_.operations[item.number].arrivals)
+    last_ns = std::max(last_ns, values_[places_[place.part].begins + place.activity]);
+  return last_ns;
 }
 
 }  // namespace hostprobe::analysis

@@ -1,56 +1,73 @@
-// path_replay.h: a stretch of a process run once more on its graph, with some classes of time taken out.
+// path_replay.h: a stretch of a job run once more on its graph, with some classes of time taken out.
 //
 // Room 3. Waits are results here, not weights: each moment is the latest of what it waited for. Nothing stands at its recorded
-// time, so nothing changed gives what was recorded, and taking time out never makes anything later.
+// time, so nothing changed gives what was recorded, and taking time out never makes anything later. Only what the end of the
+// stretch depends on is looked at, in the order in which one needs the other: two clocks that differ a little do no harm.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
-#include "critical_path.h"
-#include "path_graph.h"
+#include "job_graph.h"
 
 namespace hostprobe::analysis {
 
-// Where a stretch ends: on a thread, or with an activity.
-struct PathEnd {
-  std::int32_t thread = 0;
-  std::uint32_t activity = kNoActivity;
-};
-
 class PathReplay {
  public:
-  explicit PathReplay(const PathGraph& graph);
+  explicit PathReplay(const JobGraph& job);
 
-  using Factors = std::array<double, kPathClasses>;  // 1: as it was, 0: takes no time
-  // How long it takes from the begin of the window to its end.
-  double run(const Window& window, const PathEnd& end, const Factors& factors);
+  // What is replayed from now on, since that moment.
+  void enter(double begin_ns, const PathEnds& ends);
+  using Factors = PathShares;  // 1: as it was, 0: takes no time
+  // How long it takes until all have ended.
+  double run(const Factors& factors);
 
  private:
+  enum class Kind : std::uint8_t { kCall, kBegin, kEnd, kArrival };
   struct Item {
-    double end_ns;
-    std::int32_t thread;  // -1: an activity
+    Kind kind;
+    std::uint32_t part;
+    std::int32_t thread;  // of a call
     std::uint32_t number;
   };
+  struct Part {
+    std::vector<std::size_t> calls;  // where those of each thread begin
+    std::size_t begins = 0, ends = 0;
+  };
 
+  const HostThread& thread(std::uint32_t part, std::int32_t number) const {
+    return job_.parts[part].host.threads[static_cast<std::size_t>(number)];
+  }
   double factor(PathClass one) const { return factors_[static_cast<std::size_t>(one)]; }
-  double begin_of(std::int32_t thread, std::size_t call) const;
-  double time_of(std::int32_t thread, double at_ns) const;
-  double end_of(std::uint32_t activity) const;
-  void run_call(std::int32_t thread, std::size_t call);
-  void run_activity(std::uint32_t number);
+  std::size_t place_of(const Item& item) const;
+  template <typename OnItem>
+  void for_each_need(const Item& item, OnItem on_item) const;
+  template <typename OnItem>
+  void needs_of_begin(std::uint32_t part, std::int32_t thread, std::size_t call, OnItem on_item) const;
+  template <typename OnItem>
+  void needs_of_time(std::uint32_t part, std::int32_t thread, double at_ns, OnItem on_item) const;
+  void order(const Item& last);
 
-  const PathGraph& graph_;
-  std::vector<Item> order_;                    // by recorded end
-  std::vector<std::vector<double>> call_end_;  // as replayed
-  std::vector<double> activity_end_;
-  Factors factors_{};
+  double call_end(std::uint32_t part, std::int32_t thread, std::size_t call) const;
+  double begin_of(std::uint32_t part, std::int32_t thread, std::size_t call) const;
+  double time_of(std::uint32_t part, std::int32_t thread, double at_ns) const;
+  double end_of(std::uint32_t part, std::uint32_t activity) const;
+  double value_of_call(const Item& item) const;
+  double value_of_begin(const Item& item) const;
+  double value_of_end(const Item& item) const;
+  double value_of_arrival(const Item& item) const;
+
+  const JobGraph& job_;
+  std::vector<Part> places_;
+  std::size_t arrivals_ = 0;
+  std::vector<double> values_;        // as replayed
+  std::vector<std::uint32_t> state_;  // of this stretch: 2 × its number, and one more when it has its place in order_
+  std::uint32_t stretch_ = 0;
+  std::vector<Item> order_, stack_;
   double begin_ns_ = 0;
-  std::int32_t main_ = 0;
+  PathEnds ends_;
+  Factors factors_{};
 };
-
-PathClass class_of(const Activity& activity);
 
 }  // namespace hostprobe::analysis

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "parallel.h"
@@ -53,7 +54,7 @@ Questions ask(const Timeline& timeline, unsigned cores, const StepPlan& plan, co
 EndState end_of(const Trace& trace) {
   if (trace.header.state == kFileRecovered) return EndState::kRecovered;
   if (trace.header.state != kFileOpen) return EndState::kEnded;
-  return trace.alive ? EndState::kRunning : EndState::kKilled;
+  return trace.alive ? EndState::kRunning : EndState::kUnseen;
 }
 
 void describe(const Trace& trace, ProcessAnswer& answer) {
@@ -125,19 +126,19 @@ void tell_sums(const Trace& trace, ProcessAnswer& answer) {
       ns < answer.start_monotonic_ns ? 0 : 1e-6 * static_cast<double>(ns - answer.start_monotonic_ns);
 }
 
-void ask_device(const Timeline& timeline, const Window& window, ProcessAnswer& answer) {
-  const DeviceTimeline device = device_timeline(timeline.trace());
-  const std::vector<Window> steps;
-  std::vector<Window> in_steps;
-  for (const Step& step : answer.steps.steps) in_steps.push_back({step.begin_ns, step.end_ns});
-  answer.gpu = answer_gpu(device, window, in_steps);
-  // What is known to have run counts the kernels of graphs, and none that a capture took. A profile may begin and end between a
-  // launch and its kernel.
-  if (answer.gpu.source == ActivitySource::kSimulated && window.is_whole())
+// A window is one step.
+void ask_device(const Timeline& timeline, const DeviceTimeline& device, const Track* step_thread, const Window& window,
+                ProcessAnswer& answer) {
+  std::vector<Window> steps;
+  for (const Step& step : answer.steps.steps) steps.push_back({step.begin_ns, step.end_ns});
+  if (!window.is_whole()) steps = {window};
+  answer.gpu = answer_gpu(device, window, steps);
+  // A profile may begin and end between a launch and its kernel.
+  if (answer.gpu.source == ActivitySource::kSimulated && window.is_whole() && !answer.launches.kernels)
     answer.launches.kernels = answer.gpu.kernels;
   answer.certain_idle = answer_certain_idle(timeline, window);
   answer.gaps = answer_gaps(timeline, device, window, steps);
-  answer.path = answer_critical_path(timeline, device, window, steps);
+  answer.path = answer_critical_path(timeline, device, window, steps, step_thread);
   answer.kernels = kernel_times(device);
 }
 
@@ -189,8 +190,15 @@ const ThreadAnswer* ProcessAnswer::thread(const ThreadKey& key) const {
   return nullptr;
 }
 
+void ProcessAnswer::set_chains(WakeChainAnswer chains) {
+  for (WaitSite& site : waits)
+    if (const auto chain = chains.waits.find({site.function, site.library, site.role}); chain != chains.waits.end())
+      site.chain = std::move(chain->second);
+  sync_chain = std::move(chains.synchronises);
+}
+
 ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores, const StepPlan& plan,
-                              Window window) {
+                              Window window, const DeviceTimeline* device) {
   const Trace& trace = timeline.trace();
   ProcessAnswer answer;
   describe(trace, answer);
@@ -203,7 +211,10 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
     answer.threads.push_back(describe_thread(trace, track, own == blocked.end() ? Blocked{} : own->second));
     answer.unfinished += track.thread->unfinished;
   }
-  ask_device(timeline, window, answer);
+  // Not by a conditional expression, which would copy all activities of the one that is there.
+  std::optional<DeviceTimeline> own_device;
+  if (device == nullptr) device = &own_device.emplace(device_timeline(trace));
+  ask_device(timeline, *device, plan.track, window, answer);
   if (window.is_whole()) {
     answer.records = trace.records();
     answer.own_cost = own_cost(trace);

@@ -26,6 +26,7 @@
 #include "process_task.h"
 #include "progress.h"
 #include "queue_samples.h"
+#include "regions.h"
 #include "steps.h"
 #include "syncs.h"
 #include "thread_answer.h"
@@ -50,7 +51,13 @@ struct ChildEnd {
   std::uint64_t realtime_ns = 0;
 };
 
-enum class EndState { kEnded, kRunning, kKilled, kRecovered };
+enum class EndState {
+  kEnded,
+  kRunning,
+  kKilled,     // somebody saw the signal
+  kUnseen,     // its trace was left open: by a signal, or by the bare system call
+  kRecovered,  // the same; what was in its shared memory has been brought in
+};
 
 struct ProcessAnswer {
   std::string trace_path;
@@ -90,6 +97,8 @@ struct ProcessAnswer {
   std::optional<OwnCost> own_cost;
   std::vector<ThreadAnswer> threads;  // main first, then by role
   std::vector<WaitSite> waits;
+  WakeChain sync_chain;                       // of the main thread's synchronisations
+  std::shared_ptr<const WakeChains> blocked;  // of all threads, as long as chains may go on in other processes
   LaunchAnswer launches;
   SyncAnswer syncs;
   GpuAnswer gpu;
@@ -101,6 +110,7 @@ struct ProcessAnswer {
   std::vector<ProgressAnswer> progress;
   std::vector<Hook> hooks;
   std::vector<std::uint64_t> hook_calls;  // records per hook, gone ones too
+  std::vector<RegionAnswer> regions;      // named parts of its time, longest first
   std::optional<QueueAnswer> queue;       // launches that found their stream empty, by samples
   StepAnswer steps;
   std::optional<StartUpAnswer> start_up;  // where there are steps with a place in time
@@ -116,11 +126,13 @@ struct ProcessAnswer {
   double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
   const ThreadAnswer* main_thread() const;
   const ThreadAnswer* thread(const ThreadKey& key) const;
+  void set_chains(WakeChainAnswer chains);
 };
 
 // `cores`: how many threads may work at it. The answer does not depend on it.
+// What ran on the GPU is read where `device` is null.
 ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores = 1, const StepPlan& plan = {},
-                              Window window = {});
+                              Window window = {}, const DeviceTimeline* device = nullptr);
 ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols);
 
 }  // namespace hostprobe::analysis

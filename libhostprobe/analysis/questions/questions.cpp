@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "chain_walk.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -33,16 +35,13 @@ void Questions::merge(Questions&& other) {
 
 std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& answer) {
   answer.hook_calls = std::get<HookCalls>(all_).finish();
-  answer.waits = std::get<Waits>(all_).finish(symbols);
-  WakeChainAnswer chains = std::get<WakeChains>(all_).finish();
-  for (WaitSite& site : answer.waits)
-    if (const auto chain = chains.find({site.function, site.library, site.role}); chain != chains.end())
-      site.chain = std::move(chain->second);
-  answer.launches = std::get<Launches>(all_).finish(1e6 * answer.wall_ms);
-  answer.syncs = std::get<Syncs>(all_).finish();
+  steady_.finish_whole(symbols, answer);
+  answer.blocked = std::make_shared<const WakeChains>(std::move(std::get<WakeChains>(all_)));
+  answer.set_chains(follow_chains({{answer.blocked.get()}}, 0));
   answer.collectives = std::get<Collectives>(all_).finish();
   answer.progress = std::get<ProgressThreads>(all_).finish();
   answer.queue = std::get<QueueSamples>(all_).finish();
+  answer.regions = std::get<Regions>(all_).finish();
   answer.steps = steps_.finish();
   return std::get<BlockedTime>(all_).finish();
 }

@@ -14,14 +14,12 @@
 #include "blocked_time.h"
 #include "collectives.h"
 #include "hook_calls.h"
-#include "launches.h"
 #include "process.h"
 #include "progress.h"
 #include "queue_samples.h"
+#include "regions.h"
 #include "steady_state.h"
 #include "steps.h"
-#include "syncs.h"
-#include "waits.h"
 #include "wake_chains.h"
 
 namespace hostprobe::analysis {
@@ -53,8 +51,7 @@ class Questions {
 
   Window window_;
   bool everything_;
-  std::tuple<HookCalls, BlockedTime, Waits, Launches, Syncs, Collectives, ProgressThreads, QueueSamples, WakeChains>
-      all_;
+  std::tuple<HookCalls, BlockedTime, Collectives, ProgressThreads, QueueSamples, Regions, WakeChains> all_;
   Steps steps_;
   SteadyState steady_;
 };

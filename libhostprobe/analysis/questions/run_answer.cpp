@@ -17,6 +17,7 @@
 #include "endings.h"
 #include "one_step.h"
 #include "parallel.h"
+#include "rank_waits.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -80,8 +81,14 @@ void put_on_one_axis(RunAnswer& run) {
 struct Opened {
   std::unique_ptr<Trace> trace;
   std::unique_ptr<Timeline> timeline;
+  std::shared_ptr<const DeviceTimeline> device;  // nullptr: there is no room to hold it
+  std::shared_ptr<const CollectiveKernels> kernels;
   std::optional<ProcessAnswer> answer;
   std::optional<Unreadable> unreadable;
+
+  std::shared_ptr<const DeviceTimeline> read_device() const {
+    return device ? device : std::make_shared<const DeviceTimeline>(device_timeline(*trace));
+  }
 };
 
 StepChoice choice_of(const Trace& trace, const StepQuery& query) {
@@ -98,8 +105,14 @@ Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget,
     opened.trace = std::make_unique<Trace>(read_trace(path, &budget));
     opened.timeline = std::make_unique<Timeline>(*opened.trace, symbols);
     const StepPlan plan = plan_steps(*opened.timeline, choice_of(*opened.trace, query));
-    opened.answer = analyse_process(*opened.timeline, symbols, cores, plan);
-    if (query.is_one() || !opened.answer->collectives.ranks.empty()) return opened;
+    const auto device = std::make_shared<const DeviceTimeline>(device_timeline(*opened.trace));
+    opened.answer = analyse_process(*opened.timeline, symbols, cores, plan, {}, device.get());
+    opened.kernels = std::make_shared<const CollectiveKernels>(*device);
+    if (budget.take(device->activities.size() * sizeof(Activity))) opened.device = device;
+    if (!budget.take(opened.answer->blocked->bytes())) opened.answer->blocked.reset();
+    const bool works_for_job = !opened.answer->collectives.ranks.empty() || !device->activities.empty();
+    if (query.is_one() || works_for_job) return opened;
+    opened.answer->blocked.reset();
   } catch (const TraceError& error) {
     opened.unreadable = Unreadable{path, error.what(), error.offset};
   } catch (const std::system_error& error) {
@@ -158,7 +171,7 @@ void drop_disagreeing(std::vector<Opened>& opened) {
 void limit_to_one(std::vector<Opened>& opened, const StepQuery& query, Symbols& symbols, unsigned cores) {
   std::vector<SteppedProcess> processes;
   for (Opened& one : opened)
-    if (one.answer) processes.push_back({one.timeline.get(), &*one.answer});
+    if (one.answer) processes.push_back({one.timeline.get(), &*one.answer, one.device.get()});
   const std::optional<std::uint64_t> number = query.slowest ? slowest_step(processes) : query.number;
   if (!number) throw std::invalid_argument("no step of this run has a place in time");
   if (!limit_to_step(processes, *number, symbols, cores))
@@ -179,12 +192,17 @@ CollectiveSource within(const ProcessCollectives& own, CollectiveSource all) {
   };
 }
 
-// Alike on one host, whose processes share one clock.
-void align(const std::vector<Opened>& opened, RunAnswer& run, unsigned cores) {
-  if (run.hosts.size() < 2) return;
+std::map<std::string, const Opened*> by_trace(const std::vector<Opened>& opened) {
   std::map<std::string, const Opened*> by_path;
   for (const Opened& one : opened)
     if (one.timeline) by_path[one.answer->trace_path] = &one;
+  return by_path;
+}
+
+// Alike on one host, whose processes share one clock.
+void align(const std::vector<Opened>& opened, RunAnswer& run, unsigned cores) {
+  if (run.hosts.size() < 2) return;
+  const std::map<std::string, const Opened*> by_path = by_trace(opened);
   double slack_us = kReadingUs;
   std::vector<ProcessEnds> ends;
   std::vector<const Opened*> sources;
@@ -197,7 +215,7 @@ void align(const std::vector<Opened>& opened, RunAnswer& run, unsigned cores) {
   run_parallel(ends.size(), cores, [&](std::size_t i) {
     if (sources[i] == nullptr) return;
     try {
-      ends[i].ends = collective_ends(*sources[i]->timeline, device_timeline(*sources[i]->trace));
+      ends[i].ends = collective_ends(*sources[i]->timeline, sources[i]->kernels);
     } catch (const TraceError&) {
       return;  // somebody changed the file since it was read
     }
@@ -209,10 +227,11 @@ void align(const std::vector<Opened>& opened, RunAnswer& run, unsigned cores) {
 
 std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, const RunAnswer& run, bool is_part) {
   std::map<std::string, std::vector<CollectiveSource>> sources;
+  std::map<std::string, CollectiveSamples> samples;
   for (const Opened& one : opened) {
     if (!one.timeline) continue;
-    auto kernels = std::make_shared<const CollectiveKernels>(device_timeline(*one.trace));
-    sources[one.answer->trace_path] = collective_sources(*one.timeline, std::move(kernels));
+    sources[one.answer->trace_path] = collective_sources(*one.timeline, one.kernels);
+    samples[one.answer->trace_path] = collective_samples(*one.timeline);
   }
   std::vector<CollectiveMember> members;
   for (const ProcessAnswer& process : run.processes) {
@@ -223,8 +242,72 @@ std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, cons
     members.push_back({&process.collectives, process.host, process.rank, std::move(own)});
     if (const auto clock = run.host_clocks.find(process.host); clock != run.host_clocks.end())
       members.back().clock = clock->second;
+    members.back().samples = std::move(samples[process.trace_path]);
   }
   return answer_collectives(members, run.steps.lengths.count);
+}
+
+// Of a process that works alone: its own.
+std::optional<RunPath> path_of_one(const ProcessAnswer& process) {
+  if (!process.path) return std::nullopt;
+  RunPath run;
+  run.path = *process.path;
+  run.ranks = {{process.rank, process.pid, process.path->share_ns}};
+  run.steps = run.looked_at = process.steps.steps.size();
+  return run;
+}
+
+// Nothing where a rank's part in the job is not known, or where nobody knows who works for it.
+std::optional<RunPath> path_of(const std::vector<Opened>& opened, const RunAnswer& run, unsigned cores) {
+  const std::map<std::string, const Opened*> by_path = by_trace(opened);
+  std::vector<RunPathMember> members;
+  std::vector<const ProcessAnswer*> on_gpu;
+  std::set<int> ranks;
+  for (const ProcessAnswer& process : run.processes) {
+    if (process.launches.hooked && process.gpu.source != ActivitySource::kNone) on_gpu.push_back(&process);
+    if (process.kind != ProcessKind::kRank) continue;
+    const auto found = by_path.find(process.trace_path);
+    const auto clock = run.host_clocks.find(process.host);
+    if (found == by_path.end() || !ranks.insert(process.rank.value_or(0)).second) return std::nullopt;
+    if (run.hosts.size() > 1 && clock == run.host_clocks.end()) return std::nullopt;
+    const Opened* own = found->second;
+    members.push_back({own->timeline.get(), &process, [own] { return own->read_device(); }, own->kernels,
+                       clock == run.host_clocks.end() ? HostClock{} : clock->second});
+  }
+  if (members.size() < 2) return on_gpu.size() == 1 ? path_of_one(*on_gpu[0]) : std::nullopt;
+  try {
+    return answer_run_path(members, cores);
+  } catch (const TraceError&) {
+    return std::nullopt;  // somebody changed a file since it was read
+  }
+}
+
+// Chains that end in a wait for another rank go on there.
+void follow_over_ranks(const std::vector<Opened>& opened, RunAnswer& run, unsigned cores) {
+  const std::map<std::string, const Opened*> by_path = by_trace(opened);
+  std::vector<ChainMember> members;
+  std::vector<std::shared_ptr<const CollectiveKernels>> kernels;
+  std::vector<ProcessAnswer*> answers;
+  const std::uint64_t base_ns = run.processes.empty() ? 0 : run.processes.front().start_monotonic_ns;
+  for (ProcessAnswer& process : run.processes) {
+    const auto clock = run.host_clocks.find(process.host);
+    const auto found = by_path.find(process.trace_path);
+    if (found == by_path.end() || !process.blocked || process.collectives.ranks.empty()) continue;
+    if (run.hosts.size() > 1 && clock == run.host_clocks.end()) continue;
+    const HostClock own = clock == run.host_clocks.end() ? HostClock{} : clock->second;
+    members.push_back({process.blocked.get(), {}, process.pid, process.rank});
+    members.back().axis = axis_of(*found->second->timeline, own, base_ns);
+    kernels.push_back(found->second->kernels);
+    answers.push_back(&process);
+  }
+  try {
+    if (members.size() > 1 && find_rank_waits(members, kernels))
+      run_parallel(members.size(), cores, [&](std::size_t i) {
+        answers[i]->set_chains(follow_chains(members, static_cast<std::uint32_t>(i)));
+      });
+  } catch (const TraceError&) {
+  }  // somebody changed a file since it was read: they end where they ended
+  for (ProcessAnswer& process : run.processes) process.blocked.reset();
 }
 
 }  // namespace
@@ -263,6 +346,8 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
   tell_times(run);
   align(opened, run, cores);
   run.collectives = join_ranks(opened, run, query.is_one());
+  follow_over_ranks(opened, run, cores);
+  run.critical_path = path_of(opened, run, cores);
   if (!query.is_one()) tell_endings(run, job_ends(path));
   if (!query.is_one()) run.stuck = find_missing_ranks(run.processes);
   return run;

@@ -13,6 +13,7 @@
 #include "host_alignment.h"
 #include "missing_ranks.h"
 #include "process.h"
+#include "run_path.h"
 
 namespace hostprobe::analysis {
 
@@ -28,6 +29,7 @@ struct RunAnswer {
   std::vector<Unreadable> unreadable;
   std::vector<CollectiveAnswer> collectives;
   std::vector<StuckCollective> stuck;
+  std::optional<RunPath> critical_path;
   StepAnswer steps;                   // of the process that made most of them
   std::optional<double> start_up_ms;  // the longest of the ranks; nothing: no step has a place in time
   std::vector<std::string> hosts;

@@ -12,23 +12,30 @@ constexpr double kOpenSteps = 3;  // a wait that has lasted as long as so many s
 
 }  // namespace
 
-void SteadyState::add_call(const Event& event) {
-  const auto add = [this](const Event& one) { std::apply([&one](auto&... each) { (each.add(one), ...); }, all_); };
-  if (event.type != EventType::kCounter && event.begin_ns >= span_.begin_ns && event.end_ns <= span_.end_ns &&
-      !event.counted) {
-    add(event);
-    return;
-  }
-  if (span_.holds(event)) add(span_.part_of(event));
+void SteadyState::add_cut(const Event& event) {
+  if (span_.holds(event)) ask(cut_, span_.part_of(event));
   if (event.is(kWaits) && event.track->role == Role::kMain && before_.holds(event))
     start_up_.add(before_.part_of(event));
 }
 
+void SteadyState::merge(Asked& asked, Asked&& other) {
+  std::get<Waits>(asked).merge(std::move(std::get<Waits>(other)));
+  std::get<Launches>(asked).merge(std::get<Launches>(other));
+  std::get<Syncs>(asked).merge(std::get<Syncs>(other));
+}
+
 void SteadyState::merge(SteadyState&& other) {
   start_up_.merge(std::move(other.start_up_));
-  std::get<Waits>(all_).merge(std::move(std::get<Waits>(other.all_)));
-  std::get<Launches>(all_).merge(std::get<Launches>(other.all_));
-  std::get<Syncs>(all_).merge(std::get<Syncs>(other.all_));
+  merge(outside_, std::move(other.outside_));
+  merge(inside_, std::move(other.inside_));
+  merge(cut_, std::move(other.cut_));
+}
+
+void SteadyState::finish_whole(Symbols& symbols, ProcessAnswer& answer) {
+  merge(outside_, Asked(inside_));
+  answer.waits = std::get<Waits>(outside_).finish(symbols);
+  answer.launches = std::get<Launches>(outside_).finish(1e6 * answer.wall_ms);
+  answer.syncs = std::get<Syncs>(outside_).finish();
 }
 
 // Not where the main thread has left its steps behind: what it is in now, or did longer since, comes first then.
@@ -47,10 +54,12 @@ void SteadyState::finish(const Timeline& timeline, Symbols& symbols, ProcessAnsw
   answer.start_up = StartUpAnswer{before_ms, start_up_.finish(symbols)};
   if (!tells_the_run(answer, before_ms)) return;
   auto steady = std::make_shared<ProcessAnswer>(answer);
+  steady->blocked.reset();
   steady->wall_ms = 1e-6 * span_.length_ns();
-  steady->waits = std::get<Waits>(all_).finish(symbols);
-  steady->launches = std::get<Launches>(all_).finish(span_.length_ns());
-  steady->syncs = std::get<Syncs>(all_).finish();
+  merge(inside_, std::move(cut_));
+  steady->waits = std::get<Waits>(inside_).finish(symbols);
+  steady->launches = std::get<Launches>(inside_).finish(span_.length_ns());
+  steady->syncs = std::get<Syncs>(inside_).finish();
   share_out_waits(*steady);
   answer.steady = std::move(steady);
 }

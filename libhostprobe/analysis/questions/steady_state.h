@@ -1,6 +1,8 @@
-// steady_state.h: the waits, launches and synchronisations of the steps alone, and those of the start-up before them.
+// steady_state.h: the waits, launches and synchronisations of the whole run and of its steps alone, and the waits of the
+// start-up before them.
 //
-// Room 3. A first batch or an import takes seconds once: shares of the whole run would blame it for every step.
+// Room 3. A first batch or an import takes seconds once: shares of the whole run would blame it for every step. Most calls lie
+// in the steps and count for both: they are added once.
 #pragma once
 
 #include <tuple>
@@ -20,24 +22,42 @@ class SteadyState {
         span_(plan.span),
         before_{-std::numeric_limits<double>::infinity(), plan.span.begin_ns},
         start_up_(timeline),
-        all_(timeline, timeline, timeline) {}
+        outside_(timeline, timeline, timeline),
+        inside_(timeline, timeline, timeline),
+        cut_(timeline, timeline, timeline) {}
   void add(const Event& event) {
-    if (!has_steps_) return;
-    const bool counts = event.function == nullptr || event.is(kWaits) || event.is(kLaunches) || event.is(kSynchronises);
-    if (counts) add_call(event);
+    if (!event.is(kAsked)) return;
+    if (is_inside(event)) return ask(inside_, event);
+    ask(outside_, event);
+    if (has_steps_) add_cut(event);
   }
   void merge(SteadyState&& other);
-  // Of the process whose whole answer is there.
+  void finish_whole(Symbols& symbols, ProcessAnswer& answer);
+  // Behind that, of the process whose whole answer is there.
   void finish(const Timeline& timeline, Symbols& symbols, ProcessAnswer& answer);
 
  private:
-  void add_call(const Event& event);
+  using Asked = std::tuple<Waits, Launches, Syncs>;
+  static constexpr Trait kAsked = Trait{kWaits | kLaunches | kSynchronises | kMemory | kCopies};
+
+  static void ask(Asked& asked, const Event& event) {
+    std::apply([&event](auto&... each) { (each.add(event), ...); }, asked);
+  }
+  static void merge(Asked& asked, Asked&& other);
+  // All of it, and what counters know of it they know of the whole run.
+  bool is_inside(const Event& event) const {
+    return has_steps_ && event.type != EventType::kCounter && !event.counted && event.begin_ns >= span_.begin_ns &&
+           event.end_ns <= span_.end_ns && (!event.has_gap || event.begin_ns - event.gap_ns >= span_.begin_ns);
+  }
+  void add_cut(const Event& event);
   bool tells_the_run(const ProcessAnswer& answer, double before_ms) const;
 
   bool has_steps_;
   Window span_, before_;
   Waits start_up_;
-  std::tuple<Waits, Launches, Syncs> all_;
+  Asked outside_;  // of the run alone
+  Asked inside_;   // of both
+  Asked cut_;      // of the steps alone: the parts of calls that reach out of them, and what has counters for the whole
 };
 
 }  // namespace hostprobe::analysis

@@ -101,7 +101,7 @@ void Steps::add_call(const Event& event) {
     return;
   }
   Token token;
-  if (!token_of(event, token)) return;
+  if (!token_of(event, token, plan_.cut.with_shape)) return;
   double at_ns = 0;
   if (detects && cutter_.ends(token, at_ns)) {
     if (plan_.cut.at_end) content_.add(token);

@@ -1,13 +1,11 @@
-// wake_chains.h: who made the main thread wait, and what that thread did meanwhile, down to the first link.
+// wake_chains.h: in which blocking calls each thread of a process was, and who ended them.
 //
-// Room 3. A wait is the time until somebody's post, and the wake latency after it. The first part is laid over what the
-// waker did in it: it ran, or it waited itself, which goes on to its own waker. Each instant is split, never copied, so the
-// links of a site sum to its time before the posts. A thread seen before, a lost record, a post that nobody recorded end a
-// chain: unexplained.
+// Room 3. chain_walk.h follows them: who made the main thread wait, and what that thread did meanwhile, down to the first link.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -35,9 +33,11 @@ struct ChainLink {
   std::string library;      // that called it
   std::uint64_t count = 0;  // pieces of time
   double ms = 0;
+  std::uint32_t pid = 0;         // the process of that thread, where it is another
+  std::optional<int> rank = {};  // that one's
 };
 
-// Of all waits of the main thread at one site.
+// Of all waits of the main thread at one site, or of all in which it waited for the GPU.
 struct WakeChain {
   std::uint64_t waits = 0;
   double dependency_ms = 0;      // until the posts; of waits whose post nobody saw, all
@@ -46,7 +46,25 @@ struct WakeChain {
 };
 
 using ChainSite = std::tuple<std::string, std::string, Role>;  // function, library, role; as WaitSite
-using WakeChainAnswer = std::map<ChainSite, WakeChain>;
+struct WakeChainAnswer {
+  std::map<ChainSite, WakeChain> waits;
+  WakeChain synchronises;
+};
+
+// One thread in one blocking call that lies in no other, or where nobody knows what it did.
+struct BlockedCall {
+  double begin_ns = 0, end_ns = 0;
+  double post_ns = -1;  // < 0: nobody saw it
+  const Track* waker = nullptr;
+  const Function* function = nullptr;  // nullptr: records are missing
+  std::uint64_t site = 0;
+  bool timed_out = false, on_file = false;
+};
+
+struct BlockedThread {
+  std::vector<BlockedCall> calls;  // by begin
+  bool full = false;               // what comes later was not held
+};
 
 class WakeChains {
  public:
@@ -60,50 +78,21 @@ class WakeChains {
       last_end_ns_ = event.end_ns;
   }
   void merge(WakeChains&& other);
-  WakeChainAnswer finish();
 
- private:
-  // One thread in one blocking call that lies in no other, or where nobody knows what it did.
-  struct Blocked {
-    double begin_ns = 0, end_ns = 0;
-    double post_ns = -1;  // < 0: nobody saw it
-    const Track* waker = nullptr;
-    const Function* function = nullptr;  // nullptr: records are missing
-    std::uint64_t site = 0;
-    bool timed_out = false, on_file = false;
-  };
-  struct OwnTime {
-    std::vector<Blocked> blocked;  // by begin
-    bool full = false;             // what comes later was not kept
-  };
-  struct End {
-    LinkType type;
-    std::vector<Role> roles;
-    const Function* function;
-    std::uint64_t site;
-    auto operator<=>(const End&) const = default;
-  };
-  struct Sum {
-    std::uint64_t count = 0;
-    double ns = 0;
-  };
-  using Ends = std::map<End, Sum>;
-
-  void add_hole(const Event& event);
-  void add_wait(const Event& event);
-  OwnTime& of(const Event& event);
-  // What the thread did in that time.
-  void explain(const Track& track, double from_ns, double to_ns, std::vector<const Track*>& way, Ends& ends) const;
-  void explain_blocked(const Track& track, const Blocked& blocked, double from_ns, double to_ns,
-                       std::vector<const Track*>& way, Ends& ends) const;
-  static void end_chain(LinkType type, const Blocked* blocked, double ns, const std::vector<const Track*>& way,
-                        Ends& ends);
+  const Timeline& timeline() const { return *timeline_; }
+  const std::map<const Track*, BlockedThread>& threads() const { return threads_; }
+  std::size_t bytes() const;
   std::string library_of(std::uint64_t site) const;
 
+ private:
+  void add_hole(const Event& event);
+  void add_wait(const Event& event);
+  BlockedThread& of(const Event& event);
+
   const Timeline* timeline_;
-  std::map<const Track*, OwnTime> threads_;
+  std::map<const Track*, BlockedThread> threads_;
   const Track* track_ = nullptr;
-  OwnTime* own_ = nullptr;
+  BlockedThread* own_ = nullptr;
   double last_end_ns_ = 0;
   double hole_begin_ns_ = 0;
   bool in_hole_ = false;  // records are missing since then

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -169,12 +171,21 @@ class TraceTimeline {
     const Function& function = timeline_.functions()[record.hook - 1u];
     if (function.is(kPolls)) return;
     const std::int64_t begin = moment(record.begin_ticks), end = std::max(begin, moment(record.end_ticks));
+    if (hook->type == kRowMark) return write_mark(record, begin);
     const std::uint64_t tid = row_of(thread.key, thread.name, lanes.place(record.begin_ticks, record.end_ticks));
     out_.add(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
              json_text(name_of(*hook, function, record)), family_name(hook->family), pid_, tid, micros(begin),
              micros(end - begin), arguments(*hook, function, record));
     if (function.is(kRunsOnGpu) && record.c != 0) lead_from_launch(record, tid, begin);
     if (const auto wake = wake_of(function, record)) lead_from_waker(*wake, tid, end);
+  }
+
+  // A curve of its own: its numbers over time.
+  void write_mark(const Record& record, std::int64_t at) {
+    const double value = std::bit_cast<double>(record.b);
+    if (!std::isfinite(value)) return;
+    out_.add(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{{"value":{}}}}})",
+             json_text(trace_.strings.text(record.a)), pid_, micros(at), value);
   }
 
   std::string name_of(const Hook& hook, const Function& function, const Record& record) const {
@@ -214,6 +225,8 @@ class TraceTimeline {
       }
       case Form::kNcclCall:
         return fmt::to_string(value & 0xffffffffu);
+      case Form::kReal:
+        return real_text(std::bit_cast<double>(value));
       case Form::kRanks:
         return fmt::format("[{},{}]", static_cast<int>(value & 0x1fffff) - 1, value >> 21 & 0x1fffff);
       default:

@@ -58,6 +58,17 @@ Json rows_json(const std::vector<DiffRow>& rows) {
 
 Json one_or_null(const std::vector<DiffRow>& rows) { return rows.empty() ? Json(nullptr) : rows_json(rows)[0]; }
 
+Json path_json(const std::vector<PathChange>& path) {
+  if (path.empty()) return nullptr;
+  Json json = Json::object();
+  for (const PathChange& change : path)
+    json[path_class_name(change.one)] = {{"a_pct", change.a_pct},
+                                         {"b_pct", change.b_pct},
+                                         {"a_ms_per_step", or_null(change.a_ms_per_step)},
+                                         {"b_ms_per_step", or_null(change.b_ms_per_step)}};
+  return json;
+}
+
 Json run_json(const RunAnswer& run) {
   return {{"path", run.path},
           {"ranks", run.ranks},
@@ -84,7 +95,7 @@ std::string diff_json(const RunDiff& diff, const RunAnswer& a, const RunAnswer& 
                {"wakes", rows_json(diff.wakes)},
                {"launch_gaps", one_or_null(diff.launch_gaps)},
                {"progress", one_or_null(diff.progress)},
-               {"critical_path_pct", nullptr},
+               {"critical_path_pct", path_json(diff.path)},
                {"nothing_in_common", diff.nothing_in_common}};
   for (const FindingChange& finding : diff.findings) json["findings"].push_back(finding_json(finding));
   return json.dump(1, ' ', false, Json::error_handler_t::replace);

@@ -35,6 +35,7 @@ class DiffPage {
     write_run("A", a_, diff_.steps.a_count, diff_.steps.a_median_ms);
     write_run("B", b_, diff_.steps.b_count, diff_.steps.b_median_ms);
     write_changes();
+    write_path();
     write_rows("Kernels on the GPU", diff_.kernels);
     write_rows(diff_.collective_source == "gpu" ? "Collectives, on the GPU" : "Collectives, calls of the host",
                diff_.collectives);
@@ -108,6 +109,16 @@ class DiffPage {
       line("  No finding changed{}.", same > 0 ? fmt::format(": {} in both runs", same) : "");
     else if (same > 0)
       line("  {} other {} the same.", same, same == 1 ? "finding is" : "findings are");
+  }
+
+  void write_path() {
+    if (diff_.path.empty()) return;
+    line("");
+    line("{} {:>8} {:>8} {:>10} {:>10}", padded("Critical path", kNameWidth), "share A", "B", "a step A", "B");
+    const auto amount = [](const std::optional<double>& ms) { return ms ? ms_text(*ms) : std::string("-"); };
+    for (const PathChange& one : diff_.path)
+      line("{} {:>6.1f} % {:>6.1f} % {} {}", padded(path_class_name(one.one), kNameWidth), one.a_pct, one.b_pct,
+           right(amount(one.a_ms_per_step), 10), right(amount(one.b_ms_per_step), 10));
   }
 
   void write_rows(const char* title, std::vector<DiffRow> rows) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <map>
 #include <system_error>
 #include <unordered_map>
@@ -143,6 +144,9 @@ class Dump {
         break;
       case Form::kRanks:
         write_ranks(value);
+        break;
+      case Form::kReal:
+        print("{}", real_text(std::bit_cast<double>(value)));
         break;
     }
   }

@@ -141,9 +141,9 @@ std::string no_cpu(const Finding& finding) {
 std::string launch_pace(const Finding& finding) {
   const Evidence& evidence = finding.evidence;
   return fmt::format(
-      "{} launches {} kernels, {} each plus {} until the next (medians), and waits for the "
+      "{} makes {} launches, {} each plus {} until the next (medians), and waits for the "
       "GPU only {:.1f} % of the run: the host sets the pace; {} help.",
-      who(finding), grouped(evidence.count("kernels")), us_text(evidence, "call_p50_us"),
+      who(finding), grouped(evidence.count("launches")), us_text(evidence, "call_p50_us"),
       us_text(evidence, "gap_p50_us"), evidence.number("sync_pct"), fix_text(finding));
 }
 

@@ -3,8 +3,10 @@
 
 #include "analysis/findings/causes.h"
 #include "finding_text.h"
+#include "json_chains.h"
 #include "json_collectives.h"
 #include "json_gpu.h"
+#include "json_path.h"
 #include "json_steps.h"
 #include "json_threads.h"
 #include "losses.h"
@@ -39,7 +41,8 @@ Json launches_json(const LaunchAnswer& launches) {
     count += calls;
   }
   return {{"count", count},
-          {"kernels", launches.kernels},
+          {"kernels", launches.kernels ? Json(*launches.kernels) : Json(nullptr)},
+          {"captured", launches.captured},
           {"by_function", by_function},
           {"gap_p50_us", percentile_us(launches.gap, 50)},
           {"gap_p99_us", percentile_us(launches.gap, 99)},
@@ -52,16 +55,19 @@ Json launches_json(const LaunchAnswer& launches) {
           {"call_total_ms", ms_or_null(launches.call, launches.call.total_ns())}};
 }
 
-Json syncs_json(const SyncAnswer& syncs) {
-  return {{"count", syncs.time.count()},
-          {"total_ms", syncs.time.total_ns() * 1e-6},
-          {"p50_us", percentile_us(syncs.time, 50)},
-          {"p99_us", percentile_us(syncs.time, 99)},
-          {"max_us", us_or_null(syncs.time, syncs.time.max_ns())},
-          {"share_pct", syncs.share_pct},
-          {"memory", {{"count", syncs.memory.count}, {"total_ms", syncs.memory.total_ms()}}},
-          {"copies", {{"count", syncs.copies.count}, {"total_ms", syncs.copies.total_ms()}}},
-          {"by_function", syncs.by_function}};
+Json syncs_json(const ProcessAnswer& process) {
+  const SyncAnswer& syncs = process.syncs;
+  Json json = {{"count", syncs.time.count()},
+               {"total_ms", syncs.time.total_ns() * 1e-6},
+               {"p50_us", percentile_us(syncs.time, 50)},
+               {"p99_us", percentile_us(syncs.time, 99)},
+               {"max_us", us_or_null(syncs.time, syncs.time.max_ns())},
+               {"share_pct", syncs.share_pct},
+               {"memory", {{"count", syncs.memory.count}, {"total_ms", syncs.memory.total_ms()}}},
+               {"copies", {{"count", syncs.copies.count}, {"total_ms", syncs.copies.total_ms()}}},
+               {"by_function", syncs.by_function}};
+  if (process.sync_chain.waits > 0) json["chain"] = chain_json(process.sync_chain);
+  return json;
 }
 
 Json progress_json(const ProgressAnswer& thread) {
@@ -79,6 +85,16 @@ Json progress_json(const ProgressAnswer& thread) {
           {"migrations", thread.migrations},
           {"cpu_ms", or_null(thread.cpu_ms)},
           {"run_delay_ms", or_null(thread.run_delay_ms)}};
+}
+
+Json region_json(const RegionAnswer& region) {
+  return {{"name", region.name},
+          {"source", region.source},
+          {"count", region.time.count()},
+          {"total_ms", 1e-6 * region.time.total_ns()},
+          {"p50_us", percentile_us(region.time, 50)},
+          {"p99_us", percentile_us(region.time, 99)},
+          {"max_us", us_or_null(region.time, region.time.max_ns())}};
 }
 
 Json action_json(const ActionAnswer& event) {
@@ -138,15 +154,16 @@ Json process_json(const ProcessAnswer& process) {
   for (const WaitSite& site : process.waits) json["waits"].push_back(wait_json(site));
   // Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
   if (process.launches.hooked) json["launches"] = launches_json(process.launches);
-  if (process.syncs.hooked) json["syncs"] = syncs_json(process.syncs);
+  if (process.syncs.hooked) json["syncs"] = syncs_json(process);
   if (process.start_up) json["start_up"] = start_up_json(*process.start_up);
   json["gc"] = nullptr;
   if (process.launches.hooked) {
     json["gpu"] = gpu_json(process);
-    json["critical_path"] = path_json(process);
+    json["critical_path"] = path_json(process.path);
   }
   json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
   for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
+  for (const RegionAnswer& region : process.regions) json["regions"].push_back(region_json(region));
   json["events"] = Json::array();
   for (const ActionAnswer& event : process.actions) json["events"].push_back(action_json(event));
   json["skipped"] = process.skipped;
@@ -215,7 +232,8 @@ std::string report_json(const RunAnswer& run, const ReportOptions& options) {
                {"findings", Json::array()},
                {"step_share_pct", nullptr},
                {"steps", steps_json(run.steps, run.start_up_ms)},
-               {"critical_path_pct", path_shares_json(run)},
+               {"critical_path_pct", path_shares_json(run.critical_path)},
+               {"critical_path", run_path_json(run.critical_path)},
                {"processes", Json::array()},
                {"collectives", Json::array()},
                {"unreadable", Json::array()}};

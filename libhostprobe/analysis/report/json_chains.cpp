@@ -14,6 +14,10 @@ Json link_json(const ChainLink& link, double all_ms) {
                {"count", link.count},
                {"ms", link.ms},
                {"share_pct", all_ms <= 0 ? Json(nullptr) : Json(std::min(100.0, 100 * link.ms / all_ms))}};
+  if (link.pid != 0) {
+    json["rank"] = or_null(link.rank);
+    json["pid"] = link.pid;
+  }
   if (!link.function.empty()) {
     json["function"] = link.function;
     json["library"] = link.library;

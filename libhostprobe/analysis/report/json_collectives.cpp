@@ -66,6 +66,23 @@ bool is_size_known(const CollectiveAnswer& collective) {
   return collective.bytes != 0 || collective.count == 0 || !collective.communicator.empty();
 }
 
+// Nothing was sampled: null.
+Json sampled_json(const SampledTimes& sampled) {
+  if (sampled.gpu.count() == 0) return nullptr;
+  const bool joined = sampled.transfer.count() > 0 && sampled.transfer.total_ns() > 0;
+  return {{"source", "sampled"},
+          {"count", sampled.gpu.count()},
+          {"p50_us", percentile_us(sampled.gpu, 50)},
+          {"p99_us", percentile_us(sampled.gpu, 99)},
+          {"error_us", 1e-3 * sampled.most_slack_ns / 2},
+          {"operations", sampled.transfer.count()},
+          {"wait_p50_us", percentile_us(sampled.wait, 50)},
+          {"wait_p99_us", percentile_us(sampled.wait, 99)},
+          {"transfer_p50_us", percentile_us(sampled.transfer, 50)},
+          {"bus_gb_s",
+           joined && sampled.bus_bytes > 0 ? Json(sampled.bus_bytes / sampled.transfer.total_ns()) : Json(nullptr)}};
+}
+
 Json collective_json(const CollectiveAnswer& collective, bool on_gpu, double run_ns) {
   Json json = {{"comm", collective.communicator.empty() ? Json(nullptr) : Json(collective.communicator)},
                {"ranks", collective.ranks},
@@ -84,6 +101,7 @@ Json collective_json(const CollectiveAnswer& collective, bool on_gpu, double run
                {"gpu_wait_p50_us", percentile_us(collective.gpu_wait, 50)},
                {"gpu_wait_p99_us", percentile_us(collective.gpu_wait, 99)},
                {"bus_gb_s", bus_gb_s(collective)},
+               {"sampled", sampled_json(collective.sampled)},
                {"sizes", Json::array()}};
   for (const auto& [number, size] : collective.sizes) json["sizes"].push_back(size_json(number, size, on_gpu, run_ns));
   return json;

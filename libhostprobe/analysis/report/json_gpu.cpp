@@ -54,15 +54,6 @@ void add_certain_idle(const ProcessAnswer& process, Json& json) {
   json["certain_idle"] = {{"source", "calls"}, {"spans", process.certain_idle->spans}};
 }
 
-constexpr PathClass kEachClass[] = {PathClass::kCpu, PathClass::kGpuCompute, PathClass::kCommunication,
-                                    PathClass::kLaunch};
-
-Json shares_json(const PathAnswer& path) {
-  Json shares = Json::object();
-  for (const PathClass one : kEachClass) shares[path_class_name(one)] = path.share_pct(one);
-  return shares;
-}
-
 Json queue_json(const std::optional<QueueAnswer>& queue) {
   if (!queue) return nullptr;
   return {{"samples", queue->samples},
@@ -86,27 +77,6 @@ Json estimated_json(const ProcessAnswer& process) {
 }
 
 }  // namespace
-
-Json path_json(const ProcessAnswer& process) {
-  if (!process.path) return nullptr;
-  const PathAnswer& path = *process.path;
-  Json gains = Json::object();
-  for (const PathClass one : kEachClass) gains[path_class_name(one)] = or_null(path.gain_pct(one));
-  return {{"ms", 1e-6 * path.length_ns},
-          {"pct", shares_json(path)},
-          {"replay_drift_pct", path.drift_pct()},
-          {"gain_without_pct", gains}};
-}
-
-Json path_shares_json(const RunAnswer& run) {
-  const ProcessAnswer* only = nullptr;
-  for (const ProcessAnswer& process : run.processes) {
-    if (!process.launches.hooked || process.gpu.source == ActivitySource::kNone) continue;
-    if (only != nullptr) return nullptr;
-    only = &process;
-  }
-  return only == nullptr || !only->path || run.ranks > 1 ? Json(nullptr) : shares_json(*only->path);
-}
 
 Json gpu_json(const ProcessAnswer& process) {
   const GpuAnswer& gpu = process.gpu;

@@ -47,6 +47,7 @@ const char* end_name(EndState end) {
       return "running";
     case EndState::kKilled:
       return "killed";
+    case EndState::kUnseen:
     case EndState::kRecovered:
       return "recovered";
   }

@@ -65,6 +65,7 @@ class ProcessSection : private Lines {
     if (const std::string seen = visible_part(process_); !seen.empty()) add(wrapped(seen, "", "  "));
     write_launches();
     write_syncs();
+    write_regions();
     write_waits();
     if (shown_.wakes) write_wakes();
     write_progress();
@@ -109,8 +110,10 @@ class ProcessSection : private Lines {
     const LaunchAnswer& launches = process_.launches;
     if (launches.call.count() == 0) return;
     line("");
-    line("Launches {}, {} kernels, by {} · call p50 {}, p99 {}", grouped(launches.call.count()),
-         grouped(launches.kernels), role_name(launches.role), duration_text(launches.call.percentile_ns(50)),
+    line("Launches {}, {} kernels{}, by {} · call p50 {}, p99 {}", grouped(launches.call.count()),
+         launches.kernels ? grouped(*launches.kernels) : "not known how many",
+         launches.captured > 0 ? fmt::format(", {} more captured into graphs", grouped(launches.captured)) : "",
+         role_name(launches.role), duration_text(launches.call.percentile_ns(50)),
          duration_text(launches.call.percentile_ns(99)));
     if (launches.gap.count() > 0) {
       line("  gap to the next launch p50 {}, p99 {}, max {}{}", duration_text(launches.gap.percentile_ns(50)),
@@ -131,6 +134,21 @@ class ProcessSection : private Lines {
          duration_text(time.percentile_ns(99)), duration_text(time.max_ns()));
     if (!shown_.places) return;
     for (const auto& [name, count] : process_.syncs.by_function) line("  {:<34} {:>9}", printable(name), count);
+  }
+
+  void write_regions() {
+    if (process_.regions.empty()) return;
+    line("");
+    line("{} {:>8} {:>8} {:>8} {:>8} {:>8}", left("Regions", 36), "count", "total", "p50", "p99", "max");
+    const std::size_t shown = std::min(process_.regions.size(), shown_.sites);
+    for (std::size_t i = 0; i < shown; ++i) {
+      const RegionAnswer& region = process_.regions[i];
+      line("{} {} {} {} {} {}", left(region.name.empty() ? "(unnamed)" : region.name, 36),
+           right(compact(region.time.count()), 8), right(duration_text(region.time.total_ns()), 8),
+           right(duration_text(region.time.percentile_ns(50)), 8),
+           right(duration_text(region.time.percentile_ns(99)), 8), right(duration_text(region.time.max_ns()), 8));
+    }
+    if (shown < process_.regions.size()) line("  … and {} more (--all)", process_.regions.size() - shown);
   }
 
   static std::string site_columns(const WaitSite& site) {

@@ -46,7 +46,7 @@ std::map<int, Incarnations> by_rank(const RunAnswer& run) {
 std::string ending(const ProcessAnswer& process) {
   if (process.end == EndState::kRunning) return "running · ";
   if (process.end_signal || process.end_status.value_or(0) != 0) return end_text(process) + " · ";
-  return process.end == EndState::kEnded ? "" : "killed · ";
+  return process.end == EndState::kEnded ? "" : "end not seen · ";
 }
 
 struct Total {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace hostprobe::analysis {
@@ -113,6 +114,8 @@ std::string duration_text(double ns) {
   const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
   return fmt::format("{:.{}f} {}", value, decimals, kUnits[unit]);
 }
+
+std::string real_text(double value) { return std::isfinite(value) ? fmt::to_string(value) : "null"; }
 
 std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

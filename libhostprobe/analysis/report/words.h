@@ -30,6 +30,9 @@ std::string duration_text(double ns);
 // A JSON string literal, quotes included.
 std::string json_text(std::string_view text);
 
+// A number as JSON has it; null: it is none, or infinite.
+std::string real_text(double value);
+
 // Terminal columns that UTF-8 text takes, counting every character as one.
 std::size_t columns(std::string_view text);
 

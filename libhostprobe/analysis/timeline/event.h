@@ -34,6 +34,7 @@ struct CollectiveWords {
   std::uint32_t sequence = 0;  // on its communicator; 0 = the call failed
   std::int32_t rank = -1;      // on it
   std::int32_t size = 0;
+  std::int32_t peer = -1;  // of a message the other end, else the root; -1 = none
   std::uint64_t begin_monotonic_ns = 0;
 };
 
@@ -55,6 +56,7 @@ struct Event {
   std::uint16_t stack = 0;   // Record::stack
   std::uint64_t count = 1;   // calls
   const Function* function = nullptr;
+  std::uint32_t traits = 0;  // the function's
   const Track* track = nullptr;
   double begin_ns = 0;  // a counter has no place in time
   double end_ns = 0;
@@ -62,9 +64,14 @@ struct Event {
   std::uint64_t site = 0;  // the code that called; of a collective counter also kSiteNotTaken
   std::uint64_t communicator = 0;
   std::uint64_t bytes = 0;  // of a collective
-  std::uint64_t work = 0;   // of a launch: its kernel, graph or function; of a mark: the step's number
+  std::uint64_t work =
+      0;  // of a launch: its kernel, graph or function; of a step's mark: its number; of a region: its name
   std::uint64_t grid = 0;
   bool captured = false;         // a launch that a stream capture took: nothing ran
+  bool has_gap = false;          // of a launch: the one before it on this thread is known
+  bool gap_lost = false;         // records are missing since that one
+  double gap_ns = 0;             // from the end of that one to the begin of this
+  std::int64_t kernels = 0;      // of a launch: how many it ran, all of a counter's together; < 0: not known
   std::uint64_t timeouts = 0;    // of a counter
   std::uint64_t end_ticks = 0;   // only to ask the trace what was mapped then
   double wake_ns = -1;           // from the post that ended the wait to its return; < 0 = no post is known
@@ -72,7 +79,11 @@ struct Event {
   CollectiveWords collective;
   const Distribution* distribution = nullptr;  // of a counter
 
-  bool is(Trait trait) const { return function != nullptr && function->is(trait); }
+  bool is(Trait trait) const { return (traits & trait) != 0; }
+  void set_function(const Function* one) {
+    function = one;
+    traits = one == nullptr ? 0 : one->traits;
+  }
 };
 
 }  // namespace hostprobe::analysis

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <set>
 
+#include "analysis/import/call_traits.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -46,6 +48,17 @@ bool copies_in_stream(const std::string& name) {
   return name.starts_with("cuMemcpy") && name.find("Async") != std::string::npos;
 }
 
+// A graph's launches say it themselves, if anybody knows. Other than the driver's functions are a profile's.
+std::int64_t kernels_of_call(const std::string& name) {
+  const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
+  if (has("Graph") || has("Multi")) return -1;
+  if (has("HostFunc")) return 0;
+  if (!name.starts_with("cu") || name.starts_with("cuda")) return is_kernel_launch_name(name) ? 1 : 0;
+  return starts_with_one_of(name, {"cuLaunchKernel", "cuLaunchCooperativeKernel", "cuLaunchGrid"}) || name == "cuLaunch"
+             ? 1
+             : 0;
+}
+
 }  // namespace
 
 Function function_of(const Hook& hook, std::uint32_t row) {
@@ -57,9 +70,8 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   function.waker = hook.word_of("waker");
   const auto family = static_cast<Family>(hook.family);
   const auto set = [&function](bool is, Trait trait) { function.traits |= is ? trait : 0u; };
-  const bool sample = hook.name == "hostprobe_queue_sample";
-  set(sample, kSamplesQueue);
-  set(family == Family::kCuda && !sample, kOfDriver);
+  set(hook.name == "hostprobe_queue_sample", kSamplesQueue);
+  set(family == Family::kCuda && !hook.name.starts_with("hostprobe_"), kOfDriver);
   set(hook.launch, kLaunches);
   set(hook.blocking, kBlocks);
   set(family == Family::kWait, kWaits);
@@ -71,10 +83,15 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   function.empty = hook.word_of("empty");
   set(family == Family::kGpu, kRunsOnGpu);
   set(hook.type == kRowRange, kNamesTime);
+  set(hook.type == kRowMark, kTellsValue);
+  if (function.is(kNamesTime) || function.is(kTellsValue)) function.name_word = hook.word_of("name");
   if (function.is(kMarksStep)) function.work = hook.word_of("number");
   if (hook.launch) {
     function.work = work_word(hook);
     function.grid = hook.word_of("grid");
+    function.nodes = hook.word_of("nodes");
+    function.kernels = hook.word_of("kernels");
+    function.kernels_of_call = kernels_of_call(hook.name);
   }
   function.step_token = step_token_of(function);
   if (family != Family::kNccl) return function;

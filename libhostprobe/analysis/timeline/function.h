@@ -21,12 +21,13 @@ enum Trait : std::uint32_t {
   kPolls = 32,       // one round of a progress thread
   kMarksStep = 64,
   kBlocks = 128,
-  kRunsOnGpu = 256,      // a kernel, copy or fill of an imported profile; see activity.h
-  kOfDriver = 1u << 16,  // of the CUDA driver or runtime
-  kNamesTime = 512,      // a range of the program's, or of PyTorch's
-  kSamplesQueue = 1024,  // a launch that was asked whether its stream was empty
-  kMemory = 1u << 17,    // GPU memory is allocated, freed, mapped, or pinned
-  kCopies = 1u << 18,    // a copy is put into a stream
+  kRunsOnGpu = 256,        // a kernel, copy or fill of an imported profile; see activity.h
+  kOfDriver = 1u << 16,    // of the CUDA driver or runtime
+  kNamesTime = 512,        // a range of the program's, or of PyTorch's
+  kSamplesQueue = 1024,    // a launch that was asked whether its stream was empty
+  kMemory = 1u << 17,      // GPU memory is allocated, freed, mapped, or pinned
+  kCopies = 1u << 18,      // a copy is put into a stream
+  kTellsValue = 1u << 19,  // a number of the program's at one moment
 };
 
 // What a call is to those who look for the pattern that repeats from step to step; see step_period.h.
@@ -47,7 +48,10 @@ struct Function {
   bool found = false;                      // the library that has it was there
   const std::string* operation = nullptr;  // of a collective: "AllReduce"
   // Which word of a record is what; -1 = none.
-  int site = -1, waker = -1, communicator = -1, elements = -1, call = -1, ranks = -1, empty = -1, work = -1, grid = -1;
+  int site = -1, waker = -1, communicator = -1, elements = -1, call = -1, ranks = -1, empty = -1, work = -1, grid = -1,
+      name_word = -1;
+  int nodes = -1, kernels = -1;      // of a graph's launch
+  std::int64_t kernels_of_call = 0;  // of other launches: how many each runs; < 0: not known
   StepToken step_token = StepToken::kNone;
 
   bool is(Trait trait) const { return (traits & trait) != 0; }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace hostprobe::analysis {
@@ -16,9 +17,9 @@ class Histogram {
   void add(double value_ns, std::uint64_t times = 1) {
     const std::uint64_t value = value_ns <= 0 ? 0 : static_cast<std::uint64_t>(std::min(value_ns, kMostNs));
     const std::uint32_t bucket = bucket_of(value);
-    grow_to(bucket);
+    if (bucket - first_ >= buckets_.size()) grow_to(bucket);
     buckets_[bucket - first_] += times;
-    min_ns_ = count_ == 0 ? value_ns : std::min(min_ns_, value_ns);
+    min_ns_ = std::min(min_ns_, value_ns);
     count_ += times;
     total_ns_ += std::max(0.0, value_ns) * static_cast<double>(times);
     max_ns_ = std::max(max_ns_, value_ns);
@@ -35,7 +36,7 @@ class Histogram {
     grow_to(other.first_);
     grow_to(other.first_ + static_cast<std::uint32_t>(other.buckets_.size()) - 1);
     for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[other.first_ - first_ + i] += other.buckets_[i];
-    min_ns_ = count_ == 0 ? other.min_ns_ : std::min(min_ns_, other.min_ns_);
+    min_ns_ = std::min(min_ns_, other.min_ns_);
     max_ns_ = std::max(max_ns_, other.max_ns_);
     count_ += other.count_;
     total_ns_ += other.total_ns_;
@@ -44,7 +45,7 @@ class Histogram {
   std::uint64_t count() const { return count_; }
   double total_ns() const { return total_ns_; }
   double max_ns() const { return max_ns_; }
-  double min_ns() const { return min_ns_; }
+  double min_ns() const { return count_ == 0 ? 0 : min_ns_; }
   double mean_ns() const { return count_ == 0 ? 0 : total_ns_ / static_cast<double>(count_); }
 
   // Mean square distance from the mean, as exact as the buckets are.
@@ -111,7 +112,7 @@ class Histogram {
   std::uint64_t count_ = 0;
   double total_ns_ = 0;
   double max_ns_ = 0;
-  double min_ns_ = 0;
+  double min_ns_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace hostprobe::analysis

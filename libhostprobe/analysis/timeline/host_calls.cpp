@@ -11,9 +11,10 @@ constexpr std::size_t kMostCalls = 8'000'000;  // 40 bytes each
 
 class Collector {
  public:
-  Collector(const Window& window, HostThread& thread, const std::map<const Track*, std::int32_t>& numbers)
-      : window_(window), thread_(thread), numbers_(numbers) {}
+  Collector(HostThread& thread, const std::map<const Track*, std::int32_t>& numbers)
+      : thread_(thread), numbers_(numbers) {}
 
+  void enter(const Window& window) { window_ = window; }
   void add(const Event& event) {
     if (event.type == EventType::kCounter) {
       thread_.whole = thread_.whole && (event.below_limit || !event.is(kLaunches));
@@ -52,7 +53,7 @@ class Collector {
     ++thread_.launches;
   }
 
-  const Window& window_;
+  Window window_;
   HostThread& thread_;
   const std::map<const Track*, std::int32_t>& numbers_;
 };
@@ -65,26 +66,30 @@ std::ptrdiff_t HostThread::call_at(double ns) const {
   return after - calls.begin() - 1;
 }
 
-HostCalls host_calls(const Timeline& timeline, const Window& window) {
+HostCalls host_calls(const Timeline& timeline, const std::vector<Window>& windows) {
   HostCalls all;
   std::map<const Track*, std::int32_t> numbers;
   for (const Track& track : timeline.tracks()) numbers[&track] = static_cast<std::int32_t>(numbers.size());
   all.threads.resize(timeline.tracks().size());
   std::size_t calls = 0;
   for (const Track& track : timeline.tracks()) {
-    if (calls > kMostCalls) {
-      all.whole = false;
-      return all;
-    }
     HostThread& thread = all.threads[static_cast<std::size_t>(numbers[&track])];
     thread.track = &track;
-    Collector collector(window, thread, numbers);
-    timeline.walk(track, [&](const Event& event) {
+    Collector collector(thread, numbers);
+    const auto add = [&](const Event& event) {
       if (calls + thread.calls.size() <= kMostCalls) collector.add(event);
-    });
+    };
+    for (const Window& window : windows) {
+      collector.enter(window);
+      if (window.is_whole())
+        timeline.walk(track, add);
+      else
+        timeline.walk(track, timeline.slices_between(track, window.begin_ns, window.end_ns), add);
+    }
     calls += thread.calls.size();
+    all.whole = all.whole && calls <= kMostCalls;
+    if (!all.whole) break;
   }
-  all.whole = calls <= kMostCalls;
   return all;
 }
 

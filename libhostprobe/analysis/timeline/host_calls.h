@@ -1,6 +1,6 @@
 // host_calls.h: what the threads of a process did that decides when the GPU gets work: launches, waits, and the time between.
 //
-// Room 3. Only outermost calls: what a call does inside is its own time. In memory for the whole window, so their number is
+// Room 3. Only outermost calls: what a call does inside is its own time. In memory for all windows, so their number is
 // limited.
 #pragma once
 
@@ -42,6 +42,7 @@ struct HostCalls {
   bool whole = true;  // false: there are more than are looked at
 };
 
-HostCalls host_calls(const Timeline& timeline, const Window& window);
+// In the windows, which follow each other.
+HostCalls host_calls(const Timeline& timeline, const std::vector<Window>& windows);
 
 }  // namespace hostprobe::analysis

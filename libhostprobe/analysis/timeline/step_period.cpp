@@ -21,7 +21,7 @@ std::uint64_t mixed(std::uint64_t value) {
   value = (value ^ value >> 27) * 0x94d049bb133111eb;
   return value ^ value >> 31;
 }
-std::uint64_t mixed(std::uint64_t own, std::uint64_t more) { return mixed(own * 0x9e3779b97f4a7c15 + mixed(more + 1)); }
+std::uint64_t mixed(std::uint64_t own, std::uint64_t more) { return mixed(own + (more + 1) * 0x9e3779b97f4a7c15); }
 
 bool is_compute(StepToken type) { return type == StepToken::kLaunch || type == StepToken::kCollective; }
 
@@ -267,27 +267,27 @@ class Periods {
 
 }  // namespace
 
-bool token_of(const Event& event, Token& token) {
+bool token_of(const Event& event, Token& token, bool with_shape) {
   if (event.function == nullptr || event.function->step_token == StepToken::kNone || event.type != EventType::kCall ||
       event.captured || event.at_once || event.timed_out)
     return false;
   const Function& function = *event.function;
-  token = {mixed(function.row), 0, function.step_token, event.bytes, event.begin_ns, event.end_ns};
+  token = {0, 0, function.step_token, event.bytes, event.begin_ns, event.end_ns};
   switch (function.step_token) {
     case StepToken::kLaunch:
-      token.work = mixed(token.work, event.work);
-      token.shape = mixed(token.work, event.grid);
+      token.work = mixed(function.row, event.work);
+      if (with_shape) token.shape = mixed(token.work, event.grid);
       return true;
     case StepToken::kCollective:
-      token.work = mixed(mixed(token.work, event.communicator), event.bytes);
+      token.work = mixed(mixed(function.row, event.communicator), event.bytes);
       break;
     case StepToken::kSync:
     case StepToken::kEventWait:
     case StepToken::kWait:
-      token.work = mixed(token.work, event.site);
+      token.work = mixed(function.row, event.site);
       break;
     default:
-      break;
+      token.work = mixed(function.row);
   }
   token.shape = token.work;
   return true;

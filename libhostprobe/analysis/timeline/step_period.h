@@ -22,8 +22,8 @@ struct Token {
   double end_ns = 0;
 };
 
-// False: the event is none.
-bool token_of(const Event& event, Token& token);
+// False: the event is none. `with_shape`: else its shape is left out, which is half of the work.
+bool token_of(const Event& event, Token& token, bool with_shape = true);
 
 // Where one step ends and the next begins: at the first `cut` behind each `arm`; both may be the same.
 struct StepCut {

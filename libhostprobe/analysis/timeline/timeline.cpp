@@ -77,20 +77,37 @@ void Timeline::decode_words(const Record& record, Event& event) const {
   event.collective.sequence = static_cast<std::uint32_t>(call);
   event.collective.rank = bits(ranks, 0) - 1;
   event.collective.size = bits(ranks, 21);
+  event.collective.peer = bits(ranks, 42) - 1;
   event.collective.begin_monotonic_ns = trace_.clock.monotonic_ns_of(event.begin_ns);
   event.bytes = word(record, function.elements) * bytes_of_type(call >> 48 & 0xff);
 }
 
 bool Timeline::decode_collective(const Record& record, TickReader& ticks, Event& event) const {
-  event.function = function_of_row(record.hook);
+  event.set_function(function_of_row(record.hook));
   if (!event.is(kCollective)) return false;
   decode(record, ticks, event);
   return true;
 }
 
+namespace {
+
+void decode_launches(std::uint64_t object, const SiteSum& sum, Event& event) {
+  const Function& function = *event.function;
+  event.captured = (object & kRecordCaptured) != 0;
+  const auto count = static_cast<std::int64_t>(event.count);
+  if ((object & (kRecordCaptured | kRecordFailed)) != 0)
+    event.kernels = 0;
+  else if (function.kernels >= 0)
+    event.kernels = event.below_limit || (object & kKernelsUnknown) != 0 ? -1 : static_cast<std::int64_t>(sum.amount);
+  else
+    event.kernels = function.kernels_of_call < 0 ? -1 : function.kernels_of_call * count;
+}
+
+}  // namespace
+
 bool Timeline::decode_counter(std::uint64_t place, std::uint64_t object, const SiteSum& sum, Event& event,
                               Distribution& distribution) const {
-  event.function = function_of_row(sum_hook(place));
+  event.set_function(function_of_row(sum_hook(place)));
   if (event.function == nullptr) return false;
   event.type = EventType::kCounter;
   event.count = sum.time.count();
@@ -105,11 +122,15 @@ bool Timeline::decode_counter(std::uint64_t place, std::uint64_t object, const S
     event.on_file = (object & kRecordFile) != 0;
     event.timeouts = sum.amount;
     if (distribution.wake.count() > 0) event.waker = track_at(sum.waker_tid, trace_.last.ticks);
+  } else if (event.is(kLaunches)) {
+    decode_launches(object, sum, event);
   } else if (event.is(kNccl)) {
     event.communicator = object;
     event.bytes = sum.amount;
   } else if (event.is(kSamplesQueue)) {
     event.found_empty = object != 0;
+  } else if (event.is(kNamesTime)) {
+    event.work = object;
   }
   return true;
 }

@@ -50,6 +50,7 @@ class Timeline {
   const Function* function_of_row(std::uint16_t number) const {
     return number == 0 || number > functions_.size() ? nullptr : &functions_[number - 1u];
   }
+  static std::int64_t kernels_of(const Record& record, const Function& function);
   void decode(const Record& record, TickReader& ticks, Event& event) const;
   void decode_wake(const Record& record, TickReader& ticks, Event& event) const;
   void decode_words(const Record& record, Event& event) const;
@@ -62,8 +63,13 @@ class Timeline {
   std::vector<Track> tracks_;
 };
 
+inline std::int64_t Timeline::kernels_of(const Record& record, const Function& function) {
+  if (function.kernels < 0) return function.kernels_of_call;
+  return word(record, function.nodes) == 0 ? -1 : static_cast<std::int64_t>(word(record, function.kernels));
+}
+
 inline void Timeline::decode(const Record& record, TickReader& ticks, Event& event) const {
-  event.function = function_of_row(record.hook);
+  event.set_function(function_of_row(record.hook));
   event.begin_ns = ticks.since_first_ns(record.begin_ticks);
   event.end_ns = ticks.since_first_ns(record.end_ticks);
   event.duration_ns = event.end_ns - event.begin_ns;
@@ -80,12 +86,37 @@ inline void Timeline::decode(const Record& record, TickReader& ticks, Event& eve
     event.work = word(record, event.function->work);
     event.grid = word(record, event.function->grid);
     event.captured = (record.flags & kRecordCaptured) != 0;
+    event.kernels = (record.flags & (kRecordCaptured | kRecordFailed)) != 0 ? 0 : kernels_of(record, *event.function);
   }
+  if (event.is(kNamesTime)) event.work = word(record, event.function->name_word);
   if (event.is(kSynchronises)) event.site = word(record, event.function->site);
   if (event.is(kWaits)) decode_wake(record, ticks, event);
   if (event.is(kNccl)) decode_words(record, event);
   event.found_empty = event.is(kSamplesQueue) && word(record, event.function->empty) != 0;
 }
+
+// The launch before, of one thread.
+class LaunchBefore {
+ public:
+  void tell_gap(Event& launch) {
+    launch.has_gap = known_ && !launch.captured;
+    launch.gap_lost = lost_ && !launch.captured;
+    launch.gap_ns = launch.begin_ns - end_ns_;
+    if (launch.captured) return;
+    known_ = true;
+    lost_ = false;
+    end_ns_ = launch.end_ns;
+  }
+  // Where counters know the calls that are missing, they know the gaps between them too.
+  void miss(EventType type) {
+    lost_ = lost_ || (known_ && type == EventType::kLost);
+    known_ = false;
+  }
+
+ private:
+  bool known_ = false, lost_ = false;
+  double end_ns_ = 0;
+};
 
 template <typename OnEvent, typename Walk>
 void Timeline::walk_records(const Track& track, OnEvent& on_event, Walk walk) const {
@@ -93,7 +124,9 @@ void Timeline::walk_records(const Track& track, OnEvent& on_event, Walk walk) co
   Event event;
   event.track = &track;
   Event missing = event;
+  LaunchBefore before;
   const auto miss = [&](EventType type, std::uint64_t count) {
+    before.miss(type);
     missing.type = type;
     missing.count = count;
     missing.begin_ns = missing.end_ns = event.end_ns;
@@ -104,6 +137,7 @@ void Timeline::walk_records(const Track& track, OnEvent& on_event, Walk walk) co
       [&](const Record& record) {
         if ((record.flags & kRecordAfterSkipped) != 0) miss(EventType::kLost, 0);
         decode(record, ticks, event);
+        if (event.is(kLaunches)) before.tell_gap(event);
         if (event.function != nullptr) on_event(event);
       },
       [&](std::uint64_t count) { miss(EventType::kLost, count); },

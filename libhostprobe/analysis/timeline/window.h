@@ -26,6 +26,7 @@ struct Window {
   Event part_of(const Event& event) const {
     Event part = event;
     part.counted = false;
+    part.has_gap = event.has_gap && event.begin_ns - event.gap_ns >= begin_ns;
     if (!event.is(kBlocks)) return part;
     part.begin_ns = std::max(event.begin_ns, begin_ns);
     part.end_ns = std::min(event.end_ns, end_ns);

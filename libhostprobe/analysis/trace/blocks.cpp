@@ -332,11 +332,13 @@ void add_stack(Trace& trace, std::uint32_t index, const StackEntry& entry) {
 
 void add_records(Trace& trace, const ThreadKey& key, Slice slice, const Records& records) {
   Thread& thread = trace.threads[key];
-  slice.aggregated = count_summed(records);
+  std::uint16_t last_hook = 0;
   for (const Record& record : records) {
-    slice.hooks_seen[record.hook >> 6 & 3] |= std::uint64_t{1} << (record.hook & 63);
+    if (record.hook != last_hook) slice.hooks_seen[record.hook >> 6 & 3] |= std::uint64_t{1} << (record.hook & 63);
+    last_hook = record.hook;
     slice.least_begin_ticks = std::min(slice.least_begin_ticks, record.begin_ticks);
-    if (!is_aggregated(record)) slice.least_end_ticks = std::min(slice.least_end_ticks, record.end_ticks);
+    slice.aggregated += is_aggregated(record);
+    slice.least_end_ticks = std::min(slice.least_end_ticks, is_aggregated(record) ? UINT64_MAX : record.end_ticks);
     if (record.stack != 0 && (thread.stacks.empty() || thread.stacks.back() != record.stack)) {
       thread.stacks.push_back(record.stack);
     }

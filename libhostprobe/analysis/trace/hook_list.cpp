@@ -12,9 +12,9 @@ std::string text_of(const char* text, std::size_t size) { return std::string(tex
 
 Label parse_label(const std::string& text) {
   static constexpr std::pair<const char*, Form> kForms[] = {
-      {"i", Form::kSigned},        {"hex", Form::kHex},       {"code", Form::kCode},
-      {"str", Form::kString},      {"dim", Form::kDim},       {"post", Form::kPost},
-      {"us", Form::kMicroseconds}, {"nccl", Form::kNcclCall}, {"ranks", Form::kRanks}};
+      {"i", Form::kSigned},    {"hex", Form::kHex},   {"code", Form::kCode},       {"str", Form::kString},
+      {"dim", Form::kDim},     {"post", Form::kPost}, {"us", Form::kMicroseconds}, {"nccl", Form::kNcclCall},
+      {"ranks", Form::kRanks}, {"real", Form::kReal}};
   const auto colon = text.find(':');
   Label label{text.substr(0, colon), Form::kDecimal};
   if (colon == std::string::npos) return label;

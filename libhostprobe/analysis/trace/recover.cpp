@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "block_head.h"
 #include "checksum.h"
 #include "liveness.h"
 #include "reader.h"
@@ -85,12 +86,7 @@ class BlockWriter {
   }
   void finish() {
     payload_.resize((payload_.size() + 7) / 8 * 8);
-    BlockHead head{};
-    head.magic = kBlockMagic;
-    head.kind = kind_;
-    head.payload_bytes = payload_.size();
-    head.checksum = checksum(payload_.data(), payload_.size());
-    head.head_checksum = checksum(&head, offsetof(BlockHead, head_checksum));
+    const BlockHead head = block_head(kind_, payload_.data(), payload_.size());
     file_.write_at(end_, &head, sizeof(head));
     file_.write_at(end_ + sizeof(head), payload_.data(), payload_.size());
     end_ += sizeof(head) + payload_.size();

@@ -40,7 +40,7 @@ struct Damage {
 };
 
 // How a word of a record is to be understood; see format/record.h.
-enum class Form { kDecimal, kSigned, kHex, kCode, kString, kDim, kPost, kMicroseconds, kNcclCall, kRanks };
+enum class Form { kDecimal, kSigned, kHex, kCode, kString, kDim, kPost, kMicroseconds, kNcclCall, kRanks, kReal };
 
 struct Label {
   std::string name;  // "" = the word is not used

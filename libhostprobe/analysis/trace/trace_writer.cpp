@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "block_head.h"
 #include "checksum.h"
 
 namespace hostprobe::analysis {
@@ -168,12 +169,7 @@ void TraceWriter::write_strings() {
 void TraceWriter::write_block(BlockKind kind, const std::string& payload) {
   std::string whole = payload;
   pad(whole);
-  BlockHead head{};
-  head.magic = kBlockMagic;
-  head.kind = kind;
-  head.payload_bytes = whole.size();
-  head.checksum = checksum(whole.data(), whole.size());
-  head.head_checksum = checksum(&head, offsetof(BlockHead, head_checksum));
+  const BlockHead head = block_head(kind, whole.data(), whole.size());
   write_at(end_, reinterpret_cast<const char*>(&head), sizeof(head));
   write_at(end_ + sizeof(head), whole.data(), whole.size());
   end_ += sizeof(head) + whole.size();

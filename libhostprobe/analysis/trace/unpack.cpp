@@ -24,7 +24,7 @@ class Row {
     std::uint64_t value;
     std::memcpy(&value, at_, sizeof(value));
     at_ += bytes;
-    return bytes == 8 ? value : value & ((std::uint64_t{1} << (8 * bytes)) - 1);
+    return value & kMasks[bytes];
   }
   // One that has no end after ten bytes ends there: only damage makes such.
   std::uint64_t number() {
@@ -38,6 +38,9 @@ class Row {
   bool used_up() const { return at_ == end_; }
 
  private:
+  static constexpr std::uint64_t kMasks[] = {
+      0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, UINT64_MAX};
+
   const std::uint8_t* at_;
   const std::uint8_t* const end_;
 };

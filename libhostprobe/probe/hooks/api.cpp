@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "hostprobe/hostprobe.h"
+#include "probe/hooks/regions.h"
 #include "probe/hooks/steps.h"
 #include "probe/record/hook.h"
 #include "probe/record/trigger.h"
@@ -34,6 +35,19 @@ int step(std::uint64_t number) {
   return with_writer(recorded) ? 1 : 0;
 }
 
+int step_over() { return with_writer(end_step(HP_SITE)) ? 1 : 0; }
+
+// What begins a recording may be a region, and only a writer makes it last.
+std::uint64_t region_begun() {
+  std::uint64_t begun = begin_region();
+  with_writer(begun != 0);
+  return begun;
+}
+
+int region_over(const char* name, std::uint64_t begun) { return end_region(name, begun, HP_SITE) ? 1 : 0; }
+
+int mark(const char* name, double value) { return with_writer(note_mark(name, value, HP_SITE)) ? 1 : 0; }
+
 int start() { return resume_recording() ? 1 : 0; }
 
 // Perhaps the very first call: a program that begins with a pause is one worth a trace.
@@ -51,7 +65,16 @@ extern "C" HP_EXPORT const hostprobe_calls* hp_calls(std::uint32_t version) __as
 extern "C" const hostprobe_calls* hp_calls(std::uint32_t version) {
   using namespace hostprobe::probe;
   if (version < 1) return nullptr;
-  g_calls = {
-      HOSTPROBE_CALLS_VERSION, sizeof g_calls, active, trigger, step, start, stop};  // by several threads: the same
+  g_calls = {HOSTPROBE_CALLS_VERSION,
+             sizeof g_calls,
+             active,
+             trigger,
+             step,
+             start,
+             stop,
+             step_over,
+             region_begun,
+             region_over,
+             mark};  // by several threads: the same
   return &g_calls;
 }

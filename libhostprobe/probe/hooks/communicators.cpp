@@ -87,6 +87,12 @@ NcclOperation track_operation(bool taken, const void* handle, bool message) {
   return {member_of(known), count.fetch_add(1, std::memory_order_relaxed) + 1, group};
 }
 
+NcclOperation next_collective(const void* handle) {
+  const Communicator* known = find(handle);
+  if (known == nullptr || known->made_unseen) return {kUnknown, 0, 0};
+  return {member_of(known), known->collectives.load(std::memory_order_relaxed) + 1, 0};
+}
+
 NcclGroup track_group_start(bool taken) {
   if (taken && t_local.nccl_depth++ == 0)
     t_local.nccl_group = (g_groups.fetch_add(1, std::memory_order_relaxed) & kNcclGroupMask) + 1;

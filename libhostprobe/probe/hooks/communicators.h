@@ -28,6 +28,8 @@ struct NcclGroup {
 
 // `message`: sends and receives count by themselves; the others are those that all ranks call in the same order.
 NcclOperation track_operation(bool taken, const void* handle, bool message);
+// The collective that this communicator's next call will be; sequence 0: ranks cannot tell which it is.
+NcclOperation next_collective(const void* handle);
 NcclGroup track_group_start(bool taken);
 NcclGroup track_group_end();
 

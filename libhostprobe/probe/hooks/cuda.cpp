@@ -92,9 +92,13 @@ HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
 HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
 HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 
-#define HP_GRAPH_LAUNCH(name)                                                                                      \
-  HP_LAUNCH_CALL(name, (CUgraphExec graph, CUstream stream), (graph, stream), stream, "graph:hex", "nodes", graph, \
-                 nodes_of(graph))
+#define HP_GRAPH_LAUNCH(name)                                                                               \
+  HP_LAUNCH_HOOK(name, (CUgraphExec graph, CUstream stream), (graph, stream), stream, "graph:hex", "nodes", \
+                 "site:code", "stream:hex", "kernels") {                                                    \
+    const GraphSize size = size_of_graph(graph);                                                            \
+    rec.a = word_of(graph), rec.b = size.nodes;                                                             \
+    rec.d = word_of(stream), rec.e = size.kernels;                                                          \
+  }
 HP_GRAPH_LAUNCH(cuGraphLaunch)
 HP_GRAPH_LAUNCH(cuGraphLaunch_ptsz)
 
@@ -107,8 +111,8 @@ HP_LAUNCH_HOST(cuLaunchHostFunc_v2_ptsz, (CUstream stream, CUhostFn function, vo
                (stream, function, user, mode))
 
 // One kernel on each of several devices; recorded as what the first device got.
-HP_DRIVER_HOOK(kLaunch, cuLaunchCooperativeKernelMultiDevice,
-               (CUDA_LAUNCH_PARAMS * each, unsigned devices, unsigned flags), (each, devices, flags), "kernel:str",
+HP_LAUNCH_HOOK(cuLaunchCooperativeKernelMultiDevice, (CUDA_LAUNCH_PARAMS * each, unsigned devices, unsigned flags),
+               (each, devices, flags), each == nullptr || devices == 0 ? nullptr : each[0].hStream, "kernel:str",
                "grid:dim", "block:dim", "stream:hex", "shared_bytes") {
   CUDA_LAUNCH_PARAMS first{};
   if (result == CUDA_SUCCESS && each != nullptr && devices > 0) first = each[0];

@@ -5,9 +5,9 @@
 #include <cuda.h>
 #include <string.h>
 
+#include "probe/hooks/captures.h"
 #include "probe/hooks/graph_nodes.h"
 #include "probe/hooks/kernel_name.h"
-#include "probe/hooks/queue_samples.h"
 #include "probe/record/hook.h"
 #include "probe/record/strings.h"
 
@@ -30,19 +30,20 @@ Forgotten track_unload() {
   return {};
 }
 
-// How many nodes an executable graph has that was made or is gone.
-struct Nodes {
-  std::uint64_t count;
-};
-
-Nodes track_instantiated(CUresult result, const CUgraphExec* executable, CUgraph graph) {
-  return {result == CUDA_SUCCESS && executable != nullptr ? remember_nodes(*executable, graph) : 0};
+GraphSize track_instantiated(CUresult result, const CUgraphExec* executable, CUgraph graph) {
+  return result == CUDA_SUCCESS && executable != nullptr ? remember_graph(*executable, graph) : GraphSize{};
 }
 
-Nodes track_destroyed(CUresult result, CUgraphExec executable) {
-  Nodes nodes{nodes_of(executable)};
-  if (result == CUDA_SUCCESS) forget_nodes(executable);
-  return nodes;
+GraphSize track_updated(CUresult result, CUgraphExec executable, CUgraph graph) {
+  if (result != CUDA_SUCCESS) return size_of_graph(executable);
+  forget_graph(executable);
+  return remember_graph(executable, graph);
+}
+
+GraphSize track_forgotten(CUresult result, CUgraphExec executable) {
+  const GraphSize size = size_of_graph(executable);
+  if (result == CUDA_SUCCESS) forget_graph(executable);
+  return size;
 }
 
 std::uint64_t name_id(const char* name) { return name == nullptr ? 0 : string_id(name, strlen(name)); }
@@ -112,6 +113,14 @@ HP_DRIVER_CALL(kOther, cuLinkComplete, (CUlinkState state, void** image, size_t*
     rec.b = word_of(mode);                                                                                        \
     rec.d = word_of(stream);                                                                                      \
   }
+#define HP_CAPTURE_GLOBALLY(name)                                                                                    \
+  HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, (CUstream stream), (stream), Captured, track_capture_begun(result), \
+                  "", "", "site:code", "stream:hex", "") {                                                           \
+    rec.a = rec.b = rec.e = 0;                                                                                       \
+    rec.d = word_of(stream);                                                                                         \
+  }
+HP_CAPTURE_GLOBALLY(cuStreamBeginCapture)
+HP_CAPTURE_GLOBALLY(cuStreamBeginCapture_ptsz)
 HP_CAPTURE(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
 HP_CAPTURE(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
 #define HP_CAPTURE_TO_GRAPH(name)                                                                               \
@@ -121,6 +130,12 @@ HP_CAPTURE(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode m
              (stream, graph, after, edges, n, mode))
 HP_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph)
 HP_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph_ptsz)
+// The callback's type is of newer headers.
+#define HP_RECAPTURE(name)                                                                                \
+  HP_CAPTURE(name, (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void* changed, void* user), \
+             (stream, mode, graph, changed, user))
+HP_RECAPTURE(cuStreamBeginRecaptureToGraph)
+HP_RECAPTURE(cuStreamBeginRecaptureToGraph_ptsz)
 #define HP_END_CAPTURE(name)                                                                                    \
   HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, (CUstream stream, CUgraph * graph), (stream, graph), Captured, \
                   track_capture_ended(result), "graph:hex", "nodes", "site:code", "stream:hex", "") {           \
@@ -132,13 +147,13 @@ HP_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph_ptsz)
 HP_END_CAPTURE(cuStreamEndCapture)
 HP_END_CAPTURE(cuStreamEndCapture_ptsz)
 
-// A graph's launches carry how many nodes it has, so the number is kept by its handle.
-#define HP_INSTANTIATE(name, params, args)                                                                           \
-  HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, params, args, Nodes, track_instantiated(result, executable, graph), \
-                  "graph:hex", "nodes", "site:code", "", "") {                                                       \
-    rec.a = HP_MADE(executable);                                                                                     \
-    rec.b = note.count;                                                                                              \
-    rec.d = rec.e = 0;                                                                                               \
+// A graph's launches carry how many nodes and kernels it has, so the numbers are kept by its handle.
+#define HP_INSTANTIATE(name, params, args)                                                                    \
+  HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, params, args, GraphSize,                                     \
+                  track_instantiated(result, executable, graph), "graph:hex", "nodes", "site:code", "", "") { \
+    rec.a = HP_MADE(executable);                                                                              \
+    rec.b = note.nodes;                                                                                       \
+    rec.d = rec.e = 0;                                                                                        \
   }
 HP_INSTANTIATE(cuGraphInstantiate, (CUgraphExec * executable, CUgraph graph, CUgraphNode* bad, char* log, size_t n),
                (executable, graph, bad, log, n))
@@ -153,19 +168,35 @@ HP_INSTANTIATE(cuGraphInstantiateWithParams_ptsz,
                (CUgraphExec * executable, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters),
                (executable, graph, parameters))
 
-#define HP_GRAPH_CALL(name, params, args, stream)                                                                      \
-  HP_DRIVER_CALL(kOther, name, params, args, "graph:hex", "nodes", "stream:hex", "", executable, nodes_of(executable), \
-                 stream, 0)
-HP_GRAPH_CALL(cuGraphExecUpdate,
-              (CUgraphExec executable, CUgraph graph, CUgraphNode* bad, CUgraphExecUpdateResult* why),
-              (executable, graph, bad, why), 0)
-HP_GRAPH_CALL(cuGraphExecUpdate_v2, (CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo* why),
-              (executable, graph, why), 0)
+#define HP_GRAPH_UPDATE(name, params, args)                                                                         \
+  HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, params, args, GraphSize, track_updated(result, executable, graph), \
+                  "graph:hex", "nodes", "site:code", "", "") {                                                      \
+    rec.a = word_of(executable);                                                                                    \
+    rec.b = note.nodes;                                                                                             \
+    rec.d = rec.e = 0;                                                                                              \
+  }
+HP_GRAPH_UPDATE(cuGraphExecUpdate,
+                (CUgraphExec executable, CUgraph graph, CUgraphNode* bad, CUgraphExecUpdateResult* why),
+                (executable, graph, bad, why))
+HP_GRAPH_UPDATE(cuGraphExecUpdate_v2, (CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo* why),
+                (executable, graph, why))
+#define HP_GRAPH_CALL(name, params, args, stream)                                                \
+  HP_DRIVER_CALL(kOther, name, params, args, "graph:hex", "nodes", "stream:hex", "", executable, \
+                 size_of_graph(executable).nodes, stream, 0)
 HP_GRAPH_CALL(cuGraphUpload, (CUgraphExec executable, CUstream stream), (executable, stream), stream)
 HP_GRAPH_CALL(cuGraphUpload_ptsz, (CUgraphExec executable, CUstream stream), (executable, stream), stream)
-HP_TRACKED_HOOK(kCuda, CUresult, kOther, cuGraphExecDestroy, (CUgraphExec executable), (executable), Nodes,
-                track_destroyed(result, executable), "graph:hex", "nodes", "site:code", "", "") {
+// Which of its kernels run from now on is not known here.
+HP_TRACKED_HOOK(kCuda, CUresult, kOther, cuGraphNodeSetEnabled,
+                (CUgraphExec executable, CUgraphNode node, unsigned enabled), (executable, node, enabled), GraphSize,
+                track_forgotten(result, executable), "graph:hex", "nodes", "site:code", "node:hex", "enabled") {
   rec.a = word_of(executable);
-  rec.b = note.count;
+  rec.b = note.nodes;
+  rec.d = word_of(node);
+  rec.e = enabled;
+}
+HP_TRACKED_HOOK(kCuda, CUresult, kOther, cuGraphExecDestroy, (CUgraphExec executable), (executable), GraphSize,
+                track_forgotten(result, executable), "graph:hex", "nodes", "site:code", "", "") {
+  rec.a = word_of(executable);
+  rec.b = note.nodes;
   rec.d = rec.e = 0;
 }

@@ -7,6 +7,7 @@
 
 #include "format/record.h"
 #include "probe/hooks/communicators.h"
+#include "probe/hooks/gpu_times.h"
 #include "probe/hooks/nccl_abi.h"
 #include "probe/intercept/routes.h"
 #include "probe/record/hook.h"
@@ -68,15 +69,18 @@ NcclComm made_by(int result, const NcclComm* made) { return taken(result) && mad
 
 // ---- operations -----------------------------------------------------------------------------------------------------
 
-#define HP_OPERATION(name, params, args, count, type, op, peer, message)                                              \
-  HP_NCCL_HOOK(name, params, args, NcclOperation, track_operation(taken(result), comm, message), "comm:hex", "count", \
-               "call:nccl", "stream:hex", "place:ranks") {                                                            \
-    record_flags = fill_operation(rec, note, comm, count, type, op, peer, stream);                                    \
+#define HP_OPERATION(name, params, args, before, count, type, op, peer, tracked)                                 \
+  HP_MOMENTS_HOOK(kNccl, int, kOther, name, params, args, NcclOperation, before, tracked, NoQueue{}, "comm:hex", \
+                  "count", "call:nccl", "stream:hex", "place:ranks") {                                           \
+    record_flags = fill_operation(rec, note, comm, count, type, op, peer, stream);                               \
   }
 #define HP_TAIL NcclComm comm, NcclStream stream
 // Each of these has had a form with a configuration behind since 2.32.
-#define HP_COLLECTIVE(name, params, args, count, type, op, peer) \
-  HP_OPERATION(name, params, args, count, type, op, peer, false)
+#define HP_COLLECTIVE(name, params, args, count, type, op, peer)                        \
+  HP_OPERATION(name, params, args, begin_gpu_time(comm, stream), count, type, op, peer, \
+               end_gpu_time(track_operation(taken(result), comm, false)))
+#define HP_MESSAGE(name, params, args, count, type, peer) \
+  HP_OPERATION(name, params, args, (void)0, count, type, kNcclNoOp, peer, track_operation(taken(result), comm, true))
 
 HP_COLLECTIVE(ncclAllReduce, (const void* send, void* recv, std::size_t n, int type, int op, HP_TAIL),
               (send, recv, n, type, op, comm, stream), n, type, op, kNoPeer)
@@ -119,19 +123,18 @@ HP_COLLECTIVE(ncclScatterConfig,
               (const void* send, void* recv, std::size_t n, int type, int root, HP_TAIL, const void* config),
               (send, recv, n, type, root, comm, stream, config), n, type, kNcclNoOp, root)
 
-HP_OPERATION(ncclSend, (const void* send, std::size_t n, int type, int peer, HP_TAIL),
-             (send, n, type, peer, comm, stream), n, type, kNcclNoOp, peer, true)
-HP_OPERATION(ncclRecv, (void* recv, std::size_t n, int type, int peer, HP_TAIL), (recv, n, type, peer, comm, stream), n,
-             type, kNcclNoOp, peer, true)
-HP_OPERATION(ncclPutSignal,
-             (const void* local, std::size_t n, int type, int peer, void* window, std::size_t offset, int signal,
-              int context, unsigned flags, HP_TAIL),
-             (local, n, type, peer, window, offset, signal, context, flags, comm, stream), n, type, kNcclNoOp, peer,
-             true)
-HP_OPERATION(ncclSignal, (int peer, int signal, int context, unsigned flags, HP_TAIL),
-             (peer, signal, context, flags, comm, stream), 0, kNcclNoType, kNcclNoOp, peer, true)
-HP_OPERATION(ncclWaitSignal, (int n, void* signals, HP_TAIL), (n, signals, comm, stream), static_cast<std::size_t>(n),
-             kNcclNoType, kNcclNoOp, kNoPeer, true)
+HP_MESSAGE(ncclSend, (const void* send, std::size_t n, int type, int peer, HP_TAIL),
+           (send, n, type, peer, comm, stream), n, type, peer)
+HP_MESSAGE(ncclRecv, (void* recv, std::size_t n, int type, int peer, HP_TAIL), (recv, n, type, peer, comm, stream), n,
+           type, peer)
+HP_MESSAGE(ncclPutSignal,
+           (const void* local, std::size_t n, int type, int peer, void* window, std::size_t offset, int signal,
+            int context, unsigned flags, HP_TAIL),
+           (local, n, type, peer, window, offset, signal, context, flags, comm, stream), n, type, peer)
+HP_MESSAGE(ncclSignal, (int peer, int signal, int context, unsigned flags, HP_TAIL),
+           (peer, signal, context, flags, comm, stream), 0, kNcclNoType, peer)
+HP_MESSAGE(ncclWaitSignal, (int n, void* signals, HP_TAIL), (n, signals, comm, stream), static_cast<std::size_t>(n),
+           kNcclNoType, kNoPeer)
 
 // ---- groups ---------------------------------------------------------------------------------------------------------
 

@@ -24,15 +24,7 @@ HP_ROW(kThread, sched_yield, "GLIBC_2.2.5", 0, 0, nullptr, "cpu", "cpu_before", 
 namespace {
 
 void record_stall(std::uint64_t begin, std::uint64_t end, std::uint32_t cpu, std::uint32_t before, const void* site) {
-  Record* r = reserve_record();
-  if (r == nullptr) return;
-  r->begin_ticks = begin;
-  r->end_ticks = end;
-  r->a = cpu;
-  r->b = before;
-  r->c = reinterpret_cast<std::uint64_t>(site);
-  r->d = r->e = 0;
-  commit_record(r, g_hook_sched_yield, 0, 0);
+  write_record(g_hook_sched_yield, begin, end, cpu, before, reinterpret_cast<std::uint64_t>(site));
 }
 
 void note_poll(const void* site) {

@@ -30,12 +30,6 @@ constexpr bool has_suffix(const char* name, const char* suffix) {
   return true;
 }
 
-// What stream captures have begun and not ended, in any thread: while one is under way nothing is asked.
-extern HP_OURS std::atomic<std::uint32_t> g_captures;
-struct Captured {};
-Captured track_capture_begun(CUresult result);
-Captured track_capture_ended(CUresult result);
-
 // The driver lacks a function that is needed: no use to arm.
 bool queues_cannot_be_sampled();
 // The writer's side: before it arms the gate, which of the launches that come is to be sampled, 1 = the next; and when the last

@@ -19,6 +19,7 @@ constexpr unsigned kStepsNeeded = 8;  // before a median means anything
 
 struct Steps {
   std::uint64_t last_end_ticks;  // 0: none yet, or nothing was recorded meanwhile
+  std::uint64_t number;          // of the one under way
   std::uint32_t count;           // of all steps
   std::uint64_t lengths[kStepsKept];
 };
@@ -49,14 +50,18 @@ std::uint64_t usual_length(const Steps& s) {
 }
 
 void record_step(std::uint64_t begin, std::uint64_t end, std::uint64_t number, const void* site) {
-  Record* r = reserve_record();
-  if (r == nullptr) return;
-  r->begin_ticks = begin;
-  r->end_ticks = end;
-  r->a = number;
-  r->c = reinterpret_cast<std::uint64_t>(site);
-  r->b = r->d = r->e = 0;
-  commit_record(r, g_hook_hostprobe_step, 0, 0);
+  write_record(g_hook_hostprobe_step, begin, end, number, 0, reinterpret_cast<std::uint64_t>(site));
+}
+
+bool finish_step(Steps& s, std::uint64_t begin, std::uint64_t end, std::uint64_t number, const void* site) {
+  record_step(begin, end, number, site);
+  std::uint64_t length = end - begin, percent = g_options.slow_step_pct;
+  std::uint64_t usual = percent == 0 ? 0 : usual_length(s);
+  s.lengths[s.count % kStepsKept] = length;
+  // The number wraps from twice the ring to once the ring, so that it goes on saying that the ring is full.
+  if (++s.count == 2 * kStepsKept) s.count = kStepsKept;
+  if (usual != 0 && length * 100 >= usual * percent) report_slow(number, length, usual);
+  return true;
 }
 
 }  // namespace
@@ -80,17 +85,17 @@ bool note_step(std::uint64_t number, const void* site) {
   mark_used(g_hook_hostprobe_step);
   std::uint64_t begin = s.last_end_ticks, end = ticks();
   s.last_end_ticks = end;
-  if (begin == 0) return false;
-  record_step(begin, end, number, site);
-  std::uint64_t length = end - begin, percent = g_options.slow_step_pct;
-  std::uint64_t usual = percent == 0 ? 0 : usual_length(s);
-  s.lengths[s.count % kStepsKept] = length;
-  // The number wraps from twice the ring to once the ring, so that it goes on saying that the ring is full.
-  if (++s.count == 2 * kStepsKept) s.count = kStepsKept;
-  if (usual != 0 && length * 100 >= usual * percent) report_slow(number, length, usual);
-  return true;
+  s.number = number;
+  return begin != 0 && finish_step(s, begin, end, number, site);
 }
 
+bool end_step(const void* site) {
+  Steps& s = t_steps;
+  std::uint64_t begin = s.last_end_ticks;
+  s.last_end_ticks = 0;
+  if (begin == 0 || !recording_or_begun(Moment::kGpu)) return false;
+  return finish_step(s, begin, ticks(), s.number, site);
+}
 void forget_steps() { t_steps = Steps{}; }
 
 }  // namespace hostprobe::probe

@@ -10,6 +10,8 @@ namespace hostprobe::probe {
 
 // The step that ends now, on this thread. False: it left no record, because it is the first or nothing is recorded.
 bool note_step(std::uint64_t number, const void* site);
+// The step that the last note_step() of this thread began ends now, and none begins. False: as above, or none was under way.
+bool end_step(const void* site);
 
 // Child of a fork: its first call ends no step.
 void forget_steps();

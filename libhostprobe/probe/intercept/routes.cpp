@@ -84,12 +84,15 @@ using GetProcAddress2 = CUresult (*)(const char*, void**, int, cuuint64_t, CUdri
 // Where a version of cuda.h gave a name another prototype: from then on a request for it means another exported name. A
 // version newer than we know of could do so again: then the answer must be the very address an exported name has.
 struct Change {
-  char name[24];  // not pointers: each start would relocate them
+  char name[28];  // not pointers: each start would relocate them
   int version;
-  char exported[28];
+  char exported[32];
 };
 constexpr Change kChanges[] = {
     {"cuCtxSynchronize", 13000, "cuCtxSynchronize_v2"},
+    {"cuCtxDestroy", 4000, "cuCtxDestroy_v2"},
+    {"cuDevicePrimaryCtxRelease", 11000, "cuDevicePrimaryCtxRelease_v2"},
+    {"cuDevicePrimaryCtxReset", 11000, "cuDevicePrimaryCtxReset_v2"},
     {"cuLaunchHostFunc", 13010, "cuLaunchHostFunc_v2"},
     {"cuMemcpyHtoD", 3020, "cuMemcpyHtoD_v2"},
     {"cuMemcpyDtoH", 3020, "cuMemcpyDtoH_v2"},

@@ -34,6 +34,12 @@ Hook* routed_hook(const char* name);
 bool is_address_of(Library library, const void* address);
 // `name` in the first library of its kind that has it.
 void* routed_function(const char* name);
+// False: none has it.
+template <class Function>
+bool find_routed(Function& function, const char* name) {
+  function = reinterpret_cast<Function>(routed_function(name));
+  return function != nullptr;
+}
 
 // Called by got.cpp's scan with all such libraries that are loaded: others were closed before they were pinned.
 struct LoadedLibrary {

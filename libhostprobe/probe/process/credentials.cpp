@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "probe/intercept/loader.h"
+#include "probe/process/lifecycle.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/shelter.h"
@@ -25,7 +26,7 @@ constexpr uid_t kSame = ~uid_t{0};
 
 class CredentialsChange {
  public:
-  explicit CredentialsChange(uid_t user) : error_(errno), concerns_us_(is_ours()) {
+  explicit CredentialsChange(uid_t user) : error_(errno), concerns_us_(trace_is_ours()) {
     if (concerns_us_) prepare(user);
     errno = error_;
   }
@@ -38,12 +39,6 @@ class CredentialsChange {
   }
 
  private:
-  // A vfork child has its parent's memory, so has one of clone(CLONE_VM); what they become, their parents do not.
-  static bool is_ours() {
-    return trace_is_open() && t_local.muted == 0 && !t_local.taking && g_segment.header != nullptr &&
-           g_segment.header->pid == static_cast<std::uint32_t>(getpid());
-  }
-
   void prepare(uid_t user) {
     // Somebody else may be in such a call, and libc then waits for this thread to follow it.
     constexpr unsigned long kSetxid = 1ul << (33 - 1);

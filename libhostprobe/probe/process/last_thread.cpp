@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -87,5 +88,7 @@ bool alone_with_writer() {
   Others others = other_threads(static_cast<std::uint32_t>(syscall(SYS_gettid)));
   return others.writer_seen && !others.remain;
 }
+
+bool is_last_thread() { return has_writer() ? alone_with_writer() : __libc_single_threaded != 0; }
 
 }  // namespace hostprobe::probe

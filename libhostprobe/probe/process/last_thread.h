@@ -11,5 +11,7 @@ namespace hostprobe::probe {
 
 // True when this process has no threads but the caller, the writer and those that are about to end.
 bool alone_with_writer();
+// The same where there may be no writer.
+bool is_last_thread();
 
 }  // namespace hostprobe::probe

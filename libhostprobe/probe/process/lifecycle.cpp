@@ -26,6 +26,7 @@
 #include "probe/process/target.h"
 #include "probe/process/verdict.h"
 #include "probe/record/chunk.h"
+#include "probe/record/hold.h"
 #include "probe/record/hook.h"
 #include "probe/record/locks.h"
 #include "probe/record/pairing.h"
@@ -321,10 +322,19 @@ bool begin_recording(Moment moment) {
 
 // The gate may have been opened since the caller looked: each launch is either recorded or counted.
 bool begin_launch(const Hook& hook) {
+  if (is_held() && t_local.muted == 0) await_exec();
   std::uint32_t gate = __atomic_load_n(&g_gate.recording, __ATOMIC_RELAXED);
   if (gate == 0) return begin_recording(Moment::kGpu);
-  if (gate == kNoLaunches && t_local.muted == 0) count_skipped(hook);
-  return (gate == kEverything || gate == kSampleDue) && t_local.muted == 0;
+  if (t_local.muted != 0) return false;
+  // Which launches a capture takes only their records tell.
+  if (gate != kNoLaunches || __atomic_load_n(&g_gate.captures, __ATOMIC_RELAXED) != 0) return true;
+  count_skipped(hook);
+  return false;
+}
+
+bool trace_is_ours() {
+  return trace_is_open() && t_local.muted == 0 && !t_local.taking && g_segment.header != nullptr &&
+         g_segment.header->pid == static_cast<std::uint32_t>(system_call(SYS_getpid, 0, 0));
 }
 
 HP_START_CODE void end_trace() {

@@ -10,6 +10,10 @@ void before_fork();
 void after_fork_in_parent();
 void in_forked_child();
 
+// The trace is open, and the calling thread one of its process and outside of our slow paths: a vfork child has its parent's
+// memory, so has one of clone(CLONE_VM), and what they become, their parents do not.
+bool trace_is_ours();
+
 // Ends the trace: everything recorded goes to the file, the segment is removed. Called from exit and the exit hooks.
 void end_trace();
 

@@ -1,17 +1,21 @@
-// system_call.cpp: syscall(): futexes that are reached through it, forks, filters and namespaces.
+// system_call.cpp: syscall(): futexes that are reached through it, forks, execs, ends, filters and namespaces.
 //
 // Room 2 (probe/).
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "probe/process/exec.h"
 #include "probe/process/fork.h"
+#include "probe/process/last_thread.h"
 #include "probe/process/lifecycle.h"
 #include "probe/process/without_writer.h"
 #include "probe/record/wait.h"
 #include "probe/record/wake.h"
+#include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -33,10 +37,23 @@ bool restricts(long number, long a, long c) {
   return number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0));
 }
 
+// What an exec that is worth preparing for would run.
+bool may_exec(long number, long a, long b, long e) {
+  if (number == SYS_execve) return may_be_run(AT_FDCWD, reinterpret_cast<const char*>(a), 0);
+  return may_be_run(static_cast<int>(a), reinterpret_cast<const char*>(b), static_cast<int>(e));
+}
+
 using SystemCall = long (*)(long, ...);
 
 __attribute__((noinline)) long pass_on(SystemCall real, long number, long a, long b, long c, long d, long e, long f) {
   if (restricts(number, a, c)) leave_before_seccomp();
+  if (number == SYS_exit && trace_is_ours() && is_last_thread()) {
+    end_trace();
+    join_finished_writer();  // the process ends with the status of its last thread, and not before
+  }
+  if (number == SYS_exit_group) return exec([] { return true; }, [=] { return real(number, a, b, c, d, e, f); });
+  if (number == SYS_execve || number == SYS_execveat)
+    return exec([=] { return may_exec(number, a, b, e); }, [=] { return real(number, a, b, c, d, e, f); });
   if (forks(number, a, b) && before_bare_fork()) {
     long result = real(number, a, b, c, d, e, f);
     after_bare_fork(result);

@@ -82,7 +82,7 @@ Sizes sizes_wanted() {
   std::uint64_t bytes = g_options.buffer_mb << 20;
   if (g_options.mode == kFlight) bytes += g_options.flight_mb << 20;
   bool limited = address_space_is_limited();
-  if (limited && bytes > (512u << 10)) bytes = 512u << 10;
+  if (limited && bytes > kLimitedBytes) bytes = kLimitedBytes;
   std::uint32_t counters = g_options.mode == kTrace ? 0 : kCounters;
   return {limited ? kFewThreads : kThreads, limited ? kShorts / 32 : kShorts, limited ? counters / 32 : counters,
           static_cast<std::uint32_t>(bytes / kChunkBytes)};
@@ -233,6 +233,42 @@ void remove_segment() {
   int saved = errno;
   if (id_is_ours() && shmctl(g_segment.id, IPC_RMID, nullptr) == 0) g_segment.id = -1;
   errno = saved;
+}
+
+namespace {
+
+// Pages of zeros are what the other segment has anyway, without memory.
+void copy_pages(char* to, const char* from, std::size_t bytes) {
+  constexpr std::size_t kPage = 4096;
+  for (std::size_t at = 0; at < bytes; at += kPage) {
+    const std::size_t length = bytes - at < kPage ? bytes - at : kPage;
+    const char* page = from + at;
+    if (page[0] != 0 || memcmp(page, page + 1, length - 1) != 0) memcpy(to + at, page, length);
+  }
+}
+
+bool move_to_segment(int id) {
+  void* copy = shmat(id, nullptr, 0);
+  if (copy == reinterpret_cast<void*>(-1)) return false;
+  const std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
+  copy_pages(static_cast<char*>(copy), reinterpret_cast<const char*>(g_segment.header),
+             g_segment.header->chunks_offset + std::size_t{ready} * kChunkBytes);
+  const bool is_there = shmat(id, g_segment.header, SHM_REMAP) == g_segment.header;
+  shmdt(copy);
+  return is_there;
+}
+
+}  // namespace
+
+bool renew_segment() {
+  if (g_segment.id >= 0 || g_segment.header == nullptr || segments_are_scarce()) return false;
+  const int id = shmget(IPC_PRIVATE, g_segment.header->segment_bytes, IPC_CREAT | 0600);
+  if (id < 0) return false;
+  if (move_to_segment(id))
+    g_segment.id = id;
+  else
+    shmctl(id, IPC_RMID, nullptr);
+  return g_segment.id >= 0;
 }
 
 // Of the effective user alone it is known for certain that he may become who he was or will be.

@@ -13,8 +13,9 @@
 
 namespace hostprobe::probe {
 
-inline constexpr std::uint32_t kThreads = 4096;    // entries, at most; memory only for those that were in use
-inline constexpr std::uint32_t kFewThreads = 256;  // where the address space is limited
+inline constexpr std::uint32_t kThreads = 4096;             // entries, at most; memory only for those that were in use
+inline constexpr std::uint32_t kFewThreads = 256;           // where the address space is limited
+inline constexpr std::uint64_t kLimitedBytes = 384u << 10;  // of chunks, there
 inline constexpr std::uint32_t kStacks = 1024;
 inline constexpr std::uint32_t kShorts = 1024;                   // at most
 inline constexpr std::uint32_t kCounters = 1024;                 // at most
@@ -58,6 +59,10 @@ inline constexpr std::uint32_t kFirstChunksOfChild = 2;  // most forked children
 bool make_segment(std::uint32_t first_chunks = kFirstChunks);
 // Has the system free it once nobody is attached, if the calling thread can reach it. Never touches another one.
 void remove_segment();
+
+// After that, where the process goes on after all: moves what it holds to one that outlives the process again, at the same
+// addresses. Nobody may write there meanwhile. False: it stays as it is.
+bool renew_segment();
 
 // For a process that becomes another user: its segment is then his, so that he may remove it, and stays its maker's. False:
 // nothing was changed. Else `before` is whose it was.

@@ -10,11 +10,15 @@ namespace hostprobe::probe {
 
 struct Hook;
 
-// stacks/: a sample of the calling thread's stack after a long wait. Entry of the stack table plus 1, or 0.
-std::uint16_t sample_stack(std::uint64_t now_ticks);
+// stacks/: a sample of the calling thread's stack after a long wait at this place. Entry of the stack table plus 1, or 0.
+std::uint16_t sample_stack(std::uint64_t now_ticks, const void* site);
 
 // hooks/: a launch into this stream is next, and the gate says that it is to be sampled.
 void sample_queue(const void* stream, bool per_thread);
+
+// hooks/: a launch into this stream succeeded while some capture was open: where a capture took it, the next record of this
+// thread, which is its own, carries kRecordCaptured.
+__attribute__((cold)) void mark_captured(const void* stream, bool per_thread);
 
 // intercept/: the real function of a libc hook that was called before our constructor ran.
 void find_real(Hook& hook);

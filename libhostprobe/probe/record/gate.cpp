@@ -16,15 +16,20 @@ HP_KEPT_BY_CHILDREN constinit Limits g_limits{};
 
 namespace {
 
-constexpr GateWord kShut = 0, kOpen = kEverything, kHalfOpen = kNoLaunches, kArmed = kSampleDue;
+constexpr GateWord kShut = 0, kOpen = kEverything, kHalfOpen = kNoLaunches, kArmed = kSampleDue, kHolding = kHeld;
 constexpr GateWord kPaused = GateWord{1} << 32;
 static_assert(offsetof(Gate, recording) == 0 && offsetof(Gate, paused) == 4);
 HP_OF_PROCESS std::atomic<std::uint64_t> g_moved_ns{0};
 HP_OF_PROCESS std::atomic<std::uint32_t> g_moves{0};
 
+bool exchange(GateWord from, GateWord to, GateWord& now) {
+  now = from;
+  return __atomic_compare_exchange_n(gate_word(), &now, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
 bool move_gate(GateWord from, GateWord to) {
-  GateWord now = from;
-  if (!__atomic_compare_exchange_n(gate_word(), &now, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return now == to;
+  GateWord now;
+  if (!exchange(from, to, now)) return now == to;
   if (from != kShut) g_moves.fetch_add(1, std::memory_order_relaxed);
   g_moved_ns.store(read_clock_ns(CLOCK_REALTIME), std::memory_order_relaxed);
   return true;
@@ -37,7 +42,7 @@ void shut_gate() { __atomic_store_n(gate_word(), kShut, __ATOMIC_SEQ_CST); }
 
 // The writer or a launch may move it at the same time, but not again and again within these instructions.
 bool pause_recording() {
-  for (GateWord from : {kOpen, kHalfOpen, kArmed, kOpen, kHalfOpen, kArmed, kOpen})
+  for (GateWord from : {kOpen, kHalfOpen, kArmed, kHolding, kOpen, kHalfOpen, kArmed, kOpen})
     if (move_gate(from, kPaused)) return true;
   return false;
 }
@@ -45,7 +50,18 @@ bool pause_recording() {
 bool resume_recording() {
   if (move_gate(kPaused, kOpen)) return true;
   const GateWord now = __atomic_load_n(gate_word(), __ATOMIC_RELAXED);
-  return now == kOpen || now == kHalfOpen || now == kArmed;
+  return now == kOpen || now == kHalfOpen || now == kArmed || now == kHolding;
+}
+
+bool hold_gate() {
+  GateWord now;
+  for (GateWord from : {kOpen, kHalfOpen, kArmed, kOpen, kHalfOpen, kArmed, kOpen})
+    if (exchange(from, kHolding, now)) return true;
+  return false;
+}
+void release_gate() {
+  GateWord now;
+  exchange(kHolding, kOpen, now);
 }
 std::uint32_t gate_moves() { return g_moves.load(std::memory_order_relaxed); }
 std::uint64_t gate_moved_ns() { return g_moved_ns.load(std::memory_order_relaxed); }

@@ -19,10 +19,13 @@ struct alignas(4096) Gate {
   std::uint32_t forks;    // threads that are forking
   std::uint32_t visits;   // of ours to the loader
   std::uint32_t scanner;  // the thread that looks at new objects (got.cpp)
+  // Stream captures that have begun and not ended, in any thread. Here because every launch reads this line.
+  std::uint32_t captures;
 };
 inline constexpr std::uint32_t kEverything = 1;
 inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the budget (budget.h)
 inline constexpr std::uint32_t kSampleDue = 3;   // everything; the next launch is sampled too (hooks/queue_samples.h)
+inline constexpr std::uint32_t kHeld = 4;        // everything, once an exec that is under way has failed (hold.h)
 extern HP_OURS constinit Gate g_gate;
 
 // Both words in one, so that whoever moves the gate from one state to another does it by one instruction.
@@ -38,7 +41,10 @@ void shut_gate();
 // The trace stays open, its threads may end, but nothing is recorded. By any thread. False: there is no open trace.
 bool pause_recording();
 bool resume_recording();
-// How often that was done, so an odd number in a pause; and when last, or when recording began, CLOCK_REALTIME.
+// From recording to kHeld, and back. False: it does not record, or is held already.
+bool hold_gate();
+void release_gate();
+// How often recording paused or went on, so an odd number in a pause; and when last, or when recording began, CLOCK_REALTIME.
 std::uint32_t gate_moves();
 std::uint64_t gate_moved_ns();
 

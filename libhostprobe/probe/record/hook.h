@@ -34,7 +34,7 @@ Result libc_call(Hook& hook, Args... args) {
 
 // The constant row and the pointers of one hook, and the distances between them; g_hook_<name> is what the hook's code uses.
 // alignas(8) on the row: without it the compiler pads rows of 184 bytes and the section is no table any more.
-#define HP_LINKED_ROW(family_, name_, versions_, blocking_, launch_, wrapper_, l0, l1, l2, l3, l4)               \
+#define HP_LINKED_ROW(family_, name_, versions_, blocking_, launch_, type_, wrapper_, l0, l1, l2, l3, l4)        \
   alignas(8) __attribute__((section("hp_hooks"), used)) static const ::hostprobe::HookRow g_row_##name_ __asm__( \
       "hp_row_" #name_) = {#name_,                                                                               \
                            versions_,                                                                            \
@@ -43,7 +43,7 @@ Result libc_call(Hook& hook, Args... args) {
                            0,                                                                                    \
                            blocking_,                                                                            \
                            launch_,                                                                              \
-                           ::hostprobe::kRowCall,                                                                \
+                           ::hostprobe::type_,                                                                   \
                            {}};                                                                                  \
   __attribute__((section("hp_state"), used)) static ::hostprobe::probe::Hook g_hook_##name_ __asm__(             \
       "hp_hook_" #name_) = {};                                                                                   \
@@ -52,7 +52,11 @@ Result libc_call(Hook& hook, Args... args) {
 
 // Of a function of libc; `wrappers_` is nullptr.
 #define HP_ROW(family_, name_, versions_, blocking_, launch_, wrappers_, l0, l1, l2, l3, l4) \
-  HP_LINKED_ROW(family_, name_, versions_, blocking_, launch_, "0", l0, l1, l2, l3, l4)
+  HP_LINKED_ROW(family_, name_, versions_, blocking_, launch_, kRowCall, "0", l0, l1, l2, l3, l4)
+
+// Of what a program says of its own time; it is no function that anybody calls.
+#define HP_RANGE_ROW(type_, name_, l0, l1, l2, l3, l4) \
+  HP_LINKED_ROW(kRange, name_, "", 0, 0, type_, "0", l0, l1, l2, l3, l4)
 
 // One function of a library that is reached by more than one route (routes.h): the CUDA driver, NCCL. `kind` is one
 // of those in timed_call.h. The body fills `rec` from the arguments, `result` and `note`; `rec.c` holds the caller's address
@@ -62,7 +66,7 @@ Result libc_call(Hook& hook, Args... args) {
 #define HP_MOMENTS_HOOK(family, Result, kind, name, params, args, Note, before, track, queue, l0, l1, l2, l3, l4) \
   namespace {                                                                                                     \
   HP_LINKED_ROW(family, name, "", (kind) == ::hostprobe::probe::kBlocking, (kind) == ::hostprobe::probe::kLaunch, \
-                "hp_wrapper_" #name " - .", l0, l1, l2, l3, l4)                                                   \
+                kRowCall, "hp_wrapper_" #name " - .", l0, l1, l2, l3, l4)                                         \
   struct Fill_##name {                                                                                            \
     ::hostprobe::Record& rec;                                                                                     \
     [[maybe_unused]] Result result;                                                                               \

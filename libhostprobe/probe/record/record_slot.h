@@ -46,6 +46,18 @@ inline void commit_record(Record* r, const Hook& hook, std::uint16_t flags, std:
   asm volatile("decl %0" : "+m"(t.filling) : : "memory");
 }
 
+// A record of which all is known at once. False: it is lost, and counted.
+inline bool write_record(const Hook& hook, std::uint64_t begin_ticks, std::uint64_t end_ticks, std::uint64_t a,
+                         std::uint64_t b, std::uint64_t c, std::uint64_t d = 0, std::uint64_t e = 0) {
+  Record* r = reserve_record();
+  if (r == nullptr) return false;
+  r->begin_ticks = begin_ticks;
+  r->end_ticks = end_ticks;
+  r->a = a, r->b = b, r->c = c, r->d = d, r->e = e;
+  commit_record(r, hook, 0, 0);
+  return true;
+}
+
 // A reservation that came to nothing is finished too.
 inline void drop_record() { asm volatile("decl %0" : "+m"(t_local.filling) : : "memory"); }
 

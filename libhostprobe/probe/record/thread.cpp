@@ -12,6 +12,7 @@
 
 #include "probe/record/bell.h"
 #include "probe/record/chunk.h"
+#include "probe/record/hold.h"
 #include "probe/record/hook.h"
 #include "probe/record/locks.h"
 #include "probe/record/pairing.h"
@@ -269,6 +270,7 @@ bool attach_thread() {
   ThreadLocal& t = t_local;
   if (t.entry != nullptr) return true;
   if (t.taking) return false;
+  if (is_held()) await_exec();
   {
     Shelter shelter;
     if (is_elsewhere() || !attach_sheltered(t)) return false;
@@ -288,6 +290,7 @@ Record* reserve_in_new_chunk() {
   int saved = errno;
   Reserved reserved;
   bool writer_may_start = false;
+  if (is_held() && !t.taking) await_exec();
   if (trace_is_open() && !t.taking) {
     Shelter shelter;
     reserved = reserve_sheltered(t, shelter);

@@ -5,10 +5,10 @@
 //   track   always, also while paused and when the record is lost: keeps our own state true
 //   fill    only when there is a record
 //
-// A launch also tells its stream, which is looked at where the gate says that a sample is due.
+// A launch also tells its stream, which is looked at where the gate says that a sample is due, and while a capture is open.
 //
 // Room 2 (probe/). This is the hot path: it runs inside the program's launches. Price of a recorded call: 2 rdtsc, the slot
-// (record_slot.h), 3 predictable branches, 2 cache lines of ours besides the record. Nothing here is noexcept: a thread may be
+// (record_slot.h), 4 predictable branches, 2 cache lines of ours besides the record. Nothing here is noexcept: a thread may be
 // cancelled inside the real call and is then unwound through us. The moments are lambdas of the hook; unit tests give fakes.
 #pragma once
 
@@ -78,8 +78,15 @@ __attribute__((always_inline)) inline auto timed_call(Hook& hook, Before before,
       return result;
     }
   }
+  // Asked of the driver only while a capture is open anywhere in this process: one load else, and nothing is kept for it.
+  if constexpr (!std::is_same_v<Queue, NoQueue>)
+    if (HP_UNLIKELY(__atomic_load_n(&g_gate.captures, __ATOMIC_RELAXED) != 0) && result == 0)
+      mark_captured(queue().stream, queue().per_thread);
   Record* rec = reserve_record();
-  if (HP_UNLIKELY(rec == nullptr)) return result;
+  if (HP_UNLIKELY(rec == nullptr)) {
+    if constexpr (!std::is_same_v<Queue, NoQueue>) t_local.lap_and_mark &= ~(std::uint32_t{kRecordCaptured} << 16);
+    return result;
+  }
   rec->begin_ticks = begin;
   rec->end_ticks = end;
   rec->c = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));

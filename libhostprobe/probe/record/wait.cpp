@@ -1,6 +1,7 @@
 // wait.cpp: see wait.h. What happens to a wait after it has ended.
 #include "probe/record/wait.h"
 
+#include "probe/record/hold.h"
 #include "probe/record/short_waits.h"
 #include "probe/runtime/signal_frame.h"
 
@@ -33,6 +34,7 @@ OpenWait wait_around(ThreadLocal& t) {
 }
 
 void keep_wait(Hook& hook, const Waited& wait) {
+  if (HP_UNLIKELY(is_held())) await_exec();
   mark_used(hook);
   if (wait.error == kDidNotBlock) {
     count_quiet();
@@ -42,7 +44,7 @@ void keep_wait(Hook& hook, const Waited& wait) {
   if (length < g_limits.wait_ticks && wait.error == 0 && wait.flags == 0 && sum_up(hook, wait)) return;
   std::uint16_t stack = 0;
   // The trace may have ended in the meantime, because of a filter that forbids what sampling calls.
-  if (HP_UNLIKELY(length >= g_limits.stack_ticks) && trace_is_open()) stack = sample_stack(wait.end);
+  if (HP_UNLIKELY(length >= g_limits.stack_ticks) && trace_is_open()) stack = sample_stack(wait.end, wait.site);
   Record* r = reserve_record();
   if (HP_UNLIKELY(r == nullptr)) return;
   r->begin_ticks = wait.begin;

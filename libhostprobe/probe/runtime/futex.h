@@ -28,5 +28,10 @@ void futex_wake(std::atomic<Word>& word) {
   static_assert(sizeof word == 4);
   system_call(SYS_futex, word_of_pointer(&word), FUTEX_WAKE_PRIVATE, 1);
 }
+template <class Word>
+void futex_wake_all(std::atomic<Word>& word) {
+  static_assert(sizeof word == 4);
+  system_call(SYS_futex, word_of_pointer(&word), FUTEX_WAKE_PRIVATE, 0x7fffffff);
+}
 
 }  // namespace hostprobe::probe

@@ -155,12 +155,32 @@ std::uint16_t sample_on(ThreadLocal& t, std::uint64_t now_ticks) {
   return id;
 }
 
+// The first stack of a place says who waits there, and is worth its cost always: so many of them, never more.
+constexpr unsigned kSites = 256, kSiteProbes = 4;
+HP_OF_PROCESS std::atomic<std::uint64_t> g_sites[kSites];
+HP_OF_PROCESS std::atomic<bool> g_first_only{false};
+
+bool is_new_site(const void* site) {
+  const auto key = reinterpret_cast<std::uint64_t>(site);
+  const auto first = static_cast<unsigned>(key * 0x9e3779b97f4a7c15u >> 56);
+  for (unsigned probe = 0; probe < kSiteProbes; ++probe) {
+    std::atomic<std::uint64_t>& slot = g_sites[(first + probe) % kSites];
+    std::uint64_t known = slot.load(std::memory_order_relaxed);
+    if (known == 0 && slot.compare_exchange_strong(known, key, std::memory_order_relaxed)) return key != 0;
+    if (known == key) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
-std::uint16_t sample_stack(std::uint64_t now_ticks) {
+void take_first_stacks_only(bool first_only) { g_first_only.store(first_only, std::memory_order_relaxed); }
+
+std::uint16_t sample_stack(std::uint64_t now_ticks, const void* site) {
   ThreadLocal& t = t_local;
   if (t.taking || t.filling != 0 || t.entry == nullptr) return 0;
-  if (now_ticks - t.last_stack_ticks < g_limits.stack_interval_ticks) return 0;
+  const bool due = now_ticks - t.last_stack_ticks >= g_limits.stack_interval_ticks;
+  if (!is_new_site(site) && (!due || g_first_only.load(std::memory_order_relaxed))) return 0;
   t.last_stack_ticks = now_ticks;
   std::uint64_t begin = ticks();
   std::uint16_t id = stack_has_room() ? sample_on(t, now_ticks) : 0;

@@ -1,7 +1,7 @@
 // stacks.h: call stacks of long waits, sampled.
 //
 // Room 2 (probe/). On the waiting thread, right after a wait that lasted at least HOSTPROBE_STACK_US returned, at most
-// once per thread and HOSTPROBE_STACK_INTERVAL_MS. Native frames come from walk.h, Python frames from python_frames.h;
+// once per thread and HOSTPROBE_STACK_INTERVAL_MS, but for the first one of a place. Native frames come from walk.h, Python frames from python_frames.h;
 // docs/decisions/0008-own-walk.md says where none are taken.
 #pragma once
 
@@ -12,6 +12,8 @@ namespace hostprobe::probe {
 
 extern std::atomic<std::uint32_t> g_stacks_added;  // so that the writer knows when there is a new one in the table
 
+// To keep to the budget, only the first stack of each place is taken from now on, or all are again.
+void take_first_stacks_only(bool first_only);
 void prepare_stacks();                      // writer thread
 void set_stack_ticks(double ticks_per_us);  // whenever the tick rate is known better
 

@@ -19,7 +19,7 @@ constexpr unsigned kMostHooks = 1024;
 
 // Which words of a hook's records say what, from its labels. 5: none does.
 struct Shape {
-  std::uint8_t known, launch, site, waker, communicator, count, call, empty;
+  std::uint8_t known, launch, site, waker, communicator, count, call, empty, nodes, kernels, name;
 };
 HP_KEPT_BY_CHILDREN Shape g_shapes[kMostHooks];
 
@@ -57,7 +57,10 @@ const Shape& shape_of(std::uint16_t hook) {
            word_named(row, "comm"),
            word_named(row, "count"),
            word_named(row, "call"),
-           word_named(row, "empty")};
+           word_named(row, "empty"),
+           word_named(row, "nodes"),
+           word_named(row, "kernels"),
+           row.type == kRowRange || row.type == kRowMark ? word_named(row, "name") : std::uint8_t{5}};
   return shape;
 }
 
@@ -98,6 +101,15 @@ void add_gap(Addition& add, const ChunkHead* chunk, const Record& record) {
   last.end_ticks = record.end_ticks;
 }
 
+// What a capture took gives the GPU nothing: the gap goes on to the next launch that does.
+void add_launch(Addition& add, const ChunkHead* chunk, const Record& record, const Shape& shape) {
+  add.object = record.flags & (kRecordFailed | kRecordCaptured);
+  if ((record.flags & kRecordCaptured) == 0) add_gap(add, chunk, record);
+  if (add.object != 0 || shape.kernels == 5) return;
+  add.amount = word(record, shape.kernels);
+  if (word(record, shape.nodes) == 0) add.object = kKernelsUnknown;
+}
+
 Addition addition_of(const ChunkHead* chunk, const Record& record) {
   const Shape& shape = shape_of(record.hook);
   Addition add;
@@ -105,12 +117,15 @@ Addition addition_of(const ChunkHead* chunk, const Record& record) {
   std::uint64_t site = shape.launch != 0 ? 0 : word(record, shape.site);
   add.time = record.end_ticks - record.begin_ticks;
   if (shape.launch != 0) {
-    add_gap(add, chunk, record);
+    add_launch(add, chunk, record, shape);
   } else if (shape.call != 5) {
     std::uint64_t call = word(record, shape.call);
     site = static_cast<std::uint32_t>(call) == 0 ? kSiteNotTaken : 0;
     add.object = word(record, shape.communicator);
     add.amount = bytes_of(record, shape, call);
+  } else if (shape.name != 5) {
+    site = 0;
+    add.object = word(record, shape.name);
   } else if (shape.empty != 5) {
     add.object = word(record, shape.empty);
   } else if (shape.waker != 5) {

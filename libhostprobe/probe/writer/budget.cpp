@@ -16,19 +16,19 @@ namespace {
 
 constexpr std::uint64_t kShortWaitUs = 100;
 constexpr std::uint32_t kRounds = 4;  // of which one records launches
-constexpr std::uint64_t kWindowNs = 1000000000;
+constexpr std::uint64_t kLookNs = 1000000000;
 constexpr std::uint64_t kStartNs = 5000000000;  // a start has costs of its own, and a short program is over before
 
 constexpr const char* kTexts[][2] = {  // when it is shed, when it comes back
     {"", ""},
-    {"call stacks are no longer taken", "call stacks are taken again"},
+    {"only first call stacks are taken", "all call stacks are taken again"},
     {"waits below 100 us are aggregated", "waits below 100 us are recorded again"},
     {"launches are sampled, 1 in 4", "all launches are recorded again"}};
 
 HP_OF_PROCESS Shedding g_shedding;
 HP_OF_PROCESS std::uint32_t g_round = 0;
 
-HP_OF_PROCESS CostReading g_last{};
+HP_OF_PROCESS CostWindow g_window;
 
 void tell(std::uint32_t before, std::uint64_t cost) {
   std::uint32_t level = g_shedding.level;
@@ -50,20 +50,29 @@ void record_launches(bool wanted) {
   move_recording(kEverything, kNoLaunches);
 }
 
-void end_window() {
-  CostReading now = read_cost();
-  if (g_last.ns == 0) {
-    if (now.ns >= g_header.first.monotonic_ns + kStartNs) g_last = now;
-    return;
-  }
-  if (now.ns < g_last.ns + kWindowNs) return;
-  std::uint32_t before = g_shedding.level;
-  std::uint64_t cost = cost_between(g_last, now);
-  g_last = now;
-  if (weigh(g_shedding, cost, g_options.budget)) tell(before, cost);
+void look_at_cost() {
+  const CostReading now = read_cost();
+  if (now.ns < g_header.first.monotonic_ns + kStartNs) return;
+  if (g_window.count > 0 && now.ns < g_window.readings[g_window.count - 1].ns + kLookNs) return;
+  g_window.add(now);
+  if (!g_window.is_long_enough(g_shedding.level)) return;
+  const std::uint32_t before = g_shedding.level;
+  const std::uint64_t cost = g_window.cost();
+  if (!weigh(g_shedding, cost, g_options.budget)) return;
+  tell(before, cost);
+  g_window = {};
+  g_window.add(now);
 }
 
 }  // namespace
+
+void CostWindow::add(const CostReading& reading) {
+  if (count == kReadings) {
+    for (unsigned i = 1; i < kReadings; ++i) readings[i - 1] = readings[i];
+    --count;
+  }
+  readings[count++] = reading;
+}
 
 bool weigh(Shedding& s, std::uint64_t cost, std::uint64_t budget) {
   bool over = budget != 0 && cost > budget;
@@ -92,7 +101,7 @@ std::uint64_t limit_us(std::uint64_t wanted_us) {
 }
 
 void keep_to_budget() {
-  end_window();
+  look_at_cost();
   ++g_round;
   record_launches(g_shedding.level < kShedLaunches || g_round % kRounds == 0);
 }

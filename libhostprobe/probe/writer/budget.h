@@ -1,5 +1,5 @@
-// budget.h: hostprobe keeps to HOSTPROBE_BUDGET: what it costs is added up every second, and detail is shed when that is
-// too much for some time, a level after the other, and given back when it is far too little for long.
+// budget.h: hostprobe keeps to HOSTPROBE_BUDGET: every second it looks at what it has cost for up to ten seconds, and detail is
+// shed when that is too much for some time, a level after the other, and given back when it is far too little for long.
 //
 // Room 2 (probe/). The writer thread only. The cost is what the report tells (own_cost.h): measured costs per call times
 // calls, slow paths, CPU of the writer; as a share of wall time. Every change of the level is an event in the trace.
@@ -7,22 +7,37 @@
 
 #include <cstdint>
 
+#include "probe/writer/own_cost.h"
+
 namespace hostprobe::probe {
 
 // What is shed at a level; a higher one sheds what is below it too.
 enum Shed : std::uint32_t {
   kShedNothing = 0,
-  kShedStacks = 1,      // waits carry no call stacks
+  kShedStacks = 1,      // waits carry no call stacks, but for the first of each place
   kShedShortWaits = 2,  // waits, reads and queries below 100 µs are aggregated or counted
   kShedLaunches = 3,    // launches are recorded in every fourth quarter of a second, and counted (ThreadEntry::skipped)
 };
 
-// Windows of a second. A cost far above the budget is answered at once, one a little above it only when it stays. After
+// What hostprobe has cost for up to ten seconds: one loud second in a quiet run is no reason to shed anything. Emptied at each
+// change of the level, since what came before says nothing of what comes. Nothing is judged by less than three seconds, or two
+// where detail is shed already.
+struct CostWindow {
+  static constexpr unsigned kReadings = 11;
+  CostReading readings[kReadings];
+  unsigned count = 0;
+
+  void add(const CostReading& reading);
+  bool is_long_enough(std::uint32_t level) const { return count > (level == kShedNothing ? 3 : 2); }
+  std::uint64_t cost() const { return count < 2 ? 0 : cost_between(readings[0], readings[count - 1]); }
+};
+
+// Looked at every second. A cost far above the budget is answered at once, one a little above it only when it stays. After
 // each level that had to be shed again the next try comes later, so that a level between two does not come and go.
 struct Shedding {
   static constexpr std::uint32_t kWindowsOver = 3, kFarOver = 4, kWindowsUnder = 30, kLongest = 960;
   std::uint32_t level = kShedNothing;
-  std::uint32_t over = 0, under = 0;  // windows in a row
+  std::uint32_t over = 0, under = 0;  // looks in a row
   std::uint32_t doublings = 0;        // of kWindowsUnder
   bool gave_back = false;
 

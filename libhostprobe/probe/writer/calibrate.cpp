@@ -5,6 +5,7 @@
 #include "probe/record/hook.h"
 #include "probe/record/pairing.h"
 #include "probe/runtime/of_process.h"
+#include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -45,16 +46,26 @@ std::uint64_t cost_of(Call call) {
   return best * 1024 / kCalls;
 }
 
+// 1/1024 ticks added to a call that is recorded, and to one that needs no record.
+HP_KEPT_BY_CHILDREN std::uint64_t g_record_cost = 0, g_quiet_cost = 0;
+
 }  // namespace
 
+bool costs_are_known() { return g_record_cost != 0; }
+
 // The calling thread is the writer: muted, without an entry of its own.
-Costs measure_costs() {
+void measure_costs() {
   ThreadLocal saved = t_local;
   t_local.entry = &g_entry;
   const Hook& hook = *__start_hp_state;
-  Costs costs{cost_of([&] { recorded_call(hook); }), cost_of([] { quiet_call(&g_entry); })};
+  g_record_cost = cost_of([&] { recorded_call(hook); });
+  g_quiet_cost = cost_of([] { quiet_call(&g_entry); });
   t_local = saved;
-  return costs;
+}
+
+void put_costs_into_header() {
+  g_header.record_cost_ticks = g_record_cost;
+  g_header.quiet_cost_ticks = g_quiet_cost;
 }
 
 }  // namespace hostprobe::probe

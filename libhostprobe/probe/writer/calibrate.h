@@ -7,11 +7,9 @@
 
 namespace hostprobe::probe {
 
-struct Costs {
-  std::uint64_t record;  // 1/1024 ticks added to a call that is recorded
-  std::uint64_t quiet;   // the same for a call that needs no record
-};
-
-Costs measure_costs();
+// Of this machine, so a forked child knows them from its parent.
+bool costs_are_known();
+void measure_costs();
+void put_costs_into_header();
 
 }  // namespace hostprobe::probe

@@ -43,13 +43,6 @@ class Answer {
   std::size_t used_ = 0;
 };
 
-std::uint32_t living_threads() {
-  std::uint32_t count = 0;
-  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i)
-    count += std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_relaxed) == kThreadLive;
-  return count;
-}
-
 const char* reason_name(TriggerReason reason) {
   switch (reason) {
     case kBySlowStep:

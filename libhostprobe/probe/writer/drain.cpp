@@ -418,6 +418,25 @@ void count_lost_short_waits() {
   sum_up();
 }
 
+std::uint32_t living_threads() {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) count += is_live(g_segment.threads[i]);
+  return count;
+}
+
+void mark_all_drained() {
+  std::atomic_ref serial(g_segment.header->aggregate_serial);
+  serial.fetch_add(1, std::memory_order_acq_rel);
+  std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < ready; ++i) {
+    ChunkHead* chunk = chunk_at(i);
+    if (chunk->aggregated < chunk->drained)
+      std::atomic_ref(chunk->aggregated).store(chunk->drained, std::memory_order_release);
+  }
+  serial.fetch_add(1, std::memory_order_release);
+  merge_only_later_threads();
+}
+
 Totals totals_so_far() {
   Totals sum = sum_of_threads();
   for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)

@@ -32,6 +32,10 @@ struct Totals {
   std::uint64_t aggregated;  // waits that were aggregated
 };
 Totals totals_so_far();
+std::uint32_t living_threads();
+// Everything that the file took so far, counters of living threads included, stays as it is there: no record of it is aggregated
+// any more, no thread that lives now is merged when it ends.
+void mark_all_drained();
 // Records that are only in the segment. A look at every chunk: for when somebody asks.
 std::uint64_t records_in_memory();
 

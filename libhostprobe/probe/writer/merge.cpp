@@ -17,6 +17,7 @@ namespace {
 
 HP_OF_RECORDING std::uint32_t g_own_entries = 0;
 HP_OF_RECORDING std::uint64_t g_since = 0;  // threads that began then or later are merged; 0: none is
+HP_OF_RECORDING std::uint64_t g_not_before = 0;
 // The shared entry lies now in one of these, now in the other.
 HP_OF_RECORDING ThreadEntry* g_now = nullptr;
 HP_OF_RECORDING ThreadEntry* g_next = nullptr;
@@ -116,7 +117,11 @@ void count_own_entries(std::uint32_t count) {
   if (g_since == 0 && g_options.mode != kTrace && g_own_entries >= g_options.ended_threads) begin_merging();
 }
 
-bool merges_from(std::uint64_t start_ticks) { return g_since != 0 && start_ticks >= g_since; }
+void merge_only_later_threads() { g_not_before = ticks(); }
+
+bool merges_from(std::uint64_t start_ticks) {
+  return g_since != 0 && start_ticks >= g_since && start_ticks >= g_not_before;
+}
 
 bool is_merged_row(const SiteCounter& row) { return row.tid == 0 && row.thread_start_ticks == g_since && g_since != 0; }
 

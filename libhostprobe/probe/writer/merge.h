@@ -12,6 +12,9 @@ namespace hostprobe::probe {
 // So many entries more of ended threads have gone to the file. Past the bound the others are merged from now on.
 void count_own_entries(std::uint32_t count);
 
+// Threads that have begun by now are not merged: the file has what they did under their own names.
+void merge_only_later_threads();
+
 // Whether a thread that began then is merged when it ends.
 bool merges_from(std::uint64_t start_ticks);
 // Whether the row is the one that others are merged into.

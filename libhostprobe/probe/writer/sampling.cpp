@@ -2,6 +2,7 @@
 // launches are let by, at random, that every launch of that period is as likely as any other.
 #include "probe/writer/sampling.h"
 
+#include "probe/hooks/gpu_times.h"
 #include "probe/hooks/queue_samples.h"
 #include "probe/record/gate.h"
 #include "probe/record/limits.h"
@@ -72,10 +73,12 @@ void arm() {
 
 }  // namespace
 
-std::uint64_t arm_queue_sample(std::uint64_t now_ns) {
-  if (g_options.gpu_sample == 0 || queues_cannot_be_sampled()) return kNever;
+std::uint64_t arm_samples(std::uint64_t now_ns) {
+  if (g_options.gpu_sample == 0) return kNever;
   if (g_next_ns == 0) g_next_ns = now_ns + kStartNs;
   if (now_ns < g_next_ns) return g_next_ns;
+  g_gpu_time_interval_ns.store(detail_shed() < kShedShortWaits ? interval_ns() : 0, std::memory_order_relaxed);
+  if (queues_cannot_be_sampled()) return g_next_ns = now_ns + kLongNs;
   g_next_ns = now_ns + interval_ns() / 2 + random_below(interval_ns());
   if (is_armed()) {
     // Looked for less and less often.

@@ -9,6 +9,6 @@
 namespace hostprobe::probe {
 
 // Arms the gate when it is time to; returns until when the writer may sleep, as far as this goes.
-std::uint64_t arm_queue_sample(std::uint64_t now_ns);
+std::uint64_t arm_samples(std::uint64_t now_ns);
 
 }  // namespace hostprobe::probe

@@ -20,6 +20,7 @@
 #include "probe/intercept/routes.h"
 #include "probe/record/bell.h"
 #include "probe/record/chunk.h"
+#include "probe/record/hold.h"
 #include "probe/record/hook.h"
 #include "probe/record/progress.h"
 #include "probe/record/shelter.h"
@@ -34,6 +35,7 @@
 #include "probe/stacks/stacks.h"
 #include "probe/writer/budget.h"
 #include "probe/writer/calibrate.h"
+#include "probe/writer/completion.h"
 #include "probe/writer/control.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/compress.h"
@@ -97,13 +99,6 @@ void refresh_header(FileState state) {
   g_segment.header->process_cpu_ns = g_header.process_cpu_ns;
   g_segment.header->writer_cpu_ns = g_header.writer_cpu_ns;
   g_header_written = write_header();
-}
-
-std::uint32_t living_threads() {
-  std::uint32_t count = 0;
-  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i)
-    count += std::atomic_ref(g_segment.threads[i].state).load(std::memory_order_relaxed) == kThreadLive;
-  return count;
 }
 
 // The kernel is asked about all threads at most every second, and seldom enough that 20 ms pass per thread: about 10 µs
@@ -185,13 +180,15 @@ bool told_to_stop() {
   return g_finish.load(std::memory_order_acquire) != 0 || g_leave.load(std::memory_order_acquire) != kStay;
 }
 
+bool is_called() { return told_to_stop() || completion_is_wanted(); }
+
 void sleep_until_needed(std::uint64_t& next_work_ns) {
   const std::uint32_t rung = bell_count();
-  while (bell_count() == rung && !told_to_stop()) {
-    const std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC), sample_ns = arm_queue_sample(now);
+  while (bell_count() == rung && !is_called()) {
+    const std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC), sample_ns = arm_samples(now);
     if (now >= next_work_ns) return;
     const std::uint64_t end = sample_ns < next_work_ns ? sample_ns : next_work_ns;
-    sleep_by_bell(rung, static_cast<long>(end - now), told_to_stop);
+    sleep_by_bell(rung, static_cast<long>(end - now), is_called);
   }
 }
 
@@ -230,22 +227,10 @@ bool leave(ThreadEntry* entry) {
   return true;
 }
 
-// Of this machine, so a forked child knows them from its parent.
-HP_KEPT_BY_CHILDREN Costs g_costs{};
-
-void measure() {
-  measure_asking();
-  g_costs = measure_costs();
-}
-
-void put_costs_into_header() {
-  g_header.record_cost_ticks = g_costs.record;
-  g_header.quiet_cost_ticks = g_costs.quiet;
-}
-
 // False: the trace has ended meanwhile, without us.
 bool write_until_told() {
   for (std::uint64_t next_work_ns = 0; !told_to_stop(); sleep_until_needed(next_work_ns)) {
+    answer_completion(told_to_stop);
     bool all = read_clock_ns(CLOCK_MONOTONIC) >= next_work_ns;
     if (all && !look_at_new_objects()) return false;
     if (ready_to_write()) {
@@ -271,7 +256,10 @@ void* run_writer(void* parked) {
   // At once: the program may be about to lose the right to.
   if (g_own_descriptors) ready_to_write();
   ThreadEntry* entry = enter_thread_table();
-  if (g_costs.record == 0) measure();
+  if (!costs_are_known()) {
+    measure_asking();
+    measure_costs();
+  }
   put_costs_into_header();
   refine_tick_rate();
   prepare_stacks();
@@ -374,13 +362,38 @@ static bool take_over() {
   return true;
 }
 
-// There is no writer, and none starts any more.
-static bool finish_without() {
+bool keep_writer_out() {
   State none = State::kNone;
   if (!g_state.compare_exchange_strong(none, State::kEndedWithout, std::memory_order_acq_rel)) return false;
   g_own_descriptors = false;
+  return true;
+}
+
+void let_writer_in() { g_state.store(State::kNone, std::memory_order_release); }
+
+// There is no writer, and none starts any more.
+static bool finish_without() {
+  if (!keep_writer_out()) return false;
   write_the_rest();
   return true;
+}
+
+bool write_to_the_end() {
+  if (g_file.error != 0 || !ready_to_write()) return false;
+  work(true);
+  mark_all_drained();
+  const bool is_whole = g_header_written && g_file.error == 0;
+  is_whole ? remove_segment() : refresh_header(kFileOpen);
+  done_writing();
+  return is_whole;
+}
+
+void write_on() {
+  if (!ready_to_write()) return;
+  if (g_header.segment_id >= 0 && is_held() && living_threads() <= (has_writer() ? 2 : 1) && renew_segment())
+    g_header.segment_id = g_segment.id;
+  refresh_header(kFileOpen);
+  done_writing();
 }
 
 bool finish_trace() {

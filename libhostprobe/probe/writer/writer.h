@@ -19,6 +19,14 @@ bool finish_trace();
 // After finish_trace(): once the writer, if it did finish, has made its last system call.
 void join_finished_writer();
 
+// Of a trace that may go on (completion.h): everything into the file, which is closed, and the segment goes with the process.
+// False: the file does not take it, and stays open. And open again, with a segment that stays. By the writer, or whoever has kept it out.
+bool write_to_the_end();
+void write_on();
+// Where there is no writer: none starts until it is let in. False: there is one.
+bool keep_writer_out();
+void let_writer_in();
+
 // Thread id of the writer; 0 when there is none.
 std::uint32_t writer_tid();
 // Ends the writer thread without closing the trace, and waits for it. False: it is still there, because it did not come by

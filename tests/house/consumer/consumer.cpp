@@ -12,5 +12,6 @@ int main() {
 #include <hostprobe/options.def>
   const bool idle =
       hostprobe_step(1) == 0 && hostprobe_trigger("why") == 0 && hostprobe_stop() == 0 && hostprobe_start() == 0;
-  return idle && hostprobe_active() == 0 ? 0 : 1;
+  const hostprobe::Region region("all of it");
+  return idle && hostprobe_active() == 0 && hostprobe_mark("one", 1) == 0 && hostprobe_end_step() == 0 ? 0 : 1;
 }

@@ -30,6 +30,7 @@ CUresult tell(CUstream handle, const CaptureAnswer& out) {
   Stream* stream;
   SIMNODE_TRY(find_stream(handle, &stream));
   if (out.status == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  SIMNODE_TRY(check_legacy_question(*stream));
   *out.status = status_of(*stream);
   if (*out.status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
   Capture& capture = *stream->capture;
@@ -115,7 +116,7 @@ SIMNODE_ENTRY(cuStreamIsCapturing)(CUstream handle, CUstreamCaptureStatus* statu
   Stream* stream;
   SIMNODE_TRY(find_stream(handle, &stream));
   if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  SIMNODE_TRY(check_legacy_use(*stream));
+  SIMNODE_TRY(check_legacy_question(*stream));
   *status = status_of(*stream);
   return CUDA_SUCCESS;
 }

@@ -138,14 +138,22 @@ void abandon_capture(Stream& stream) {
   if (capture->own_graph) destroy_graph(*capture->graph);
 }
 
+static Stream* blocking_capture(const Stream& stream) {
+  if (!stream.legacy || stream.context->captures == 0) return nullptr;
+  for (Stream* other : stream.context->streams)
+    if (other->capture != nullptr && other->blocking()) return other;
+  return nullptr;
+}
+
 CUresult check_legacy_use(Stream& stream) {
-  if (!stream.legacy || stream.context->captures == 0) return CUDA_SUCCESS;
-  for (Stream* other : stream.context->streams) {
-    if (other->capture == nullptr || !other->blocking()) continue;
-    other->capture->invalid = true;
-    return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-  }
-  return CUDA_SUCCESS;
+  Stream* captured = blocking_capture(stream);
+  if (captured == nullptr) return CUDA_SUCCESS;
+  captured->capture->invalid = true;
+  return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+}
+
+CUresult check_legacy_question(const Stream& stream) {
+  return blocking_capture(stream) == nullptr ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
 CUresult check_unsafe_call() {

@@ -44,6 +44,8 @@ bool all_joined(const Capture& capture);
 void add_ends(std::vector<GraphNode*>& into, const std::vector<GraphNode*>& from);
 // The legacy default stream may not be used while a blocking stream of its context is captured.
 CUresult check_legacy_use(Stream& stream);
+// Asking about it then is refused too, and leaves the capture as it is.
+CUresult check_legacy_question(const Stream& stream);
 // Calls that could synchronise behind the program's back (allocation) are refused while a capture forbids them.
 CUresult check_unsafe_call();
 

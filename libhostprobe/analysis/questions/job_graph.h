@@ -1,0 +1,54 @@
+// job_graph.h: the path graphs of one or several processes, and the operations of NCCL in which they wait for each other.
+//
+// Room 3. Of one process alone nothing is joined: what others did then shows as the length of its collectives.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "path_graph.h"
+
+namespace hostprobe::analysis {
+
+enum class PathClass : std::uint8_t { kCpu, kGpuCompute, kCommunication, kLaunch };
+inline constexpr std::size_t kPathClasses = 4;
+using PathShares = std::array<double, kPathClasses>;
+
+inline PathClass class_of(const ActivityNode& node) {
+  return node.collective ? PathClass::kCommunication : PathClass::kGpuCompute;
+}
+
+// An activity of one of the processes.
+struct PathPlace {
+  std::uint32_t part = 0;
+  std::uint32_t activity = kNoActivity;
+};
+
+// One collective, or a message with both its ends: nobody who waits in it ends before the last one whom others wait for.
+struct PathOperation {
+  double last_ns = -1e300;          // that one's arrival
+  PathPlace last;                   // kNoActivity: outside of what is looked at
+  std::vector<PathPlace> arrivals;  // of all whom others wait for, inside of it
+};
+
+struct JobGraph {
+  std::vector<PathGraph> parts;
+  std::vector<PathOperation> operations;
+  bool joined = false;  // a collective that waits for nobody known is one whose partners are not known
+
+  const ActivityNode& node(const PathPlace& place) const { return parts[place.part].nodes[place.activity]; }
+  // The operation whose last arrival the activity waited for longest; nullptr: it waited for nobody.
+  const PathOperation* awaited(const PathPlace& place) const;
+};
+
+// Where the part of a process in a stretch ends: on a thread, or with an activity.
+struct PathEnd {
+  std::uint32_t part = 0;
+  std::int32_t thread = 0;
+  std::uint32_t activity = kNoActivity;
+  double at_ns = 0;
+};
+using PathEnds = std::vector<PathEnd>;  // the stretch ends with the last of them
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,96 @@
+// rank_waits.cpp: see rank_waits.h.
+#include "rank_waits.h"
+
+#include <algorithm>
+#include <map>
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::size_t kMostArrivals = 2'000'000;
+
+// One rank in one collective, on the axis of the job.
+struct Arrival {
+  std::uint32_t member = 0;
+  const Track* track = nullptr;
+  double called_ns = 0, returned_ns = 0;
+  double begin_ns = 0, end_ns = 0;  // of its kernel
+  bool on_gpu = false;
+};
+
+using Collective = std::pair<std::uint64_t, std::uint32_t>;  // communicator, running number
+
+class Finder {
+ public:
+  explicit Finder(std::vector<ChainMember>& members) : members_(members) {}
+
+  bool add(std::uint32_t member, std::vector<CollectiveSource> sources) {
+    const TickClock& clock = members_[member].chains->timeline().trace().clock;
+    const std::uint64_t first_ns = clock.monotonic_ns_of(0);
+    const auto on_axis = [&](std::uint64_t ns) {
+      return members_[member].axis.of(static_cast<double>(static_cast<std::int64_t>(ns - first_ns)));
+    };
+    CollectiveCall call;
+    for (CollectiveSource& source : sources)
+      while (source(call)) {
+        if (!call.is_for_all() || call.shares_kernel) continue;
+        if (++held_ > kMostArrivals) return false;
+        Arrival one{member, call.track, on_axis(call.begin_ns), 0, 0, 0, call.gpu_end_ns != 0};
+        one.returned_ns = one.called_ns + call.host_ns;
+        if (one.on_gpu) one.begin_ns = on_axis(call.gpu_begin_ns), one.end_ns = on_axis(call.gpu_end_ns);
+        std::vector<Arrival>& all = open_[{call.communicator, call.sequence}];
+        all.push_back(one);
+        if (all.size() < static_cast<std::size_t>(call.size)) continue;
+        compare(all);
+        held_ -= all.size();
+        open_.erase({call.communicator, call.sequence});
+      }
+    return true;
+  }
+
+ private:
+  void compare(const std::vector<Arrival>& all) {
+    const bool on_gpu = std::all_of(all.begin(), all.end(), [](const Arrival& one) { return one.on_gpu; });
+    const auto came_ns = [on_gpu](const Arrival& one) { return on_gpu ? one.begin_ns : one.called_ns; };
+    const Arrival& last = *std::max_element(
+        all.begin(), all.end(), [&](const Arrival& l, const Arrival& r) { return came_ns(l) < came_ns(r); });
+    for (const Arrival& one : all) {
+      const bool waited = on_gpu ? one.end_ns >= last.begin_ns : one.returned_ns >= last.called_ns;
+      if (one.member == last.member || came_ns(one) >= came_ns(last) || !waited) continue;
+      const TimeAxis& axis = members_[one.member].axis;
+      const Window own = axis.back({came_ns(one), came_ns(last)});
+      const Window until = axis.back({last.called_ns, one.end_ns});
+      members_[one.member].waits.push_back({own.begin_ns, own.end_ns, until.end_ns, on_gpu ? nullptr : one.track,
+                                            last.member, last.track, until.begin_ns});
+    }
+  }
+
+  std::vector<ChainMember>& members_;
+  std::map<Collective, std::vector<Arrival>> open_;
+  std::size_t held_ = 0;
+};
+
+// Each instant is one wait's: the earlier one's.
+void part(std::vector<RankWait>& waits) {
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const RankWait& l, const RankWait& r) { return l.begin_ns < r.begin_ns; });
+  double covered_ns = -1e300;
+  for (RankWait& one : waits) {
+    one.begin_ns = std::max(one.begin_ns, covered_ns);
+    covered_ns = std::max(covered_ns, one.end_ns);
+  }
+  std::erase_if(waits, [](const RankWait& one) { return one.end_ns <= one.begin_ns; });
+}
+
+}  // namespace
+
+bool find_rank_waits(std::vector<ChainMember>& members,
+                     const std::vector<std::shared_ptr<const CollectiveKernels>>& kernels) {
+  Finder finder(members);
+  for (std::uint32_t i = 0; i < members.size(); ++i)
+    if (!finder.add(i, collective_sources(members[i].chains->timeline(), kernels[i]))) return false;
+  for (ChainMember& member : members) part(member.waits);
+  return true;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,20 @@
+// rank_waits.h: when the ranks of a job waited in a collective for another one to come, and for whom.
+//
+// Room 3. For chains that go on in another process (chain_walk.h). Only collectives that nobody can end before all have come, and
+// of which all ranks were seen. Where GPU times are known a rank arrives when its kernel begins; else only a call that did not
+// return before the last rank had called says that it waited.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "chain_walk.h"
+#include "collective_source.h"
+
+namespace hostprobe::analysis {
+
+// Fills in ChainMember::waits. `kernels` of each. False: there are more collectives than are held.
+bool find_rank_waits(std::vector<ChainMember>& members,
+                     const std::vector<std::shared_ptr<const CollectiveKernels>>& kernels);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,21 @@
+// ends_bare WAY: three waits, then the only thread ends, and with it the process, by a system call that libc's exit functions
+// have nothing to do with: exit or exit_group through syscall(), or as an instruction. Status 3.
+#include <sys/syscall.h>
+
+#include "victim.h"
+
+static void by_instruction(long number) {
+  long status = 3;
+  asm volatile("syscall" : "+a"(number) : "D"(status) : "rcx", "r11", "memory");
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  printf("ending by %s\n", argv[1]);
+  fflush(stdout);
+  wait_moments(3);
+  if (strcmp(argv[1], "exit") == 0) syscall(SYS_exit, 3);
+  if (strcmp(argv[1], "exit_group") == 0) syscall(SYS_exit_group, 3);
+  if (strcmp(argv[1], "exit_group_inline") == 0) by_instruction(SYS_exit_group);
+  return 1;
+}
