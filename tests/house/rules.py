@@ -243,7 +243,7 @@ def probe_needs_only_libc(tree):
 
 
 # Exported, but not hooks with a row: they only jump on.
-EXTRA_EXPORTS = {"dlsym"}
+EXTRA_EXPORTS = {"dlsym", "InitializeInjectionNvtx2"}  # the second: NVTX asks for it by that name
 
 
 def hook_row_sizes():
@@ -275,7 +275,7 @@ def exports(path):
 # Rows that name what another one does: futex is reached through syscall, hostprobe_step through hostprobe_calls, and a queue is
 # sampled by launches.
 ROWS_OF_OTHER_HOOKS = {"futex", "hostprobe_step", "hostprobe_region", "hostprobe_mark", "hostprobe_queue_sample",
-                       "hostprobe_gpu_time"}
+                       "hostprobe_gpu_time", "hostprobe_gc", "hostprobe_optimizer_step", "nvtx_range", "nvtx_mark"}
 
 # Hooked through slots, because the oldest supported glibc lacks them: docs/decisions/0010
 NEWER = {"epoll_pwait2"}

@@ -147,17 +147,15 @@ TEST_F(WaitAnswers, LoaderOutsideOfAQueueIsTheDataLoader) {
   EXPECT_DOUBLE_EQ(ask().waits.front().ms_for(WaitPurpose::kDataLoader), 0.9);
 }
 
-TEST_F(WaitAnswers, InterpreterLockNeedsASymbolThatProvesIt) {
+TEST_F(WaitAnswers, InterpreterLockIsWhatTheInterpreterWaitsForByACondition) {
   const test::SampleLibrary sample;
   sample.add_to(file_);
   const std::uint64_t unnamed = sample.base() + 0x40, named = sample.address("PyEval_RestoreThread") + 4;
-  file_.stack(0, {unnamed, named}, {});
   file_.calls(kMain, 0,
-              {{.hook = 2, .begin_us = 0, .end_us = 10, .c = named},                                // by its own symbol
-               {.hook = 2, .begin_us = 20, .end_us = 40, .c = unnamed, .stack = 1},                 // by its stack
-               {.hook = 2, .begin_us = 50, .end_us = 90, .c = unnamed},                             // same line of code
-               {.hook = 2, .begin_us = 100, .end_us = 180, .c = sample.address("sample_sum") + 4},  // no proof
-               {.hook = 1, .begin_us = 200, .end_us = 360, .c = named}});                           // a semaphore
+              {{.hook = 2, .begin_us = 0, .end_us = 10, .c = named},
+               {.hook = 2, .begin_us = 20, .end_us = 80, .c = unnamed},
+               {.hook = 2, .begin_us = 100, .end_us = 180, .c = kLibX + 1},
+               {.hook = 1, .begin_us = 200, .end_us = 360, .c = named}});  // a lock of the program's
   const ProcessAnswer answer = ask();
   EXPECT_NEAR(site(answer, "pthread_cond_wait", "libpython3.99.so", Role::kMain).ms_for(WaitPurpose::kGil), 0.070,
               1e-9);

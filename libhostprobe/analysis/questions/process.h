@@ -19,6 +19,8 @@
 #include "collectives.h"
 #include "critical_path.h"
 #include "gaps.h"
+#include "gc_pauses.h"
+#include "gil_waits.h"
 #include "gpu_busy.h"
 #include "kernel_times.h"
 #include "launches.h"
@@ -111,6 +113,8 @@ struct ProcessAnswer {
   std::vector<Hook> hooks;
   std::vector<std::uint64_t> hook_calls;  // records per hook, gone ones too
   std::vector<RegionAnswer> regions;      // named parts of its time, longest first
+  std::optional<GcAnswer> gc;             // where Python told of it
+  std::vector<GilThread> gil;             // threads that waited for Python's lock, heaviest first
   std::optional<QueueAnswer> queue;       // launches that found their stream empty, by samples
   StepAnswer steps;
   std::optional<StartUpAnswer> start_up;  // where there are steps with a place in time

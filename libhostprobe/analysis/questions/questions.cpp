@@ -25,11 +25,15 @@ Questions::Questions(const Timeline& timeline, const Window& window, const StepP
       everything_(window.is_whole()),
       all_(make_each(timeline, static_cast<decltype(all_)*>(nullptr))),
       steps_(plan),
+      gc_(timeline, plan),
+      gil_(timeline, plan),
       steady_(timeline, plan) {}
 
 void Questions::merge(Questions&& other) {
   merge_each(all_, std::move(other.all_), std::make_index_sequence<std::tuple_size_v<decltype(all_)>>());
   steps_.merge(std::move(other.steps_));
+  gc_.merge(other.gc_);
+  gil_.merge(std::move(other.gil_));
   steady_.merge(std::move(other.steady_));
 }
 
@@ -43,6 +47,8 @@ std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& 
   answer.queue = std::get<QueueSamples>(all_).finish();
   answer.regions = std::get<Regions>(all_).finish();
   answer.steps = steps_.finish();
+  answer.gc = gc_.finish();
+  answer.gil = gil_.finish();
   return std::get<BlockedTime>(all_).finish();
 }
 

@@ -13,6 +13,8 @@
 #include "analysis/timeline/window.h"
 #include "blocked_time.h"
 #include "collectives.h"
+#include "gc_pauses.h"
+#include "gil_waits.h"
 #include "hook_calls.h"
 #include "process.h"
 #include "progress.h"
@@ -46,6 +48,8 @@ class Questions {
   void ask(const Event& event) {
     std::apply([&event](auto&... one) { (one.add(event), ...); }, all_);
     steps_.add(event);
+    gc_.add(event);
+    gil_.add(event);
     steady_.add(event);
   }
 
@@ -53,6 +57,8 @@ class Questions {
   bool everything_;
   std::tuple<HookCalls, BlockedTime, Collectives, ProgressThreads, QueueSamples, Regions, WakeChains> all_;
   Steps steps_;
+  GcPauses gc_;
+  GilWaits gil_;
   SteadyState steady_;
 };
 

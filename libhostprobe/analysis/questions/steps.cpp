@@ -84,6 +84,7 @@ bool Steps::Content::is_within(const Content& whole) const {
 
 void Steps::add_mark(const Event& event) {
   if (plan_.choice == StepChoice::kOff || plan_.choice == StepChoice::kDetected) return;
+  if (event.is(kOfOptimizer) != plan_.by_optimizer) return;
   if (event.distribution != nullptr) {
     counters_[event.track->key()].add(event.distribution->time);
   } else if (event.track == plan_.track && event.type == EventType::kCall) {
@@ -226,6 +227,7 @@ StepAnswer Steps::finish() {
   answer.steps = std::move(steps_);
   if (!answer.steps.empty()) {
     answer.source = plan_.source;
+    answer.by_optimizer = plan_.by_optimizer;
     answer.thread = plan_.track->key();
     answer.begin_ns = answer.steps.front().begin_ns;
     answer.end_ns = answer.steps.back().end_ns;

@@ -39,6 +39,7 @@ struct SlowStep {
 
 struct StepAnswer {
   StepSource source = StepSource::kNone;
+  bool by_optimizer = false;  // marks that torch's optimizer made, not the program
   ThreadKey thread{};
   StepLengths lengths;                // of all
   std::vector<Step> steps;            // those with a place in time, in order

@@ -29,7 +29,6 @@ bool is_driver_library(std::string_view library);
 WaitPurpose purpose_of_caller(const CodePlace& caller, std::string_view waiting_function);
 
 // By a sampled stack.
-WaitPurpose purpose_of_stack(const Trace& trace, const Stack& stack, std::string_view waiting_function,
-                             Symbols& symbols);
+WaitPurpose purpose_of_stack(const Trace& trace, const Stack& stack, Symbols& symbols);
 
 }  // namespace hostprobe::analysis

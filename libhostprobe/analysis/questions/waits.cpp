@@ -186,9 +186,8 @@ void Waits::tell_purpose(Site& site, const Address& address, const CodePlace& pl
   for (const auto& [id, sum] : address.stacks) {
     const auto stack = trace_.stacks.find(id - 1u);
     if (stack == trace_.stacks.end()) continue;
-    by_stack[purpose_of_stack(trace_, stack->second, site.answer.function, symbols)] += sum.ns * kMsPerNs;
+    by_stack[purpose_of_stack(trace_, stack->second, symbols)] += sum.ns * kMsPerNs;
   }
-  if (by_stack.contains(WaitPurpose::kGil)) by_stack = {{WaitPurpose::kGil, address.all.ns * kMsPerNs}};
   for (const auto& [purpose, ms] : by_stack) site.answer.purpose_ms[purpose] += ms;
 }
 

@@ -7,6 +7,7 @@
 #include "json_collectives.h"
 #include "json_gpu.h"
 #include "json_path.h"
+#include "json_python.h"
 #include "json_steps.h"
 #include "json_threads.h"
 #include "losses.h"
@@ -132,6 +133,12 @@ Json own_cost_pct(const ProcessAnswer& process) {
   return process.wall_share(process.own_cost->total_ms());
 }
 
+Json thread_of(const ProcessAnswer& process, const ThreadAnswer& thread) {
+  Json json = thread_json(thread);
+  if (Json gil = gil_json(process, thread); !gil.is_null()) json["gil"] = std::move(gil);
+  return json;
+}
+
 Json process_json(const ProcessAnswer& process) {
   Json json = {{"rank", or_null(process.rank)},
                {"kind", kind_name(process.kind)},
@@ -150,13 +157,13 @@ Json process_json(const ProcessAnswer& process) {
                {"threads", Json::array()},
                {"waits", Json::array()}};
   if (process.restart) json["restart"] = *process.restart;
-  for (const ThreadAnswer& thread : process.threads) json["threads"].push_back(thread_json(thread));
+  for (const ThreadAnswer& thread : process.threads) json["threads"].push_back(thread_of(process, thread));
   for (const WaitSite& site : process.waits) json["waits"].push_back(wait_json(site));
   // Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
   if (process.launches.hooked) json["launches"] = launches_json(process.launches);
   if (process.syncs.hooked) json["syncs"] = syncs_json(process);
   if (process.start_up) json["start_up"] = start_up_json(*process.start_up);
-  json["gc"] = nullptr;
+  json["gc"] = gc_json(process);
   if (process.launches.hooked) {
     json["gpu"] = gpu_json(process);
     json["critical_path"] = path_json(process.path);

@@ -21,6 +21,7 @@ void add_lengths(Json& json, const StepLengths& lengths) {
 
 Json steps_json(const StepAnswer& steps, const std::optional<double>& start_up_ms) {
   Json json = {{"source", step_source_name(steps.source)}};
+  if (steps.source == StepSource::kMarks) json["marked_by"] = steps.by_optimizer ? "optimizer" : "program";
   add_lengths(json, steps.lengths);
   json["start_up_ms"] = or_null(start_up_ms);
   json["types"] = Json::array();

@@ -8,6 +8,7 @@
 #include "action_sentences.h"
 #include "columns.h"
 #include "news.h"
+#include "python_text.h"
 #include "words.h"
 
 namespace hostprobe::analysis {
@@ -65,6 +66,7 @@ class ProcessSection : private Lines {
     if (const std::string seen = visible_part(process_); !seen.empty()) add(wrapped(seen, "", "  "));
     write_launches();
     write_syncs();
+    write_python();
     write_regions();
     write_waits();
     if (shown_.wakes) write_wakes();
@@ -134,6 +136,12 @@ class ProcessSection : private Lines {
          duration_text(time.percentile_ns(99)), duration_text(time.max_ns()));
     if (!shown_.places) return;
     for (const auto& [name, count] : process_.syncs.by_function) line("  {:<34} {:>9}", printable(name), count);
+  }
+
+  void write_python() {
+    const std::vector<std::string> lines = python_lines(process_);
+    if (!lines.empty()) line("");
+    for (const std::string& one : lines) line("{}", one);
   }
 
   void write_regions() {

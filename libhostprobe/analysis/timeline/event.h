@@ -65,7 +65,7 @@ struct Event {
   std::uint64_t communicator = 0;
   std::uint64_t bytes = 0;  // of a collective
   std::uint64_t work =
-      0;  // of a launch: its kernel, graph or function; of a step's mark: its number; of a region: its name
+      0;  // of a launch: its kernel, graph or function; of a step's mark: its number; of a region: its name; of a collection: the generation
   std::uint64_t grid = 0;
   bool captured = false;         // a launch that a stream capture took: nothing ran
   bool has_gap = false;          // of a launch: the one before it on this thread is known

@@ -59,6 +59,12 @@ std::int64_t kernels_of_call(const std::string& name) {
              : 0;
 }
 
+std::uint32_t python_traits(const Hook& hook) {
+  if (hook.name == "hostprobe_step" || hook.type == kRowStep) return kMarksStep;
+  if (hook.name == "hostprobe_optimizer_step") return kMarksStep | kOfOptimizer;
+  return hook.name == "hostprobe_gc" ? kCollectsGarbage : 0;
+}
+
 }  // namespace
 
 Function function_of(const Hook& hook, std::uint32_t row) {
@@ -79,13 +85,14 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   set(family == Family::kCuda && changes_memory(hook.name), kMemory);
   set(family == Family::kCuda && copies_in_stream(hook.name), kCopies);
   set(hook.name == "sched_yield", kPolls);
-  set(hook.name == "hostprobe_step" || hook.type == kRowStep, kMarksStep);
+  function.traits |= python_traits(hook);
   function.empty = hook.word_of("empty");
   set(family == Family::kGpu, kRunsOnGpu);
   set(hook.type == kRowRange, kNamesTime);
   set(hook.type == kRowMark, kTellsValue);
   if (function.is(kNamesTime) || function.is(kTellsValue)) function.name_word = hook.word_of("name");
   if (function.is(kMarksStep)) function.work = hook.word_of("number");
+  if (function.is(kCollectsGarbage)) function.work = hook.word_of("generation");
   if (hook.launch) {
     function.work = work_word(hook);
     function.grid = hook.word_of("grid");

@@ -21,13 +21,15 @@ enum Trait : std::uint32_t {
   kPolls = 32,       // one round of a progress thread
   kMarksStep = 64,
   kBlocks = 128,
-  kRunsOnGpu = 256,        // a kernel, copy or fill of an imported profile; see activity.h
-  kOfDriver = 1u << 16,    // of the CUDA driver or runtime
-  kNamesTime = 512,        // a range of the program's, or of PyTorch's
-  kSamplesQueue = 1024,    // a launch that was asked whether its stream was empty
-  kMemory = 1u << 17,      // GPU memory is allocated, freed, mapped, or pinned
-  kCopies = 1u << 18,      // a copy is put into a stream
-  kTellsValue = 1u << 19,  // a number of the program's at one moment
+  kRunsOnGpu = 256,             // a kernel, copy or fill of an imported profile; see activity.h
+  kOfDriver = 1u << 16,         // of the CUDA driver or runtime
+  kNamesTime = 512,             // a range of the program's, or of PyTorch's
+  kSamplesQueue = 1024,         // a launch that was asked whether its stream was empty
+  kMemory = 1u << 17,           // GPU memory is allocated, freed, mapped, or pinned
+  kCopies = 1u << 18,           // a copy is put into a stream
+  kTellsValue = 1u << 19,       // a number of the program's at one moment
+  kCollectsGarbage = 1u << 20,  // Python's collector stood in the way
+  kOfOptimizer = 1u << 21,      // a step's mark that torch's optimizer made, not the program
 };
 
 // What a call is to those who look for the pattern that repeats from step to step; see step_period.h.

@@ -18,7 +18,9 @@ bool may_hold(const Timeline& timeline, const Slice& slice, bool (*is)(const Fun
     return is(function) && slice.may_hold(static_cast<std::uint16_t>(function.row + 1));
   });
 }
-bool is_mark(const Function& function) { return function.is(kMarksStep); }
+using IsMark = bool (*)(const Function&);
+bool is_own_mark(const Function& function) { return function.is(kMarksStep) && !function.is(kOfOptimizer); }
+bool is_optimizers_mark(const Function& function) { return function.is(kOfOptimizer); }
 bool is_gpu_token(const Function& function) {
   return function.step_token != StepToken::kNone && function.step_token != StepToken::kWait;
 }
@@ -43,21 +45,21 @@ struct Marks {
   }
 };
 
-Marks marks_in(const Timeline& timeline, const Track& track, std::size_t slice) {
+Marks marks_in(const Timeline& timeline, const Track& track, std::size_t slice, IsMark is_mark) {
   Marks marks;
-  timeline.walk(track, SliceRange{slice, slice + 1}, [&marks](const Event& event) {
-    if (event.type == EventType::kCall && event.is(kMarksStep)) marks.add(event);
+  timeline.walk(track, SliceRange{slice, slice + 1}, [&marks, is_mark](const Event& event) {
+    if (event.type == EventType::kCall && is_mark(*event.function)) marks.add(event);
   });
   return marks;
 }
 
 // Only the first and the last slice with a mark are read, unless they are to be counted.
-Marks marks_of(const Timeline& timeline, const Track& track, bool count_all) {
+Marks marks_of(const Timeline& timeline, const Track& track, IsMark is_mark, bool count_all) {
   const std::vector<Slice>& slices = track.thread->slices;
   Marks all;
   std::size_t first = 0, last = slices.size();
   const auto take = [&](std::size_t at) {
-    const Marks some = marks_in(timeline, track, at);
+    const Marks some = marks_in(timeline, track, at, is_mark);
     if (some.count == 0) return false;
     all.span.begin_ns = all.count == 0 ? some.span.begin_ns : std::min(all.span.begin_ns, some.span.begin_ns);
     all.span.end_ns = all.count == 0 ? some.span.end_ns : std::max(all.span.end_ns, some.span.end_ns);
@@ -73,7 +75,7 @@ Marks marks_of(const Timeline& timeline, const Track& track, bool count_all) {
 }
 
 // Of which only counters are left: they have no place in time, but are marks.
-std::uint64_t counted_marks(const Timeline& timeline, const Track& track) {
+std::uint64_t counted_marks(const Timeline& timeline, const Track& track, IsMark is_mark) {
   std::uint64_t count = 0;
   for (const auto& [key, sum] : track.thread->counters) {
     const std::uint16_t hook = sum_hook(key.first);
@@ -82,25 +84,26 @@ std::uint64_t counted_marks(const Timeline& timeline, const Track& track) {
   }
   return count;
 }
-bool has_counted_marks(const Timeline& timeline) {
+bool has_counted_marks(const Timeline& timeline, IsMark is_mark) {
   return std::any_of(timeline.tracks().begin(), timeline.tracks().end(),
-                     [&timeline](const Track& track) { return counted_marks(timeline, track) > 0; });
+                     [&timeline, is_mark](const Track& track) { return counted_marks(timeline, track, is_mark) > 0; });
 }
 
-StepPlan plan_marks(const Timeline& timeline) {
+StepPlan plan_marks(const Timeline& timeline, IsMark is_mark) {
   std::vector<const Track*> marking;
   for (const Track& track : timeline.tracks())
-    if (count_records(timeline, track, is_mark) + counted_marks(timeline, track) > 0) marking.push_back(&track);
+    if (count_records(timeline, track, is_mark) + counted_marks(timeline, track, is_mark) > 0)
+      marking.push_back(&track);
   StepPlan plan;
   std::uint64_t most = 0;
   for (const Track* track : marking) {
-    const Marks marks = marks_of(timeline, *track, marking.size() > 1);
-    const std::uint64_t count = marks.count + counted_marks(timeline, *track);
+    const Marks marks = marks_of(timeline, *track, is_mark, marking.size() > 1);
+    const std::uint64_t count = marks.count + counted_marks(timeline, *track, is_mark);
     if (count <= most) continue;
     most = count;
     plan = {};
     if (marks.count == 0) continue;
-    plan = {StepChoice::kAuto, StepSource::kMarks, track, {}, marks.span};
+    plan = {StepChoice::kAuto, StepSource::kMarks, track, is_mark == is_optimizers_mark, {}, marks.span};
   }
   return plan;
 }
@@ -205,7 +208,7 @@ StepPlan detect(const Timeline& timeline, const Track& track, bool waits) {
     const std::vector<Token> sample = tokens.sample(most);
     const std::optional<StepCut> cut = waits ? find_wait_period(sample) : find_period(sample);
     if (cut && (cut->is_certain || is_last)) {
-      StepPlan plan{StepChoice::kAuto, StepSource::kDetected, &track, *cut, {}};
+      StepPlan plan{StepChoice::kAuto, StepSource::kDetected, &track, false, *cut, {}};
       const auto usual = waits ? std::nullopt : Cuts(sample, *cut).usual();
       return find_span(tokens, *cut, usual, plan.span) ? plan : StepPlan{};
     }
@@ -247,9 +250,14 @@ StepPlan plan_detected(const Timeline& timeline) {
 
 StepPlan plan_steps(const Timeline& timeline, StepChoice choice) {
   StepPlan plan;
-  if (choice == StepChoice::kAuto || choice == StepChoice::kMarks) plan = plan_marks(timeline);
-  const bool marked = plan.source != StepSource::kNone || has_counted_marks(timeline);
-  if (choice == StepChoice::kDetected || (choice == StepChoice::kAuto && !marked)) plan = plan_detected(timeline);
+  const bool is_auto = choice == StepChoice::kAuto;
+  if (is_auto || choice == StepChoice::kMarks) plan = plan_marks(timeline, is_own_mark);
+  bool marked = plan.source != StepSource::kNone || has_counted_marks(timeline, is_own_mark);
+  if (is_auto && !marked) {
+    plan = plan_marks(timeline, is_optimizers_mark);
+    plan.by_optimizer = marked = plan.source != StepSource::kNone || has_counted_marks(timeline, is_optimizers_mark);
+  }
+  if (choice == StepChoice::kDetected || (is_auto && !marked)) plan = plan_detected(timeline);
   plan.choice = choice;
   return plan;
 }

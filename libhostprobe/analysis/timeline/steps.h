@@ -30,6 +30,7 @@ struct StepPlan {
   StepChoice choice = StepChoice::kAuto;
   StepSource source = StepSource::kNone;
   const Track* track = nullptr;  // the thread that marks them, or whose calls repeat
+  bool by_optimizer = false;     // marks that torch's optimizer made, not the program
   StepCut cut;                   // of detected ones
   Window span;                   // from the begin of the first to the end of the last
 };

@@ -129,7 +129,7 @@ bool Timeline::decode_counter(std::uint64_t place, std::uint64_t object, const S
     event.bytes = sum.amount;
   } else if (event.is(kSamplesQueue)) {
     event.found_empty = object != 0;
-  } else if (event.is(kNamesTime)) {
+  } else if (event.is(Trait{kNamesTime | kCollectsGarbage})) {
     event.work = object;
   }
   return true;

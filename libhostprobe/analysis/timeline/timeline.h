@@ -81,7 +81,7 @@ inline void Timeline::decode(const Record& record, TickReader& ticks, Event& eve
   event.stack = record.stack;
   event.wake_ns = -1;
   event.waker = nullptr;
-  if (event.is(kMarksStep)) event.work = word(record, event.function->work);
+  if (event.is(Trait{kMarksStep | kCollectsGarbage})) event.work = word(record, event.function->work);
   if (event.is(kLaunches)) {
     event.work = word(record, event.function->work);
     event.grid = word(record, event.function->grid);

@@ -256,10 +256,22 @@ class Reader {
     for (const auto& [key, sum] : thread.counters) aggregated += sum.time.count();
     thread.kept += aggregated;
     thread.summed_only = aggregated - std::min(aggregated, still_there);
-    const std::uint64_t reserved = std::max({thread.entry.records, end, taken_by_writer(thread.key)});
+    const std::uint64_t told = began_after_copy(thread) ? thread.kept + thread.entry.lost : thread.entry.records;
+    const std::uint64_t reserved = std::max({told, end, taken_by_writer(thread.key)});
     const std::uint64_t missing = reserved - std::min(reserved, thread.kept);
     thread.unfinished = std::min(missing, unfinished_of(thread.key, reserved));
     thread.lost = std::max(missing - thread.unfinished, thread.entry.lost);
+  }
+
+  // The file, which is read last, tells of a thread that the segment did not have yet: what it did is in memory, unseen.
+  bool began_after_copy(const Thread& thread) const {
+    if (!segment_ || !trace_.alive || thread.entry.state != kThreadEnded) return false;
+    const auto is_it = [&thread](const auto& copied) {
+      return copied.tid == thread.key.tid && copied.start_ticks == thread.key.start_ticks;
+    };
+    const auto is_its = [&thread](const SegmentRange& range) { return range.key == thread.key; };
+    return std::none_of(segment_->threads.begin(), segment_->threads.end(), is_it) &&
+           std::none_of(segment_->ranges.begin(), segment_->ranges.end(), is_its);
   }
 
   // Records that the writer took out of a chunk were there, also when the file did not take them.

@@ -131,15 +131,15 @@ class Chunks {
     for (std::uint32_t i = 0; i < std::min(ready, count_); ++i) copy_one(i);
   }
 
-  // What is said of the copied chunks now; 0 slots aggregated of one that is not there any more, or slots_ where that means
-  // that all of it is in the counters.
+  // What is said of the copied chunks now; 0 slots aggregated of one that is not there any more, or all that were copied where
+  // that means that they are in the counters.
   std::vector<std::uint32_t> look_again(bool aggregates) const {
     std::vector<std::uint32_t> aggregated;
     aggregated.reserve(copies_.size());
     for (const ChunkCopy& copy : copies_) {
       const ChunkHead& now = head_of(copy.index);
       const std::uint32_t slots = std::min(load(now.aggregated), slots_);
-      aggregated.push_back(same_owner(now, copy.head) ? slots : aggregates ? slots_ : 0);
+      aggregated.push_back(same_owner(now, copy.head) ? slots : aggregates ? used_slots(copy) : 0);
     }
     return aggregated;
   }
@@ -156,6 +156,14 @@ class Chunks {
  private:
   const ChunkHead& head_of(std::uint32_t index) const {
     return *reinterpret_cast<const ChunkHead*>(base_ + std::uint64_t{index} * bytes_);
+  }
+
+  // A thread that ended had not filled its chunk.
+  std::uint32_t used_slots(const ChunkCopy& copy) const {
+    if (copy.runs.empty()) return std::min(copy.head.aggregated, slots_);
+    const SegmentRun& last = copy.runs.back();
+    return static_cast<std::uint32_t>(last.first_sequence - copy.head.first_sequence +
+                                      last.records.size() / sizeof(Record));
   }
 
   void copy_one(std::uint32_t index) {

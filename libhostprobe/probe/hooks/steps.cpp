@@ -11,17 +11,42 @@
 #include "probe/runtime/options.h"
 
 HP_ROW(kPython, hostprobe_step, "", 0, 0, nullptr, "number", "", "site:code", "", "")
+HP_ROW(kPython, hostprobe_optimizer_step, "", 0, 0, nullptr, "number", "", "", "", "")
 
 namespace hostprobe::probe {
 namespace {
 
 constexpr unsigned kStepsNeeded = 8;  // before a median means anything
 
+// Which optimizer's steps are the program's: the first one, as long as it steps. Another one that steps thrice meanwhile
+// takes its place.
+struct Speaker {
+  const void* optimizer;
+  const void* other;  // the first one that stepped since
+  std::uint32_t rounds;
+
+  bool is(const void* one) {
+    if (optimizer == nullptr || rounds == kRoundsAlone) *this = {one, nullptr, 0};
+    if (one == optimizer) {
+      other = nullptr;
+      rounds = 0;
+      return true;
+    }
+    if (other == nullptr) other = one;
+    if (one == other) ++rounds;
+    return false;
+  }
+
+ private:
+  static constexpr std::uint32_t kRoundsAlone = 3;
+};
+
 struct Steps {
   std::uint64_t last_end_ticks;  // 0: none yet, or nothing was recorded meanwhile
   std::uint64_t number;          // of the one under way
   std::uint32_t count;           // of all steps
   std::uint64_t lengths[kStepsKept];
+  Speaker speaker;
 };
 constinit thread_local Steps t_steps{};
 
@@ -44,23 +69,29 @@ void report_slow(std::uint64_t number, std::uint64_t length, std::uint64_t media
   errno = saved;
 }
 
-// Of the steps before this one; 0: too few.
-std::uint64_t usual_length(const Steps& s) {
-  return s.count < kStepsNeeded ? 0 : median_of(s.lengths, s.count < kStepsKept ? s.count : kStepsKept);
+unsigned kept_steps(const Steps& s) { return s.count < kStepsKept ? s.count : kStepsKept; }
+
+// Whether a step of that length takes `percent` of the median of those before it. That median is at most so long as more than half
+// of them are: no sorting, which would cost more than the rest of the step's mark.
+bool is_slow(const Steps& s, std::uint64_t length, std::uint64_t percent) {
+  const unsigned kept = kept_steps(s);
+  if (percent == 0 || s.count < kStepsNeeded) return false;
+  const std::uint64_t bound = length * 100 / percent;
+  unsigned within = 0;
+  for (unsigned i = 0; i < kept; ++i) within += s.lengths[i] <= bound;
+  return within > kept / 2;
 }
 
-void record_step(std::uint64_t begin, std::uint64_t end, std::uint64_t number, const void* site) {
-  write_record(g_hook_hostprobe_step, begin, end, number, 0, reinterpret_cast<std::uint64_t>(site));
-}
-
-bool finish_step(Steps& s, std::uint64_t begin, std::uint64_t end, std::uint64_t number, const void* site) {
-  record_step(begin, end, number, site);
-  std::uint64_t length = end - begin, percent = g_options.slow_step_pct;
-  std::uint64_t usual = percent == 0 ? 0 : usual_length(s);
+bool finish_step(const Hook& hook, std::uint64_t begin, std::uint64_t end, std::uint64_t number, const void* site) {
+  Steps& s = t_steps;
+  write_record(hook, begin, end, number, 0, reinterpret_cast<std::uint64_t>(site));
+  const std::uint64_t length = end - begin;
+  const std::uint64_t usual =
+      HP_UNLIKELY(is_slow(s, length, g_options.slow_step_pct)) ? median_of(s.lengths, kept_steps(s)) : 0;
   s.lengths[s.count % kStepsKept] = length;
   // The number wraps from twice the ring to once the ring, so that it goes on saying that the ring is full.
   if (++s.count == 2 * kStepsKept) s.count = kStepsKept;
-  if (usual != 0 && length * 100 >= usual * percent) report_slow(number, length, usual);
+  if (HP_UNLIKELY(usual != 0)) report_slow(number, length, usual);
   return true;
 }
 
@@ -82,11 +113,13 @@ bool note_step(std::uint64_t number, const void* site) {
     s.last_end_ticks = 0;
     return false;
   }
+  // What optimizers told before was told of other moments.
+  if (HP_UNLIKELY(s.speaker.optimizer != nullptr)) s = {};
   mark_used(g_hook_hostprobe_step);
   std::uint64_t begin = s.last_end_ticks, end = ticks();
   s.last_end_ticks = end;
   s.number = number;
-  return begin != 0 && finish_step(s, begin, end, number, site);
+  return begin != 0 && finish_step(g_hook_hostprobe_step, begin, end, number, site);
 }
 
 bool end_step(const void* site) {
@@ -94,8 +127,22 @@ bool end_step(const void* site) {
   std::uint64_t begin = s.last_end_ticks;
   s.last_end_ticks = 0;
   if (begin == 0 || !recording_or_begun(Moment::kGpu)) return false;
-  return finish_step(s, begin, ticks(), s.number, site);
+  return finish_step(g_hook_hostprobe_step, begin, ticks(), s.number, site);
 }
+
+void note_optimizer_step(const void* optimizer) {
+  Steps& s = t_steps;
+  if (optimizer == nullptr || g_hook_hostprobe_step.used != 0 || !s.speaker.is(optimizer)) return;
+  if (!recording_or_begun(Moment::kPlain)) {
+    s.last_end_ticks = 0;
+    return;
+  }
+  mark_used(g_hook_hostprobe_optimizer_step);
+  std::uint64_t begin = s.last_end_ticks, end = ticks();
+  s.last_end_ticks = end;
+  if (begin != 0) finish_step(g_hook_hostprobe_optimizer_step, begin, end, s.number++, nullptr);
+}
+
 void forget_steps() { t_steps = Steps{}; }
 
 }  // namespace hostprobe::probe

@@ -13,6 +13,10 @@ bool note_step(std::uint64_t number, const void* site);
 // The step that the last note_step() of this thread began ends now, and none begins. False: as above, or none was under way.
 bool end_step(const void* site);
 
+// An optimizer of torch ended a step on this thread. Of several that step in turn the first one counts; none does once the
+// program marks its steps itself.
+void note_optimizer_step(const void* optimizer);
+
 // Child of a fork: its first call ends no step.
 void forget_steps();
 

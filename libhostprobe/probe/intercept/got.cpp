@@ -6,10 +6,12 @@
 // it holds, or would be bound to, the library's own function: a program may have functions and variables of these names.
 #include <dlfcn.h>
 #include <link.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include <atomic>
 
+#include "probe/intercept/injection.h"
 #include "probe/intercept/loader.h"
 #include "probe/intercept/resolve.h"
 #include "probe/intercept/routes.h"
@@ -42,7 +44,8 @@ bool asks_for_us(const ElfObject& d) {
   return false;
 }
 
-// Calls visit(slot, name) for each slot of the object that one of our names is to be bound to.
+// Calls visit(slot, name) for each slot of the object that one of our names is to be bound to, and for that of getenv: whoever
+// looks for a tool of NVTX calls dlsym as well.
 template <class Visit>
 void each_slot_in(const dl_phdr_info& object, const ElfObject& d, const ElfW(Rela) * table, std::size_t count,
                   Visit visit) {
@@ -52,7 +55,8 @@ void each_slot_in(const dl_phdr_info& object, const ElfObject& d, const ElfW(Rel
     const ElfW(Sym)& symbol = d.symbols[ELF64_R_SYM(table[i].r_info)];
     if (symbol.st_shndx != SHN_UNDEF || symbol.st_name == 0) continue;
     const char* name = d.strings + symbol.st_name;
-    if (wanted(name)) visit(reinterpret_cast<void**>(object.dlpi_addr + table[i].r_offset), name);
+    if (wanted(name) || same(name, "getenv"))
+      visit(reinterpret_cast<void**>(object.dlpi_addr + table[i].r_offset), name);
   }
 }
 
@@ -168,7 +172,13 @@ void patch_dlsym_slot(const dl_phdr_info& object, const ElfObject& d, void** slo
     store_slot(object, slot, g_global.first_dlsym, by);
 }
 
+void patch_getenv_slot(const dl_phdr_info& object, const ElfObject& d, void** slot, ScanBy by) {
+  if (*slot == reinterpret_cast<void*>(&getenv) || d.holds(*slot))
+    store_slot(object, slot, reinterpret_cast<void*>(&getenv_or_our_path), by);
+}
+
 void patch_slot(const dl_phdr_info& object, const ElfObject& d, void** slot, const char* name, ScanBy by) {
+  if (same(name, "getenv")) return patch_getenv_slot(object, d, slot, by);
   if (same(name, "dlsym")) return patch_dlsym_slot(object, d, slot, by);
   if (is_address_of(library_of(name), slot)) return;  // a library's own calls are not the program's
   void* held = *slot;
@@ -241,7 +251,7 @@ int note_names(dl_phdr_info* object, size_t, void*) {
   ElfObject d;
   if (is_seen(*object) || is_left_alone(*object) || !read_elf_object(*object, d) || !asks_for_us(d)) return 0;
   each_slot(*object, d, [](void**, const char* name) {
-    if (!same(name, "dlsym")) add_global_name(name);
+    if (is_routed_name(name)) add_global_name(name);
   });
   return 0;
 }
@@ -301,6 +311,10 @@ bool begin_scan(ScanBy by, unsigned long long added) {
 
 HP_START_CODE void nothing_to_scan_yet() {
   if (load_count_is_known()) g_scanned_adds.store(load_count(), std::memory_order_relaxed);
+}
+
+void scan_start_objects_too() {
+  if (g_known_libraries.load(std::memory_order_relaxed) == 0) g_scanned_adds.store(0, std::memory_order_release);
 }
 
 void scan_new_objects(ScanBy by) {

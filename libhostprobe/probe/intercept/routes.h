@@ -24,6 +24,8 @@ enum class ScanBy {
 void scan_new_objects(ScanBy by);
 // In the constructor: there is no library among the objects that the program starts with.
 void nothing_to_scan_yet();
+// The process is recorded from now on: the next scan looks at those objects as well. They may look for a tool of NVTX.
+void scan_start_objects_too();
 
 // A wrapper that stands in front of `real`, found under `name`; nullptr: not a function we hook.
 void* wrapper_for(const char* name, void* real);

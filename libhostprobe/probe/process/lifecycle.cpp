@@ -16,6 +16,7 @@
 
 #include <atomic>
 
+#include "probe/hooks/nvtx.h"
 #include "probe/hooks/steps.h"
 #include "probe/intercept/loader.h"
 #include "probe/intercept/newer_function.h"
@@ -67,6 +68,7 @@ void become_child() {
   forget_process();
   reset_thread_local();
   forget_steps();
+  forget_ranges();
   // Those that a handler, which forked, has interrupted go on in the child.
   g_lock_waiters.store(t_local.lock_waits, std::memory_order_relaxed);
   for (Hook* hook = __start_hp_state; hook != __stop_hp_state; ++hook)
@@ -99,6 +101,7 @@ void prepare_hooks() {
   link_hooks();
   find_libc_functions();
   hook_newer_functions();
+  scan_start_objects_too();
   report_bad_options(g_environment);
 }
 

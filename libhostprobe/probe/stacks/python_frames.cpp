@@ -5,7 +5,6 @@
 // HOSTPROBE_STACK_INTERVAL_MS, after a wait of at least HOSTPROBE_STACK_US.
 #include "probe/stacks/python_frames.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -78,11 +77,6 @@ bool types_are_readable(const PythonSymbols& symbols) {
     if (at == 0 || !memory.copy(&type, at + kObjectType, sizeof type) || type != symbols.type_type) return false;
   }
   return true;
-}
-
-// A plug-in that is closed takes its libpython along, and thread_state() would jump into nothing. So it stays loaded.
-bool stays_loaded(const char* path) {
-  return *path == 0 || dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
 }
 
 bool find() {

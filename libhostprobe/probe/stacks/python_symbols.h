@@ -5,6 +5,7 @@
 // non-PIE program beats the original in libpython, as it does for the interpreter itself.
 #pragma once
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
@@ -93,6 +94,11 @@ inline int search_object(dl_phdr_info* object, std::size_t, void* argument) {
   }
   if (is_first_home && symbols.thread_state != 0) strncpy(symbols.home, object->dlpi_name, sizeof symbols.home - 1);
   return 0;
+}
+
+// A plug-in that is closed takes its libpython along, and a call would jump into nothing. So it stays loaded.
+inline bool stays_loaded(const char* path) {
+  return *path == 0 || dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
 }
 
 inline void find_python_symbols(PythonSymbols& out) { dl_iterate_phdr(search_object, &out); }

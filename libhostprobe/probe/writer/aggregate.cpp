@@ -19,7 +19,7 @@ constexpr unsigned kMostHooks = 1024;
 
 // Which words of a hook's records say what, from its labels. 5: none does.
 struct Shape {
-  std::uint8_t known, launch, site, waker, communicator, count, call, empty, nodes, kernels, name;
+  std::uint8_t known, launch, site, waker, communicator, count, call, empty, nodes, kernels, name, generation;
 };
 HP_KEPT_BY_CHILDREN Shape g_shapes[kMostHooks];
 
@@ -60,7 +60,8 @@ const Shape& shape_of(std::uint16_t hook) {
            word_named(row, "empty"),
            word_named(row, "nodes"),
            word_named(row, "kernels"),
-           row.type == kRowRange || row.type == kRowMark ? word_named(row, "name") : std::uint8_t{5}};
+           row.type == kRowRange || row.type == kRowMark ? word_named(row, "name") : std::uint8_t{5},
+           word_named(row, "generation")};
   return shape;
 }
 
@@ -128,6 +129,8 @@ Addition addition_of(const ChunkHead* chunk, const Record& record) {
     add.object = word(record, shape.name);
   } else if (shape.empty != 5) {
     add.object = word(record, shape.empty);
+  } else if (shape.generation != 5) {
+    add.object = word(record, shape.generation);
   } else if (shape.waker != 5) {
     add_wake(add, record, word(record, shape.waker));
     add.amount = (record.flags & kRecordTimedOut) != 0;

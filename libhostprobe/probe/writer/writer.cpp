@@ -14,6 +14,7 @@
 #include <atomic>
 
 #include "probe/hooks/poll_cost.h"
+#include "probe/hooks/python_shim.h"
 #include "probe/hooks/thread_type.h"
 #include "probe/intercept/loader.h"
 #include "probe/intercept/resolve.h"
@@ -123,6 +124,7 @@ bool look_at_new_objects() {
     pin_libraries();
     open_compressor();
     python_frames_find();
+    find_python();
   }
   Turn expected = Turn::kInLoader;
   return g_turn.compare_exchange_strong(expected, Turn::kWriter, std::memory_order_acq_rel);
@@ -185,9 +187,9 @@ bool is_called() { return told_to_stop() || completion_is_wanted(); }
 void sleep_until_needed(std::uint64_t& next_work_ns) {
   const std::uint32_t rung = bell_count();
   while (bell_count() == rung && !is_called()) {
-    const std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC), sample_ns = arm_samples(now);
+    const std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC), sample_ns = arm_samples(now), ask_ns = ask_python(now);
     if (now >= next_work_ns) return;
-    const std::uint64_t end = sample_ns < next_work_ns ? sample_ns : next_work_ns;
+    const std::uint64_t soon = ask_ns < sample_ns ? ask_ns : sample_ns, end = soon < next_work_ns ? soon : next_work_ns;
     sleep_by_bell(rung, static_cast<long>(end - now), is_called);
   }
 }

@@ -1,0 +1,46 @@
+// gc_pauses.cpp: see gc_pauses.h.
+#include "gc_pauses.h"
+
+#include <algorithm>
+
+namespace hostprobe::analysis {
+namespace {
+
+bool was_asked(const Trace& trace) {
+  return std::any_of(trace.hooks.begin(), trace.hooks.end(),
+                     [](const Hook& hook) { return hook.used && hook.name == "hostprobe_gc"; });
+}
+
+}  // namespace
+
+GcPauses::GcPauses(const Timeline& timeline, const StepPlan& plan)
+    : is_told_(was_asked(timeline.trace())), has_steps_(plan.source != StepSource::kNone), span_(plan.span) {}
+
+void GcPauses::add_pause(const Event& event) {
+  // The records of what counters hold, too, tell when it was.
+  if (has_steps_ && event.type == EventType::kCall)
+    answer_.in_steps_ns +=
+        std::max(0.0, std::min(event.end_ns, span_.end_ns) - std::max(event.begin_ns, span_.begin_ns));
+  if (event.counted) return;
+  Histogram& generation = answer_.by_generation[event.work];
+  if (event.distribution != nullptr) {
+    answer_.time.add(event.distribution->time);
+    generation.add(event.distribution->time);
+  } else {
+    answer_.time.add(event.duration_ns);
+    generation.add(event.duration_ns);
+  }
+}
+
+void GcPauses::merge(const GcPauses& other) {
+  answer_.time.add(other.answer_.time);
+  answer_.in_steps_ns += other.answer_.in_steps_ns;
+  for (const auto& [generation, time] : other.answer_.by_generation) answer_.by_generation[generation].add(time);
+}
+
+std::optional<GcAnswer> GcPauses::finish() const {
+  if (!is_told_ && answer_.time.count() == 0) return std::nullopt;
+  return answer_;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,167 @@
+// python_shim.cpp: see python_shim.h. What runs inside the interpreter makes no sound: an error of a call is taken back, and
+// what could not be done is not recorded.
+#include "probe/hooks/python_shim.h"
+
+#include <errno.h>
+
+#include <atomic>
+
+#include "probe/hooks/python_calls.h"
+#include "probe/hooks/steps.h"
+#include "probe/record/hook.h"
+#include "probe/record/limits.h"
+#include "probe/runtime/of_process.h"
+#include "probe/runtime/options.h"
+#include "probe/runtime/sanitizer.h"
+
+HP_ROW(kPython, hostprobe_gc, "", 0, 0, nullptr, "generation", "collected", "uncollectable", "", "")
+
+namespace hostprobe::probe {
+namespace {
+
+constexpr std::uint64_t kSoonNs = 1000000;     // an interpreter starts within 20 ms
+constexpr std::uint64_t kLaterNs = 250000000;  // or nobody knows when
+constexpr unsigned kSoonTimes = 500;
+constexpr std::uint64_t kStepsAuto = 0;  // as options.def counts them
+
+HP_KEPT_BY_CHILDREN PythonCalls g_python{};
+HP_KEPT_BY_CHILDREN bool g_found = false;
+// A forked child has its parent's interpreter, and our functions in it.
+HP_KEPT_BY_CHILDREN std::atomic<bool> g_is_in{false};
+HP_KEPT_BY_CHILDREN std::atomic<bool> g_watches_optimizers{false};
+HP_OF_PROCESS bool g_asked = false;
+HP_OF_PROCESS unsigned g_times = 0;
+HP_OF_PROCESS std::uint64_t g_next_look_ns = 0;
+
+constinit thread_local std::uint64_t t_collection_began = 0;
+
+PythonObject* nothing() { return g_python.value(""); }
+
+// `what` is one of ours: put(…) and insert(…) take references of their own.
+void drop(PythonObject* what) {
+  if (what != nullptr) g_python.drop(what);
+}
+
+// ---- steps ----
+
+PythonObject* on_step(PythonObject*, PythonObject* arguments) {
+  int saved = errno;
+  note_optimizer_step(g_python.item(arguments, 0));
+  g_python.clear_error();
+  errno = saved;
+  return nothing();
+}
+HP_KEPT_BY_CHILDREN PythonMethod g_step_method{"hostprobe_note_step", on_step, kTakesTuple, nullptr};
+
+// torch.compile follows a hook that is written in Python, and leaves the call out, where it would warn of one written in C.
+constexpr char kStepHook[] =
+    "def hostprobe_step(optimizer, args, kwargs):\n"
+    "    if not is_compiling():\n"
+    "        note(optimizer)\n";
+
+// `compiler` and `optimizer` are modules of torch. True: from now on steps are told.
+bool register_step_hook(PythonObject* compiler, PythonObject* optimizer) {
+  PythonObject* globals = g_python.dict();
+  PythonObject* note = g_python.function(&g_step_method, nullptr, nullptr);
+  PythonObject* is_compiling = g_python.attribute(compiler, "is_compiling");
+  PythonObject* join = g_python.attribute(optimizer, "register_optimizer_step_post_hook");
+  PythonObject* code = g_python.compile(kStepHook, "hostprobe", kFileInput);
+  PythonObject *done = nullptr, *handle = nullptr;
+  if (globals != nullptr && note != nullptr && is_compiling != nullptr && join != nullptr && code != nullptr &&
+      g_python.put(globals, "__builtins__", g_python.builtins()) == 0 && g_python.put(globals, "note", note) == 0 &&
+      g_python.put(globals, "is_compiling", is_compiling) == 0)
+    done = g_python.evaluate(code, globals, globals);
+  if (done != nullptr) handle = g_python.call(join, g_python.look_up(globals, "hostprobe_step"), nullptr);
+  const bool is_registered = handle != nullptr;
+  for (PythonObject* one : {handle, done, code, join, is_compiling, note, globals}) drop(one);
+  return is_registered;
+}
+
+// Modules are in the list before they are whole: then an attribute is missing, and the next collection looks again.
+void look_for_torch() {
+  PythonObject* modules = g_python.modules();
+  PythonObject* optimizer = g_python.look_up(modules, "torch.optim.optimizer");
+  PythonObject* compiler = optimizer == nullptr ? nullptr : g_python.look_up(modules, "torch.compiler");
+  if (compiler == nullptr || g_watches_optimizers.exchange(true, std::memory_order_relaxed)) return;
+  if (!register_step_hook(compiler, optimizer)) g_watches_optimizers.store(false, std::memory_order_relaxed);
+}
+
+// ---- garbage collections ----
+
+std::uint64_t number_in(PythonObject* info, const char* name) {
+  PythonObject* number = g_python.look_up(info, name);
+  return number == nullptr ? 0 : static_cast<std::uint64_t>(g_python.number(number));
+}
+
+void end_collection(PythonObject* info) {
+  const std::uint64_t began = t_collection_began;
+  t_collection_began = 0;
+  if (began == 0 || !recording_or_begun(Moment::kPlain)) return;
+  mark_used(g_hook_hostprobe_gc);
+  write_record(g_hook_hostprobe_gc, began, ticks(), number_in(info, "generation"), number_in(info, "collected"),
+               number_in(info, "uncollectable"));
+}
+
+// (phase, info): "start" or "stop".
+PythonObject* on_collection(PythonObject*, PythonObject* arguments) {
+  int saved = errno;
+  PythonObject* phase = g_python.item(arguments, 0);
+  if (phase != nullptr && g_python.compare(phase, "start") == 0) {
+    t_collection_began = ticks();
+  } else if (phase != nullptr) {
+    end_collection(g_python.item(arguments, 1));
+    if (g_options.steps == kStepsAuto && !g_watches_optimizers.load(std::memory_order_relaxed)) look_for_torch();
+  }
+  g_python.clear_error();
+  errno = saved;
+  return nothing();
+}
+HP_KEPT_BY_CHILDREN PythonMethod g_gc_method{"hostprobe_note_collection", on_collection, kTakesTuple, nullptr};
+
+// First of the callbacks, so that what others take in theirs is no part of the pause.
+bool join_callbacks() {
+  PythonObject* gc = g_python.import("gc");
+  PythonObject* callbacks = gc == nullptr ? nullptr : g_python.attribute(gc, "callbacks");
+  PythonObject* function = callbacks == nullptr ? nullptr : g_python.function(&g_gc_method, nullptr, nullptr);
+  const bool is_in = function != nullptr && g_python.insert(callbacks, 0, function) == 0;
+  for (PythonObject* one : {function, callbacks, gc}) drop(one);
+  return is_in;
+}
+
+// On the interpreter's main thread, which holds its lock.
+int enter(void*) {
+  int saved = errno;
+  if (!g_is_in.exchange(true, std::memory_order_acq_rel)) {
+    if (join_callbacks())
+      mark_used(g_hook_hostprobe_gc);
+    else
+      g_is_in.store(false, std::memory_order_release);
+  }
+  g_python.clear_error();
+  errno = saved;
+  return 0;
+}
+
+std::uint64_t later(std::uint64_t now_ns) {
+  g_next_look_ns = now_ns + (g_times++ < kSoonTimes ? kSoonNs : kLaterNs);
+  return g_next_look_ns;
+}
+
+}  // namespace
+
+void find_python() {
+  if (!g_found && g_options.python && !g_has_sanitizer) g_found = find_python_calls(g_python);
+}
+
+std::uint64_t ask_python(std::uint64_t now_ns) {
+  if (!g_found || g_asked) return kNever;
+  if (now_ns < g_next_look_ns) return g_next_look_ns;
+  g_asked = g_is_in.load(std::memory_order_acquire) || g_python.is_finalizing() != 0;
+  if (g_is_in.load(std::memory_order_relaxed)) mark_used(g_hook_hostprobe_gc);
+  if (g_asked) return kNever;
+  if (g_python.is_initialized() == 0) return later(now_ns);
+  g_asked = g_python.add_pending(enter, nullptr) == 0;
+  return g_asked ? kNever : later(now_ns);
+}
+
+}  // namespace hostprobe::probe

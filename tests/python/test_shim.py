@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""The zero-code shim: garbage collections and optimizer steps of programs that know nothing of hostprobe."""
+
+import json
+from pathlib import Path
+
+import probed
+from probed import ProbedTest, path_of
+
+# Tells what the shim must have seen: (generation, collected) of each collection from here on, in order.
+COLLECTS = """
+import gc, json, sys, time
+seen = []
+def note(phase, info):
+    if phase == "stop":
+        seen.append([info["generation"], info["collected"]])
+gc.collect()
+for _ in range(200):  # until the interpreter has been asked
+    if len(gc.callbacks) > 0:
+        break
+    time.sleep(0.05)
+gc.disable()
+gc.callbacks.append(note)
+class Knot:
+    pass
+for generation, knots in ((0, 1), (2, 30), (1, 4), (2, 5), (0, 0), (2, 700)):
+    for _ in range(knots):
+        knot = Knot(); knot.self = knot
+    knot = None
+    gc.collect(generation)
+gc.callbacks.remove(note)
+print(json.dumps(seen))
+"""
+
+FORKS = """
+import gc, os, time
+for _ in range(200):
+    if gc.callbacks: break
+    time.sleep(0.05)
+gc.disable()
+if os.fork() == 0:
+    for _ in range(3): gc.collect()
+    os._exit(0)
+os.wait()
+gc.collect(1)
+"""
+
+SPAWNS = """
+import gc, multiprocessing, time
+def work(count):
+    for _ in range(200):
+        if gc.callbacks: break
+        time.sleep(0.05)
+    gc.disable()
+    for _ in range(count): gc.collect()
+if __name__ == "__main__":
+    worker = multiprocessing.get_context("spawn").Process(target=work, args=(5,))
+    worker.start(); worker.join()
+    assert worker.exitcode == 0
+"""
+
+STEPS = """
+import torch
+model = torch.nn.Linear(8, 8)
+first = torch.optim.SGD(model.parameters(), lr=0.1)
+second = torch.optim.AdamW(model.parameters(), lr=0.1)
+import gc, sys, time
+for _ in range(200):
+    gc.collect()
+    if sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks: break
+    time.sleep(0.05)
+MARKS
+for step in range(12):
+    model(torch.ones(2, 8)).sum().backward()
+    first.step(); second.step()
+    first.zero_grad()
+"""
+
+
+def interpreters():
+    """The distribution's, and those that a version manager has beside it."""
+    found = [Path("/usr/bin/python3")]
+    for folder in sorted(Path.home().glob(".pyenv/versions/3.*")):
+        if tuple(map(int, folder.name.split(".")[:2])) >= (3, 8):
+            found.append(folder / "bin/python3")
+    return found
+
+
+class Shim(ProbedTest):
+    def script(self, text):
+        path = self.folder / "program.py"
+        path.write_text(text)
+        return path
+
+    def collections(self):
+        """(generation, collected) as recorded, in order."""
+        records = [r for r in self.dump() if r.get("function") == "hostprobe_gc"]
+        records.sort(key=lambda r: r["begin_ns"])
+        return [[r["args"]["generation"], r["args"]["collected"]] for r in records]
+
+    def check_collects(self, *python):
+        out, err = self.record(*python, self.script(COLLECTS))
+        told = json.loads(out)
+        self.assertEqual([generation for generation, _ in told], [0, 2, 1, 2, 0, 2])
+        self.assertEqual(self.collections()[-len(told):], told, python)
+        self.assertNotIn("Error", err)
+        gc = self.report()["processes"][0]["gc"]
+        self.assertEqual(sum(gc["by_generation"].values()), gc["count"])
+        self.assertEqual(gc["count"], len(self.collections()))
+        self.assertGreaterEqual(gc["by_generation"]["2"], 3)
+        self.assertLessEqual(gc["max_ms"], gc["total_ms"])
+
+    def test_every_collection_is_recorded_by_each_interpreter(self):
+        for number, python in enumerate(interpreters()):
+            with self.subTest(python=python):
+                self.run_folder = self.folder / f"run{number}"
+                self.check_collects(python)
+
+    def test_without_site_user_folders_or_environment(self):
+        self.check_collects("/usr/bin/python3", "-S", "-I", "-E")
+
+    def test_in_a_virtual_environment(self):
+        self.run_program("/usr/bin/python3", "-m", "venv", "--without-pip", self.folder / "venv")
+        self.check_collects(self.folder / "venv/bin/python")
+
+    def test_a_forked_child_tells_its_own(self):
+        self.record("/usr/bin/python3", self.script(FORKS))
+        counts = sorted(p["gc"]["by_generation"].get("2", 0) for p in self.report()["processes"])
+        parent, child = counts[0], counts[1]
+        self.assertEqual((child, len(counts)), (3, 2))
+        self.assertEqual(parent, 0)
+
+    def test_a_spawned_worker_tells_its_own(self):
+        self.record("/usr/bin/python3", self.script(SPAWNS), HOSTPROBE_TARGET="all")
+        by_program = [p["gc"]["by_generation"].get("2", 0) for p in self.report()["processes"] if p["gc"]]
+        self.assertEqual(max(by_program), 5)
+
+    def test_steps_are_those_of_the_first_optimizer(self):
+        self.record(path_of("TORCH_PYTHON"), self.script(STEPS.replace("MARKS", "")))
+        steps = self.report()["steps"]
+        self.assertEqual((steps["source"], steps["marked_by"], steps["count"]), ("marks", "optimizer", 11))
+
+    def test_marks_of_the_program_take_the_optimizers_place(self):
+        marks = "sys.path.insert(0, sys.argv[1]); import hostprobe\nfor i in range(30): hostprobe.step()\n"
+        self.record(path_of("TORCH_PYTHON"), self.script(STEPS.replace("MARKS", marks)),
+                    probed.BUILD / "lib/hostprobe/python")
+        steps = self.report()["steps"]
+        self.assertEqual((steps["marked_by"], steps["count"]), ("program", 29))
+
+    def test_a_program_that_clears_the_callbacks_runs_on(self):
+        out, _ = self.record("/usr/bin/python3", "-c",
+                             "import gc; gc.callbacks.clear(); gc.collect(); gc.callbacks = None; gc.collect(); print(1)")
+        self.assertEqual(out, "1\n")
+
+    def test_sub_interpreters_are_left_alone(self):
+        python = Path.home() / ".pyenv/versions/3.12.1/bin/python3"
+        if not python.exists():
+            python = Path("/usr/bin/python3")
+        out, _ = self.record(python, "-c", "import _xxsubinterpreters as s; i = s.create(); "
+                             "s.run_string(i, 'import gc; gc.collect(); print(len(gc.callbacks))'); s.destroy(i)")
+        self.assertEqual(out, "0\n")
+
+    def test_switched_off_nothing_of_it_is_in_the_interpreter(self):
+        out, _ = self.record("/usr/bin/python3", "-c", "import gc, time; time.sleep(1); gc.collect(); print(gc.callbacks)",
+                             HOSTPROBE_PYTHON="0")
+        self.assertEqual(out, "[]\n")
+        self.assertIsNone(self.report()["processes"][0]["gc"])
+
+    def test_many_short_programs_end_as_they_would(self):
+        for _ in range(30):
+            self.record("/usr/bin/python3", "-c", "pass")
+
+
+if __name__ == "__main__":
+    probed.main()
