@@ -22,6 +22,10 @@ def active():
     return False
 
 
+def preloaded():
+    return False
+
+
 def start():
     return False
 
