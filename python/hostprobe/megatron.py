@@ -305,8 +305,13 @@ class _Collector:
 
     def switch_on(self, nothing: Any, patches: Patches) -> None:
         before, wanted = collector.get_threshold(), self.wanted
+
+        def put_back() -> None:
+            if collector.get_threshold() == wanted:
+                collector.set_threshold(*before)
+
         collector.set_threshold(*wanted)
-        patches.when_undone(lambda: collector.get_threshold() == wanted and collector.set_threshold(*before))
+        patches.when_undone(put_back)
 
 
 _collector = _Collector()
