@@ -1,4 +1,4 @@
-"""Who marks the steps of this process. A step must be marked once, so of two that could the one that knows more does."""
+"""Who marks the steps of this process. A step must be marked once, so of those that claim to the one that knows more does."""
 
 from __future__ import annotations
 

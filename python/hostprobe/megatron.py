@@ -6,9 +6,9 @@ or after:
 
 Parts, each of which can be asked for alone (`install(["iteration"])`):
 
-iteration   the step mark: as `train_step` of Megatron-LM returns; without Megatron-LM, from the begin of one training pass
-            (forward_backward_func) to the begin of the next. Region `megatron.iteration`, `megatron.evaluation` for a pass that
-            is only forward
+iteration   the step mark, from the begin of one training pass (forward_backward_func) to the begin of the next. Region
+            `megatron.iteration`, `megatron.evaluation` for a pass that is only forward
+train_step  the step mark where Megatron-LM itself is used: as its `train_step` returns
 microbatch  regions `megatron.forward` and `megatron.backward`; mark `megatron.microbatch`, its number, before the forward
 phases      regions `megatron.warmup`, `megatron.steady`, `megatron.cooldown` of a pipelined pass
 data        region `megatron.data` while the next micro-batch is taken from the data iterator
@@ -56,7 +56,6 @@ def _iterations(schedules: Any, patches: Patches) -> None:
         return run_pass
 
     patches.replace_all(schedules, _PASSES, of_pass)
-    _steps.claim("megatron")
     patches.when_undone(lambda: _steps.release("megatron"))
     patches.when_undone(_steps_of_passes.forget)
 
@@ -70,7 +69,8 @@ class _StepsOfPasses:
         self._begun: Any = None
 
     def begin(self, evaluates: bool) -> None:
-        if self.replaced or not _steps.marks("megatron"):
+        _steps.claim("megatron")  # not before: a program that runs no pass has its optimizer's steps
+        if self.replaced:
             return
         if not evaluates:
             self._begun = step()
@@ -89,7 +89,8 @@ def _train_steps(training: Any, patches: Patches) -> None:
     def of_step(original: Function) -> Function:
         def train_step(*given: Any, **named: Any) -> Any:
             result = original(*given, **named)
-            if patches.live and _steps.marks("megatron"):
+            if patches.live:
+                _steps.claim("megatron")
                 step()
             return result
 
@@ -97,6 +98,7 @@ def _train_steps(training: Any, patches: Patches) -> None:
 
     patches.replace(training, "train_step", of_step)
     _steps_of_passes.replaced = True
+    patches.when_undone(lambda: _steps.release("megatron"))
     patches.when_undone(lambda: setattr(_steps_of_passes, "replaced", False))
 
 
