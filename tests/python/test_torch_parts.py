@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 
 import probed
-from probed import ProbedTest, path_of
+from probed import SOURCE, ProbedTest, path_of
 
 WAITS = "waits until {} is imported"
 
@@ -229,6 +229,20 @@ class TorchParts(ProbedTest):
         out, _ = self.trained(RESTORED)
         self.assertIn(out.strip(), ("RuntimeError", "AssertionError"))
         self.assertEqual(self.regions(), {})
+
+    def test_example(self):
+        command = (path_of("TORCH_PYTHON").parent / "torchrun", "--nproc-per-node=2", SOURCE / "examples/torchrun_hooks.py",
+                   "--steps", "20")
+        plain, said = self.run_program(*command, **self.path)
+        self.assertEqual(set(json.JSONDecoder().raw_decode(said, said.index("{"))[0].values()), {"libhostprobe.so is not preloaded"})
+        self.assertEqual(self.record(*command, **self.path)[0], plain)
+        ranks = [process for process in self.report()["processes"] if process.get("regions")]
+        self.assertEqual([process["rank"] for process in ranks], [0, 1])
+        for process in ranks:
+            self.assertEqual({region["name"]: region["count"] for region in process["regions"]},
+                             {"dataloader.start TensorDataset#0": 1, "dataloader.fetch TensorDataset#0": 20,
+                              "dataloader.end TensorDataset#0": 1})
+        self.assertEqual(sorted(self.steps_of().values()), [19, 19])
 
     def test_nothing_without_the_probe(self):
         program = ("import hostprobe.torch, sys\n"
