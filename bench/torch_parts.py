@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What the parts of hostprobe.torch and hostprobe.megatron add to a call, in nanoseconds: the same call without install(), with
-it in a preloaded program that is no target, and recording. Medians of --times rounds; the ways take turns. Needs PyTorch, no
-GPU: a tensor that says it lies on one takes the way of those that do, and Megatron's functions are empty ones of the same
-names."""
+it in a preloaded program that is no target, and recording. CPU time of the thread, medians of --times rounds; the ways take
+turns. Needs PyTorch, no GPU: a tensor that says it lies on one takes the way of those that do, and Megatron's functions are
+empty ones of the same names."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 PROGRAM = """
-import json, sys, timeit, types
+import json, sys, time, timeit, types
 schedules = types.ModuleType("megatron.core.pipeline_parallel.schedules")
 exec("def forward_step(*a, **k): pass\\ndef backward_step(*a): pass\\ndef nvtx_range_push(*a, **k): pass\\n"
      "def nvtx_range_pop(*a, **k): pass\\ndef forward_backward_pipelining_without_interleaving(**k): pass", vars(schedules))
@@ -40,7 +40,8 @@ calls = {"Tensor.item, CPU": "here.item()", "Tensor.item, GPU": "there.item()", 
          "optimizer.step": "optimizer.step()", "pin_memory": "pin.pin_memory(batch)",
          "forward_step": "schedules.forward_step(None, None, current_microbatch=1)", "backward_step": "schedules.backward_step()",
          "a pass": "schedules.forward_backward_pipelining_without_interleaving(num_microbatches=4)"}
-print(json.dumps({name: min(timeit.repeat(call, globals=names, number=20_000, repeat=3)) / 20_000 * 1e9
+print(json.dumps({name: min(timeit.repeat(call, globals=names, number=20_000, repeat=3,
+                                     timer=time.thread_time)) / 20_000 * 1e9
                   for name, call in calls.items()}))
 """
 

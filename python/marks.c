@@ -12,6 +12,8 @@
 
 #include "hostprobe/hostprobe.h"
 
+#pragma GCC diagnostic ignored "-Wpedantic" /* CPython keeps functions of types in void*, which ISO C does not know */
+
 /* What every CPython since 3.7 has, unchanged, but the stable interface lists only since 3.10: arguments as an array, without
  * a tuple made for each call, and the UTF-8 that a text keeps. test_module.py loads this file into every Python it finds. */
 #ifndef METH_FASTCALL

@@ -42,18 +42,18 @@ class Wheel(ProbedTest):
         self.wheel = Wheel.built
 
     def build(self):
-        folder = BUILD / "wheel"
-        shutil.rmtree(folder / "made", ignore_errors=True)
-        settings = [f"build-dir={folder / 'tree'}"]
+        made = BUILD / "wheel-made"
+        shutil.rmtree(made, ignore_errors=True)
+        settings = [f"build-dir={BUILD / 'wheel'}"]
         if shutil.which("ccache"):
             settings += [f"cmake.define.CMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")]
         # Without isolation: what pip would fetch for the build lies in the cache.
         self.run_program(path_of("WHEEL_PYTHON"), "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index",
-                         "--no-build-isolation", "--disable-pip-version-check", "-w", folder / "made", SOURCE,
-                         *(word for setting in settings for word in ("-C", setting)))
-        made = list((folder / "made").iterdir())
-        self.assertEqual(len(made), 1, made)
-        return made[0]
+                         "--no-build-isolation", "--disable-pip-version-check", "-w", made, SOURCE,
+                         *(word for setting in settings for word in ("--config-settings", setting)))
+        wheels = list(made.iterdir())
+        self.assertEqual(len(wheels), 1, wheels)
+        return wheels[0]
 
     def test_contents(self):
         self.assertRegex(self.wheel.name, r"^hostprobe-[0-9.]+-cp39-abi3-linux_x86_64\.whl$")
