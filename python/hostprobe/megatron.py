@@ -247,6 +247,8 @@ def _told_phases(schedules: Any, patches: Patches) -> None:
 class _Data:
     """A data iterator that says how long each micro-batch took to come. All else is the iterator's own."""
 
+    __slots__ = ("_iterator",)
+
     def __init__(self, iterator: Any) -> None:
         self._iterator = iterator
 
@@ -261,7 +263,15 @@ class _Data:
         return microbatch
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_iterator":  # of a copy that is not filled yet
+            raise AttributeError(name)
         return getattr(self._iterator, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_iterator":
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._iterator, name, value)
 
 
 def _timed(iterator: Any) -> Any:

@@ -299,10 +299,26 @@ def _compiles(module: Any, patches: Patches) -> None:
             compiled.__exit__(None, None, None)
 
     handler = module.callback_handler
-    handler.register_start_callback(begins)
-    patches.when_undone(lambda: handler.remove_start_callback(begins))
-    handler.register_end_callback(ends)
+
+    def keeps_ours(original: Callable[..., Any]) -> Callable[..., Any]:
+        def clear(other: Any) -> Any:  # torch.compiler.reset() clears everybody's
+            try:
+                return original(other)
+            finally:
+                if patches.live and other is handler:
+                    _register(handler, begins, ends)
+
+        return clear
+
+    _register(handler, begins, ends)
     patches.when_undone(lambda: handler.remove_end_callback(ends))
+    patches.when_undone(lambda: handler.remove_start_callback(begins))
+    patches.replace(type(handler), "clear", keeps_ours)
+
+
+def _register(handler: Any, begins: Callable[..., None], ends: Callable[..., None]) -> None:
+    handler.register_start_callback(begins)
+    handler.register_end_callback(ends)
 
 
 parts = Parts({

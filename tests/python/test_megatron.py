@@ -114,7 +114,7 @@ def forward_backward_pipelining_with_interleaving(**named):
 '''
 
 PASSES = """
-import hostprobe.megatron
+import copy, hostprobe.megatron
 hostprobe.megatron.install()
 import megatron.core.parallel_state
 from megatron.core.pipeline_parallel import schedules
@@ -128,6 +128,8 @@ class Batches:  # an iterator with a will of its own
 batches = Batches()
 def forward(iterator, model):
     assert iterator.state == "kept"
+    iterator.state = "kept"
+    assert "state" in vars(batches) and copy.copy(iterator).left == batches.left
     return next(iterator)
 def run(function, total, forward_only=False):
     batches.left = total
