@@ -211,6 +211,12 @@ class Megatron(ProbedTest):
                                            "dataloader.start TensorDataset#0": 1, "dataloader.fetch TensorDataset#0": 18})
         self.assertEqual(self.report()["steps"]["count"], 5)  # the optimizer's: no pass ran
 
+    def test_examples_show_help(self):
+        for name in ("megatron_hooks.py", "torchrun_hooks.py"):
+            text, _ = self.run_program(path_of("TORCH_PYTHON"), "-W", "ignore", SOURCE / "examples" / name, "--help", **self.path)
+            self.assertIn("usage:", text)
+            self.assertIn("examples:", text)
+
     FAKE = {"megatron/core/pipeline_parallel/schedules.py": SCHEDULES, "megatron/core/pipeline_parallel/__init__.py": "",
             "megatron/core/__init__.py": "", "megatron/__init__.py": "",
             "megatron/core/parallel_state.py": "def get_pipeline_model_parallel_rank(): return 1\n"
