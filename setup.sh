@@ -12,9 +12,11 @@ readonly python=/usr/bin/python3  # never the first one on PATH: the tests compa
 # The only list of versions. A changed line is a changed stamp, and the entry is made again.
 readonly cuda_requirements="nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-nvml-dev==13.5.37"
 readonly torch_requirements="torch==2.15.0 numpy==2.4.6"
+readonly megatron_requirements="megatron-core==0.16.1 packaging==26.3"
 readonly triton_requirements="triton==3.9.0 numpy==2.4.6"
 readonly clients_requirements="tinygrad==0.14.0 cuda-bindings==13.5.0 cuda-core==1.2.2 numba-cuda[cu13]==0.30.4 \
 gpustat==1.1.1 nvidia-ml-py==13.615.71 numpy==2.4.6"
+readonly wheel_requirements="scikit-build-core==1.1.2"
 readonly guests_requirements="gevent==26.9.0 greenlet==3.5.6 psutil==7.2.2 objgraph==3.7.0 expecttest==0.3.0"
 # What PyTorch's package leaves out, its tests, as Debian's stable release has them: an archive's name and SHA-256.
 readonly torch_tests_archive="pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz \
@@ -22,8 +24,10 @@ readonly torch_tests_archive="pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz
 readonly torch_tests="test/test_dataloader.py test/test_multiprocessing.py test/test_multiprocessing_spawn.py \
 test/distributed/test_store.py"
 readonly torch_folder="$cache/torch-2.15.0"
+readonly megatron_folder="$cache/megatron-core-0.16.1"
 readonly triton_folder="$cache/triton-3.9.0"
 readonly clients_folder="$cache/driver-clients"
+readonly wheel_folder="$cache/wheel-builder"
 readonly guests_folder="$cache/guests-python"
 readonly torch_tests_folder="$cache/torch-tests-2.6.0"
 readonly nginx_folder="$cache/nginx"
@@ -53,7 +57,7 @@ usage: ./setup.sh [demo|fast|test]   install what is missing
 
   demo   (default) what a build needs
   fast   also what the tests need that run without Python packages
-  test   also what the other tests need: PyTorch (5 GB), Triton, tinygrad and others, the CUDA
+  test   also what the other tests need: PyTorch (5 GB), Megatron's core, Triton, tinygrad and others, the CUDA
          runtime library, gevent and greenlet, tests of PyTorch (27 MB, of which a few files stay), nginx,
          PostgreSQL, Redis, ffmpeg, stress-ng, node, and Java and Go to compile with (700 MB)
 
@@ -135,6 +139,13 @@ make_venv() {
   $python -m venv "$folder" && pip_install "$folder" "${requirements[@]}"
 }
 
+# For PyTorch's Python, which finds it by PYTHONPATH; without what it lists as needed, which is PyTorch a second time.
+make_megatron() {
+  local folder=$1 requirements
+  read -ra requirements <<<"$2"
+  pip_install "$torch_folder" --no-deps --no-compile --target "$folder" "${requirements[@]}"
+}
+
 # NVIDIA's wheels hold the files of the toolkit under nvidia/cu13/; only include/ and lib/ are kept.
 make_cuda() {
   local folder=$1 requirements
@@ -184,8 +195,10 @@ print_paths() {
   echo "HOSTPROBE_CACHE=$cache"
   echo "CUDA=$cache/cuda-headers"
   echo "TORCH_PYTHON=$torch_folder/bin/python"
+  echo "MEGATRON=$megatron_folder"
   echo "TRITON_PYTHON=$triton_folder/bin/python"
   echo "CLIENTS_PYTHON=$clients_folder/bin/python"
+  echo "WHEEL_PYTHON=$wheel_folder/bin/python"
   echo "GUESTS_PYTHON=$guests_folder/bin/python"
   echo "TORCH_TESTS=$torch_tests_folder"
   echo "NGINX=$nginx_folder/usr/sbin/nginx"
@@ -212,6 +225,8 @@ main() {
   entry "$triton_folder" "$triton_requirements" "Triton (500 MB)" make_venv
   entry "$clients_folder" "$clients_requirements" "programs that use the driver API (900 MB)" make_venv
   entry "$torch_folder" "$torch_requirements" "PyTorch (5 GB, some minutes)" make_venv
+  entry "$megatron_folder" "$megatron_requirements" "Megatron's core (12 MB)" make_megatron
+  entry "$wheel_folder" "$wheel_requirements" "what builds the wheel (20 MB)" make_venv
   entry "$guests_folder" "$guests_requirements" "gevent, greenlet and what tests import (60 MB)" make_venv
   # An archive may drop these two; then only their own tests fail.
   entry "$nginx_folder" nginx "nginx (2 MB)" make_unpacked || say "going on without nginx"

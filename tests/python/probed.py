@@ -4,9 +4,11 @@ The build folder comes from ctest in HOSTPROBE_TEST_BUILD, which is taken out of
 test must see no variable that users do not have.
 """
 
+import glob
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from collections import Counter
@@ -33,6 +35,15 @@ def path_of(name):
     if not _PATHS[name].exists():
         raise AssertionError(f"{_PATHS[name]} does not exist; run ./setup.sh test")
     return _PATHS[name]
+
+
+def pythons():
+    """Every interpreter that is here, by its version, as (3, 11)."""
+    found = {}
+    for path in ["/usr/bin/python3", sys.executable, *glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))]:
+        version = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+        found.setdefault(tuple(map(int, version.stdout.split())), os.path.realpath(path))
+    return found
 
 
 def entered(folder):

@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 """The Python module, in a real interpreter with and without the probe."""
 
-import glob
 import json
-import os
-import subprocess
 import sys
 
 import probed
@@ -101,10 +98,15 @@ class Module(ProbedTest):
 
     def test_a_wrong_number_of_arguments_is_the_one_thing_that_raises(self):
         program = ("import hostprobe\n"
-                   "for call in (lambda: hostprobe.mark('a'), lambda: hostprobe.region(), lambda: hostprobe.step(1, 2)):\n"
+                   "h = hostprobe\n"
+                   "for call in (lambda: h.mark('a'), lambda: h.region(), lambda: h.step(1, 2), lambda: h.step(name=1),\n"
+                   "             lambda: h.mark('a', 1, 2), lambda: h.mark('a', name=1), lambda: h.trigger('a', why='b'),\n"
+                   "             lambda: h.step(1, number=1), lambda: h.mark(value=1), lambda: h.mark('a', **{'\\udc80': 1})):\n"
                    "    try: call()\n"
-                   "    except TypeError: print('TypeError')\n")
-        self.assertEqual(self.run_program(sys.executable, "-c", program, **self.path)[0], 3 * "TypeError\n")
+                   "    except TypeError: print('TypeError')\n"
+                   "print([h.mark(value=1, name='a'), h.step(number=3) == h.trigger(why='') == False])\n")
+        out, _ = self.run_program(sys.executable, "-c", program, **self.path)
+        self.assertEqual(out, 10 * "TypeError\n" + "[False, True]\n")
 
     def test_does_nothing_where_the_compiled_part_does_not_fit(self):
         program = ("import sys; sys.modules['hostprobe._marks'] = None\n"
@@ -116,21 +118,21 @@ class Module(ProbedTest):
         self.assertEqual(out, "[False, True, False, False, False, False, True]\n")
 
     def test_serves_every_python_that_is_here(self):
-        program = ("import hostprobe, sys\n"
+        program = ("import hostprobe, sys, hostprobe.torch, hostprobe.megatron\n"
                    "assert hostprobe.problem is None, hostprobe.problem\n"
                    "for i in range(5):\n"
                    "    with hostprobe.region('r'): hostprobe.mark('m', i)\n"
                    "    hostprobe.step(i)\n"
-                   "print(hostprobe.active())\n")
-        pythons = {os.path.realpath(path) for path in ["/usr/bin/python3", sys.executable]
-                   + glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))}
-        for python in sorted(pythons):
-            version = subprocess.run([python, "-c", "import sys; print(sys.version_info[:2] >= (3, 9))"],
-                                     capture_output=True, text=True).stdout
-            if version != "True\n":
+                   "for part in (hostprobe.torch, hostprobe.megatron): part.install(); part.uninstall()\n"
+                   "print(hostprobe.step(5) == hostprobe.active())\n")
+        for version, python in sorted(probed.pythons().items()):
+            if version < (3, 9):
                 continue
             with self.subTest(python):
-                self.assertEqual(self.run_program(python, "-c", program, **self.path)[0], "False\n")
+                self.assertEqual(self.run_program(python, "-c", program, **self.path)[0], "True\n")
+                self.record(python, "-c", program, options=("--target", "all"), **self.path)
+                self.assertEqual(self.report()["steps"]["count"], 5)
+                self.run_folder = self.folder / f"after-{version}"
 
     def test_run_leaves_the_path_of_python_alone(self):
         out, _ = self.record(sys.executable, "-c", "import os; print(os.environ.get('PYTHONPATH'))", PYTHONPATH="/as/it/was")
