@@ -27,8 +27,7 @@ PyObject* guarded(Work work) {
   try {
     return work();
   } catch (const std::system_error& error) {
-    errno = error.code().value();
-    PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.code() ? nullptr : error.what());
+    PyErr_SetString(PyExc_OSError, error.what());
   } catch (const BadRequest& error) {
     PyErr_SetString(PyExc_ValueError, error.what());
   } catch (const std::bad_alloc&) {
@@ -100,19 +99,30 @@ PyObject* list_of(const All& all, Make make) {
 
 // ---- functions ----
 
+PyObject* opened(const std::string& path) {
+  auto holder = std::make_unique<RunHolder>();
+  {
+    const WithoutLock without;
+    *holder = std::make_shared<Run>(path);
+  }
+  return capsule_of(std::move(holder), kRunCapsule, delete_held<RunHolder>);
+}
+
+// FileNotFoundError and its like, with the path.
 PyObject* open_run(PyObject*, PyObject* arguments) {
   PyObject* path = nullptr;
   if (!PyArg_ParseTuple(arguments, "O&:open", PyUnicode_FSConverter, &path)) return nullptr;
-  const std::string text = PyBytes_AsString(path);
-  Py_DECREF(path);
-  return guarded([&] {
-    auto holder = std::make_unique<RunHolder>();
-    {
-      const WithoutLock without;
-      *holder = std::make_shared<Run>(text);
+  PyObject* made = guarded([path]() -> PyObject* {
+    const std::string text = PyBytes_AsString(path);
+    try {
+      return opened(text);
+    } catch (const std::system_error& error) {
+      errno = error.code().value();
+      return PyErr_SetFromErrnoWithFilename(PyExc_OSError, text.c_str());
     }
-    return capsule_of(std::move(holder), kRunCapsule, delete_held<RunHolder>);
   });
+  Py_DECREF(path);
+  return made;
 }
 
 // [(name, meaning, by process, [(column, type, nullable, meaning), …]), …]
