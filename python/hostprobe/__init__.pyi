@@ -4,6 +4,8 @@ from typing import Any, Callable, Dict, Optional, Sequence, Union
 
 from hostprobe._run import Run, Table as Table
 
+__all__ = ["active", "mark", "problem", "region", "start", "step", "stop", "to_parquet", "trigger"]
+
 problem: Optional[str]
 
 class _Step(int):

@@ -8,6 +8,7 @@ rank=__HIVE_DEFAULT_PARTITION__, which readers take for null. Memory holds one p
 read, and a batch of rows.
 """
 
+import importlib
 import os
 import shutil
 import sys
@@ -49,11 +50,10 @@ def _reporter(progress: Union[bool, Callable[[int, int], object], None]) -> Call
 
 def _pyarrow() -> Any:
     try:
-        import pyarrow
-        import pyarrow.parquet
+        importlib.import_module("pyarrow.parquet")
+        return importlib.import_module("pyarrow")
     except ImportError as error:
         raise ImportError(f"hostprobe.to_parquet needs pyarrow ({error}): pip install pyarrow") from None
-    return pyarrow
 
 
 def _clear(folder: Path, name: str, overwrite: bool) -> None:
