@@ -2,7 +2,7 @@ import os
 from contextlib import AbstractContextManager
 from typing import Any, Callable, Dict, Optional, Sequence, Union
 
-from hostprobe._run import Run, Table as Table
+from hostprobe._run import Run
 
 __all__ = ["active", "mark", "problem", "region", "start", "step", "stop", "to_parquet", "trigger"]
 
