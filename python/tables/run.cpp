@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <system_error>
 
-#include "analysis/report/exported_run.h"
 #include "analysis/report/json.h"
 #include "analysis/trace/blocks.h"
 #include "analysis/trace/file_bytes.h"
@@ -33,10 +31,14 @@ std::string line_of(const std::string& path, const analysis::Damage& damage) {
 Run::Run(const std::string& path) : path_(path), budget_(kHeldBytes) {
   const std::vector<std::string> paths = analysis::trace_paths(path);
   for (const std::string& one : paths)
-    if (!read_head(one) && read(one) != nullptr) traces_.push_back({one, analysis::file_bytes(one), -1});
+    if (!read_head(one)) read_damaged(one);
   if (paths.empty()) throw BadRequest(fmt::format("{} holds no trace: a run folder has *.hptrace files in it", path));
   if (traces_.empty()) throw BadRequest(fmt::format("no trace in {} could be read; {}", path, problems_.front()));
-  start_realtime_ns_ = analysis::first_moment_ns(path);
+  std::int64_t start_ns = INT64_MAX;
+  for (const TraceHead& head : traces_)
+    start_ns =
+        std::min(start_ns, static_cast<std::int64_t>(head.begin_monotonic_ns) + shift_of(head.host, head.boot_id));
+  start_realtime_ns_ = static_cast<std::uint64_t>(start_ns);
   open_.resize(traces_.size());
 }
 
@@ -48,12 +50,25 @@ bool Run::read_head(const std::string& path) {
   FileHeader header;
   std::memcpy(&header, page, sizeof(header));
   if (header.magic != kFileMagic || header.version > kFileVersion) return false;
-  traces_.push_back({path, analysis::file_bytes(path), header.rank});
   const ClockPair& first = header.start.ticks != 0 ? header.start : header.first;
-  if (first.realtime_ns != 0)
-    realtime_offsets_.try_emplace({host_of(header), boot_of(header)},
-                                  static_cast<std::int64_t>(first.realtime_ns - first.monotonic_ns));
+  add({path, 0, header.rank, host_of(header), boot_of(header), first.monotonic_ns},
+      static_cast<std::int64_t>(first.realtime_ns - first.monotonic_ns));
   return true;
+}
+
+void Run::read_damaged(const std::string& path) {
+  const std::shared_ptr<const OpenTrace> open = read(path);
+  if (open == nullptr) return;
+  const analysis::TickClock& clock = open->trace.clock;
+  const FileHeader& header = open->trace.header;
+  add({path, 0, header.rank, host_of(header), boot_of(header), clock.monotonic_ns(clock.first_ticks())},
+      clock.realtime_offset_ns());
+}
+
+void Run::add(TraceHead head, std::int64_t realtime_offset_ns) {
+  realtime_offsets_.try_emplace({head.host, head.boot_id}, realtime_offset_ns);
+  head.bytes = analysis::file_bytes(head.path);
+  traces_.push_back(std::move(head));
 }
 
 std::int64_t Run::shift_of(const std::string& host, const std::string& boot_id) const {
@@ -65,10 +80,7 @@ std::shared_ptr<const OpenTrace> Run::read(const std::string& path) {
   try {
     auto open = std::make_shared<OpenTrace>(analysis::read_trace(path, &budget_), symbols_);
     for (const analysis::Damage& damage : open->trace.damages) note(line_of(path, damage));
-    const HostBoot where{host_of(open->trace.header), boot_of(open->trace.header)};
-    open->shift_ns = realtime_offsets_.contains(where)
-                         ? shift_of(where.first, where.second)
-                         : open->trace.clock.realtime_offset_ns() - static_cast<std::int64_t>(start_realtime_ns_);
+    open->shift_ns = shift_of(host_of(open->trace.header), boot_of(open->trace.header));
     return open;
   } catch (const analysis::TraceError& error) {
     note(fmt::format("{}: offset {}: {}", path, error.offset, error.what()));

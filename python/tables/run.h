@@ -28,11 +28,13 @@ struct OpenTrace {
   std::int64_t shift_ns = 0;  // what to add to CLOCK_MONOTONIC of its host: time since the run began
 };
 
-// What the header of a trace file says.
+// What the header of a trace file says, or where that is damaged the rest of the file.
 struct TraceHead {
   std::string path;
   std::uint64_t bytes = 0;
   int rank = -1;
+  std::string host, boot_id;
+  std::uint64_t begin_monotonic_ns = 0;
 };
 
 // All that the analysed tables are made of.
@@ -66,6 +68,8 @@ class Run {
   using HostBoot = std::pair<std::string, std::string>;
 
   bool read_head(const std::string& path);
+  void read_damaged(const std::string& path);
+  void add(TraceHead head, std::int64_t realtime_offset_ns);
   std::shared_ptr<const OpenTrace> read(const std::string& path);
 
   std::string path_;
