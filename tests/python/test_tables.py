@@ -270,6 +270,60 @@ class Tables(unittest.TestCase):
                               for name, (kind, nullable) in said.items()}, real)
 
 
+class Words(unittest.TestCase):
+    def test_words_that_come_late_are_read_right_over_many_batches_and_processes(self):
+        """A dictionary grows from batch to batch, and readers keep what they made of an earlier one."""
+        with tempfile.TemporaryDirectory(prefix="hostprobe-test.") as folder:
+            run = Path(folder, "run")
+            for process in range(3):
+                program = ("import hostprobe\n"
+                           "for i in range(90_000):\n"
+                           f"    with hostprobe.region(f'r{{i // 15_000 + {2 * process}}}'): pass\n")
+                record(run, sys.executable, "-c", program, HOSTPROBE_BUFFER_MB="256", **MODULES)
+            regions = hostprobe.open(run).regions
+            dumped = (json.loads(line) for line in ask("dump", run, "--json").splitlines())
+            expected = Counter(line["args"]["name"] for line in dumped if line.get("function") == "hostprobe_region")
+            self.assertGreater(sum(expected.values()), 3 * 65_536)
+            self.assertEqual(len(expected), 10)
+            reader = pyarrow.RecordBatchReader.from_stream(regions)
+            self.assertGreater(sum(1 for _ in reader), 3)
+            self.assertEqual(dict(duckdb.sql("select name, count(*) from regions group by name").fetchall()), expected)
+            self.assertEqual(Counter(duckdb.sql("select name from regions").arrow().read_all()["name"].to_pylist()), expected)
+            self.assertEqual(Counter(polars.DataFrame(regions)["name"].to_list()), expected)
+            self.assertEqual(Counter(pandas.DataFrame.from_arrow(regions)["name"].tolist()), expected)
+            self.assertEqual(Counter(pyarrow.table(regions)["name"].to_pylist()), expected)
+
+
+class OfProfiles(unittest.TestCase):
+    def test_an_imported_profile_is_a_run(self):
+        def event(category, name, begin_us, length_us, tid=100, **args):
+            return {"ph": "X", "cat": category, "name": name, "pid": 100, "tid": tid, "ts": 1_700_000_000_000_000 + begin_us,
+                    "dur": length_us, "args": args}
+        events = [event("kernel", "gemm", 20.5, 8.25, 7, device=0, stream=7, correlation=42, grid=[4, 5, 6], block=[128, 2, 1],
+                        **{"shared memory": 1024}),
+                  event("gpu_memcpy", "Memcpy HtoD", 120.5, 8.25, 7, device=0, stream=7, correlation=44, bytes=4096),
+                  event("cuda_runtime", "cudaLaunchKernel", 10, 3.125, correlation=42),
+                  event("cuda_runtime", "cudaMemcpyAsync", 110, 3.125, correlation=44),
+                  event("cuda_runtime", "cudaStreamSynchronize", 150, 20, correlation=45),
+                  event("cpu_op", "aten::mm", 5, 12)]
+        with tempfile.TemporaryDirectory(prefix="hostprobe-test.") as folder:
+            profile = Path(folder, "profile.json")
+            profile.write_text(json.dumps({"distributedInfo": {"rank": 3, "world_size": 8}, "traceEvents": events}))
+            ask("import", "-o", Path(folder, "run"), "--kineto", profile)
+            run = hostprobe.open(Path(folder, "run"))
+            launch, = rows_of(run.launches)
+            self.assertEqual([launch[key] for key in ("rank", "pid", "function", "begin_ns", "duration_ns", "stream", "kernel",
+                                                      "grid_z", "block_x", "shared_bytes")],
+                             [3, 100, "cudaLaunchKernel", 5000, 3125, 7, "gemm", 6, 128, 1024])
+            work, copy = rows_of(run.gpu_activities)
+            self.assertEqual([work[key] for key in ("type", "name", "stream", "begin_ns", "duration_ns", "launch_tid",
+                                                    "launch_begin_ns", "correlation", "source")],
+                             ["kernel", "gemm", 7, 15500, 8250, 100, 5000, 42, "profile"])
+            self.assertEqual((copy["type"], copy["bytes"]), ("copy", 4096))
+            self.assertEqual([(row["name"], row["category"]) for row in rows_of(run.regions)], [("aten::mm", "cpu_op")])
+            self.assertEqual([len(rows_of(run.table(name))) for name in ("syncs", "events", "waits")], [1, 1, 0])
+
+
 class OfTheObject(unittest.TestCase):
     """What is asked for that cannot be, and who lets go of what first."""
 
