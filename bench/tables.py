@@ -22,11 +22,11 @@ from pathlib import Path
 import report_speed
 
 LAUNCHES_PER_STEP = 12_244  # of report_speed's program
-QUERIES = {
-    "two columns": (["rank", "duration_ns"], "select count(*), sum(duration_ns) from launches group by rank"),
+QUERIES = {  # columns asked for, the question, which column of its answer counts launches
+    "two columns": (["rank", "duration_ns"], "select count(*), sum(duration_ns) from launches group by rank", 0),
     "five columns": (["rank", "kernel", "stream", "begin_ns", "duration_ns"],
-                     "select rank, kernel, count(*), avg(duration_ns), max(begin_ns + duration_ns) from launches group by all"),
-    "all columns": (None, "select rank, kernel, count(*), avg(duration_ns) from launches group by all"),
+                     "select rank, kernel, count(*), avg(duration_ns), max(begin_ns + duration_ns) from launches group by all", 2),
+    "all columns": (None, "select rank, kernel, count(*), avg(duration_ns) from launches group by all", 2),
 }
 CHECKSUM, PID, RANK = slice(16, 24), slice(28, 32), slice(40, 44)  # of the header: docs/format.md
 
@@ -70,14 +70,15 @@ def query(build, run, name):
     sys.path.insert(0, str(build / "lib/hostprobe/python"))
     import duckdb
     import hostprobe
-    columns, text = QUERIES[name]
+    columns, text, _ = QUERIES[name]
     before = peak_mib()
     begin = time.monotonic()
     launches = hostprobe.open(run).table("launches", columns)
-    duckdb.sql(text).fetchall()
+    rows = duckdb.sql(text).fetchall()
     seconds = time.monotonic() - begin
     used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({"seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "peak_mib": peak_mib(), "before_mib": before}))
+    print(json.dumps({"seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "peak_mib": peak_mib(), "before_mib": before,
+                      "launches": sum(row[QUERIES[name][2]] for row in rows)}))
 
 
 def parquet(build, run, target):
@@ -91,6 +92,7 @@ def parquet(build, run, target):
 
 
 def measured(*words):
+    """In a child: what this process held would count in the child's peak, so this one imports neither."""
     return json.loads(subprocess.run([sys.executable, __file__, *map(str, words)], check=True, capture_output=True,
                                      text=True).stdout)
 
@@ -115,11 +117,7 @@ def main():
         run = args.run or Path(folder, "run")
         if not run.exists():
             make_run(build, run, args.ranks, args.launches)
-        sys.path.insert(0, str(build / "lib/hostprobe/python"))
-        import duckdb
-        import hostprobe
-        launches = hostprobe.open(run).table("launches", ["pid"])
-        count = duckdb.sql("select count(*) from launches").fetchall()[0][0]
+        count = measured("--build", build, "--run", run, "--query", "two columns")["launches"]  # and the files are in memory
         traces = list(run.glob("*.hptrace"))
         print(f"{count} launches in {len(traces)} traces of {sum(t.stat().st_size for t in traces) / 2 ** 20:.0f} MiB; "
               f"medians of {args.repeat}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
