@@ -20,7 +20,7 @@ from hostprobe._run import Run, Table
 
 __all__ = ["to_parquet"]
 
-Path_ = Union[str, "os.PathLike[str]"]
+_Name = Union[str, "os.PathLike[str]"]
 _NO_RANK = "__HIVE_DEFAULT_PARTITION__"
 _MINE = ".parquet"
 
@@ -91,7 +91,7 @@ def _write(pyarrow: Any, table: Table, stream: Any, path: Path, mode: int) -> in
     return rows
 
 
-def to_parquet(run: Union[Run, Path_], folder: Path_, tables: Optional[Sequence[str]] = None,
+def to_parquet(run: Union[Run, _Name], folder: _Name, tables: Optional[Sequence[str]] = None,
                progress: Union[bool, Callable[[int, int], object], None] = None, overwrite: bool = False) -> Dict[str, int]:
     """Writes `tables` (None: all) of `run`, a Run or a path, into `folder`. Returns the rows of each table.
 

@@ -19,7 +19,7 @@ namespace hostprobe::tables {
 
 enum class Type : std::uint8_t { kInt32, kUint32, kInt64, kUint64, kReal, kBool, kText, kWord };  // kWord: a dictionary
 
-const char* type_name(Type type);  // as pyarrow writes it
+const char* type_name(Type type);  // as docs/tables.md has it
 
 struct ColumnName {
   std::string_view name;
