@@ -12,13 +12,17 @@ Where libhostprobe.so is not preloaded into the process every function does noth
 stay in the program. None of them raises, waits or prints, whatever it is given, but for a wrong number of arguments. Each
 may be called by any thread. Standard library only.
 
+To read what was recorded: `hostprobe.open(RUN)` gives the tables of a run, `hostprobe.to_parquet(RUN, FOLDER)` writes them. These
+two raise; what they need is imported when they are called.
+
 `problem` says why calls can do nothing here although the library may be preloaded, else it is None: the compiled part
 does not fit this Python (it needs CPython 3.9 or later with an interpreter lock).
 """
 
 import os
 
-__all__ = ["active", "mark", "problem", "region", "start", "step", "stop", "trigger"]
+# Without open: `from hostprobe import *` shall not hide the one that is built in.
+__all__ = ["active", "mark", "problem", "region", "start", "step", "stop", "to_parquet", "trigger"]
 
 try:
     from hostprobe import _marks
@@ -32,3 +36,15 @@ step, stop, trigger = _marks.step, _marks.stop, _marks.trigger
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_marks.restart_numbers)
+
+
+def open(run):
+    """The tables of the run folder, or of the one trace file, at `run`: see hostprobe._run.Run, docs/tables.md."""
+    from hostprobe._run import Run
+    return Run(run)
+
+
+def to_parquet(run, folder, tables=None, progress=None, overwrite=False):
+    """Writes tables of a run as Parquet data sets: see hostprobe._parquet.to_parquet, docs/tables.md."""
+    from hostprobe._parquet import to_parquet as write
+    return write(run, folder, tables, progress, overwrite)

@@ -1,5 +1,10 @@
+import os
 from contextlib import AbstractContextManager
-from typing import Any, Optional
+from typing import Any, Callable, Dict, Optional, Sequence, Union
+
+from hostprobe._run import Run
+
+__all__ = ["active", "mark", "problem", "region", "start", "step", "stop", "to_parquet", "trigger"]
 
 problem: Optional[str]
 
@@ -14,3 +19,11 @@ def trigger(why: object = "") -> bool: ...
 def step(number: object = None) -> _Step: ...
 def mark(name: object, value: object) -> bool: ...
 def region(name: object) -> AbstractContextManager[Any]: ...
+def open(run: Union[str, "os.PathLike[str]"]) -> Run: ...
+def to_parquet(
+    run: Union[Run, str, "os.PathLike[str]"],
+    folder: Union[str, "os.PathLike[str]"],
+    tables: Optional[Sequence[str]] = None,
+    progress: Union[bool, Callable[[int, int], object], None] = None,
+    overwrite: bool = False,
+) -> Dict[str, int]: ...

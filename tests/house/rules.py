@@ -116,6 +116,10 @@ def rooms_include_only_what_they_may(tree):
                     yield f"{name}:{number}: format/ may include only {sorted(FORMAT_HEADERS)}"
                 elif not quoted and room == "probe" and not probe_may_include(header):
                     yield f"{name}:{number}: probe/ may not include <{header}>: libc and headers without a runtime only"
+    for name in tree.files(*CPP, under="python/"):
+        for number, _, header in includes(tree.text(name)):
+            if re.search(r"(^|/)(probe|cli|simnode)/", header):
+                yield f"{name}:{number}: python/ may not include {header}"
 
 
 # Rooms with floors: sub-rooms from the lowest up. A file may know those below its own sub-room, and nobody above.

@@ -41,6 +41,12 @@ class Rules(unittest.TestCase):
                          {"libhostprobe/analysis/reader.cpp": '#include "../probe/chunk.h"\n#include "probe/record/chunk.h"\n',
                           "libhostprobe/probe/record/chunk.h": ""}, breaches=2)
 
+    def test_python_may_include_the_analysis_and_neither_the_probe_nor_the_command(self):
+        name = "python/tables/run.cpp"
+        self.assert_rule("rooms_include_only_what_they_may",
+                         {name: '#include "analysis/trace/reader.h"\n#include "hostprobe/hostprobe.h"\n#include "table.h"\n'},
+                         {name: '#include "probe/record/chunk.h"\n#include "../../libhostprobe/cli/output.h"\n'}, breaches=2)
+
     def test_sub_rooms_know_only_those_below(self):
         reader, waits = "libhostprobe/analysis/trace/reader.h", "libhostprobe/analysis/questions/waits.h"
         self.assert_rule("sub_rooms_know_only_those_below",
