@@ -17,11 +17,13 @@ constexpr char kFooter[] =
     "  status           what it records, what that costs, the last trigger, the settings that can be set\n"
     "  trigger [TEXT]   the last seconds are to be written out; TEXT says why\n"
     "  stop, start      pauses recording, and goes on with it\n"
+    "  fix on|off NAME  puts a fix in place, or takes it back: gc\n"
     "  set NAME=VALUE   changes settings that can be changed while the process runs\n"
     "Asked of the process itself, through shared memory: the same user or root only; it looks four times a second.\n"
     "Examples:\n"
     "  hostprobe ctl 4711 status --json\n"
     "  hostprobe ctl 4711 trigger loss is NaN\n"
+    "  hostprobe ctl 4711 fix on gc\n"
     "  hostprobe ctl 4711 set stack_us=200 slow_step_pct=150";
 
 struct Arguments {
@@ -49,8 +51,13 @@ std::vector<std::string> requests_of(const Arguments& arguments) {
     }
     return requests;
   }
+  if (verb == "fix") {
+    if (arguments.words.size() != 2 || (arguments.words[0] != "on" && arguments.words[0] != "off"))
+      throw UsageError("fix wants on or off, and a name: `hostprobe ctl PID fix on gc`");
+    return {"fix " + joined(arguments.words)};
+  }
   if (verb != "status" && verb != "start" && verb != "stop")
-    throw UsageError(fmt::format("no verb '{}'; there are: status trigger stop start set", verb));
+    throw UsageError(fmt::format("no verb '{}'; there are: status trigger stop start set fix", verb));
   if (!arguments.words.empty())
     throw UsageError(fmt::format("{} takes nothing behind it, not '{}'", verb, joined(arguments.words)));
   return {verb};
@@ -59,6 +66,7 @@ std::vector<std::string> requests_of(const Arguments& arguments) {
 std::string done_text(const std::string& request) {
   if (request == "stop") return "recording is paused";
   if (request == "start") return "it records";
+  if (request.starts_with("fix ")) return "asked for " + request;
   if (request.starts_with("set ")) return request.substr(4) + " is set";
   return "it will write its last seconds out";
 }
@@ -87,7 +95,8 @@ void ask(const Arguments& arguments) {
 }  // namespace
 
 void add_ctl(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("ctl", "Asks a running process's hostprobe: status, trigger, stop, start, set.");
+  auto* command =
+      app.add_subcommand("ctl", "Asks a running process's hostprobe: status, trigger, stop, start, set, fix.");
   auto arguments = std::make_shared<Arguments>();
   command->add_option("PID", arguments->pid, "The process")->required();
   command->add_option("VERB", arguments->verb, "What is asked for, see below")->required();

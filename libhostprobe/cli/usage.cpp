@@ -19,8 +19,7 @@ constexpr std::string_view kLaterCommands[] = {"sched", "doctor", "top", "agent"
 struct LaterOption {
   std::string_view command, option;
 };
-constexpr LaterOption kLaterOptions[] = {{"run", "--fix"},     {"run", "--steps"},   {"run", "--sched"},
-                                         {"report", "--step"}, {"report", "--rank"}, {"report", "--html"}};
+constexpr LaterOption kLaterOptions[] = {{"run", "--sched"}, {"report", "--html"}};
 
 // Edit distance; one row of the usual table.
 std::size_t distance(const std::string& a, const std::string& b) {

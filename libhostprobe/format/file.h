@@ -191,6 +191,7 @@ enum EventKind : std::uint32_t {
   kEventSetting = 5,     // text: "NAME=VALUE", by `hostprobe ctl`
   kEventDetail = 6,      // own cost: `number`: how much detail is shed now, 0 … 3; `amount`: cost in 1/1000 %
   kEventChildEnded = 7,  // a child was collected: `number`: its pid, `amount`: its status, as waitpid gives it; not 0
+  kEventFix = 8,  // a fix was put in place or taken back; `number` 1: it is in place; text: which, and what it did
 };
 
 // Why a trigger came, in EventRow::reason.

@@ -34,7 +34,10 @@ void must(bool holds) {
   if (!holds) std::abort();
 }
 
-bool is_text(const char* text) { return text[0] != 0 && memchr(text, 0, probe::kTextBytes) != nullptr; }
+template <std::size_t room>
+bool is_text(const char (&text)[room]) {
+  return text[0] != 0 && memchr(text, 0, room) != nullptr;
+}
 
 void check_fields() {
   const probe::Options& o = probe::g_options;

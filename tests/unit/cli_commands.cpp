@@ -83,8 +83,8 @@ TEST(Usage, WhatTheContractNamesAndThisVersionLacksIsSaidSo) {
   const std::vector<std::vector<std::string>> kLater = {{"sched", "-o", "x"},
                                                         {"doctor"},
                                                         {"report", "--html", "f", "x"},
-                                                        {"run", "--fix", "gc", "--", "true"},
-                                                        {"run", "--fix=gc", "true"}};
+                                                        {"run", "--sched", "off", "--", "true"},
+                                                        {"run", "--sched=off", "true"}};
   for (const auto& words : kLater) {
     const Said said = hostprobe(words);
     EXPECT_EQ(said.status, 2) << said.err;

@@ -56,6 +56,8 @@ std::string sentence_of(const ActionAnswer& event) {
       return with_text("recording pauses", event);
     case kEventSetting:
       return "setting " + printable(event.text);
+    case kEventFix:
+      return "fix " + printable(event.text);
     case kEventDetail:
       return with_text(event.number == 0 ? fmt::format("all detail again, at a cost of {:.2f} %",
                                                        1e-3 * static_cast<double>(event.amount))

@@ -30,9 +30,9 @@ StepToken step_token_of(const Function& function) {
   return function.is(kWaits) && for_thread ? StepToken::kWait : StepToken::kNone;
 }
 
-// The word that says what was launched.
+// The word that says what was launched, or collected.
 int work_word(const Hook& hook) {
-  for (const char* label : {"kernel", "graph", "function"})
+  for (const char* label : {"kernel", "graph", "function", "generation"})
     if (const int word = hook.word_of(label); word >= 0) return word;
   return -1;
 }
@@ -92,9 +92,8 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   set(hook.type == kRowMark, kTellsValue);
   if (function.is(kNamesTime) || function.is(kTellsValue)) function.name_word = hook.word_of("name");
   if (function.is(kMarksStep)) function.work = hook.word_of("number");
-  if (function.is(kCollectsGarbage)) function.work = hook.word_of("generation");
+  if (hook.launch || function.is(kCollectsGarbage)) function.work = work_word(hook);
   if (hook.launch) {
-    function.work = work_word(hook);
     function.grid = hook.word_of("grid");
     function.nodes = hook.word_of("nodes");
     function.kernels = hook.word_of("kernels");

@@ -153,6 +153,13 @@ void find_python() {
   if (!g_found && g_options.python && !g_has_sanitizer) g_found = find_python_calls(g_python);
 }
 
+bool call_in_python(int (*work)(void*)) {
+  return g_is_in.load(std::memory_order_acquire) && g_python.is_finalizing() == 0 &&
+         g_python.add_pending(work, nullptr) == 0;
+}
+
+const PythonCalls& python_calls() { return g_python; }
+
 std::uint64_t ask_python(std::uint64_t now_ns) {
   if (!g_found || g_asked) return kNever;
   if (now_ns < g_next_look_ns) return g_next_look_ns;

@@ -12,6 +12,11 @@ namespace hostprobe::probe {
 // Writer thread, within a LoaderVisit, whenever objects were loaded.
 void find_python();
 
+// Writer thread, once the interpreter was asked the first time. `work` is called on its main thread, which then holds its lock, and
+// returns 0. False: not now.
+bool call_in_python(int (*work)(void*));
+const struct PythonCalls& python_calls();
+
 // Writer thread. Returns when to ask again, ns of CLOCK_MONOTONIC; kNever: all is done.
 std::uint64_t ask_python(std::uint64_t now_ns);
 

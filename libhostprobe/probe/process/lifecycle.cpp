@@ -16,6 +16,7 @@
 
 #include <atomic>
 
+#include "probe/fixes/fixes.h"
 #include "probe/hooks/nvtx.h"
 #include "probe/hooks/steps.h"
 #include "probe/intercept/loader.h"
@@ -127,6 +128,7 @@ void start_recording() {
   }
   watch_quick_exit();
   watch_trigger_signal();
+  begin_fixes();
   open_gate();
   g_plan.store(Plan::kActive, std::memory_order_release);
   say_recording();

@@ -4,6 +4,7 @@
 // is cold. Unit tests put fakes in their place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace hostprobe::probe {
@@ -33,6 +34,11 @@ bool has_writer();
 // Says, once, that the file could not be written, if so. By the program's threads, at moments that are not hot: the
 // writer's own descriptor table has no standard error.
 void report_write_failure();
+
+// fixes/: by the writer, four times a second and once as the trace ends; and what `hostprobe ctl PID fix …` asks for, "on NAME" or "off NAME". False:
+// `why` says why not.
+void tend_fixes(bool last);
+bool ask_for_fix(const char* words, char* why, std::size_t bytes);
 
 // process/: decides whether this process becomes (or, after a fork, again becomes) one that records. `moment` says what the
 // caller knows about where it is called from.

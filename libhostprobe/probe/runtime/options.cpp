@@ -41,10 +41,10 @@ enum class Kind : std::uint8_t { kText, kNumber, kDecimal, kChoice, kSwitch };
 struct Setting {
   char name[24];
   char fallback[16];
-  char words[24];        // of a choice
-  std::uint64_t number;  // the fallback of what is not a text
-  std::uint64_t least, most;
-  std::uint32_t offset;  // in Options
+  char words[24];             // of a choice
+  std::uint64_t number;       // the fallback of what is not a text
+  std::uint64_t least, most;  // of a text: `least` is the room for it
+  std::uint32_t offset;       // in Options
   Kind kind;
 };
 
@@ -52,7 +52,7 @@ struct Setting {
 #define HP_STRING(x) HP_STRING2(x)
 #define HP_PLACE(name) offsetof(Options, name)
 constexpr Setting kSettings[] = {
-#define HP_TEXT(name, fallback, meaning) {#name, fallback, "", 0, 0, 0, HP_PLACE(name), Kind::kText},
+#define HP_TEXT(name, fallback, meaning) {#name, fallback, "", 0, text_bytes(#name), 0, HP_PLACE(name), Kind::kText},
 #define HP_NUMBER(name, fallback, least, most, meaning) \
   {#name, HP_STRING(fallback), "", fallback, least, most, HP_PLACE(name), Kind::kNumber},
 #define HP_DECIMAL(name, fallback, least, most, meaning) \
@@ -128,7 +128,7 @@ HP_START_CODE void store_number(const Setting& s, std::uint64_t number, void* fi
 
 HP_START_CODE bool store(const Setting& s, const char* text, void* field) {
   if (s.kind == Kind::kText) {
-    if (*text == 0 || length_of(text) >= kTextBytes) return false;
+    if (*text == 0 || length_of(text) >= s.least) return false;
     copy_string(static_cast<char*>(field), text);
     return true;
   }

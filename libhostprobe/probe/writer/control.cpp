@@ -105,6 +105,13 @@ bool set(char* assignment, Answer& answer) {
   return true;
 }
 
+bool fix(const char* words, Answer& answer) {
+  char why[128];
+  if (ask_for_fix(words, why, sizeof why)) return true;
+  answer.add("%s", why);
+  return false;
+}
+
 bool move(bool moved, Answer& answer) {
   if (!moved) answer.add("recording has ended");
   return moved;
@@ -122,6 +129,7 @@ bool obey(char* request, Answer& answer) {
   if (same(request, "stop")) return move(pause_recording(), answer);
   if (same(request, "start")) return move(resume_recording(), answer);
   if (same(request, "set")) return set(argument, answer);
+  if (same(request, "fix")) return fix(argument, answer);
   answer.add("this process's hostprobe does not know '%.40s'; it may be of another version", request);
   return false;
 }

@@ -139,8 +139,7 @@ void work(bool last) {
   answer_trigger();
   if (last) drain_last_chunks();
   drain_rest(last || kernel_is_due(now_ns), last);
-  if (last) count_lost_short_waits();
-  if (last) note_refused_triggers();
+  if (last) count_lost_short_waits(), note_refused_triggers();
   if (last || (g_options.mode == kTrace && now_ns >= g_next_clock_ns)) {
     write_clock();
     g_next_clock_ns = now_ns + 2000000000;
@@ -148,7 +147,7 @@ void work(bool last) {
   write_hook_states();
   answer_control();
   note_child_ends();
-  watch_progress();
+  watch_progress(), tend_fixes(last);
   if (!last) keep_to_budget();
   refine_tick_rate();
   refresh_header(last ? kFileClosed : kFileOpen);
