@@ -96,6 +96,23 @@ void say_no_cpu() {
   say("no CPU", finding_text(one));
 }
 
+void say_python() {
+  Finding one = finding(Symptom::kInterpreterLock, "gil_contention", 4.26);
+  one.fix = "processes";
+  say("interpreter lock", finding_text(one));
+  one.evidence.add("held_by", "dataloader");
+  one.evidence.add("held_by_tid", std::uint64_t{4243});
+  say("interpreter lock, its holder known", finding_text(one));
+  one = finding(Symptom::kGarbage, "gc_pause", 8.31);
+  one.fix = "gc";
+  one.of_steps = true;
+  one.evidence.add("count", std::uint64_t{1234});
+  one.evidence.add("max_ms", 193.4);
+  one.evidence.add("oldest_generation", std::uint64_t{2});
+  one.evidence.add("oldest_count", std::uint64_t{7});
+  say("garbage collection", finding_text(one));
+}
+
 void say_findings() {
   Finding one = finding(Symptom::kJobStandsStill, "slow_rank", 100);
   one.evidence.add("op", "AllReduce");
@@ -111,9 +128,7 @@ void say_findings() {
   one.evidence.add("waits_most_rank", std::uint64_t{0});
   one.evidence.add("waits_most_pct", 40.0);
   say("late rank", finding_text(one));
-  one = finding(Symptom::kInterpreterLock, "gil_contention", 4.26);
-  one.fix = "processes";
-  say("interpreter lock", finding_text(one));
+  say_python();
   one = finding(Symptom::kGpuWaits, "sync_calls", 40);
   one.evidence.add("count", std::uint64_t{12345});
   one.evidence.add("launches_between", 199.6);

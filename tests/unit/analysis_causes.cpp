@@ -22,8 +22,17 @@ class Causes : public testing::Test {
     file.header.pid = static_cast<std::uint32_t>(1000 + rank);
     test::HookLook allocate = test::sync_hook("cuMemAlloc_v2"), copy = test::sync_hook("cuMemcpyHtoDAsync_v2");
     allocate.blocking = copy.blocking = false;
-    file.hooks({test::wait_hook("sem_wait"), test::launch_hook("cuLaunchKernel"),
-                test::sync_hook("cuStreamSynchronize"), allocate, copy});
+    file.hooks({test::wait_hook("sem_wait"),
+                test::launch_hook("cuLaunchKernel"),
+                test::sync_hook("cuStreamSynchronize"),
+                allocate,
+                copy,
+                {.name = "hostprobe_gc",
+                 .family = Family::kPython,
+                 .labels = {"generation", "collected", "uncollectable"},
+                 .blocking = false},
+                {.name = "hostprobe_step", .family = Family::kPython, .labels = {"number"}, .blocking = false},
+                test::wait_hook("pthread_cond_timedwait")});
     file.module(kLibX, kLibX + 0x1000, "/x/libx.so");
     return file;
   }
@@ -49,6 +58,47 @@ TEST_F(Causes, AreNoneWhereNothingIsWrong) {
   const WorstWaits worst = worst_waits(analyse_run(folder_.path().string(), {}));
   EXPECT_NEAR(worst.wait_pct, 0.1, 0.001);
   EXPECT_EQ(worst.wake_p99_ns, 0);
+}
+
+TEST_F(Causes, GarbageCollectionIsOneByItsShareOfTheRun) {
+  TraceFile file = process(0);
+  file.calls(1000, 0,
+             {{.hook = 6, .begin_us = 0, .end_us = 50'000, .a = 2}, {.hook = 6, .begin_us = 60'000, .end_us = 61'000}});
+  keep(file);
+  const Finding one = finding();
+  EXPECT_EQ(one.cause, "gc_pause");
+  EXPECT_EQ(one.fix, "gc");
+  EXPECT_EQ(one.rank, 0);
+  EXPECT_NEAR(one.share_pct, 5.1, 0.001);
+  EXPECT_EQ(one.evidence.count("oldest_generation"), 2u);
+  EXPECT_EQ(one.evidence.count("oldest_count"), 1u);
+}
+
+TEST_F(Causes, GarbageCollectionOutsideOfTheStepsIsNone) {
+  TraceFile file = process(0);
+  std::vector<Call> calls = {{.hook = 6, .begin_us = 0, .end_us = 90'000, .a = 2}};
+  for (int step = 0; step < 20; ++step)
+    calls.push_back({.hook = 7,
+                     .begin_us = 100'000.0 + 10'000 * step,
+                     .end_us = 110'000.0 + 10'000 * step,
+                     .a = std::uint64_t(step)});
+  file.calls(1000, 0, calls);
+  keep(file);
+  EXPECT_TRUE(findings().empty());
+}
+
+TEST_F(Causes, TheInterpreterLockIsToldWithItsHolder) {
+  TraceFile file = process(0);
+  file.module(0x900000, 0x901000, "/usr/bin/python3.11");
+  file.thread(test::thread_entry(1000, "main"));
+  file.thread(test::thread_entry(1001, "other"));
+  file.calls(1000, 0,
+             {{.hook = 8, .begin_us = 0, .end_us = 60'000, .b = pack_post(1001, test::at_us(59'999)), .c = 0x900007}});
+  keep(file);
+  const Finding one = finding();
+  EXPECT_EQ(one.cause, "gil_contention");
+  EXPECT_EQ(one.evidence.count("held_by_tid"), 1001u);
+  EXPECT_EQ(one.evidence.count("requests"), 1u);
 }
 
 TEST_F(Causes, DataLoaderIsOneWhereAStackShowsIt) {

@@ -12,6 +12,7 @@ namespace {
 // Shares of wall time, in percent, from which on something is a finding.
 constexpr double kWaitPct = 10;
 constexpr double kGilPct = 3;
+constexpr double kGcPct = 3;
 constexpr double kSyncPct = 10;
 constexpr double kStallPct = 3;
 constexpr double kLaunchSpanPct = 30;  // launching is what this process does for at least this part of its life
@@ -175,11 +176,52 @@ std::optional<Finding> heaviest_wait(const RunAnswer& run, const ProcessAnswer& 
   return std::nullopt;
 }
 
+// In percent, where something knows what ran on the GPU.
+std::optional<double> gpu_idle_pct(const ProcessAnswer& process) {
+  if (process.gpu.idle_in_steps_pct || !process.gpu.busy_ms) return process.gpu.idle_in_steps_pct;
+  return 100 - process.wall_share(*process.gpu.busy_ms);
+}
+
+// Who had it most of the time that the main thread waited for it, in the whole run.
+void add_holder(Finding& finding, const RunAnswer& run, const ProcessAnswer& process) {
+  for (const ProcessAnswer& whole : run.processes) {
+    if (whole.trace_path != process.trace_path) continue;
+    for (const GilThread& waiter : whole.gil) {
+      if (waiter.role != Role::kMain || waiter.holders.empty()) continue;
+      finding.evidence.add("requests", waiter.requests);
+      finding.evidence.add("total_ms", 1e-6 * waiter.ns);
+      finding.evidence.add("held_by", role_name(waiter.holders.front().role));
+      finding.evidence.add("held_by_tid", std::uint64_t{waiter.holders.front().thread.tid});
+    }
+  }
+}
+
 std::optional<Finding> interpreter_lock(const RunAnswer& run, const ProcessAnswer& process) {
   const double pct = main_wait_pct(process, WaitPurpose::kGil);
   if (pct < kGilPct) return std::nullopt;
   Finding finding = finding_of(run, process, Symptom::kInterpreterLock, "gil_contention", pct);
   finding.fix = "processes";
+  add_holder(finding, run, process);
+  return finding;
+}
+
+// Of the steps, where there are any. A GPU that has work meanwhile does not lose the time.
+std::optional<Finding> garbage(const RunAnswer& run, const ProcessAnswer& process) {
+  if (!process.gc || process.gc->time.count() == 0) return std::nullopt;
+  const StepAnswer& steps = process.steps;
+  const bool of_steps = steps.end_ns > steps.begin_ns;
+  const double pct = of_steps ? 100 * process.gc->in_steps_ns / (steps.end_ns - steps.begin_ns)
+                              : process.wall_share(1e-6 * process.gc->time.total_ns());
+  if (pct < kGcPct || gpu_idle_pct(process).value_or(100) < kGcPct) return std::nullopt;
+  Finding finding = finding_of(run, process, Symptom::kGarbage, "gc_pause", pct);
+  finding.of_steps = of_steps;
+  finding.fix = "gc";
+  const auto& oldest = *process.gc->by_generation.rbegin();
+  finding.evidence.add("count", process.gc->time.count());
+  finding.evidence.add("total_ms", 1e-6 * process.gc->time.total_ns());
+  finding.evidence.add("max_ms", 1e-6 * process.gc->time.max_ns());
+  finding.evidence.add("oldest_generation", oldest.first);
+  finding.evidence.add("oldest_count", oldest.second.count());
   return finding;
 }
 
@@ -207,12 +249,6 @@ std::optional<Finding> gpu_stalls(const RunAnswer& run, const ProcessAnswer& pro
   finding.evidence.add("count", stall.count);
   finding.evidence.add("total_ms", stall.total_ms());
   return finding;
-}
-
-// In percent, where something knows what ran on the GPU.
-std::optional<double> gpu_idle_pct(const ProcessAnswer& process) {
-  if (process.gpu.idle_in_steps_pct || !process.gpu.busy_ms) return process.gpu.idle_in_steps_pct;
-  return 100 - process.wall_share(*process.gpu.busy_ms);
 }
 
 std::optional<Finding> launch_pace(const RunAnswer& run, const ProcessAnswer& process) {
@@ -294,6 +330,16 @@ std::optional<Finding> stands_still(const RunAnswer& run) {
   return finding;
 }
 
+// A rank that stops stops all that wait for it.
+std::optional<Finding> most_garbage(const RunAnswer& run) {
+  std::optional<Finding> worst;
+  for (const ProcessAnswer* process : leading(run)) {
+    std::optional<Finding> finding = garbage(run, *process);
+    if (finding && (!worst || finding->share_pct > worst->share_pct)) worst = std::move(finding);
+  }
+  return worst;
+}
+
 }  // namespace
 
 std::vector<Finding> find_causes(const RunAnswer& run) {
@@ -312,6 +358,7 @@ std::vector<Finding> find_causes(const RunAnswer& run) {
     }
     if (worst) findings.push_back(std::move(*worst));
   }
+  if (auto finding = most_garbage(run)) findings.push_back(std::move(*finding));
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& l, const Finding& r) { return l.share_pct > r.share_pct; });
   return findings;

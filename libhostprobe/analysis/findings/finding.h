@@ -20,6 +20,7 @@ enum class Symptom {
   kRankIsLate,      // the others wait for this one
   kLongWait,        // the main thread's heaviest wait
   kInterpreterLock,
+  kGarbage,  // Python collects it
   kGpuWaits,
   kGpuStalls,  // in calls that are not there to wait for it
   kLaunchPace,

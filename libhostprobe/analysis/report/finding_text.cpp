@@ -162,6 +162,24 @@ std::string late_rank(const Finding& finding) {
       who(finding));
 }
 
+std::string interpreter_lock(const Finding& finding) {
+  const std::string role = finding.evidence.text("held_by");
+  const std::string holder = role.empty() ? ""
+                                          : fmt::format(", most of it while thread {} ({}) had it",
+                                                        finding.evidence.count("held_by_tid"), role);
+  return fmt::format("{} waits {:.1f} % of the run for Python's interpreter lock{}: {}.", main_of(finding),
+                     finding.share_pct, holder, fix_text(finding));
+}
+
+std::string garbage(const Finding& finding) {
+  const Evidence& evidence = finding.evidence;
+  return fmt::format(
+      "Python in {} stops for {:.1f} % of the run to collect garbage ({} times, {} of them generation {}, the longest "
+      "{}): {}.",
+      who(finding), finding.share_pct, grouped(evidence.count("count")), grouped(evidence.count("oldest_count")),
+      evidence.count("oldest_generation"), duration_text(1e6 * evidence.number("max_ms")), fix_text(finding));
+}
+
 std::string plain_text(const Finding& finding) {
   switch (finding.symptom) {
     case Symptom::kJobStandsStill:
@@ -171,8 +189,9 @@ std::string plain_text(const Finding& finding) {
     case Symptom::kLongWait:
       return long_wait(finding);
     case Symptom::kInterpreterLock:
-      return fmt::format("{} waits {:.1f} % of the run for Python's interpreter lock: {}.", main_of(finding),
-                         finding.share_pct, fix_text(finding));
+      return interpreter_lock(finding);
+    case Symptom::kGarbage:
+      return garbage(finding);
     case Symptom::kGpuWaits:
       return gpu_waits(finding);
     case Symptom::kGpuStalls:
@@ -207,6 +226,7 @@ std::string fix_text(const Finding& finding) {
   if (finding.fix == "keep_memory") return "keep memory (a caching allocator), they wait for the device";
   if (finding.fix == "pin_memory") return "pin the memory (pin_memory), copies of pageable memory wait";
   if (finding.fix == "processes") return "move the work of its other Python threads into processes";
+  if (finding.fix == "gc") return "collect less often (hostprobe run --fix gc), or gc.freeze() once the model is built";
   if (finding.fix == "fewer_launches") return "fewer and larger launches (fusion, graphs)";
   if (finding.fix == "more_cpus") return "give the job more CPUs or start fewer threads";
   return {};
