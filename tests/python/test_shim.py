@@ -59,6 +59,30 @@ if __name__ == "__main__":
     assert worker.exitcode == 0
 """
 
+# A program that has an interpreter inside, twice; the second one tells nothing.
+EMBEDS = r"""
+#include <Python.h>
+#include <stdio.h>
+static const char* kScript =
+    "import gc, time\n"
+    "for _ in range(200):\n"
+    "    if gc.callbacks or SECOND: break\n"
+    "    time.sleep(0.05)\n"
+    "gc.disable()\n"
+    "for _ in range(4): gc.collect()\n";
+int main(void) {
+  char script[512];
+  for (int second = 0; second < 2; ++second) {
+    Py_Initialize();
+    snprintf(script, sizeof script, "SECOND = %d\n%s", second, kScript);
+    if (PyRun_SimpleString(script) != 0) return 1;
+    if (Py_FinalizeEx() != 0) return 2;
+  }
+  puts("done");
+  return 0;
+}
+"""
+
 STEPS = """
 import torch
 model = torch.nn.Linear(8, 8)
@@ -159,6 +183,14 @@ class Shim(ProbedTest):
         out, _ = self.record(python, "-c", "import _xxsubinterpreters as s; i = s.create(); "
                              "s.run_string(i, 'import gc; gc.collect(); print(len(gc.callbacks))'); s.destroy(i)")
         self.assertEqual(out, "0\n")
+
+    def test_an_interpreter_inside_of_a_program_tells_too(self):
+        (self.folder / "embeds.c").write_text(EMBEDS)
+        flags = self.run_program("/usr/bin/python3-config", "--includes", "--ldflags", "--embed")[0].split()
+        self.run_program("gcc", "embeds.c", "-o", "embeds", *flags)
+        out, _ = self.record(self.folder / "embeds")
+        self.assertEqual(out, "done\n")
+        self.assertGreaterEqual(self.report()["processes"][0]["gc"]["by_generation"]["2"], 4)
 
     def test_switched_off_nothing_of_it_is_in_the_interpreter(self):
         out, _ = self.record("/usr/bin/python3", "-c", "import gc, time; time.sleep(1); gc.collect(); print(gc.callbacks)",

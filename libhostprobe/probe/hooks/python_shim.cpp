@@ -154,7 +154,7 @@ void find_python() {
 }
 
 bool call_in_python(int (*work)(void*)) {
-  return g_is_in.load(std::memory_order_acquire) && g_python.is_finalizing() == 0 &&
+  return g_is_in.load(std::memory_order_acquire) && g_python.is_initialized() != 0 && g_python.is_finalizing() == 0 &&
          g_python.add_pending(work, nullptr) == 0;
 }
 
