@@ -76,7 +76,7 @@ class FixGc(ProbedTest):
                 process = self.watched(setup=setup)
                 self.until(process, kept)
                 self.ctl("on", "gc")
-                time.sleep(1)
+                time.sleep(3)
                 out, _ = self.end(process)
                 self.assertEqual(out, "")
                 self.assertIn("stands back", self.events()[0])
@@ -85,11 +85,11 @@ class FixGc(ProbedTest):
                     trace.unlink()
 
     def test_what_the_program_sets_later_stays(self):
-        process = self.watched("--fix", "gc", setup="import threading\nthreading.Timer(1.5, gc.set_threshold, (9, 8, 7)).start()")
+        process = self.watched("--fix", "gc", setup="import threading\nthreading.Timer(8, gc.set_threshold, (9, 8, 7)).start()")
         self.until(process, "50000 50 1000")
         self.until(process, "9 8 7")
         self.ctl("off", "gc")
-        time.sleep(0.6)
+        time.sleep(2)
         out, _ = self.end(process)
         self.assertEqual(out, "")
         self.assertEqual([text.split(":")[0] for text in self.events()], ["gc on", "gc off"])

@@ -36,7 +36,7 @@ static nvtxEventAttributes_t event(const char* text) {
 }
 int main(void) {
   pthread_t thread; pthread_create(&thread, 0, ends, 0); pthread_join(thread, 0);
-  usleep(500000);  /* hostprobe's own thread looks at the program meanwhile */
+  usleep(2000000);  /* hostprobe's own thread looks at the program meanwhile */
   nvtxDomainHandle_t mine = nvtxDomainCreateA("mine"), theirs = nvtxDomainCreateA("cuBLAS");
   nvtxStringHandle_t kept = nvtxDomainRegisterStringA(mine, "registered");
   nvtxEventAttributes_t plain = event("plain"), named = event(0), quiet = event("quiet");
