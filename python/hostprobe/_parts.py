@@ -58,6 +58,10 @@ class Parts:
         """A part that found out later what it lacks."""
         self._said[name] = reason
 
+    def lacks(self, name: str, error: Exception) -> None:
+        """The same, by what went wrong."""
+        self.say(name, " ".join(f"{type(error).__name__}: {error}".split())[:200])
+
     def _begin(self, name: str) -> None:
         def arrived(module: Any) -> None:
             with self._lock:
@@ -78,7 +82,7 @@ class Parts:
             self._parts[name].switch_on(module, patches)
         except Exception as error:
             patches.undo()
-            self._said[name] = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            self.lacks(name, error)
             return
         self._on[name] = patches
         self._said[name] = True

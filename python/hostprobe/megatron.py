@@ -189,7 +189,7 @@ def _begin_pipelined(named: dict[str, Any]) -> None:
         microbatches = int(named["num_microbatches"])
         _phases.begin_pass(min(stages - rank - 1, microbatches), microbatches)
     except Exception as error:  # another version's
-        parts.say("phases", " ".join(f"{type(error).__name__}: {error}".split())[:200])
+        parts.lacks("phases", error)
 
 
 def _pipeline(schedules: Any, patches: Patches) -> None:

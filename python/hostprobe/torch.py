@@ -120,7 +120,7 @@ def _queues(module: Any, patches: Patches) -> None:
                 if patches.live:
                     _mark_queue(iterator, _loaders.of_iterator(iterator))
             except Exception as error:  # another version's, or a queue that cannot count
-                parts.say("queue", " ".join(f"{type(error).__name__}: {error}".split())[:200])
+                parts.lacks("queue", error)
             return original(iterator)
 
         return _next_data

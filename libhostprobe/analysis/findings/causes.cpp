@@ -330,35 +330,25 @@ std::optional<Finding> stands_still(const RunAnswer& run) {
   return finding;
 }
 
-// A rank that stops stops all that wait for it.
-std::optional<Finding> most_garbage(const RunAnswer& run) {
-  std::optional<Finding> worst;
-  for (const ProcessAnswer* process : leading(run)) {
-    std::optional<Finding> finding = garbage(run, *process);
-    if (finding && (!worst || finding->share_pct > worst->share_pct)) worst = std::move(finding);
-  }
-  return worst;
-}
-
 }  // namespace
 
 std::vector<Finding> find_causes(const RunAnswer& run) {
   if (auto finding = stands_still(run)) return {std::move(*finding)};
   std::vector<Finding> findings;
   if (auto finding = late_rank(run)) findings.push_back(std::move(*finding));
-  for (auto* ask :
-       {heaviest_wait, interpreter_lock, gpu_waits, gpu_stalls, launch_pace, late_wakes, not_running, dear_probe}) {
+  for (auto* ask : {heaviest_wait, interpreter_lock, gpu_waits, gpu_stalls, launch_pace, late_wakes, not_running,
+                    dear_probe, garbage}) {
     std::optional<Finding> worst;
     for (const ProcessAnswer* process : leading(run)) {
-      const bool of_steps = process->steady != nullptr && ask != not_running && ask != dear_probe;
+      // The others are of the whole, or know of steps themselves.
+      const bool of_steps = process->steady != nullptr && ask != not_running && ask != dear_probe && ask != garbage;
       std::optional<Finding> finding = ask(run, of_steps ? process->in_steps() : *process);
-      if (finding) finding->of_steps = of_steps;
+      if (finding && of_steps) finding->of_steps = true;
       if (finding && process->kind != ProcessKind::kRank) finding->rank.reset();
       if (finding && (!worst || finding->share_pct > worst->share_pct)) worst = std::move(finding);
     }
     if (worst) findings.push_back(std::move(*worst));
   }
-  if (auto finding = most_garbage(run)) findings.push_back(std::move(*finding));
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& l, const Finding& r) { return l.share_pct > r.share_pct; });
   return findings;

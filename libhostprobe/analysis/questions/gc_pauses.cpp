@@ -18,9 +18,7 @@ GcPauses::GcPauses(const Timeline& timeline, const StepPlan& plan)
 
 void GcPauses::add_pause(const Event& event) {
   // The records of what counters hold, too, tell when it was.
-  if (has_steps_ && event.type == EventType::kCall)
-    answer_.in_steps_ns +=
-        std::max(0.0, std::min(event.end_ns, span_.end_ns) - std::max(event.begin_ns, span_.begin_ns));
+  if (has_steps_ && event.type == EventType::kCall) answer_.in_steps_ns += span_.inside_ns(event);
   if (event.counted) return;
   Histogram& generation = answer_.by_generation[event.work];
   if (event.distribution != nullptr) {

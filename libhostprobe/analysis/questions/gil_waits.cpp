@@ -27,9 +27,7 @@ void GilWaits::add_wait(const Event& event) {
   Waiter& waiter = waiters_[event.track->key()];
   waiter.track = event.track;
   if (event.type == EventType::kCall) {
-    if (has_steps_)
-      waiter.in_steps_ns +=
-          std::max(0.0, std::min(event.end_ns, span_.end_ns) - std::max(event.begin_ns, span_.begin_ns));
+    if (has_steps_) waiter.in_steps_ns += span_.inside_ns(event);
     waiter.request_ns += event.duration_ns;
     waiter.longest_ns = std::max(waiter.longest_ns, waiter.request_ns);
     if (!event.timed_out) {

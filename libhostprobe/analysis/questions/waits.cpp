@@ -174,8 +174,7 @@ void Waits::merge(Waits&& other) {
   }
 }
 
-// One code address is one line of code, so what its symbol says holds for all its calls. A stack speaks for itself only,
-// except for the interpreter lock: no line of code takes it sometimes.
+// One code address is one line of code, so what its place says holds for all its calls. A stack speaks for itself only.
 void Waits::tell_purpose(Site& site, const Address& address, const CodePlace& place, Symbols& symbols) const {
   const WaitPurpose by_caller = purpose_of_caller(place, site.answer.function);
   if (by_caller != WaitPurpose::kUnknown) {

@@ -39,9 +39,9 @@ Json gc_json(const ProcessAnswer& process) {
 }
 
 Json gil_json(const ProcessAnswer& process, const ThreadAnswer& thread) {
-  const auto found = std::find_if(process.gil.begin(), process.gil.end(), [&thread](const GilThread& one) {
-    return one.thread.tid == thread.tid && one.thread.start_ticks == thread.start_ticks;
-  });
+  const ThreadKey key{thread.tid, thread.start_ticks};
+  const auto found =
+      std::find_if(process.gil.begin(), process.gil.end(), [&key](const GilThread& one) { return one.thread == key; });
   if (found == process.gil.end()) return nullptr;
   Json holders = Json::array();
   for (const GilHolder& holder : found->holders) holders.push_back(holder_json(holder));

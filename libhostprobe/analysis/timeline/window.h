@@ -16,6 +16,10 @@ struct Window {
 
   bool is_whole() const { return begin_ns == -std::numeric_limits<double>::infinity() && end_ns == -begin_ns; }
   double length_ns() const { return end_ns - begin_ns; }
+  // How much of a call lies inside.
+  double inside_ns(const Event& event) const {
+    return std::max(0.0, std::min(event.end_ns, end_ns) - std::max(event.begin_ns, begin_ns));
+  }
   // Of a call that blocks, the part inside counts; any other belongs to the window in which it begins.
   bool holds(const Event& event) const {
     if (event.type == EventType::kCounter) return is_whole();

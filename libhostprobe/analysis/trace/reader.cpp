@@ -265,7 +265,8 @@ class Reader {
 
   // The file, which is read last, tells of a thread that the segment did not have yet: what it did is in memory, unseen.
   bool began_after_copy(const Thread& thread) const {
-    if (!segment_ || !trace_.alive || thread.entry.state != kThreadEnded) return false;
+    if (!segment_ || !trace_.alive || thread.entry.state != kThreadEnded || thread.kept >= thread.entry.records)
+      return false;  // as nearly always
     const auto is_it = [&thread](const auto& copied) {
       return copied.tid == thread.key.tid && copied.start_ticks == thread.key.start_ticks;
     };

@@ -32,21 +32,25 @@ HP_OF_PROCESS std::atomic<bool> g_under_way{false};
 HP_OF_PROCESS std::atomic<Outcome> g_outcome{Outcome::kNone};
 HP_OF_PROCESS Thresholds g_met{};
 
+// What a function of the module gives that takes nothing: a new reference, or null.
+PythonObject* answer_of(const PythonCalls& python, PythonObject* gc, const char* name) {
+  PythonObject* function = python.attribute(gc, name);
+  PythonObject* answer = function == nullptr ? nullptr : python.call(function, nullptr);
+  python.drop_all(function);
+  return answer;
+}
+
 bool read_thresholds(const PythonCalls& python, PythonObject* gc, Thresholds& out) {
-  PythonObject* get = python.attribute(gc, "get_threshold");
-  PythonObject* tuple = get == nullptr ? nullptr : python.call(get, nullptr);
+  PythonObject* tuple = answer_of(python, gc, "get_threshold");
   for (int i = 0; i < 3 && tuple != nullptr; ++i) out.number[i] = python.number(python.item(tuple, i));
-  if (tuple != nullptr) python.drop(tuple);
-  if (get != nullptr) python.drop(get);
+  python.drop_all(tuple);
   return tuple != nullptr;
 }
 
 bool is_enabled(const PythonCalls& python, PythonObject* gc) {
-  PythonObject* ask = python.attribute(gc, "isenabled");
-  PythonObject* answer = ask == nullptr ? nullptr : python.call(ask, nullptr);
+  PythonObject* answer = answer_of(python, gc, "isenabled");
   const bool yes = answer != nullptr && python.number(answer) == 1;
-  if (answer != nullptr) python.drop(answer);
-  if (ask != nullptr) python.drop(ask);
+  python.drop_all(answer);
   return yes;
 }
 
@@ -55,10 +59,8 @@ bool write_thresholds(const PythonCalls& python, PythonObject* gc, const Thresho
   PythonObject* numbers[3];
   for (int i = 0; i < 3; ++i) numbers[i] = python.value("l", wanted.number[i]);
   PythonObject* done = set == nullptr ? nullptr : python.call(set, numbers[0], numbers[1], numbers[2], nullptr);
-  const bool is_set = done != nullptr;
-  for (PythonObject* one : {done, numbers[2], numbers[1], numbers[0], set})
-    if (one != nullptr) python.drop(one);
-  return is_set;
+  python.drop_all(done, numbers[2], numbers[1], numbers[0], set);
+  return done != nullptr;
 }
 
 Outcome raise(const PythonCalls& python, PythonObject* gc) {
@@ -85,7 +87,7 @@ int move(void*) {
   Outcome outcome = Outcome::kFailed;
   if (gc != nullptr && read_thresholds(python, gc, g_met))
     outcome = g_asked_for ? raise(python, gc) : put_back(python, gc);
-  if (gc != nullptr) python.drop(gc);
+  python.drop_all(gc);
   python.clear_error();
   g_outcome.store(outcome, std::memory_order_release);
   errno = saved;

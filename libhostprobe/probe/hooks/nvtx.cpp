@@ -42,7 +42,7 @@ const Name* keep_name(const char* text) {
 std::uint32_t id_of(const char* text) { return text == nullptr ? 0 : string_id(text, strlen(text)); }
 std::uint32_t id_of(const Name* name) { return name == nullptr ? 0 : id_of(name->text); }
 
-std::uint32_t message_id(const nvtx::Attributes* event) {
+std::uint32_t id_of(const nvtx::Attributes* event) {
   if (event == nullptr || event->message == nullptr) return 0;
   if (event->message_type == nvtx::kAscii) return id_of(static_cast<const char*>(event->message));
   return event->message_type == nvtx::kRegistered ? id_of(static_cast<const Name*>(event->message)) : 0;
@@ -86,9 +86,18 @@ int level_of(const Name* domain) {
   return level;
 }
 
-int push(const Name* domain, std::uint32_t name) {
+// `message`: a text, or an event that has one; read only where the range is recorded.
+template <class Message>
+Range begun(const Name* domain, Message message) {
+  if (!is_heard(domain)) return {domain, 0, 0};
+  const std::uint32_t name = id_of(message);
+  return {domain, ticks(), name};
+}
+
+template <class Message>
+int push(const Name* domain, Message message) {
   const int level = level_of(domain);
-  if (t_open.count < kDeepest) t_open.range[t_open.count] = {domain, is_heard(domain) ? ticks() : 0, name};
+  if (t_open.count < kDeepest) t_open.range[t_open.count] = begun(domain, message);
   ++t_open.count;
   return level;
 }
@@ -110,11 +119,9 @@ int pop(const Name* domain) {
   return kNoRange;
 }
 
-int push_text(const char* text) { return push(nullptr, is_heard(nullptr) ? id_of(text) : 0); }
-int push_event(const nvtx::Attributes* event) { return push(nullptr, is_heard(nullptr) ? message_id(event) : 0); }
-int push_in(const Name* domain, const nvtx::Attributes* event) {
-  return push(domain, is_heard(domain) ? message_id(event) : 0);
-}
+int push_text(const char* text) { return push(nullptr, text); }
+int push_event(const nvtx::Attributes* event) { return push(nullptr, event); }
+int push_in(const Name* domain, const nvtx::Attributes* event) { return push(domain, event); }
 int pop_last() { return pop(nullptr); }
 
 // ---- ranges that end wherever they like ----
@@ -128,13 +135,15 @@ HP_OF_PROCESS constinit Started g_started[kStarted]{};
 HP_OF_PROCESS std::atomic<std::uint64_t> g_last_id{0};
 
 // Where another one that has not ended has the place, this one is not recorded.
-std::uint64_t start(const Name* domain, std::uint32_t name) {
+template <class Message>
+std::uint64_t start(const Name* domain, Message message) {
   const std::uint64_t id = g_last_id.fetch_add(1, std::memory_order_relaxed) + 1;
   Started& place = g_started[id % kStarted];
+  const Range range = begun(domain, message);
   std::uint64_t none = 0;
-  if (!is_heard(domain) || !place.id.compare_exchange_strong(none, ~std::uint64_t{0}, std::memory_order_acquire))
+  if (range.begun == 0 || !place.id.compare_exchange_strong(none, ~std::uint64_t{0}, std::memory_order_acquire))
     return id;
-  place.range = {domain, ticks(), name};
+  place.range = range;
   place.id.store(id, std::memory_order_release);
   return id;
 }
@@ -146,13 +155,9 @@ void end(std::uint64_t id) {
   if (place.id.compare_exchange_strong(id, 0, std::memory_order_acq_rel)) record(range);
 }
 
-std::uint64_t start_text(const char* text) { return start(nullptr, is_heard(nullptr) ? id_of(text) : 0); }
-std::uint64_t start_event(const nvtx::Attributes* event) {
-  return start(nullptr, is_heard(nullptr) ? message_id(event) : 0);
-}
-std::uint64_t start_in(const Name* domain, const nvtx::Attributes* event) {
-  return start(domain, is_heard(domain) ? message_id(event) : 0);
-}
+std::uint64_t start_text(const char* text) { return start(nullptr, text); }
+std::uint64_t start_event(const nvtx::Attributes* event) { return start(nullptr, event); }
+std::uint64_t start_in(const Name* domain, const nvtx::Attributes* event) { return start(domain, event); }
 void end_in(const Name*, std::uint64_t id) { end(id); }
 
 // ---- marks, names ----
@@ -166,7 +171,7 @@ void mark_text(const char* text) {
   if (is_heard(nullptr)) record_mark(nullptr, id_of(text), 0);
 }
 void mark_in(const Name* domain, const nvtx::Attributes* event) {
-  if (event != nullptr && is_heard(domain)) record_mark(domain, message_id(event), payload_of(event));
+  if (event != nullptr && is_heard(domain)) record_mark(domain, id_of(event), payload_of(event));
 }
 void mark_event(const nvtx::Attributes* event) { mark_in(nullptr, event); }
 

@@ -42,6 +42,12 @@ struct PythonCalls {
   int (*compare)(PythonObject*, const char*);            // PyUnicode_CompareWithASCIIString
   void (*drop)(PythonObject*);                           // Py_DecRef
   void (*clear_error)();                                 // PyErr_Clear
+
+  // What is there of them; null stands for what could not be made.
+  template <class... Objects>
+  void drop_all(Objects*... objects) const {
+    ((objects == nullptr ? void() : drop(objects)), ...);
+  }
 };
 
 // Writer thread, within a LoaderVisit. False: there is no interpreter, or one that lacks some of them.

@@ -37,11 +37,6 @@ constinit thread_local std::uint64_t t_collection_began = 0;
 
 PythonObject* nothing() { return g_python.value(""); }
 
-// `what` is one of ours: put(…) and insert(…) take references of their own.
-void drop(PythonObject* what) {
-  if (what != nullptr) g_python.drop(what);
-}
-
 // ---- steps ----
 
 PythonObject* on_step(PythonObject*, PythonObject* arguments) {
@@ -73,7 +68,7 @@ bool register_step_hook(PythonObject* compiler, PythonObject* optimizer) {
     done = g_python.evaluate(code, globals, globals);
   if (done != nullptr) handle = g_python.call(join, g_python.look_up(globals, "hostprobe_step"), nullptr);
   const bool is_registered = handle != nullptr;
-  for (PythonObject* one : {handle, done, code, join, is_compiling, note, globals}) drop(one);
+  g_python.drop_all(handle, done, code, join, is_compiling, note, globals);
   return is_registered;
 }
 
@@ -124,7 +119,7 @@ bool join_callbacks() {
   PythonObject* callbacks = gc == nullptr ? nullptr : g_python.attribute(gc, "callbacks");
   PythonObject* function = callbacks == nullptr ? nullptr : g_python.function(&g_gc_method, nullptr, nullptr);
   const bool is_in = function != nullptr && g_python.insert(callbacks, 0, function) == 0;
-  for (PythonObject* one : {function, callbacks, gc}) drop(one);
+  g_python.drop_all(function, callbacks, gc);
   return is_in;
 }
 
