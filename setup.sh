@@ -40,6 +40,7 @@ readonly build_packages=(
   g++ cmake ninja-build git python3 python3-dev python3-venv
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
   zlib1g-dev rapidjson-dev
+  libtracefs-dev libtraceevent-dev libtracecmd-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
 readonly test_packages=(ccache clang-format-14 libpython3.11-testsuite valgrind)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.

@@ -39,6 +39,7 @@ std::atomic<std::uint32_t> g_stacks_added{0};
 bool writer_is_due(bool) { return false; }
 bool has_writer() { return true; }
 void start_writer() {}
+std::uint32_t watched_thread(unsigned) { return 0; }
 void note_thread_is_ending(std::uint32_t) {}
 void leave_with_last_thread(std::uint32_t) {}
 void report_write_failure() {}

@@ -1,4 +1,4 @@
-// A small torchrun: starts this program once per rank with RANK, LOCAL_RANK and WORLD_SIZE set, and ends all when one fails.
+// A small torchrun: starts this program once per rank, with the variables that torchrun sets, and ends all when one fails.
 #pragma once
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +24,7 @@ class Launcher {
     }
     setenv("TRAIN_PARALLEL_MEETING", meeting, 1);
     setenv("WORLD_SIZE", std::to_string(ranks_).c_str(), 1);
+    setenv("LOCAL_WORLD_SIZE", std::to_string(ranks_).c_str(), 1);
     setenv("SIMNODE_GPUS", std::to_string(ranks_).c_str(), 0);  // of the simulated node, when nobody chose a number
     for (int rank = 0; rank < ranks_; ++rank) pids_.push_back(start(rank));
     int status = wait_for_all();

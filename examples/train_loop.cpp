@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
+#include <numeric>
 #include <string>
 
 namespace {
@@ -60,6 +61,8 @@ struct Options {
   int threads = 1;
   int queue = 4;
   int elements = 1024;
+  int sync_every = 0, alloc_every = 0, load_every = 0, pageable_kb = 0;
+  int graph = 0, vary = 0;
   double kernel_us = 10;
   bool kernel_us_given = false;
   double host_us = 0;
@@ -78,12 +81,19 @@ constexpr char kHelp[] =
     "  --load-us US    time that a loader needs for a batch (200)\n"
     "  --queue N       batches that may wait (4)\n"
     "  --elements N    elements of a batch (1024)\n"
+    "  --sync-every N  kernels, then the host waits for the device; 0: at the end of a step only (0)\n"
+    "  --alloc-every N kernels, then device memory is allocated and freed; 0: never (0)\n"
+    "  --load-every N  steps, then a module is loaded; 0: never (0)\n"
+    "  --pageable-kb N copied to the device in each step from memory that is not pinned (0)\n"
+    "  --graph N       kernels in a CUDA graph, which is launched in place of them; 0: none (0)\n"
+    "  --vary 0|1      a step has a quarter to twice the kernels, as when text is generated (0)\n"
     "  --sync HOW      how the host waits for the device: auto, spin, yield, block (auto)\n"
     "\n"
     "Examples:\n"
     "  hostprobe run --simgpu 1 -- train_loop                                  bound by the device\n"
     "  hostprobe run --simgpu 1 -- train_loop --kernel-us 1 --host-us 5        bound by launches\n"
     "  hostprobe run --simgpu 1 -- train_loop --load-us 20000                  waits for the data loader\n"
+    "  hostprobe run --simgpu 1 -- train_loop --sync-every 2                   synchronises too often\n"
     "  SIMNODE_KERNEL_US='update=500;*=3' hostprobe run --simgpu 1 -- train_loop\n";
 
 [[noreturn]] void usage_error(const char* what, const char* value) {
@@ -98,6 +108,34 @@ double number(const char* name, const char* text, double low, double high) {
   return value;
 }
 
+struct WholeSwitch {
+  const char* name;
+  int Options::*member;
+  int low;
+};
+constexpr WholeSwitch kWholeSwitches[] = {
+    {"--steps", &Options::steps, 1},
+    {"--kernels", &Options::kernels, 0},
+    {"--threads", &Options::threads, 0},
+    {"--queue", &Options::queue, 1},
+    {"--elements", &Options::elements, 1},
+    {"--sync-every", &Options::sync_every, 0},
+    {"--alloc-every", &Options::alloc_every, 0},
+    {"--load-every", &Options::load_every, 0},
+    {"--pageable-kb", &Options::pageable_kb, 0},
+    {"--graph", &Options::graph, 0},
+    {"--vary", &Options::vary, 0},
+};
+
+bool set_whole(Options& options, const std::string& name, const char* value) {
+  for (const WholeSwitch& one : kWholeSwitches) {
+    if (name != one.name) continue;
+    options.*one.member = static_cast<int>(number(one.name, value, one.low, 1e8));
+    return true;
+  }
+  return false;
+}
+
 Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; i += 2) {
@@ -108,19 +146,9 @@ Options parse(int argc, char** argv) {
     }
     if (i + 1 == argc) usage_error("no value for", argv[i]);
     const char* value = argv[i + 1];
-    auto whole = [&](int low) { return static_cast<int>(number(argv[i], value, low, 1e8)); };
     auto us = [&] { return number(argv[i], value, 0, 1e8); };
-    if (name == "--steps")
-      options.steps = whole(1);
-    else if (name == "--kernels")
-      options.kernels = whole(0);
-    else if (name == "--threads")
-      options.threads = whole(0);
-    else if (name == "--queue")
-      options.queue = whole(1);
-    else if (name == "--elements")
-      options.elements = whole(1);
-    else if (name == "--kernel-us")
+    if (set_whole(options, name, value)) continue;
+    if (name == "--kernel-us")
       options.kernel_us = us(), options.kernel_us_given = true;
     else if (name == "--host-us")
       options.host_us = us();
@@ -177,6 +205,9 @@ class Trainer {
     DRIVER_CALL(driver_, cuMemAlloc, &batch_, bytes_);
     DRIVER_CALL(driver_, cuMemsetD32, weights_, 1, static_cast<size_t>(options.elements));
     DRIVER_CALL(driver_, cuMemAllocHost, reinterpret_cast<void**>(&staging_), bytes_);
+    ordinary_.resize(static_cast<size_t>(options.pageable_kb) << 10, 1);
+    if (!ordinary_.empty()) DRIVER_CALL(driver_, cuMemAlloc, &copied_, ordinary_.size());
+    if (options.graph > 0) capture();
     DRIVER_CALL(driver_, cuCtxSynchronize);
   }
 
@@ -185,12 +216,11 @@ class Trainer {
   void step(const Batch& batch) {
     memcpy(staging_, batch.data(), bytes_);
     DRIVER_CALL(driver_, cuMemcpyHtoDAsync, batch_, staging_, bytes_, stream_);
+    if (!ordinary_.empty())
+      DRIVER_CALL(driver_, cuMemcpyHtoDAsync, copied_, ordinary_.data(), ordinary_.size(), stream_);
+    if (options_.load_every > 0 && ++steps_ % options_.load_every == 0) load_module();
+    run_kernels(options_.vary == 0 ? options_.kernels : varied(options_.kernels));
     auto count = static_cast<uint32_t>(options_.elements);
-    void* small_arguments[] = {&batch_, &count};
-    for (int i = 0; i < options_.kernels; ++i) {
-      work_on_host(options_.host_us);
-      launch(small_op_, 1, small_arguments);
-    }
     uint32_t rate = kRate;
     void* update_arguments[] = {&weights_, &batch_, &rate, &count};
     launch(update_, (count + kBlock - 1) / kBlock, update_arguments);
@@ -208,6 +238,53 @@ class Trainer {
   }
 
  private:
+  static bool is_due(int number, int every) { return every > 0 && number % every == 0; }
+
+  void run_kernels(int kernels) {
+    const int each = options_.graph > 0 ? options_.graph : 1;
+    for (int i = each; i <= kernels; i += each) {
+      work_on_host(options_.host_us);
+      if (options_.graph > 0)
+        DRIVER_CALL(driver_, cuGraphLaunch, graph_, stream_);
+      else
+        launch_small();
+      if (is_due(i, options_.sync_every)) DRIVER_CALL(driver_, cuStreamSynchronize, stream_);
+      if (is_due(i, options_.alloc_every)) allocate();
+    }
+  }
+
+  // The same sequence in every run.
+  int varied(int kernels) {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    return kernels / 4 + static_cast<int>((random_ >> 33) % static_cast<uint64_t>(2 * kernels - kernels / 4 + 1));
+  }
+
+  void launch_small() {
+    auto count = static_cast<uint32_t>(options_.elements);
+    void* arguments[] = {&batch_, &count};
+    launch(small_op_, 1, arguments);
+  }
+
+  void capture() {
+    CUgraph graph;
+    DRIVER_CALL(driver_, cuStreamBeginCapture, stream_, CU_STREAM_CAPTURE_MODE_RELAXED);
+    for (int i = 0; i < options_.graph; ++i) launch_small();
+    DRIVER_CALL(driver_, cuStreamEndCapture, stream_, &graph);
+    DRIVER_CALL(driver_, cuGraphInstantiateWithFlags, &graph_, graph, 0);
+  }
+
+  void allocate() {
+    CUdeviceptr memory;
+    DRIVER_CALL(driver_, cuMemAlloc, &memory, bytes_);
+    DRIVER_CALL(driver_, cuMemFree, memory);
+  }
+
+  void load_module() {
+    CUmodule module;
+    DRIVER_CALL(driver_, cuModuleLoadData, &module, kPtx);
+    DRIVER_CALL(driver_, cuModuleUnload, module);
+  }
+
   void launch(CUfunction function, unsigned grid, void** arguments) {
     driver_.check(launch_kernel_(function, grid, 1, 1, kBlock, 1, 1, 0, stream_, arguments, nullptr), "cuLaunchKernel");
   }
@@ -223,6 +300,11 @@ class Trainer {
   CUstream stream_;
   CUdeviceptr weights_, batch_;
   uint32_t* staging_;
+  CUdeviceptr copied_ = 0;
+  std::vector<char> ordinary_;
+  CUgraphExec graph_ = nullptr;
+  uint64_t random_ = 1;
+  int steps_ = 0;
 };
 
 uint64_t expected_checksum(const Options& options, const BatchQueue& batches, const Trainer& trainer) {
@@ -234,10 +316,14 @@ uint64_t expected_checksum(const Options& options, const BatchQueue& batches, co
   return trainer.sum(weights.data());
 }
 
+// The first tenth is left out of the mean: warm-up.
 void print_times(std::vector<double> ms) {
+  const auto warm = ms.begin() + static_cast<ptrdiff_t>(ms.size() / 10);
+  const double mean = std::accumulate(warm, ms.end(), 0.0) / static_cast<double>(ms.end() - warm);
   std::sort(ms.begin(), ms.end());
   size_t last = ms.size() - 1;
-  printf("step ms: count %zu median %.3f p99 %.3f max %.3f\n", ms.size(), ms[last / 2], ms[last * 99 / 100], ms[last]);
+  printf("step ms: count %zu median %.3f p99 %.3f max %.3f mean %.3f\n", ms.size(), ms[last / 2], ms[last * 99 / 100],
+         ms[last], mean);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <numeric>
 
 namespace {
 
@@ -403,10 +404,14 @@ class Trainer {
   std::unique_ptr<Checkpoint> checkpoint_;
 };
 
+// The first tenth is left out of the mean: warm-up.
 void print_times(std::vector<double> ms) {
+  const auto warm = ms.begin() + static_cast<ptrdiff_t>(ms.size() / 10);
+  const double mean = std::accumulate(warm, ms.end(), 0.0) / static_cast<double>(ms.end() - warm);
   std::sort(ms.begin(), ms.end());
   size_t last = ms.size() - 1;
-  printf("step ms: count %zu median %.3f p99 %.3f max %.3f\n", ms.size(), ms[last / 2], ms[last * 99 / 100], ms[last]);
+  printf("step ms: count %zu median %.3f p99 %.3f max %.3f mean %.3f\n", ms.size(), ms[last / 2], ms[last * 99 / 100],
+         ms[last], mean);
 }
 
 int train(const Options& options, const Place& place) {

@@ -70,7 +70,7 @@ if [[ $sanitize == yes ]]; then
   "${fixed_addresses[@]}" ctest --preset tsan --no-tests=error || failed+=(tsan)
 fi
 exclude=()
-[[ $profile == fast ]] && exclude=(--label-exclude '^(python|real_programs|real_drivers|guests)$')
+[[ $profile == fast ]] && exclude=(--label-exclude '^(python|real_programs|real_drivers|guests|diagnosis)$')
 say "running preset release"
 ctest --preset release --no-tests=error --parallel "$(nproc)" "${exclude[@]}" "${long[@]}" || failed+=(release)
 if [[ ${#failed[@]} -gt 0 ]]; then

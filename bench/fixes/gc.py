@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Step times of examples/train_ddp.py with a million live Python objects in each rank, without and with the fix `gc`, in turns.
 
-The objects are made by a script that then runs the example unmodified; steps are those that the zero-code shim marks. Told are
+The objects are made by a script that then runs the example unmodified; steps are those that the zero-code shim marks. With --grow the
+script also keeps so many objects more after each step, as a history of metrics does: CPython collects the oldest generation only
+once a quarter of what lives is new. Told are
 medians over --times runs each: the p99 of a step, how many steps took more than 50 ms, pauses and their total; and whether the
 last line, the loss, is the same in all runs."""
 
@@ -18,18 +20,22 @@ SOURCE = Path(__file__).resolve().parents[2]
 OBJECTS = """
 import runpy, sys
 live = [[i] for i in range(int(sys.argv[1]))]
-example = sys.argv[2]
-sys.argv = sys.argv[2:]
+grow = int(sys.argv[2])
+if grow:
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+    register_optimizer_step_post_hook(lambda *_: live.extend([i] for i in range(grow)))
+example = sys.argv[3]
+sys.argv = sys.argv[3:]
 runpy.run_path(example, run_name="__main__")
 """
 
 
-def once(build, torchrun, objects, steps, fix):
+def once(build, torchrun, objects, grow, steps, fix):
     with tempfile.TemporaryDirectory() as folder:
         script, run = Path(folder) / "objects.py", Path(folder) / "run"
         script.write_text(OBJECTS)
         out = subprocess.run([build / "bin/hostprobe", "run", "-o", run, "--fix", fix, "--", torchrun, "--nproc-per-node=2", script,
-                              str(objects), SOURCE / "examples/train_ddp.py", "--steps", str(steps)],
+                              str(objects), str(grow), SOURCE / "examples/train_ddp.py", "--steps", str(steps)],
                              check=True, capture_output=True, text=True, env=os.environ).stdout
         dump = subprocess.run([build / "bin/hostprobe", "dump", run, "--json"], check=True, capture_output=True, text=True)
         report = json.loads(subprocess.run([build / "bin/hostprobe", "report", run, "--json"], check=True, capture_output=True,
@@ -47,13 +53,14 @@ def main():
     parser.add_argument("--build", type=Path, default=Path("build"))
     parser.add_argument("--torchrun", required=True, help="torchrun of the environment that setup.sh --paths calls TORCH_PYTHON")
     parser.add_argument("--objects", type=int, default=1_000_000)
+    parser.add_argument("--grow", type=int, default=0, help="objects kept after each step")
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--times", type=int, default=3)
     options = parser.parse_args()
     runs = {"none": [], "gc": []}
     for _ in range(options.times):
         for fix, all_ in runs.items():
-            all_.append(once(options.build.absolute(), options.torchrun, options.objects, options.steps, fix))
+            all_.append(once(options.build.absolute(), options.torchrun, options.objects, options.grow, options.steps, fix))
     print("| fix | steps | p99 of a step, ms | steps over 50 ms | pauses, ms | of generation 2 |\n|---|---|---|---|---|---|")
     for fix, all_ in runs.items():
         middle = {name: statistics.median(one[name] for one in all_) for name in all_[0] if name != "loss"}

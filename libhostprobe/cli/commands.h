@@ -31,12 +31,14 @@ struct UsageError : std::runtime_error {
 void add_run(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
 void add_diff(CLI::App& app, Context& context);
+void add_doctor(CLI::App& app, Context& context);
 void add_dump(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);
 void add_recover(CLI::App& app, Context& context);
 void add_hooks(CLI::App& app, Context& context);
 void add_ctl(CLI::App& app, Context& context);
+void add_sched(CLI::App& app, Context& context);
 void add_stacks(CLI::App& app, Context& context);
 void add_options(CLI::App& app, Context& context);
 void add_manual(CLI::App& app, Context& context);  // and completion

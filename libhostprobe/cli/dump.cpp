@@ -14,12 +14,14 @@ namespace {
 struct DumpArguments {
   std::string run;
   bool json = false;
+  bool switches = false;
 };
 
 int dump(const DumpArguments& arguments) {
   if (analysis::trace_paths(arguments.run).empty()) throw std::runtime_error(no_trace_text(arguments.run));
   const auto form = arguments.json ? analysis::DumpForm::kJson : analysis::DumpForm::kText;
-  const auto problems = analysis::dump_run(arguments.run, form, arguments.json ? write_json : write_out);
+  const auto problems =
+      analysis::dump_run(arguments.run, form, arguments.json ? write_json : write_out, arguments.switches);
   for (const std::string& problem : problems) say(problem);
   return kDone;
 }
@@ -31,6 +33,8 @@ void add_dump(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<DumpArguments>();
   command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
   command->add_flag("--json", arguments->json, "One JSON object a line");
+  command->add_flag("--switches", arguments->switches,
+                    "Also when each thread was off its CPU, behind its records, where that was recorded");
   command->footer(
       "begin_ns is CLOCK_MONOTONIC of the host that was traced.\n"
       "Examples:\n  hostprobe dump RUN | less\n"

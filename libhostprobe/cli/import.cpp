@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include "analysis/import/import_files.h"
+#include "analysis/import/kernel_clock.h"
 #include "commands.h"
+#include "kernel/trace_dat.h"
 #include "output.h"
 
 namespace hostprobe::cli {
@@ -12,20 +14,32 @@ namespace {
 struct ImportArguments {
   std::string run;
   bool kineto = false, csv = false, ftrace = false;
+  std::string clock;
   std::vector<std::string> files;
 };
 
+analysis::ImportForm form_of(const ImportArguments& arguments) {
+  if (arguments.kineto + arguments.csv + arguments.ftrace != 1)
+    throw UsageError("import: say what the files are, one of --kineto, --csv and --ftrace");
+  if (!arguments.clock.empty() && !arguments.ftrace) throw UsageError("import: --clock is for --ftrace");
+  if (!arguments.clock.empty() && !analysis::is_kernel_clock(arguments.clock))
+    throw UsageError("import: no clock of the kernel is called " + arguments.clock);
+  return arguments.kineto ? analysis::ImportForm::kProfile
+         : arguments.csv  ? analysis::ImportForm::kTable
+                          : analysis::ImportForm::kKernel;
+}
+
 // What was made of each file goes to stdout, what is missing to stderr.
 int import_files(const ImportArguments& arguments) {
-  if (arguments.ftrace) throw std::runtime_error("import: --ftrace is not in this version");
-  if (arguments.kineto == arguments.csv) throw UsageError("import: say what the files are, one of --kineto and --csv");
-  const auto form = arguments.csv ? analysis::ImportForm::kTable : analysis::ImportForm::kProfile;
-  const auto files = analysis::import_files(form, arguments.files, arguments.run, progress_on_stderr());
+  const auto form = form_of(arguments);
+  const auto files = analysis::import_files(form, arguments.files, arguments.run, progress_on_stderr(),
+                                            {arguments.clock, kernel::trace_dat_reader()});
   end_progress();
   int status = kDone;
   for (const analysis::ImportedFile& file : files) {
     for (const std::string& trace : file.traces) write_out(trace + "\n");
     for (const auto& [kind, count] : file.left_out.counts()) say(fmt::format("{}: {} {}", file.path, count, kind));
+    if (!file.note.empty()) say(fmt::format("{}: {}", file.path, file.note));
     if (!file.problem.empty())
       say(fmt::format("{}: {}{}", file.path,
                       file.traces.empty() ? "nothing imported: " : "read in part: ", file.problem));
@@ -43,12 +57,17 @@ void add_import(CLI::App& app, Context& context) {
   command->add_flag("--kineto", arguments->kineto, "The files are profiles of PyTorch (Kineto), .json or .json.gz");
   command->add_flag("--csv", arguments->csv,
                     "The files are tables of events, of `export --csv` or a tracer with its columns");
-  command->add_flag("--ftrace", arguments->ftrace, "The files are of the kernel's ftrace; not in this version");
+  command->add_flag("--ftrace", arguments->ftrace,
+                    "The files are traces of the kernel: trace, trace_pipe, trace-cmd report, trace.dat, perf script");
+  command
+      ->add_option("--clock", arguments->clock, "With --ftrace: what its trace_clock was, where the file does not say")
+      ->type_name("NAME");
   command->add_option("FILE", arguments->files, "What to import")->required();
   command->footer(
       "Prints the traces it makes. What it cannot use is counted, a line for each kind, on stderr.\n"
       "Into the run folder of the probed process itself, the profile comes to stand on the same clock.\n"
-      "Examples:\n  hostprobe import -o RUN --kineto profile/*.pt.trace.json.gz && hostprobe report RUN");
+      "Examples:\n  hostprobe import -o RUN --kineto profile/*.pt.trace.json.gz && hostprobe report RUN\n"
+      "  hostprobe import -o RUN --ftrace --clock mono trace.txt");
   command->callback([arguments, &context] { context.status = import_files(*arguments); });
 }
 

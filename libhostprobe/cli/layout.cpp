@@ -9,9 +9,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kProbe[] = "lib/libhostprobe.so";
+
+fs::path installed(const fs::path& below_prefix) {
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / below_prefix;
+}
+
 std::string existing(const fs::path& below_prefix, const char* what) {
-  const fs::path prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-  const fs::path path = prefix / below_prefix;
+  const fs::path path = installed(below_prefix);
   if (!fs::exists(path)) {
     throw std::runtime_error(std::string("no ") + what + " at " + path.string() +
                              ": build or install all of hostprobe, not the command alone");
@@ -21,7 +26,9 @@ std::string existing(const fs::path& below_prefix, const char* what) {
 
 }  // namespace
 
-std::string probe_library() { return existing("lib/libhostprobe.so", "probe library"); }
+std::string probe_library() { return existing(kProbe, "probe library"); }
+
+std::string place_of_probe_library() { return installed(kProbe).string(); }
 
 std::string simnode_folder() {
   return fs::path(existing("lib/hostprobe/simnode/libcuda.so.1", "simulated GPU driver")).parent_path().string();

@@ -7,8 +7,10 @@
 
 namespace hostprobe::cli {
 
-// Both throw std::runtime_error, with the place that was looked at, when the part is not there.
+// Throw std::runtime_error, with the place that was looked at, when the part is not there.
 std::string probe_library();
+// Whether it is there or not, and without that.
+std::string place_of_probe_library();
 std::string simnode_folder();
 
 }  // namespace hostprobe::cli

@@ -67,8 +67,8 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kExamples);
   Context context;
-  for (auto* add : {add_run, add_report, add_diff, add_dump, add_export, add_import, add_recover, add_stacks, add_ctl,
-                    add_hooks, add_options, add_manual})
+  for (auto* add : {add_run, add_report, add_diff, add_dump, add_export, add_import, add_sched, add_recover, add_stacks,
+                    add_ctl, add_hooks, add_options, add_doctor, add_manual})
     add(app, context);
   const int status = parse(app, {argv + 1, argv + argc}, context);
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write to stdout");

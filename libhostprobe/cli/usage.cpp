@@ -15,7 +15,7 @@ namespace hostprobe::cli {
 namespace {
 
 // Named by the documentation of the whole, and not built yet.
-constexpr std::string_view kLaterCommands[] = {"sched", "doctor", "top", "agent"};
+constexpr std::string_view kLaterCommands[] = {"top", "agent"};
 struct LaterOption {
   std::string_view command, option;
 };

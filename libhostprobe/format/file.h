@@ -25,6 +25,7 @@ enum TraceSource : std::uint32_t {
   kFromProbe = 0,
   kFromProfile = 1,  // an imported GPU profile: ticks are nanoseconds of CLOCK_REALTIME
   kFromTable = 2,    // an imported table (CSV)
+  kFromKernel = 3,   // what the kernel told of a machine, by `hostprobe sched` or imported: no process
 };
 
 // Where steps are to be looked for.
@@ -99,6 +100,12 @@ enum BlockKind : std::uint16_t {
   kBlockPackedRecords = 10,  // RecordsHead, PackedHead, then the same records in fewer bytes; since version 2
   kBlockCounters = 11,  // CounterRow × n, each followed by its buckets; a later row replaces an earlier one; since 3
   kBlockEvents = 12,    // EventRow × n: what hostprobe itself did and why; since version 3
+  kBlockSwitches = 13,  // see switches.h
+  kBlockSamples = 14,   // see samples.h
+  kBlockKernel = 15,    // see kernel.h
+  kBlockKernelNames = 16,  // see kernel.h
+  kBlockFrequency = 17,    // see frequency.h; in dumps too
+  kBlockMachine = 18,      // see machine.h; in dumps too
 };
 
 //  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |
@@ -192,6 +199,13 @@ enum EventKind : std::uint32_t {
   kEventDetail = 6,      // own cost: `number`: how much detail is shed now, 0 … 3; `amount`: cost in 1/1000 %
   kEventChildEnded = 7,  // a child was collected: `number`: its pid, `amount`: its status, as waitpid gives it; not 0
   kEventFix = 8,  // a fix was put in place or taken back; `number` 1: it is in place; text: which, and what it did
+  kEventHalted =
+      9,  // somebody had stopped the whole process (signal, debugger, freezer), until now; `amount`: ns by which
+          // hostprobe's own thread was late, not for want of a CPU; `number`: ticks of its last look, not yet stopped
+  kEventThrottled =
+      10,  // its group's CPU quota was used up; `number`: periods, `amount`: ns, both since the reading before,
+           // which was `reason` ms ago
+  kEventSource = 11,  // a source of facts is missing; `reason`: errno; text: which, why, what to do
 };
 
 // Why a trigger came, in EventRow::reason.

@@ -126,12 +126,20 @@ inline constexpr PythonLayout kPython312 = {
     .lines = LineTable::kLocations,
 };
 
+// How all threads are found: _PyRuntime → interpreter → thread state.
+struct PythonLists {
+  std::uint32_t runtime_interpreters, interpreter_next, interpreter_threads;
+};
+inline constexpr PythonLists kLists38{32, 0, 8}, kLists311{40, 0, 16}, kLists312{40, 0, 72};
+
 struct KnownLayout {
   unsigned version;  // PY_VERSION_HEX >> 16
   const PythonLayout* layout;
+  PythonLists lists;
 };
 inline constexpr KnownLayout kKnownLayouts[] = {
-    {0x0308, &kPython38}, {0x0309, &kPython38}, {0x030a, &kPython310}, {0x030b, &kPython311}, {0x030c, &kPython312},
+    {0x0308, &kPython38, kLists38},   {0x0309, &kPython38, kLists38},   {0x030a, &kPython310, kLists38},
+    {0x030b, &kPython311, kLists311}, {0x030c, &kPython312, kLists312},
 };
 inline constexpr unsigned kVersion313 = 0x030d, kVersion314 = 0x030e;
 
@@ -144,6 +152,11 @@ inline constexpr OffsetTable kOffsets313 = {19, 28, 34, 44, 64, 67};
 inline constexpr OffsetTable kOffsets314 = {22, 31, 39, 50, 74, 77};
 inline constexpr unsigned kMostOffsetWords = 96;
 inline constexpr std::uint64_t kOffsetCookie = 0x7970677562656478;  // "xdebugpy"
+
+inline PythonLists lists_in_words(const std::uint64_t* words) {
+  return {static_cast<std::uint32_t>(words[5]), static_cast<std::uint32_t>(words[8]),
+          static_cast<std::uint32_t>(words[9])};
+}
 
 // What the interpreter's own table says; whether it can be believed is another question.
 inline PythonLayout layout_in_words(const std::uint64_t* words, unsigned version) {

@@ -33,7 +33,9 @@ Run::Run(const std::string& path) : path_(path), budget_(kHeldBytes) {
   for (const std::string& one : paths)
     if (!read_head(one)) read_damaged(one);
   if (paths.empty()) throw BadRequest(fmt::format("{} holds no trace: a run folder has *.hptrace files in it", path));
-  if (traces_.empty()) throw BadRequest(fmt::format("no trace in {} could be read; {}", path, problems_.front()));
+  if (traces_.empty())
+    throw BadRequest(fmt::format("no trace in {} could be read; {}", path,
+                                 problems_.empty() ? "it holds only what the kernel told" : problems_.front()));
   std::int64_t start_ns = INT64_MAX;
   for (const TraceHead& head : traces_)
     start_ns =
@@ -50,6 +52,7 @@ bool Run::read_head(const std::string& path) {
   FileHeader header;
   std::memcpy(&header, page, sizeof(header));
   if (header.magic != kFileMagic || header.version > kFileVersion) return false;
+  if (header.source == kFromKernel) return true;  // of no process: it has no rows for these tables
   const ClockPair& first = header.start.ticks != 0 ? header.start : header.first;
   add({path, 0, header.rank, host_of(header), boot_of(header), first.monotonic_ns},
       static_cast<std::int64_t>(first.realtime_ns - first.monotonic_ns));

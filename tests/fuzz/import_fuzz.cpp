@@ -1,4 +1,4 @@
-// import_fuzz.cpp: any bytes are imported, as a profile and as a table; what came of them is read back and asked everything.
+// import_fuzz.cpp: any bytes are imported, as a profile, as a table and as a trace of the kernel; what came of them is read back and asked everything.
 //
 // Nothing may crash, or throw anything but what an import may throw, and no trace that was made may be damaged.
 #include <sys/mman.h>
@@ -9,9 +9,11 @@
 #include <string>
 
 #include "analysis/import/import_files.h"
+#include "analysis/questions/neighbours.h"
 #include "analysis/questions/process.h"
 #include "analysis/report/chrome_timeline.h"
 #include "analysis/report/csv_table.h"
+#include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/reader.h"
 
 namespace {
@@ -43,6 +45,10 @@ const std::string& run_folder() {
 void read_back(const std::string& path) {
   const analysis::Trace trace = analysis::read_trace_file_only(path);
   if (!trace.damages.empty()) std::abort();
+  if (analysis::is_kernel_trace(trace)) {
+    analysis::KernelAnswer answer;
+    analysis::add_kernel_trace(trace, {{path, "", 7, {7, 8}, 0, UINT64_MAX / 2}}, answer);
+  }
   analysis::Symbols symbols;
   analysis::analyse_process(trace, symbols);
   std::size_t bytes = 0;
@@ -54,7 +60,7 @@ void read_back(const std::string& path) {
 
 void import(analysis::ImportForm form, const std::string& path) {
   try {
-    for (const analysis::ImportedFile& file : analysis::import_files(form, {path}, run_folder()))
+    for (const analysis::ImportedFile& file : analysis::import_files(form, {path}, run_folder(), {}, {"mono", {}}))
       for (const std::string& trace : file.traces) read_back(trace);
   } catch (const analysis::TraceError&) {
   }
@@ -67,5 +73,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const MemoryFile file(data, size);
   import(analysis::ImportForm::kProfile, file.path());
   import(analysis::ImportForm::kTable, file.path());
+  import(analysis::ImportForm::kKernel, file.path());
   return 0;
 }

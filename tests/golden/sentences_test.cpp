@@ -155,6 +155,60 @@ void say_findings() {
   say("own cost", finding_text(finding(Symptom::kOwnCost, "own_cost", 1.34)));
 }
 
+void say_transfers() {
+  Finding one = finding(Symptom::kLostTime, "comm_bandwidth", 12.4);
+  one.site = FindingSite{"ncclAllReduce", "", Role::kMain, {}};
+  one.evidence.add("bytes", std::uint64_t{8 << 20});
+  one.evidence.add("transfer_us", 1300.0);
+  one.evidence.add("bus_gb_s", 6.234);
+  say("lost time in transfers", finding_text(one));
+  one.evidence.add("usual_bus_gb_s", 98.1);
+  say("lost time in slow transfers", finding_text(one));
+}
+
+void say_lost_time() {
+  for (const char* cause :
+       {"gc_pause", "gil_contention", "lock_contention", "dataloader_wait", "file_io", "python_overhead", "host_work",
+        "launch_bound", "sync_calls", "alloc_stall", "pageable_copy", "jit_compile", "cpu_contention", "low_frequency",
+        "proxy_delay", "slow_gpu", "comm_bandwidth", "waits_for_rank", "unexplained"})
+    say("lost time", finding_text(finding(Symptom::kLostTime, cause, 12.4)));
+  Finding one = finding(Symptom::kLostTime, "lock_contention", 12.4);
+  one.of_steps = true;
+  one.ms_per_step = 2.31;
+  one.site = FindingSite{"sem_wait", "python3.11", Role::kMain, {}};
+  say("lost time at a call", finding_text(one));
+  one.site->stack = {"plant (train.py:61)"};
+  one.evidence.add("held_by", "other");
+  one.evidence.add("held_by_tid", std::uint64_t{77});
+  say("lost time at a line, for a thread", finding_text(one));
+  one.cause = "dataloader_wait";
+  say("lost time for a loader thread", finding_text(one));
+  one.cause = "unexplained";
+  for (const char* function : {"recv", "wait4"}) {
+    one.site = FindingSite{function, "python3.11", Role::kMain, {"socket.recv (socket.py:9)", "plant (train.py:61)"}};
+    one.evidence = {};
+    say("lost time at a wait for others", finding_text(one));
+  }
+  one.cause = "python_overhead";
+  one.without_gpu = true;
+  one.site->stack = {"encode (encoder.py:7)", "log (train.py:61)", "main (train.py:3)"};
+  one.evidence.add("samples", std::uint64_t{60});
+  one.evidence.add("site_pct", 81.2);
+  say("lost time by samples", finding_text(one));
+  one.evidence = {};
+  one.site->stack = {"plant (train.py:61)"};
+  one.evidence.add("held_by", "other");
+  one.evidence.add("held_by_tid", std::uint64_t{77});
+  one.cause = "lock_contention";
+  one.without_gpu = false;
+  one.rank.reset();
+  one.pid = 0;
+  one.gain_pct = 11.2;
+  one.gain_low_pct = 9.6;
+  one.gain_high_pct = 12.8;
+  say("lost time of the job", finding_text(one));
+}
+
 void say_headlines() {
   RunAnswer run;
   say("headline of nothing", headline(run, {}).at(0));
@@ -162,6 +216,13 @@ void say_headlines() {
   process.wall_ms = 1000;
   run.processes.push_back(process);
   say("headline where all is well", headline(run, {}).at(0));
+  run.step_time = StepTime{};
+  run.step_time->length_ns = 1e6;
+  run.step_time->lost.resize(2);
+  run.step_time->lost[0].cause = Cause::kGpuBound;
+  run.step_time->lost[0].ns = 983'000;
+  run.step_time->lost[1].ns = 17'000;
+  say("headline where all of the time is known and well", headline(run, {}).at(0));
   const std::vector<Finding> many(5, finding(Symptom::kOwnCost, "own_cost", 1));
   say("headline of five findings has sentences", std::to_string(headline(run, many).size()));
 }
@@ -293,6 +354,8 @@ TEST(Sentences, AreThoseOfTheGoldenText) {
   g_text.clear();
   say_waits();
   say_findings();
+  say_lost_time();
+  say_transfers();
   say_headlines();
   say_news();
   say_stuck();

@@ -78,9 +78,11 @@ PROBE_GUESTS = {"concurrentqueue/moodycamel/concurrentqueue.h", "concurrentqueue
                 "moodycamel/concurrentqueue.h", "concurrentqueue.h", "cuda.h", "cudaTypedefs.h", "zstd.h"}
 MAY_QUOTE = {  # room → path prefixes it may name in an #include, besides its own folder
     "format": (),
-    "probe": ("format/", "hostprobe/"),
-    "analysis": ("format/", "hostprobe/"),
-    "cli": ("format/", "hostprobe/", "analysis/"),
+    "pure": ("format/",),
+    "probe": ("format/", "pure/", "hostprobe/"),
+    "analysis": ("format/", "pure/", "hostprobe/"),
+    "kernel": ("format/", "hostprobe/", "analysis/"),
+    "cli": ("format/", "hostprobe/", "analysis/", "kernel/"),
     "simnode": ("format/", "hostprobe/"),
 }
 
@@ -114,11 +116,13 @@ def rooms_include_only_what_they_may(tree):
                     yield f"{name}:{number}: {room}/ may not include {header}"
                 elif not quoted and room == "format" and header not in FORMAT_HEADERS:
                     yield f"{name}:{number}: format/ may include only {sorted(FORMAT_HEADERS)}"
+                elif not quoted and room == "pure" and header not in FORMAT_HEADERS:
+                    yield f"{name}:{number}: pure/ may include only {sorted(FORMAT_HEADERS)}"
                 elif not quoted and room == "probe" and not probe_may_include(header):
                     yield f"{name}:{number}: probe/ may not include <{header}>: libc and headers without a runtime only"
     for name in tree.files(*CPP, under="python/"):
         for number, _, header in includes(tree.text(name)):
-            if re.search(r"(^|/)(probe|cli|simnode)/", header):
+            if re.search(r"(^|/)(probe|kernel|cli|simnode)/", header):
                 yield f"{name}:{number}: python/ may not include {header}"
 
 
@@ -231,6 +235,17 @@ def format_has_no_loops(tree):
                 yield f"{name}:{number}: format/ is bytes, it has no behaviour: {line.strip()}"
 
 
+@rule
+def pure_is_headers_without_memory_of_their_own(tree):
+    for name in tree.files(under="libhostprobe/pure/"):
+        if name.suffix != ".h":
+            yield f"{name}: pure/ is headers only: both sides compile them for themselves"
+            continue
+        for number, line in enumerate(code_only(tree.text(name)).splitlines(), 1):
+            if re.search(r"\bstd::(?!size_t|u?int\d+_t)|\b(new|delete|throw|malloc|static thread_local)\b", line):
+                yield f"{name}:{number}: pure/ takes memory from the caller and needs no runtime library: {line.strip()}"
+
+
 # ---- what is injected ----
 
 @rule
@@ -286,6 +301,13 @@ NEWER = {"epoll_pwait2"}
 OLDEST_GLIBC = (2, 34)
 
 ROUTED = r"(cu|nccl)[A-Z]"  # functions of the driver and of NCCL: docs/decisions/0004
+
+
+@rule
+def probe_has_no_dynamic_initialisers(tree):
+    for line in output_of("nm", tree.probe()).splitlines():
+        if "_GLOBAL__sub_I_" in line:
+            yield f"{line.split('_GLOBAL__sub_I_')[1]} initialises at run time: constinit, with braces"
 
 
 @rule

@@ -84,6 +84,13 @@ class Rules(unittest.TestCase):
         self.assert_rule("format_has_no_loops", {name: '// for each word\n/* while */ const char* s = "do";\n'},
                          {name: "inline int f() {\n  for (;;) {}\n}\n"})
 
+    def test_pure_is_headers_that_need_no_runtime(self):
+        name = "libhostprobe/pure/step_period.h"
+        self.assert_rule("pure_is_headers_without_memory_of_their_own",
+                         {name: "// new, std::vector\nstd::size_t f() {\n  for (;;) {}\n}\nstd::uint64_t g();\n"},
+                         {name: "std::vector<int> v;\nint* p = new int;\n", "libhostprobe/pure/period.cpp": ""}, breaches=3)
+        self.assert_rule("rooms_include_only_what_they_may", {name: "#include <cstdint>\n"}, {name: "#include <vector>\n"})
+
     def test_analysis_neither_prints_nor_exits(self):
         name = "libhostprobe/analysis/wake.cpp"
         self.assert_rule("analysis_neither_prints_nor_exits",

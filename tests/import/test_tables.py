@@ -47,8 +47,10 @@ class RoundTrip(ExportTest):
                          ("gap_p50_us", "gap_p99_us", "gap_max_us", "call_p50_us", "call_p99_us", "call_total_ms"), "launches")
         if "syncs" in copy:
             self.compare(mine["syncs"], copy["syncs"], ("count", "by_function"), ("total_ms", "max_us"), "syncs")
-        waits = [{(w["function"], w["library"], w["role"]): w for w in process["waits"]} for process in (mine, copy)]
-        self.assertEqual(waits[1].keys(), waits[0].keys())
+        # A table has calls that returned. A thread that was in its only one when the process ended is in the run alone.
+        waits = [{(w["function"], w["library"], w["role"]): w for w in process["waits"] if w["count"] > 0}
+                 for process in (mine, copy)]
+        self.assertEqual(sorted(waits[1]), sorted(waits[0]))
         for key, wait in waits[0].items():
             again = waits[1][key]
             self.compare(wait, again, ("count", "timed_out"), ("total_ms", "p50_us", "p99_us", "max_us"), key)
@@ -118,14 +120,16 @@ class OfOthers(ExportTest):
             self.LAUNCH.format(0), self.LAUNCH.format(2500), "3000,syncEnter,7,7,python,1,,,,,,,,,,,,,",
             "5000,syncExit,7,7,python,1,,,,,,,,,,,,,2000", "6000,schedSwitch,7,7,python,1,,,,,,,,,6000,0,,,",
             "6100,hardirqExit,7,7,python,1,,,,,,,,,,,32,eth0,700", "7000,cudaLaunchKernel,9,9,b,0,1,1,1,1,1,1,0,0x0,,,,,")
-        self.assertEqual(sum("schedSwitch" in line or "hardirqExit" in line for line in lines), 2)
+        self.assertEqual(lines, [])
+        self.assertEqual([row["function"] for row in self.dump() if row["function"] in ("sched_switch", "irq_handler_exit")],
+                         ["sched_switch", "irq_handler_exit"])
         first, second = self.report()["processes"]
         self.assertEqual({first["pid"], second["pid"]}, {7, 9})
         self.assertEqual(first["launches"]["by_function"], {"cuLaunchKernel": 2})
         self.assertAlmostEqual(first["launches"]["gap_max_us"], 2.5)
         self.assertEqual((first["syncs"]["count"], first["syncs"]["total_ms"]), (1, 0.002))
         self.assertEqual(second["launches"]["by_function"], {"cudaLaunchKernel": 1})
-        launch = self.dump()[0]
+        launch = next(row for row in self.dump() if row["function"] == "cuLaunchKernel")
         self.assertEqual(launch["args"]["grid"], [4, 5, 6])
         self.assertEqual(launch["args"]["stream"], "0x7f00")
 

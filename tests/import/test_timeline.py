@@ -70,7 +70,7 @@ class Timeline(ExportTest):
             ends.append(end)
 
     def check_same_as_dump(self, events):
-        slices = Counter(e["cat"] == "gpu" for e in events if e["ph"] == "X")
+        slices = Counter(e["cat"] == "gpu" for e in events if e["ph"] == "X" and e["cat"] != "thread_state")
         rows = [row for row in self.dump() if "function" in row and row["function"] != POLLS]
         gpu = sum(row["function"] in ("kernel", "memcpy", "memset") for row in rows)
         self.assertEqual(slices[False], len(rows) - gpu)

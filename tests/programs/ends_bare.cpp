@@ -1,5 +1,7 @@
 // ends_bare WAY: three waits, then the only thread ends, and with it the process, by a system call that libc's exit functions
-// have nothing to do with: exit or exit_group through syscall(), or as an instruction. Status 3.
+// have nothing to do with: exit or exit_group through syscall(), or as an instruction. Status 3. "threads_inline": four others end
+// that way after it.
+#include <pthread.h>
 #include <sys/syscall.h>
 
 #include "victim.h"
@@ -7,6 +9,12 @@
 static void by_instruction(long number) {
   long status = 3;
   asm volatile("syscall" : "+a"(number) : "D"(status) : "rcx", "r11", "memory");
+}
+
+static void* end_by_instruction(void*) {
+  wait_moments(1);
+  by_instruction(SYS_exit);
+  return nullptr;
 }
 
 int main(int argc, char** argv) {
@@ -17,5 +25,11 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "exit") == 0) syscall(SYS_exit, 3);
   if (strcmp(argv[1], "exit_group") == 0) syscall(SYS_exit_group, 3);
   if (strcmp(argv[1], "exit_group_inline") == 0) by_instruction(SYS_exit_group);
+  if (strcmp(argv[1], "exit_inline") == 0) by_instruction(SYS_exit);
+  if (strcmp(argv[1], "threads_inline") == 0) {
+    pthread_t thread;
+    for (int i = 0; i < 4; ++i) pthread_create(&thread, nullptr, end_by_instruction, nullptr);
+    by_instruction(SYS_exit);
+  }
   return 1;
 }

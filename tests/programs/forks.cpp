@@ -1,4 +1,5 @@
-// forks fork|_Fork|clone: waits, forks, and waits on in both processes, child and grandchild included.
+// forks fork|_Fork|clone|clone3: waits, forks, and waits on in both processes, child and grandchild included.
+#include <linux/sched.h>
 #include <sys/syscall.h>
 
 #include "victim.h"
@@ -8,6 +9,12 @@ static const char* g_way;
 static pid_t make_child() {
   if (strcmp(g_way, "_Fork") == 0) return _Fork();
   if (strcmp(g_way, "clone") == 0) return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  if (strcmp(g_way, "clone3") == 0) {
+    clone_args plain{};
+    plain.exit_signal = SIGCHLD;
+    if (syscall(SYS_clone3, nullptr, sizeof plain) != -1 || errno != EFAULT) abort();
+    return static_cast<pid_t>(syscall(SYS_clone3, &plain, sizeof plain));
+  }
   return fork();
 }
 

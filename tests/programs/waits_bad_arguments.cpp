@@ -5,6 +5,8 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 
+#include <atomic>
+
 #include "victim.h"
 
 namespace {
@@ -155,18 +157,23 @@ pthread_t ended_thread() {
   return thread;
 }
 
+std::atomic<bool> g_may_end;
+
+// Longer than a busy machine keeps the one that joins it waiting; not for ever, as some bad limits are none.
+void* run_until_told(void*) {
+  for (int i = 0; i < 1000 && !g_may_end; ++i) nap();
+  return nullptr;
+}
+
 template <class Try>
 void with_thread(const char* what, const char* state, clockid_t clock, const timespec* limit, Try attempt) {
-  pthread_t thread = *state == 'e'   ? ended_thread()
-                     : *state == 'o' ? pthread_self()
-                                     : start([](void*) -> void* {
-                                         for (int i = 0; i < 20; ++i) nap();
-                                         return nullptr;
-                                       });
+  g_may_end = false;
+  pthread_t thread = *state == 'e' ? ended_thread() : *state == 'o' ? pthread_self() : start(run_until_told);
   void* value = &thread;
   errno = 4711;
   const int result = attempt(thread, &value);
   show(what, state, clock, limit, result);
+  g_may_end = true;
   if (result == 0) printf("value %ld\n", reinterpret_cast<long>(value));
   if (result != 0 && *state != 'o') pthread_join(thread, nullptr);
 }

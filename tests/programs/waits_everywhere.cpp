@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -27,6 +28,7 @@ pthread_once_t g_once = PTHREAD_ONCE_INIT;
 std::atomic<bool> g_may_end;
 pthread_t g_thread;
 int g_pair[2];
+int g_files[2];  // one file, opened twice: each is locked for itself
 int g_listener;
 sockaddr_un g_address;
 int g_epoll;
@@ -55,6 +57,8 @@ void free_spin() {
   for (int i = 0; i < 5; ++i) nap();
   pthread_spin_unlock(&g_spin);
 }
+void hold_file() { flock(g_files[1], LOCK_EX); }
+void free_file() { flock(g_files[1], LOCK_UN); }
 void arrive() { pthread_barrier_wait(&g_barrier); }
 void send_byte() {
   if (write(g_pair[1], "x", 1) != 1) abort();
@@ -280,6 +284,7 @@ const Row kRows[] = {
     {"accept", nothing, [] { return accepted(accept(g_listener, nullptr, nullptr)); }, connect_to_it, true},
     {"accept4", nothing, [] { return accepted(accept4(g_listener, nullptr, nullptr, SOCK_CLOEXEC)); }, connect_to_it,
      true},
+    {"flock", hold_file, [] { return flock(g_files[0], LOCK_EX) | flock(g_files[0], LOCK_UN); }, free_file, true},
     {"nanosleep", nothing,
      [] {
        const timespec time = {g_cancelled ? 600 : 0, 300000};
@@ -375,6 +380,9 @@ void set_up() {
   pthread_once_t first = PTHREAD_ONCE_INIT;
   pthread_once(&first, nothing);
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, g_pair) != 0) abort();
+  g_files[0] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  g_files[1] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (g_files[0] < 0 || g_files[1] < 0) abort();
   g_epoll = epoll_create1(0);
   epoll_event event = {EPOLLIN, {}};
   epoll_ctl(g_epoll, EPOLL_CTL_ADD, g_pair[0], &event);

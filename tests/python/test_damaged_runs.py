@@ -87,8 +87,9 @@ class DamagedRuns(ProbedTest):
             os.truncate(trace, int(trace.stat().st_size * part))
             run = hostprobe.open(self.run_folder)
             self.assert_as_dumped(run)
-            self.assertLess(records_of(run), whole)
+            self.assertLessEqual(records_of(run), whole)  # what was cut first may be blocks of other things
             self.assertIn(str(trace), "".join(run.problems))
+        self.assertLess(records_of(run), whole)
 
     def test_a_trace_with_holes(self):
         trace = self.record_launches()

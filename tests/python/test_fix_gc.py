@@ -29,7 +29,7 @@ class FixGc(ProbedTest):
 
     def pid(self):
         for _ in range(400):
-            traces = list(self.run_folder.glob("*.hptrace"))
+            traces = [path for path in self.run_folder.glob("*.hptrace") if path.stat().st_size]
             if traces:
                 return traces[0].name.split("-")[-2]
             time.sleep(0.05)

@@ -6,13 +6,16 @@ HOSTPROBE_PYTHON_EXITS: how often the interpreter is ended under daemon threads 
 """
 
 import argparse
+import ast
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -47,6 +50,29 @@ def cut(text, room):
 def text_of(name, file, line):
     place = cut(printable(file).rsplit("/", 1)[-1], 72) + f":{line}"
     return f"{cut(printable(name), TEXT_BYTES - 4 - len(place.encode()))} ({place})"
+
+
+def call_lines(path):
+    """function → lines on which something is called that is defined in this file, by whom."""
+    tree, calls = ast.parse(path.read_text(encoding="utf-8")), {}
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in defined | {"exec", "function"}:
+                calls.setdefault(node.func.id, set()).add((function.name, node.lineno))
+    return calls
+
+
+def may_call(calls, inner, outer):
+    """Whether a frame can lie inside another one, both as (function, file, line)."""
+    callers = {"temporary": "function", "<module>": "exec"}  # the code that exec makes
+    if outer[2] is None:
+        return False  # it is at a call
+    if outer[1] != "running.py":
+        return inner[0] == "main" or inner[1] == outer[1]  # threading.py
+    if outer[0] == "<module>":
+        return inner[0] == "main" or inner[1] != "running.py"
+    return (outer[0], int(outer[2])) in calls.get(callers.get(inner[0], inner[0]), set())
 
 
 class Frames(unittest.TestCase):
@@ -90,6 +116,18 @@ class Frames(unittest.TestCase):
                         if tid == case["tid"] and function.startswith("sem_") and ms > ASLEEP_MS]
                 self.assertIn(expected, seen)
         self.assert_reads_as_in_the_docs(next(frames for *_, frames in waits if "(queue.py:" in str(frames[1:2])))
+
+    def test_a_running_thread_is_only_seen_where_it_can_have_been(self):
+        output, rows = self.run_logged("running.py", "2")
+        self.assertEqual(output, "done\n")
+        seen = [frames for *_, function, _, frames in rows if function == "sample"]
+        torn = sum(function == "torn" for _, _, function, _, _ in rows)
+        self.assertGreater(len(seen), 500, f"{torn} torn")
+        calls, wrong = call_lines(HERE / "programs/running.py"), Counter()
+        for frames in seen:
+            places = [re.fullmatch(r"(.*) \((.*?)(?::(\d+))?\)", frame).groups() for frame in frames]
+            wrong.update(pair for pair in zip(places, places[1:]) if not may_call(calls, *pair))
+        self.assertEqual(wrong, Counter(), f"of {len(seen)} samples, {torn} torn")
 
     def assert_reads_as_in_the_docs(self, texts):
         before, after = ("", "") if settings.version_text in ("3.8", "3.9", "3.10") else ("Condition.", "Queue.")

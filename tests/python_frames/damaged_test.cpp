@@ -2,6 +2,7 @@
 // its thread state, frames, code objects and strings are ours to damage.
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -182,6 +183,19 @@ TEST(APythonFindRefusal, AKernelThatDoesNotCopyMeansNoPython) {
   });
   if (status == 77) GTEST_SKIP() << "no seccomp filters here";
   EXPECT_EQ(status, 0);
+}
+
+// In children, so that nothing is found for the tests behind it.
+TEST(APythonFindRefusal, ALoaderNotAskedFindsTheSame) {
+  const link_map* first = _r_debug.r_map;
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(first->l_next, nullptr);
+  EXPECT_EQ(status_of_child([=] { return python_frames_find_among(first, first) && python_frames_ready() ? 0 : 1; }), 0)
+      << "the program has it";
+  EXPECT_EQ(status_of_child([=] { return python_frames_find_among(first->l_next, nullptr) ? 1 : 0; }), 0)
+      << "no other object has";
+  EXPECT_EQ(status_of_child([] { return python_frames_find_among(nullptr, nullptr) ? 1 : 0; }), 0) << "there is none";
+  EXPECT_FALSE(python_frames_ready());
 }
 
 class DamagedPython : public testing::Test {

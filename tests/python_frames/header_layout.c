@@ -9,6 +9,12 @@
 #else
 #define FRAME struct _frame
 #endif
+#if PY_VERSION_HEX >= 0x03090000
+#include <internal/pycore_interp.h>
+#include <internal/pycore_runtime.h>
+#elif PY_VERSION_HEX >= 0x03080000
+#include <internal/pycore_pystate.h>
+#endif
 #include "header_layout.h"
 
 const struct HeaderLayout LAYOUT = {
@@ -23,6 +29,15 @@ const struct HeaderLayout LAYOUT = {
     .text_state = offsetof(PyASCIIObject, state),
     .text_ascii_bytes = sizeof(PyASCIIObject),
     .text_compact_bytes = sizeof(PyCompactUnicodeObject),
+#if PY_VERSION_HEX >= 0x03080000
+    .runtime_interpreters = offsetof(_PyRuntimeState, interpreters.head),
+    .interpreter_next = offsetof(PyInterpreterState, next),
+#if PY_VERSION_HEX < 0x030b0000
+    .interpreter_threads = offsetof(PyInterpreterState, tstate_head),
+#else
+    .interpreter_threads = offsetof(PyInterpreterState, threads.head),
+#endif
+#endif
 #if PY_VERSION_HEX < 0x030b0000
     .thread_frame = offsetof(PyThreadState, frame),
     .frame_code = offsetof(FRAME, f_code),

@@ -13,6 +13,7 @@ struct HeaderLayout {
   unsigned frame_code, frame_back, frame_instruction, frame_owner;
   unsigned code_start, code_traceable, code_file, code_name, code_lines, code_first_line;
   unsigned text_length, text_state, text_ascii_bytes, text_compact_bytes;
+  unsigned runtime_interpreters, interpreter_next, interpreter_threads;
 };
 
 #ifdef __cplusplus

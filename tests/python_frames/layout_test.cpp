@@ -37,6 +37,13 @@ void expect_equal(const PythonLayout& ours, const HeaderLayout& theirs) {
   EXPECT_EQ(ours.text_compact_bytes, theirs.text_compact_bytes);
 }
 
+// From 3.13 on the interpreter's own table says it.
+void expect_equal(const PythonLists& ours, const HeaderLayout& theirs) {
+  EXPECT_EQ(ours.runtime_interpreters, theirs.runtime_interpreters);
+  EXPECT_EQ(ours.interpreter_next, theirs.interpreter_next);
+  EXPECT_EQ(ours.interpreter_threads, theirs.interpreter_threads);
+}
+
 void expect_enough_is_copied(const PythonLayout& layout) {
   EXPECT_LE(layout.frame_bytes, kMostFrameBytes);
   EXPECT_LE(layout.code_bytes, kMostCodeBytes);
@@ -69,6 +76,8 @@ TEST(PythonLayout, AgreesWithTheHeadersOfThisMachine) {
   if (*kHeaderLayouts == nullptr) GTEST_SKIP() << "no interpreter's headers here (python3-dev)";
   for (const HeaderLayout* const* at = kHeaderLayouts; *at != nullptr; ++at) {
     SCOPED_TRACE(testing::Message() << std::hex << (*at)->hex);
+    for (const KnownLayout& known : kKnownLayouts)
+      if (known.version == (*at)->hex >> 16) expect_equal(known.lists, **at);
     switch ((*at)->hex >> 16) {
       case 0x0308:
       case 0x0309:

@@ -109,6 +109,30 @@ class RealPrograms(ProbedTest):
         self.check("tinygrad", path_of("CLIENTS_PYTHON"), HERE / "tinygrad_train.py", lines_of_tinygrad, matrix=PAIRS,
                    recorded=PAIRS[:2], DEV="CUDA", DEBUG="2", CACHELEVEL="0")
 
+    def test_each_with_batched_launches(self):
+        """The fix changes nothing that they do or say, whichever way they reach the driver."""
+        clients, bindings = path_of("CLIENTS_PYTHON"), HERE / "bindings_launches.py"
+        triton, fixed = {"TRITON_CACHE_DIR": str(self.folder / "triton")}, []
+        for name, python, script, launched, more in (
+                ("bindings", clients, bindings, pairs_after_launched, {}),
+                ("bindings-ptds", clients, bindings, pairs_after_launched, {"CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM": "1"}),
+                ("core", clients, HERE / "core_launches.py", all_extended, {}),
+                ("numba", clients, HERE / "numba_launches.py", all_extended, {"NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0"}),
+                ("triton", path_of("TRITON_PYTHON"), HERE.parent / "python/triton_400.py", all_extended, triton),
+                ("tinygrad", clients, HERE / "tinygrad_train.py", lines_of_tinygrad,
+                 {"DEV": "CUDA", "DEBUG": "2", "CACHELEVEL": "0"})):
+            with self.subTest(program=name):
+                out, _, counted = self.run_one(name, (90, 13000, 2), python, script, **more)
+                out_fixed, _, counted_fixed = self.run_one(name, (90, 13000, 2), python, script, record=True,
+                                                           HOSTPROBE_FIX="batch_launch", **more)
+                self.assertEqual(counted_fixed, counted)
+                self.assertEqual(launched(out_fixed), counted)
+                self.assertEqual(self.comparable(out_fixed), self.comparable(out))
+                fixed += [event["text"] for process in self.report()["processes"] for event in process["events"]
+                          if event["kind"] == "fix"]
+        # One that ends within a quarter of a second of loading the driver may have ended before the fix was on.
+        self.assertTrue(any(text.startswith("batch_launch on") for text in fixed), fixed)
+
     def test_gpustat(self):
         """It finds the devices, and a process that uses one of them."""
         settings = self.settings(90, 13000, 2)

@@ -120,9 +120,10 @@ TEST(Device, ThePathOfAJobGoesThroughTheRankThatIsSlow) {
   EXPECT_GT(slow.at("gpu_compute").get<double>(), 5 * path.at("pct").at("communication").get<double>());
 }
 
+// Where steps are detected, gaps are those inside them, and certain idleness is not.
 TEST(Device, WhatIsCertainlyIdleIsIdle) {
   Victim victim = streams();
-  victim.probe = {{"HOSTPROBE_MODE", "trace"}};
+  victim.probe = {{"HOSTPROBE_MODE", "trace"}, {"HOSTPROBE_STEPS", "off"}};
   const Pair pair(victim);
   const nlohmann::json gpu = gpu_of(pair);
   ASSERT_TRUE(gpu.at("certain_idle").is_object());

@@ -49,13 +49,14 @@ TEST_P(BareEnd, IsNotSaidToBeAKill) {
     EXPECT_TRUE(pair.bare.outcome.exited_with(3)) << pair.bare.outcome.describe();
     expect_same(pair);
     const auto answers = report(pair.run());
-    EXPECT_EQ(blocked_count(answers, "sem_timedwait"), 3u);
+    EXPECT_EQ(blocked_count(answers, "sem_timedwait"), way == "threads_inline" ? 7u : 3u);
     EXPECT_EQ(lost_count(answers), 0u);
     ASSERT_EQ(answers.at("processes").size(), 1u);
     EXPECT_EQ(answers.at("processes")[0].at("end").at("how"), way == "exit_group_inline" ? "recovered" : "exited");
   }
 }
-INSTANTIATE_TEST_SUITE_P(Endings, BareEnd, testing::Values("exit", "exit_group", "exit_group_inline"),
+INSTANTIATE_TEST_SUITE_P(Endings, BareEnd,
+                         testing::Values("exit", "exit_group", "exit_group_inline", "exit_inline", "threads_inline"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST(Endings, ByAnInstructionAreExitsWhereTheRunSawThem) {

@@ -34,7 +34,7 @@ TEST_P(Forked, ParentChildAndGrandchildEachHaveATraceOfTheirOwn) {
   EXPECT_EQ(counts.size(), 3u);
   EXPECT_EQ(trace_files(pair.run()).size(), 3u);
 }
-INSTANTIATE_TEST_SUITE_P(Processes, Forked, testing::Values("fork", "_Fork", "clone"),
+INSTANTIATE_TEST_SUITE_P(Processes, Forked, testing::Values("fork", "_Fork", "clone", "clone3"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST(Processes, ForkedFromAThreadWhileOthersRecordAreCompleteOnBothSides) {

@@ -99,6 +99,13 @@ TEST(Waits, AnswerBadAndLateArgumentsAsWithoutUs) {
   expect_same(pair);
 }
 
+TEST(Waits, ForFilesAnswerAsWithoutUsUnderEachName) {
+  const Pair pair({.program = "files_long"});
+  EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
+  expect_same(pair);
+  EXPECT_FALSE(dump(pair.run()).of("pwritev2").empty()) << "it waits for the disk";
+}
+
 TEST(Waits, OfEveryKindAnswerOddArgumentsAsWithoutUs) {
   const Pair pair({.program = "waits_odd_arguments"});
   EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();

@@ -45,6 +45,35 @@ class Events : public testing::Test {
   TraceFile file_;
 };
 
+TEST_F(Events, OfATrialAreARowOfTheirTable) {
+  event(250'000, kEventFix, 0, 1, 0, "auto: gc kept: 8+8 windows, 12.3456 -> 11.9001 ms, 3.61 % (2.10 to 4.50)");
+  event(350'000, kEventFix, 0, 0, 0, "auto: pin undecided: 3+3 windows, 12 -> 12.5 ms, -4.17 % (-9.00 to 1.00)");
+  event(450'000, kEventFix, 0, 0, 0, "auto: spin changes nothing here, or does not come on: it is not tried");
+  const json trials = json::parse(report_json(run()))["trials"];
+  ASSERT_EQ(trials.size(), 2u);
+  EXPECT_EQ(trials[0]["fix"], "gc");
+  EXPECT_EQ(trials[0]["decision"], "kept");
+  EXPECT_EQ(trials[0]["windows_with"], 8);
+  EXPECT_EQ(trials[0]["step_without_ms"], 12.3456);
+  EXPECT_EQ(trials[0]["gain_low_pct"], 2.1);
+  EXPECT_EQ(trials[0]["pid"], 100);
+  EXPECT_EQ(trials[1]["decision"], "undecided");
+  EXPECT_TRUE(trials[1]["gain_low_pct"].is_null());
+  EXPECT_EQ(process()["events"].size(), 3u);
+  EXPECT_EQ(sentences(), 1u);  // what is no trial
+  EXPECT_NE(text().find("FIXES TRIED BY `auto`"), std::string::npos);
+  EXPECT_NE(text().find("too few windows"), std::string::npos);
+}
+
+TEST_F(Events, ThatAreNearlyTrialsAreNone) {
+  event(250'000, kEventFix, 0, 1, 0, "auto: gc kept: 8+8 windows, 12.3456 -> ");
+  event(250'000, kEventFix, 0, 1, 0, "auto: ");
+  event(250'000, kEventFix, 0, 1, 0,
+        "auto: a_name_that_is_longer_than_any_fix_has_ever_been kept: 8+8 windows, 1 -> 1 ms, 3 % (2 to 4)");
+  EXPECT_TRUE(json::parse(report_json(run()))["trials"].empty());
+  EXPECT_EQ(text().find("FIXES TRIED"), std::string::npos);
+}
+
 TEST_F(Events, OfADumpTellReasonTimeAndSize) {
   event(250'000, kEventTrigger, kBySlowStep, 1, 1234, "step 7 took 31 ms");
   const json events = process()["events"];

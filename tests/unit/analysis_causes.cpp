@@ -60,10 +60,18 @@ TEST_F(Causes, AreNoneWhereNothingIsWrong) {
   EXPECT_EQ(worst.wake_p99_ns, 0);
 }
 
+TEST_F(Causes, GarbageOfTheImportsIsNone) {
+  TraceFile file = process(0);
+  file.calls(1000, 0, {{.hook = 6, .begin_us = 10'000, .end_us = 90'000, .a = 2}});
+  keep(file);
+  EXPECT_TRUE(findings().empty());
+}
+
 TEST_F(Causes, GarbageCollectionIsOneByItsShareOfTheRun) {
   TraceFile file = process(0);
   file.calls(1000, 0,
-             {{.hook = 6, .begin_us = 0, .end_us = 50'000, .a = 2}, {.hook = 6, .begin_us = 60'000, .end_us = 61'000}});
+             {{.hook = 6, .begin_us = 600'000, .end_us = 650'000, .a = 2},
+              {.hook = 6, .begin_us = 660'000, .end_us = 661'000}});
   keep(file);
   const Finding one = finding();
   EXPECT_EQ(one.cause, "gc_pause");

@@ -40,13 +40,15 @@ TEST(ProcessState, IsRunningForOneselfAndNothingForNobody) {
 constexpr char kAnswer[] =
     "mode flight\nrecording 0\nsince_ns 1795254000999999999\nrecords 1234567\nlost 3\nthreads 12\nbuffer_bytes "
     "1572864\n"
-    "buffer_most_bytes 16777216\nown_cost 143\nset stack_us=1000\nset budget=0.5\ntrigger_number 2\n"
+    "buffer_most_bytes 16777216\nsteps_from detected\nsteps 3215\nstep_ns 201000000\nown_cost 143\nset "
+    "stack_us=1000\nset budget=0.5\ntrigger_number 2\n"
     "trigger_ns 1795254000000000000\ntrigger_reason slow_step\ntrigger_text step 12 took 300 ms\n";
 
 TEST(ProcessStatus, IsTextForPeople) {
   EXPECT_EQ(status_text(42, parse_status(kAnswer)),
             "process 42 · mode flight · paused since 2026-11-21T09:40:00Z\n"
             "records 1 234 567 · lost 3 · threads 12 · buffer 1.5 of 16 MiB · own cost 0.143 %\n"
+            "steps 3 215, as calls repeat · median of the last 201 ms\n"
             "last trigger 2026-11-21T09:40:00Z: slow step: step 12 took 300 ms (2 so far)\n"
             "set stack_us=1000 budget=0.5\n");
 }
@@ -55,6 +57,8 @@ TEST(ProcessStatus, IsADocumentForScripts) {
   const auto json = nlohmann::json::parse(status_json(42, parse_status(kAnswer)));
   EXPECT_EQ(json.at("recording"), false);
   EXPECT_EQ(json.at("own_cost_pct"), 0.143);
+  EXPECT_EQ(json.at("steps").at("source"), "detected");
+  EXPECT_EQ(json.at("steps").at("count"), 3215);
   EXPECT_EQ(json.at("settings").at("stack_us"), 1000);
   EXPECT_EQ(json.at("settings").at("budget"), 0.5);
   EXPECT_EQ(json.at("last_trigger").at("text"), "step 12 took 300 ms");

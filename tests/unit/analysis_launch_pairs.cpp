@@ -24,8 +24,8 @@ TEST(LaunchPairs, AreNoneWhereNothingIsLaunched) {
 
 TEST(LaunchPairs, CostWhatASwitchBetweenThemAdds) {
   LaunchPairs pairs;
-  for (int i = 0; i < 960; ++i) pairs.add(10'000, 0);
-  for (int i = 0; i < 40; ++i) pairs.add(110'000, 2);
+  for (int i = 0; i < 960; ++i) pairs.add(10'000, GapSwitches{});
+  for (int i = 0; i < 40; ++i) pairs.add(110'000, GapSwitches{2, 60'000});
   const LaunchPairAnswer answer = pairs.finish(1e9, 1001);
   EXPECT_EQ(answer.switched, 40u);
   EXPECT_NEAR(*answer.penalty_ns, 100'000, 4000);
@@ -36,7 +36,7 @@ TEST(LaunchPairs, CostWhatASwitchBetweenThemAdds) {
 
 TEST(LaunchPairs, CostNothingWhereNoneHoldsASwitch) {
   LaunchPairs pairs;
-  for (int i = 0; i < 10; ++i) pairs.add(10'000 + i, 0);
+  for (int i = 0; i < 10; ++i) pairs.add(10'000 + i, GapSwitches{});
   const LaunchPairAnswer answer = pairs.finish(1e9, 11);
   EXPECT_EQ(answer.switched, 0u);
   EXPECT_EQ(answer.impact_pct, 0);
@@ -46,8 +46,8 @@ TEST(LaunchPairs, CostNothingWhereNoneHoldsASwitch) {
 TEST(LaunchPairs, OfTwoPartsAreThoseOfTheWhole) {
   LaunchPairs whole, one, other;
   for (int i = 0; i < 500; ++i) {
-    whole.add(1000 + 7 * i, i % 5 == 0);
-    (i % 2 == 0 ? one : other).add(1000 + 7 * i, i % 5 == 0);
+    whole.add(1000 + 7 * i, GapSwitches{i % 5 == 0, 0});
+    (i % 2 == 0 ? one : other).add(1000 + 7 * i, GapSwitches{i % 5 == 0, 0});
   }
   one.merge(other);
   EXPECT_EQ(one.finish(1e9, 501).penalty_ns, whole.finish(1e9, 501).penalty_ns);

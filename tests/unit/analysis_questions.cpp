@@ -81,6 +81,18 @@ TEST_F(Cores, DoNotShowInTheReport) {
   for (const unsigned cores : {2u, 3u, 8u}) EXPECT_TRUE(report(cores) == one) << cores << " cores";
 }
 
+// Less makes it slower: what does not fit is read again.
+TEST_F(Cores, AndMemoryDoNotShowInTheReportOfALargerRun) {
+  for (int i = 0; i < 3; ++i) rank(i);
+  const auto report = [this](std::size_t held_bytes) {
+    const RunAnswer run = analyse_run(folder_.path().string(), {}, {.cores = 2, .held_bytes = held_bytes});
+    return report_json(run) + report_text(run, ReportOptions{true});
+  };
+  const std::string all = report(std::size_t{1} << 30);
+  EXPECT_NE(all.find("\"dependency_ms\""), std::string::npos) << "chains of waits are in it";
+  for (const std::size_t bytes : {0u, 1u << 20, 10u << 20}) EXPECT_TRUE(report(bytes) == all) << bytes << " bytes";
+}
+
 TEST_F(Cores, ShareTheThreadsOfOneTrace) {
   rank(0);
   const Trace trace = read_trace(folder_.file("r-1000-1.hptrace"));

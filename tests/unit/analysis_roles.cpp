@@ -58,7 +58,7 @@ TEST_F(Roles, NamesOfPyTorchAndNcclTell) {
                                                  {"NCCL RAS", Role::kNcclOther},
                                                  {"pt_autograd_3", Role::kAutograd},
                                                  {"pt_data_pin", Role::kPinMemory},
-                                                 {"pt_data_worker", Role::kDataloader},
+                                                 {"pt_data_worker", Role::kOther},
                                                  {"pt_gloo_runloop", Role::kGloo},
                                                  {"gloo_tcp_loop", Role::kGloo},
                                                  {"pt_nccl_watchdg", Role::kWatchdog},

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "analysis/questions/delay_chain.h"
 #include "analysis/report/diff_json.h"
 #include "analysis/report/diff_text.h"
 
@@ -158,6 +159,110 @@ TEST(RunDiff, AFindingHasItsTimePerStepWhereThereAreSteps) {
   RunAnswer without = run_of(1);
   without.steps = {};
   EXPECT_TRUE(json_of(without, without)["findings"][0]["a_ms_per_step"].is_null());
+}
+
+// Steps of 10 ms, of which `ms` of each rank's went to a cause of rank 1; the rest is the GPU's.
+RunAnswer with_lost(RunAnswer run, double ms, double step_ms = 10) {
+  run.ranks = 2;
+  run.processes.push_back(run.processes[0]);
+  run.processes[1].rank = 1;
+  run.processes[0].trace_path = "0";
+  run.processes[1].trace_path = "1";
+  run.step_members = {"0", "1"};
+  StepTime time;
+  time.steps = 100;
+  time.length_ns = 1e6 * step_ms * 100;
+  LostTime lost, rest;
+  lost.cause = Cause::kGcPause;
+  lost.member = 1;
+  lost.ns = 1e6 * ms * 100;
+  lost.step_ns.assign(100, 1e6 * ms);
+  rest.cause = Cause::kGpuBound;
+  rest.ns = time.length_ns - lost.ns;
+  rest.step_ns.assign(100, 1e6 * (step_ms - ms));
+  time.lost = {rest, lost};
+  run.step_time = time;
+  return run;
+}
+
+nlohmann::json gc_of(const nlohmann::json& diff) {
+  for (const auto& finding : diff["findings"])
+    if (finding["cause"] == "gc_pause") return finding;
+  return nullptr;
+}
+
+TEST(RunDiff, ACauseThatIsNoFindingInOneRunIsMeasuredThere) {
+  const auto appeared = gc_of(json_of(with_lost(run_of(1), 0.1), with_lost(run_of(2), 2)));
+  EXPECT_EQ(appeared["change"], "appeared");
+  EXPECT_EQ(appeared["rank"], 1);
+  EXPECT_DOUBLE_EQ(appeared["a_ms_per_step"], 0.1);
+  EXPECT_DOUBLE_EQ(appeared["b_ms_per_step"], 2);
+  EXPECT_EQ(gc_of(json_of(with_lost(run_of(1), 2), with_lost(run_of(2), 0)))["change"], "gone");
+  EXPECT_EQ(gc_of(json_of(with_lost(run_of(1), 2), with_lost(run_of(2), 4)))["change"], "grew");
+}
+
+TEST(RunDiff, WhatTakesTheSameTimeOfShorterStepsIsTheSame) {
+  const auto same = gc_of(json_of(with_lost(run_of(1), 2), with_lost(run_of(2, 400, 20, 5), 2, 5)));
+  EXPECT_EQ(same["change"], "same");
+  EXPECT_DOUBLE_EQ(same["b_share_pct"], 40);
+}
+
+TEST(RunDiff, WhatStepsDifferByAmongThemselvesIsNoChange) {
+  RunAnswer noisy = with_lost(run_of(2), 3);
+  std::vector<double>& step_ns = noisy.step_time->lost[1].step_ns;
+  for (std::size_t i = 0; i < step_ns.size(); ++i) step_ns[i] = i % 50 == 0 ? 150e6 : 0;
+  EXPECT_EQ(gc_of(json_of(with_lost(run_of(1), 2), noisy))["change"], "same");
+}
+
+TEST(RunDiff, WhereNobodyKnowsTheStepsTimeACauseOfThemDoesNotGo) {
+  RunAnswer unknown = with_lost(run_of(2), 2);
+  unknown.step_time.reset();
+  const auto finding = gc_of(json_of(with_lost(run_of(1), 2), unknown));
+  EXPECT_EQ(finding["change"], "same");
+  EXPECT_TRUE(finding["b_ms_per_step"].is_null());
+}
+
+// ---- the way of a delay ----
+
+RunAnswer with_chain(double wake_us, double skew_us) {
+  RunAnswer run = with_lost(run_of(1), 0);
+  for (ProcessAnswer& process : run.processes) {
+    process.waits.back().wake.add(1e3 * wake_us * (1 + *process.rank), 100);
+    process.launches.gap.add(3e3, 1000);
+  }
+  CollectiveAnswer collective;
+  collective.operation = "AllReduce";
+  collective.skew.add(1e3 * skew_us, 200);
+  run.collectives.push_back(collective);
+  return run;
+}
+
+TEST(DelayChain, HasItsLinksInOrderAndTheRankWhereEachIsLongest) {
+  const auto rows = answer_delay_chain(with_chain(10, 50));
+  ASSERT_EQ(rows.size(), 3u) << "no progress thread was seen, nor a kernel";
+  EXPECT_EQ(rows[0].link, DelayLink::kWake);
+  EXPECT_EQ(rows[0].time.count(), 200u);
+  EXPECT_EQ(rows[0].worst, 1);
+  EXPECT_NEAR(rows[0].worst_p99_ns, 20e3, 1e3);
+  EXPECT_EQ(rows[1].link, DelayLink::kLaunchGap);
+  EXPECT_EQ(rows[2].link, DelayLink::kArrival);
+  EXPECT_EQ(rows[2].worst, std::nullopt) << "an arrival is of all ranks";
+}
+
+TEST(DelayChain, WithoutCollectivesThereIsNone) {
+  RunAnswer run = with_chain(10, 50);
+  run.collectives.clear();
+  EXPECT_TRUE(answer_delay_chain(run).empty());
+}
+
+TEST(DelayChain, OfTwoRunsStandsSideBySide) {
+  const auto rows = json_of(with_chain(10, 50), with_chain(10, 500))["delay_chain"];
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0]["name"], "wake");
+  EXPECT_FALSE(rows[0]["significant"]);
+  EXPECT_EQ(rows[2]["name"], "arrival");
+  EXPECT_TRUE(rows[2]["significant"]);
+  EXPECT_NEAR(rows[2]["b_p99_us"].get<double>(), 500, 20);
 }
 
 RunPath path_of(double gpu_ms, double communication_ms) {

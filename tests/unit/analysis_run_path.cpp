@@ -4,181 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
-#include "analysis/trace/reader.h"
-#include "support/trace_file.h"
+#include "simulated_ranks.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::uint16_t kLaunch = 1, kSync = 2, kAllReduce = 3, kSend = 4, kRecv = 5;
-constexpr std::uint64_t kComm = 0xc0ffee;
 constexpr PathClass kEachClass[] = {PathClass::kCpu, PathClass::kGpuCompute, PathClass::kCommunication,
                                     PathClass::kLaunch};
 
-test::HookLook nccl_hook(const std::string& name) {
-  return {.name = name,
-          .family = Family::kNccl,
-          .labels = {"comm:hex", "count", "call:nccl", "stream:hex", "place:ranks"},
-          .blocking = false};
-}
-
-// One rank whose every moment is the latest of what it waits for.
-struct SimulatedRank {
-  std::int32_t rank = 0, ranks = 1;
-  double clock_us = 0;  // what its clock is ahead by
-  double host_us = 1, tail_us = 0;
-  std::uint32_t collectives = 0, messages = 0;
-  std::vector<test::Call> calls;
-  DeviceTimeline device;
-  StepAnswer steps;
-
-  void record(test::Call call) {
-    call.begin_us += clock_us;
-    call.end_us += clock_us;
-    calls.push_back(call);
-  }
-  void kernel(double launch_us, double begin_us, double end_us, bool collective) {
-    Activity one;
-    one.begin_ns = 1000 * (begin_us + clock_us);
-    one.end_ns = 1000 * (end_us + clock_us);
-    one.launch_ns = 1000 * (launch_us + clock_us);
-    one.launch_tid = 100;
-    one.collective = collective;
-    device.activities.push_back(one);
-    tail_us = end_us;
-  }
-  void compute(double us) {
-    record({.hook = kLaunch, .begin_us = host_us, .end_us = host_us + 2});
-    const double begin_us = std::max(host_us + 2, tail_us);
-    kernel(host_us, begin_us, begin_us + us, false);
-    host_us += 2;
-  }
-  // The call, and the begin of its kernel.
-  double enter(std::uint16_t hook, std::int32_t peer) {
-    const std::uint32_t number = hook == kAllReduce ? ++collectives : ++messages;
-    record({.hook = hook,
-            .begin_us = host_us,
-            .end_us = host_us + 3,
-            .a = kComm,
-            .b = 16,
-            .c = pack_nccl_call(number, 0, 7, 0),
-            .e = pack_nccl_ranks(rank, ranks, peer)});
-    record({.hook = kLaunch, .begin_us = host_us + 0.5, .end_us = host_us + 2.5});
-    return std::max(host_us + 2.5, tail_us);
-  }
-  void enter_until(double begin_us, double end_us) {
-    kernel(host_us + 0.5, begin_us, end_us, true);
-    host_us += 3;
-  }
-  void synchronise() {
-    const double end_us = std::max(host_us + 1, tail_us + 1);
-    record({.hook = kSync, .begin_us = host_us, .end_us = end_us});
-    host_us = end_us;
-  }
-  void add_step(std::uint64_t number, double begin_us) {
-    steps.steps.push_back({number, 1000 * (begin_us + clock_us), 1000 * (host_us + clock_us), 0});
-  }
-};
-
-class RunPaths : public testing::Test {
- protected:
-  void ranks(std::int32_t count) {
-    ranks_.assign(static_cast<std::size_t>(count), {});
-    for (std::int32_t i = 0; i < count; ++i) {
-      ranks_[static_cast<std::size_t>(i)].rank = i;
-      ranks_[static_cast<std::size_t>(i)].ranks = count;
-    }
-  }
-  void all_reduce(double transfer_us) {
-    std::vector<double> begins;
-    for (SimulatedRank& one : ranks_) begins.push_back(one.enter(kAllReduce, -1));
-    const double last_us = *std::max_element(begins.begin(), begins.end());
-    for (std::size_t i = 0; i < ranks_.size(); ++i) ranks_[i].enter_until(begins[i], last_us + transfer_us);
-  }
-  void message(SimulatedRank& from, SimulatedRank& to, double transfer_us, bool waits) {
-    const double sent_us = from.enter(kSend, to.rank), taken_us = to.enter(kRecv, from.rank);
-    from.enter_until(sent_us, (waits ? std::max(sent_us, taken_us) : sent_us) + transfer_us);
-    to.enter_until(taken_us, std::max(sent_us, taken_us) + transfer_us);
-  }
-  template <typename Work>
-  void step(std::uint64_t number, Work work) {
-    std::vector<double> begins;
-    for (const SimulatedRank& one : ranks_) begins.push_back(one.host_us);
-    work();
-    for (std::size_t i = 0; i < ranks_.size(); ++i) ranks_[i].add_step(number, begins[i]);
-  }
-  void synchronise() {
-    for (SimulatedRank& one : ranks_) one.synchronise();
-  }
-  void work(std::mt19937& random) {
-    for (int i = 0; i < 12; ++i) {
-      for (SimulatedRank& one : ranks_) {
-        one.host_us += random() % 20;
-        if (random() % 3 != 0) one.compute(1 + random() % 50);
-        if (random() % 8 == 0) one.synchronise();
-      }
-      if (random() % 3 == 0) all_reduce(1 + random() % 10);
-      if (random() % 3 != 0) continue;
-      const std::size_t from = random() % ranks_.size(), to = (from + 1) % ranks_.size();
-      message(ranks_[from], ranks_[to], 1 + random() % 10, random() % 2 == 0);
-    }
-    synchronise();
-  }
-
-  std::optional<RunPath> ask(std::vector<std::size_t> order = {}, std::size_t most_events = kMostPathEvents) {
-    if (order.empty()) {
-      order.resize(ranks_.size());
-      std::iota(order.begin(), order.end(), 0);
-    }
-    std::vector<std::unique_ptr<Trace>> traces;
-    std::vector<std::unique_ptr<Timeline>> timelines;
-    std::vector<std::unique_ptr<ProcessAnswer>> answers;
-    std::vector<RunPathMember> members;
-    for (const std::size_t i : order) {
-      traces.push_back(std::make_unique<Trace>(written(ranks_[i])));
-      timelines.push_back(std::make_unique<Timeline>(*traces.back(), symbols_));
-      answers.push_back(std::make_unique<ProcessAnswer>());
-      ProcessAnswer& answer = *answers.back();
-      answer.rank = ranks_[i].rank;
-      answer.records = ranks_[i].calls.size();
-      answer.steps = ranks_[i].steps;
-      if (!answer.steps.steps.empty()) answer.steps.source = source_;
-      answer.steps.thread = timelines.back()->tracks()[0].key();
-      const auto device = std::make_shared<const DeviceTimeline>(ranks_[i].device);
-      members.push_back({timelines.back().get(), &answer, [device] { return device; },
-                         std::make_shared<const CollectiveKernels>(*device), clock_of(ranks_[i])});
-    }
-    return answer_run_path(members, 2, most_events);
-  }
-
-  std::vector<SimulatedRank> ranks_;
-  StepSource source_ = StepSource::kMarks;
-
- private:
-  Trace written(SimulatedRank& rank) {
-    test::TraceFile file;
-    file.header.pid = 100;
-    file.hooks({test::launch_hook("cuLaunchKernel"), test::sync_hook("cuStreamSynchronize"), nccl_hook("ncclAllReduce"),
-                nccl_hook("ncclSend"), nccl_hook("ncclRecv")});
-    file.thread(test::thread_entry(100, "main"));
-    file.calls(100, 0, rank.calls);
-    file.write(folder_.file("t.hptrace"));
-    rank.device.source = ActivitySource::kSimulated;
-    rank.device.names = {"k"};
-    rank.device.streams = {{0, 1}};
-    return read_trace(folder_.file("t.hptrace"));
-  }
-  static HostClock clock_of(const SimulatedRank& rank) {
-    HostClock clock;
-    clock.offset_ns = 1000 * rank.clock_us;
-    return clock;
-  }
-  test::TestFolder folder_;
-  Symbols symbols_;
-};
+using RunPaths = SimulatedRanks;
 
 double us(const RunPath& run, std::size_t member, PathClass one) {
   return 1e-3 * run.ranks[member].share_ns[static_cast<std::size_t>(one)];
@@ -289,6 +125,29 @@ TEST_F(RunPaths, AreNotKnownWhereARankOrACallIsMissing) {
   make();
   ranks_[2].steps.steps.clear();
   EXPECT_FALSE(ask()) << "no step that all ranks made";
+}
+
+TEST_F(RunPaths, LeaveOutStepsOfWhichCallsAreMissing) {
+  const auto make = [&](std::uint64_t first, std::uint64_t last) {
+    ranks(2);
+    for (std::uint64_t i = 0; i < 6; ++i)
+      step(i, [&] {
+        for (SimulatedRank& one : ranks_) one.compute(50);
+        if (i >= first && i <= last) ranks_[1].leave_out_last_call();
+        all_reduce(10);
+        synchronise();
+      });
+  };
+  make(2, 2);
+  const RunPath run = ask().value();
+  EXPECT_EQ(run.steps, 6u);
+  EXPECT_EQ(run.looked_at, 5u);
+  EXPECT_NEAR(run.path.drift_pct(), 0, 1e-6);
+  ASSERT_TRUE(time_);
+  EXPECT_EQ(time_->steps, 5u);
+  make(0, 5);
+  EXPECT_FALSE(ask()) << "not one is whole";
+  EXPECT_FALSE(time_);
 }
 
 TEST_F(RunPaths, OfClocksThatAreAlignedAreTheSame) {

@@ -11,7 +11,8 @@
 namespace hostprobe::analysis {
 namespace {
 
-// A program written down as calls: k, l, m … launches; R a large and r a small collective; h a copy; s a synchronise.
+// A program written down as calls: k, l, m … launches, G of a graph; R a large and r a small collective; h a copy, H one to the GPU;
+// s a synchronise.
 class Program {
  public:
   void run(const std::string& calls) {
@@ -26,6 +27,8 @@ class Program {
     token.shape = token.work + shape;
     token.type = call == 'R' || call == 'r' || call == 'g' ? StepToken::kCollective
                  : call == 'h'                             ? StepToken::kCopy
+                 : call == 'H'                             ? StepToken::kInput
+                 : call == 'G'                             ? StepToken::kGraph
                  : call == 's'                             ? StepToken::kSync
                  : call == 'e'                             ? StepToken::kEventWait
                                                            : StepToken::kLaunch;
@@ -88,6 +91,28 @@ TEST(StepPeriod, IsNotTheTimeBetweenCheckpointsOrEvaluations) {
     const std::vector<int> steps = program.steps();
     EXPECT_GE(std::count(steps.begin(), steps.end(), 10), 70) << extra;
   }
+}
+
+TEST(StepPeriod, IsNotTheTimeBetweenTwoSynchronisesInAStep) {
+  for (const auto& [count, unit] : {std::pair{10, "kkkks"}, {64, "kls"}, {200, "ks"}}) {
+    Program program;
+    for (int i = 0; i < 12; ++i) {
+      program.run("H");
+      program.times(count, unit);
+      program.run("us");
+    }
+    EXPECT_EQ(program.steps(), alike(11, count * static_cast<int>(std::string(unit).size()) + 3)) << unit;
+  }
+}
+
+TEST(StepPeriod, OfGraphsIsOneTokenThoughAPromptComesAtEvenIntervals) {
+  Program program;
+  for (int i = 0; i < 12; ++i) {
+    program.run("Hpp");
+    program.times(30, "Gs");
+  }
+  const std::vector<int> steps = program.steps();
+  EXPECT_GE(std::count(steps.begin(), steps.end(), 2), 12 * 28);
 }
 
 TEST(StepPeriod, OfADecodeLoopIsOneToken) {

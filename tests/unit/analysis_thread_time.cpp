@@ -38,6 +38,28 @@ TEST(ThreadTime, SumsToItsWallTimeWhateverWasMeasured) {
   }
 }
 
+ThreadTime by_switches(double wall_ms, double cpu_ms, double run_delay_ms, double preempted_ms) {
+  ThreadTime time = measured(wall_ms, cpu_ms, run_delay_ms);
+  time.preempted_ms = preempted_ms;
+  time.from_switches = true;
+  return time;
+}
+
+TEST(ThreadTime, SwitchesTellPreemptedTimeAndTheRestOfTheDelayIsBehindWakes) {
+  const ThreadTime time = attribute_time(by_switches(1000, 300, 400, 150), {550, 0, 0});
+  EXPECT_DOUBLE_EQ(time.preempted_ms.value(), 150);
+  EXPECT_DOUBLE_EQ(time.run_queue_ms.value(), 250);
+  EXPECT_NEAR(time.wait_ms, 300, 1e-9);
+  EXPECT_NEAR(time.unexplained_ms, 0, 1e-9);
+}
+
+TEST(ThreadTime, DelayBehindSleepsThatNobodyRecordsIsNotTakenFromTheWaits) {
+  const ThreadTime time = attribute_time(by_switches(1000, 100, 300, 0), {200, 200, 50, 40});
+  EXPECT_DOUBLE_EQ(time.run_queue_ms.value(), 300);
+  EXPECT_NEAR(time.wait_ms, 160, 1e-9);
+  EXPECT_NEAR(sum(time), 1000, 1e-6);
+}
+
 TEST(ThreadTime, AThreadThatNeverWaitsAndHasNoCpuWasPreempted) {
   const ThreadTime time = attribute_time(measured(1000, 500, 490), {});
   EXPECT_NEAR(time.preempted_ms.value(), 490, 1e-9);

@@ -147,6 +147,15 @@ TEST_F(WaitAnswers, LoaderOutsideOfAQueueIsTheDataLoader) {
   EXPECT_DOUBLE_EQ(ask().waits.front().ms_for(WaitPurpose::kDataLoader), 0.9);
 }
 
+TEST_F(WaitAnswers, WhatAForkedWorkerHasOfItsParentsStackSaysNothing) {
+  const auto read = strings_.add("Samples.get (train.py:23)"), loop = strings_.add("_worker_loop (worker.py:375)");
+  const auto fork = strings_.add("Popen._launch (popen_fork.py:71)");
+  const auto made = strings_.add("_MultiProcessingDataLoaderIter.__init__ (dataloader.py:1178)");
+  file_.stack(0, {}, {read, loop, fork, made});
+  file_.calls(kMain, 0, {{.begin_us = 0, .end_us = 900, .c = kLibX + 1, .stack = 1}});
+  EXPECT_EQ(ask().waits.front().ms_for(WaitPurpose::kDataLoader), 0);
+}
+
 TEST_F(WaitAnswers, InterpreterLockIsWhatTheInterpreterWaitsForByACondition) {
   const test::SampleLibrary sample;
   sample.add_to(file_);

@@ -72,7 +72,9 @@ std::map<std::string, std::vector<std::vector<std::string>>> lines_of(const std:
       {"hooks", {{"hooks", run}, {"hooks", nothing}}},
       {"ctl", {{"ctl", "1", kHostile}, {"ctl", "1", "set", kHostile}, {"ctl", "1", "stop", kHostile}}},
       {"stacks", {{"stacks", nothing}}},
+      {"sched", {{"sched", "-o", run, "--all", "--cpus", kHostile}, {"sched", "-o", run, "--pid", kHostile}}},
       {"options", {{"options", kHostile}}},
+      {"doctor", {{"doctor", kHostile}}},
   };
 }
 

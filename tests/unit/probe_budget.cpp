@@ -23,6 +23,23 @@ int windows_to_change(Shedding& s, std::uint64_t cost) {
   return 0;
 }
 
+TEST(Budget, SwitchesGoFirstWhereTheyWeighAndComeBackLast) {
+  Shedding s;
+  s.switches_weigh = s.has_switches = true;
+  EXPECT_EQ(after(s, 3, 501), kShedSwitches);
+  EXPECT_EQ(after(s, 3, 501), kShedStacks);
+  EXPECT_EQ(after(s, 30, 249), kShedSwitches);
+  EXPECT_EQ(after(s, 30, 249), kShedNothing);
+}
+
+TEST(Budget, SwitchesThatCostLittleAreNoLevelOnTheWayUp) {
+  Shedding s;
+  s.has_switches = true;
+  EXPECT_EQ(after(s, 3, 501), kShedStacks);
+  EXPECT_EQ(after(s, 30, 249), kShedSwitches) << "they are given back last all the same";
+  EXPECT_EQ(after(s, 30, 249), kShedNothing);
+}
+
 TEST(Budget, WhatStaysOverItShedsOneLevelAfterTheOther) {
   Shedding s;
   EXPECT_EQ(after(s, 2, 501), kShedNothing);

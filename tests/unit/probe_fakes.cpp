@@ -23,6 +23,7 @@
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/modules.h"
 #include "probe/writer/file/trace_file.h"
+#include "probe/writer/running_samples.h"
 
 #if defined(__SANITIZE_THREAD__)
 // The queue orders its memory by fences, which this compiler's thread sanitizer does not follow (it warns about each): now
@@ -42,6 +43,7 @@ std::atomic<std::uint32_t> g_stacks_added{0};
 unsigned bells_rung() { return bell_count(); }
 bool writer_is_due(bool) { return false; }
 bool has_writer() { return true; }
+std::uint32_t watched_thread(unsigned) { return 0; }
 void start_writer() {}
 void note_thread_is_ending(std::uint32_t) {}
 void leave_with_last_thread(std::uint32_t) {}
@@ -54,6 +56,8 @@ const void* g_captured_stream = nullptr;
 void mark_captured(const void* stream, bool) {
   if (stream == g_captured_stream) t_local.lap_and_mark |= std::uint32_t{kRecordCaptured} << 16;
 }
+void submit_launches(bool) {}
+int take_launch_error() { return 0; }
 bool hooks_enabled() { return true; }
 // In the library this is resolve.cpp's; here there is no code of ours to leave out.
 bool is_own_address(const void*) { return false; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/questions/open_waits.h"
+#include "step_findings.h"
 #include "supply.h"
 
 namespace hostprobe::analysis {
@@ -18,9 +19,11 @@ constexpr double kStallPct = 3;
 constexpr double kLaunchSpanPct = 30;  // launching is what this process does for at least this part of its life
 constexpr double kWakePct = 1;
 constexpr double kNotRunningPct = 3;
+constexpr double kStoppedPct = 3;
 constexpr double kOwnCostPct = 0.5;
-constexpr double kPeerGapPct = 5;        // between the rank that waits most and the one that waits least
-constexpr double kOwnCostWallMs = 1000;  // below, the start of the writer is most of the cost and says nothing
+constexpr double kOwnCostInStepsPct = 3;  // beside findings about steps; what it is stands in every report
+constexpr double kPeerGapPct = 5;         // between the rank that waits most and the one that waits least
+constexpr double kOwnCostWallMs = 1000;   // below, the start of the writer is most of the cost and says nothing
 constexpr double kStandsStillMs = 5000;
 
 // The processes whose speed is the job's: ranks where there are any, else everything that was not forked by another.
@@ -205,13 +208,22 @@ std::optional<Finding> interpreter_lock(const RunAnswer& run, const ProcessAnswe
   return finding;
 }
 
-// Of the steps, where there are any. A GPU that has work meanwhile does not lose the time.
+// Of the steps, where there are any; else of the later half of its life, because imports make most garbage.
+double garbage_pct(const ProcessAnswer& process) {
+  const StepAnswer& steps = process.steps;
+  const GcAnswer& gc = *process.gc;
+  if (steps.end_ns > steps.begin_ns) return 100 * gc.in_steps_ns / (steps.end_ns - steps.begin_ns);
+  const double all_pct = process.wall_share(1e-6 * gc.time.total_ns());
+  const bool is_placed = gc.placed_ns >= 0.9 * gc.time.total_ns() && gc.later_half_ns > 0;
+  return is_placed ? std::min(all_pct, 100 * gc.late_ns / gc.later_half_ns) : all_pct;
+}
+
+// A GPU that has work meanwhile does not lose the time.
 std::optional<Finding> garbage(const RunAnswer& run, const ProcessAnswer& process) {
   if (!process.gc || process.gc->time.count() == 0) return std::nullopt;
   const StepAnswer& steps = process.steps;
   const bool of_steps = steps.end_ns > steps.begin_ns;
-  const double pct = of_steps ? 100 * process.gc->in_steps_ns / (steps.end_ns - steps.begin_ns)
-                              : process.wall_share(1e-6 * process.gc->time.total_ns());
+  const double pct = garbage_pct(process);
   if (pct < kGcPct || gpu_idle_pct(process).value_or(100) < kGcPct) return std::nullopt;
   Finding finding = finding_of(run, process, Symptom::kGarbage, "gc_pause", pct);
   finding.of_steps = of_steps;
@@ -284,8 +296,49 @@ std::optional<Finding> late_wakes(const RunAnswer& run, const ProcessAnswer& pro
   return finding;
 }
 
+std::optional<Finding> stopped(const RunAnswer& run, const ProcessAnswer& process) {
+  double ns = 0;
+  const Window* longest = nullptr;
+  for (const Window& halt : process.halts) {
+    ns += halt.length_ns();
+    if (longest == nullptr || halt.length_ns() > longest->length_ns()) longest = &halt;
+  }
+  const double pct = process.wall_share(1e-6 * ns);
+  if (longest == nullptr || pct < kStoppedPct) return std::nullopt;
+  Finding finding = finding_of(run, process, Symptom::kStopped, "process_stopped", pct);
+  finding.evidence.add("count", std::uint64_t{process.halts.size()});
+  finding.evidence.add("total_ms", 1e-6 * ns);
+  finding.evidence.add("first_at_ms", 1e-6 * process.halts.front().begin_ns);
+  finding.evidence.add("last_at_ms", 1e-6 * process.halts.back().begin_ns);
+  finding.evidence.add("longest_ms", 1e-6 * longest->length_ns());
+  finding.evidence.add("longest_at_ms", 1e-6 * longest->begin_ns);
+  return finding;
+}
+
+// Of the time in which the main thread was ready and had no CPU, what its group's quota can have been.
+double throttled_pct(const ProcessAnswer& process) {
+  if (!process.quota) return 0;
+  return std::min(no_cpu_pct(process), process.wall_share(1e-6 * process.quota->throttled_ns));
+}
+
+std::optional<Finding> throttled(const RunAnswer& run, const ProcessAnswer& process) {
+  const double pct = throttled_pct(process);
+  if (pct < kNotRunningPct) return std::nullopt;
+  Finding finding = finding_of(run, process, Symptom::kThrottled, "cpu_throttle", pct);
+  finding.fix = "raise_quota";
+  finding.evidence.add("periods", process.quota->periods);
+  finding.evidence.add("throttled_ms", 1e-6 * process.quota->throttled_ns);
+  if (process.quota->cpus > 0) finding.evidence.add("quota_cpus", process.quota->cpus);
+  if (const std::optional<Cpus> cpus = cpus_of(run, process)) {
+    finding.evidence.add("cpus_used", cpus->used);
+    finding.evidence.add("cpus_wanted", cpus->wanted);
+  }
+  finding.evidence.add("group", process.quota->group);
+  return finding;
+}
+
 std::optional<Finding> not_running(const RunAnswer& run, const ProcessAnswer& process) {
-  const double pct = no_cpu_pct(process);
+  const double pct = no_cpu_pct(process) - throttled_pct(process);
   if (pct < kNotRunningPct) return std::nullopt;
   Finding finding = finding_of(run, process, Symptom::kNotRunning, "cpu_contention", pct);
   if (const std::optional<Cpus> cpus = cpus_of(run, process)) {
@@ -330,25 +383,56 @@ std::optional<Finding> stands_still(const RunAnswer& run) {
   return finding;
 }
 
+using Ask = std::optional<Finding> (*)(const RunAnswer&, const ProcessAnswer&);
+
+// Of the same symptom in several processes, the one that costs most.
+std::optional<Finding> worst_of(const RunAnswer& run, Ask ask) {
+  std::optional<Finding> worst;
+  for (const ProcessAnswer* process : leading(run)) {
+    // The others are of the whole, or know of steps themselves.
+    const bool of_steps = process->steady != nullptr && ask != not_running && ask != stopped && ask != throttled &&
+                          ask != dear_probe && ask != garbage;
+    std::optional<Finding> finding = ask(run, of_steps ? process->in_steps() : *process);
+    if (finding && of_steps) finding->of_steps = true;
+    if (finding && process->kind != ProcessKind::kRank) finding->rank.reset();
+    if (finding && (!worst || finding->share_pct > worst->share_pct)) worst = std::move(finding);
+  }
+  return worst;
+}
+
+// What else is known of the same cause in that process: how often, by what, what is there to do.
+void add_counts(const RunAnswer& run, Finding& finding) {
+  for (const ProcessAnswer& process : run.processes) {
+    if (process.pid != finding.pid) continue;
+    add_workers(finding, run, process);
+    for (Ask ask :
+         {heaviest_wait, interpreter_lock, gpu_stalls, launch_pace, not_running, stopped, throttled, garbage}) {
+      const bool is_of_whole = ask == stopped || ask == throttled;
+      const std::optional<Finding> same = ask(run, is_of_whole ? process : process.in_steps());
+      if (!same || same->cause != finding.cause) continue;
+      if (finding.fix.empty()) finding.fix = same->fix;
+      for (const auto& [name, value] : same->evidence.values()) finding.evidence.add_new(name, value);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> find_causes(const RunAnswer& run) {
   if (auto finding = stands_still(run)) return {std::move(*finding)};
+  // Where the time of the steps went explains all but the probe's own cost.
+  if (run.step_time) {
+    std::vector<Finding> findings = find_in_steps(run);
+    for (Finding& finding : findings) add_counts(run, finding);
+    if (auto worst = worst_of(run, dear_probe); worst && worst->share_pct >= kOwnCostInStepsPct)
+      findings.push_back(std::move(*worst));
+    return findings;
+  }
   std::vector<Finding> findings;
   if (auto finding = late_rank(run)) findings.push_back(std::move(*finding));
   for (auto* ask : {heaviest_wait, interpreter_lock, gpu_waits, gpu_stalls, launch_pace, late_wakes, not_running,
-                    dear_probe, garbage}) {
-    std::optional<Finding> worst;
-    for (const ProcessAnswer* process : leading(run)) {
-      // The others are of the whole, or know of steps themselves.
-      const bool of_steps = process->steady != nullptr && ask != not_running && ask != dear_probe && ask != garbage;
-      std::optional<Finding> finding = ask(run, of_steps ? process->in_steps() : *process);
-      if (finding && of_steps) finding->of_steps = true;
-      if (finding && process->kind != ProcessKind::kRank) finding->rank.reset();
-      if (finding && (!worst || finding->share_pct > worst->share_pct)) worst = std::move(finding);
-    }
-    if (worst) findings.push_back(std::move(*worst));
-  }
+                    stopped, throttled, dear_probe, garbage})
+    if (auto worst = worst_of(run, ask)) findings.push_back(std::move(*worst));
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& l, const Finding& r) { return l.share_pct > r.share_pct; });
   return findings;

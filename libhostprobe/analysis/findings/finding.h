@@ -26,7 +26,10 @@ enum class Symptom {
   kLaunchPace,
   kLateWakes,
   kNotRunning,
+  kStopped,    // somebody had stopped the process
+  kThrottled,  // a quota of CPU time was used up
   kOwnCost,
+  kLostTime,  // of the steps; the cause says how
 };
 
 // Named numbers and texts, in the order in which they matter.
@@ -35,6 +38,10 @@ class Evidence {
   using Value = std::variant<double, std::uint64_t, std::string>;
 
   void add(std::string name, Value value) { values_.emplace_back(std::move(name), std::move(value)); }
+  // Unless there is one of that name.
+  void add_new(const std::string& name, const Value& value) {
+    if (find(name) == nullptr) add(name, value);
+  }
   // 0 and "" where there is none of that name.
   double number(const std::string& name) const;
   std::uint64_t count(const std::string& name) const;
@@ -62,7 +69,11 @@ struct Finding {
   bool only_process = false;  // the run has no other
   double share_pct = 0;       // of wall time
   bool of_steps = false;      // of the time of the steps instead
-  std::string fix;            // an id; "" = nothing is known to help
+  bool without_gpu = false;   // the process computes without one
+  std::optional<double> ms_per_step = {};
+  // By how much steps would be shorter without it; nothing: not known.
+  std::optional<double> gain_pct = {}, gain_low_pct = {}, gain_high_pct = {};
+  std::string fix;  // an id; "" = nothing is known to help
   std::optional<FindingSite> site = {};
   Evidence evidence = {};
 };

@@ -7,15 +7,13 @@
 #include <cmath>
 #include <map>
 
-#include "causes.h"
+#include "analysis/questions/delay_chain.h"
 
 namespace hostprobe::analysis {
 namespace {
 
 // A row is a change where the averages lie so many standard errors apart.
 constexpr double kErrors = 4;
-// Findings move by so much of themselves, and by so many points, from run to run.
-constexpr double kFindingShare = 0.25, kFindingPoints = 2;
 
 struct Times {
   Histogram time;
@@ -121,6 +119,12 @@ Table polls_of(const RunAnswer& run) {
   });
 }
 
+Table chain_of(const RunAnswer& run) {
+  Table table;
+  for (const DelayRow& row : answer_delay_chain(run)) table[delay_link_name(row.link)].time.add(row.time);
+  return table;
+}
+
 DiffSide side_of(const Times* times) {
   DiffSide side;
   if (times == nullptr || times->time.count() == 0) return side;
@@ -179,107 +183,16 @@ std::vector<DiffRow> rows_of(const Table& a, const Table& b, const Judge& judge)
   return rows;
 }
 
-// ---- findings ----
-
-using FindingKey = std::pair<std::string, std::optional<int>>;
-
-// Causes in series add up, those beside each other do not: of several with one cause in one rank the heaviest counts.
-std::map<FindingKey, Finding> heaviest(const RunAnswer& run) {
-  std::map<FindingKey, Finding> found;
-  for (Finding& finding : find_causes(run)) {
-    const FindingKey key{finding.cause, finding.rank};
-    const auto [own, fresh] = found.try_emplace(key, finding);
-    if (!fresh && finding.share_pct > own->second.share_pct) own->second = std::move(finding);
-  }
-  return found;
-}
-
-double main_wakes_ms(const ProcessAnswer& process) {
-  double ns = 0;
-  for (const WaitSite& site : process.waits)
-    if (site.role == Role::kMain) ns += site.wake.total_ns();
-  return 1e-6 * ns;
-}
-
-double site_pct(const ProcessAnswer& process, const FindingSite& wanted) {
-  double pct = 0;
-  for (const WaitSite& site : process.waits)
-    if (site.function == wanted.function && site.library == wanted.library && site.role == wanted.role)
-      pct += site.share_pct;
-  return pct;
-}
-
-std::optional<double> no_cpu_pct(const ProcessAnswer& process) {
-  const ThreadAnswer* main = process.main_thread();
-  if (main == nullptr || !main->time.run_delay_ms || main->time.wall_ms <= 0) return std::nullopt;
-  return 100 * *main->time.run_delay_ms / main->time.wall_ms;
-}
-
-// How large what a finding tells is in a run where it was too small to be one. Nothing: nobody knows.
-std::optional<double> share_in(const RunAnswer& run, const Finding& finding) {
-  const bool one = run.processes.size() == 1;
-  for (const ProcessAnswer& process : run.processes) {
-    const bool same = finding.rank ? process.kind == ProcessKind::kRank && process.rank.value_or(0) == *finding.rank
-                                   : one && finding.only_process;
-    if (!same) continue;
-    if (finding.site) return site_pct(process, *finding.site);
-    switch (finding.symptom) {
-      case Symptom::kGpuWaits:
-        return process.syncs.share_pct;
-      case Symptom::kLateWakes:
-        return process.wall_share(main_wakes_ms(process));
-      case Symptom::kNotRunning:
-        return no_cpu_pct(process);
-      case Symptom::kOwnCost:
-        return process.own_cost ? std::optional(process.wall_share(process.own_cost->total_ms())) : std::nullopt;
-      default:
-        return std::nullopt;
-    }
-  }
-  return std::nullopt;
-}
-
-Change change_of(std::optional<double> a, std::optional<double> b, double a_known, double b_known) {
-  const double least = std::max(kFindingPoints, kFindingShare * std::max(a_known, b_known));
-  if (std::abs(b_known - a_known) <= least) return Change::kSame;
-  if (!a) return Change::kAppeared;
-  if (!b) return Change::kGone;
-  return b_known > a_known ? Change::kGrew : Change::kShrank;
-}
-
-FindingChange compare(const RunAnswer& run_a, const RunAnswer& run_b, const Finding* a, const Finding* b,
-                      const StepChange& steps) {
-  const Finding& any = a != nullptr ? *a : *b;
-  FindingChange change{any.cause, any.rank, {}, {}, {}, {}, Change::kSame};
-  if (a != nullptr) change.a_share_pct = a->share_pct;
-  if (b != nullptr) change.b_share_pct = b->share_pct;
-  const auto ms = [](std::optional<double> share, std::optional<double> step_ms) {
-    return share && step_ms ? std::optional(*share * *step_ms / 100) : std::nullopt;
+// In the order of the links, as far as either run has them.
+std::vector<DiffRow> chain_rows(const Table& a, const Table& b, const Judge& judge) {
+  std::vector<DiffRow> rows = rows_of(a, b, judge);
+  const auto number = [](const DiffRow& row) {
+    int link = 0;
+    while (row.name != delay_link_name(static_cast<DelayLink>(link))) ++link;
+    return link;
   };
-  change.a_ms_per_step = ms(change.a_share_pct, steps.a_median_ms);
-  change.b_ms_per_step = ms(change.b_share_pct, steps.b_median_ms);
-  const double a_known = a != nullptr ? a->share_pct : share_in(run_a, any).value_or(0);
-  const double b_known = b != nullptr ? b->share_pct : share_in(run_b, any).value_or(0);
-  change.change = change_of(change.a_share_pct, change.b_share_pct, a_known, b_known);
-  return change;
-}
-
-std::vector<FindingChange> compare_findings(const RunAnswer& a, const RunAnswer& b, const StepChange& steps) {
-  const std::map<FindingKey, Finding> own_a = heaviest(a), own_b = heaviest(b);
-  std::vector<FindingChange> changes;
-  for (const auto& [key, finding] : own_a) {
-    const auto other = own_b.find(key);
-    changes.push_back(compare(a, b, &finding, other == own_b.end() ? nullptr : &other->second, steps));
-  }
-  for (const auto& [key, finding] : own_b)
-    if (!own_a.contains(key)) changes.push_back(compare(a, b, nullptr, &finding, steps));
-  const auto weight = [](const FindingChange& one) {
-    const double by = std::abs(one.b_share_pct.value_or(0) - one.a_share_pct.value_or(0));
-    return std::pair(one.change == Change::kSame, -by);
-  };
-  std::stable_sort(changes.begin(), changes.end(),
-                   [&](const FindingChange& l, const FindingChange& r) { return weight(l) < weight(r); });
-  return changes;
+  std::sort(rows.begin(), rows.end(), [&](const DiffRow& l, const DiffRow& r) { return number(l) < number(r); });
+  return rows;
 }
 
 // Of the type that takes most of the time, in order: types are never pooled.
@@ -318,27 +231,12 @@ bool any_in_common(const RunDiff& diff) {
 
 }  // namespace
 
-const char* change_name(Change change) {
-  switch (change) {
-    case Change::kAppeared:
-      return "appeared";
-    case Change::kGone:
-      return "gone";
-    case Change::kGrew:
-      return "grew";
-    case Change::kShrank:
-      return "shrank";
-    case Change::kSame:
-      return "same";
-  }
-  return "same";
-}
-
 RunDiff compare_runs(const RunAnswer& a, const RunAnswer& b) {
   RunDiff diff;
   diff.steps = compare_steps(step_ms(a), step_ms(b));
   const Judge judge{diff.steps.a_count, diff.steps.b_count, diff.steps.noise_pct};
   diff.findings = compare_findings(a, b, diff.steps);
+  diff.delay_chain = chain_rows(chain_of(a), chain_of(b), judge);
   diff.kernels = rows_of(kernels_of(a), kernels_of(b), judge);
   const bool on_gpu = has_gpu_times(a) && has_gpu_times(b);
   diff.collective_source = on_gpu ? "gpu" : "host";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/questions/run_answer.h"
+#include "finding_change.h"
 #include "step_change.h"
 
 namespace hostprobe::analysis {
@@ -27,9 +28,6 @@ struct DiffRow {
   bool significant = false;
 };
 
-enum class Change { kAppeared, kGone, kGrew, kShrank, kSame };
-const char* change_name(Change change);
-
 // A class of the job's critical path.
 struct PathChange {
   PathClass one = PathClass::kCpu;
@@ -37,17 +35,10 @@ struct PathChange {
   std::optional<double> a_ms_per_step, b_ms_per_step;  // nothing without steps
 };
 
-struct FindingChange {
-  std::string cause;
-  std::optional<int> rank;
-  std::optional<double> a_share_pct, b_share_pct;      // nothing: not found in that run
-  std::optional<double> a_ms_per_step, b_ms_per_step;  // nothing: not found, or no steps
-  Change change = Change::kSame;
-};
-
 struct RunDiff {
   StepChange steps;
   std::vector<FindingChange> findings;  // what changed first
+  std::vector<DiffRow> delay_chain;     // in the order of its links; shares mean nothing there
   // Heaviest first, in either run.
   std::vector<DiffRow> kernels;
   std::string collective_source;  // "gpu" or "host": whose time the rows below are

@@ -15,11 +15,6 @@ double run_delay_ms(const ProcessAnswer& process) {
   return ms;
 }
 
-bool works_for(const ProcessAnswer& worker, const ProcessAnswer& process) {
-  if (worker.task != ProcessTask::kDataLoader || worker.host != process.host) return false;
-  return worker.parent_pid == process.pid || (process.rank && worker.rank == process.rank);
-}
-
 }  // namespace
 
 bool Workers::are_busy() const { return count > 0 && cpu_pct + no_cpu_pct >= kBusyPct; }
@@ -28,7 +23,7 @@ Workers workers_of(const RunAnswer& run, const ProcessAnswer& process) {
   Workers workers;
   double wall_ms = 0, cpu_ms = 0, delay_ms = 0, heaviest_ms = 0;
   for (const ProcessAnswer& worker : run.processes) {
-    if (!works_for(worker, process)) continue;
+    if (!loads_for(worker, process)) continue;
     ++workers.count;
     wall_ms += worker.wall_ms;
     cpu_ms += worker.cpu_ms.value_or(0);

@@ -35,12 +35,12 @@ RunClocks::RunClocks(const std::string& run) {
   std::error_code error;
   if (!std::filesystem::is_directory(run, error)) return;
   for (const std::string& path : trace_paths(run))
-    if (const auto header = header_of(path)) headers_.push_back(*header);
+    if (const auto header = header_of(path)) traces_.push_back({path, *header});
 }
 
 const FileHeader* RunClocks::nearest(std::uint32_t pid, const std::string& host, const RealSpan& span) const {
   const FileHeader* same_host = nullptr;
-  for (const FileHeader& header : headers_) {
+  for (const auto& [path, header] : traces_) {
     const bool is_host = !host.empty() && host_of(header) == host;
     if (header.pid == pid && overlap(header, span) && (is_host || host.empty())) return &header;
     if (is_host && (same_host == nullptr || overlap(header, span))) same_host = &header;

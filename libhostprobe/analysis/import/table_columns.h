@@ -71,7 +71,8 @@ inline constexpr std::array<std::string_view, kColumnCount> kColumnNames = {
 // What a line is about, in the column "type".
 namespace row_type {
 inline constexpr std::string_view kProcess = "process", kThread = "thread", kLaunch = "launch", kSync = "sync",
-                                  kWait = "wait", kCollective = "collective", kLost = "lost", kCounted = "counted";
+                                  kWait = "wait", kCollective = "collective", kLost = "lost", kCounted = "counted",
+                                  kSwitch = "switch", kInterrupt = "interrupt";
 // Calls of which only counters are left, and those too short for records of their own.
 inline constexpr std::string_view kCounter = " counter", kShort = " short";
 }  // namespace row_type

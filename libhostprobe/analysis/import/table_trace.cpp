@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "profile_event.h"
+#include "table_kernel.h"
 #include "table_process.h"
 
 namespace hostprobe::analysis {
@@ -45,7 +46,7 @@ std::vector<std::optional<Column>> columns_of(const std::vector<std::string>& ce
 class Table {
  public:
   Table(const std::string& path, const std::string& run, LeftOut& left_out, const ReadProgress& progress)
-      : file_(path, progress), path_(path), run_(run), left_out_(left_out) {}
+      : file_(path, progress), path_(path), run_(run), left_out_(left_out), kernel_(left_out) {}
 
   TableReading read() {
     TableReading reading;
@@ -58,6 +59,7 @@ class Table {
       if (!line.empty()) add_line(line);
     reading.problem = file_.problem();
     for (auto& [key, process] : processes_) reading.traces.push_back(process->finish());
+    if (std::string trace = kernel_.finish(run_, path_); !trace.empty()) reading.traces.push_back(std::move(trace));
     if (reading.traces.empty() && reading.problem.empty()) reading.problem = "no event is in it";
     return reading;
   }
@@ -88,6 +90,7 @@ class Table {
       if (columns_[i]) row_[*columns_[i]] = cells_[i];
     if (!whole_number(row_[Column::kPid]) || !whole_number(row_[Column::kTime]))
       return left_out_.add("lines without a process or a time");
+    if (TableKernel::is_kernel_event(row_[Column::kEvent])) return kernel_.add(row_);
     if (row_[Column::kType].empty() && !row_[Column::kEvent].starts_with("sync") &&
         type_of_event(row_[Column::kEvent]).empty())
       return left_out_.add("events '" + row_[Column::kEvent].substr(0, 64) + "'");
@@ -97,6 +100,7 @@ class Table {
   // Ranks on several hosts may have the same process id; a line about a process begins another one.
   void add_row() {
     const std::string& pid = row_[Column::kPid];
+    if (row_[Column::kType] == row_type::kProcess) kernel_.add_process(row_);
     if (row_[Column::kType] == row_type::kProcess) current_[pid] = pid + ' ' + std::to_string(processes_.size());
     const std::string& key = current_.try_emplace(pid, pid).first->second;
     auto found = processes_.find(key);
@@ -112,6 +116,7 @@ class Table {
   const std::string& path_;
   const std::string& run_;
   LeftOut& left_out_;
+  TableKernel kernel_;
   std::vector<std::string> cells_;
   std::vector<std::optional<Column>> columns_;
   TableRow row_;

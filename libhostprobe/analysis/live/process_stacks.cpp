@@ -239,16 +239,6 @@ ProcessStacks visit(pid_t pid, const std::string& trace_path) {
   return process;
 }
 
-// Nothing where it has ended, lives elsewhere, or the trace does not tell.
-std::optional<pid_t> living_process_of(const std::string& trace_path) {
-  try {
-    const Trace trace = read_trace_file_only(trace_path);
-    if (process_liveness(trace.header) == Liveness::kLives) return static_cast<pid_t>(trace.header.pid);
-  } catch (const std::exception&) {
-  }
-  return std::nullopt;
-}
-
 std::vector<SharedCall> shared_calls(const std::vector<ProcessStacks>& processes) {
   std::map<std::pair<Role, std::string>, SharedCall> all;
   for (const ProcessStacks& process : processes)
@@ -280,6 +270,15 @@ StacksAnswer stacks_of_process(pid_t pid) {
   StacksAnswer answer;
   answer.processes.push_back(visit(pid, trace_path_of(pid)));
   return answer;
+}
+
+std::optional<pid_t> living_process_of(const std::string& trace_path) {
+  try {
+    const Trace trace = read_trace_file_only(trace_path);
+    if (process_liveness(trace.header) == Liveness::kLives) return static_cast<pid_t>(trace.header.pid);
+  } catch (const std::exception&) {
+  }
+  return std::nullopt;
 }
 
 StacksAnswer stacks_of_run(const std::string& run) {

@@ -67,4 +67,7 @@ StacksAnswer stacks_of_process(pid_t pid);
 // Of all processes of a run that live on this machine.
 StacksAnswer stacks_of_run(const std::string& run);
 
+// Nothing where it has ended, lives elsewhere, or the trace does not tell.
+std::optional<pid_t> living_process_of(const std::string& trace_path);
+
 }  // namespace hostprobe::analysis

@@ -31,6 +31,20 @@ std::string trigger_text(const ProcessStatus& status) {
                      why.empty() ? "" : ": ", why, grouped(count));
 }
 
+// "": a process of an older hostprobe.
+std::string steps_text(const ProcessStatus& status) {
+  const std::string from = status.text("steps_from");
+  const std::uint64_t count = status.number("steps");
+  if (from.empty()) return "";
+  if (from == "none") return "no steps: none are marked, and none are found in what repeats\n";
+  if (count == 0) return "no steps so far\n";
+  const std::string whose = from == "detected" ? "as calls repeat"
+                            : from == "marks"  ? "marked"
+                                               : "of torch's optimizer";
+  return fmt::format("steps {}, {} · median of the last {:.4g} ms\n", grouped(count), whose,
+                     1e-6 * static_cast<double>(status.number("step_ns")));
+}
+
 }  // namespace
 
 std::string ProcessStatus::text(const std::string& word) const {
@@ -69,7 +83,7 @@ std::string status_text(int pid, const ProcessStatus& status) {
       fmt::format("records {} · lost {} · threads {} · buffer {:.1f} of {:.0f} MiB · own cost {:.3g} %\n",
                   grouped(status.number("records")), grouped(status.number("lost")), status.number("threads"),
                   mib(status.number("buffer_bytes")), mib(status.number("buffer_most_bytes")), own_cost_pct(status));
-  text += trigger_text(status) + "\nset";
+  text += steps_text(status) + trigger_text(status) + "\nset";
   for (const auto& [name, value] : status.settings) text += fmt::format(" {}={}", name, value);
   return text + "\n";
 }
@@ -85,6 +99,10 @@ std::string status_json(int pid, const ProcessStatus& status) {
                                  {"buffer_bytes", status.number("buffer_bytes")},
                                  {"buffer_most_bytes", status.number("buffer_most_bytes")},
                                  {"own_cost_pct", own_cost_pct(status)},
+                                 {"steps",
+                                  {{"source", status.text("steps_from")},
+                                   {"count", status.number("steps")},
+                                   {"median_ms", 1e-6 * static_cast<double>(status.number("step_ns"))}}},
                                  {"triggers", status.number("trigger_number")},
                                  {"last_trigger", nullptr},
                                  {"settings", nlohmann::ordered_json::object()}};

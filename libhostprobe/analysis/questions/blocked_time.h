@@ -55,6 +55,7 @@ class BlockedTime {
     if (event.end_ns <= woken_from_ns) return;
     own.blocked.woken_ms += 1e-6 * (event.end_ns - woken_from_ns);
     own.blocked.wake_ms += 1e-6 * std::min(event.wake_ns, event.end_ns - woken_from_ns);
+    own.blocked.run_queue_ms += 1e-6 * std::clamp(event.run_queue_ns, 0.0, event.end_ns - woken_from_ns);
     own.woken_to_ns = event.end_ns;
   }
 

@@ -2,26 +2,18 @@
 #include "certain_idle.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <string_view>
-#include <vector>
 
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kMostCalls = 500'000;  // all of them are held and sorted; 40 bytes each, and as much again
+constexpr std::size_t kMostCalls = 500'000;  // all of them are held and put in order; 32 bytes each, and as much again
 constexpr std::uint64_t kEveryStream = UINT64_MAX;
 
-enum class Does : std::uint8_t { kNothing, kGivesWork, kWaits, kBoth };
+}  // namespace
 
-struct HookUse {
-  Does does = Does::kNothing;
-  int stream = -1;  // which word; -1: stream 0, or every stream of a context
-  bool context = false;
-  bool per_thread = false;  // stream 0 is the thread's own
-};
-
-HookUse use_of(const Hook& hook) {
+CertainIdleTime::HookUse CertainIdleTime::use_of(const Hook& hook) {
   HookUse use;
   const std::string_view name = hook.name;
   if (static_cast<Family>(hook.family) != Family::kCuda) return use;
@@ -38,77 +30,54 @@ HookUse use_of(const Hook& hook) {
   return use;
 }
 
-struct DeviceCall {
-  double begin_ns;
-  double end_ns;
-  std::uint64_t stream;
-  Does does;
-};
+CertainIdleTime::CertainIdleTime(const Timeline& timeline, const Window& window)
+    : window_(window), is_asked_(timeline.trace().records() <= kMostCalls) {
+  for (const Hook& hook : timeline.trace().hooks) uses_.push_back(use_of(hook));
+}
 
-class Collector {
- public:
-  Collector(const Timeline& timeline, const Window& window) : trace_(timeline.trace()), window_(window) {
-    for (const Hook& hook : trace_.hooks) uses_.push_back(use_of(hook));
+void CertainIdleTime::add_event(const Event& event) {
+  if (event.type != EventType::kCall) {
+    of(event).whole = false;
+    return;
   }
+  const HookUse& use = uses_[event.function->row];
+  const Record& record = *event.record;
+  if (use.does == Does::kNothing || (record.flags & (kRecordCaptured | kRecordFailed)) != 0) return;
+  if (event.begin_ns < window_.begin_ns || event.begin_ns >= window_.end_ns) return;
+  std::uint64_t stream = use.context ? kEveryStream : word(record, use.stream);
+  if (stream <= 2 && (use.per_thread || stream == 2)) stream = kEveryStream - event.track->key().tid - 1;
+  if (stream == 1) stream = 0;  // CU_STREAM_LEGACY
+  std::vector<DeviceCall>& calls = of(event).calls;
+  // At once: most calls of the thread that launches are such, and what is not needed is never touched.
+  if (calls.empty()) calls.reserve(event.track->thread->kept);
+  calls.push_back({event.begin_ns, event.end_ns, stream, use.does});
+}
 
-  // False: something is missing.
-  bool collect(const Thread& thread) {
-    TickReader ticks(trace_.clock);
-    bool whole = true;
-    std::size_t own = 0;
-    OrderedRecords records(
-        thread,
-        [&](const Record& record) {
-          whole = whole && (record.flags & kRecordAfterSkipped) == 0;
-          own += calls.size() < kMostCalls && add(record, thread, ticks);
-        },
-        [&](std::uint64_t) { whole = false; }, [&](std::uint64_t) { whole = false; });
-    records.walk();
-    for (const auto& [key, counter] : thread.counters) {
-      const std::uint16_t hook = sum_hook(key.first);
-      own += hook != 0 && hook <= uses_.size() && uses_[hook - 1u].does != Does::kNothing;
-    }
-    return (whole || own == 0) && calls.size() < kMostCalls;
-  }
-
-  std::vector<DeviceCall> calls;
-
- private:
-  bool add(const Record& record, const Thread& thread, TickReader& ticks) {
-    if (record.hook == 0 || record.hook > uses_.size() || (record.flags & (kRecordCaptured | kRecordFailed)) != 0)
-      return false;
-    const HookUse& use = uses_[record.hook - 1u];
-    if (use.does == Does::kNothing) return false;
-    const double begin_ns = ticks.since_first_ns(record.begin_ticks), end_ns = ticks.since_first_ns(record.end_ticks);
-    if (begin_ns < window_.begin_ns || begin_ns >= window_.end_ns) return false;
-    std::uint64_t stream = use.context ? kEveryStream : word(record, use.stream);
-    if (stream <= 2 && (use.per_thread || stream == 2)) stream = kEveryStream - thread.key.tid - 1;
-    if (stream == 1) stream = 0;  // CU_STREAM_LEGACY
-    calls.push_back({begin_ns, end_ns, stream, use.does});
-    return true;
-  }
-
-  const Trace& trace_;
-  const Window& window_;
-  std::vector<HookUse> uses_;
-};
-
-struct Moment {
+struct CertainIdleTime::Moment {
   double ns;
   bool end;
   const DeviceCall* call;
+
+  static bool is_before(const Moment& l, const Moment& r) { return l.ns < r.ns; }
 };
 
+// Of one thread, in order, as they mostly are.
+std::vector<CertainIdleTime::Moment> CertainIdleTime::moments_of(const std::vector<DeviceCall>& calls) {
+  std::vector<Moment> moments;
+  moments.reserve(calls.size());
+  for (const DeviceCall& call : calls) {
+    if (call.does != Does::kWaits) moments.push_back({call.begin_ns, false, &call});
+    if (call.does != Does::kGivesWork) moments.push_back({call.end_ns, true, &call});
+  }
+  if (!std::is_sorted(moments.begin(), moments.end(), Moment::is_before))
+    std::stable_sort(moments.begin(), moments.end(), Moment::is_before);
+  return moments;
+}
+
 // Which streams may have work, and since when.
-class Sweep {
+class CertainIdleTime::Sweep {
  public:
-  CertainIdle run(const std::vector<DeviceCall>& calls) {
-    std::vector<Moment> moments;
-    for (const DeviceCall& call : calls) {
-      if (call.does != Does::kWaits) moments.push_back({call.begin_ns, false, &call});
-      if (call.does != Does::kGivesWork) moments.push_back({call.end_ns, true, &call});
-    }
-    std::stable_sort(moments.begin(), moments.end(), [](const Moment& l, const Moment& r) { return l.ns < r.ns; });
+  CertainIdle run(const std::vector<Moment>& moments) {
     for (const Moment& moment : moments) moment.end ? waited(*moment.call) : given(*moment.call);
     return answer_;
   }
@@ -138,16 +107,36 @@ class Sweep {
   CertainIdle answer_;
 };
 
-}  // namespace
+bool CertainIdleTime::has_counters(const Thread& thread) const {
+  return std::any_of(thread.counters.begin(), thread.counters.end(), [this](const auto& counter) {
+    const std::uint16_t hook = sum_hook(counter.first.first);
+    return hook != 0 && hook <= uses_.size() && uses_[hook - 1u].does != Does::kNothing;
+  });
+}
+
+std::optional<CertainIdle> CertainIdleTime::finish() const {
+  if (!is_asked_) return std::nullopt;
+  std::vector<Moment> moments;
+  std::size_t calls = 0;
+  for (const auto& [track, own] : threads_) {
+    if (!own.whole && (!own.calls.empty() || has_counters(*track->thread))) return std::nullopt;
+    calls += own.calls.size();
+    std::vector<Moment> more = moments_of(own.calls);
+    if (moments.empty()) moments.swap(more);
+    if (more.empty()) continue;
+    const std::vector<Moment> before = std::move(moments);
+    moments.clear();
+    moments.reserve(before.size() + more.size());
+    std::merge(before.begin(), before.end(), more.begin(), more.end(), std::back_inserter(moments), Moment::is_before);
+  }
+  if (calls == 0 || calls >= kMostCalls) return std::nullopt;
+  return Sweep().run(moments);
+}
 
 std::optional<CertainIdle> answer_certain_idle(const Timeline& timeline, const Window& window) {
-  // A walk of its own would be most of a large report's time.
-  if (timeline.trace().records() > kMostCalls) return std::nullopt;
-  Collector collector(timeline, window);
-  for (const Track& track : timeline.tracks())
-    if (!collector.collect(*track.thread)) return std::nullopt;
-  if (collector.calls.empty()) return std::nullopt;
-  return Sweep().run(collector.calls);
+  CertainIdleTime idle(timeline, window);
+  for (const Track& track : timeline.tracks()) timeline.walk(track, [&idle](const Event& event) { idle.add(event); });
+  return idle.finish();
 }
 
 }  // namespace hostprobe::analysis

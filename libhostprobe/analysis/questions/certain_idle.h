@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <vector>
 
 #include "analysis/timeline/timeline.h"
 #include "analysis/timeline/window.h"
@@ -18,7 +20,61 @@ struct CertainIdle {
   double ms = 0;
 };
 
-// Nothing where records of launches are missing, or there are too many to look at.
+class CertainIdleTime {
+ public:
+  CertainIdleTime(const Timeline& timeline, const Window& window);
+  // All of a thread's, by begin time, also those outside of the window.
+  void add(const Event& event) {
+    if (is_asked_ && event.type != EventType::kCounter) add_event(event);
+  }
+  // Threads are walked whole, so no thread is in both.
+  void merge(CertainIdleTime&& other) {
+    threads_.merge(other.threads_);
+    track_ = nullptr;
+  }
+  // Nothing where records of launches are missing, or there are too many to look at.
+  std::optional<CertainIdle> finish() const;
+
+ private:
+  enum class Does : std::uint8_t { kNothing, kGivesWork, kWaits, kBoth };
+  struct HookUse {
+    Does does = Does::kNothing;
+    int stream = -1;  // which word; -1: stream 0, or every stream of a context
+    bool context = false;
+    bool per_thread = false;  // stream 0 is the thread's own
+  };
+  struct DeviceCall {
+    double begin_ns;
+    double end_ns;
+    std::uint64_t stream;
+    Does does;
+  };
+  struct PerThread {
+    std::vector<DeviceCall> calls;
+    bool whole = true;
+  };
+  struct Moment;
+  class Sweep;
+
+  static HookUse use_of(const Hook& hook);
+  static std::vector<Moment> moments_of(const std::vector<DeviceCall>& calls);
+  PerThread& of(const Event& event) {
+    if (event.track != track_) own_ = &threads_[event.track];
+    track_ = event.track;
+    return *own_;
+  }
+  void add_event(const Event& event);
+  bool has_counters(const Thread& thread) const;
+
+  Window window_;
+  bool is_asked_;
+  std::vector<HookUse> uses_;  // by row of the hook table
+  std::map<const Track*, PerThread> threads_;
+  const Track* track_ = nullptr;  // whose events come
+  PerThread* own_ = nullptr;
+};
+
+// Of a part of the timeline, read for this alone.
 std::optional<CertainIdle> answer_certain_idle(const Timeline& timeline, const Window& window);
 
 }  // namespace hostprobe::analysis

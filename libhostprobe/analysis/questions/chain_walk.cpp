@@ -45,6 +45,7 @@ class ChainWalk {
     std::map<ChainSite, Ends> ends;
     Ends synchronises;
     WakeChainAnswer answer;
+    std::map<std::tuple<const Function*, std::uint64_t, bool>, std::pair<Ends*, WakeChain*>> sites;
     const WakeChains& own = *members_[first_].chains;
     for (const auto& [track, thread] : own.threads()) {
       if (track->role != Role::kMain) continue;
@@ -52,9 +53,14 @@ class ChainWalk {
       for (const BlockedCall& call : thread.calls) {
         if (call.function == nullptr) continue;
         if (call.function->is(kWaits)) {
-          const ChainSite site{wait_site_function(call.function->name, call.on_file), own.library_of(call.site),
-                               track->role};
-          add(*track, call, ends[site], answer.waits[site]);
+          // Names are worked out once for each place, not for each wait.
+          const auto [known, is_new] = sites.try_emplace({call.function, call.site, call.on_file});
+          if (is_new) {
+            const ChainSite site{wait_site_function(call.function->name, call.on_file), own.library_of(call.site),
+                                 track->role};
+            known->second = {&ends[site], &answer.waits[site]};
+          }
+          add(*track, call, *known->second.first, *known->second.second);
         } else if (call.function->is(kSynchronises)) {
           add(*track, call, synchronises, answer.synchronises);
         }

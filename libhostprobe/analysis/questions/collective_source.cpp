@@ -2,13 +2,15 @@
 #include "collective_source.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
+
+#include "collective_records.h"
 
 namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kLongestGroup = 4096;  // calls; whoever opens groups and never ends them has no GPU times
-
-bool ends_group(const Function& function) { return function.is(kNccl) && function.name == "ncclGroupEnd"; }
 
 bool has_collectives(const Timeline& timeline, const Slice& slice) {
   return std::any_of(timeline.functions().begin(), timeline.functions().end(), [&slice](const Function& function) {
@@ -17,13 +19,39 @@ bool has_collectives(const Timeline& timeline, const Slice& slice) {
   });
 }
 
+// The records of a thread that hold its collectives, some at a time.
+class RecordSource {
+ public:
+  explicit RecordSource(const Records& held) : held_(&held) {}
+  explicit RecordSource(std::vector<const Slice*> slices) : slices_(std::move(slices)) {}
+
+  // Empty: there are no more.
+  std::span<const Record> next() {
+    if (held_ != nullptr) {
+      const std::size_t begin = std::exchange(at_, std::min(at_ + kAtATime, held_->size()));
+      return std::span(*held_).subspan(begin, at_ - begin);
+    }
+    records_.clear();
+    while (records_.empty() && at_ < slices_.size()) slices_[at_++]->append_to(records_);
+    return records_;
+  }
+
+ private:
+  static constexpr std::size_t kAtATime = 256;
+
+  const Records* held_ = nullptr;
+  std::vector<const Slice*> slices_;
+  std::size_t at_ = 0;  // slice, or held record
+  Records records_;
+};
+
 class ThreadSource {
  public:
-  ThreadSource(const Timeline& timeline, const Track& track, std::vector<const Slice*> slices,
+  ThreadSource(const Timeline& timeline, const Track& track, RecordSource records,
                std::shared_ptr<const CollectiveKernels> kernels, CollectiveCalls which)
       : timeline_(timeline),
         ticks_(timeline.trace().clock),
-        slices_(std::move(slices)),
+        source_(std::move(records)),
         kernels_(std::move(kernels)),
         which_(which) {
     event_.track = &track;
@@ -31,30 +59,29 @@ class ThreadSource {
 
   bool next(CollectiveCall& call) {
     while (at_ == ready_) {
-      if (slice_ == slices_.size()) {
-        if (at_ == calls_.size()) return false;
-        ready_ = calls_.size();
-        break;
-      }
       try {
-        fill(*slices_[slice_++]);
+        if (fill()) continue;
       } catch (const TraceError&) {
         return false;  // somebody changed the file since it was read
       }
+      if (at_ == calls_.size()) return false;
+      ready_ = calls_.size();
     }
     call = calls_[at_++];
     return true;
   }
 
  private:
-  void fill(const Slice& slice) {
+  // False: there is nothing more.
+  bool fill() {
+    const std::span<const Record> records = source_.next();
+    if (records.empty()) return false;
     calls_.erase(calls_.begin(), calls_.begin() + static_cast<std::ptrdiff_t>(at_));
     ready_ -= at_;
     at_ = 0;
-    records_.clear();
-    slice.append_to(records_);
-    for (const Record& record : records_) take(record);
+    for (const Record& record : records) take(record);
     if (calls_.size() - ready_ > kLongestGroup) ready_ = calls_.size();
+    return true;
   }
 
   void take(const Record& record) {
@@ -91,11 +118,9 @@ class ThreadSource {
   const Timeline& timeline_;
   TickReader ticks_;
   Event event_;
-  std::vector<const Slice*> slices_;
+  RecordSource source_;
   std::shared_ptr<const CollectiveKernels> kernels_;
   CollectiveCalls which_;
-  std::size_t slice_ = 0;
-  Records records_;
   std::vector<CollectiveCall> calls_;  // of one slice, and of a group that is open
   std::size_t at_ = 0, ready_ = 0;     // handed out; those before may be
 };
@@ -107,13 +132,19 @@ std::vector<CollectiveSource> collective_sources(const Timeline& timeline,
                                                  CollectiveCalls which) {
   if (kernels != nullptr && kernels->empty()) kernels = nullptr;
   std::vector<CollectiveSource> sources;
+  const auto add = [&](const Track& track, RecordSource records) {
+    const auto source = std::make_shared<ThreadSource>(timeline, track, std::move(records), kernels, which);
+    sources.push_back([source](CollectiveCall& call) { return source->next(call); });
+  };
+  if (const Timeline::Collectives* held = timeline.collectives(); held != nullptr) {
+    for (const auto& [track, records] : *held) add(*track, RecordSource(records));
+    return sources;
+  }
   for (const Track& track : timeline.tracks()) {
     std::vector<const Slice*> slices;
     for (const Slice& slice : track.thread->slices)
       if (has_collectives(timeline, slice)) slices.push_back(&slice);
-    if (slices.empty()) continue;
-    const auto source = std::make_shared<ThreadSource>(timeline, track, std::move(slices), kernels, which);
-    sources.push_back([source](CollectiveCall& call) { return source->next(call); });
+    if (!slices.empty()) add(track, RecordSource(std::move(slices)));
   }
   return sources;
 }

@@ -11,14 +11,30 @@ bool was_asked(const Trace& trace) {
                      [](const Hook& hook) { return hook.used && hook.name == "hostprobe_gc"; });
 }
 
+Window later_half_of(const Trace& trace) {
+  TickReader ticks(trace.clock);
+  const double begin_ns = trace.header.start.ticks != 0 ? ticks.since_first_ns(trace.header.start.ticks) : 0;
+  const double end_ns = std::max(begin_ns, ticks.since_first_ns(trace.last.ticks));
+  return {(begin_ns + end_ns) / 2, end_ns};
+}
+
 }  // namespace
 
 GcPauses::GcPauses(const Timeline& timeline, const StepPlan& plan)
-    : is_told_(was_asked(timeline.trace())), has_steps_(plan.source != StepSource::kNone), span_(plan.span) {}
+    : is_told_(was_asked(timeline.trace())),
+      has_steps_(plan.source != StepSource::kNone),
+      span_(plan.span),
+      later_half_(later_half_of(timeline.trace())) {
+  answer_.later_half_ns = later_half_.length_ns();
+}
 
 void GcPauses::add_pause(const Event& event) {
   // The records of what counters hold, too, tell when it was.
-  if (has_steps_ && event.type == EventType::kCall) answer_.in_steps_ns += span_.inside_ns(event);
+  if (event.type == EventType::kCall) {
+    if (has_steps_) answer_.in_steps_ns += span_.inside_ns(event);
+    answer_.placed_ns += event.duration_ns;
+    answer_.late_ns += later_half_.inside_ns(event);
+  }
   if (event.counted) return;
   Histogram& generation = answer_.by_generation[event.work];
   if (event.distribution != nullptr) {
@@ -33,6 +49,8 @@ void GcPauses::add_pause(const Event& event) {
 void GcPauses::merge(const GcPauses& other) {
   answer_.time.add(other.answer_.time);
   answer_.in_steps_ns += other.answer_.in_steps_ns;
+  answer_.placed_ns += other.answer_.placed_ns;
+  answer_.late_ns += other.answer_.late_ns;
   for (const auto& [generation, time] : other.answer_.by_generation) answer_.by_generation[generation].add(time);
 }
 

@@ -15,7 +15,11 @@ namespace hostprobe::analysis {
 struct GcAnswer {
   Histogram time;
   std::map<std::uint64_t, Histogram> by_generation;
-  double in_steps_ns = 0;  // of the pauses that have a place in time
+  // Of the pauses that have a place in time:
+  double in_steps_ns = 0;
+  double placed_ns = 0;
+  double late_ns = 0;  // in the later half of the process's life: of a process without steps, what is not its start-up
+  double later_half_ns = 0;  // how long that is
 };
 
 class GcPauses {
@@ -33,6 +37,7 @@ class GcPauses {
   bool is_told_;  // the interpreter was asked, and answered
   bool has_steps_;
   Window span_;
+  Window later_half_;
   GcAnswer answer_;
 };
 

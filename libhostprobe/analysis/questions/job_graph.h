@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "path_graph.h"
@@ -25,16 +26,27 @@ struct PathPlace {
   std::uint32_t activity = kNoActivity;
 };
 
+// Collectives that move as much between the same ranks.
+struct PathTransfer {
+  std::uint64_t communicator = 0;
+  std::string operation;  // "AllReduce"
+  std::uint64_t bytes = 0;
+  std::int32_t ranks = 0;
+};
+inline constexpr std::uint32_t kNoTransfer = ~std::uint32_t{0};
+
 // One collective, or a message with both its ends: nobody who waits in it ends before the last one whom others wait for.
 struct PathOperation {
-  double last_ns = -1e300;          // that one's arrival
-  PathPlace last;                   // kNoActivity: outside of what is looked at
-  std::vector<PathPlace> arrivals;  // of all whom others wait for, inside of it
+  double last_ns = -1e300;               // that one's arrival
+  PathPlace last;                        // kNoActivity: outside of what is looked at
+  std::vector<PathPlace> arrivals;       // of all whom others wait for, inside of it
+  std::uint32_t transfer = kNoTransfer;  // in JobGraph::transfers; only where all wait for all
 };
 
 struct JobGraph {
   std::vector<PathGraph> parts;
   std::vector<PathOperation> operations;
+  std::vector<PathTransfer> transfers;
   bool joined = false;  // a collective that waits for nobody known is one whose partners are not known
 
   const ActivityNode& node(const PathPlace& place) const { return parts[place.part].nodes[place.activity]; }

@@ -8,6 +8,7 @@ void LaunchPairs::merge(const LaunchPairs& other) {
   apart_.add(other.apart_);
   switched_.add(other.switched_);
   switches_ += other.switches_;
+  no_cpu_ns_ += other.no_cpu_ns_;
 }
 
 std::optional<double> LaunchPairs::tail_pct(double limit_ns) const {
@@ -24,6 +25,8 @@ LaunchPairAnswer LaunchPairs::finish(double run_ns, std::uint64_t launches) cons
   answer.p99_ns = all_.percentile_ns(99);
   if (apart_.count() + switched_.count() == 0) return answer;
   answer.switched = switched_.count();
+  answer.no_cpu_ms = 1e-6 * no_cpu_ns_;
+  if (run_ns > 0) answer.no_cpu_pct = 100 * no_cpu_ns_ / run_ns;
   if (launches > 0) answer.switches_per_1000 = 1000.0 * static_cast<double>(switches_) / static_cast<double>(launches);
   answer.tail95_pct = tail_pct(*answer.p95_ns);
   answer.tail99_pct = tail_pct(*answer.p99_ns);

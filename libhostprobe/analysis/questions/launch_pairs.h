@@ -20,16 +20,24 @@ struct LaunchPairAnswer {
   std::optional<double> impact_pct;              // what B costs, of the run's time
   std::optional<double> tail95_pct, tail99_pct;  // of the pairs above P95 and P99, those in B
   std::optional<double> switches_per_1000;       // launches
+  // In the gaps the thread was preempted, or woken and not yet running: what the switches cost, whatever the medians say.
+  std::optional<double> no_cpu_ms, no_cpu_pct;  // of the run's time
+};
+
+// Of the gap between two launches; nothing is known of it where no switches are recorded.
+struct GapSwitches {
+  std::uint32_t count = 0;
+  double no_cpu_ns = 0;
 };
 
 class LaunchPairs {
  public:
-  // `switches`: between the two; nothing: nobody knows.
-  void add(double gap_ns, std::optional<std::uint32_t> switches) {
+  void add(double gap_ns, const std::optional<GapSwitches>& switches) {
     all_.add(gap_ns);
     if (!switches) return;
-    switches_ += *switches;
-    (*switches == 0 ? apart_ : switched_).add(gap_ns);
+    switches_ += switches->count;
+    no_cpu_ns_ += switches->no_cpu_ns;
+    (switches->count == 0 ? apart_ : switched_).add(gap_ns);
   }
   // Of pairs that are only in counters.
   void add(const Histogram& gaps) { all_.add(gaps); }
@@ -44,6 +52,7 @@ class LaunchPairs {
   Histogram apart_;     // A
   Histogram switched_;  // B
   std::uint64_t switches_ = 0;
+  double no_cpu_ns_ = 0;
 };
 
 }  // namespace hostprobe::analysis

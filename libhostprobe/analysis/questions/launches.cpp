@@ -5,6 +5,15 @@
 
 namespace hostprobe::analysis {
 
+namespace {
+
+std::optional<GapSwitches> switches_of(const Event& launch) {
+  if (launch.gap_switches < 0) return std::nullopt;
+  return GapSwitches{static_cast<std::uint32_t>(launch.gap_switches), launch.gap_no_cpu_ns};
+}
+
+}  // namespace
+
 Launches::Launches(const Timeline& timeline) : counts_(timeline.functions().size()) {
   for (const Function& function : timeline.functions()) {
     functions_.push_back(&function);
@@ -31,7 +40,7 @@ void Launches::add_call(const Event& event) {
   own.begin_ns = std::min(own.begin_ns, event.begin_ns);
   own.end_ns = event.end_ns;
   answer_.call.add(event.duration_ns);
-  if (event.has_gap) pairs_.add(event.gap_ns, std::nullopt);
+  if (event.has_gap) pairs_.add(event.gap_ns, switches_of(event));
   answer_.gaps_unknown += event.gap_lost;
 }
 

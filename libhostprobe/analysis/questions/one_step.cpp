@@ -66,6 +66,7 @@ bool limit_to_step(const std::vector<SteppedProcess>& processes, std::uint64_t n
     for (const Track& track : process.timeline->tracks())
       if (step != nullptr && track.key() == steps.thread) plan.track = &track;
     *process.answer = analyse_process(*process.timeline, symbols, cores, plan, window, process.device);
+    process.answer->collective_records.reset();  // those of the whole are held
     if (step != nullptr) process.answer->steps = only(steps, *step);
   }
   return true;

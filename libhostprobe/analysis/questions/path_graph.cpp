@@ -67,6 +67,8 @@ class Builder {
         HostCall& call = graph_.host.threads[thread].calls[static_cast<std::size_t>(at)];
         if (call.type == HostCallType::kOther) call.type = HostCallType::kLaunch;
         node.launch = {static_cast<std::int32_t>(thread), static_cast<std::int32_t>(at)};
+        node.blocks = activity(number).type == ActivityType::kCopy && !call.function->is(kSynchronises) &&
+                      call.end_ns >= node.end_ns - kClockErrorNs;
       }
     graph_.without_launch += node.launch.thread < 0;
   }
@@ -174,24 +176,21 @@ std::int32_t launching_thread(const HostCalls& host) {
   return most;
 }
 
-void put_on(const TimeAxis& axis, PathGraph& graph) {
-  for (ActivityNode& node : graph.nodes) {
-    node.begin_ns = axis.of(node.begin_ns);
-    node.end_ns = axis.of(node.end_ns);
-  }
-  for (HostThread& thread : graph.host.threads)
-    for (HostCall& call : thread.calls) {
-      call.begin_ns = axis.of(call.begin_ns);
-      call.end_ns = axis.of(call.end_ns);
-      call.post_ns = axis.of(call.post_ns);
-    }
-}
-
 }  // namespace
 
 TimeAxis axis_of(const Timeline& timeline, const HostClock& clock, std::uint64_t base_ns) {
   const std::uint64_t first_ns = clock.to_reference(timeline.trace().clock.monotonic_ns_of(0));
   return {static_cast<double>(static_cast<std::int64_t>(first_ns - base_ns)), 1 - clock.drift};
+}
+
+void put_on(const TimeAxis& axis, HostCalls& host) {
+  for (Window& collection : host.collections) collection = {axis.of(collection.begin_ns), axis.of(collection.end_ns)};
+  for (HostThread& thread : host.threads)
+    for (HostCall& call : thread.calls) {
+      call.begin_ns = axis.of(call.begin_ns);
+      call.end_ns = axis.of(call.end_ns);
+      call.post_ns = axis.of(call.post_ns);
+    }
 }
 
 bool PathGraph::is_whole() const {
@@ -211,7 +210,11 @@ PathGraph make_path_graph(const Timeline& timeline, const DeviceTimeline& device
   graph.host = host_calls(timeline, windows);
   Builder(device, windows, graph).build();
   graph.main = launching_thread(graph.host);
-  put_on(axis, graph);
+  for (ActivityNode& node : graph.nodes) {
+    node.begin_ns = axis.of(node.begin_ns);
+    node.end_ns = axis.of(node.end_ns);
+  }
+  put_on(axis, graph.host);
   return graph;
 }
 

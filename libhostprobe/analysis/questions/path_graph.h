@@ -28,6 +28,8 @@ struct TimeAxis {
 // Of a process whose host's clock is `clock`; `base_ns` is zero of the axis, on the reference host.
 TimeAxis axis_of(const Timeline& timeline, const HostClock& clock, std::uint64_t base_ns);
 
+void put_on(const TimeAxis& axis, HostCalls& host);
+
 struct CallNumber {
   std::int32_t thread = -1;
   std::int32_t call = -1;
@@ -42,6 +44,7 @@ struct ActivityNode {
   std::uint32_t before = kNoActivity;      // on its stream
   std::uint32_t from_other = kNoActivity;  // on another stream, whose end let it begin
   bool collective = false;
+  bool blocks = false;           // a copy that its launch call waited for, as those of pageable memory
   bool launched_before = false;  // the window began, so its launch is nothing to wait for in there
   bool joined = false;           // other ranks' part in this collective is known
   std::uint16_t waits = 0;       // operations in which it waits for other ranks: from here on in PathGraph::waits
@@ -56,9 +59,14 @@ struct PathGraph {
   std::vector<std::uint32_t> waits;                         // in JobGraph::operations
   std::size_t without_launch = 0;                           // activities whose launch call has no record
   std::int32_t main = -1;                                   // the thread that launched most
+  // As HostCalls::collections, of each of a data loader's workers (loader_batches.h).
+  std::vector<std::vector<Window>> worker_collections;
 
   const HostCall& call(const CallNumber& number) const {
     return host.threads[static_cast<std::size_t>(number.thread)].calls[static_cast<std::size_t>(number.call)];
+  }
+  const std::vector<Window>& collections_of(const HostThread& thread) const {
+    return thread.process == 0 ? host.collections : worker_collections[thread.process - 1];
   }
   // False: activities, or the records of their launches, are missing.
   bool is_whole() const;

@@ -41,6 +41,8 @@ struct OwnCall {
   std::int32_t rank = 0, size = 0, peer = -1;
   Way way = Way::kUnknown;
   KernelRange kernels;
+  const std::string* operation = nullptr;
+  std::uint64_t bytes = 0;
 
   bool arrives() const { return way != Way::kAllForRoot || rank == peer; }
   bool waits() const { return way == Way::kAllForRoot ? rank != peer : way == Way::kRootForAll ? rank == peer : true; }
@@ -55,7 +57,14 @@ std::vector<OwnCall> calls_of(const OperationMember& member) {
     CollectiveCall call;
     while (source(call)) {
       const Way way = way_of(*call.operation);
-      OwnCall own{{call.communicator, 0, call.sequence}, call.rank, call.size, call.peer, way, call.kernels};
+      OwnCall own{{call.communicator, 0, call.sequence},
+                  call.rank,
+                  call.size,
+                  call.peer,
+                  way,
+                  call.kernels,
+                  call.operation,
+                  call.bytes};
       if (is_message(*call.operation))
         messages[{call.communicator, call.rank}].emplace_back(call.sequence, *call.operation == "Send", own);
       else if (way != Way::kUnknown)
@@ -91,6 +100,7 @@ class Join {
       if (is_new) {
         seen_.emplace_back();
         job_.operations.emplace_back();
+        if (call.way == Way::kAllForAll) job_.operations.back().transfer = transfer_of(call);
       }
       Seen& seen = seen_[at->second];
       ++seen.ranks;
@@ -135,10 +145,18 @@ class Join {
     std::int32_t ranks = 0, size = 0;
   };
 
+  std::uint32_t transfer_of(const OwnCall& call) {
+    const auto [at, is_new] = transfers_.try_emplace({call.key.communicator, *call.operation, call.bytes},
+                                                     static_cast<std::uint32_t>(job_.transfers.size()));
+    if (is_new) job_.transfers.push_back({call.key.communicator, *call.operation, call.bytes, call.size});
+    return at->second;
+  }
+
   const std::vector<OperationMember>& members_;
   const double error_ns_;
   JobGraph& job_;
-  std::unordered_map<Key, std::uint32_t, KeyHash> number_of_;  // in JobGraph::operations
+  std::map<std::tuple<std::uint64_t, std::string, std::uint64_t>, std::uint32_t> transfers_;  // in JobGraph::transfers
+  std::unordered_map<Key, std::uint32_t, KeyHash> number_of_;                                 // in JobGraph::operations
   std::vector<Seen> seen_;
 };
 

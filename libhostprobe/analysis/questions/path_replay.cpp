@@ -97,6 +97,9 @@ void PathReplay::enter(double begin_ns, const PathEnds& ends) {
   ends_ = ends;
   order_.clear();
   stretch_ += 2;
+  last_sync_ns_.assign(job_.parts.size(), -1e300);
+  for (const PathEnd& end : ends_)
+    if (end.activity == kNoActivity && end.thread >= 0) last_sync_ns_[end.part] = last_sync(end);
   const auto add = [this](const Item& item) { order(item); };
   for (const PathEnd& end : ends_) {
     if (end.activity != kNoActivity)
@@ -104,6 +107,16 @@ void PathReplay::enter(double begin_ns, const PathEnds& ends) {
     else
       needs_of_time(end.part, end.thread, end.at_ns, add);
   }
+}
+
+// The end of the last wait for the GPU in the stretch.
+double PathReplay::last_sync(const PathEnd& end) const {
+  const HostThread& own = thread(end.part, end.thread);
+  for (std::ptrdiff_t i = own.call_at(end.at_ns); i >= 0; --i) {
+    const HostCall& call = own.calls[static_cast<std::size_t>(i)];
+    if (call.type == HostCallType::kSynchronise) return call.end_ns;
+  }
+  return -1e300;
 }
 
 // Each behind all that it needs. Where clocks contradict each other, and one would need itself, it is not asked for.
@@ -127,8 +140,9 @@ void PathReplay::order(const Item& last) {
   }
 }
 
-double PathReplay::run(const Factors& factors) {
+double PathReplay::run(const Factors& factors, const ReplayCuts& cuts) {
   factors_ = factors;
+  cuts_ = &cuts;
   for (const Item& item : order_) values_[place_of(item)] = begin_ns_;
   for (const Item& item : order_) {
     double& value = values_[place_of(item)];
@@ -162,22 +176,23 @@ double PathReplay::begin_of(std::uint32_t part, std::int32_t own, std::size_t ca
   const std::vector<HostCall>& calls = thread(part, own).calls;
   if (calls[call].begin_ns <= begin_ns_) return calls[call].begin_ns;
   if (call == 0 || calls[call - 1].end_ns <= begin_ns_)
-    return begin_ns_ + (calls[call].begin_ns - begin_ns_) * factor(PathClass::kCpu);
-  return call_end(part, own, call - 1) + (calls[call].begin_ns - calls[call - 1].end_ns) * factor(PathClass::kCpu);
+    return begin_ns_ + taken(part, own, begin_ns_, calls[call].begin_ns, PathClass::kCpu);
+  return call_end(part, own, call - 1) +
+         taken(part, own, calls[call - 1].end_ns, calls[call].begin_ns, PathClass::kCpu);
 }
 
 double PathReplay::time_of(std::uint32_t part, std::int32_t own, double at_ns) const {
   if (at_ns <= begin_ns_) return at_ns;
   const HostThread& one = thread(part, own);
   const std::ptrdiff_t at = one.call_at(at_ns);
-  if (at < 0) return begin_ns_ + (at_ns - begin_ns_) * factor(PathClass::kCpu);
+  if (at < 0) return begin_ns_ + taken(part, own, begin_ns_, at_ns, PathClass::kCpu);
   const auto call = static_cast<std::size_t>(at);
   const double end_ns = one.calls[call].end_ns;
-  if (end_ns <= begin_ns_) return begin_ns_ + (at_ns - begin_ns_) * factor(PathClass::kCpu);
-  if (at_ns >= end_ns) return call_end(part, own, call) + (at_ns - end_ns) * factor(PathClass::kCpu);
-  const double since_ns = at_ns - std::max(one.calls[call].begin_ns, begin_ns_);
+  if (end_ns <= begin_ns_) return begin_ns_ + taken(part, own, begin_ns_, at_ns, PathClass::kCpu);
+  if (at_ns >= end_ns) return call_end(part, own, call) + taken(part, own, end_ns, at_ns, PathClass::kCpu);
+  const PathClass kind = one.calls[call].type == HostCallType::kLaunch ? PathClass::kLaunch : PathClass::kCpu;
   return std::max(begin_of(part, own, call), begin_ns_) +
-         since_ns * factor(one.calls[call].type == HostCallType::kLaunch ? PathClass::kLaunch : PathClass::kCpu);
+         taken(part, own, std::max(one.calls[call].begin_ns, begin_ns_), at_ns, kind);
 }
 
 double PathReplay::end_of(std::uint32_t part, std::uint32_t activity) const {
@@ -185,22 +200,57 @@ double PathReplay::end_of(std::uint32_t part, std::uint32_t activity) const {
   return recorded_ns <= begin_ns_ ? recorded_ns : values_[places_[part].ends + activity];
 }
 
+double PathReplay::gpu_factor(std::uint32_t part, const ActivityNode& node) const {
+  if (node.collective) return cuts_->transfer_factor * transfer_factor(part, node);
+  if (node.blocks) return cuts_->blocking_copy_factor;
+  const auto found = cuts_->gpu_factors.find(part);
+  return found == cuts_->gpu_factors.end() ? 1 : found->second;
+}
+
+double PathReplay::transfer_factor(std::uint32_t part, const ActivityNode& node) const {
+  if (cuts_->transfer_factors.empty() || node.waits != 1) return 1;
+  const std::uint32_t transfer = job_.operations[job_.parts[part].waits[node.first_wait]].transfer;
+  return transfer == kNoTransfer ? 1 : cuts_->transfer_factors[transfer];
+}
+
+// Unless all of the waiting is left out.
+bool PathReplay::is_waited_for(const Item& item, const HostCall& call) const {
+  const double from_ns = std::max(call.begin_ns, begin_ns_);
+  const double waiting_ns = call.post_ns - from_ns;
+  return waiting_ns <= 0 || cuts_->inside_ns(item.part, item.thread, from_ns, call.post_ns) < 0.99 * waiting_ns;
+}
+
 double PathReplay::value_of_call(const Item& item) const {
   const PathGraph& graph = job_.parts[item.part];
   const HostCall& call = thread(item.part, item.thread).calls[item.number];
   const double begin_ns = std::max(begin_of(item.part, item.thread, item.number), begin_ns_);
-  const double length_ns = call.end_ns - std::max(call.begin_ns, begin_ns_);
+  const auto since = [&](double from_ns, PathClass one) {
+    return taken(item.part, item.thread, std::max(from_ns, begin_ns_), call.end_ns, one);
+  };
   const std::uint32_t ended_by = graph.sync_activities[static_cast<std::size_t>(item.thread)][item.number];
-  if (ended_by != kNoActivity) {
-    const double behind_ns = std::max(0.0, call.end_ns - std::max(graph.nodes[ended_by].end_ns, begin_ns_));
-    return std::max(begin_ns, std::max(end_of(item.part, ended_by), begin_ns_) + behind_ns * factor(PathClass::kCpu));
-  }
+  if (cuts_->without_syncs && call.type == HostCallType::kSynchronise && call.end_ns <= last_sync_ns_[item.part])
+    return call.end_ns < last_sync_ns_[item.part] ? begin_ns : std::max(begin_ns, awaited_by_syncs(item));
+  if (ended_by != kNoActivity)
+    return std::max(begin_ns, std::max(end_of(item.part, ended_by), begin_ns_) +
+                                  since(graph.nodes[ended_by].end_ns, PathClass::kCpu));
   if (call.type == HostCallType::kWait) {
+    if (!is_waited_for(item, call)) return begin_ns + since(call.post_ns, PathClass::kCpu);
     const double posted_ns = std::max(time_of(item.part, call.waker, call.post_ns), begin_ns_);
-    const double behind_ns = call.end_ns - std::max(call.post_ns, begin_ns_);
-    return std::max(begin_ns, posted_ns + behind_ns * factor(PathClass::kCpu));
+    return std::max(begin_ns, posted_ns + since(call.post_ns, PathClass::kCpu));
   }
-  return begin_ns + length_ns * factor(call.type == HostCallType::kLaunch ? PathClass::kLaunch : PathClass::kCpu);
+  return begin_ns + since(call.begin_ns, call.type == HostCallType::kLaunch ? PathClass::kLaunch : PathClass::kCpu);
+}
+
+// The end of all for which that call, or one before it, waited.
+double PathReplay::awaited_by_syncs(const Item& item) const {
+  const auto own = static_cast<std::size_t>(item.thread);
+  double end_ns = begin_ns_;
+  for (std::size_t i = item.number + 1; i-- > 0;) {
+    if (thread(item.part, item.thread).calls[i].end_ns <= begin_ns_) break;
+    const std::uint32_t ended_by = job_.parts[item.part].sync_activities[own][i];
+    if (ended_by != kNoActivity) end_ns = std::max(end_ns, end_of(item.part, ended_by));
+  }
+  return end_ns;
 }
 
 double PathReplay::value_of_begin(const Item& item) const {
@@ -234,7 +284,9 @@ double PathReplay::value_of_end(const Item& item) const {
     ready_ns = std::max(ready_ns, values_[arrivals_ + operation] - early_ns);
     since_ns = std::max(since_ns, last_ns - early_ns);
   }
-  return ready_ns + (node.end_ns - since_ns) * factor(class_of(node));
+  double length_ns = node.end_ns - since_ns;
+  if (node.collective) length_ns -= cuts_->inside_ns(item.part, kTransferCuts, since_ns, node.end_ns);
+  return ready_ns + length_ns * factor(class_of(node)) * gpu_factor(item.part, node);
 }
 
 double PathReplay::value_of_arrival(const Item& item) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "job_graph.h"
+#include "replay_cuts.h"
 
 namespace hostprobe::analysis {
 
@@ -20,8 +21,8 @@ class PathReplay {
   // What is replayed from now on, since that moment.
   void enter(double begin_ns, const PathEnds& ends);
   using Factors = PathShares;  // 1: as it was, 0: takes no time
-  // How long it takes until all have ended.
-  double run(const Factors& factors);
+  // How long it takes until all have ended. `cuts` are left out besides.
+  double run(const Factors& factors, const ReplayCuts& cuts = {});
 
  private:
   enum class Kind : std::uint8_t { kCall, kBegin, kEnd, kArrival };
@@ -40,6 +41,14 @@ class PathReplay {
     return job_.parts[part].host.threads[static_cast<std::size_t>(number)];
   }
   double factor(PathClass one) const { return factors_[static_cast<std::size_t>(one)]; }
+  // Of a thread's time between the two moments, since the stretch began.
+  double taken(std::uint32_t part, std::int32_t own, double from_ns, double to_ns, PathClass one) const {
+    if (to_ns <= from_ns) return 0;
+    return (to_ns - from_ns - cuts_->inside_ns(part, own, from_ns, to_ns)) * factor(one);
+  }
+  double gpu_factor(std::uint32_t part, const ActivityNode& node) const;
+  double transfer_factor(std::uint32_t part, const ActivityNode& node) const;
+  bool is_waited_for(const Item& item, const HostCall& call) const;
   std::size_t place_of(const Item& item) const;
   template <typename OnItem>
   void for_each_need(const Item& item, OnItem on_item) const;
@@ -47,6 +56,8 @@ class PathReplay {
   void needs_of_begin(std::uint32_t part, std::int32_t thread, std::size_t call, OnItem on_item) const;
   template <typename OnItem>
   void needs_of_time(std::uint32_t part, std::int32_t thread, double at_ns, OnItem on_item) const;
+  double last_sync(const PathEnd& end) const;
+  double awaited_by_syncs(const Item& item) const;
   void order(const Item& last);
 
   double call_end(std::uint32_t part, std::int32_t thread, std::size_t call) const;
@@ -67,7 +78,9 @@ class PathReplay {
   std::vector<Item> order_, stack_;
   double begin_ns_ = 0;
   PathEnds ends_;
+  std::vector<double> last_sync_ns_;  // of each part
   Factors factors_{};
+  const ReplayCuts* cuts_ = nullptr;
 };
 
 }  // namespace hostprobe::analysis

@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 
+#include "halts.h"
 #include "parallel.h"
 #include "questions.h"
 #include "wait_shares.h"
@@ -136,7 +137,7 @@ void ask_device(const Timeline& timeline, const DeviceTimeline& device, const Tr
   // A profile may begin and end between a launch and its kernel.
   if (answer.gpu.source == ActivitySource::kSimulated && window.is_whole() && !answer.launches.kernels)
     answer.launches.kernels = answer.gpu.kernels;
-  answer.certain_idle = answer_certain_idle(timeline, window);
+  if (!window.is_whole()) answer.certain_idle = answer_certain_idle(timeline, window);
   answer.gaps = answer_gaps(timeline, device, window, steps);
   answer.path = answer_critical_path(timeline, device, window, steps, step_thread);
   answer.kernels = kernel_times(device);
@@ -152,15 +153,36 @@ void tell_window(const Timeline& timeline, const Window& window, ProcessAnswer& 
   answer.cpu_ms.reset();
 }
 
-void limit_threads(const Trace& trace, const Window& window, const std::map<ThreadKey, Blocked>& blocked,
+// Of the process's life, or of the step that is looked at.
+double covered_pct(const Timeline& timeline, const ProcessAnswer& answer) {
+  const double begin_ns = answer.start_since_first_ns;
+  return 100 * timeline.switches().covered_part(begin_ns, begin_ns + 1e6 * answer.wall_ms);
+}
+
+// Of a part of its life totals of the kernel tell nothing; switches do.
+void tell_switches(const Switches& switches, const ThreadKey& key, double begin_ns, double end_ns, ThreadTime& time) {
+  const ThreadSwitches* own = end_ns > begin_ns && switches.any() ? switches.in(key, begin_ns, end_ns) : nullptr;
+  if (own == nullptr) return;
+  const OffTime off = own->between(begin_ns, end_ns);
+  time.from_switches = true;
+  time.preempted_ms = 1e-6 * off.preempted_ns;
+  time.cpu_ms = std::max(0.0, time.wall_ms - 1e-6 * (off.preempted_ns + off.waiting_ns));
+}
+
+void limit_threads(const Timeline& timeline, const Window& window, const std::map<ThreadKey, Blocked>& blocked,
                    ProcessAnswer& answer) {
+  const Trace& trace = timeline.trace();
   TickReader ticks(trace.clock);
   for (ThreadAnswer& thread : answer.threads) {
     const ThreadEntry& entry = trace.threads.at({thread.tid, thread.start_ticks}).entry;
-    const double begin_ns = entry.start_ticks == 0 ? window.begin_ns : ticks.since_first_ns(entry.start_ticks);
-    const double end_ns = entry.end_ticks == 0 ? window.end_ns : ticks.since_first_ns(entry.end_ticks);
+    const double start_ns = entry.start_ticks == 0 ? window.begin_ns : ticks.since_first_ns(entry.start_ticks);
+    const double gone_ns = entry.end_ticks == 0 ? window.end_ns : ticks.since_first_ns(entry.end_ticks);
+    const double begin_ns = std::max(start_ns, window.begin_ns), end_ns = std::min(gone_ns, window.end_ns);
     ThreadTime lived;
-    lived.wall_ms = std::max(0.0, 1e-6 * (std::min(end_ns, window.end_ns) - std::max(begin_ns, window.begin_ns)));
+    lived.wall_ms = std::max(0.0, 1e-6 * (end_ns - begin_ns));
+    const ThreadKey key{thread.tid, thread.start_ticks};
+    tell_switches(timeline.switches(), key, begin_ns, end_ns, lived);
+    if (thread.migrations) thread.migrations = timeline.switches().of(key).migrations_between(begin_ns, end_ns);
     const auto own = blocked.find({thread.tid, thread.start_ticks});
     const Blocked part = own == blocked.end() ? Blocked{} : own->second;
     thread.time = attribute_time(lived, part);
@@ -190,6 +212,12 @@ const ThreadAnswer* ProcessAnswer::thread(const ThreadKey& key) const {
   return nullptr;
 }
 
+const RunningAnswer* ProcessAnswer::running_of(const ThreadAnswer& thread) const {
+  for (const RunningAnswer& one : running)
+    if (one.thread == ThreadKey{thread.tid, thread.start_ticks}) return &one;
+  return nullptr;
+}
+
 void ProcessAnswer::set_chains(WakeChainAnswer chains) {
   for (WaitSite& site : waits)
     if (const auto chain = chains.waits.find({site.function, site.library, site.role}); chain != chains.waits.end())
@@ -208,7 +236,7 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
   const std::map<ThreadKey, Blocked> blocked = questions.finish(symbols, answer);
   for (const Track& track : timeline.tracks()) {
     const auto own = blocked.find(track.key());
-    answer.threads.push_back(describe_thread(trace, track, own == blocked.end() ? Blocked{} : own->second));
+    answer.threads.push_back(describe_thread(timeline, track, own == blocked.end() ? Blocked{} : own->second));
     answer.unfinished += track.thread->unfinished;
   }
   // Not by a conditional expression, which would copy all activities of the one that is there.
@@ -220,11 +248,18 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
     answer.own_cost = own_cost(trace);
   } else {
     answer.records = std::accumulate(answer.hook_calls.begin(), answer.hook_calls.end(), std::uint64_t{0});
-    limit_threads(trace, window, blocked, answer);
+    limit_threads(timeline, window, blocked, answer);
   }
   answer.lost = trace.lost();
+  if (!trace.switches.empty())
+    answer.scheduler =
+        SchedulerAnswer{timeline.switches().count(), timeline.switches().lost(), covered_pct(timeline, answer)};
   tell_sums(trace, answer);
   answer.actions = actions_of(trace, answer.start_monotonic_ns);
+  answer.halts = halts_of(timeline);
+  answer.quota = answer_quota(trace);
+  answer.frequency = answer_frequency(trace);
+  answer.machine = answer_machine(trace, window, answer.steps.steps);
   answer.children_ended = children_ended(trace);
   answer.hooks = trace.hooks;
   add_open_waits(answer);

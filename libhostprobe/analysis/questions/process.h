@@ -18,17 +18,21 @@
 #include "certain_idle.h"
 #include "collectives.h"
 #include "critical_path.h"
+#include "frequency.h"
 #include "gaps.h"
 #include "gc_pauses.h"
 #include "gil_waits.h"
 #include "gpu_busy.h"
 #include "kernel_times.h"
 #include "launches.h"
+#include "machine_load.h"
 #include "own_cost.h"
 #include "process_task.h"
 #include "progress.h"
 #include "queue_samples.h"
+#include "quota.h"
 #include "regions.h"
+#include "running.h"
 #include "steps.h"
 #include "syncs.h"
 #include "thread_answer.h"
@@ -51,6 +55,13 @@ struct ChildEnd {
   std::uint32_t pid = 0;
   int status = 0;  // as waitpid gives it
   std::uint64_t realtime_ns = 0;
+};
+
+// The kernel's records of threads being put on a CPU and taken off it.
+struct SchedulerAnswer {
+  std::uint64_t switches = 0;  // onto a CPU, that are recorded
+  std::uint64_t lost = 0;
+  double covered_pct = 0;  // of the time in which they would be recorded
 };
 
 enum class EndState {
@@ -97,7 +108,8 @@ struct ProcessAnswer {
   bool tail_gone = false;  // it was killed, and what its shared memory held is gone, how much nobody knows
   std::vector<Damage> damages;
   std::optional<OwnCost> own_cost;
-  std::vector<ThreadAnswer> threads;  // main first, then by role
+  std::optional<SchedulerAnswer> scheduler;  // nothing: none were recorded
+  std::vector<ThreadAnswer> threads;         // main first, then by role
   std::vector<WaitSite> waits;
   WakeChain sync_chain;                       // of the main thread's synchronisations
   std::shared_ptr<const WakeChains> blocked;  // of all threads, as long as chains may go on in other processes
@@ -108,19 +120,25 @@ struct ProcessAnswer {
   std::optional<GapAnswer> gaps;
   std::optional<PathAnswer> path;
   ProcessCollectives collectives;
-  KernelTimes kernels;  // empty where GPU times are not known
+  std::shared_ptr<Timeline::Collectives> collective_records;  // until the timeline holds them
+  KernelTimes kernels;                                        // empty where GPU times are not known
   std::vector<ProgressAnswer> progress;
   std::vector<Hook> hooks;
   std::vector<std::uint64_t> hook_calls;  // records per hook, gone ones too
   std::vector<RegionAnswer> regions;      // named parts of its time, longest first
   std::optional<GcAnswer> gc;             // where Python told of it
   std::vector<GilThread> gil;             // threads that waited for Python's lock, heaviest first
+  std::vector<RunningAnswer> running;     // threads that were sampled while they ran, by CPU time
   std::optional<QueueAnswer> queue;       // launches that found their stream empty, by samples
   StepAnswer steps;
   std::optional<StartUpAnswer> start_up;  // where there are steps with a place in time
   std::shared_ptr<const ProcessAnswer>
       steady;  // waits, launches and synchronisations of the steps alone, and their shares
   std::vector<ActionAnswer> actions;
+  std::vector<Window> halts;         // when somebody had stopped it, on the scale of events
+  std::optional<QuotaAnswer> quota;  // of CPU time, where one was used up
+  std::optional<FrequencyAnswer> frequency;
+  std::optional<MachineAnswer> machine;  // what the kernel counted of its machine meanwhile
   std::uint64_t skipped = 0;             // calls that were not recorded, to keep to the budget
   std::uint64_t summed_only = 0;         // records of which only counters are left
   std::optional<double> whole_since_ms;  // from the process's begin: everything later has a record; nothing: none has
@@ -130,6 +148,7 @@ struct ProcessAnswer {
   double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
   const ThreadAnswer* main_thread() const;
   const ThreadAnswer* thread(const ThreadKey& key) const;
+  const RunningAnswer* running_of(const ThreadAnswer& thread) const;  // nullptr: it was not sampled
   void set_chains(WakeChainAnswer chains);
 };
 

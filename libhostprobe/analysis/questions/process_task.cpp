@@ -112,6 +112,11 @@ ProcessTask task_of(const ProcessAnswer& process) {
   return ProcessTask::kUnknown;
 }
 
+bool loads_for(const ProcessAnswer& worker, const ProcessAnswer& process) {
+  if (worker.task != ProcessTask::kDataLoader || worker.host != process.host) return false;
+  return worker.parent_pid == process.pid || (process.rank && worker.rank == process.rank);
+}
+
 void tell_kinds(std::vector<ProcessAnswer>& processes) {
   for (ProcessAnswer& process : processes) process.task = task_of(process);
   inherit_tasks(processes);

@@ -28,6 +28,9 @@ const char* task_words(ProcessTask task);
 // By its command line; a DataLoader worker by its first thread too.
 ProcessTask task_of(const ProcessAnswer& process);
 
+// A worker of that process's data loader.
+bool loads_for(const ProcessAnswer& worker, const ProcessAnswer& process);
+
 // Which of them are ranks, and which are workers of others.
 void tell_kinds(std::vector<ProcessAnswer>& processes);
 

@@ -27,14 +27,18 @@ Questions::Questions(const Timeline& timeline, const Window& window, const StepP
       steps_(plan),
       gc_(timeline, plan),
       gil_(timeline, plan),
-      steady_(timeline, plan) {}
+      running_(timeline),
+      steady_(timeline, plan),
+      idle_(timeline, window) {}
 
 void Questions::merge(Questions&& other) {
   merge_each(all_, std::move(other.all_), std::make_index_sequence<std::tuple_size_v<decltype(all_)>>());
   steps_.merge(std::move(other.steps_));
   gc_.merge(other.gc_);
   gil_.merge(std::move(other.gil_));
+  running_.merge(std::move(other.running_));
   steady_.merge(std::move(other.steady_));
+  idle_.merge(std::move(other.idle_));
 }
 
 std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& answer) {
@@ -43,12 +47,15 @@ std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& 
   answer.blocked = std::make_shared<const WakeChains>(std::move(std::get<WakeChains>(all_)));
   answer.set_chains(follow_chains({{answer.blocked.get()}}, 0));
   answer.collectives = std::get<Collectives>(all_).finish();
+  answer.collective_records = std::make_shared<Timeline::Collectives>(std::get<CollectiveRecords>(all_).finish());
   answer.progress = std::get<ProgressThreads>(all_).finish();
   answer.queue = std::get<QueueSamples>(all_).finish();
   answer.regions = std::get<Regions>(all_).finish();
   answer.steps = steps_.finish();
   answer.gc = gc_.finish();
+  if (everything_) answer.certain_idle = idle_.finish();
   answer.gil = gil_.finish();
+  answer.running = running_.finish(symbols, window_, answer.steps.steps);
   return std::get<BlockedTime>(all_).finish();
 }
 

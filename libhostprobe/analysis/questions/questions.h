@@ -12,6 +12,8 @@
 
 #include "analysis/timeline/window.h"
 #include "blocked_time.h"
+#include "certain_idle.h"
+#include "collective_records.h"
 #include "collectives.h"
 #include "gc_pauses.h"
 #include "gil_waits.h"
@@ -20,6 +22,7 @@
 #include "progress.h"
 #include "queue_samples.h"
 #include "regions.h"
+#include "running.h"
 #include "steady_state.h"
 #include "steps.h"
 #include "wake_chains.h"
@@ -50,16 +53,21 @@ class Questions {
     steps_.add(event);
     gc_.add(event);
     gil_.add(event);
+    running_.add(event);
     steady_.add(event);
+    if (everything_) idle_.add(event);
   }
 
   Window window_;
   bool everything_;
-  std::tuple<HookCalls, BlockedTime, Collectives, ProgressThreads, QueueSamples, Regions, WakeChains> all_;
+  std::tuple<HookCalls, BlockedTime, Collectives, CollectiveRecords, ProgressThreads, QueueSamples, Regions, WakeChains>
+      all_;
   Steps steps_;
   GcPauses gc_;
   GilWaits gil_;
+  RunningTime running_;
   SteadyState steady_;
+  CertainIdleTime idle_;  // of everything; of a part its own walk tells
 };
 
 }  // namespace hostprobe::analysis

@@ -8,6 +8,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kMostArrivals = 2'000'000;
+constexpr std::size_t kMostReserved = 4096;  // of one collective, whatever size its calls claim
 
 // One rank in one collective, on the axis of the job.
 struct Arrival {
@@ -38,12 +39,14 @@ class Finder {
         Arrival one{member, call.track, on_axis(call.begin_ns), 0, 0, 0, call.gpu_end_ns != 0};
         one.returned_ns = one.called_ns + call.host_ns;
         if (one.on_gpu) one.begin_ns = on_axis(call.gpu_begin_ns), one.end_ns = on_axis(call.gpu_end_ns);
-        std::vector<Arrival>& all = open_[{call.communicator, call.sequence}];
+        const auto [open, is_new] = open_.try_emplace({call.communicator, call.sequence});
+        std::vector<Arrival>& all = open->second;
+        if (is_new) all.reserve(std::min<std::size_t>(static_cast<std::size_t>(call.size), kMostReserved));
         all.push_back(one);
         if (all.size() < static_cast<std::size_t>(call.size)) continue;
         compare(all);
         held_ -= all.size();
-        open_.erase({call.communicator, call.sequence});
+        open_.erase(open);
       }
     return true;
   }

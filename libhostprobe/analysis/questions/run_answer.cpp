@@ -11,8 +11,10 @@
 #include <set>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "analysis/trace/file_bytes.h"
+#include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/reader.h"
 #include "endings.h"
 #include "one_step.h"
@@ -22,7 +24,7 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kAgree = 0.1;        // two ranks' median steps, at most so far apart
+constexpr double kAgree = 0.1;        // two ranks' mean steps, at most so far apart
 constexpr double kReadingUs = 1;      // no two clocks are read closer together than that for sure
 constexpr double kMostWallMs = 1e12;  // 30 years: more is a damaged clock, and would not fit 64 bits of nanoseconds
 
@@ -79,12 +81,14 @@ void put_on_one_axis(RunAnswer& run) {
 
 // One trace file. What is open stays open where collectives are to be put together with other ranks'.
 struct Opened {
+  std::string path;
   std::unique_ptr<Trace> trace;
   std::unique_ptr<Timeline> timeline;
   std::shared_ptr<const DeviceTimeline> device;  // nullptr: there is no room to hold it
   std::shared_ptr<const CollectiveKernels> kernels;
   std::optional<ProcessAnswer> answer;
   std::optional<Unreadable> unreadable;
+  bool is_kernel = false;  // of a machine, no process: there is a trace and nothing else
 
   std::shared_ptr<const DeviceTimeline> read_device() const {
     return device ? device : std::make_shared<const DeviceTimeline>(device_timeline(*trace));
@@ -98,20 +102,42 @@ StepChoice choice_of(const Trace& trace, const StepQuery& query) {
                                              : StepChoice::kAuto;
 }
 
+void hold_collectives(Opened& opened, MemoryBudget& budget) {
+  const auto records = std::exchange(opened.answer->collective_records, nullptr);
+  std::size_t bytes = 0;
+  for (auto& [track, own] : *records) {
+    own.shrink_to_fit();
+    bytes += own.size() * sizeof(Record);
+  }
+  if (budget.take(bytes)) opened.timeline->hold_collectives(std::move(*records));
+}
+
 Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget, unsigned cores,
                 const StepQuery& query) {
   Opened opened;
+  opened.path = path;
   try {
     opened.trace = std::make_unique<Trace>(read_trace(path, &budget));
+    if (is_kernel_trace(*opened.trace)) {
+      opened.is_kernel = true;
+      return opened;
+    }
     opened.timeline = std::make_unique<Timeline>(*opened.trace, symbols);
     const StepPlan plan = plan_steps(*opened.timeline, choice_of(*opened.trace, query));
     const auto device = std::make_shared<const DeviceTimeline>(device_timeline(*opened.trace));
     opened.answer = analyse_process(*opened.timeline, symbols, cores, plan, {}, device.get());
     opened.kernels = std::make_shared<const CollectiveKernels>(*device);
     if (budget.take(device->activities.size() * sizeof(Activity))) opened.device = device;
-    if (!budget.take(opened.answer->blocked->bytes())) opened.answer->blocked.reset();
-    const bool works_for_job = !opened.answer->collectives.ranks.empty() || !device->activities.empty();
-    if (query.is_one() || works_for_job) return opened;
+    hold_collectives(opened, budget);
+    // Chains go through all ranks at once: held whatever is left, so that the answer does not depend on it.
+    budget.take(opened.answer->blocked->bytes());
+    const bool works_for_job = !opened.answer->collectives.ranks.empty() || !device->activities.empty() ||
+                               !opened.answer->steps.steps.empty() ||
+                               task_of(*opened.answer) == ProcessTask::kDataLoader;
+    if (query.is_one() || works_for_job) {
+      opened.trace->release();
+      return opened;
+    }
     opened.answer->blocked.reset();
   } catch (const TraceError& error) {
     opened.unreadable = Unreadable{path, error.what(), error.offset};
@@ -145,23 +171,28 @@ std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& sym
   return opened;
 }
 
+// A median would be another one where one rank alone is now and then held up at the end of a step, and the others in the next.
+double mean_step_ns(const StepAnswer& steps) {
+  return steps.steps.empty() ? 0 : (steps.end_ns - steps.begin_ns) / static_cast<double>(steps.steps.size());
+}
+
 // Ranks that make collectives together make steps of one length: one that seems to make others was misunderstood.
 void drop_disagreeing(std::vector<Opened>& opened) {
   std::vector<StepAnswer*> detected;
-  std::vector<double> medians;
+  std::vector<double> means;
   for (Opened& one : opened) {
     if (!one.answer || one.answer->collectives.ranks.empty()) continue;
     if (one.answer->steps.source != StepSource::kDetected) continue;
     detected.push_back(&one.answer->steps);
-    medians.push_back(one.answer->steps.lengths.median_ns);
+    means.push_back(mean_step_ns(one.answer->steps));
   }
-  if (medians.size() < 2) return;
-  const double usual_ns = lengths_of(medians).median_ns;
+  if (means.size() < 2) return;
+  const double usual_ns = lengths_of(means).median_ns;
   const auto agrees = [usual_ns](double ns) { return std::abs(ns - usual_ns) <= kAgree * usual_ns; };
-  const bool most_agree = 2 * std::count_if(medians.begin(), medians.end(), agrees) > std::ssize(medians);
+  const bool most_agree = 2 * std::count_if(means.begin(), means.end(), agrees) > std::ssize(means);
   for (Opened& one : opened) {
     if (!one.answer || std::find(detected.begin(), detected.end(), &one.answer->steps) == detected.end()) continue;
-    if (most_agree && agrees(one.answer->steps.lengths.median_ns)) continue;
+    if (most_agree && agrees(mean_step_ns(one.answer->steps))) continue;
     one.answer->steps = {};
     one.answer->start_up.reset();
     one.answer->steady.reset();
@@ -195,7 +226,7 @@ CollectiveSource within(const ProcessCollectives& own, CollectiveSource all) {
 std::map<std::string, const Opened*> by_trace(const std::vector<Opened>& opened) {
   std::map<std::string, const Opened*> by_path;
   for (const Opened& one : opened)
-    if (one.timeline) by_path[one.answer->trace_path] = &one;
+    if (one.timeline) by_path[one.path] = &one;
   return by_path;
 }
 
@@ -230,8 +261,8 @@ std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, cons
   std::map<std::string, CollectiveSamples> samples;
   for (const Opened& one : opened) {
     if (!one.timeline) continue;
-    sources[one.answer->trace_path] = collective_sources(*one.timeline, one.kernels);
-    samples[one.answer->trace_path] = collective_samples(*one.timeline);
+    sources[one.path] = collective_sources(*one.timeline, one.kernels);
+    samples[one.path] = collective_samples(*one.timeline);
   }
   std::vector<CollectiveMember> members;
   for (const ProcessAnswer& process : run.processes) {
@@ -247,6 +278,10 @@ std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, cons
   return answer_collectives(members, run.steps.lengths.count);
 }
 
+bool is_on_gpu(const ProcessAnswer& process) {
+  return process.launches.hooked && process.gpu.source != ActivitySource::kNone;
+}
+
 // Of a process that works alone: its own.
 std::optional<RunPath> path_of_one(const ProcessAnswer& process) {
   if (!process.path) return std::nullopt;
@@ -257,28 +292,55 @@ std::optional<RunPath> path_of_one(const ProcessAnswer& process) {
   return run;
 }
 
-// Nothing where a rank's part in the job is not known, or where nobody knows who works for it.
-std::optional<RunPath> path_of(const std::vector<Opened>& opened, const RunAnswer& run, unsigned cores) {
-  const std::map<std::string, const Opened*> by_path = by_trace(opened);
-  std::vector<RunPathMember> members;
-  std::vector<const ProcessAnswer*> on_gpu;
+// Whose speed is the job's: the ranks; without ranks the only process on a GPU, else the one that makes most steps. Empty: two
+// processes say they are the same rank.
+std::vector<const ProcessAnswer*> workers_of_job(const RunAnswer& run) {
+  std::vector<const ProcessAnswer*> workers;
   std::set<int> ranks;
   for (const ProcessAnswer& process : run.processes) {
-    if (process.launches.hooked && process.gpu.source != ActivitySource::kNone) on_gpu.push_back(&process);
     if (process.kind != ProcessKind::kRank) continue;
-    const auto found = by_path.find(process.trace_path);
-    const auto clock = run.host_clocks.find(process.host);
-    if (found == by_path.end() || !ranks.insert(process.rank.value_or(0)).second) return std::nullopt;
-    if (run.hosts.size() > 1 && clock == run.host_clocks.end()) return std::nullopt;
-    const Opened* own = found->second;
-    members.push_back({own->timeline.get(), &process, [own] { return own->read_device(); }, own->kernels,
-                       clock == run.host_clocks.end() ? HostClock{} : clock->second});
+    if (!ranks.insert(process.rank.value_or(0)).second) return {};
+    workers.push_back(&process);
   }
-  if (members.size() < 2) return on_gpu.size() == 1 ? path_of_one(*on_gpu[0]) : std::nullopt;
+  if (!workers.empty()) return workers;
+  for (const ProcessAnswer& process : run.processes)
+    if (is_on_gpu(process)) workers.push_back(&process);
+  if (workers.size() == 1) return workers;
+  const auto most = std::max_element(
+      run.processes.begin(), run.processes.end(),
+      [](const ProcessAnswer& l, const ProcessAnswer& r) { return l.steps.steps.size() < r.steps.steps.size(); });
+  if (most == run.processes.end() || most->steps.steps.empty()) return {};
+  return {&*most};
+}
+
+// Where a rank's part in the job is not known there is no answer.
+void answer_job_of(const std::vector<Opened>& opened, RunAnswer& run, Symbols& symbols, unsigned cores) {
+  const std::map<std::string, const Opened*> by_path = by_trace(opened);
+  const auto on_gpu = std::count_if(run.processes.begin(), run.processes.end(), is_on_gpu);
+  std::vector<RunPathMember> members;
+  for (const ProcessAnswer* process : workers_of_job(run)) {
+    const auto found = by_path.find(process->trace_path);
+    const auto clock = run.host_clocks.find(process->host);
+    if (run.hosts.size() > 1 && clock == run.host_clocks.end()) run.step_time_unknown = TimeUnknown::kClocks;
+    if (found == by_path.end() || run.step_time_unknown == TimeUnknown::kClocks) return;
+    const Opened* own = found->second;
+    members.push_back({own->timeline.get(), process, [own] { return own->read_device(); }, own->kernels,
+                       clock == run.host_clocks.end() ? HostClock{} : clock->second});
+    run.step_members.push_back(process->trace_path);
+    for (const ProcessAnswer& worker : run.processes)
+      if (const auto of_worker = by_path.find(worker.trace_path);
+          of_worker != by_path.end() && loads_for(worker, *process))
+        members.back().workers.push_back({of_worker->second->timeline.get(), &worker});
+  }
+  if (members.size() < 2 && on_gpu == 1)
+    run.critical_path = path_of_one(*std::find_if(run.processes.begin(), run.processes.end(), is_on_gpu));
   try {
-    return answer_run_path(members, cores);
+    JobAnswer answer = answer_job(members, symbols, cores);
+    if (members.size() > 1) run.critical_path = std::move(answer.path);
+    run.step_time = std::move(answer.time);
+    run.step_time_unknown = answer.unknown;
   } catch (const TraceError&) {
-    return std::nullopt;  // somebody changed a file since it was read
+    run.step_time_unknown = TimeUnknown::kChanged;  // somebody changed a file since it was read
   }
 }
 
@@ -310,7 +372,35 @@ void follow_over_ranks(const std::vector<Opened>& opened, RunAnswer& run, unsign
   for (ProcessAnswer& process : run.processes) process.blocked.reset();
 }
 
+// What the kernel told of the machines that the processes ran on.
+void answer_kernel(const std::vector<Opened>& opened, RunAnswer& run) {
+  std::vector<KernelSubject> subjects;
+  for (const ProcessAnswer& process : run.processes) {
+    KernelSubject subject{process.trace_path, process.host, process.pid, {}, process.start_monotonic_ns, 0};
+    subject.end_ns =
+        process.start_monotonic_ns + static_cast<std::uint64_t>(1e6 * std::clamp(process.wall_ms, 0.0, kMostWallMs));
+    for (const ThreadAnswer& thread : process.threads) subject.tids.push_back(thread.tid);
+    subjects.push_back(std::move(subject));
+  }
+  std::vector<const Trace*> traces;
+  for (const Opened& one : opened)
+    if (one.is_kernel) traces.push_back(one.trace.get());
+  // Of two that tell of the same moments the one that tells more.
+  std::stable_sort(traces.begin(), traces.end(),
+                   [](const Trace* l, const Trace* r) { return kernel_file(*l).rows > kernel_file(*r).rows; });
+  for (const Trace* trace : traces) {
+    add_kernel_trace(*trace, subjects, run.kernel);
+    for (const Damage& damage : trace->damages) run.unreadable.push_back({trace->path, damage.what, damage.offset});
+  }
+}
+
 }  // namespace
+
+const ProcessAnswer* RunAnswer::step_member(std::uint32_t member) const {
+  for (const ProcessAnswer& process : processes)
+    if (process.trace_path == step_members[member]) return &process;
+  return nullptr;
+}
 
 std::string RunAnswer::started() const {
   if (start_realtime_ns == 0) return {};
@@ -332,7 +422,7 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
   drop_disagreeing(opened);
   if (query.is_one()) limit_to_one(opened, query, symbols, cores);
   for (Opened& one : opened) {
-    if (one.answer) run.processes.push_back(*one.answer);
+    if (one.answer) run.processes.push_back(std::move(*one.answer));
     if (one.unreadable) run.unreadable.push_back(*one.unreadable);
   }
   tell_kinds(run.processes);
@@ -347,7 +437,8 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
   align(opened, run, cores);
   run.collectives = join_ranks(opened, run, query.is_one());
   follow_over_ranks(opened, run, cores);
-  run.critical_path = path_of(opened, run, cores);
+  answer_job_of(opened, run, symbols, cores);
+  answer_kernel(opened, run);
   if (!query.is_one()) tell_endings(run, job_ends(path));
   if (!query.is_one()) run.stuck = find_missing_ranks(run.processes);
   return run;

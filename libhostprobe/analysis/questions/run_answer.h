@@ -12,6 +12,7 @@
 #include "collective_join.h"
 #include "host_alignment.h"
 #include "missing_ranks.h"
+#include "neighbours.h"
 #include "process.h"
 #include "run_path.h"
 
@@ -29,9 +30,13 @@ struct RunAnswer {
   std::vector<Unreadable> unreadable;
   std::vector<CollectiveAnswer> collectives;
   std::vector<StuckCollective> stuck;
+  KernelAnswer kernel;
   std::optional<RunPath> critical_path;
-  StepAnswer steps;                   // of the process that made most of them
-  std::optional<double> start_up_ms;  // the longest of the ranks; nothing: no step has a place in time
+  std::optional<StepTime> step_time;
+  TimeUnknown step_time_unknown = TimeUnknown::kNoWorker;
+  std::vector<std::string> step_members;  // whose it is, by their traces
+  StepAnswer steps;                       // of the process that made most of them
+  std::optional<double> start_up_ms;      // the longest of the ranks; nothing: no step has a place in time
   std::vector<std::string> hosts;
   std::string mode;
   std::uint32_t ranks = 0;
@@ -40,6 +45,8 @@ struct RunAnswer {
   std::optional<double> clock_error_us;          // nothing across hosts that cannot be aligned
   std::map<std::string, HostClock> host_clocks;  // of several hosts, those that are aligned with rank 0's
 
+  // Of step_members; nullptr: its trace is not among the processes.
+  const ProcessAnswer* step_member(std::uint32_t member) const;
   std::string started() const;  // ISO 8601, UTC; "" when unknown
 };
 

@@ -1,4 +1,4 @@
-// run_path.h: the critical path of a job, over all its ranks.
+// run_path.h: the critical path of a job, over all its ranks, and where the time of its steps went.
 //
 // Room 3. The ranks' graphs, put together where they wait for each other (path_operations.h). A step of the job lasts from the
 // end of the step before, on all ranks, to its own on the last; so each instant is in one step at most. Of a run that is larger
@@ -11,11 +11,18 @@
 #include <vector>
 
 #include "analysis/timeline/host_clocks.h"
+#include "causes/step_time.h"
 #include "collective_kernels.h"
 #include "critical_path.h"
 #include "process.h"
 
 namespace hostprobe::analysis {
+
+// A worker of a data loader.
+struct RunPathWorker {
+  const Timeline* timeline = nullptr;
+  const ProcessAnswer* answer = nullptr;
+};
 
 // A process that works for the job.
 struct RunPathMember {
@@ -23,7 +30,8 @@ struct RunPathMember {
   const ProcessAnswer* answer = nullptr;
   std::function<std::shared_ptr<const DeviceTimeline>()> device;
   std::shared_ptr<const CollectiveKernels> kernels;
-  HostClock clock = {};  // of its host
+  HostClock clock = {};                     // of its host
+  std::vector<RunPathWorker> workers = {};  // on that host
 };
 
 // What of the path lies on one process.
@@ -42,9 +50,30 @@ struct RunPath {
 
 inline constexpr std::size_t kMostPathEvents = 4'000'000;  // calls and activities
 
-// Nothing where of any member activities, records of launches, or its part in collectives are not known, or where without
-// steps there is more than is held.
-std::optional<RunPath> answer_run_path(const std::vector<RunPathMember>& members, unsigned cores,
-                                       std::size_t most_events = kMostPathEvents);
+// Why it is not known where the time of the steps went.
+enum class TimeUnknown : std::uint8_t {
+  kKnown,
+  kNoWorker,        // no process is known to make the steps, or two say they are the same rank
+  kClocks,          // ranks on hosts whose clocks cannot be aligned
+  kNoSteps,         // and no GPU's work either
+  kNoRecords,       // only counters
+  kLostRecords,     // of a thread that makes the steps
+  kGpuUnseen,       // it launches on a GPU that nobody watched
+  kLostActivities,  // of a GPU that was watched
+  kTooMany,         // without steps: calls and activities, for what is held
+  kChanged,         // a file did while it was read
+};
+const char* time_unknown_id(TimeUnknown why);  // "" for kKnown
+
+struct JobAnswer {
+  // Nothing where of any member activities, records of launches, or its part in collectives are not known.
+  std::optional<RunPath> path;
+  std::optional<StepTime> time;
+  TimeUnknown unknown = TimeUnknown::kNoWorker;
+};
+
+// Neither where without steps there is more than is held.
+JobAnswer answer_job(const std::vector<RunPathMember>& members, Symbols& symbols, unsigned cores,
+                     std::size_t most_events = kMostPathEvents);
 
 }  // namespace hostprobe::analysis

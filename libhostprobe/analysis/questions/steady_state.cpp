@@ -51,10 +51,13 @@ void SteadyState::finish(const Timeline& timeline, Symbols& symbols, ProcessAnsw
   const std::uint64_t begin = timeline.trace().clock.monotonic_ns_of(span_.begin_ns);
   const double before_ms =
       begin > answer.start_monotonic_ns ? 1e-6 * static_cast<double>(begin - answer.start_monotonic_ns) : 0;
-  answer.start_up = StartUpAnswer{before_ms, start_up_.finish(symbols)};
+  // Steps are detected in records; where older ones are gone, so are older steps.
+  const bool has_first_step = answer.steps.source == StepSource::kMarks || answer.whole_since_ms.value_or(0) <= 0;
+  if (has_first_step) answer.start_up = StartUpAnswer{before_ms, start_up_.finish(symbols)};
   if (!tells_the_run(answer, before_ms)) return;
   auto steady = std::make_shared<ProcessAnswer>(answer);
   steady->blocked.reset();
+  steady->collective_records.reset();
   steady->wall_ms = 1e-6 * span_.length_ns();
   merge(inside_, std::move(cut_));
   steady->waits = std::get<Waits>(inside_).finish(symbols);

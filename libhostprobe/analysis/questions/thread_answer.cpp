@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/timeline/window.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -39,12 +41,32 @@ std::string type_entry(const std::string& type) {
   return begin == std::string::npos ? std::string() : type.substr(begin + 1, end - begin - 1);
 }
 
+struct Life {
+  std::uint64_t begin_ticks, end_ticks;
+  bool is_known() const { return end_ticks > begin_ticks && begin_ticks != 0; }
+};
+
+Life life_of(const Trace& trace, const Thread& thread) {
+  const bool first = thread.key.tid == trace.header.pid && trace.header.start.ticks != 0;
+  return {first ? trace.header.start.ticks : thread.entry.start_ticks,
+          thread.entry.end_ticks != 0 ? thread.entry.end_ticks : trace.last.ticks};
+}
+
 double lifetime_ms(const Trace& trace, const Thread& thread) {
   if (thread.entry.stands_for != 0) return 1e-6 * trace.clock.length_ns(static_cast<double>(thread.entry.lived_ticks));
-  const bool first = thread.key.tid == trace.header.pid && trace.header.start.ticks != 0;
-  const std::uint64_t begin = first ? trace.header.start.ticks : thread.entry.start_ticks;
-  const std::uint64_t end = thread.entry.end_ticks != 0 ? thread.entry.end_ticks : trace.last.ticks;
-  return end > begin && begin != 0 ? 1e-6 * trace.clock.span_ns(begin, end) : 0;
+  const Life life = life_of(trace, thread);
+  return life.is_known() ? 1e-6 * trace.clock.span_ns(life.begin_ticks, life.end_ticks) : 0;
+}
+
+// Where nearly all of its life is covered; the writer begins a moment after the process.
+std::optional<double> preempted_ms(const Timeline& timeline, const Thread& thread) {
+  constexpr double kCovered = 0.97;
+  const Life life = life_of(timeline.trace(), thread);
+  if (!timeline.switches().any() || thread.entry.stands_for != 0 || !life.is_known()) return std::nullopt;
+  TickReader ticks(timeline.trace().clock);
+  const double begin_ns = ticks.since_first_ns(life.begin_ticks), end_ns = ticks.since_first_ns(life.end_ticks);
+  if (timeline.switches().covered_part(begin_ns, end_ns) < kCovered) return std::nullopt;
+  return 1e-6 * timeline.switches().of(thread.key).between(begin_ns, end_ns).preempted_ns;
 }
 
 std::optional<OpenWaitAnswer> open_wait(const Trace& trace, const Thread& thread) {
@@ -58,11 +80,14 @@ std::optional<OpenWaitAnswer> open_wait(const Trace& trace, const Thread& thread
                         trace.clock.monotonic_ns(open.begin_ticks), 1e-6 * trace.clock.span_ns(open.begin_ticks, end)};
 }
 
-ThreadTime measured_time(const Trace& trace, const Thread& thread) {
+ThreadTime measured_time(const Timeline& timeline, const Thread& thread) {
+  const Trace& trace = timeline.trace();
   ThreadTime time;
   time.wall_ms = lifetime_ms(trace, thread);
   if (thread.entry.cpu_ns == 0) return time;
   time.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
+  time.preempted_ms = preempted_ms(timeline, thread);
+  time.from_switches = time.preempted_ms.has_value();
   // Of a thread that ended before the kernel was asked about it only the CPU time is known.
   if (thread.entry.stands_for != 0) return time;
   if (thread.entry.run_delay_ns != 0 || thread.entry.end_ticks == 0)
@@ -72,7 +97,8 @@ ThreadTime measured_time(const Trace& trace, const Thread& thread) {
 
 }  // namespace
 
-ThreadAnswer describe_thread(const Trace& trace, const Track& track, const Blocked& blocked) {
+ThreadAnswer describe_thread(const Timeline& timeline, const Track& track, const Blocked& blocked) {
+  const Trace& trace = timeline.trace();
   const Thread& thread = *track.thread;
   ThreadAnswer answer;
   answer.tid = thread.key.tid;
@@ -88,11 +114,15 @@ ThreadAnswer describe_thread(const Trace& trace, const Track& track, const Block
   all.ms += answer.open_wait ? answer.open_wait->ms : 0;
   answer.blocked_ms = all.ms;
   answer.wake_ms = all.wake_ms;
-  answer.time = attribute_time(measured_time(trace, thread), all);
+  answer.time = attribute_time(measured_time(timeline, thread), all);
   answer.records = thread.kept;
   answer.lost = thread.lost;
   answer.unfinished = thread.unfinished;
   answer.merged = thread.entry.stands_for;
+  if (timeline.switches().any() && answer.merged == 0) {
+    const Window whole;
+    answer.migrations = timeline.switches().of(thread.key).migrations_between(whole.begin_ns, whole.end_ns);
+  }
   return answer;
 }
 

@@ -36,9 +36,10 @@ struct ThreadAnswer {
   std::uint64_t records = 0;
   std::uint64_t lost = 0;
   std::uint64_t unfinished = 0;
-  std::uint64_t merged = 0;  // how many threads that ended it stands for; 0: it is one
+  std::optional<std::uint64_t> migrations;  // to another CPU, as far as its switches were recorded
+  std::uint64_t merged = 0;                 // how many threads that ended it stands for; 0: it is one
 };
 
-ThreadAnswer describe_thread(const Trace& trace, const Track& track, const Blocked& blocked);
+ThreadAnswer describe_thread(const Timeline& timeline, const Track& track, const Blocked& blocked);
 
 }  // namespace hostprobe::analysis

@@ -37,6 +37,13 @@ void split_delay(ThreadTime& time, const Blocked& blocked) {
   time.run_queue_ms = std::min(blocked.ms, behind_wakes_ms + rest_ms - time.preempted_ms.value_or(range.high));
 }
 
+// Of the time behind wakes, what must lie in blocking calls that are known: the thread sleeps elsewhere too, where nothing is hooked.
+double run_queue_in_waits(const ThreadTime& time, const Blocked& blocked) {
+  const double all_ms = time.run_queue_ms.value_or(0);
+  const double off_ms = time.wall_ms - time.cpu_ms.value_or(0) - time.preempted_ms.value_or(0);
+  return std::max(std::min(blocked.run_queue_ms, all_ms), all_ms - std::max(0.0, off_ms - blocked.ms));
+}
+
 }  // namespace
 
 ThreadTime attribute_time(const ThreadTime& measured, const Blocked& blocked) {
@@ -46,11 +53,14 @@ ThreadTime attribute_time(const ThreadTime& measured, const Blocked& blocked) {
     return time;
   }
   time.wall_ms = std::max(time.wall_ms, time.cpu_ms.value_or(0) + time.run_delay_ms.value_or(0));
+  if (time.from_switches && !time.run_delay_ms) time.run_queue_ms = blocked.run_queue_ms;
+  if (time.from_switches && time.run_delay_ms)
+    time.run_queue_ms = std::max(0.0, *time.run_delay_ms - time.preempted_ms.value_or(0));
   Blocked within = blocked;
   within.ms = std::min(blocked.ms, time.wall_ms);
-  if (time.run_delay_ms)
+  if (time.run_delay_ms && !time.from_switches)
     split_delay(time, within);
-  else if (within.wake_ms > 0)
+  else if (within.wake_ms > 0 && !time.from_switches)
     time.run_queue_ms = std::min(within.wake_ms, within.ms);
   // The kernel's totals are exact, so what does not fit beside them is taken from the waits: they ran for a part of it.
   double left_ms = time.wall_ms;
@@ -62,7 +72,8 @@ ThreadTime attribute_time(const ThreadTime& measured, const Blocked& blocked) {
   take(time.cpu_ms.value_or(0));
   if (time.preempted_ms) time.preempted_ms = take(*time.preempted_ms);
   if (time.run_queue_ms) time.run_queue_ms = take(*time.run_queue_ms);
-  time.wait_ms = take(within.ms - time.run_queue_ms.value_or(0));
+  time.wait_ms =
+      take(within.ms - (time.from_switches ? run_queue_in_waits(time, within) : time.run_queue_ms.value_or(0)));
   time.unexplained_ms = left_ms;
   return time;
 }

@@ -128,6 +128,10 @@ void Waits::add_call(const Event& event) {
   call.site->answer.timed_out += event.timed_out;
   if (event.wake_ns < 0) return;
   call.site->answer.wake.add(event.wake_ns);
+  if (event.run_queue_ns >= 0) {
+    call.site->answer.run_queue.add(event.run_queue_ns);
+    call.site->answer.rest.add(event.wake_ns - event.run_queue_ns);
+  }
   add_waker(call.site->answer, event.waker, 1);
 }
 
@@ -161,6 +165,8 @@ void Waits::merge(Waits&& other) {
     WaitSite& answer = own->second.answer;
     answer.time.add(site.answer.time);
     answer.wake.add(site.answer.wake);
+    answer.run_queue.add(site.answer.run_queue);
+    answer.rest.add(site.answer.rest);
     answer.timed_out += site.answer.timed_out;
     answer.threads.merge(site.answer.threads);
     answer.unknown_wakers += site.answer.unknown_wakers;

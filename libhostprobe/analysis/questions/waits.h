@@ -31,6 +31,8 @@ struct WaitSite {
   Role role = Role::kOther;
   Histogram time;  // of calls that blocked
   Histogram wake;  // return of the wait minus the waker's post
+  // Of wakes where the thread's switches are recorded: until it had a CPU again, and the rest of the way back.
+  Histogram run_queue, rest;
   std::map<Role, std::uint64_t> wakers;
   std::map<ThreadKey, std::uint64_t> waker_threads;
   std::uint64_t unknown_wakers = 0;  // the post came from a thread this trace does not know

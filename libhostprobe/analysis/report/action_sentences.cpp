@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "trials.h"
 #include "words.h"
 
 namespace hostprobe::analysis {
@@ -49,6 +51,8 @@ std::string sentence_of(const ActionAnswer& event) {
           fmt::format("dump {}, for {}: {} records", event.number, trigger_text(event.reason), grouped(event.amount)),
           event);
     case kEventDumpGone:
+    case kEventHalted:  // nothing that hostprobe did: findings tell of these two
+    case kEventThrottled:
       return {};
     case kEventStarted:
       return with_text("recording goes on", event);
@@ -61,9 +65,11 @@ std::string sentence_of(const ActionAnswer& event) {
     case kEventDetail:
       return with_text(event.number == 0 ? fmt::format("all detail again, at a cost of {:.2f} %",
                                                        1e-3 * static_cast<double>(event.amount))
-                                         : fmt::format("detail shed, level {} of 3, for it cost {:.2f} %", event.number,
+                                         : fmt::format("detail shed, level {} of 4, for it cost {:.2f} %", event.number,
                                                        1e-3 * static_cast<double>(event.amount)),
                        event);
+    case kEventSource:
+      return fmt::format("not recorded: {} ({})", printable(event.text), std::strerror(static_cast<int>(event.reason)));
     default:
       return with_text(action_kind_name(event.kind), event);
   }
@@ -97,7 +103,7 @@ std::vector<std::string> action_sentences(const RunAnswer& run, bool all) {
   for (const ProcessAnswer& process : run.processes) {
     std::size_t told = 0, left_out = 0;
     for (const ActionAnswer& event : process.actions) {
-      const std::string sentence = sentence_of(event);
+      const std::string sentence = trial_of(process, event) ? "" : sentence_of(event);  // those have a table
       if (sentence.empty()) continue;
       if (!all && told == kMostPerProcess) {
         ++left_out;

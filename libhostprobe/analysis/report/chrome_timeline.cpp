@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -11,6 +12,7 @@
 #include "analysis/timeline/activity.h"
 #include "analysis/timeline/ordered_records.h"
 #include "analysis/trace/hook_list.h"
+#include "chrome_kernel.h"
 #include "words.h"
 
 namespace hostprobe::analysis {
@@ -19,6 +21,7 @@ namespace {
 constexpr std::size_t kFlushBytes = 1 << 16;
 constexpr std::uint64_t kFirstLane = 5'000'000;  // above the ids that a kernel gives: streams, and what overlaps
 constexpr std::uint64_t kOtherProcess = 10'000'000;
+constexpr std::uint32_t kCpusProcess = 9'000'000;  // what the kernel told is of no process
 
 // What the viewers show in one row must lie inside or beside each other. What overlaps otherwise (kernels of a graph, ranges of
 // different sources) goes to a row below.
@@ -89,7 +92,11 @@ std::string micros(std::int64_t ns) {
 class TraceTimeline {
  public:
   TraceTimeline(const Timeline& timeline, std::uint64_t first_ns, Document& out)
-      : timeline_(timeline), trace_(timeline.trace()), out_(out), pid_(out.process_id(trace_.header.pid)) {
+      : timeline_(timeline),
+        trace_(timeline.trace()),
+        out_(out),
+        pid_(out.process_id(trace_.header.pid)),
+        ticks_(trace_.clock) {
     shift_ns_ = out.offset_of(trace_) - static_cast<std::int64_t>(first_ns);
   }
 
@@ -132,10 +139,41 @@ class TraceTimeline {
   void write_thread(const Thread& thread) {
     Lanes lanes;
     row_of(thread.key, thread.name, 0);
+    posts_.clear();
     OrderedRecords records(
         thread, [&](const Record& record) { write_record(thread, lanes, record); }, [](std::uint64_t) {},
         [](std::uint64_t) {});
     records.walk();
+    write_states(thread);
+  }
+
+  // In a row of their own: what the kernel did with the thread. Woken is who has been posted to by a thread that is known.
+  void write_states(const Thread& thread) {
+    const std::vector<OffCpu>& spans = timeline_.switches().of(thread.key).spans();
+    if (spans.empty()) return;
+    std::sort(posts_.begin(), posts_.end());
+    const auto [row, fresh] = rows_.try_emplace({thread.key, SIZE_MAX}, kFirstLane + rows_.size());
+    name("thread_name", row->second, fmt::format("{} (CPU)", thread.name));
+    const auto state = [&, tid = row->second](const char* what, double begin_ns, double end_ns, int cpu) {
+      const std::int64_t begin = moment_of(begin_ns), end = moment_of(end_ns);
+      if (end > begin)
+        out_.add(
+            R"({{"ph":"X","name":"{}","cat":"thread_state","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"cpu":{}}}}})",
+            what, pid_, tid, micros(begin), micros(end - begin), cpu);
+    };
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const OffCpu& span = spans[i];
+      if (i > 0) state("Running", spans[i - 1].in_ns, span.out_ns, span.out_cpu);
+      const double woken_ns = span.runnable ? span.in_ns : woken_in(span);
+      state(span.runnable ? "Preempted" : "Sleeping", span.out_ns, woken_ns, span.out_cpu);
+      state("Runnable", woken_ns, span.in_ns, span.in_cpu);
+    }
+  }
+
+  // When it was woken there; where nobody knows, when it ran again.
+  double woken_in(const OffCpu& span) const {
+    const auto post = std::lower_bound(posts_.begin(), posts_.end(), span.out_ns);
+    return post != posts_.end() && *post < span.in_ns ? *post : span.in_ns;
   }
 
   std::int64_t moment(std::uint64_t ticks) const {
@@ -177,7 +215,10 @@ class TraceTimeline {
              json_text(name_of(*hook, function, record)), family_name(hook->family), pid_, tid, micros(begin),
              micros(end - begin), arguments(*hook, function, record));
     if (function.is(kRunsOnGpu) && record.c != 0) lead_from_launch(record, tid, begin);
-    if (const auto wake = wake_of(function, record)) lead_from_waker(*wake, tid, end);
+    if (const auto wake = wake_of(function, record)) {
+      lead_from_waker(*wake, tid, end);
+      posts_.push_back(ticks_.since_first_ns(wake->ticks));
+    }
   }
 
   // A curve of its own: its numbers over time.
@@ -260,6 +301,8 @@ class TraceTimeline {
   std::int64_t shift_ns_ = 0;
   std::map<std::pair<ThreadKey, std::size_t>, std::uint64_t> rows_;
   std::set<std::uint32_t> tids_;
+  TickReader ticks_;
+  std::vector<double> posts_;  // that woke the thread
 };
 
 }  // namespace
@@ -268,7 +311,13 @@ std::vector<std::string> export_chrome(const std::string& run, const Sink& sink,
   const std::uint64_t first_ns = first_moment_ns(run);
   Document out(sink);
   std::vector<std::string> problems = visit_traces(
-      run, [&](const Timeline& timeline) { TraceTimeline(timeline, first_ns, out).write(); }, progress);
+      run, [&](const Timeline& timeline) { TraceTimeline(timeline, first_ns, out).write(); },
+      [&](const Trace& trace) {
+        write_chrome_kernel(trace, out.process_id(kCpusProcess),
+                            out.offset_of(trace) - static_cast<std::int64_t>(first_ns),
+                            [&out](std::string_view event) { out.add("{}", event); });
+      },
+      progress);
   out.finish();
   return problems;
 }

@@ -8,6 +8,7 @@
 
 #include "analysis/import/table_columns.h"
 #include "analysis/timeline/ordered_records.h"
+#include "csv_kernel.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -23,6 +24,14 @@ std::string cell_text(std::string_view text) {
     quoted += c == '\n' || c == '\r' ? ' ' : c;
   }
   return quoted + "\"";
+}
+
+void append_row(const TableRow& row, std::string& text) {
+  for (std::size_t i = 0; i < kColumnCount; ++i) {
+    if (i != 0) text += ',';
+    if (!row.cells[i].empty()) text += cell_text(row.cells[i]);
+  }
+  text += '\n';
 }
 
 std::string_view type_of(const Function& function) {
@@ -234,11 +243,7 @@ class TraceTable {
   }
 
   void put_row() {
-    for (std::size_t i = 0; i < kColumnCount; ++i) {
-      if (i != 0) buffer_ += ',';
-      if (!row_.cells[i].empty()) buffer_ += cell_text(row_.cells[i]);
-    }
-    buffer_ += '\n';
+    append_row(row_, buffer_);
     flush(kFlushBytes);
   }
 
@@ -264,7 +269,18 @@ class TraceTable {
 std::vector<std::string> export_csv(const std::string& run, const Sink& sink, const ExportProgress& progress) {
   sink(fmt::format("{}\n", fmt::join(kColumnNames, ",")));
   return visit_traces(
-      run, [&sink](const Timeline& timeline) { TraceTable(timeline, sink).write(); }, progress);
+      run, [&sink](const Timeline& timeline) { TraceTable(timeline, sink).write(); },
+      [&sink](const Trace& trace) {
+        std::string buffer;
+        write_csv_kernel(trace, [&](const TableRow& row) {
+          append_row(row, buffer);
+          if (buffer.size() < kFlushBytes) return;
+          sink(buffer);
+          buffer.clear();
+        });
+        sink(buffer);
+      },
+      progress);
 }
 
 }  // namespace hostprobe::analysis

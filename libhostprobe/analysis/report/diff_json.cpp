@@ -95,6 +95,7 @@ std::string diff_json(const RunDiff& diff, const RunAnswer& a, const RunAnswer& 
                {"wakes", rows_json(diff.wakes)},
                {"launch_gaps", one_or_null(diff.launch_gaps)},
                {"progress", one_or_null(diff.progress)},
+               {"delay_chain", rows_json(diff.delay_chain)},
                {"critical_path_pct", path_json(diff.path)},
                {"nothing_in_common", diff.nothing_in_common}};
   for (const FindingChange& finding : diff.findings) json["findings"].push_back(finding_json(finding));

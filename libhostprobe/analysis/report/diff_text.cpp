@@ -24,7 +24,10 @@ std::string right(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, columns(text)), ' ') + text;
 }
 
-std::string pct_text(double pct) { return fmt::format("{:+.1f} %", pct); }
+// More than twice as long is told as a multiple.
+std::string pct_text(double pct) {
+  return pct > 100 ? fmt::format("x {:.1f}", 1 + pct / 100) : fmt::format("{:+.1f} %", pct);
+}
 
 class DiffPage {
  public:
@@ -36,6 +39,7 @@ class DiffPage {
     write_run("B", b_, diff_.steps.b_count, diff_.steps.b_median_ms);
     write_changes();
     write_path();
+    write_chain();
     write_rows("Kernels on the GPU", diff_.kernels);
     write_rows(diff_.collective_source == "gpu" ? "Collectives, on the GPU" : "Collectives, calls of the host",
                diff_.collectives);
@@ -76,18 +80,22 @@ class DiffPage {
             : fmt::format("{} to {} in A, {} to {} in B", ms_text(*steps.a_min_ms), ms_text(*steps.a_max_ms),
                           ms_text(*steps.b_min_ms), ms_text(*steps.b_max_ms));
     if (!steps.significant) return fmt::format("Steps did not change beyond noise: {}; {}.", medians, range);
+    if (*steps.change_pct > 100)
+      return fmt::format("Steps take {:.1f} times as long in B: {}; {}.", 1 + *steps.change_pct / 100, medians, range);
     return fmt::format("Steps take {:.1f} % {} in B: {}; {}.", std::abs(*steps.change_pct),
                        *steps.change_pct > 0 ? "longer" : "less", medians, range);
   }
 
+  static std::string amount_text(bool found, const std::optional<double>& share, const std::optional<double>& ms) {
+    if (ms) return fmt::format("{} a step ({:.1f} %)", ms_text(*ms), share.value_or(0));
+    if (share) return fmt::format("{:.1f} %", *share);
+    return found ? "found" : "not found";
+  }
+
   static std::string finding_text(const FindingChange& one) {
-    const auto amount = [](const std::optional<double>& share, const std::optional<double>& ms) {
-      if (!share) return std::string("not found");
-      return fmt::format("{:.1f} % of the run", *share) + (ms ? fmt::format(", {} a step", ms_text(*ms)) : "");
-    };
     return fmt::format("{}{} {}: {} in A, {} in B.", one.cause, one.rank ? fmt::format(" of rank {}", *one.rank) : "",
-                       change_name(one.change), amount(one.a_share_pct, one.a_ms_per_step),
-                       amount(one.b_share_pct, one.b_ms_per_step));
+                       change_name(one.change), amount_text(one.in_a, one.a_share_pct, one.a_ms_per_step),
+                       amount_text(one.in_b, one.b_share_pct, one.b_ms_per_step));
   }
 
   void write_changes() {
@@ -121,6 +129,23 @@ class DiffPage {
            right(amount(one.a_ms_per_step), 10), right(amount(one.b_ms_per_step), 10));
   }
 
+  void write_chain() {
+    if (diff_.delay_chain.size() < 2) return;
+    line("");
+    line("{} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9}", padded("From a late poll to a late collective", kNameWidth),
+         "count A", "B", "p50 A", "B", "p99 A", "B", "change");
+    for (const DiffRow& row : diff_.delay_chain)
+      line("{} {:>8} {:>8} {} {} {} {} {:>9}", padded(row.name, kNameWidth), row.a.count, row.b.count,
+           right(us_text(row.a.median_us), 8), right(us_text(row.b.median_us), 8), right(us_text(row.a.p99_us), 8),
+           right(us_text(row.b.p99_us), 8), change_text(row));
+  }
+
+  static std::string change_text(const DiffRow& row) {
+    if (row.a.count == 0) return "only in B";
+    if (row.b.count == 0) return "only in A";
+    return row.significant ? pct_text(*row.change_pct) : "same";
+  }
+
   void write_rows(const char* title, std::vector<DiffRow> rows) {
     if (rows.empty()) return;
     // Changes first; otherwise heaviest first, as they come.
@@ -132,13 +157,9 @@ class DiffPage {
     const std::size_t shown = std::min(rows.size(), kRows);
     for (std::size_t i = 0; i < shown; ++i) {
       const DiffRow& row = rows[i];
-      const std::string change = row.a.count == 0   ? "only in B"
-                                 : row.b.count == 0 ? "only in A"
-                                 : row.significant  ? pct_text(*row.change_pct)
-                                                    : "same";
       line("{} {:>8} {:>8} {} {} {} {} {:>9}", padded(shortened(row.name, kNameWidth), kNameWidth), row.a.count,
            row.b.count, right(us_text(row.a.avg_us), 8), right(us_text(row.b.avg_us), 8),
-           right(us_text(row.a.median_us), 8), right(us_text(row.b.median_us), 8), change);
+           right(us_text(row.a.median_us), 8), right(us_text(row.b.median_us), 8), change_text(row));
     }
     if (shown < rows.size()) line("  … and {} more (--json has all)", rows.size() - shown);
   }

@@ -7,9 +7,13 @@
 #include <unordered_map>
 
 #include "analysis/timeline/ordered_records.h"
+#include "analysis/timeline/switches.h"
+#include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/reader.h"
 #include "analysis/trace/roles.h"
 #include "analysis/trace/symbols.h"
+#include "dump_kernel.h"
+#include "dump_output.h"
 #include "record_arguments.h"
 #include "words.h"
 
@@ -32,13 +36,14 @@ constexpr FlagName kFlags[] = {{kRecordFailed, "failed"},
                                {kRecordRelative, "relative"},
                                {kRecordCaptured, "captured"}};
 
-class Dump {
+class Dump : DumpOutput {
  public:
-  Dump(const Trace& trace, Symbols& symbols, DumpForm form, const Sink& sink)
-      : trace_(trace),
+  Dump(const Trace& trace, Symbols& symbols, DumpForm form, const Sink& sink, bool switches)
+      : DumpOutput(sink),
+        trace_(trace),
+        switches_(switches ? Switches(trace) : Switches()),
         symbols_(symbols),
         json_(form == DumpForm::kJson),
-        sink_(sink),
         roles_(roles_of(trace, symbols)),
         arguments_(trace, symbols, roles_, form) {}
 
@@ -57,6 +62,21 @@ class Dump {
         thread, [this](const Record& record) { write_record(record); },
         [this](std::uint64_t count) { write_lost(count); }, [this](std::uint64_t count) { write_summed(count); });
     records.walk();
+    for (const OffCpu& span : switches_.of(thread.key).spans()) write_switch(span);
+  }
+
+  void write_switch(const OffCpu& span) {
+    const char* why = span.runnable ? "preempted" : "waits";
+    const std::uint64_t begin = trace_.clock.monotonic_ns_of(span.out_ns);
+    const double length = span.in_ns - span.out_ns;
+    if (json_)
+      print(R"({},"off_cpu":"{}","begin_ns":{},"duration_ns":{:.0f},"cpu":{},"next_cpu":{}}})"
+            "\n",
+            head_, why, begin, length, span.out_cpu, span.in_cpu);
+    else
+      print("{}{:>16.6f} {:>10} off CPU {}: {}\n", head_, 1e-9 * static_cast<double>(begin), duration_text(length),
+            span.out_cpu, why);
+    flush(kFlushBytes);
   }
 
   // Losses the process counted that belong to no thread in the trace: of threads that got no entry, or of the last
@@ -79,7 +99,7 @@ class Dump {
     } else {
       print("{}{:>16.6f} {:>10} {}(", head_, 1e-9 * static_cast<double>(begin), duration_text(length), printable(name));
     }
-    if (hook != nullptr) arguments_.write(buffer_, *hook, record);
+    if (hook != nullptr) arguments_.write(buffer(), *hook, record);
     print("{}", json_ ? "}" : ")");
     write_flags(record);
     if (json_ && record.stack != 0) write_stack(record.stack);
@@ -133,37 +153,28 @@ class Dump {
     return name;
   }
 
-  template <typename... Args>
-  void print(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
-  }
-
-  void flush(std::size_t from_bytes) {
-    if (buffer_.size() < from_bytes || buffer_.size() == 0) return;
-    sink_({buffer_.data(), buffer_.size()});
-    buffer_.clear();
-  }
-
   const Trace& trace_;
+  const Switches switches_;
   Symbols& symbols_;
   const bool json_;
-  const Sink& sink_;
   const ThreadRoles roles_;
   RecordArguments arguments_;
   std::string head_;
-  fmt::memory_buffer buffer_;
   std::unordered_map<std::uint16_t, std::string> stacks_, unknown_;
 };
 
 }  // namespace
 
-std::vector<std::string> dump_run(const std::string& path, DumpForm form, const Sink& sink) {
+std::vector<std::string> dump_run(const std::string& path, DumpForm form, const Sink& sink, bool switches) {
   std::vector<std::string> problems;
   Symbols symbols;
   for (const std::string& file : trace_paths(path)) {
     try {
       const Trace trace = read_trace(file);
-      Dump(trace, symbols, form, sink).write();
+      if (is_kernel_trace(trace))
+        dump_kernel(trace, form, sink);
+      else
+        Dump(trace, symbols, form, sink, switches).write();
       for (const Damage& damage : trace.damages) {
         problems.push_back(
             fmt::format("{}: {} bytes at offset {}: {}", file, damage.bytes, damage.offset, damage.what));

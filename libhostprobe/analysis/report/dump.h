@@ -15,7 +15,8 @@ using Sink = std::function<void(std::string_view)>;
 
 enum class DumpForm { kText, kJson };
 
+// With `switches`, behind the records of a thread, when it was off its CPU, where that was recorded.
 // Returns what could not be read, one line each. Throws std::system_error when there is no such path.
-std::vector<std::string> dump_run(const std::string& path, DumpForm form, const Sink& sink);
+std::vector<std::string> dump_run(const std::string& path, DumpForm form, const Sink& sink, bool switches = false);
 
 }  // namespace hostprobe::analysis

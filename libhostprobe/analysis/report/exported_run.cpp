@@ -10,10 +10,12 @@
 
 #include "analysis/trace/blocks.h"
 #include "analysis/trace/file_bytes.h"
+#include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/reader.h"
 
 namespace hostprobe::analysis {
 std::vector<std::string> visit_traces(const std::string& run, const std::function<void(const Timeline&)>& visit,
+                                      const std::function<void(const Trace&)>& visit_kernel,
                                       const ExportProgress& progress) {
   std::vector<std::string> problems;
   Symbols symbols;
@@ -29,7 +31,10 @@ std::vector<std::string> visit_traces(const std::string& run, const std::functio
     } catch (const std::system_error& error) {
       problems.push_back(fmt::format("{}: {}", path, error.what()));
     }
-    if (trace) visit(Timeline(*trace, symbols));
+    if (trace && is_kernel_trace(*trace))
+      visit_kernel(*trace);
+    else if (trace)
+      visit(Timeline(*trace, symbols));
     if (progress) progress(done += file_bytes(path), all);
     if (!trace) continue;
     for (const Damage& damage : trace->damages)

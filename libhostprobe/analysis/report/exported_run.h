@@ -15,8 +15,9 @@ namespace hostprobe::analysis {
 // Called now and then with the bytes read so far and the bytes of all traces.
 using ExportProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
-// Returns what could not be read, one line each. Throws std::system_error when there is no such path.
+// `visit_kernel` has those of the kernel, which are of no process. Returns what could not be read, one line each. Throws std::system_error when there is no such path.
 std::vector<std::string> visit_traces(const std::string& run, const std::function<void(const Timeline&)>& visit,
+                                      const std::function<void(const Trace&)>& visit_kernel,
                                       const ExportProgress& progress);
 
 // CLOCK_REALTIME at which the first process of the run began, a little earlier rather than later; 0 where nothing tells.

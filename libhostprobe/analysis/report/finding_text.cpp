@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/findings/causes.h"
+#include "lost_time_text.h"
 #include "news.h"
 #include "words.h"
 
@@ -38,24 +39,6 @@ std::string place_of(const Finding& finding) {
   if (!python.empty()) return printable(python);
   if (!code.empty()) return shortened(function_of(code), 80);
   return fmt::format("{} of {}", printable(finding.site->function), printable(finding.site->library));
-}
-
-// "more" only where what is there has no time left.
-std::string loader_advice(const Evidence& evidence) {
-  const std::uint64_t count = evidence.count("workers");
-  const double cpu_pct = evidence.number("workers_cpu_pct"), no_cpu_pct = evidence.number("workers_no_cpu_pct");
-  const std::string in = printable(evidence.text("workers_wait_in"));
-  const std::string workers = count == 1 ? "its worker" : fmt::format("its {} workers", count);
-  if (count == 0) return "no worker of it was seen, so look at how samples are made";
-  if (no_cpu_pct > cpu_pct)
-    return fmt::format("{} {} ready but without a CPU for {:.0f} % of the time", workers, count == 1 ? "is" : "are",
-                       no_cpu_pct);
-  if (cpu_pct + no_cpu_pct >= 60)
-    return fmt::format("{} {} busy for {:.0f} % of the time: more workers (num_workers) or cheaper samples", workers,
-                       count == 1 ? "is" : "are", cpu_pct + no_cpu_pct);
-  return fmt::format("{} {} only {:.0f} % of the time{}, so more of them would not help", workers,
-                     count == 1 ? "runs" : "run", cpu_pct,
-                     in.empty() ? "" : fmt::format(" and {} most in {}", count == 1 ? "waits" : "wait", in));
 }
 
 std::string queue_advice(const Evidence& evidence, bool is_loader) {
@@ -138,6 +121,19 @@ std::string no_cpu(const Finding& finding) {
       text, evidence.number("cpus_used"), cpus, noun);
 }
 
+std::string stopped(const Finding& finding) {
+  const Evidence& evidence = finding.evidence;
+  return fmt::format("{} was stopped from outside for {:.1f} % of the run ({} times, the longest {} at {:.1f} s): {}.",
+                     who(finding), finding.share_pct, grouped(evidence.count("count")),
+                     duration_text(1e6 * evidence.number("longest_ms")), 1e-3 * evidence.number("longest_at_ms"),
+                     stop_advice());
+}
+
+std::string throttled(const Finding& finding) {
+  return fmt::format("{} was ready to run but held back by the CPU quota of its group for {:.1f} % of the run: {}.",
+                     main_of(finding), finding.share_pct, fix_text(finding));
+}
+
 std::string launch_pace(const Finding& finding) {
   const Evidence& evidence = finding.evidence;
   return fmt::format(
@@ -202,6 +198,12 @@ std::string plain_text(const Finding& finding) {
       return late_wakes(finding);
     case Symptom::kNotRunning:
       return no_cpu(finding);
+    case Symptom::kStopped:
+      return stopped(finding);
+    case Symptom::kThrottled:
+      return throttled(finding);
+    case Symptom::kLostTime:
+      return lost_time_text(finding, finding.rank || finding.pid != 0 ? who(finding) : "the job");
     case Symptom::kOwnCost:
       return fmt::format("the probe itself costs {} {:.1f} % of its wall time, so every other number here is too high.",
                          who(finding), finding.share_pct);
@@ -209,7 +211,19 @@ std::string plain_text(const Finding& finding) {
   return {};
 }
 
+double bound_pct(const StepTime& time) {
+  double ns = 0;
+  for (const LostTime& lost : time.lost)
+    if (lost.cause == Cause::kGpuBound || lost.cause == Cause::kTransfer) ns += lost.ns;
+  return 100 * ns / time.length_ns;
+}
+
 std::string all_well(const RunAnswer& run) {
+  if (run.step_time && run.step_time->length_ns > 0)
+    return fmt::format(
+        "Nothing on the host side stands out: the GPU, or without one the program itself, works in {:.1f} % "
+        "of the {}.",
+        bound_pct(*run.step_time), run.steps.lengths.count > 0 ? "steps" : "run");
   const WorstWaits worst = worst_waits(run);
   std::string text =
       fmt::format("Nothing on the host side stands out: no wait of a main thread takes more than {:.1f} % of the run",
@@ -221,7 +235,45 @@ std::string all_well(const RunAnswer& run) {
 
 }  // namespace
 
+// "more" only where what is there has no time left.
+std::string loader_advice(const Evidence& evidence) {
+  const std::uint64_t count = evidence.count("workers");
+  const double cpu_pct = evidence.number("workers_cpu_pct"), no_cpu_pct = evidence.number("workers_no_cpu_pct");
+  const std::string in = printable(evidence.text("workers_wait_in"));
+  const std::string workers = count == 1 ? "its worker" : fmt::format("its {} workers", count);
+  if (count == 0) return "no worker of it was seen, so look at how samples are made";
+  if (no_cpu_pct > cpu_pct)
+    return fmt::format("{} {} ready but without a CPU for {:.0f} % of the time", workers, count == 1 ? "is" : "are",
+                       no_cpu_pct);
+  if (cpu_pct + no_cpu_pct >= 60)
+    return fmt::format("{} {} busy for {:.0f} % of the time: more workers (num_workers) or cheaper samples", workers,
+                       count == 1 ? "is" : "are", cpu_pct + no_cpu_pct);
+  return fmt::format(
+      "{} {} only {:.0f} % of the time{}: make samples quicker there; more workers help as far as they do not wait for "
+      "each other",
+      workers, count == 1 ? "runs" : "run", cpu_pct,
+      in.empty() ? "" : fmt::format(" and {} most in {}", count == 1 ? "waits" : "wait", in));
+}
+
+std::string stop_advice() {
+  return "find who stops it: a debugger or a profiler that pauses it (TracerPid in /proc/PID/status meanwhile), a "
+         "SIGSTOP "
+         "by a scheduler or a shell, or a frozen control group; a virtual machine that stands still looks the same";
+}
+
+// As much as it had work for; a quota above that holds nobody back.
+static std::string quota_text(const Finding& finding) {
+  const Evidence& evidence = finding.evidence;
+  std::string text = "raise the CPU quota";
+  if (const std::string group = printable(evidence.text("group")); !group.empty()) text += " of " + group;
+  const double now = evidence.number("quota_cpus"), wanted = evidence.number("cpus_wanted");
+  if (now <= 0) return text;
+  text += fmt::format(" ({:g} CPUs", now);
+  return wanted > now ? fmt::format("{}, and there is work for {:.1f})", text, wanted) : text + ")";
+}
+
 std::string fix_text(const Finding& finding) {
+  if (finding.fix == "raise_quota") return quota_text(finding);
   if (finding.fix == "num_workers") return "more workers (num_workers) or cheaper samples";
   if (finding.fix == "keep_memory") return "keep memory (a caching allocator), they wait for the device";
   if (finding.fix == "pin_memory") return "pin the memory (pin_memory), copies of pageable memory wait";

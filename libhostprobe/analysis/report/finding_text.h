@@ -16,6 +16,10 @@ std::string finding_text(const Finding& finding);
 
 // What to do about it; "" where nothing is known to help.
 std::string fix_text(const Finding& finding);
+// Of a process that somebody stopped: how to find who.
+std::string stop_advice();
+// Of a wait for a DataLoader: what its workers show.
+std::string loader_advice(const Evidence& evidence);
 
 // At most three sentences that say what to do now. When nothing is wrong it says so.
 std::vector<std::string> headline(const RunAnswer& run, const std::vector<Finding>& findings);

@@ -2,16 +2,22 @@
 #include "json.h"
 
 #include "analysis/findings/causes.h"
+#include "delay_chain_text.h"
 #include "finding_text.h"
 #include "json_chains.h"
 #include "json_collectives.h"
 #include "json_gpu.h"
 #include "json_path.h"
 #include "json_python.h"
+#include "json_running.h"
+#include "json_step_time.h"
 #include "json_steps.h"
 #include "json_threads.h"
+#include "kernel_report.h"
 #include "losses.h"
+#include "machine_report.h"
 #include "stuck_text.h"
+#include "trials.h"
 #include "version.h"
 
 namespace hostprobe::analysis {
@@ -26,6 +32,8 @@ Json pairs_json(const LaunchPairAnswer& pairs) {
       {"switched", or_null(pairs.switched)},
       {"penalty_us", us(pairs.penalty_ns)},
       {"impact_pct", or_null(pairs.impact_pct)},
+      {"no_cpu_ms", or_null(pairs.no_cpu_ms)},
+      {"no_cpu_pct", or_null(pairs.no_cpu_pct)},
       {"tail_p95_switched_pct", or_null(pairs.tail95_pct)},
       {"tail_p99_switched_pct", or_null(pairs.tail99_pct)},
       {"per_1000_launches",
@@ -110,13 +118,29 @@ Json action_json(const ActionAnswer& event) {
       json["dump"] = event.number;
       json["bytes"] = event.amount;
       break;
+    case kEventHalted:
+      json["ms"] = 1e-6 * static_cast<double>(event.amount);
+      break;
+    case kEventThrottled:
+      json["periods"] = event.number;
+      json["ms"] = 1e-6 * static_cast<double>(event.amount);
+      break;
     case kEventDetail:
       json["shed"] = event.number;
       json["cost_pct"] = 1e-3 * static_cast<double>(event.amount);
       break;
+    case kEventSource:
+      json["errno"] = event.reason;
+      break;
     default:
       break;
   }
+  return json;
+}
+
+Json lost_by_json(const ProcessAnswer& process) {
+  Json json = Json::object();
+  for (const LossShare& share : loss_shares(process)) json[share.id] = share.records;
   return json;
 }
 
@@ -133,8 +157,17 @@ Json own_cost_pct(const ProcessAnswer& process) {
   return process.wall_share(process.own_cost->total_ms());
 }
 
+Json scheduler_json(const ProcessAnswer& process) {
+  if (!process.scheduler) return nullptr;
+  return {{"source", "perf"},
+          {"switches", process.scheduler->switches},
+          {"lost", process.scheduler->lost},
+          {"covered_pct", process.scheduler->covered_pct}};
+}
+
 Json thread_of(const ProcessAnswer& process, const ThreadAnswer& thread) {
   Json json = thread_json(thread);
+  add_running(process, thread, json);
   if (Json gil = gil_json(process, thread); !gil.is_null()) json["gil"] = std::move(gil);
   return json;
 }
@@ -154,6 +187,7 @@ Json process_json(const ProcessAnswer& process) {
                {"lost", process.lost},
                {"unfinished", process.unfinished},
                {"own_cost_pct", own_cost_pct(process)},
+               {"scheduler", scheduler_json(process)},
                {"threads", Json::array()},
                {"waits", Json::array()}};
   if (process.restart) json["restart"] = *process.restart;
@@ -177,8 +211,8 @@ Json process_json(const ProcessAnswer& process) {
   json["summed_only"] = process.summed_only;
   json["whole_since_s"] = process.whole_since_ms ? Json(1e-3 * *process.whole_since_ms) : Json(nullptr);
   json["trace"] = process.trace_path;
-  json["lost_by"] = Json::object();
-  for (const LossShare& share : loss_shares(process)) json["lost_by"][share.id] = share.records;
+  json["lost_by"] = lost_by_json(process);
+  add_machine_json(process, json);
   json["lost_tail_unknown"] = process.tail_gone;
   json["damages"] = damages_json(process);
   return json;
@@ -191,11 +225,15 @@ Json evidence_json(const Evidence& evidence) {
   return json;
 }
 
-// Per step and what a fix would gain: not computed yet.
 Json finding_json(const Finding& finding) {
-  Json json = {{"cause", finding.cause},         {"rank", or_null(finding.rank)}, {"text", finding_text(finding)},
-               {"share_pct", finding.share_pct}, {"ms_per_step", nullptr},        {"gain_pct", nullptr},
-               {"gain_low_pct", nullptr},        {"gain_high_pct", nullptr}};
+  Json json = {{"cause", finding.cause},
+               {"rank", or_null(finding.rank)},
+               {"text", finding_text(finding)},
+               {"share_pct", finding.share_pct},
+               {"ms_per_step", or_null(finding.ms_per_step)},
+               {"gain_pct", or_null(finding.gain_pct)},
+               {"gain_low_pct", or_null(finding.gain_low_pct)},
+               {"gain_high_pct", or_null(finding.gain_high_pct)}};
   json["share_of"] = finding.of_steps ? "steps" : "run";
   if (!finding.rank && finding.pid != 0) json["pid"] = finding.pid;
   if (!finding.fix.empty()) json["fix"] = {{"name", finding.fix}, {"how", fix_text(finding)}};
@@ -237,17 +275,25 @@ std::string report_json(const RunAnswer& run, const ReportOptions& options) {
                {"clocks", clocks_json(run.host_clocks)},
                {"headline", headline(run, findings)},
                {"findings", Json::array()},
-               {"step_share_pct", nullptr},
+               {"step_share_pct", step_shares_json(run)},
+               {"step_time", step_time_json(run)},
+               {"step_time_unknown", run.step_time ? Json(nullptr) : Json(time_unknown_id(run.step_time_unknown))},
                {"steps", steps_json(run.steps, run.start_up_ms)},
                {"critical_path_pct", path_shares_json(run.critical_path)},
                {"critical_path", run_path_json(run.critical_path)},
                {"processes", Json::array()},
                {"collectives", Json::array()},
+               {"delay_chain", delay_chain_json(run)},
+               {"trials", trials_json(run)},
                {"unreadable", Json::array()}};
   for (const Finding& finding : findings) json["findings"].push_back(finding_json(finding));
   for (const ProcessAnswer& process : run.processes)
-    if (options.shows(process)) json["processes"].push_back(process_json(process));
+    if (options.shows(process)) {
+      json["processes"].push_back(process_json(process));
+      add_kernel_json(run.kernel.of(process.trace_path), json["processes"].back());
+    }
   json["collectives"] = collectives_json(run.collectives);
+  add_kernel_json(run, json);
   // Absent where nothing hangs.
   for (const StuckCollective& stuck : run.stuck) json["stuck"].push_back(stuck_json(stuck));
   for (const Unreadable& file : run.unreadable) {

@@ -24,6 +24,12 @@ Json wake_json(const WaitSite& site) {
           {"p50_us", percentile_us(site.wake, 50)},
           {"p99_us", percentile_us(site.wake, 99)},
           {"max_us", us_or_null(site.wake, site.wake.max_ns())},
+          {"run_queue_count", site.run_queue.count()},
+          {"run_queue_ms", ms_or_null(site.run_queue, site.run_queue.total_ns())},
+          {"run_queue_p50_us", percentile_us(site.run_queue, 50)},
+          {"run_queue_p99_us", percentile_us(site.run_queue, 99)},
+          {"rest_p50_us", percentile_us(site.rest, 50)},
+          {"rest_p99_us", percentile_us(site.rest, 99)},
           {"waker_role", site.wakers.empty() ? Json(nullptr) : Json(role_name(site.main_waker()))},
           {"waker_tid", site.waker_threads.empty() ? Json(nullptr) : Json(site.main_waker_thread().tid)},
           {"waker_roles", wakers}};
@@ -76,6 +82,10 @@ Json thread_json(const ThreadAnswer& thread) {
                {"wait_ms", time.wait_ms},
                {"unexplained_ms", known ? Json(time.unexplained_ms) : Json(nullptr)},
                {"run_delay_ms", or_null(time.run_delay_ms)},
+               {"times_from", !time.run_delay_ms && !time.from_switches ? Json(nullptr)
+                              : time.from_switches                      ? Json("switches")
+                                                                        : Json("totals")},
+               {"migrations", or_null(thread.migrations)},
                {"records", thread.records},
                {"lost", thread.lost}};
   if (thread.open_wait) json["open_wait"] = open_wait_json(*thread.open_wait);

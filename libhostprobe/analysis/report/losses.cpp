@@ -91,6 +91,10 @@ std::vector<std::string> loss_sentences(const RunAnswer& run) {
     sentences.push_back(fmt::format("{} cannot be read (offset {}): {}.", printable(base_name(file.path)), file.offset,
                                     printable(file.what)));
   }
+  for (const KernelFile& file : run.kernel.files)
+    if (file.lost > 0)
+      sentences.push_back(fmt::format("{}: {} events of the kernel were lost, beside {} that were kept.",
+                                      printable(base_name(file.path)), grouped(file.lost), grouped(file.rows)));
   for (const ProcessAnswer& process : run.processes) {
     if (process.lost > 0) sentences.push_back(lost_records(process));
     if (process.tail_gone) {

@@ -7,8 +7,10 @@
 
 #include "action_sentences.h"
 #include "columns.h"
+#include "machine_report.h"
 #include "news.h"
 #include "python_text.h"
+#include "running_text.h"
 #include "words.h"
 
 namespace hostprobe::analysis {
@@ -64,9 +66,11 @@ class ProcessSection : private Lines {
          process_.cpu_ms ? ms_text(*process_.cpu_ms) : "not measured", grouped(process_.records),
          grouped(process_.lost), cost);
     if (const std::string seen = visible_part(process_); !seen.empty()) add(wrapped(seen, "", "  "));
+    for (const std::string& one : machine_lines(process_)) add(wrapped(one, "", "  "));
     write_launches();
     write_syncs();
     write_python();
+    write_running();
     write_regions();
     write_waits();
     if (shown_.wakes) write_wakes();
@@ -140,6 +144,13 @@ class ProcessSection : private Lines {
 
   void write_python() {
     const std::vector<std::string> lines = python_lines(process_);
+    if (!lines.empty()) line("");
+    for (const std::string& one : lines) line("{}", one);
+  }
+
+  void write_running() {
+    const std::size_t threads = detail_ == Detail::kLittle ? 1 : shown_.threads / 4;
+    const std::vector<std::string> lines = running_lines(process_, threads, shown_.sites);
     if (!lines.empty()) line("");
     for (const std::string& one : lines) line("{}", one);
   }

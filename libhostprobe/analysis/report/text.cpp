@@ -8,11 +8,15 @@
 #include "action_sentences.h"
 #include "analysis/findings/causes.h"
 #include "columns.h"
+#include "delay_chain_text.h"
 #include "finding_text.h"
+#include "kernel_report.h"
 #include "losses.h"
 #include "process_text.h"
 #include "rank_table.h"
+#include "step_time_text.h"
 #include "stuck_text.h"
+#include "trials.h"
 #include "words.h"
 
 namespace hostprobe::analysis {
@@ -32,6 +36,7 @@ class TextReport : private Lines {
     write_losses();
     write_stuck();
     write_headline();
+    add(step_time_text(run_, options_.all));
     const bool many = run_.ranks > kFewRanks && !options_.all;
     if (run_.ranks > 1) add(rank_table(run_, options_));
     const std::vector<const ProcessAnswer*> chosen = many ? chosen_ranks(run_, findings_) : all_leading();
@@ -46,7 +51,10 @@ class TextReport : private Lines {
         brief.push_back(&process);
     }
     if (!brief.empty()) write_brief(brief);
+    add(kernel_table(run_, options_));
     write_collectives();
+    add(delay_chain_text(run_));
+    add(trial_table(run_));
     write_actions();
     return take();
   }

@@ -49,12 +49,13 @@ struct Event {
   EventType type = EventType::kCall;
   bool at_once = false;  // a wait that did not have to
   bool timed_out = false;
-  bool on_file = false;      // its descriptor was a file
-  bool counted = false;      // a counter counts it too: it tells only what a counter cannot
-  bool found_empty = false;  // a launch, its stream: of a queue sample
-  bool below_limit = false;  // a counter of calls too short to be recorded
-  std::uint16_t stack = 0;   // Record::stack
-  std::uint64_t count = 1;   // calls
+  bool on_file = false;            // its descriptor was a file
+  bool counted = false;            // a counter counts it too: it tells only what a counter cannot
+  bool found_empty = false;        // a launch, its stream: of a queue sample
+  bool below_limit = false;        // a counter of calls too short to be recorded
+  std::uint16_t stack = 0;         // Record::stack
+  std::uint64_t count = 1;         // calls
+  const Record* record = nullptr;  // of a call; gone when its walk goes on
   const Function* function = nullptr;
   std::uint32_t traits = 0;  // the function's
   const Track* track = nullptr;
@@ -76,6 +77,10 @@ struct Event {
   std::uint64_t end_ticks = 0;   // only to ask the trace what was mapped then
   double wake_ns = -1;           // from the post that ended the wait to its return; < 0 = no post is known
   const Track* waker = nullptr;  // who posted; nullptr with a post = a thread that the trace does not know
+  // Where the thread's switches are recorded; < 0 = they are not, there.
+  double run_queue_ns = -1;   // of a wait with a post: until it had a CPU again
+  double gap_no_cpu_ns = -1;  // of a launch with a gap: of the gap, preempted or behind a wake
+  std::int32_t gap_switches = -1;
   CollectiveWords collective;
   const Distribution* distribution = nullptr;  // of a counter
 

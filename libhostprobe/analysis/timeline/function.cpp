@@ -17,17 +17,9 @@ bool starts_with_one_of(const std::string& name, std::initializer_list<const cha
 
 // Polls, sleeps and waits for a descriptor come as time passes, not as steps do.
 StepToken step_token_of(const Function& function) {
-  if (function.is(kPolls) || function.is(kMarksStep)) return StepToken::kNone;
-  if (function.is(kLaunches)) return StepToken::kLaunch;
-  if (function.is(kCollective)) return StepToken::kCollective;
-  const bool moves = starts_with_one_of(function.name, {"cuMemcpy", "cuMemset", "cudaMemcpy", "cudaMemset"});
-  if (function.is(kSynchronises)) {
-    if (function.name.find("EventSynchronize") != std::string::npos) return StepToken::kEventWait;
-    return moves || function.name.find("Synchronize") != std::string::npos ? StepToken::kSync : StepToken::kNone;
-  }
-  if (moves) return StepToken::kCopy;
-  const bool for_thread = starts_with_one_of(function.name, {"sem_", "pthread_cond_", "futex"});
-  return function.is(kWaits) && for_thread ? StepToken::kWait : StepToken::kNone;
+  return hostprobe::step_token_of({function.name.c_str(), function.is(kLaunches), function.is(kCollective),
+                                   function.is(kSynchronises), function.is(kWaits),
+                                   function.is(Trait{kPolls | kMarksStep})});
 }
 
 // The word that says what was launched, or collected.
@@ -62,7 +54,8 @@ std::int64_t kernels_of_call(const std::string& name) {
 std::uint32_t python_traits(const Hook& hook) {
   if (hook.name == "hostprobe_step" || hook.type == kRowStep) return kMarksStep;
   if (hook.name == "hostprobe_optimizer_step") return kMarksStep | kOfOptimizer;
-  return hook.name == "hostprobe_gc" ? kCollectsGarbage : 0;
+  if (hook.name == "hostprobe_gc") return kCollectsGarbage;
+  return 0;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analysis/trace/trace.h"
+#include "pure/step_token.h"
 
 namespace hostprobe::analysis {
 
@@ -30,17 +31,6 @@ enum Trait : std::uint32_t {
   kTellsValue = 1u << 19,       // a number of the program's at one moment
   kCollectsGarbage = 1u << 20,  // Python's collector stood in the way
   kOfOptimizer = 1u << 21,      // a step's mark that torch's optimizer made, not the program
-};
-
-// What a call is to those who look for the pattern that repeats from step to step; see step_period.h.
-enum class StepToken : std::uint8_t {
-  kNone,
-  kLaunch,
-  kCollective,
-  kCopy,       // or fill, that the host does not wait for
-  kEventWait,  // for an event of the GPU
-  kSync,       // for a stream, the device, or a copy
-  kWait,       // for another thread: not made in every step
 };
 
 struct Function {

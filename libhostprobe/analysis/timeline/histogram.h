@@ -15,8 +15,7 @@ namespace hostprobe::analysis {
 class Histogram {
  public:
   void add(double value_ns, std::uint64_t times = 1) {
-    const std::uint64_t value = value_ns <= 0 ? 0 : static_cast<std::uint64_t>(std::min(value_ns, kMostNs));
-    const std::uint32_t bucket = bucket_of(value);
+    const std::uint32_t bucket = bucket_of(whole(value_ns));
     if (bucket - first_ >= buckets_.size()) grow_to(bucket);
     buckets_[bucket - first_] += times;
     min_ns_ = std::min(min_ns_, value_ns);
@@ -61,7 +60,7 @@ class Histogram {
 
   // As far as the buckets tell.
   std::uint64_t count_above(double value_ns) const {
-    const std::uint32_t limit = bucket_of(value_ns <= 0 ? 0 : static_cast<std::uint64_t>(std::min(value_ns, kMostNs)));
+    const std::uint32_t limit = bucket_of(whole(value_ns));
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < buckets_.size(); ++i) count += first_ + i > limit ? buckets_[i] : 0;
     return count;
@@ -86,6 +85,12 @@ class Histogram {
   static constexpr std::uint32_t kBitsPerOctave = 5;
   static constexpr std::uint32_t kPerOctave = 1u << kBitsPerOctave;
 
+  // By way of a signed number, which takes one instruction where an unsigned one takes several and a branch.
+  static std::uint64_t whole(double ns) {
+    if (ns <= 0) return 0;
+    if (ns < 0x1p63) return static_cast<std::uint64_t>(static_cast<std::int64_t>(ns));
+    return static_cast<std::uint64_t>(std::min(ns, kMostNs));
+  }
   static std::uint32_t bucket_of(std::uint64_t value) {
     if (value < kPerOctave) return static_cast<std::uint32_t>(value);
     const auto shift = static_cast<std::uint32_t>(std::bit_width(value)) - kBitsPerOctave - 1;

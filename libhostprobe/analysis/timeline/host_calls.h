@@ -23,12 +23,17 @@ struct HostCall {
   double begin_ns = 0;
   double end_ns = 0;
   double post_ns = 0;  // of a kWait
+  const Function* function = nullptr;
+  std::uint64_t site = 0;
   std::int32_t waker = -1;
+  std::uint16_t stack = 0;  // Record::stack
   HostCallType type = HostCallType::kOther;
+  bool on_file = false;
 };
 
 struct HostThread {
   const Track* track = nullptr;
+  std::uint32_t process = 0;    // whose it is: 0 the one that is looked at, from 1 on its loader's workers
   std::vector<HostCall> calls;  // by begin; none overlap
   std::size_t launches = 0;
   bool whole = true;  // no records are missing in the window
@@ -39,7 +44,8 @@ struct HostThread {
 
 struct HostCalls {
   std::vector<HostThread> threads;
-  bool whole = true;  // false: there are more than are looked at
+  std::vector<Window> collections;  // Python's collector stood in the way, on whichever thread; by begin
+  bool whole = true;                // false: there are more than are looked at
 };
 
 // In the windows, which follow each other.

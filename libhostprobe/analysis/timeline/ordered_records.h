@@ -82,17 +82,22 @@ class OrderedRecords {
     return l.begin_ticks != r.begin_ticks ? l.begin_ticks < r.begin_ticks : l.end_ticks > r.end_ticks;
   }
 
-  // Not stable_sort and inplace_merge: their buffers are not aligned as a Record has to be (libstdc++ 12). Only what the
-  // new slice disturbs is sorted, because a call that spans a whole trace keeps all of it pending.
   void take(const Slice& slice, std::uint64_t limit) {
     const auto old = static_cast<std::ptrdiff_t>(pending_.size());
     slice.append_to(pending_);
-    auto from = pending_.begin() + old;
+    const auto from = pending_.begin() + old;
     sort_nearly_sorted(from);
-    if (from != pending_.end() && old > 0 && is_earlier(*from, *(from - 1))) {
-      std::sort(std::upper_bound(pending_.begin(), from, *from, is_earlier), pending_.end(), is_earlier);
-    }
+    if (from != pending_.end() && old > 0 && is_earlier(*from, *(from - 1))) merge_from(from);
     flush(limit);
+  }
+
+  // Both parts are in order. Not inplace_merge: its buffer is not aligned as a Record has to be (libstdc++ 12). Only what
+  // the new slice disturbs is moved, because a call that spans a whole trace keeps all of it pending.
+  void merge_from(Records::iterator from) {
+    auto to = std::upper_bound(pending_.begin(), from, *from, is_earlier);
+    disturbed_.assign(to, from);
+    for (auto own = disturbed_.begin(); own != disturbed_.end(); ++to)
+      *to = from != pending_.end() && is_earlier(*from, *own) ? *from++ : *own++;
   }
 
   // A call that ends after the next one has begun stands a few records too late: moving it there is much less work than
@@ -124,6 +129,7 @@ class OrderedRecords {
   std::uint64_t summed_left_;
   std::vector<std::uint64_t> limits_;
   Records pending_;
+  Records disturbed_;  // the part of it that stands behind the begin of the new slice
 };
 
 }  // namespace hostprobe::analysis

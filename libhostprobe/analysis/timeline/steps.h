@@ -37,23 +37,4 @@ struct StepPlan {
 
 StepPlan plan_steps(const Timeline& timeline, StepChoice choice);
 
-// Tokens of a thread in order, and where they are cut.
-class StepCutter {
- public:
-  explicit StepCutter(const StepCut& cut) : cut_(cut) {}
-  // True: a step ends, and the next begins, at `at_ns`.
-  bool ends(const Token& token, double& at_ns) {
-    const std::uint64_t kind = cut_.kind_of(token);
-    armed_ = armed_ || kind == cut_.arm;
-    if (!armed_ || kind != cut_.cut) return false;
-    armed_ = false;
-    at_ns = cut_.at_end ? token.end_ns : token.begin_ns;
-    return true;
-  }
-
- private:
-  StepCut cut_;
-  bool armed_ = true;
-};
-
 }  // namespace hostprobe::analysis

@@ -6,12 +6,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-// By ncclDataType_t.
-std::uint64_t bytes_of_type(std::uint64_t type) {
-  static constexpr std::uint64_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-  return type < std::size(kBytes) ? kBytes[type] : 0;
-}
-
 std::int32_t bits(std::uint64_t word, unsigned shift) { return static_cast<std::int32_t>(word >> shift & 0x1fffff); }
 
 Histogram histogram_of(const SpansSum& spans, const TickClock& clock) {
@@ -29,7 +23,7 @@ Histogram histogram_of(const SpansSum& spans, const TickClock& clock) {
 
 }  // namespace
 
-Timeline::Timeline(const Trace& trace, Symbols& symbols) : trace_(trace) {
+Timeline::Timeline(const Trace& trace, Symbols& symbols) : trace_(trace), switches_(trace) {
   for (const Hook& hook : trace.hooks)
     functions_.push_back(analysis::function_of(hook, static_cast<std::uint32_t>(functions_.size())));
   for (const auto& [key, thread] : trace.threads)
@@ -66,6 +60,14 @@ void Timeline::decode_wake(const Record& record, TickReader& ticks, Event& event
   if (post_at < record.begin_ticks || post_at > record.end_ticks) return;
   event.wake_ns = event.end_ns - ticks.since_first_ns(post_at);
   event.waker = track_at(post_tid(post), post_at);
+  if (switches_.any()) tell_run_queue(event);
+}
+
+// Runnable from the post on; one that was taken off again behind it was preempted there.
+void Timeline::tell_run_queue(Event& event) const {
+  const double post_ns = event.end_ns - event.wake_ns;
+  const ThreadSwitches* own = switches_.in(event.track->key(), post_ns, event.end_ns);
+  if (own != nullptr) event.run_queue_ns = own->between(post_ns, event.end_ns).waiting_ns;
 }
 
 void Timeline::decode_words(const Record& record, Event& event) const {

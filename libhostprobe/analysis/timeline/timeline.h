@@ -4,10 +4,13 @@
 // threads of the trace at once.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "event.h"
 #include "ordered_records.h"
+#include "switches.h"
 
 namespace hostprobe::analysis {
 
@@ -21,6 +24,7 @@ class Timeline {
   const Trace& trace() const { return trace_; }
   const std::vector<Function>& functions() const { return functions_; }  // one per hook
   const std::vector<Track>& tracks() const { return tracks_; }           // by thread key; streams of the GPU are none
+  const Switches& switches() const { return switches_; }
   // The thread that had this id at that time; see Trace::thread_at.
   const Track* track_at(std::uint32_t tid, std::uint64_t ticks) const;
 
@@ -39,6 +43,12 @@ class Timeline {
   // What can hold calls that were under way then.
   SliceRange slices_between(const Track& track, double begin_ns, double end_ns) const;
 
+  // Records of collectives and of the ends of their groups, by thread: few of all, and asked for again and again. nullptr: they
+  // are not held.
+  using Collectives = std::map<const Track*, Records>;
+  void hold_collectives(Collectives collectives) { collectives_ = std::move(collectives); }
+  const Collectives* collectives() const { return collectives_ ? &*collectives_ : nullptr; }
+
   // A collective of which only `record` is looked at. False: it is none.
   bool decode_collective(const Record& record, TickReader& ticks, Event& event) const;
 
@@ -53,6 +63,7 @@ class Timeline {
   static std::int64_t kernels_of(const Record& record, const Function& function);
   void decode(const Record& record, TickReader& ticks, Event& event) const;
   void decode_wake(const Record& record, TickReader& ticks, Event& event) const;
+  void tell_run_queue(Event& event) const;
   void decode_words(const Record& record, Event& event) const;
   // False: it names no function.
   bool decode_counter(std::uint64_t place, std::uint64_t object, const SiteSum& sum, Event& event,
@@ -61,6 +72,8 @@ class Timeline {
   const Trace& trace_;
   std::vector<Function> functions_;
   std::vector<Track> tracks_;
+  Switches switches_;
+  std::optional<Collectives> collectives_;
 };
 
 inline std::int64_t Timeline::kernels_of(const Record& record, const Function& function) {
@@ -79,7 +92,7 @@ inline void Timeline::decode(const Record& record, TickReader& ticks, Event& eve
   event.on_file = (record.flags & kRecordFile) != 0;
   event.counted = is_aggregated(record);
   event.stack = record.stack;
-  event.wake_ns = -1;
+  event.wake_ns = event.run_queue_ns = -1;
   event.waker = nullptr;
   if (event.is(Trait{kMarksStep | kCollectsGarbage})) event.work = word(record, event.function->work);
   if (event.is(kLaunches)) {
@@ -98,15 +111,21 @@ inline void Timeline::decode(const Record& record, TickReader& ticks, Event& eve
 // The launch before, of one thread.
 class LaunchBefore {
  public:
+  explicit LaunchBefore(const Switches& switches) : switches_(switches.any() ? &switches : nullptr) {}
   void tell_gap(Event& launch) {
     launch.has_gap = known_ && !launch.captured;
     launch.gap_lost = lost_ && !launch.captured;
     launch.gap_ns = launch.begin_ns - end_ns_;
+    launch.gap_switches = -1;
+    launch.gap_no_cpu_ns = -1;
+    if (switches_ != nullptr && launch.has_gap) tell_switches(launch);
     if (launch.captured) return;
     known_ = true;
     lost_ = false;
     end_ns_ = launch.end_ns;
+    run_queue_ns_ = 0;
   }
+  void add_wait(const Event& wait) { run_queue_ns_ += std::max(0.0, wait.run_queue_ns); }
   // Where counters know the calls that are missing, they know the gaps between them too.
   void miss(EventType type) {
     lost_ = lost_ || (known_ && type == EventType::kLost);
@@ -114,8 +133,17 @@ class LaunchBefore {
   }
 
  private:
+  void tell_switches(Event& launch) const {
+    const ThreadSwitches* own = switches_->in(launch.track->key(), end_ns_, launch.begin_ns);
+    if (own == nullptr) return;
+    launch.gap_switches = static_cast<std::int32_t>(own->count_between(end_ns_, launch.begin_ns));
+    launch.gap_no_cpu_ns = own->between(end_ns_, launch.begin_ns).preempted_ns + run_queue_ns_;
+  }
+
+  const Switches* switches_;  // nullptr: there are none
   bool known_ = false, lost_ = false;
   double end_ns_ = 0;
+  double run_queue_ns_ = 0;  // in waits since
 };
 
 template <typename OnEvent, typename Walk>
@@ -124,7 +152,7 @@ void Timeline::walk_records(const Track& track, OnEvent& on_event, Walk walk) co
   Event event;
   event.track = &track;
   Event missing = event;
-  LaunchBefore before;
+  LaunchBefore before(switches_);
   const auto miss = [&](EventType type, std::uint64_t count) {
     before.miss(type);
     missing.type = type;
@@ -136,8 +164,10 @@ void Timeline::walk_records(const Track& track, OnEvent& on_event, Walk walk) co
       *track.thread,
       [&](const Record& record) {
         if ((record.flags & kRecordAfterSkipped) != 0) miss(EventType::kLost, 0);
+        event.record = &record;
         decode(record, ticks, event);
         if (event.is(kLaunches)) before.tell_gap(event);
+        if (event.run_queue_ns > 0) before.add_wait(event);
         if (event.function != nullptr) on_event(event);
       },
       [&](std::uint64_t count) { miss(EventType::kLost, count); },

@@ -37,6 +37,7 @@ struct Window {
     part.duration_ns = part.end_ns - part.begin_ns;
     // It was woken in the window in which it ran again.
     part.wake_ns = event.end_ns > end_ns ? -1 : std::min(event.wake_ns, part.duration_ns);
+    part.run_queue_ns = std::min(event.run_queue_ns, part.wake_ns);
     return part;
   }
 };

@@ -4,6 +4,11 @@
 #include <algorithm>
 
 #include "checksum.h"
+#include "format/frequency.h"
+#include "format/kernel.h"
+#include "format/machine.h"
+#include "format/samples.h"
+#include "format/switches.h"
 #include "hook_list.h"
 #include "unpack.h"
 
@@ -54,6 +59,22 @@ std::string hex_text(const std::uint8_t* bytes, std::size_t count) {
     text += kDigits[bytes[i] & 15];
   }
   return text;
+}
+
+template <typename Row>
+bool add_rows(const Block& block, std::vector<BlockBytes>& all) {
+  if (block.payload_bytes % sizeof(Row) != 0) return false;
+  all.push_back({block.payload, block.payload_bytes});
+  return true;
+}
+
+template <typename Head, typename Row>
+bool add_counted(const Block& block, std::vector<BlockBytes>& all) {
+  if (block.payload_bytes < sizeof(Head)) return false;
+  const auto head = read_at<Head>(block.payload);
+  if (head.begin_ticks > head.end_ticks || block.payload_bytes != sizeof(Head) + head.count * sizeof(Row)) return false;
+  all.push_back({block.payload, block.payload_bytes});
+  return true;
 }
 
 }  // namespace
@@ -162,6 +183,18 @@ bool BlockContent::add(const Block& block) {
       return add_sums(block);
     case kBlockEvents:
       return add_events(block);
+    case kBlockSwitches:
+      return add_counted<SwitchesHead, SwitchRow>(block, trace_.switches);
+    case kBlockSamples:
+      return add_rows<SampleRow>(block, trace_.samples);
+    case kBlockFrequency:
+      return add_rows<FrequencyRow>(block, trace_.frequency);
+    case kBlockMachine:
+      return add_rows<MachineRow>(block, trace_.machine);
+    case kBlockKernel:
+      return add_counted<KernelHead, KernelRow>(block, trace_.kernel);
+    case kBlockKernelNames:
+      return add_rows<KernelNameRow>(block, trace_.kernel_names);
   }
   return true;  // of a kind that came later: skipped, as the format promises
 }

@@ -45,6 +45,12 @@ std::string refusal(const MappedFile& file, const FileHeader& trace) {
   return {};
 }
 
+// Tables are the trace's own, and newer there.
+bool is_of_dumps(BlockKind kind) {
+  return kind == kBlockRecords || kind == kBlockPackedRecords || kind == kBlockSwitches || kind == kBlockSamples ||
+         kind == kBlockFrequency || kind == kBlockMachine;
+}
+
 void add_blocks(const MappedFile& file, const std::string& name, Trace& trace, DumpDamages& damages) {
   FileHeader header;
   std::memcpy(&header, file.bytes(), sizeof(header));
@@ -52,7 +58,7 @@ void add_blocks(const MappedFile& file, const std::string& name, Trace& trace, D
   BlockContent content(trace);
   Block block;
   while (walk.next(block)) {
-    if (block.kind != kBlockRecords && block.kind != kBlockPackedRecords) continue;
+    if (!is_of_dumps(block.kind)) continue;
     if (!content.add(block))
       damages.lasting.push_back({block.offset, block.bytes, name + ": a block whose content makes no sense"});
   }

@@ -29,6 +29,10 @@ MappedFile::MappedFile(const std::string& path) {
   size_ = static_cast<std::size_t>(status.st_size);
 }
 
+void MappedFile::release() const {
+  if (size_ > 0) madvise(const_cast<std::byte*>(bytes_), size_, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (size_ > 0) munmap(const_cast<std::byte*>(bytes_), size_);
 }

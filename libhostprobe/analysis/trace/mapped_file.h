@@ -19,6 +19,8 @@ class MappedFile {
 
   const std::byte* bytes() const { return bytes_; }
   std::size_t size() const { return size_; }
+  // Whoever looks at it again reads it from the file again: what was read is not this process's memory any more.
+  void release() const;
 
  private:
   const std::byte* bytes_ = nullptr;

@@ -46,6 +46,10 @@ constexpr Row kNames[] = {
     {"cuda0", Role::kCudaInternal},
     {"cuda", Role::kCudaInternal},
     {"hostprobe", Role::kHostprobe},
+    {"loader", Role::kDataloader},
+    {"data_loader", Role::kDataloader},
+    {"dataloader", Role::kDataloader},
+    {"prefetch", Role::kDataloader},
 };
 
 // The module that holds the start routine, or, for a std::thread, the creator.
@@ -173,7 +177,10 @@ Role role_of(const Trace& trace, const Thread& thread, Symbols& symbols) {
   // A DataLoader worker is a process of its own: there even the first thread is the loader's.
   if (!first || trace.header.forked_from != 0 || is_spawned(trace.header)) {
     if (auto role = by_python(trace, thread)) return role.value();
-    if (auto role = beginning(kNames, thread.name); role && (!first || role == Role::kDataloader)) return role.value();
+    // Of a worker's threads only the first has that name of its own, the others inherit it.
+    const bool inherits = !first && thread.name.starts_with("pt_data_worker");
+    const auto role = inherits ? std::nullopt : beginning(kNames, thread.name);
+    if (role && (!first || role == Role::kDataloader)) return role.value();
   }
   return first ? Role::kMain : Role::kOther;
 }

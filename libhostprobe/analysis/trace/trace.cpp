@@ -95,6 +95,14 @@ const Thread* Trace::thread_at(std::uint32_t tid, std::uint64_t ticks) const {
   return after != threads.end() && after->first.tid == tid ? &after->second : nullptr;
 }
 
+void Trace::release() {
+  for (auto& [key, thread] : threads)
+    for (Slice& slice : thread.slices) slice.expanded = nullptr;
+  expanded.clear();
+  if (file) file->release();
+  for (const auto& dump : dumps) dump->release();
+}
+
 std::uint64_t Trace::records() const {
   std::uint64_t sum = 0;
   for (const auto& [key, thread] : threads) sum += thread.kept;

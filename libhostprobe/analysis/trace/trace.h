@@ -7,6 +7,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -127,6 +128,12 @@ struct Thread {
   std::string name;
 };
 
+// The content of a block, where it lies in the file; aligned to 8 bytes or not.
+struct BlockBytes {
+  const std::byte* bytes;
+  std::uint64_t count;
+};
+
 struct Stack {
   std::vector<std::uint64_t> native;
   std::vector<std::uint32_t> python;  // string ids
@@ -168,6 +175,12 @@ struct Trace {
   std::map<std::uint32_t, Stack> stacks;  // by index, which is Record::stack - 1
   std::map<ThreadKey, Thread> threads;
   std::vector<EventRow> events;
+  std::vector<BlockBytes> switches;  // see format/switches.h; the heads are whole and tell the truth about their length
+  std::vector<BlockBytes> samples;   // see format/samples.h
+  std::vector<BlockBytes> frequency;  // see format/frequency.h
+  std::vector<BlockBytes> machine;    // see format/machine.h
+  std::vector<BlockBytes> kernel;     // see format/kernel.h, likewise
+  std::vector<BlockBytes> kernel_names;
   std::vector<Damage> damages;
 
   std::unique_ptr<MappedFile> file;
@@ -186,6 +199,8 @@ struct Trace {
   const Thread* thread_at(std::uint32_t tid, std::uint64_t ticks) const;
   std::uint64_t records() const;
   std::uint64_t lost() const;
+  // Gives what is held of it back: whoever walks its records again expands them again.
+  void release();
   // The process moves records into counters, instead of writing each of them to its file.
   bool aggregates() const;
 };
@@ -194,9 +209,15 @@ struct Trace {
 inline bool is_aggregated(const Record& record) { return (record.flags & kRecordAggregated) != 0; }
 std::uint32_t count_summed(const Records& records);
 
+// Of a..e, which stand side by side.
 inline std::uint64_t word(const Record& record, int index) {
-  const std::uint64_t words[5] = {record.a, record.b, record.c, record.d, record.e};
-  return index < 0 ? 0 : words[index];
+  static_assert(offsetof(Record, e) == offsetof(Record, a) + 4 * sizeof(record.a));
+  if (index < 0) return 0;
+  std::uint64_t value;
+  std::memcpy(&value,
+              reinterpret_cast<const std::byte*>(&record) + offsetof(Record, a) + 8 * static_cast<std::size_t>(index),
+              8);
+  return value;
 }
 
 // The last part of a path, which is what a report calls a library.

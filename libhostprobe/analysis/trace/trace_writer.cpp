@@ -150,6 +150,26 @@ void TraceWriter::add_short_wait(const ThreadKey& thread, std::uint64_t key, con
   write_block(kBlockShortWaits, payload);
 }
 
+void TraceWriter::add_kernel(std::uint32_t cpu, std::uint64_t begin_ticks, std::uint64_t lost,
+                             const std::vector<KernelRow>& rows) {
+  KernelHead head{};
+  head.begin_ticks = rows.empty() ? begin_ticks : std::min(begin_ticks, rows.front().ticks);
+  head.end_ticks = rows.empty() ? begin_ticks : std::max(begin_ticks, rows.back().ticks);
+  head.lost = lost;
+  head.count = static_cast<std::uint32_t>(rows.size());
+  head.cpu = cpu;
+  std::string payload;
+  append(payload, head);
+  payload.append(reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(KernelRow));
+  write_block(kBlockKernel, payload);
+}
+
+void TraceWriter::add_kernel_names(const std::vector<KernelNameRow>& names) {
+  if (names.empty()) return;
+  write_block(kBlockKernelNames,
+              std::string(reinterpret_cast<const char*>(names.data()), names.size() * sizeof(names[0])));
+}
+
 // The whole of it again where it has grown: a later table may only tell more.
 void TraceWriter::write_table() {
   if (hooks_written_ == hooks_.size()) return;
@@ -196,6 +216,17 @@ std::string TraceWriter::give_name() {
   }
 }
 
+void TraceWriter::write_header() {
+  header_.records = records_;
+  header_.data_bytes = end_;
+  header_.checksum = 0;
+  alignas(8) char page[kFileHeaderBytes] = {};
+  std::memcpy(page, &header_, sizeof(header_));
+  header_.checksum = checksum(page, sizeof(page));
+  std::memcpy(page, &header_, sizeof(header_));
+  write_at(0, page, sizeof(page));
+}
+
 std::string TraceWriter::finish() {
   write_table();
   write_strings();
@@ -205,14 +236,7 @@ std::string TraceWriter::finish() {
     append(payload, entry);
     write_block(kBlockThreads, payload);
   }
-  header_.records = records_;
-  header_.data_bytes = end_;
-  header_.checksum = 0;
-  alignas(8) char page[kFileHeaderBytes] = {};
-  std::memcpy(page, &header_, sizeof(header_));
-  header_.checksum = checksum(page, sizeof(page));
-  std::memcpy(page, &header_, sizeof(header_));
-  write_at(0, page, sizeof(page));
+  write_header();
   return give_name();
 }
 

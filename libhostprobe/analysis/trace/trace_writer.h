@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "format/kernel.h"
 #include "trace.h"
 
 namespace hostprobe::analysis {
@@ -34,7 +35,7 @@ class TraceWriter {
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
-  // What the header says, where that is not known from the beginning.
+  // What the header says, where that is not known from the beginning, or changes.
   void set_header(const FileHeader& header);
 
   // The row's number as a record names it; at most kMostHooks of them.
@@ -49,7 +50,13 @@ class TraceWriter {
   void skip_records(const ThreadKey& thread, std::uint64_t count) { sequences_[thread] += count; }
   void add_counter(const ThreadKey& thread, const SumKey& key, const SiteSum& sum);
   void add_short_wait(const ThreadKey& thread, std::uint64_t key, const SiteSum& sum);
+  // Of one CPU, in time order; `lost` were between `begin_ticks` and the last row and are missing.
+  void add_kernel(std::uint32_t cpu, std::uint64_t begin_ticks, std::uint64_t lost, const std::vector<KernelRow>& rows);
+  void add_kernel_names(const std::vector<KernelNameRow>& names);
 
+  // So far, for whoever completes it after a kill by giving it its name.
+  void write_header();
+  const std::string& unfinished_path() const { return unfinished_; }
   // Completes the file and gives it its name, which is returned: <host>-<pid>-<start>.hptrace, of the first start that no
   // other file has.
   std::string finish();

@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include <cstring>
+#include <memory>
 
 namespace hostprobe::analysis {
 namespace {
@@ -131,9 +132,18 @@ std::size_t rows_bytes(const PackedHead& head, std::uint32_t count) {
   return std::size_t{count} + head.times_bytes + head.rest_bytes;
 }
 
+// Of each thread, because making one costs as much as it takes to expand a small block.
+ZSTD_DCtx* expander() {
+  struct Free {
+    void operator()(ZSTD_DCtx* one) const { ZSTD_freeDCtx(one); }
+  };
+  thread_local const std::unique_ptr<ZSTD_DCtx, Free> own(ZSTD_createDCtx());
+  return own.get();
+}
+
 bool expand(const std::byte* bytes, const PackedHead& head, std::size_t whole, std::uint8_t* rows) {
   const std::byte* stored = bytes + sizeof(head);
-  if (head.codec == kCodecZstd) return ZSTD_decompress(rows, whole, stored, head.stored_bytes) == whole;
+  if (head.codec == kCodecZstd) return ZSTD_decompressDCtx(expander(), rows, whole, stored, head.stored_bytes) == whole;
   if (head.codec != kCodecNone || head.stored_bytes != whole) return false;
   if (whole != 0) std::memcpy(rows, stored, whole);
   return true;
@@ -165,7 +175,7 @@ std::optional<HeldBytes> expanded_rows(const std::byte* bytes, std::size_t size,
   if (!head_of(bytes, size, count, head) || head.codec != kCodecZstd) return std::nullopt;
   const std::size_t whole = rows_bytes(head, count), all = whole + kSlackBytes;
   if (!budget.take(all)) return std::nullopt;
-  HeldBytes held(budget, std::make_unique<std::uint8_t[]>(all), all);
+  HeldBytes held(budget, std::make_unique_for_overwrite<std::uint8_t[]>(all), all);
   if (!expand(bytes, head, whole, const_cast<std::uint8_t*>(held.get()))) return std::nullopt;
   return held;
 }

@@ -3,8 +3,19 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "probe/fixes/auto.h"
+#include "probe/fixes/batch_launch.h"
 #include "probe/fixes/gc.h"
+#include "probe/fixes/launch_targets.h"
+#include "probe/fixes/nice.h"
+#include "probe/fixes/numa.h"
+#include "probe/fixes/pin.h"
+#include "probe/fixes/pinned_threads.h"
+#include "probe/fixes/spin.h"
+#include "probe/fixes/thread_slack.h"
+#include "probe/fixes/timer_slack.h"
 #include "probe/record/doors.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/options.h"
@@ -13,38 +24,91 @@
 namespace hostprobe::probe {
 namespace {
 
-constexpr char kNames[] = "gc";
+constexpr const Fix* kFixes[] = {&kGcFix, &kPinFix, &kSpinFix, &kBatchLaunchFix, &kTimerSlackFix, &kNiceFix, &kNumaFix};
 
-// False: there is none of that name.
-bool want(const char* name, bool on) {
+// "gc, pin, …"
+void write_names(char* out, std::size_t bytes) {
+  std::size_t used = 0;
+  out[0] = 0;
+  for (const Fix* fix : kFixes) {
+    const int wrote = snprintf(out + used, bytes - used, "%s%s", used == 0 ? "" : ", ", fix->name);
+    if (wrote < 0 || static_cast<std::size_t>(wrote) >= bytes - used) return;
+    used += static_cast<std::size_t>(wrote);
+  }
+}
+
+// What stands behind "auto:", which are names of fixes, or "" behind "auto"; null: it is another fix.
+const char* names_of_auto(const char* name) {
+  const char* rest = after(name, "auto");
+  if (rest == nullptr || (*rest != 0 && *rest != ':')) return nullptr;
+  return *rest == 0 ? rest : rest + 1;
+}
+
+// False: there is none of that name, as `why` says.
+bool want(const char* name, bool on, char* why, std::size_t bytes) {
   if (same(name, "none")) return true;
-  if (!same(name, "gc")) return false;
-  want_gc_fix(on);
+  if (const char* names = names_of_auto(name)) return want_auto(on, names, why, bytes);
+  const Fix* fix = fix_named(name);
+  if (fix == nullptr) return write_unknown(name, why, bytes), false;
+  fix->want(on);
   return true;
 }
 
 }  // namespace
 
-void begin_fixes() {
-  char list[sizeof g_options.fix];
-  memcpy(list, g_options.fix, sizeof list);
-  char* rest = nullptr;
-  for (char* name = strtok_r(list, ", ", &rest); name != nullptr; name = strtok_r(nullptr, ", ", &rest))
-    if (!want(name, true))
-      say("HOSTPROBE_FIX: there is no fix '%.40s', and nothing is changed for it; there is: %s", name, kNames);
+void write_unknown(const char* name, char* out, std::size_t bytes) {
+  char names[96];
+  write_names(names, sizeof names);
+  snprintf(out, bytes, "there is no fix '%.40s'; there is: %s", name, names);
 }
 
-void tend_fixes(bool last) { tend_gc_fix(last); }
+const Fix* fix_at(unsigned row) { return row < sizeof kFixes / sizeof *kFixes ? kFixes[row] : nullptr; }
+
+const Fix* fix_named(const char* name) {
+  for (const Fix* fix : kFixes)
+    if (same(name, fix->name)) return fix;
+  return nullptr;
+}
+
+// What stands behind "auto:" are names too, to the end.
+void begin_fixes() {
+  note_first_slack();
+  char list[sizeof g_options.fix], why[192];
+  memcpy(list, g_options.fix, sizeof list);
+  note_job(environ);
+  for (char* name = list; *name != 0;) {
+    name += strspn(name, ", ");
+    char* end = name + (after(name, "auto:") != nullptr ? strlen(name) : strcspn(name, ", "));
+    const bool more = *end != 0;
+    *end = 0;
+    if (*name != 0 && !want(name, true, why, sizeof why)) say("HOSTPROBE_FIX: %s; nothing is changed for it", why);
+    name = more ? end + 1 : end;
+  }
+}
+
+void leave_fixes_to_child() {
+  leave_fixes_before_exec();
+  withdraw_masks();
+}
+
+void leave_fixes_before_exec() {
+  leave_pinned_cpus();
+  leave_own_slack();
+}
+
+void tend_fixes(bool last) {
+  for (const Fix* fix : kFixes) fix->tend(last);
+  tend_auto(last);
+}
+
+void leave_fixes() { leave_launch_queue(); }
 
 bool ask_for_fix(const char* words, char* why, std::size_t bytes) {
   const char* name = after(words, "on ");
   const bool on = name != nullptr;
   if (name == nullptr) name = after(words, "off ");
-  if (name != nullptr && want(name, on)) return true;
-  if (name == nullptr)
-    snprintf(why, bytes, "fix wants on or off and a name, not '%.60s'", words);
-  else
-    snprintf(why, bytes, "there is no fix '%.40s'; there is: %s", name, kNames);
+  if (name != nullptr) return want(name, on, why, bytes);
+  snprintf(why, bytes, "fix wants on or off and a name, not '%.60s'", words);
   return false;
 }
 

@@ -31,6 +31,7 @@ HP_KEPT_BY_CHILDREN bool g_asked_for = false;  // what was asked of the interpre
 HP_OF_PROCESS std::atomic<bool> g_under_way{false};
 HP_OF_PROCESS std::atomic<Outcome> g_outcome{Outcome::kNone};
 HP_OF_PROCESS Thresholds g_met{};
+HP_KEPT_BY_CHILDREN std::atomic<FixState> g_settled{FixState::kOff};
 
 // What a function of the module gives that takes nothing: a new reference, or null.
 PythonObject* answer_of(const PythonCalls& python, PythonObject* gc, const char* name) {
@@ -119,14 +120,18 @@ void note(Outcome outcome) {
   note_event(kEventFix, 0, outcome == Outcome::kOn, 0, text);
 }
 
-}  // namespace
+FixState settled_by(Outcome outcome) {
+  if (outcome == Outcome::kOn) return FixState::kOn;
+  return outcome == Outcome::kProgramsOwn || outcome == Outcome::kFailed ? FixState::kStandsBack : FixState::kOff;
+}
 
-void want_gc_fix(bool on) { g_wanted.store(on, std::memory_order_release); }
+void want(bool on) { g_wanted.store(on, std::memory_order_release); }
 
-void tend_gc_fix(bool last) {
+void tend(bool last) {
   if (const Outcome outcome = g_outcome.exchange(Outcome::kNone, std::memory_order_acq_rel);
       outcome != Outcome::kNone) {
     note(outcome);
+    g_settled.store(settled_by(outcome), std::memory_order_release);
     g_under_way.store(false, std::memory_order_release);
   }
   const bool wanted = g_wanted.load(std::memory_order_acquire);
@@ -134,6 +139,7 @@ void tend_gc_fix(bool last) {
   // It stood back: there is nothing to take back.
   if (!wanted && !g_is_on.load(std::memory_order_acquire)) {
     g_asked_for = false;
+    g_settled.store(FixState::kOff, std::memory_order_release);
     return;
   }
   g_asked_for = wanted;
@@ -142,5 +148,15 @@ void tend_gc_fix(bool last) {
   g_asked_for = !wanted;
   g_under_way.store(false, std::memory_order_release);
 }
+
+FixState state() {
+  const FixState settled = g_settled.load(std::memory_order_acquire);
+  const bool is_wanted = g_wanted.load(std::memory_order_acquire);
+  return is_wanted == (settled == FixState::kOn || settled == FixState::kStandsBack) ? settled : FixState::kUnderWay;
+}
+
+}  // namespace
+
+const Fix kGcFix{"gc", want, state, tend};
 
 }  // namespace hostprobe::probe

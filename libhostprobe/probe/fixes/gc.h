@@ -5,12 +5,10 @@
 // collector off, is left alone.
 #pragma once
 
+#include "probe/fixes/fix.h"
+
 namespace hostprobe::probe {
 
-// Any thread. Done at the interpreter's next chance.
-void want_gc_fix(bool on);
-
-// Writer thread. `last`: what was done is noted, and nothing more is asked for.
-void tend_gc_fix(bool last);
+extern const Fix kGcFix;
 
 }  // namespace hostprobe::probe

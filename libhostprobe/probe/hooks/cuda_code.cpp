@@ -71,11 +71,11 @@ HP_LOAD(cuLibraryLoadFromFile,
         (library, file, options, values, n, library_options, library_values, library_n), library, name_id(file))
 
 // What was loaded is gone, and its handles may be given out again.
-#define HP_UNLOAD(name, Handle)                                                                                      \
-  HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, (Handle module), (module), Forgotten, track_unload(), "module:hex", \
-                  "", "site:code", "", "") {                                                                         \
-    rec.a = word_of(module);                                                                                         \
-    rec.b = rec.d = rec.e = 0;                                                                                       \
+#define HP_UNLOAD(name, Handle)                                                                                        \
+  HP_MOMENTS_HOOK(kCuda, CUresult, kOther, name, (Handle module), (module), Forgotten, launches_first_and_forgotten(), \
+                  track_unload(), NoQueue{}, "module:hex", "", "site:code", "", "") {                                  \
+    rec.a = word_of(module);                                                                                           \
+    rec.b = rec.d = rec.e = 0;                                                                                         \
   }
 HP_UNLOAD(cuModuleUnload, CUmodule)
 HP_UNLOAD(cuLibraryUnload, CUlibrary)

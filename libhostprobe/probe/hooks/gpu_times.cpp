@@ -59,7 +59,7 @@ struct Pool {
 
 HP_OF_PROCESS std::atomic<Known> g_known{Known::kNotYet};
 HP_OF_PROCESS Driver g_driver;
-HP_OF_PROCESS Pool g_pools[kPools];
+HP_OF_PROCESS constinit Pool g_pools[kPools]{};
 // One in mask + 1 collectives is timed, the same ones on all ranks: those of a larger mask are among those of a smaller one.
 constexpr std::uint32_t kFirstMask = 15, kLargestMask = (1u << 20) - 1;
 HP_OF_PROCESS std::atomic<std::uint32_t> g_mask{0};
@@ -271,11 +271,11 @@ ContextGone track_primary_gone(bool taken, int device) {
 using namespace hostprobe;
 using namespace hostprobe::probe;
 
-#define HP_CONTEXT_GONE(name, Handle, label, track)                                                        \
-  HP_TRACKED_HOOK(kCuda, CUresult, kOther, name, (Handle handle), (handle), ContextGone, track, label, "", \
-                  "site:code", "", "") {                                                                   \
-    rec.a = word_of(handle);                                                                               \
-    rec.b = rec.d = rec.e = 0;                                                                             \
+#define HP_CONTEXT_GONE(name, Handle, label, track)                                                   \
+  HP_MOMENTS_HOOK(kCuda, CUresult, kOther, name, (Handle handle), (handle), ContextGone,              \
+                  launches_first_and_forgotten(), track, NoQueue{}, label, "", "site:code", "", "") { \
+    rec.a = word_of(handle);                                                                          \
+    rec.b = rec.d = rec.e = 0;                                                                        \
   }
 #define HP_CONTEXT_DESTROYED(name) \
   HP_CONTEXT_GONE(name, CUcontext, "context:hex", track_context_gone(result == CUDA_SUCCESS, handle))

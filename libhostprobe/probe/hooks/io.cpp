@@ -1,4 +1,4 @@
-// hooks/io.cpp: reads, writes, accepts and connects that take long.
+// hooks/io.cpp: opens, reads, writes, accepts, connects and locks of files that take long.
 //
 // Room 2 (probe/). Nothing tells beforehand whether such a call will block without changing what it does, so it is timed,
 // and counts as a wait from HOSTPROBE_IO_US on, less what copying its bytes takes. Whether the descriptor is a file is
@@ -17,21 +17,26 @@ namespace hostprobe::probe {
 
 namespace {
 
-constexpr std::uint64_t kTicksPerByte = 3;  // about 1 GB/s, slow for a copy
+constexpr std::uint64_t kTicksPerByte = 1;  // 2 to 4 GB/s, slow for a copy
 
-enum class What { kRead, kWrite, kFileOnly };
+enum class What { kRead, kFileOnly, kLock, kOpen };
 
-bool is_file(int descriptor) {
+bool is_on_disk(mode_t mode) { return S_ISREG(mode) || S_ISBLK(mode) || S_ISDIR(mode); }
+
+// What could not be opened was looked for in a file system.
+bool is_file(int descriptor, What what) {
   struct stat status;
-  return fstat(descriptor, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+  if (what == What::kLock) return false;
+  return (what == What::kOpen && descriptor < 0) || (fstat(descriptor, &status) == 0 && is_on_disk(status.st_mode));
 }
 
 // Cold: the call was long. The trace may have ended meanwhile, because of a filter that forbids our questions.
 void keep_io(Hook& hook, int descriptor, What what, Waited& wait) {
   int saved = errno;
-  auto copied = wait.result > 0 ? static_cast<std::uint64_t>(wait.result) * kTicksPerByte : 0;
-  bool file = wait.end - wait.begin >= g_limits.io_ticks + copied && trace_is_open() && is_file(descriptor);
-  bool counts = wait.end - wait.begin >= g_limits.io_ticks + copied && (file || what == What::kRead);
+  auto copied = wait.result > 0 && what != What::kOpen ? static_cast<std::uint64_t>(wait.result) * kTicksPerByte : 0;
+  bool is_long = wait.end - wait.begin >= g_limits.io_ticks + copied;
+  bool file = is_long && trace_is_open() && is_file(descriptor, what);
+  bool counts = is_long && (file || what != What::kFileOnly);
   errno = saved;
   if (!counts) wait.error = kDidNotBlock;
   wait.flags = file ? kRecordFile : 0;
@@ -50,6 +55,10 @@ auto timed_io(Hook& hook, int descriptor, What what, const void* site, Call call
   }
   wait.result = static_cast<std::int64_t>(result);
   wait.error = errno_of(static_cast<long>(result));
+  if (what == What::kOpen) {
+    descriptor = static_cast<int>(result);
+    wait.object = reinterpret_cast<const void*>(wait.result);
+  }
   keep_io(hook, descriptor, what, wait);
   return result;
 }
@@ -59,13 +68,16 @@ auto timed_io(Hook& hook, int descriptor, What what, const void* site, Call call
 
 using namespace hostprobe::probe;
 
-// The descriptor is the first argument of all of them and called `fd`.
-#define HP_IO_HOOK(what, Result, name, versions, params, args)                          \
-  HP_BLOCKING_HOOK(Result, name, versions, "fd:i", params) {                            \
-    auto real = libc_target<Result(*) params>(g_hook_##name);                           \
-    if (!recording_or_begun(Moment::kAnywhere)) return real args;                       \
-    return timed_io(g_hook_##name, fd, What::what, HP_SITE, [=] { return real args; }); \
+#define HP_TIMED_HOOK(what, descriptor, Result, name, versions, params, args)                   \
+  HP_BLOCKING_HOOK(Result, name, versions, "fd:i", params) {                                    \
+    auto real = libc_target<Result(*) params>(g_hook_##name);                                   \
+    if (!recording_or_begun(Moment::kAnywhere)) return real args;                               \
+    return timed_io(g_hook_##name, descriptor, What::what, HP_SITE, [=] { return real args; }); \
   }
+
+// The descriptor is the first argument of all of them and called `fd`.
+#define HP_IO_HOOK(what, Result, name, versions, params, args) \
+  HP_TIMED_HOOK(what, fd, Result, name, versions, params, args)
 
 HP_IO_HOOK(kRead, ssize_t, read, "GLIBC_2.2.5", (int fd, void* data, std::size_t bytes), (fd, data, bytes))
 HP_IO_HOOK(kRead, ssize_t, __read_chk, "GLIBC_2.4", (int fd, void* data, std::size_t bytes, std::size_t room),
@@ -94,14 +106,53 @@ HP_IO_HOOK(kFileOnly, ssize_t, pread, "GLIBC_2.2.5", (int fd, void* data, std::s
            (fd, data, bytes, at))
 HP_IO_HOOK(kFileOnly, ssize_t, pread64, "GLIBC_2.2.5", (int fd, void* data, std::size_t bytes, off_t at),
            (fd, data, bytes, at))
-HP_IO_HOOK(kFileOnly, ssize_t, preadv, "GLIBC_2.10", (int fd, const iovec* parts, int count, off_t at),
-           (fd, parts, count, at))
 HP_IO_HOOK(kFileOnly, ssize_t, pwrite, "GLIBC_2.2.5", (int fd, const void* data, std::size_t bytes, off_t at),
            (fd, data, bytes, at))
 HP_IO_HOOK(kFileOnly, ssize_t, pwrite64, "GLIBC_2.2.5", (int fd, const void* data, std::size_t bytes, off_t at),
            (fd, data, bytes, at))
+HP_IO_HOOK(kFileOnly, ssize_t, sendfile, "GLIBC_2.2.5", (int fd, int from, off_t* at, std::size_t bytes),
+           (fd, from, at, bytes))
+HP_IO_HOOK(kFileOnly, ssize_t, sendfile64, "GLIBC_2.3", (int fd, int from, off_t* at, std::size_t bytes),
+           (fd, from, at, bytes))
+HP_IO_HOOK(kFileOnly, ssize_t, copy_file_range, "GLIBC_2.27",
+           (int fd, off_t* at, int to, off_t* to_at, std::size_t bytes, unsigned flags),
+           (fd, at, to, to_at, bytes, flags))
 HP_IO_HOOK(kFileOnly, int, fsync, "GLIBC_2.2.5", (int fd), (fd))
 HP_IO_HOOK(kFileOnly, int, fdatasync, "GLIBC_2.2.5", (int fd), (fd))
+
+// Files on another machine, or files of which there are very many, take long to open. The mode is passed on as it came: whether there is
+// one the flags tell the kernel.
+#define HP_OPEN_HOOK(name, versions, params, args) HP_TIMED_HOOK(kOpen, -1, int, name, versions, params, args)
+
+HP_OPEN_HOOK(open, "GLIBC_2.2.5", (const char* path, int flags, mode_t mode), (path, flags, mode))
+HP_OPEN_HOOK(open64, "GLIBC_2.2.5", (const char* path, int flags, mode_t mode), (path, flags, mode))
+HP_OPEN_HOOK(openat, "GLIBC_2.4", (int folder, const char* path, int flags, mode_t mode), (folder, path, flags, mode))
+HP_OPEN_HOOK(openat64, "GLIBC_2.4", (int folder, const char* path, int flags, mode_t mode), (folder, path, flags, mode))
+HP_OPEN_HOOK(__open_2, "GLIBC_2.7", (const char* path, int flags), (path, flags))
+HP_OPEN_HOOK(__open64_2, "GLIBC_2.7", (const char* path, int flags), (path, flags))
+HP_OPEN_HOOK(__openat_2, "GLIBC_2.7", (int folder, const char* path, int flags), (folder, path, flags))
+HP_OPEN_HOOK(__openat64_2, "GLIBC_2.7", (int folder, const char* path, int flags), (folder, path, flags))
+
+// Who may not have it at once waits for another process, or for its threads.
+HP_IO_HOOK(kLock, int, flock, "GLIBC_2.2.5", (int fd, int operation), (fd, operation))
+HP_IO_HOOK(kLock, int, lockf, "GLIBC_2.2.5", (int fd, int command, off_t bytes), (fd, command, bytes))
+HP_IO_HOOK(kLock, int, lockf64, "GLIBC_2.2.5", (int fd, int command, off_t bytes), (fd, command, bytes))
+
+// Each under the four names that glibc has for it.
+#define HP_VECTOR_HOOK(name, versions)                                                              \
+  HP_IO_HOOK(kFileOnly, ssize_t, name, versions, (int fd, const iovec* parts, int count, off_t at), \
+             (fd, parts, count, at))
+#define HP_FLAGGED_VECTOR_HOOK(name)                                                                               \
+  HP_IO_HOOK(kFileOnly, ssize_t, name, "GLIBC_2.26", (int fd, const iovec* parts, int count, off_t at, int flags), \
+             (fd, parts, count, at, flags))
+HP_VECTOR_HOOK(preadv, "GLIBC_2.10")
+HP_VECTOR_HOOK(preadv64, "GLIBC_2.10")
+HP_VECTOR_HOOK(pwritev, "GLIBC_2.10")
+HP_VECTOR_HOOK(pwritev64, "GLIBC_2.10")
+HP_FLAGGED_VECTOR_HOOK(preadv2)
+HP_FLAGGED_VECTOR_HOOK(preadv64v2)
+HP_FLAGGED_VECTOR_HOOK(pwritev2)
+HP_FLAGGED_VECTOR_HOOK(pwritev64v2)
 
 // A limit that the kernel must refuse cannot be looked at from here, so this one is timed too, not asked (hooks/poll.cpp).
 // glibc 2.34 lacks it, so it is not exported (newer_function.h).

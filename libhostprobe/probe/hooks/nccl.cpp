@@ -69,10 +69,10 @@ NcclComm made_by(int result, const NcclComm* made) { return taken(result) && mad
 
 // ---- operations -----------------------------------------------------------------------------------------------------
 
-#define HP_OPERATION(name, params, args, before, count, type, op, peer, tracked)                                 \
-  HP_MOMENTS_HOOK(kNccl, int, kOther, name, params, args, NcclOperation, before, tracked, NoQueue{}, "comm:hex", \
-                  "count", "call:nccl", "stream:hex", "place:ranks") {                                           \
-    record_flags = fill_operation(rec, note, comm, count, type, op, peer, stream);                               \
+#define HP_OPERATION(name, params, args, before, count, type, op, peer, tracked)                              \
+  HP_MOMENTS_HOOK(kNccl, int, kOther, name, params, args, NcclOperation, (launches_first(), before), tracked, \
+                  NoQueue{}, "comm:hex", "count", "call:nccl", "stream:hex", "place:ranks") {                 \
+    record_flags = fill_operation(rec, note, comm, count, type, op, peer, stream);                            \
   }
 #define HP_TAIL NcclComm comm, NcclStream stream
 // Each of these has had a form with a configuration behind since 2.32.

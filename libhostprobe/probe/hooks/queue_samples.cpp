@@ -69,6 +69,7 @@ void sample_queue(const void* stream, bool per_thread) {
   ThreadLocal& t = t_local;
   if (t.filling != 0 || t.taking || capture_is_open()) return;
   if (g_countdown.fetch_sub(1, std::memory_order_relaxed) != 1 || !take_arm()) return;
+  launches_first();
   const std::uint64_t begin = ticks();
   g_taken_ticks.store(begin, std::memory_order_relaxed);
   bool empty = false;

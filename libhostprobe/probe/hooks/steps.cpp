@@ -1,11 +1,8 @@
-// steps.cpp: see steps.h. A step is compared with the median of those before it: one slow step does not move a median, and
-// a program whose steps become longer for good (a longer sequence length) is slow for sixteen steps only.
+// steps.cpp: see steps.h. What makes a step slow: step_lengths.h.
 #include "probe/hooks/steps.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #include "probe/record/hook.h"
+#include "probe/record/step_lengths.h"
 #include "probe/record/trigger.h"
 #include "probe/runtime/identity.h"
 #include "probe/runtime/options.h"
@@ -15,8 +12,6 @@ HP_ROW(kPython, hostprobe_optimizer_step, "", 0, 0, nullptr, "number", "", "", "
 
 namespace hostprobe::probe {
 namespace {
-
-constexpr unsigned kStepsNeeded = 8;  // before a median means anything
 
 // Which optimizer's steps are the program's: the first one, as long as it steps. Another one that steps thrice meanwhile
 // takes its place.
@@ -44,68 +39,29 @@ struct Speaker {
 struct Steps {
   std::uint64_t last_end_ticks;  // 0: none yet, or nothing was recorded meanwhile
   std::uint64_t number;          // of the one under way
-  std::uint32_t count;           // of all steps
-  std::uint64_t lengths[kStepsKept];
+  StepLengths lengths;
   Speaker speaker;
 };
 constinit thread_local Steps t_steps{};
 
-// Milliseconds with three digits that count.
-void write_ms(std::uint64_t length_ticks, char (&out)[32]) {
+double ms_of(std::uint64_t length_ticks) {
   ClockPair now = read_clock_pair(), then = load_clock();
-  double ms = static_cast<double>(length_ticks) * 1e-6 * static_cast<double>(now.monotonic_ns - then.monotonic_ns) /
-              static_cast<double>(now.ticks - then.ticks);
-  snprintf(out, sizeof out, "%.*f ms", ms < 10 ? 2 : ms < 100 ? 1 : 0, ms);
-}
-
-void report_slow(std::uint64_t number, std::uint64_t length, std::uint64_t median) {
-  int saved = errno;
-  char step[32], usual[32], text[sizeof(Trigger::text)];
-  write_ms(length, step);
-  write_ms(median, usual);
-  snprintf(text, sizeof text, "step %llu took %s, the median is %s", static_cast<unsigned long long>(number), step,
-           usual);
-  request_trigger(kBySlowStep, text);
-  errno = saved;
-}
-
-unsigned kept_steps(const Steps& s) { return s.count < kStepsKept ? s.count : kStepsKept; }
-
-// Whether a step of that length takes `percent` of the median of those before it. That median is at most so long as more than half
-// of them are: no sorting, which would cost more than the rest of the step's mark.
-bool is_slow(const Steps& s, std::uint64_t length, std::uint64_t percent) {
-  const unsigned kept = kept_steps(s);
-  if (percent == 0 || s.count < kStepsNeeded) return false;
-  const std::uint64_t bound = length * 100 / percent;
-  unsigned within = 0;
-  for (unsigned i = 0; i < kept; ++i) within += s.lengths[i] <= bound;
-  return within > kept / 2;
+  return static_cast<double>(length_ticks) * 1e-6 * static_cast<double>(now.monotonic_ns - then.monotonic_ns) /
+         static_cast<double>(now.ticks - then.ticks);
 }
 
 bool finish_step(const Hook& hook, std::uint64_t begin, std::uint64_t end, std::uint64_t number, const void* site) {
   Steps& s = t_steps;
   write_record(hook, begin, end, number, 0, reinterpret_cast<std::uint64_t>(site));
   const std::uint64_t length = end - begin;
-  const std::uint64_t usual =
-      HP_UNLIKELY(is_slow(s, length, g_options.slow_step_pct)) ? median_of(s.lengths, kept_steps(s)) : 0;
-  s.lengths[s.count % kStepsKept] = length;
-  // The number wraps from twice the ring to once the ring, so that it goes on saying that the ring is full.
-  if (++s.count == 2 * kStepsKept) s.count = kStepsKept;
-  if (HP_UNLIKELY(usual != 0)) report_slow(number, length, usual);
+  const bool slow = s.lengths.is_slow(length, g_options.slow_step_pct);
+  const std::uint64_t usual = HP_UNLIKELY(slow) ? s.lengths.median() : 0;
+  s.lengths.add(length);
+  if (HP_UNLIKELY(usual != 0)) request_slow_step(number, ms_of(length), ms_of(usual));
   return true;
 }
 
 }  // namespace
-
-std::uint64_t median_of(const std::uint64_t* numbers, unsigned count) {
-  std::uint64_t sorted[kStepsKept];
-  for (unsigned i = 0; i < count; ++i) {
-    unsigned place = i;
-    for (; place > 0 && sorted[place - 1] > numbers[i]; --place) sorted[place] = sorted[place - 1];
-    sorted[place] = numbers[i];
-  }
-  return sorted[count / 2];
-}
 
 bool note_step(std::uint64_t number, const void* site) {
   Steps& s = t_steps;

@@ -20,8 +20,4 @@ void note_optimizer_step(const void* optimizer);
 // Child of a fork: its first call ends no step.
 void forget_steps();
 
-// The median of `count` numbers, at most kStepsKept; of an even number of them the greater of the middle two.
-inline constexpr unsigned kStepsKept = 31;
-std::uint64_t median_of(const std::uint64_t* numbers, unsigned count);
-
 }  // namespace hostprobe::probe

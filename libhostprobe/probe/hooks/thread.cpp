@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "probe/hooks/thread_begin.h"
 #include "probe/hooks/thread_type.h"
 #include "probe/intercept/resolve.h"
 #include "probe/intercept/routes.h"
@@ -16,8 +17,12 @@
 #include "probe/record/progress.h"
 #include "probe/record/strings.h"
 #include "probe/record/wait.h"
+#include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
+
+HP_KEPT_BY_CHILDREN constinit std::atomic<void (*)()> g_thread_begins{nullptr};
+
 namespace {
 
 using Routine = void* (*)(void*);
@@ -30,6 +35,7 @@ void* start_thread(void* place) {
   t_local.polls = note->polls;
   // By now a filter may be set that none of these calls passes.
   if (trace_is_open()) adopt_thread(&g_segment.threads[index], index);
+  if (auto begins = g_thread_begins.load(std::memory_order_acquire); begins != nullptr) begins();
   return routine(argument);
 }
 
@@ -181,3 +187,16 @@ extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
   }
 HP_AFFINITY_HOOK(sched_setaffinity, "GLIBC_2.3.4", "thread:i", pid_t)
 HP_AFFINITY_HOOK(pthread_setaffinity_np, "GLIBC_2.34", "thread:hex", pthread_t)
+
+// Nothing is recorded of these: the fix `pin` stands in front of them.
+HP_ROW(kThread, sched_getaffinity, "GLIBC_2.3.4", 0, 0, nullptr, "", "", "", "", "")
+extern "C" HP_EXPORT int hp_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t* cpus) __asm__("sched_getaffinity");
+extern "C" int hp_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t* cpus) {
+  return libc_call<int>(g_hook_sched_getaffinity, thread, bytes, cpus);
+}
+HP_ROW(kThread, pthread_getaffinity_np, "GLIBC_2.32", 0, 0, nullptr, "", "", "", "", "")
+extern "C" HP_EXPORT int hp_pthread_getaffinity_np(pthread_t thread, size_t bytes,
+                                                   cpu_set_t* cpus) __asm__("pthread_getaffinity_np");
+extern "C" int hp_pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* cpus) {
+  return libc_call<int>(g_hook_pthread_getaffinity_np, thread, bytes, cpus);
+}

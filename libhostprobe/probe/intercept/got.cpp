@@ -112,12 +112,10 @@ void* global_function(const char* name) {
   return routed_function(name);
 }
 
-// Kept under our own copy of the name: the object that asks may be unloaded before it is looked up.
+// Kept under another copy of the name: the object that asks may be unloaded before it is looked up.
 void add_global_name(const char* asked) {
-  const Hook* hook = routed_hook(asked);
-  const char* name = hook != nullptr                   ? hook->row->name
-                     : same(asked, "cuGetProcAddress") ? "cuGetProcAddress"
-                                                       : "cuGetProcAddress_v2";
+  const char* name = lasting_name(asked);
+  if (name == nullptr) return;
   for (unsigned i = 0; i < g_global.count; ++i)
     if (same(g_global.names[i], name)) return;
   if (g_global.count == kMostNames) return;

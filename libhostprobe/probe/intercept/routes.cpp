@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "probe/intercept/loader.h"
+#include "probe/intercept/passages.h"
 #include "probe/intercept/resolve.h"
 #include "probe/record/doors.h"
 #include "probe/record/replaced.h"
@@ -50,6 +51,11 @@ void* wrapper_of(Hook& hook, void* real) {
     if (take_copy(hook, copy, real)) return hook.wrapper(copy);
   g_unwrapped.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
+}
+
+// Where no hook stands in front of a function of the driver's.
+void* passage_of(const char* name, void* real) {
+  return is_ordered_name(name) && !is_wrapper(real) ? passage_for(name, real) : nullptr;
 }
 
 // What the caller's own (RTLD_LOCAL) scope holds beyond the global one: the library, if it is linked to it.
@@ -170,12 +176,13 @@ void* replace_answer(const char* name, int version, std::uint64_t flags, void* a
     if (hook->wrapper != nullptr && after(hook->row->name, name) != nullptr &&
         routed_function(hook->row->name) == answer) {
       void* wrapper = wrapper_of(*hook, answer);
+      if (wrapper == nullptr) wrapper = passage_of(name, answer);
       return wrapper != nullptr ? wrapper : answer;
     }
-  if (version > kNewestKnownVersion) return answer;
   bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
-  Hook* hook = requested_hook(name, version, per_thread);
+  Hook* hook = version > kNewestKnownVersion ? nullptr : requested_hook(name, version, per_thread);
   void* wrapper = hook == nullptr ? nullptr : wrapper_of(*hook, answer);
+  if (wrapper == nullptr) wrapper = passage_of(name, answer);
   return wrapper != nullptr ? wrapper : answer;
 }
 
@@ -257,9 +264,25 @@ Hook* routed_hook(const char* name) {
   return nullptr;
 }
 
+static bool is_loaded(Known& known) { return std::atomic_ref(known.loaded).load(std::memory_order_acquire); }
+
 bool is_routed_name(const char* name) {
   if (after(name, "cu") == nullptr && after(name, "nccl") == nullptr) return false;
-  return same(name, "cuGetProcAddress") || same(name, "cuGetProcAddress_v2") || routed_hook(name) != nullptr;
+  return same(name, "cuGetProcAddress") || same(name, "cuGetProcAddress_v2") || routed_hook(name) != nullptr ||
+         (is_ordered_name(name) && routed_function(name) != nullptr);
+}
+
+const char* lasting_name(const char* name) {
+  if (const Hook* hook = routed_hook(name)) return hook->row->name;
+  for (const char* lookup : {"cuGetProcAddress", "cuGetProcAddress_v2"})
+    if (same(name, lookup)) return lookup;
+  unsigned count = g_known_count.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i) {
+    const ElfObject& object = g_known[i].object;
+    if (!is_loaded(g_known[i]) || g_known[i].library != Library::kDriver) continue;
+    if (const ElfW(Sym)* symbol = versioned_symbol(object, name, nullptr)) return object.strings + symbol->st_name;
+  }
+  return nullptr;
 }
 
 void* wrapper_for(const char* name, void* real) {
@@ -267,10 +290,9 @@ void* wrapper_for(const char* name, void* real) {
   if (same(name, "cuGetProcAddress")) return wrapper_for_get_proc_address(11030, real);
   if (same(name, "cuGetProcAddress_v2")) return wrapper_for_get_proc_address(12000, real);
   Hook* hook = routed_hook(name);
-  return hook == nullptr ? nullptr : wrapper_of(*hook, real);
+  void* wrapper = hook == nullptr ? nullptr : wrapper_of(*hook, real);
+  return wrapper != nullptr ? wrapper : passage_of(name, real);
 }
-
-static bool is_loaded(Known& known) { return std::atomic_ref(known.loaded).load(std::memory_order_acquire); }
 
 bool is_address_of(Library library, const void* address) {
   unsigned count = g_known_count.load(std::memory_order_acquire);

@@ -27,9 +27,11 @@ void nothing_to_scan_yet();
 // The process is recorded from now on: the next scan looks at those objects as well. They may look for a tool of NVTX.
 void scan_start_objects_too();
 
-// A wrapper that stands in front of `real`, found under `name`; nullptr: not a function we hook.
+// A wrapper or passage (passages.h) that stands in front of `real`, found under `name`; nullptr: not a function for either.
 void* wrapper_for(const char* name, void* real);
 bool is_routed_name(const char* name);
+// The same name where it stays as long as the library; nullptr: not a routed one.
+const char* lasting_name(const char* name);
 // The hook of an exported name; nullptr: not one of ours.
 Hook* routed_hook(const char* name);
 // True for code of a library of this kind that was seen.

@@ -1,13 +1,10 @@
-// credentials.cpp: a program becomes another user or group.
+// credentials.cpp: see credentials.h; the functions of libc that do it.
 //
-// Room 2 (probe/). Nothing is recorded here. Cold. libc makes such a call on all threads of the process and ends the process
-// when the kernel does not answer all of them alike. Capabilities are each thread's own, so a program of one thread
-// that keeps some over the change would be ended because of our writer. It leaves first and comes back with the new identity.
-// What the new user may not do is done before: the segment becomes his to remove, and the trace file stays open for a
-// writer that could not open it again. The file itself stays whose it was.
-#include <errno.h>
+// Room 2 (probe/). Nothing is recorded here. Cold. Capabilities are each thread's own, so a program of one thread that keeps some
+// over the change would be ended because of our writer. The file itself stays whose it was.
+#include "probe/process/credentials.h"
+
 #include <signal.h>
-#include <unistd.h>
 
 #include "probe/intercept/loader.h"
 #include "probe/process/lifecycle.h"
@@ -20,64 +17,41 @@
 #include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
-namespace {
 
-constexpr uid_t kSame = ~uid_t{0};
+CredentialsChange::CredentialsChange(uid_t user) : error_(errno), concerns_us_(trace_is_ours()) {
+  if (concerns_us_) prepare(user);
+  errno = error_;
+}
 
-class CredentialsChange {
- public:
-  explicit CredentialsChange(uid_t user) : error_(errno), concerns_us_(trace_is_ours()) {
-    if (concerns_us_) prepare(user);
-    errno = error_;
-  }
-  template <class Result>
-  Result done(Result result) {
-    error_ = errno;
-    if (concerns_us_) finish(result == 0);
-    errno = error_;
-    return result;
-  }
+void CredentialsChange::prepare(uid_t user) {
+  // Somebody else may be in such a call, and libc then waits for this thread to follow it.
+  constexpr unsigned long kSetxid = 1ul << (33 - 1);
+  Shelter shelter(kSetxid);
+  in_handler_ = in_signal_handler(shelter.blocked_before());
+  begin_absence();
+  segment_moved_ = user != kSame && give_segment_to(user, segment_owner_);
+  had_writer_ = has_writer();
+  const int file = open_by_path();
+  FileReceiver receiver(had_writer_ && file < 0);
+  if (had_writer_) send_writer_away(kPatienceMs);
+  park_file(file >= 0 ? file : receiver.take());
+}
 
- private:
-  void prepare(uid_t user) {
-    // Somebody else may be in such a call, and libc then waits for this thread to follow it.
-    constexpr unsigned long kSetxid = 1ul << (33 - 1);
-    Shelter shelter(kSetxid);
-    in_handler_ = in_signal_handler(shelter.blocked_before());
-    begin_absence();
-    segment_moved_ = user != kSame && give_segment_to(user, segment_owner_);
-    had_writer_ = has_writer();
-    const int file = open_by_path();
-    FileReceiver receiver(had_writer_ && file < 0);
-    if (had_writer_) send_writer_away(kPatienceMs);
-    park_file(file >= 0 ? file : receiver.take());
-  }
+void CredentialsChange::finish(bool changed) {
+  std::uint32_t unused = 0;
+  if (segment_moved_ && !changed) give_segment_to(segment_owner_, unused);
+  if (!end_absence()) return;
+  const int fd = open_by_path();
+  if (fd >= 0) close(fd);
+  if (fd >= 0 && !had_writer_) return close_parked_file();
+  if (!in_handler_) let_writer_return();
+  if (has_writer()) close_parked_file();
+}
 
-  void finish(bool changed) {
-    std::uint32_t unused = 0;
-    if (segment_moved_ && !changed) give_segment_to(segment_owner_, unused);
-    if (!end_absence()) return;
-    const int fd = open_by_path();
-    if (fd >= 0) close(fd);
-    if (fd >= 0 && !had_writer_) return close_parked_file();
-    if (!in_handler_) let_writer_return();
-    if (has_writer()) close_parked_file();
-  }
-
-  int error_;
-  bool concerns_us_;
-  bool in_handler_ = false;
-  bool had_writer_ = false;
-  bool segment_moved_ = false;
-  std::uint32_t segment_owner_ = 0;
-};
-
-}  // namespace
 }  // namespace hostprobe::probe
 
 using namespace hostprobe::probe;
 
-// `user_`: who the process effectively becomes; kSame: that does not change.
 #define HP_CREDENTIALS_HOOK(name, user_, params, ...)                     \
   HP_ROW(kThread, name, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "") \
   extern "C" HP_EXPORT int hp_##name params __asm__(#name);               \

@@ -36,6 +36,7 @@ bool may_be_run(int folder, const char* path, int flags) {
 
 // The thread may be in a signal handler, so what it has interrupted must not be interrupted again.
 TraceEnd::TraceEnd() : completion_(Completion::kNone) {
+  launches_first();
   Shelter shelter;
   if (!hold_others()) return;
   completion_ = complete_trace();

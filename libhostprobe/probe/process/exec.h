@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "probe/fixes/fixes.h"
 #include "probe/writer/completion.h"
 
 namespace hostprobe::probe {
@@ -26,6 +27,7 @@ class TraceEnd {
 // `may_succeed` is asked only where it matters. errno is what the call left.
 template <class MaySucceed, class Call>
 auto exec(MaySucceed may_succeed, Call call) {
+  leave_fixes_before_exec();
   if (!exec_ends_trace()) return call();
   const int before = errno;
   const bool is_worth_it = may_succeed();

@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "probe/fixes/fixes.h"
 #include "probe/intercept/loader.h"
 #include "probe/intercept/own_page.h"
 #include "probe/process/lifecycle.h"
@@ -37,6 +38,7 @@ void in_parent() {
 
 void in_child() {
   take_page_over(g_alone);
+  leave_fixes_to_child();
   in_forked_child();
 }
 

@@ -349,6 +349,7 @@ HP_START_CODE void end_trace() {
   Plan expected = Plan::kActive;
   if (!g_plan.compare_exchange_strong(expected, Plan::kClosed, std::memory_order_acq_rel)) return;
   int saved = errno;
+  leave_fixes();
   shut_gate();
   if (finish_trace()) remove_segment();
   report_write_failure();

@@ -3,11 +3,13 @@
 // Room 2 (probe/).
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "probe/process/credentials.h"
 #include "probe/process/exec.h"
 #include "probe/process/fork.h"
 #include "probe/process/last_thread.h"
@@ -15,6 +17,7 @@
 #include "probe/process/without_writer.h"
 #include "probe/record/wait.h"
 #include "probe/record/wake.h"
+#include "probe/runtime/safe_memory.h"
 #include "probe/writer/writer.h"
 
 namespace hostprobe::probe {
@@ -26,9 +29,38 @@ int error_of_futex(long result) {
   return errno == ETIMEDOUT || errno == EINTR ? errno : kDidNotBlock;
 }
 
-// Into memory of its own, and on this very stack.
-bool forks(long number, long flags, long stack) {
-  return number == SYS_fork || (number == SYS_clone && (flags & CLONE_VM) == 0 && stack == 0);
+// Into memory of its own, and on this very stack. What a bad address points to is the kernel's to refuse.
+bool forks(long number, long a, long b) {
+  if (number == SYS_clone3) {
+    clone_args wanted{};
+    return b >= CLONE_ARGS_SIZE_VER0 && Memory().copy(&wanted, static_cast<std::uint64_t>(a), CLONE_ARGS_SIZE_VER0) &&
+           (wanted.flags & CLONE_VM) == 0 && wanted.stack == 0;
+  }
+  return number == SYS_fork || (number == SYS_clone && (a & CLONE_VM) == 0 && b == 0);
+}
+
+bool changes_identity(long number) {
+  switch (number) {
+    case SYS_setuid:
+    case SYS_setgid:
+    case SYS_setreuid:
+    case SYS_setregid:
+    case SYS_setresuid:
+    case SYS_setresgid:
+    case SYS_setgroups:
+    case SYS_setfsuid:
+    case SYS_setfsgid:
+    case SYS_capset:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Who the process effectively becomes by it.
+uid_t user_of(long number, long a, long b) {
+  if (number == SYS_setuid) return static_cast<uid_t>(a);
+  return number == SYS_setreuid || number == SYS_setresuid ? static_cast<uid_t>(b) : kSame;
 }
 
 // seccomp() without a filter is a question.
@@ -58,6 +90,10 @@ __attribute__((noinline)) long pass_on(SystemCall real, long number, long a, lon
     long result = real(number, a, b, c, d, e, f);
     after_bare_fork(result);
     return result;
+  }
+  if (changes_identity(number)) {
+    CredentialsChange change(user_of(number, a, b));
+    return change.done(real(number, a, b, c, d, e, f));
   }
   if (number != SYS_unshare && number != SYS_setns) return real(number, a, b, c, d, e, f);
   return without_writer([=] { return real(number, a, b, c, d, e, f); });

@@ -40,6 +40,11 @@ void report_write_failure();
 void tend_fixes(bool last);
 bool ask_for_fix(const char* words, char* why, std::size_t bytes);
 
+// fixes/: launches that wait are submitted before this returns. `handles_go`: what follows may give handles of kernels out again.
+__attribute__((cold)) void submit_launches(bool handles_go);
+// Of a launch that failed after its call had returned: its CUresult, once; else 0.
+__attribute__((cold)) int take_launch_error();
+
 // process/: decides whether this process becomes (or, after a fork, again becomes) one that records. `moment` says what the
 // caller knows about where it is called from.
 enum class Moment {

@@ -3,6 +3,7 @@
 // Room 2 (probe/). Price of asking: one load and one branch. The page also holds what must not outlive a fork.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "probe/runtime/compiler.h"
@@ -21,7 +22,12 @@ struct alignas(4096) Gate {
   std::uint32_t scanner;  // the thread that looks at new objects (got.cpp)
   // Stream captures that have begun and not ended, in any thread. Here because every launch reads this line.
   std::uint32_t captures;
+  // Whether kernel launches wait to be submitted (launch_order.h): 0, or some of the bits below. A child has none that waits.
+  std::uint32_t launches;
 };
+static_assert(offsetof(Gate, launches) == 28);  // passages_x86_64.S
+inline constexpr std::uint32_t kLaunchesWait = 1;
+inline constexpr std::uint32_t kLaunchFailed = 2;  // one that had been taken; the program has not been told yet
 inline constexpr std::uint32_t kEverything = 1;
 inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the budget (budget.h)
 inline constexpr std::uint32_t kSampleDue = 3;   // everything; the next launch is sampled too (hooks/queue_samples.h)

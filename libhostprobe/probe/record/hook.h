@@ -3,6 +3,7 @@
 // Room 2 (probe/). One block in one file of hooks/ makes the row, the look-up, the timed call and the labels in the report.
 #pragma once
 
+#include "probe/record/launch_order.h"
 #include "probe/record/timed_call.h"
 
 namespace hostprobe::probe {
@@ -28,6 +29,13 @@ template <class Result, class... Args>
 Result libc_call(Hook& hook, Args... args) {
   if (HP_UNLIKELY(hook.target[0] == nullptr)) return resolve_and_call<Result>(hook, args...);
   return target_of<Result (*)(Args...)>(hook)(args...);
+}
+
+// Calls of the driver that wait, or ask how far it is, tell of launches that failed before them.
+template <int kind, Family family, class Result>
+Result reported(Result result) {
+  if constexpr (family == Family::kCuda && (kind == kBlocking || kind == kPolled)) return with_launch_error(result);
+  return result;
 }
 
 }  // namespace hostprobe::probe
@@ -78,7 +86,8 @@ Result libc_call(Hook& hook, Args... args) {
   Result wrap_##name params {                                                                                     \
     auto target = ::hostprobe::probe::target_of<Result(*) params>(g_hook_##name, copy);                           \
     return ::hostprobe::probe::timed_call<kind, ::hostprobe::Family::family>(                                     \
-        g_hook_##name, [&] { before; }, [&] { return target args; },                                              \
+        g_hook_##name, [&] { before; },                                                                           \
+        [&] { return ::hostprobe::probe::reported<kind, ::hostprobe::Family::family>(target args); },             \
         [&]([[maybe_unused]] Result result) -> Note { return track; },                                            \
         [&](::hostprobe::Record& rec, Result result, Note note) {                                                 \
           Fill_##name fill{rec, result, note, 0};                                                                 \
@@ -97,13 +106,13 @@ Result libc_call(Hook& hook, Args... args) {
   }                                                                                                               \
   inline void Fill_##name::operator() params
 
-// Most have nothing to keep true.
-#define HP_ROUTED_HOOK(family, Result, kind, name, params, args, l0, l1, l2, l3, l4)                  \
-  HP_MOMENTS_HOOK(family, Result, kind, name, params, args, ::hostprobe::probe::Nothing, (void)0, {}, \
+// Most have nothing to keep true. None of these launches kernels, so those that wait go first.
+#define HP_ROUTED_HOOK(family, Result, kind, name, params, args, l0, l1, l2, l3, l4)     \
+  HP_MOMENTS_HOOK(family, Result, kind, name, params, args, ::hostprobe::probe::Nothing, \
+                  ::hostprobe::probe::launches_first(), {}, ::hostprobe::probe::NoQueue{}, l0, l1, l2, l3, l4)
+#define HP_TRACKED_HOOK(family, Result, kind, name, params, args, Note, track, l0, l1, l2, l3, l4)             \
+  HP_MOMENTS_HOOK(family, Result, kind, name, params, args, Note, ::hostprobe::probe::launches_first(), track, \
                   ::hostprobe::probe::NoQueue{}, l0, l1, l2, l3, l4)
-#define HP_TRACKED_HOOK(family, Result, kind, name, params, args, Note, track, l0, l1, l2, l3, l4)                   \
-  HP_MOMENTS_HOOK(family, Result, kind, name, params, args, Note, (void)0, track, ::hostprobe::probe::NoQueue{}, l0, \
-                  l1, l2, l3, l4)
 
 #define HP_DRIVER_HOOK(kind, name, params, args, l0, l1, l2, l3, l4) \
   HP_ROUTED_HOOK(kCuda, CUresult, kind, name, params, args, l0, l1, l2, l3, l4)

@@ -12,7 +12,7 @@ struct Replaced {
   std::atomic<FixOfCopy> fix;  // nullptr: at the moment none
   std::atomic<void*> originals[kCopies];
 };
-constexpr unsigned kMostReplaced = 32;
+constexpr unsigned kMostReplaced = 128;
 HP_KEPT_BY_CHILDREN Replaced g_replaced[kMostReplaced];
 
 Replaced* find(const Hook& hook) {

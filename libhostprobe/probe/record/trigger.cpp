@@ -1,6 +1,9 @@
 // trigger.cpp: see trigger.h.
 #include "probe/record/trigger.h"
 
+#include <errno.h>
+#include <stdio.h>
+
 #include <atomic>
 
 #include "probe/record/bell.h"
@@ -16,6 +19,9 @@ HP_OF_PROCESS std::atomic<std::uint32_t> g_state{kNone};
 HP_OF_PROCESS Trigger g_trigger;
 HP_OF_PROCESS std::atomic<std::uint64_t> g_number{0};
 HP_OF_PROCESS std::uint64_t g_realtime_ns = 0;
+
+// With three digits that count.
+void write_ms(double ms, char (&out)[32]) { snprintf(out, sizeof out, "%.*f ms", ms < 10 ? 2 : ms < 100 ? 1 : 0, ms); }
 
 }  // namespace
 
@@ -34,6 +40,17 @@ bool request_trigger(TriggerReason reason, const char* text) {
   g_state.store(kWaits, std::memory_order_release);
   wake_writer();
   return true;
+}
+
+void request_slow_step(std::uint64_t number, double ms, double usual_ms) {
+  const int saved = errno;
+  char step[32], usual[32], text[sizeof(Trigger::text)];
+  write_ms(ms, step);
+  write_ms(usual_ms, usual);
+  snprintf(text, sizeof text, "step %llu took %s, the median is %s", static_cast<unsigned long long>(number), step,
+           usual);
+  request_trigger(kBySlowStep, text);
+  errno = saved;
 }
 
 bool take_trigger(Trigger& trigger) {

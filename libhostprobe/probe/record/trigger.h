@@ -22,6 +22,9 @@ bool mode_has_dumps();
 // has no dumps.
 bool request_trigger(TriggerReason reason, const char* text);
 
+// A step took so long, in milliseconds, beside a usual one. Not async-signal-safe; keeps errno.
+void request_slow_step(std::uint64_t number, double ms, double usual_ms);
+
 // The writer's side: the trigger that waits, if any.
 bool take_trigger(Trigger& trigger);
 

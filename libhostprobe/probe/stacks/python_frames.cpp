@@ -15,9 +15,11 @@
 
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/safe_memory.h"
+#include "probe/stacks/python_chain.h"
 #include "probe/stacks/python_layout.h"
 #include "probe/stacks/python_lines.h"
 #include "probe/stacks/python_symbols.h"
+#include "probe/stacks/python_text.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -26,7 +28,10 @@ struct Python {
   void* (*thread_state)();  // PyGILState_GetThisThreadState: a thread-local read, needs no GIL
   int (*is_finalizing)();
   std::uint64_t code_type, text_type, bytes_type;
+  std::uint64_t runtime;  // 0: not exported
+  bool has_flags;         // beside an object's count of references
   PythonLayout layout;
+  PythonLists lists;
 };
 // Written once, before g_ready.
 HP_KEPT_BY_CHILDREN constinit Python g_python{};
@@ -56,16 +61,19 @@ std::uint32_t version_of(const PythonSymbols& symbols) {
   return hex_of(reinterpret_cast<const char* (*)()>(symbols.get_version)());
 }
 
-bool choose_layout(std::uint32_t hex, std::uint64_t runtime, PythonLayout& out) {
+bool choose_layout(std::uint32_t hex, std::uint64_t runtime, Python& out) {
   const unsigned version = hex >> 16;
   for (const KnownLayout& known : kKnownLayouts) {
     if (known.version != version) continue;
-    out = *known.layout;
+    out.layout = *known.layout;
+    out.lists = known.lists;
     return true;
   }
   if (version != kVersion313 && version != kVersion314) return false;
   std::uint64_t words[kMostOffsetWords];
-  return runtime != 0 && Memory().copy(words, runtime, sizeof words) && layout_of_offsets(words, hex, out);
+  if (runtime == 0 || !Memory().copy(words, runtime, sizeof words)) return false;
+  out.lists = lists_in_words(words);
+  return layout_of_offsets(words, hex, out.layout);
 }
 
 // The types must describe themselves where we look for a type; with Py_TRACE_REFS they do not. Proves at the same time
@@ -79,13 +87,13 @@ bool types_are_readable(const PythonSymbols& symbols) {
   return true;
 }
 
-bool find() {
-  PythonSymbols symbols;
-  find_python_symbols(symbols);
+bool use(const PythonSymbols& symbols) {
   const std::uint64_t finalizing = symbols.finalizing != 0 ? symbols.finalizing : symbols.finalizing_before_313;
   if (symbols.thread_state == 0 || finalizing == 0 || symbols.debug_build != 0) return false;
   if (!types_are_readable(symbols)) return false;
-  if (!choose_layout(version_of(symbols), symbols.runtime, g_python.layout)) return false;
+  if (!choose_layout(version_of(symbols), symbols.runtime, g_python)) return false;
+  g_python.runtime = symbols.runtime;
+  g_python.has_flags = version_of(symbols) >> 16 >= kVersion314;
   g_python.thread_state = reinterpret_cast<void* (*)()>(symbols.thread_state);
   g_python.is_finalizing = reinterpret_cast<int (*)()>(finalizing);
   g_python.code_type = symbols.code_type;
@@ -94,21 +102,19 @@ bool find() {
   return stays_loaded(symbols.home);
 }
 
+template <class Search>
+bool find(Search search) {
+  if (g_ready.load(std::memory_order_acquire)) return true;
+  const int kept = errno;
+  PythonSymbols symbols;
+  search(symbols);
+  const bool found = use(symbols);
+  errno = kept;
+  if (found) g_ready.store(true, std::memory_order_release);
+  return found;
+}
+
 // ---- text ----
-
-constexpr unsigned kMostPoints = kPythonFrameBytes - 4;  // more would never fit
-constexpr unsigned kDigits = 11;
-
-// The last code points of a str.
-struct Points {
-  unsigned width, count;
-  bool is_cut;
-  alignas(4) char raw[kMostPoints * 4];
-  std::uint32_t at(unsigned i) const {
-    if (width == 1) return field<std::uint8_t>(raw, i);
-    return width == 2 ? field<std::uint16_t>(raw, i * 2) : field<std::uint32_t>(raw, i * 4);
-  }
-};
 
 // `raw`: what was already copied of the str at `from`.
 bool read_points(const Memory& memory, const char* raw, std::size_t raw_bytes, std::uint64_t from, Points& out) {
@@ -127,51 +133,6 @@ bool read_points(const Memory& memory, const char* raw, std::size_t raw_bytes, s
   if (begin + bytes > raw_bytes) return memory.copy(out.raw, from + begin, bytes);
   memcpy(out.raw, raw + begin, bytes);
   return true;
-}
-
-// What JSON and a terminal would choke on becomes '?': control characters, surrogates (a file name's undecodable bytes).
-std::uint32_t printable(std::uint32_t point) {
-  const bool is_odd = point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0xd800 && point < 0xe000);
-  return is_odd || point > 0x10ffff ? '?' : point;
-}
-
-unsigned utf8_bytes(std::uint32_t point) { return point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4; }
-
-char* put_utf8(char* to, std::uint32_t point) {
-  const unsigned bytes = utf8_bytes(point);
-  if (bytes == 1) {
-    *to = static_cast<char>(point);
-    return to + 1;
-  }
-  for (unsigned i = bytes - 1; i > 0; --i, point >>= 6) to[i] = static_cast<char>(0x80 | (point & 0x3f));
-  to[0] = static_cast<char>((0xf00 >> bytes & 0xff) | point);
-  return to + bytes;
-}
-
-// Code points `first`... as UTF-8 into at most `room` bytes; what does not fit is left out in front, behind "...".
-char* put_points(char* to, unsigned room, const Points& points, unsigned first, bool is_cut) {
-  constexpr unsigned kDots = 3;
-  unsigned bytes = 0;
-  for (unsigned i = first; i < points.count; ++i) bytes += utf8_bytes(printable(points.at(i)));
-  if (bytes > room || is_cut) {
-    if (room < kDots) return to;
-    for (; first < points.count && bytes > room - kDots; ++first) bytes -= utf8_bytes(printable(points.at(first)));
-    memcpy(to, "...", kDots);
-    to += kDots;
-  }
-  for (; first < points.count; ++first) to = put_utf8(to, printable(points.at(first)));
-  return to;
-}
-
-char* put_number(char* to, unsigned number) {
-  char digits[kDigits];
-  unsigned count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + number % 10);
-    number /= 10;
-  } while (number != 0);
-  while (count > 0) *to++ = digits[--count];
-  return to;
 }
 
 // ---- one frame ----
@@ -219,15 +180,12 @@ class TableBytes {
   char (&bytes_)[256];
 };
 
-struct Frame {
-  std::uint64_t code, back, instruction;
-  unsigned owner;
-};
+using Frame = PythonLink;
 
-Frame frame_of(const char* raw) {
+Frame frame_of(std::uint64_t at, const char* raw) {
   const PythonLayout& layout = g_python.layout;
   constexpr std::uint64_t kTags = 7;  // 3.14 marks references in the lowest bits
-  Frame frame{word(raw, layout.frame_code) & ~kTags, word(raw, layout.frame_back), 0, 0};
+  Frame frame{at, word(raw, layout.frame_code) & ~kTags, word(raw, layout.frame_back), 0, 0};
   if (layout.frame_owner == 0) {
     frame.instruction = static_cast<std::uint64_t>(std::int64_t{field<std::int32_t>(raw, layout.frame_instruction)});
   } else {
@@ -279,30 +237,6 @@ struct FrameWork {
 };
 static_assert(sizeof(FrameWork) <= sizeof(PythonWork));
 
-// "get (queue.py:180)". The place is written first, into its own buffer: the name gets the room that is left.
-void put_text(const Points& name, const Points& file, unsigned line, char* to) {
-  constexpr unsigned kMostFileBytes = 72;
-  char place[kMostFileBytes + 1 + kDigits];
-  unsigned first = 0;
-  for (unsigned i = 0; i < file.count; ++i) {
-    if (file.at(i) == '/') first = i + 1;
-  }
-  char* end = put_points(place, kMostFileBytes, file, first, file.is_cut && first == 0);
-  if (line != 0) {
-    *end++ = ':';
-    end = put_number(end, line);
-  }
-  const auto place_bytes = static_cast<unsigned>(end - place);
-  const unsigned room = kPythonFrameBytes - place_bytes - 4;  // " (", ")", 0
-  to = put_points(to, room, name, 0, name.is_cut);
-  *to++ = ' ';
-  *to++ = '(';
-  memcpy(to, place, place_bytes);
-  to += place_bytes;
-  *to++ = ')';
-  *to = 0;
-}
-
 bool describe(const Memory& memory, const Frame& frame, FrameWork& work, PythonFrame& out) {
   const PythonLayout& layout = g_python.layout;
   const char* code = work.code;
@@ -348,7 +282,7 @@ unsigned walk(const Memory& memory, std::uint64_t innermost, PythonFrame* out, u
   if (!may_be_object(innermost) || !memory.copy(raw, innermost, layout.frame_bytes)) return 0;
   unsigned count = 0;
   for (unsigned left_out = 0; count < most && left_out < kMostLeftOut;) {
-    const Frame frame = frame_of(raw);
+    const Frame frame = frame_of(innermost, raw);
     const bool is_python = frame.owner < kFirstNotPython && may_be_object(frame.code);
     const bool goes_on = may_be_object(frame.back);
     Piece pieces[2];
@@ -376,15 +310,159 @@ unsigned read_unless_finalizing(PythonFrame* out, unsigned most, FrameWork& work
   return g_python.is_finalizing() != 0 ? 0 : count;
 }
 
+// ---- other threads ----
+
+constexpr unsigned kTidInThread = 0x2d0;  // in glibc's struct pthread on x86-64: the kernel's id
+constexpr unsigned kMostInterpreters = 16, kMostThreads = 1024;
+
+// What a thread state begins with, in every version so far.
+struct ThreadHead {
+  std::uint64_t before, next, interpreter;
+};
+
+// Another libc, or another version of it, may keep it elsewhere: the own one shows.
+bool knows_thread_ids(const Memory& memory) {
+  std::uint32_t tid = 0;
+  return memory.copy(&tid, static_cast<std::uint64_t>(pthread_self()) + kTidInThread, sizeof tid) &&
+         tid == static_cast<std::uint32_t>(own_thread());
+}
+
+// 0: the list cannot be followed any further.
+std::uint64_t next_thread(const Memory& memory, std::uint64_t interpreter, std::uint64_t state, PythonThread* threads,
+                          unsigned count) {
+  ThreadHead head{};
+  std::uint64_t pointer = 0;
+  std::uint32_t tid = 0;
+  const Piece pieces[] = {{&head, state, sizeof head}, {&pointer, state + g_python.layout.thread_id, sizeof pointer}};
+  if (memory.copy(pieces, 2) != 2 || head.interpreter != interpreter) return 0;
+  // One that has ended may have left its state behind.
+  if (may_be_object(pointer) && memory.copy(&tid, pointer + kTidInThread, sizeof tid))
+    for (unsigned i = 0; i < count; ++i)
+      if (threads[i].tid == tid && threads[i].state == 0) threads[i] = {tid, state, pointer};
+  return may_be_object(head.next) ? head.next : 0;
+}
+
+struct RunningWork {
+  PythonChain first, second;
+  // Frames of a thread lie close together: what is read of one page serves several.
+  std::uint64_t held_from;
+  std::size_t held_bytes;
+  char held[kPageBytes + kMostFrameBytes];
+  FrameWork frame;
+  char code_again[kMostCodeBytes];
+};
+HP_KEPT_BY_CHILDREN alignas(8) char g_running[sizeof(RunningWork)];
+
+const char* frame_bytes_at(const Memory& memory, std::uint64_t at, RunningWork& work) {
+  const std::size_t bytes = g_python.layout.frame_bytes;
+  if (at >= work.held_from && at + bytes <= work.held_from + work.held_bytes) return work.held + (at - work.held_from);
+  work.held_from = at & ~(kPageBytes - 1);
+  work.held_bytes = static_cast<std::size_t>(at - work.held_from) + bytes;
+  if (memory.copy(work.held, work.held_from, work.held_bytes)) return work.held + (at - work.held_from);
+  work.held_bytes = 0;
+  return nullptr;
+}
+
+PythonReading read_chain(const Memory& memory, const PythonThread& thread, RunningWork& work, PythonChain& chain) {
+  const PythonLayout& layout = g_python.layout;
+  std::uint64_t pointer = 0, at = 0;
+  std::uint32_t tid = 0;
+  const Piece pieces[] = {{&pointer, thread.state + layout.thread_id, sizeof pointer},
+                          {&at, thread.state + layout.thread_frame, sizeof at},
+                          {&tid, thread.pointer + kTidInThread, sizeof tid}};
+  if (memory.copy(pieces, 3) != 3 || pointer != thread.pointer || tid != thread.tid) return PythonReading::kGone;
+  if (layout.by_c_frame && (!may_be_object(at) || !memory.copy(&at, at + layout.c_frame_frame, sizeof at)))
+    return PythonReading::kTorn;
+  chain.count = 0;
+  work.held_bytes = 0;
+  while (may_be_object(at) && chain.count < kMostLinks) {
+    const char* raw = frame_bytes_at(memory, at, work);
+    // Before 3.11 frames are objects: one without references has ended, and its place may be another one's already.
+    if (raw == nullptr || (layout.frame_owner == 0 && word(raw, 0) == 0)) return PythonReading::kTorn;
+    const PythonLink link = frame_of(at, raw);
+    chain.links[chain.count++] = link;
+    at = link.back;
+  }
+  if (at != 0) return PythonReading::kTorn;
+  return chain.count == 0 ? PythonReading::kNoFrame : PythonReading::kRead;
+}
+
+// An instruction beyond the code's end is that of the frame that was at the same place before.
+bool is_inside(const PythonLink& link, const char* code) {
+  constexpr unsigned kObjectSize = 16;  // from 3.11 on the number of instructions
+  return g_python.layout.frame_owner == 0 || instruction_offset(link) <= 2 * field<std::int64_t>(code, kObjectSize);
+}
+
+// Of an object that is freed the first word is part of a list, so no count of references.
+bool is_alive(const char* code) {
+  constexpr unsigned kObjectReferences = 0;
+  const std::uint64_t references = word(code, kObjectReferences);
+  return references != 0 && (g_python.has_flags || references >> 32 == 0);
+}
+
+// The frame may end meanwhile, and its code with it. What is there unchanged behind it was there all the time.
+bool describe_running(const Memory& memory, const PythonLink& link, RunningWork& work, PythonFrame& out) {
+  const std::size_t bytes = g_python.layout.code_bytes;
+  char* const code = work.frame.code;
+  if (!memory.copy(code, link.code, bytes) || !is_alive(code) || !is_inside(link, code)) return false;
+  if (!describe(memory, link, work.frame, out)) return false;
+  return memory.copy(work.code_again, link.code, bytes) && is_alive(work.code_again) &&
+         word(code, kObjectType) == word(work.code_again, kObjectType) &&
+         word(code, g_python.layout.code_name) == word(work.code_again, g_python.layout.code_name) &&
+         word(code, g_python.layout.code_file) == word(work.code_again, g_python.layout.code_file) &&
+         word(code, g_python.layout.code_lines) == word(work.code_again, g_python.layout.code_lines);
+}
+
+PythonReading read_running(const PythonThread& thread, PythonFrame* out, unsigned most, unsigned& count,
+                           RunningWork& work) {
+  const Memory memory;
+  PythonReading reading = read_chain(memory, thread, work, work.first);
+  if (reading != PythonReading::kRead) return reading;
+  reading = read_chain(memory, thread, work, work.second);
+  if (reading != PythonReading::kRead) return reading == PythonReading::kNoFrame ? PythonReading::kTorn : reading;
+  for (unsigned i = agreed_link(work.first, work.second); i < work.first.count && count < most; ++i) {
+    const PythonLink& link = work.first.links[i];
+    if (link.owner >= kFirstNotPython || !may_be_object(link.code)) continue;
+    if (describe_running(memory, link, work, out[count])) ++count;
+  }
+  return count == 0 ? PythonReading::kTorn : PythonReading::kRead;
+}
+
 }  // namespace
 
-bool python_frames_find() {
-  if (g_ready.load(std::memory_order_acquire)) return true;
+void python_threads_find(PythonThread* threads, unsigned count) {
+  const Memory memory;
+  if (!g_ready.load(std::memory_order_acquire) || g_python.runtime == 0 || !knows_thread_ids(memory)) return;
+  if (g_python.is_finalizing() != 0) return;
+  std::uint64_t interpreter = 0;
+  memory.copy(&interpreter, g_python.runtime + g_python.lists.runtime_interpreters, sizeof interpreter);
+  for (unsigned i = 0; i < kMostInterpreters && may_be_object(interpreter); ++i) {
+    std::uint64_t state = 0, next = 0;
+    const Piece pieces[] = {{&state, interpreter + g_python.lists.interpreter_threads, sizeof state},
+                            {&next, interpreter + g_python.lists.interpreter_next, sizeof next}};
+    if (memory.copy(pieces, 2) != 2 || !may_be_object(state)) return;
+    for (unsigned k = 0; k < kMostThreads && state != 0; ++k)
+      state = next_thread(memory, interpreter, state, threads, count);
+    interpreter = next;
+  }
+}
+
+PythonReading python_frames_of(const PythonThread& thread, PythonFrame* out, unsigned most, unsigned& count) {
+  count = 0;
+  if (!g_ready.load(std::memory_order_acquire) || thread.state == 0) return PythonReading::kGone;
+  if (g_python.is_finalizing() != 0) return PythonReading::kGone;
   const int kept = errno;
-  const bool found = find();
+  const PythonReading reading = read_running(thread, out, most, count, *new (g_running) RunningWork);
   errno = kept;
-  if (found) g_ready.store(true, std::memory_order_release);
-  return found;
+  return g_python.is_finalizing() != 0 ? PythonReading::kGone : reading;
+}
+
+bool python_frames_find() {
+  return find([](PythonSymbols& symbols) { find_python_symbols(symbols); });
+}
+
+bool python_frames_find_among(const link_map* first, const link_map* last) {
+  return find([=](PythonSymbols& symbols) { find_python_symbols(first, last, symbols); });
 }
 
 bool python_frames_ready() { return g_ready.load(std::memory_order_relaxed); }

@@ -19,7 +19,7 @@ struct PythonSymbols {
   std::uint64_t code_type = 0, text_type = 0, bytes_type = 0, type_type = 0;
   std::uint64_t runtime = 0, version = 0, get_version = 0;
   std::uint64_t debug_build = 0;  // only there with Py_DEBUG
-  char home[1024] = {};           // path of the object that has thread_state; empty: the program itself
+  char home[1024] = {};           // path of the object that has thread_state; empty: it stays loaded by itself
 };
 
 struct PythonName {
@@ -47,22 +47,28 @@ struct Exports {
   const char* names = nullptr;
 };
 
-inline bool exports_of(const dl_phdr_info& object, Exports& out) {
-  const ElfW(Dyn)* dynamic = nullptr;
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
-  }
-  out.base = object.dlpi_addr;
+inline bool exports_of(std::uint64_t base, const ElfW(Dyn) * dynamic, Exports& out) {
+  out.base = base;
   for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
     // The loader relocates these addresses in place, except in read-only objects (the vDSO).
     std::uint64_t address = dynamic->d_un.d_ptr;
-    if (address < object.dlpi_addr) address += object.dlpi_addr;
+    if (address < base) address += base;
     if (dynamic->d_tag == DT_GNU_HASH) out.hash = reinterpret_cast<const std::uint32_t*>(address);
     if (dynamic->d_tag == DT_SYMTAB) out.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
     if (dynamic->d_tag == DT_STRTAB) out.names = reinterpret_cast<const char*>(address);
   }
   return out.hash != nullptr && out.symbols != nullptr && out.names != nullptr;
+}
+
+inline const ElfW(Dyn) * dynamic_section(const dl_phdr_info& object) {
+  for (int i = 0; i < object.dlpi_phnum; ++i)
+    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC)
+      return reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+  return nullptr;
+}
+
+inline bool exports_of(const dl_phdr_info& object, Exports& out) {
+  return exports_of(object.dlpi_addr, dynamic_section(object), out);
 }
 
 inline std::uint64_t address_of(const Exports& exports, const char* name) {
@@ -83,16 +89,22 @@ inline std::uint64_t address_of(const Exports& exports, const char* name) {
   }
 }
 
-inline int search_object(dl_phdr_info* object, std::size_t, void* argument) {
-  auto& symbols = *static_cast<PythonSymbols*>(argument);
+// True: it is the first one that has the thread state.
+inline bool search_object(std::uint64_t base, const ElfW(Dyn) * dynamic, PythonSymbols& symbols) {
   Exports exports;
-  if (!exports_of(*object, exports)) return 0;
+  if (!exports_of(base, dynamic, exports)) return false;
   const bool is_first_home = symbols.thread_state == 0;
   for (const PythonName& wanted : kPythonNames) {
     std::uint64_t& place = symbols.*wanted.place;
     if (place == 0) place = address_of(exports, wanted.name);
   }
-  if (is_first_home && symbols.thread_state != 0) strncpy(symbols.home, object->dlpi_name, sizeof symbols.home - 1);
+  return is_first_home && symbols.thread_state != 0;
+}
+
+inline int search_loaded(dl_phdr_info* object, std::size_t, void* argument) {
+  auto& symbols = *static_cast<PythonSymbols*>(argument);
+  if (search_object(object->dlpi_addr, dynamic_section(*object), symbols))
+    strncpy(symbols.home, object->dlpi_name, sizeof symbols.home - 1);
   return 0;
 }
 
@@ -101,6 +113,13 @@ inline bool stays_loaded(const char* path) {
   return *path == 0 || dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
 }
 
-inline void find_python_symbols(PythonSymbols& out) { dl_iterate_phdr(search_object, &out); }
+// Takes the loader's lock.
+inline void find_python_symbols(PythonSymbols& out) { dl_iterate_phdr(search_loaded, &out); }
+
+// Takes none: of the objects from `first` to `last`, which stay loaded, so no home has to be kept.
+inline void find_python_symbols(const link_map* first, const link_map* last, PythonSymbols& out) {
+  for (const link_map* map = first; map != nullptr; map = map == last ? nullptr : map->l_next)
+    search_object(map->l_addr, map->l_ld, out);
+}
 
 }  // namespace hostprobe::probe

@@ -155,6 +155,9 @@ std::uint16_t sample_on(ThreadLocal& t, std::uint64_t now_ticks) {
   return id;
 }
 
+constexpr std::uint32_t kWholeStacks = kStacks / 4, kSampleStacks = kStacks / 2;
+HP_OF_PROCESS std::uint32_t g_stacks_of_samples = 0;  // about: what others add meanwhile is counted too
+
 // The first stack of a place says who waits there, and is worth its cost always: so many of them, never more.
 constexpr unsigned kSites = 256, kSiteProbes = 4;
 HP_OF_PROCESS std::atomic<std::uint64_t> g_sites[kSites];
@@ -173,6 +176,19 @@ bool is_new_site(const void* site) {
 }
 
 }  // namespace
+
+std::uint16_t stack_of_frames(const PythonFrame* frames, unsigned count) {
+  if (g_stacks_of_samples >= kSampleStacks) return 0;
+  if (g_stacks_of_samples >= kWholeStacks) count = 1;
+  std::uint32_t python[kStackPythonFrames];
+  for (unsigned i = 0; i < count; ++i)
+    python[i] = string_id(frames[i].text, strnlen(frames[i].text, kPythonFrameBytes));
+  Frames native{};
+  const std::uint32_t before = g_stacks_added.load(std::memory_order_relaxed);
+  const std::uint16_t id = find_or_add(native, python, count);
+  g_stacks_of_samples += g_stacks_added.load(std::memory_order_relaxed) - before;
+  return id;
+}
 
 void take_first_stacks_only(bool first_only) { g_first_only.store(first_only, std::memory_order_relaxed); }
 
@@ -195,9 +211,9 @@ void prepare_stacks() {
                       std::memory_order_release);
 }
 
-void set_stack_ticks(double ticks_per_us) {
+void set_stack_ticks(double ticks_per_us, std::uint32_t times_rarer) {
   g_limits.stack_interval_ticks =
-      static_cast<std::uint64_t>(static_cast<double>(g_options.stack_interval_ms) * 1000 * ticks_per_us);
+      static_cast<std::uint64_t>(static_cast<double>(g_options.stack_interval_ms) * 1000 * ticks_per_us) * times_rarer;
   g_limits.stack_ticks = g_options.stack_us == 0
                              ? ~std::uint64_t{0}
                              : static_cast<std::uint64_t>(static_cast<double>(g_options.stack_us) * ticks_per_us);

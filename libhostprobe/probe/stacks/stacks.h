@@ -12,9 +12,15 @@ namespace hostprobe::probe {
 
 extern std::atomic<std::uint32_t> g_stacks_added;  // so that the writer knows when there is a new one in the table
 
+// The stack of a running thread's frames, for a sample; 0: there is no room for it. Samples take half of the table at most, and keep only
+// the innermost frame once they are near that. Writer thread.
+struct PythonFrame;
+std::uint16_t stack_of_frames(const PythonFrame* frames, unsigned count);
+
 // To keep to the budget, only the first stack of each place is taken from now on, or all are again.
 void take_first_stacks_only(bool first_only);
-void prepare_stacks();                      // writer thread
-void set_stack_ticks(double ticks_per_us);  // whenever the tick rate is known better
+void prepare_stacks();  // writer thread
+// Whenever the tick rate is known better, or stacks are to be taken more or less often.
+void set_stack_ticks(double ticks_per_us, std::uint32_t times_rarer);
 
 }  // namespace hostprobe::probe

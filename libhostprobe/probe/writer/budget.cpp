@@ -10,25 +10,28 @@
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/own_cost.h"
+#include "probe/writer/switches.h"
 
 namespace hostprobe::probe {
 namespace {
 
 constexpr std::uint64_t kShortWaitUs = 100;
 constexpr std::uint32_t kRounds = 4;  // of which one records launches
+constexpr std::uint32_t kRarer = 8;   // in a minute still enough to name what takes a tenth of a thread's time
 constexpr std::uint64_t kLookNs = 1000000000;
 constexpr std::uint64_t kStartNs = 5000000000;  // a start has costs of its own, and a short program is over before
 
-constexpr const char* kTexts[][2] = {  // when it is shed, when it comes back
+constexpr char kTexts[][2][48] = {  // when it is shed, when it comes back; no pointers, which a start would relocate
     {"", ""},
-    {"only first call stacks are taken", "all call stacks are taken again"},
-    {"waits below 100 us are aggregated", "waits below 100 us are recorded again"},
+    {"context switches are not recorded", "context switches are recorded again"},
+    {"1 in 8 samples and call stacks", "all samples and call stacks again"},
+    {"no samples, < 100 us aggregated", "samples and short waits again"},
     {"launches are sampled, 1 in 4", "all launches are recorded again"}};
 
 HP_OF_PROCESS Shedding g_shedding;
 HP_OF_PROCESS std::uint32_t g_round = 0;
 
-HP_OF_PROCESS CostWindow g_window;
+HP_OF_PROCESS constinit CostWindow g_window{};
 
 void tell(std::uint32_t before, std::uint64_t cost) {
   std::uint32_t level = g_shedding.level;
@@ -58,6 +61,8 @@ void look_at_cost() {
   if (!g_window.is_long_enough(g_shedding.level)) return;
   const std::uint32_t before = g_shedding.level;
   const std::uint64_t cost = g_window.cost();
+  g_shedding.switches_weigh = switches_weigh(cost);
+  g_shedding.has_switches = g_shedding.has_switches || g_shedding.switches_weigh;
   if (!weigh(g_shedding, cost, g_options.budget)) return;
   tell(before, cost);
   g_window = {};
@@ -81,20 +86,22 @@ bool weigh(Shedding& s, std::uint64_t cost, std::uint64_t budget) {
   s.over = over ? s.over + 1 : 0;
   s.under = under ? s.under + 1 : 0;
   if ((far_over || s.over >= Shedding::kWindowsOver) && s.level < kShedLaunches) {
-    ++s.level;
+    s.level += s.level + 1 == kShedSwitches && !s.switches_weigh ? 2 : 1;
     if (s.gave_back && s.patience() < Shedding::kLongest) ++s.doublings;
     s.gave_back = false;
     s.over = 0;
     return true;
   }
   if (s.level == kShedNothing || (budget != 0 && s.under < s.patience())) return false;
-  --s.level;
+  s.level -= s.level - 1 == kShedSwitches && !s.has_switches ? 2 : 1;
   s.gave_back = true;
   s.under = 0;
   return true;
 }
 
 std::uint32_t detail_shed() { return g_shedding.level; }
+
+std::uint32_t times_rarer() { return g_shedding.level >= kShedStacks ? kRarer : 1; }
 
 std::uint64_t limit_us(std::uint64_t wanted_us) {
   return g_shedding.level >= kShedShortWaits && wanted_us < kShortWaitUs ? kShortWaitUs : wanted_us;

@@ -14,9 +14,11 @@ namespace hostprobe::probe {
 // What is shed at a level; a higher one sheds what is below it too.
 enum Shed : std::uint32_t {
   kShedNothing = 0,
-  kShedStacks = 1,      // waits carry no call stacks, but for the first of each place
-  kShedShortWaits = 2,  // waits, reads and queries below 100 µs are aggregated or counted
-  kShedLaunches = 3,    // launches are recorded in every fourth quarter of a second, and counted (ThreadEntry::skipped)
+  kShedSwitches = 1,  // context switches are not recorded (switches.h)
+  kShedStacks = 2,    // running threads are sampled more seldom, and waits carry call stacks more seldom (times_rarer)
+  kShedShortWaits =
+      3,  // not at all, but for the first stack of each place; waits, reads and queries below 100 µs are aggregated or counted
+  kShedLaunches = 4,  // launches are recorded in every fourth quarter of a second, and counted (ThreadEntry::skipped)
 };
 
 // What hostprobe has cost for up to ten seconds: one loud second in a quiet run is no reason to shed anything. Emptied at each
@@ -40,6 +42,8 @@ struct Shedding {
   std::uint32_t over = 0, under = 0;  // looks in a row
   std::uint32_t doublings = 0;        // of kWindowsUnder
   bool gave_back = false;
+  bool switches_weigh = false;  // else their level is passed over
+  bool has_switches = false;    // the same on the way back
 
   std::uint32_t patience() const { return kWindowsUnder << doublings; }
 };
@@ -49,6 +53,9 @@ bool weigh(Shedding& shedding, std::uint64_t cost, std::uint64_t budget);
 
 // How much is shed now.
 std::uint32_t detail_shed();
+
+// By which factor there is more time from one sample or call stack to the next.
+std::uint32_t times_rarer();
 
 // A limit below which calls leave no record, as it is at this level.
 std::uint64_t limit_us(std::uint64_t wanted_us);

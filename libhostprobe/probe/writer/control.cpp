@@ -17,6 +17,7 @@
 #include "probe/writer/drain.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
+#include "probe/writer/live_steps.h"
 #include "probe/writer/own_cost.h"
 
 namespace hostprobe::probe {
@@ -68,6 +69,8 @@ void tell_status(Answer& answer) {
   answer.add("records %llu\nlost %llu\nthreads %u\n", Big{g_header.records + records_in_memory()}, Big{g_header.lost},
              living_threads());
   answer.add("buffer_bytes %llu\nbuffer_most_bytes %llu\n", Big{ready * kChunkBytes}, Big{h.chunk_count} * kChunkBytes);
+  answer.add("steps_from %s\nsteps %llu\nstep_ns %llu\n", live_source_name(live_source()), Big{live_step_count()},
+             static_cast<Big>(live_step_median_ns()));
   answer.add("own_cost %llu\n", Big{cost_between(cost_at_start(), read_cost())});
   char line[64];
   for (unsigned i = 0; describe_option(i, line, sizeof line); ++i) answer.add("set %s\n", line);

@@ -2,7 +2,6 @@
 #include "probe/writer/drain.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
+#include "probe/runtime/small_file.h"
 #include "probe/stacks/stacks.h"
 #include "probe/writer/aggregate.h"
 #include "probe/writer/file/counter_block.h"
@@ -24,8 +24,10 @@
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/flight.h"
+#include "probe/writer/live_steps.h"
 #include "probe/writer/merge.h"
 #include "probe/writer/site_rows.h"
+#include "probe/writer/switches.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -56,6 +58,7 @@ void write_slots(ChunkHead* chunk, std::uint32_t end) {
 
 // A chunk that nobody fills any more.
 void retire(ChunkHead* chunk) {
+  see_records(chunk, last_complete(chunk));
   if (g_options.mode == kFlight) return keep_chunk(chunk);
   if (g_options.mode == kMonitor)
     aggregate(chunk, last_complete(chunk));
@@ -67,13 +70,7 @@ void retire(ChunkHead* chunk) {
 bool read_line(std::uint32_t tid, const char* file, char* out, std::size_t bytes) {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  ssize_t got = read(fd, out, bytes - 1);
-  close(fd);
-  if (got <= 0) return false;
-  out[got] = 0;
-  return true;
+  return read_small_file(path, out, bytes);
 }
 
 // Two small reads per living thread; writer.cpp spaces them so that a thousand threads cost no more than ten.
@@ -82,7 +79,8 @@ void read_from_kernel(ThreadEntry& entry) {
   if (read_line(entry.tid, "schedstat", line, sizeof line)) {
     char* next = nullptr;
     entry.cpu_ns = strtoull(line, &next, 10);
-    entry.run_delay_ns = strtoull(next, nullptr, 10);
+    entry.run_delay_ns = strtoull(next, &next, 10);
+    note_run_count(entry.tid, entry.created_ticks, strtoull(next, nullptr, 10));
   }
   if (read_line(entry.tid, "comm", line, sizeof line)) {
     std::size_t length = strcspn(line, "\n");
@@ -133,7 +131,7 @@ void sum_up() {
   g_header.lost = sum.lost + g_block.lost() + aggregated_lost() + nobodys;
   for (std::uint32_t i = 0; i < kLossCauses; ++i)
     g_header.lost_by[i] = std::atomic_ref(g_segment.header->lost_by[i]).load(std::memory_order_relaxed);
-  g_header.own_ticks = sum.own_ticks;
+  g_header.own_ticks = sum.own_ticks + static_cast<std::uint64_t>(switch_ticks());
   g_header.quiet_calls = sum.quiet_calls;
 }
 
@@ -291,7 +289,11 @@ void drain_full_chunks() {
       if (g_options.mode == kFlight) age_kept_chunks();
       continue;
     }
-    for (std::uint32_t i = 0; i < count; ++i) g_block.add(chunks[i], last_complete(chunks[i]));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t end = last_complete(chunks[i]);
+      see_records(chunks[i], end);
+      g_block.add(chunks[i], end);
+    }
     g_block.write();
     for (std::uint32_t i = 0; i < count; ++i) recycle_chunk(chunks[i]);
   }
@@ -374,6 +376,7 @@ ChunkHead* open_chunk_of(ThreadEntry& entry) {
 
 void drain_rest(bool ask_kernel, bool last) {
   bool all = last || g_options.mode == kTrace;
+  see_open_chunks();
   for (std::uint32_t i = 0, end = threads_used(); i < end && g_options.mode == kTrace; ++i)
     if (ChunkHead* chunk = open_chunk_of(g_segment.threads[i])) write_slots(chunk, first_incomplete(chunk));
   write_strings();
@@ -424,6 +427,16 @@ std::uint32_t living_threads() {
   return count;
 }
 
+// The kernel is asked about all threads at most every second, and seldom enough that 20 ms pass per thread: about 10 µs
+// of work each, so at most 0.05 % of a core however many there are.
+bool kernel_is_due(std::uint64_t now_ns) {
+  HP_OF_PROCESS static std::uint64_t g_next_kernel_ns = 0;
+  if (now_ns < g_next_kernel_ns) return false;
+  std::uint64_t pause = living_threads() * std::uint64_t{20000000};
+  g_next_kernel_ns = now_ns + (pause > 1000000000 ? pause : 1000000000);
+  return true;
+}
+
 void mark_all_drained() {
   std::atomic_ref serial(g_segment.header->aggregate_serial);
   serial.fetch_add(1, std::memory_order_acq_rel);
@@ -436,6 +449,8 @@ void mark_all_drained() {
   serial.fetch_add(1, std::memory_order_release);
   merge_only_later_threads();
 }
+
+void add_own_ticks(std::uint64_t ticks) { g_totals.own_ticks += ticks; }
 
 Totals totals_so_far() {
   Totals sum = sum_of_threads();

@@ -18,6 +18,8 @@ void drain_last_chunks();
 // read. What changes all the time (chunks still being filled, living threads, short waits) goes to the file in mode trace,
 // and when `last`: else the file would grow for ever.
 void drain_rest(bool ask_kernel, bool last);
+// Whether enough time has passed to ask it again.
+bool kernel_is_due(std::uint64_t now_ns);
 // Into a dump: living threads, short waits and counters as they are now.
 void write_living();
 // The chunk that thread `entry` is filling, if any. It cannot be recycled meanwhile: only the caller's thread recycles.
@@ -32,6 +34,8 @@ struct Totals {
   std::uint64_t aggregated;  // waits that were aggregated
 };
 Totals totals_so_far();
+// What hostprobe costs the program's threads without their doing anything for it.
+void add_own_ticks(std::uint64_t ticks);
 std::uint32_t living_threads();
 // Everything that the file took so far, counters of living threads included, stays as it is there: no record of it is aggregated
 // any more, no thread that lives now is merged when it ends.

@@ -22,7 +22,11 @@
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
+#include "probe/writer/frequency.h"
 #include "probe/writer/hang.h"
+#include "probe/writer/machine_load.h"
+#include "probe/writer/sample_rows.h"
+#include "probe/writer/switches.h"
 
 namespace hostprobe::probe {
 
@@ -160,6 +164,10 @@ void write_dump(const Trigger& trigger) {
     dump_kept_chunks(dump);
     dump_open_chunks(dump);
     write_living();
+    dump_switches();
+    write_samples(g_limits.flight_ticks);
+    write_frequency();
+    write_machine_load();
     error = dump.error();
     g_dump_bytes += dump.bytes();
   }

@@ -22,8 +22,8 @@ std::uint64_t ticks_of(std::uint64_t us) {
 }
 
 void apply_limits() {
-  set_stack_ticks(g_ticks_per_us);
-  take_first_stacks_only(detail_shed() >= kShedStacks);
+  set_stack_ticks(g_ticks_per_us, times_rarer());
+  take_first_stacks_only(detail_shed() >= kShedShortWaits);
   g_limits.polled_ticks = ticks_of(limit_us(g_options.poll_us));
   g_limits.wait_ticks = ticks_of(limit_us(g_options.wait_us));
   g_limits.io_ticks = ticks_of(limit_us(g_options.io_us));

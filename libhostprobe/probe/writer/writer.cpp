@@ -32,6 +32,7 @@
 #include "probe/runtime/options.h"
 #include "probe/runtime/sanitizer.h"
 #include "probe/runtime/say.h"
+#include "probe/runtime/start_objects.h"
 #include "probe/stacks/python_frames.h"
 #include "probe/stacks/stacks.h"
 #include "probe/writer/budget.h"
@@ -47,8 +48,15 @@
 #include "probe/writer/file/passed_file.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/flight.h"
+#include "probe/writer/frequency.h"
+#include "probe/writer/halts.h"
 #include "probe/writer/hang.h"
-#include "probe/writer/sampling.h"
+#include "probe/writer/machine_load.h"
+#include "probe/writer/others.h"
+#include "probe/writer/own_entry.h"
+#include "probe/writer/quota.h"
+#include "probe/writer/running_samples.h"
+#include "probe/writer/switches.h"
 #include "probe/writer/tick_rate.h"
 
 extern char** environ;
@@ -58,7 +66,6 @@ namespace {
 
 constexpr std::uint64_t kPauseNs = 250000000;
 constexpr int kFinishSeconds = 3;
-
 enum class State : std::uint32_t { kNone, kStarting, kRunning, kFinished, kEndedWithout };
 HP_OF_PROCESS std::atomic<State> g_state{State::kNone};
 HP_OF_PROCESS std::atomic<std::uint32_t> g_finish{0};
@@ -79,9 +86,7 @@ HP_OF_PROCESS std::atomic<Turn> g_turn{Turn::kWriter};
 HP_OF_PROCESS bool g_own_descriptors = false;
 HP_OF_PROCESS std::atomic<bool> g_complained{false};
 HP_OF_PROCESS bool g_header_written = false;
-HP_OF_PROCESS std::uint64_t g_next_kernel_ns = 0;
 HP_OF_PROCESS std::uint64_t g_next_clock_ns = 0;
-HP_OF_PROCESS std::uint64_t g_earlier_cpu_ns = 0;  // of the threads that the writer had before
 
 void write_clock() {
   ClockPair pair = read_clock_pair();
@@ -93,8 +98,7 @@ void refresh_header(FileState state) {
   g_header.state = state;
   g_header.last = read_clock_pair();
   g_header.process_cpu_ns = read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-  if (g_state.load(std::memory_order_relaxed) == State::kRunning)
-    g_header.writer_cpu_ns = g_earlier_cpu_ns + read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  if (g_state.load(std::memory_order_relaxed) == State::kRunning) g_header.writer_cpu_ns = writers_cpu_ns();
   g_header.stacks_lost = g_segment.header->stacks_lost;
   g_segment.header->clock = g_header.last;
   g_segment.header->process_cpu_ns = g_header.process_cpu_ns;
@@ -102,19 +106,10 @@ void refresh_header(FileState state) {
   g_header_written = write_header();
 }
 
-// The kernel is asked about all threads at most every second, and seldom enough that 20 ms pass per thread: about 10 µs
-// of work each, so at most 0.05 % of a core however many there are.
-bool kernel_is_due(std::uint64_t now_ns) {
-  if (now_ns < g_next_kernel_ns) return false;
-  std::uint64_t pause = living_threads() * std::uint64_t{20000000};
-  g_next_kernel_ns = now_ns + (pause > 1000000000 ? pause : 1000000000);
-  return true;
-}
-
 // What takes the loader's locks. Somebody may hold them for long: a constructor of a library that is being opened, and the
 // program may end in there. So nothing of the trace is touched here. False: it has ended meanwhile.
 bool look_at_new_objects() {
-  HP_KEPT_BY_CHILDREN static bool g_looked = false;
+  HP_OF_PROCESS static bool g_looked = false;
   if (g_has_sanitizer || (g_looked && !modules_changed())) return true;
   g_looked = true;
   g_turn.store(Turn::kInLoader, std::memory_order_release);
@@ -125,6 +120,9 @@ bool look_at_new_objects() {
     open_compressor();
     python_frames_find();
     find_python();
+  } else {
+    const link_map *last, *first = start_objects(last);
+    python_frames_find_among(first, last);
   }
   Turn expected = Turn::kInLoader;
   return g_turn.compare_exchange_strong(expected, Turn::kWriter, std::memory_order_acq_rel);
@@ -132,6 +130,7 @@ bool look_at_new_objects() {
 
 void work(bool last) {
   std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
+  if (!last) tend_switches(g_own_descriptors);
   drain_full_chunks();
   if (!last) grow_pool();
   write_new_modules(last);
@@ -139,6 +138,7 @@ void work(bool last) {
   answer_trigger();
   if (last) drain_last_chunks();
   drain_rest(last || kernel_is_due(now_ns), last);
+  drain_switches(last);
   if (last) count_lost_short_waits(), note_refused_triggers();
   if (last || (g_options.mode == kTrace && now_ns >= g_next_clock_ns)) {
     write_clock();
@@ -146,16 +146,17 @@ void work(bool last) {
   }
   write_hook_states();
   answer_control();
-  note_child_ends();
+  note_child_ends(), write_running_samples(last);
+  note_frequency(now_ns, last), note_machine_load(now_ns, last);
+  note_halts(), note_throttling(now_ns);
   watch_progress(), tend_fixes(last);
   if (!last) keep_to_budget();
   refine_tick_rate();
   refresh_header(last ? kFileClosed : kFileOpen);
 }
 
-// With a table of its own the file stays open; else it is opened anew each time, so that a descriptor which the program
-// closed and got again for a file of its own is never written to. False: it cannot be opened; everything stays in the
-// segment, where a reader finds it.
+// Opened anew each time unless the table is its own: the program may have closed the descriptor and got it again for a
+// file of its own. False: it cannot be opened; everything stays in the segment, where a reader finds it.
 bool ready_to_write() { return g_file.fd >= 0 || (!g_own_descriptors && take_parked_file()) || open_file(); }
 
 void done_writing() {
@@ -186,35 +187,12 @@ bool is_called() { return told_to_stop() || completion_is_wanted(); }
 void sleep_until_needed(std::uint64_t& next_work_ns) {
   const std::uint32_t rung = bell_count();
   while (bell_count() == rung && !is_called()) {
-    const std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC), sample_ns = arm_samples(now), ask_ns = ask_python(now);
-    if (now >= next_work_ns) return;
-    const std::uint64_t soon = ask_ns < sample_ns ? ask_ns : sample_ns, end = soon < next_work_ns ? soon : next_work_ns;
-    sleep_by_bell(rung, static_cast<long>(end - now), is_called);
+    const std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC), sample_ns = take_samples(now), ask_ns = ask_python(now);
+    const std::uint64_t due_ns = next_switches_ns() < next_work_ns ? next_switches_ns() : next_work_ns;
+    if (now >= due_ns) return;
+    const std::uint64_t soon = ask_ns < sample_ns ? ask_ns : sample_ns, end = soon < due_ns ? soon : due_ns;
+    sleep_and_look(rung, end, is_called);
   }
-}
-
-// An entry of its own, so that reports name hostprobe's thread and its CPU time.
-ThreadEntry* enter_thread_table() {
-  std::uint32_t index = 0;
-  ThreadEntry* entry = reserve_thread(index);
-  if (entry == nullptr) return nullptr;
-  entry->tid = g_tid.load(std::memory_order_relaxed);
-  entry->start_ticks = ticks();
-  entry->start_routine = reinterpret_cast<std::uint64_t>(&start_writer);
-  entry->creator_site = entry->start_routine;
-  strncpy(entry->name, "hostprobe", sizeof entry->name - 1);
-  std::atomic_ref(entry->state).store(kThreadLive, std::memory_order_release);
-  return entry;
-}
-
-// The next writer has an entry of its own.
-void leave_thread_table(ThreadEntry* entry) {
-  const std::uint64_t cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  g_earlier_cpu_ns += cpu_ns;
-  if (entry == nullptr) return;
-  entry->cpu_ns = cpu_ns;
-  entry->end_ticks = ticks();
-  std::atomic_ref(entry->state).store(kThreadEnded, std::memory_order_release);
 }
 
 // False: nobody waits for it any longer.
@@ -222,6 +200,8 @@ bool leave(ThreadEntry* entry) {
   std::uint32_t asked = kAsked;
   if (!g_leave.compare_exchange_strong(asked, kLeaving, std::memory_order_acq_rel)) return false;
   futex_wake(g_leave);
+  if (ready_to_write()) drain_switches(true);
+  close_switches();
   leave_thread_table(entry);
   pass_file_on();
   close_file();
@@ -241,10 +221,12 @@ bool write_until_told() {
         drain_full_chunks();
         grow_pool();
         drain_ended_threads();
+        drain_full_rings();
       }
       done_writing();
     }
     if (all) next_work_ns = read_clock_ns(CLOCK_MONOTONIC) + kPauseNs;
+    if (all && all_others_ended()) g_finish.store(1, std::memory_order_release);
   }
   return true;
 }
@@ -254,9 +236,9 @@ void* run_writer(void* parked) {
   g_tid.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_release);
   prctl(PR_SET_NAME, "hostprobe");
   g_own_descriptors = have_own_descriptors(static_cast<int>(reinterpret_cast<std::intptr_t>(parked)));
-  // At once: the program may be about to lose the right to.
-  if (g_own_descriptors) ready_to_write();
-  ThreadEntry* entry = enter_thread_table();
+  if (g_own_descriptors) ready_to_write();  // at once: the program may be about to lose the right to
+  ThreadEntry* entry =
+      enter_thread_table(g_tid.load(std::memory_order_relaxed), reinterpret_cast<const void*>(&start_writer));
   if (!costs_are_known()) {
     measure_asking();
     measure_costs();
@@ -269,9 +251,11 @@ void* run_writer(void* parked) {
     if (g_finish.load(std::memory_order_acquire) == 0 && leave(entry)) return nullptr;
   }
   write_the_rest();
+  close_switches();
   g_state.store(State::kFinished, std::memory_order_release);
   g_finished.store(1, std::memory_order_release);
   futex_wake(g_finished);
+  end_if_last();
   return nullptr;
 }
 
@@ -438,7 +422,7 @@ void join_finished_writer() {
 static bool is_gone() { return g_state.load(std::memory_order_acquire) == State::kNone; }
 static bool is_finished() { return g_state.load(std::memory_order_acquire) == State::kFinished; }
 
-// Until it says that it goes; what it does meanwhile may take any time. False: it stays, or it has nothing left to do.
+// Until it says that it goes, which may take any time. False: it stays, or has nothing left to do.
 static bool await_leaving(unsigned patience_ms) {
   constexpr long kLookNs = 20000000;
   std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);

@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/simulated_host.h"
 
@@ -63,9 +64,16 @@ bool allowed(std::uint64_t end) {
   return false;
 }
 
+HP_OF_PROCESS std::uint64_t g_writing_ns = 0;
+struct WritingTime {
+  std::uint64_t begin_ns = read_clock_ns(CLOCK_MONOTONIC);
+  ~WritingTime() { g_writing_ns += read_clock_ns(CLOCK_MONOTONIC) - begin_ns; }
+};
+
 // Writes all parts at `offset`, in as many calls as it takes.
 bool write_at(std::uint64_t offset, iovec* parts, int count, std::size_t whole) {
   if (!allowed(offset + whole)) return false;
+  const WritingTime time;
   while (count > 0) {
     ssize_t written = pwritev(g_file.fd, parts, count, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
@@ -177,6 +185,8 @@ void close_file() {
   if (g_file.fd >= 0) close(g_file.fd);
   g_file.fd = -1;
 }
+
+std::uint64_t writing_ns() { return g_writing_ns; }
 
 bool append_block(BlockKind kind, const iovec* parts, int count) {
   if (g_file.fd < 0 || count > kMostParts) return false;

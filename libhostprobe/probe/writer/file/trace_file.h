@@ -38,6 +38,8 @@ void close_file();
 
 // One block from the given parts (their lengths add up to a multiple of 8). False: nothing was added.
 bool append_block(BlockKind kind, const iovec* parts, int count);
+// How long all writes have taken so far, as the disk let them.
+std::uint64_t writing_ns();
 // The header, in place. Works on a full disk: its page exists.
 bool write_header();
 

@@ -1,0 +1,170 @@
+// step_findings.cpp: see step_findings.h.
+#include "step_findings.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/questions/causes/step_mean.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kLeastPct = 3;  // of the steps
+constexpr double kLeastUnexplainedPct =
+    10;                               // nothing can be done about it, so it is only worth a word where it is much
+constexpr double kOneRank = 2.0 / 3;  // of a cause, from which on it is that rank's
+constexpr double kLongerWork = 0.8;   // of all waiting for longer work: on a busy machine one rank has 0.68 by chance
+
+struct CauseSum {
+  double ns = 0;
+  std::vector<const LostTime*> ranks;  // heaviest first
+  std::vector<double> step_ns;
+};
+
+std::map<Cause, CauseSum> by_cause(const StepTime& time) {
+  std::map<Cause, CauseSum> causes;
+  for (const LostTime& lost : time.lost) {
+    CauseSum& sum = causes[lost.cause];
+    sum.ns += lost.ns;
+    sum.ranks.push_back(&lost);
+    sum.step_ns.resize(std::max(sum.step_ns.size(), lost.step_ns.size()));
+    for (std::size_t i = 0; i < lost.step_ns.size(); ++i) sum.step_ns[i] += lost.step_ns[i];
+  }
+  return causes;
+}
+
+// Ranks that wait now for the one and now for the other are even.
+bool is_fault(Cause cause, const CauseSum& sum) {
+  if (cause == Cause::kUnevenWork) return sum.ranks.front()->ns >= kLongerWork * sum.ns;
+  return cause != Cause::kGpuBound && cause != Cause::kTransfer;
+}
+
+const char* fix_of(Cause cause) {
+  switch (cause) {
+    case Cause::kGcPause:
+      return "gc";
+    case Cause::kGilContention:
+      return "processes";
+    case Cause::kLaunchBound:
+      return "fewer_launches";
+    case Cause::kAllocStall:
+      return "keep_memory";
+    case Cause::kPageableCopy:
+      return "pin_memory";
+    default:
+      return "";
+  }
+}
+
+void add_transfer(const TransferSite& transfer, Evidence& evidence) {
+  if (transfer.us <= 0) return;
+  evidence.add("bytes", transfer.bytes);
+  evidence.add("transfer_us", transfer.us);
+  evidence.add("bus_gb_s", transfer.bus_gb_s);
+  if (transfer.usual_bus_gb_s > 0) evidence.add("usual_bus_gb_s", transfer.usual_bus_gb_s);
+}
+
+void add_evidence(const StepTime& time, const CauseSum& sum, Finding& finding) {
+  const LostTime& most = *sum.ranks.front();
+  std::uint64_t pieces = 0;
+  for (const LostTime* one : sum.ranks) pieces += one->pieces;
+  finding.evidence.add("steps", time.steps);
+  finding.evidence.add("pieces", pieces);
+  const auto steps = std::count_if(sum.step_ns.begin(), sum.step_ns.end(), [](double ns) { return ns > 0; });
+  finding.evidence.add("steps_with_it", static_cast<std::uint64_t>(steps));
+  if (!most.site.code.empty()) finding.evidence.add("code", most.site.code);
+  if (most.site.samples > 0) {
+    finding.evidence.add("samples", most.site.samples);
+    finding.evidence.add("site_pct", most.site.sampled_pct);
+    finding.evidence.add("site_low_pct", most.site.low_pct);
+    finding.evidence.add("site_high_pct", most.site.high_pct);
+  }
+  add_transfer(most.site.transfer, finding.evidence);
+  if (!most.site.holder.empty()) {
+    finding.evidence.add("held_by", most.site.holder);
+    finding.evidence.add("held_by_tid", std::uint64_t{most.site.holder_tid});
+  }
+  if (most.longest.empty()) return;
+  finding.evidence.add("longest_ms", most.longest.front().ms);
+  finding.evidence.add("longest_at_ms", most.longest.front().at_ms);
+  finding.evidence.add("longest_tid", std::uint64_t{most.longest.front().tid});
+}
+
+Finding finding_of(const RunAnswer& run, Cause cause, const CauseSum& sum) {
+  const StepTime& time = *run.step_time;
+  const LostTime& most = *sum.ranks.front();
+  Finding finding;
+  finding.cause = cause_id(cause);
+  finding.symptom = Symptom::kLostTime;
+  finding.share_pct = 100 * sum.ns / time.length_ns;
+  finding.of_steps = run.steps.lengths.count > 0;
+  if (finding.of_steps) finding.ms_per_step = 1e-6 * sum.ns / static_cast<double>(time.steps);
+  if (const auto gain = time.gains.find(cause); gain != time.gains.end()) {
+    finding.gain_pct = 100 * gain->second.ns / time.length_ns;
+    if (time.steps > 1) {  // one alone says nothing of how they differ
+      finding.gain_low_pct = 100 * gain->second.low_ns / time.length_ns;
+      finding.gain_high_pct = 100 * gain->second.high_ns / time.length_ns;
+    }
+  }
+  finding.fix = fix_of(cause);
+  finding.site = FindingSite{most.site.function, most.site.library, most.site.role, most.site.stack};
+  const ProcessAnswer* process = run.step_member(most.member);
+  const bool is_one = !most.of_all && (run.step_members.size() == 1 || most.ns >= kOneRank * sum.ns);
+  finding.without_gpu = process != nullptr && process->launches.call.count() == 0;
+  if (process != nullptr && is_one) {
+    if (process->kind == ProcessKind::kRank) finding.rank = process->rank.value_or(0);
+    finding.pid = process->pid;
+  }
+  finding.only_process = run.step_members.size() == 1;
+  add_evidence(time, sum, finding);
+  return finding;
+}
+
+bool matters(const RunAnswer& run, Cause cause, const CauseSum& sum) {
+  const StepTime& time = *run.step_time;
+  const double least_pct = cause == Cause::kUnexplained ? kLeastUnexplainedPct : kLeastPct;
+  if (!is_fault(cause, sum) || 100 * sum.ns < least_pct * time.length_ns) return false;
+  const StepMean mean = mean_of_steps(sum.step_ns);
+  return mean.ns > mean.error_ns || sum.step_ns.size() < 2 || 100 * sum.ns >= 2 * least_pct * time.length_ns;
+}
+
+// Longer work of a rank is work of its own: one finding where both are that rank's.
+void join_host_work(std::vector<Finding>& findings) {
+  const auto is_host_work = [](const Finding& one) { return one.cause == cause_id(Cause::kHostWork); };
+  const auto first = std::find_if(findings.begin(), findings.end(), is_host_work);
+  if (first == findings.end()) return;
+  const auto second = std::find_if(first + 1, findings.end(), is_host_work);
+  if (second == findings.end() || second->rank != first->rank) return;
+  const bool is_less = second->share_pct < first->share_pct;
+  Finding joined = is_less ? *first : *second;
+  const Finding& other = is_less ? *second : *first;
+  const auto add = [](std::optional<double>& to, const std::optional<double>& more) {
+    if (to || more) to = to.value_or(0) + more.value_or(0);
+  };
+  joined.share_pct += other.share_pct;
+  add(joined.ms_per_step, other.ms_per_step);
+  add(joined.gain_pct, other.gain_pct);
+  add(joined.gain_low_pct, other.gain_low_pct);
+  add(joined.gain_high_pct, other.gain_high_pct);
+  findings.erase(second);
+  *first = std::move(joined);
+}
+
+}  // namespace
+
+std::vector<Finding> find_in_steps(const RunAnswer& run) {
+  std::vector<Finding> findings;
+  if (!run.step_time || run.step_time->length_ns <= 0) return findings;
+  for (const auto& [cause, sum] : by_cause(*run.step_time))
+    if (matters(run, cause, sum)) findings.push_back(finding_of(run, cause, sum));
+  join_host_work(findings);
+  // By what would be gained, as far as that is known of all.
+  const bool all_known = std::all_of(findings.begin(), findings.end(),
+                                     [](const Finding& finding) { return finding.gain_pct.has_value(); });
+  std::stable_sort(findings.begin(), findings.end(), [all_known](const Finding& l, const Finding& r) {
+    return all_known ? *l.gain_pct > *r.gain_pct : l.share_pct > r.share_pct;
+  });
+  return findings;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,125 @@
+// lost_parts.cpp: see lost_parts.h.
+#include "lost_parts.h"
+
+#include <algorithm>
+#include <map>
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kTouchNs = 1000;  // waits that follow each other so closely are one
+
+Window common(const Window& l, const Window& r) {
+  return {std::max(l.begin_ns, r.begin_ns), std::min(l.end_ns, r.end_ns)};
+}
+
+bool is_delay(const LostPart& part) { return part.cause != Cause::kGpuBound && part.cause != Cause::kTransfer; }
+
+}  // namespace
+
+void LostParts::enter(const Window& step) {
+  step_ = step;
+  parts_.assign(on_gpu_.size(), {});
+  waits_.assign(on_gpu_.size(), {});
+}
+
+void LostParts::add(std::uint32_t member, const LostPart& part) {
+  if (part.ns > 0) parts_[member].push_back(part);
+}
+
+void LostParts::add_wait(std::uint32_t member, const PeerWait& wait) {
+  std::vector<PeerWait>& waits = waits_[member];
+  if (!waits.empty() && waits.back().last == wait.last && wait.window.begin_ns <= waits.back().window.end_ns + kTouchNs)
+    waits.back().window.end_ns = std::max(waits.back().window.end_ns, wait.window.end_ns), waits.back().ns += wait.ns;
+  else
+    waits.push_back(wait);
+}
+
+double LostParts::waiting_ns(std::uint32_t member, const Window& window) const {
+  const std::vector<PeerWait>& waits = waits_[member];
+  auto one = std::partition_point(waits.begin(), waits.end(),
+                                  [&](const PeerWait& wait) { return wait.window.end_ns <= window.begin_ns; });
+  double ns = 0;
+  for (; one != waits.end() && one->window.begin_ns < window.end_ns; ++one)
+    ns += one->ns * common(one->window, window).length_ns() / one->window.length_ns();
+  return ns;
+}
+
+std::uint32_t LostParts::last_of(const OpenWait& open) const {
+  if (open.wait.last >= 0) return static_cast<std::uint32_t>(open.wait.last);
+  std::uint32_t last = open.member;
+  double least_ns = 1e300;
+  for (std::uint32_t i = 0; i < waits_.size(); ++i) {
+    const double ns = i == open.member ? 1e300 : waiting_ns(i, open.wait.window);
+    if (ns < least_ns) last = i, least_ns = ns;
+  }
+  return last;
+}
+
+// What the other one lost meanwhile, beyond what the waiting one lost by the same.
+std::vector<LostPart> LostParts::delays_of(std::uint32_t last, std::uint32_t member, const Window& since) const {
+  const auto first_in = [&](std::uint32_t one) {
+    return std::partition_point(parts_[one].begin(), parts_[one].end(),
+                                [&](const LostPart& part) { return part.window.end_ns <= since.begin_ns; });
+  };
+  std::map<Cause, double> own_ns;
+  for (auto part = first_in(member); part != parts_[member].end() && part->window.begin_ns < since.end_ns; ++part)
+    if (is_delay(*part)) own_ns[part->cause] += part->ns;
+  std::vector<LostPart> delays;
+  for (auto part = first_in(last); part != parts_[last].end() && part->window.begin_ns < since.end_ns; ++part) {
+    if (!is_delay(*part)) continue;
+    LostPart delay = *part;
+    const double inside = common(delay.window, since).length_ns() / std::max(1.0, delay.window.length_ns());
+    delay.ns *= std::clamp(inside, 0.0, 1.0);
+    double& own = own_ns[delay.cause];
+    const double both_ns = std::min(own, delay.ns);
+    own -= both_ns;
+    delay.ns -= both_ns;
+    if (delay.ns > 0) delays.push_back(delay);
+  }
+  return delays;
+}
+
+void LostParts::put(std::uint32_t member, LostPart part) {
+  if (part.ns <= 0) return;
+  part.waits = true;
+  std::vector<LostPart>& parts = parts_[member];
+  const auto at = std::partition_point(
+      parts.begin(), parts.end(), [&](const LostPart& one) { return one.window.begin_ns <= part.window.begin_ns; });
+  parts.insert(at, part);
+}
+
+void LostParts::resolve(const OpenWait& open) {
+  const Window& window = open.wait.window;
+  const std::uint32_t last = last_of(open);
+  if (last == open.member)
+    return put(open.member, {window, open.wait.ns, Cause::kWaitsForRank, open.member, open.wait.spot});
+  // While the last one waits as well, data are on their way.
+  const double both_ns = open.wait.last >= 0 ? 0 : std::min(open.wait.ns, waiting_ns(last, window));
+  double left_ns = open.wait.ns - both_ns;
+  put(open.member, {window, both_ns, Cause::kTransfer, open.member, open.wait.spot});
+  const Window since{std::max(step_.begin_ns, open.wait.met_ns), window.end_ns};
+  const std::vector<LostPart> delays = delays_of(last, open.member, since);
+  double sum_ns = 0;
+  for (const LostPart& delay : delays) sum_ns += delay.ns;
+  const double part = sum_ns > 0 ? std::min(1.0, left_ns / sum_ns) : 0;
+  for (LostPart delay : delays) {
+    delay.ns *= part;
+    delay.window = window;
+    left_ns -= delay.ns;
+    put(open.member, delay);
+  }
+  const Cause rest = on_gpu_[last] == 0 ? Cause::kUnevenWork : slow_[last] > 1 ? Cause::kSlowGpu : Cause::kGpuBound;
+  put(open.member, {window, left_ns, rest, last, {}});
+}
+
+void LostParts::resolve() {
+  std::vector<OpenWait> all;
+  for (std::uint32_t i = 0; i < waits_.size(); ++i)
+    for (const PeerWait& wait : waits_[i]) all.push_back({i, wait});
+  std::stable_sort(all.begin(), all.end(),
+                   [](const OpenWait& l, const OpenWait& r) { return l.wait.window.end_ns < r.wait.window.end_ns; });
+  for (const OpenWait& open : all) resolve(open);
+}
+
+}  // namespace hostprobe::analysis

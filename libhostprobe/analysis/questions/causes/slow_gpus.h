@@ -1,0 +1,17 @@
+// slow_gpus.h: ranks whose GPU takes longer for the same kernels than the others' do.
+//
+// Room 3. Collectives say nothing: they last as long as the slowest.
+#pragma once
+
+#include <vector>
+
+#include "../job_graph.h"
+#include "analysis/timeline/activity.h"
+
+namespace hostprobe::analysis {
+
+// Of each member: how much longer its kernels last, where most of its kernel time is in kernels that there last longer than nearly all
+// of the same name elsewhere; else 1.
+std::vector<double> slow_gpus(const JobGraph& job, const std::vector<const DeviceTimeline*>& devices);
+
+}  // namespace hostprobe::analysis

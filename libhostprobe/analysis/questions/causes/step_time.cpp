@@ -1,0 +1,451 @@
+// step_time.cpp: see step_time.h.
+#include "step_time.h"
+
+#include <algorithm>
+#include <set>
+#include <span>
+
+#include "gains.h"
+#include "gpu_states.h"
+#include "late_progress.h"
+#include "lost_parts.h"
+#include "lost_times.h"
+#include "rank_knowledge.h"
+#include "slow_transfers.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::size_t kMostLinks = 16;
+
+// Why somebody looks at a thread: the wait that it ends, or the launch that came late.
+struct Reason {
+  Cause cause = Cause::kGpuBound;  // kGpuBound: it is the launching thread itself
+  Spot spot;                       // of the wait
+  // Of the call in which the GPU ran dry, and after which it is to be fed again. kLaunchBound: it was in none.
+  Cause dry = Cause::kLaunchBound;
+  Spot dry_spot;
+  std::vector<std::int32_t> threads;
+
+  bool is_inside() const { return cause != Cause::kGpuBound; }
+};
+
+class Explanation {
+ public:
+  Explanation(const JobGraph& job, const std::vector<StepTimeMember>& members, const std::vector<Window>& steps,
+              LostParts& parts, Symbols& symbols)
+      : job_(job), parts_(parts), ranks_(known_ranks(job, members, steps, symbols)) {}
+
+  void explain(std::uint32_t member, const Window& step) {
+    member_ = member;
+    if (rank().gpu.empty())
+      explain_thread(rank().thread, step, {});
+    else
+      explain_gpu(step);
+  }
+
+  // Where a thread was in no call, samples of it may tell the place.
+  void name_site(LostTime& lost) const {
+    LostSite& site = lost.site;
+    const bool is_own = lost.cause == Cause::kPythonOverhead || lost.cause == Cause::kHostWork;
+    if (!site.function.empty() || !is_own) return;
+    const Rank& rank = ranks_[lost.member];
+    const auto own = rank.gpu.empty() ? rank.own_code.program_site(site.tid) : rank.own_code.site(site.tid, lost.cause);
+    if (!own) return;
+    site.function = own->function;
+    site.library = own->library;
+    site.stack = own->stack;
+    site.samples = own->samples;
+    site.sampled_pct = 100 * own->share.part;
+    site.low_pct = 100 * own->share.low;
+    site.high_pct = 100 * own->share.high;
+  }
+
+ private:
+  const Rank& rank() const { return ranks_[member_]; }
+  const HostThread& thread_of(std::int32_t number) const {
+    return rank().graph->host.threads[static_cast<std::size_t>(number)];
+  }
+
+  void add(Cause cause, const Spot& spot, const Window& window) {
+    if (window.length_ns() <= 0) return;
+    if (cause == Cause::kWaitsForRank)
+      parts_.add_wait(member_, {window, window.length_ns(), spot});
+    else
+      parts_.add(member_, {window, window.length_ns(), cause, member_, spot});
+  }
+
+  // For `lost_ns` of it the thread had no CPU.
+  void add_divided(Cause cause, const Spot& spot, const Window& window, const HostThread& thread, double lost_ns) {
+    if (cause == Cause::kWaitsForRank) return add_peer_wait(spot, window, thread, lost_ns);
+    parts_.add(member_, {window, window.length_ns() - lost_ns, cause, member_, spot});
+    add_without_cpu(window, thread, lost_ns);
+  }
+  // A thread that moves data for this rank, and lacks a CPU, waits for nobody meanwhile. Estimates are no proof of that.
+  void add_peer_wait(const Spot& spot, const Window& window, const HostThread& thread, double lost_ns) {
+    if (!rank().process_of(thread).without_cpu.is_recorded(thread, window))
+      return add(Cause::kWaitsForRank, spot, window);
+    if (window.length_ns() > lost_ns) parts_.add_wait(member_, {window, window.length_ns() - lost_ns, spot});
+    add_without_cpu(window, thread, lost_ns);
+  }
+  void add_without_cpu(const Window& window, const HostThread& thread, double lost_ns) {
+    const double quota_ns = rank().process_of(thread).throttled.take(thread, window, lost_ns);
+    parts_.add(member_, {window, quota_ns, Cause::kCpuThrottle, member_, {&thread, nullptr, nullptr}});
+    parts_.add(member_, {window, lost_ns - quota_ns, Cause::kCpuContention, member_, {&thread, nullptr, nullptr}});
+  }
+  // What its own work took longer on a slow CPU: less of it is left.
+  double add_low_frequency(double own_ns, const Window& window, const HostThread& thread) {
+    const double slow_ns = own_ns * (thread.process == 0 ? rank().frequency.lost_part(thread, window) : 0);
+    parts_.add(member_, {window, slow_ns, Cause::kLowFrequency, member_, {&thread, nullptr, nullptr}});
+    return own_ns - slow_ns;
+  }
+  void add_own(Cause cause, const Spot& spot, const Window& window, const HostThread& thread) {
+    const double lost_ns = rank().process_of(thread).without_cpu.of_own(thread, window);
+    if (cause == Cause::kWaitsForRank) return add_peer_wait(spot, window, thread, lost_ns);
+    const double own_ns = add_low_frequency(window.length_ns() - lost_ns, window, thread);
+    parts_.add(member_, {window, own_ns, cause, member_, spot});
+    add_without_cpu(window, thread, lost_ns);
+  }
+  // In no call: by what samples of the thread say of such times.
+  void add_own_code(Cause cause, const Spot& spot, const Window& window, const HostThread& thread) {
+    if (cause == Cause::kGpuBound && thread.process == 0) return add_program_code(window, thread);
+    const bool is_own = cause == Cause::kPythonOverhead || cause == Cause::kHostWork;
+    const auto part = is_own ? rank().own_code.interpreter_part(thread, window) : std::nullopt;
+    if (!part) return add_own(cause, spot, window, thread);
+    const double lost_ns = rank().process_of(thread).without_cpu.of_own(thread, window);
+    const double own_ns = add_low_frequency(window.length_ns() - lost_ns, window, thread);
+    parts_.add(member_, {window, *part * own_ns, Cause::kPythonOverhead, member_, spot});
+    parts_.add(member_, {window, (1 - *part) * own_ns, Cause::kHostWork, member_, spot});
+    add_without_cpu(window, thread, lost_ns);
+  }
+  void add_program_code(const Window& window, const HostThread& thread) {
+    const auto parts = rank().own_code.program_parts(thread);
+    if (!parts) return add_own(Cause::kGpuBound, {&thread, nullptr, nullptr}, window, thread);
+    const double lost_ns = rank().process_of(thread).without_cpu.of_own(thread, window);
+    const double own_ns = add_low_frequency(window.length_ns() - lost_ns, window, thread);
+    const auto add_part = [&](Cause cause, double part) {
+      parts_.add(member_, {window, part * own_ns, cause, member_, {&thread, nullptr, nullptr}});
+    };
+    add_part(Cause::kGpuBound, 1 - parts->sum());
+    add_part(Cause::kPythonOverhead, parts->python);
+    add_part(Cause::kHostWork, parts->other);
+    add_without_cpu(window, thread, lost_ns);
+  }
+  void add_return(Cause cause, const Spot& spot, const Window& window, const HostThread& thread, HostCallType type) {
+    if (window.length_ns() > 0)
+      add_divided(cause, spot, window, thread, rank().process_of(thread).without_cpu.of_return(thread, type, window));
+  }
+
+  void explain_gpu(const Window& window) {
+    const std::vector<GpuStretch>& gpu = rank().gpu;
+    auto one = std::partition_point(gpu.begin(), gpu.end(),
+                                    [&](const GpuStretch& stretch) { return stretch.end_ns <= window.begin_ns; });
+    double at_ns = window.begin_ns;
+    for (; one != gpu.end() && one->begin_ns < window.end_ns; ++one) {
+      if (one->begin_ns > at_ns) explain_end({at_ns, one->begin_ns});
+      const Window part{std::max(one->begin_ns, window.begin_ns), std::min(one->end_ns, window.end_ns)};
+      explain_stretch(*one, part);
+      at_ns = part.end_ns;
+    }
+    if (at_ns < window.end_ns) explain_end({at_ns, window.end_ns});
+  }
+
+  void explain_stretch(const GpuStretch& stretch, const Window& part) {
+    switch (stretch.state) {
+      case GpuState::kWorks:
+        return add(Cause::kGpuBound, {}, part);
+      case GpuState::kBlocks:
+        return explain_copy(stretch, part);
+      case GpuState::kTransfers:
+        return explain_with_stops(part, stretch.end_ns, nullptr,
+                                  [this](const Window& rest) { add(Cause::kTransfer, {}, rest); });
+      case GpuState::kWaits:
+        return explain_rank_wait(stretch, part);
+      case GpuState::kIdle:
+        return explain_gap(stretch, part);
+    }
+  }
+
+  // Nothing else ran, and the host could launch nothing meanwhile.
+  void explain_copy(const GpuStretch& stretch, const Window& part) {
+    const CallNumber& launch = rank().graph->nodes[stretch.activity].launch;
+    const HostThread& thread = thread_of(launch.thread);
+    const HostCall& call = rank().graph->call(launch);
+    const Cause cause = rank().process_of(thread).causes.of(call, thread.track->role).cause;
+    add(cause == Cause::kPageableCopy ? cause : Cause::kGpuBound, {&thread, &call}, part);
+  }
+
+  // Data move by threads of all processes: a transfer, or a thread of ours that waits for one, that outlasts a stop of one of them has waited
+  // for it.
+  template <typename Explain>
+  void explain_with_stops(const Window& part, double lasts_until_ns, const HostThread* delayed, Explain explain) {
+    double at_ns = part.begin_ns;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i)
+      for (const Window& halt : overlapping(ranks_[i].halts(), {at_ns, part.end_ns})) {
+        const Window inside{std::max(at_ns, halt.begin_ns), std::min(part.end_ns, halt.end_ns)};
+        if (halt.end_ns > lasts_until_ns || inside.length_ns() <= 0) continue;
+        if (inside.begin_ns > at_ns) explain(Window{at_ns, inside.begin_ns});
+        parts_.add(member_, {inside, inside.length_ns(), Cause::kProcessStopped, i, {}, false, delayed});
+        at_ns = inside.end_ns;
+      }
+    if (at_ns < part.end_ns) explain(Window{at_ns, part.end_ns});
+  }
+
+  void explain_rank_wait(const GpuStretch& stretch, const Window& part) {
+    const PathPlace& last = stretch.operation->last;
+    if (last.activity == kNoActivity) return add(Cause::kUnexplained, {}, part);
+    parts_.add_wait(
+        member_,
+        {part, part.length_ns(), {}, static_cast<std::int32_t>(last.part), met_before(stretch.activity, last.part)});
+  }
+
+  // The end of the collective before in which both were.
+  double met_before(std::uint32_t activity, std::uint32_t other) const {
+    for (std::uint32_t i = activity; i-- > 0;) {
+      const ActivityNode& node = rank().graph->nodes[i];
+      for (std::uint16_t w = 0; w < node.waits; ++w) {
+        const PathOperation& operation = job_.operations[rank().graph->waits[node.first_wait + w]];
+        for (const PathPlace& place : operation.arrivals)
+          if (place.part == other) return node.end_ns;
+      }
+    }
+    return -1e300;
+  }
+
+  // Before the first activity, or behind the last: the thread that makes the steps is all there is.
+  void explain_end(const Window& part) {
+    Reason reason;
+    reason.dry = Cause::kSyncCalls;
+    explain_thread(rank().thread, part, reason);
+  }
+
+  void explain_gap(const GpuStretch& gap, const Window& part) {
+    const PathGraph& graph = *rank().graph;
+    const CallNumber launch = gap.activity == kNoActivity ? CallNumber{} : graph.nodes[gap.activity].launch;
+    if (launch.thread < 0) return add(Cause::kUnexplained, {}, part);
+    const ActivityNode& node = graph.nodes[gap.activity];
+    const double launch_ns = graph.call(launch).begin_ns, due_ns = launch_ns + node.lag_ns;
+    Reason reason;
+    tell_dryness(thread_of(launch.thread), gap.begin_ns, reason);
+    if (part.begin_ns < launch_ns)
+      explain_thread(launch.thread, {part.begin_ns, std::min(part.end_ns, launch_ns)}, reason);
+    add(reason.dry, spot_of_launching(reason, {&thread_of(launch.thread), &graph.call(launch)}),
+        {std::max(part.begin_ns, launch_ns), std::min(part.end_ns, due_ns)});
+    // Launched in time: what it waited for then is no host's matter.
+    const Cause rest = node.collective ? Cause::kTransfer : Cause::kGpuBound;
+    explain_with_stops({std::max(part.begin_ns, due_ns), part.end_ns}, gap.end_ns, nullptr,
+                       [this, rest](const Window& one) { add(rest, {}, one); });
+  }
+
+  static std::span<const Window> overlapping(const std::vector<Window>& halts, const Window& window) {
+    const auto first = std::partition_point(halts.begin(), halts.end(),
+                                            [&](const Window& halt) { return halt.end_ns <= window.begin_ns; });
+    const auto last =
+        std::partition_point(first, halts.end(), [&](const Window& halt) { return halt.begin_ns < window.end_ns; });
+    return {first, last};
+  }
+
+  void tell_dryness(const HostThread& thread, double at_ns, Reason& reason) const {
+    const std::ptrdiff_t at = thread.call_at(at_ns);
+    if (at < 0) return;
+    const HostCall& call = thread.calls[static_cast<std::size_t>(at)];
+    if (call.end_ns <= at_ns) return;
+    const Cause cause = call.type == HostCallType::kSynchronise
+                            ? Cause::kSyncCalls
+                            : rank().process_of(thread).causes.of(call, thread.track->role).cause;
+    if (cause != Cause::kSyncCalls && cause != Cause::kAllocStall && cause != Cause::kPageableCopy &&
+        cause != Cause::kJitCompile)
+      return;
+    reason.dry = cause;
+    reason.dry_spot = {&thread, &call};
+  }
+  static Spot spot_of_launching(const Reason& reason, const Spot& own) {
+    return reason.dry_spot.call == nullptr ? own : reason.dry_spot;
+  }
+
+  // While the process is stopped, so is each of its threads, whatever it was at.
+  void explain_thread(std::int32_t number, const Window& window, const Reason& reason) {
+    if (number < 0) return add(Cause::kUnexplained, {}, window);
+    double at_ns = window.begin_ns;
+    for (const Window& halt : overlapping(rank().process_of(thread_of(number)).halts, window)) {
+      const Window inside{std::max(at_ns, halt.begin_ns), std::min(window.end_ns, halt.end_ns)};
+      if (inside.begin_ns > at_ns) explain_going(number, {at_ns, inside.begin_ns}, reason);
+      add(Cause::kProcessStopped, {&thread_of(number)}, inside);
+      at_ns = std::max(at_ns, inside.end_ns);
+    }
+    if (at_ns < window.end_ns) explain_going(number, {at_ns, window.end_ns}, reason);
+  }
+
+  void explain_going(std::int32_t number, const Window& window, const Reason& reason) {
+    const HostThread& thread = thread_of(number);
+    double at_ns = window.begin_ns;
+    for (auto i = std::max<std::ptrdiff_t>(0, thread.call_at(at_ns)); i < std::ssize(thread.calls); ++i) {
+      const HostCall& call = thread.calls[static_cast<std::size_t>(i)];
+      if (call.begin_ns >= window.end_ns) break;
+      if (call.end_ns <= at_ns) continue;
+      if (call.begin_ns > at_ns) explain_own(thread, {at_ns, call.begin_ns}, reason);
+      const Window part{std::max(at_ns, call.begin_ns), std::min(window.end_ns, call.end_ns)};
+      explain_call(number, call, part, reason);
+      at_ns = part.end_ns;
+    }
+    if (at_ns < window.end_ns) explain_own(thread, {at_ns, window.end_ns}, reason);
+  }
+
+  // The thread is in no call; where Python collects garbage meanwhile, on whichever thread, that is why.
+  void explain_own(const HostThread& thread, const Window& part, const Reason& reason) {
+    Spot spot = reason.spot;
+    if (spot.call == nullptr) spot.thread = &thread;
+    if (reason.is_inside()) spot.holder = &thread;
+    const Cause cause = own_cause(thread, part, reason);
+    if (!reason.is_inside() && cause == reason.dry) spot = spot_of_launching(reason, spot);
+    const std::vector<Window>& collections = rank().graph->collections_of(thread);
+    auto one = std::partition_point(collections.begin(), collections.end(),
+                                    [&](const Window& collection) { return collection.end_ns <= part.begin_ns; });
+    double at_ns = part.begin_ns;
+    for (; one != collections.end() && one->begin_ns < part.end_ns; ++one) {
+      const Window inside{std::max(one->begin_ns, at_ns), std::min(one->end_ns, part.end_ns)};
+      if (inside.length_ns() <= 0) continue;
+      if (inside.begin_ns > at_ns) add_own_code(cause, spot, {at_ns, inside.begin_ns}, thread);
+      add(Cause::kGcPause, {&thread, nullptr, nullptr}, inside);
+      at_ns = inside.end_ns;
+    }
+    if (at_ns < part.end_ns) add_own_code(cause, spot, {at_ns, part.end_ns}, thread);
+  }
+
+  Cause own_cause(const HostThread& thread, const Window& part, const Reason& reason) const {
+    if (reason.is_inside() || rank().gpu.empty()) return reason.cause;
+    if (rank().pace.is_usual(thread, part)) return reason.dry;
+    return rank().has_python ? Cause::kPythonOverhead : Cause::kHostWork;
+  }
+
+  void explain_call(std::int32_t number, const HostCall& call, const Window& part, const Reason& reason) {
+    const HostThread& thread = thread_of(number);
+    CallCause found = rank().process_of(thread).causes.of(thread, call);
+    if (found.cause == Cause::kGilContention && is_behind_maker(thread, call)) found.cause = reason.cause;
+    if (call.type == HostCallType::kWait) return explain_wait(number, call, found.cause, part, reason);
+    const bool is_own = found.sleeps || call.type == HostCallType::kLaunch || found.cause == Cause::kUnexplained ||
+                        found.cause == Cause::kLaunchBound;
+    if (reason.is_inside() && is_own) {
+      Spot spot = reason.spot;
+      spot.holder = &thread;
+      return add(reason.cause, spot, part);
+    }
+    if (call.type == HostCallType::kSynchronise && !rank().gpu.empty())
+      return explain_with_stops(part, call.end_ns, &thread, [&](const Window& rest) {
+        add_return(found.cause, {&thread, &call}, rest, thread, call.type);
+      });
+    const bool is_launching = found.cause == Cause::kLaunchBound;
+    const Cause cause = is_launching ? reason.dry : found.cause;
+    const Spot spot = is_launching ? spot_of_launching(reason, {&thread, &call}) : Spot{&thread, &call};
+    // A launch waits for nothing: what it misses it misses as the thread's own work does.
+    if (call.type == HostCallType::kLaunch) return add_own(cause, spot, part, thread);
+    add(cause, spot, part);
+  }
+
+  // Who hands a batch on shares the interpreter with who makes the next one: one that is slow to make keeps it longer. Without that work
+  // there were no contention.
+  bool is_behind_maker(const HostThread& thread, const HostCall& call) const {
+    return thread.process != 0 && (call.waker < 0 || thread_of(call.waker).track->role == Role::kDataloader);
+  }
+
+  // Until the post: what the thread did that made it; then the way back onto a CPU.
+  void explain_wait(std::int32_t number, const HostCall& call, Cause cause, const Window& part, const Reason& reason) {
+    Reason inner = reason;
+    inner.threads.push_back(number);
+    if (cause_of_waker(call) == Cause::kProxyDelay) cause = Cause::kProxyDelay;
+    if (cause == Cause::kUnexplained) cause = reason.is_inside() ? reason.cause : cause_of_waker(call);
+    if (inner.spot.call == nullptr || cause != reason.cause) inner.spot = {&thread_of(number), &call};
+    inner.cause = cause;
+    const double post_ns = std::clamp(call.post_ns, part.begin_ns, part.end_ns);
+    const bool goes_on = inner.threads.size() < kMostLinks &&
+                         std::find(inner.threads.begin(), inner.threads.end(), call.waker) == inner.threads.end();
+    if (post_ns > part.begin_ns && goes_on)
+      explain_thread(call.waker, {part.begin_ns, post_ns}, inner);
+    else
+      add(cause, inner.spot, {part.begin_ns, post_ns});
+    const bool is_plain = cause == Cause::kHostWork || cause == Cause::kGpuBound;
+    add_return(is_plain ? Cause::kUnexplained : cause, inner.spot, {post_ns, part.end_ns}, thread_of(number),
+               call.type);
+  }
+
+  Cause cause_of_waker(const HostCall& call) const {
+    switch (thread_of(call.waker).track->role) {
+      case Role::kDataloader:
+      case Role::kPinMemory:
+        return Cause::kDataloaderWait;
+      case Role::kNcclProgress:
+      case Role::kNcclService:
+        return Cause::kProxyDelay;
+      case Role::kGloo:
+        return Cause::kWaitsForRank;
+      default:
+        return rank().gpu.empty() ? Cause::kGpuBound : Cause::kHostWork;
+    }
+  }
+
+  const JobGraph& job_;
+  LostParts& parts_;
+  std::vector<Rank> ranks_;
+  std::uint32_t member_ = 0;  // that is explained
+};
+
+// Of a rank that works longer the others' waiting was added up; it itself works as long.
+void move_longer_work(std::size_t ranks, std::vector<LostTime>& lost) {
+  for (LostTime& slow : lost) {
+    if ((slow.cause != Cause::kSlowGpu && slow.cause != Cause::kUnevenWork) || ranks < 2) continue;
+    for (LostTime& own : lost) {
+      if (own.cause != Cause::kGpuBound || own.member != slow.member) continue;
+      const double moved_ns = std::min(own.ns, slow.ns / static_cast<double>(ranks - 1));
+      own.ns -= moved_ns;
+      slow.ns += moved_ns;
+    }
+  }
+}
+
+// Worth a replay. How quick transfers could be is not always known.
+std::set<Cause> heavy_causes(const StepTime& time, const GainFactors& factors) {
+  constexpr double kLeast = 0.01;  // of the steps
+  std::map<Cause, double> ns;
+  for (const LostTime& lost : time.lost) ns[lost.cause] += lost.ns;
+  std::set<Cause> causes;
+  for (const auto& [cause, all_ns] : ns)
+    if (cause != Cause::kGpuBound && cause != Cause::kTransfer && all_ns >= kLeast * time.length_ns)
+      causes.insert(cause);
+  if (factors.slow_transfers.empty()) causes.erase(Cause::kCommBandwidth);
+  return causes;
+}
+
+}  // namespace
+
+StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>& members,
+                          const std::vector<double>& slow, const std::vector<Window>& steps,
+                          const std::vector<PathEnds>& ends, Symbols& symbols) {
+  StepTime answer;
+  LostTimes times(members, symbols);
+  std::vector<char> on_gpu;
+  for (const PathGraph& graph : job.parts) on_gpu.push_back(!graph.nodes.empty());
+  LostParts parts(slow, on_gpu);
+  Gains gains(job);
+  Explanation explanation(job, members, steps, parts, symbols);
+  for (const Window& step : steps) {
+    parts.enter(step);
+    for (std::uint32_t i = 0; i < members.size(); ++i) explanation.explain(i, step);
+    parts.resolve();
+    times.add_step(parts.parts());
+    gains.add_step(step.length_ns(), parts.parts());
+    answer.length_ns += step.length_ns();
+    ++answer.steps;
+  }
+  answer.lost = times.finish();
+  for (LostTime& lost : answer.lost) explanation.name_site(lost);
+  move_longer_work(members.size(), answer.lost);
+  GainFactors factors{name_late_progress(members, answer), {}};
+  if (factors.late_progress == 1) factors.slow_transfers = name_slow_transfers(job, answer);
+  if (std::find(on_gpu.begin(), on_gpu.end(), 1) == on_gpu.end())
+    answer.gains = gains.of_chains();
+  else if (!ends.empty())
+    answer.gains = gains.of_replays(heavy_causes(answer, factors), steps, ends, slow, factors);
+  return answer;
+}
+
+}  // namespace hostprobe::analysis

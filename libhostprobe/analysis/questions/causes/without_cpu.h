@@ -1,0 +1,44 @@
+// without_cpu.h: for which part of the time in which it had something to do a thread had no CPU.
+//
+// Room 3. Where the thread's switches are recorded: it was taken off its CPU, or woken and not put on one for longer than the way back
+// takes. Elsewhere estimated: the kernel tells how long a thread was ready and not running, but only for all of its life. Most of that is behind the
+// moments at which it was to go on: a wake, the end of the GPU's work. What is usual there is the way back; what is beyond, as far as
+// the kernel's total reaches, is a lack of a CPU. The rest of the total is spread over the time in which the thread ran.
+#pragma once
+
+#include <map>
+
+#include "../path_graph.h"
+#include "../process.h"
+
+namespace hostprobe::analysis {
+
+class WithoutCpu {
+ public:
+  // Windows are on the axis of the graph. `process`: HostThread::process of its threads.
+  WithoutCpu(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline, const TimeAxis& axis,
+             std::uint32_t process = 0);
+  // Whether its switches are, and the next two are no estimates.
+  bool is_recorded(const HostThread& thread, const Window& window) const {
+    return switches_in(thread, axis_.back(window)) != nullptr;
+  }
+  // Of time in which it was in no call.
+  double of_own(const HostThread& thread, const Window& window) const;
+  // Of the way back from a call that had nothing left to wait for.
+  double of_return(const HostThread& thread, HostCallType type, const Window& window) const;
+
+ private:
+  struct Thread {
+    double own_part = 0, return_part = 0;
+    double usual_sync_ns = 0, usual_wait_ns = 0;
+  };
+  Thread estimate(const ProcessAnswer& answer, const PathGraph& graph, std::size_t number) const;
+  // nullptr: they are not recorded there.
+  const ThreadSwitches* switches_in(const HostThread& thread, const Window& own) const;
+
+  const Switches& switches_;
+  TimeAxis axis_;
+  std::map<const HostThread*, Thread> threads_;
+};
+
+}  // namespace hostprobe::analysis

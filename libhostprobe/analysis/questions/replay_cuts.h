@@ -1,0 +1,41 @@
+// replay_cuts.h: what a replay leaves out: parts of threads' time, of a rank's work on its GPU, of transfers.
+//
+// Room 3.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "analysis/timeline/window.h"
+
+namespace hostprobe::analysis {
+
+inline constexpr std::int32_t kTransferCuts = -1;  // in a thread's place: what transfers of that part last
+
+class ReplayCuts {
+ public:
+  // `ns` of the window's time. By begin, of each thread.
+  void add(std::uint32_t part, std::int32_t thread, const Window& window, double ns) {
+    threads_[{part, thread}].push_back({window, ns});
+  }
+  void sort();
+  // How much of that time is left out.
+  double inside_ns(std::uint32_t part, std::int32_t thread, double begin_ns, double end_ns) const;
+
+  std::map<std::uint32_t, double> gpu_factors;  // of a part's work on the GPU; 1 where there is none
+  double transfer_factor = 1;
+  std::vector<double> transfer_factors;  // of JobGraph::transfers, besides; empty: 1
+  double blocking_copy_factor = 1;
+  bool without_syncs = false;  // the host waits for its GPU only where a step ends
+
+ private:
+  struct Cut {
+    Window window;
+    double ns;
+  };
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<Cut>> threads_;
+};
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,133 @@
+// chrome_kernel.cpp: see chrome_kernel.h.
+#include "chrome_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/trace/kernel_rows.h"
+#include "words.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::uint32_t kNobody = UINT32_MAX;
+constexpr std::size_t kMostNested = 64;
+
+std::string micros(std::int64_t ns) {
+  const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
+}
+
+class CpuRows {
+ public:
+  CpuRows(const Trace& trace, std::uint64_t pid, std::int64_t shift_ns,
+          const std::function<void(std::string_view)>& add)
+      : trace_(trace), names_(trace), pid_(pid), shift_ns_(shift_ns), add_(add) {}
+
+  void write() {
+    const std::string host(trace_.header.host, strnlen(trace_.header.host, sizeof(trace_.header.host)));
+    name("process_name", 0, host.empty() ? "CPUs" : "CPUs of " + host);
+    KernelWalk walk(trace_);
+    KernelStep step;
+    while (walk.next(step)) add(step);
+    for (auto& [number, cpu] : cpus_) end_slice(number, cpu, cpu.tid, cpu.last_ns);
+  }
+
+ private:
+  struct OpenIrq {
+    bool soft;
+    std::uint32_t number;
+    std::int64_t begin_ns;
+  };
+  struct Cpu {
+    std::uint32_t tid = kNobody;
+    std::int64_t since_ns = 0, last_ns = 0;
+    std::uint64_t since_ticks = 0;
+    std::vector<OpenIrq> irqs;
+  };
+
+  void name(const char* what, std::uint64_t tid, const std::string& text) {
+    add_(fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, pid_, tid,
+                     json_text(text)));
+  }
+
+  void add(const KernelStep& step) {
+    const auto [found, fresh] = cpus_.try_emplace(step.cpu);
+    Cpu& cpu = found->second;
+    if (fresh) {
+      name("thread_name", row_of(step.cpu, false), fmt::format("CPU {:03}", step.cpu));
+      name("thread_name", row_of(step.cpu, true), fmt::format("CPU {:03} interrupts", step.cpu));
+    }
+    const std::int64_t now = static_cast<std::int64_t>(trace_.clock.monotonic_ns(step.row.ticks)) + shift_ns_;
+    if (step.lost > 0) cpu = {};
+    cpu.last_ns = now;
+    const KernelRow& row = step.row;
+    if (row.what == kKernelSwitch) {
+      end_slice(step.cpu, cpu, row.tid, now);
+      cpu.tid = row.other;
+      cpu.since_ns = now;
+      cpu.since_ticks = row.ticks;
+    } else if (row.what == kKernelIrqBegin || row.what == kKernelSoftirqBegin) {
+      if (cpu.irqs.size() < kMostNested) cpu.irqs.push_back({row.what == kKernelSoftirqBegin, row.value, now});
+    } else if (row.what == kKernelIrqEnd || row.what == kKernelSoftirqEnd) {
+      end_irq(step.cpu, cpu, row, now);
+    }
+  }
+
+  static std::uint64_t row_of(std::uint32_t cpu, bool of_irqs) {
+    return 2 * std::uint64_t{cpu} + 1 + (of_irqs ? 1 : 0);
+  }
+
+  std::string task_name(std::uint32_t tid, std::uint64_t ticks) const {
+    const std::string comm = names_.task(tid, ticks).name;
+    return comm.empty() ? std::to_string(tid) : comm;
+  }
+
+  // Of a CPU that has nothing to do there is no slice. `last` was on it in the end; where that is another one than in the
+  // beginning, the switches between were not kept.
+  void end_slice(std::uint32_t number, Cpu& cpu, std::uint32_t last, std::int64_t now) {
+    if (cpu.tid == kNobody || (cpu.tid == 0 && last == 0)) return;
+    std::string text = cpu.tid == 0 ? "idle" : task_name(cpu.tid, cpu.since_ticks);
+    if (cpu.tid != last) text += " … " + (last == 0 ? "idle" : task_name(last, cpu.since_ticks));
+    slice("cpu", row_of(number, false), text, cpu.since_ns, now,
+          fmt::format(R"("tid":{},"pid":{})", cpu.tid, names_.process_of(cpu.tid)));
+  }
+
+  void end_irq(std::uint32_t number, Cpu& cpu, const KernelRow& row, std::int64_t now) {
+    const bool soft = row.what == kKernelSoftirqEnd;
+    std::size_t at = cpu.irqs.size();
+    while (at > 0 && (cpu.irqs[at - 1].soft != soft || cpu.irqs[at - 1].number != row.value)) --at;
+    if (at == 0) return;
+    const std::int64_t begin = cpu.irqs[at - 1].begin_ns;
+    cpu.irqs.resize(at - 1);
+    const std::string known = soft ? KernelNames::softirq(row.value) : names_.irq(row.value);
+    slice(soft ? "softirq" : "irq", row_of(number, true),
+          known.empty() ? fmt::format("{} {}", soft ? "softirq" : "IRQ", row.value) : known, begin, now,
+          fmt::format(R"("number":{},"interrupted":{})", row.value, row.tid));
+  }
+
+  void slice(const char* category, std::uint64_t tid, const std::string& text, std::int64_t begin, std::int64_t end,
+             const std::string& arguments) {
+    add_(fmt::format(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
+                     json_text(text), category, pid_, tid, micros(begin),
+                     micros(std::max<std::int64_t>(0, end - begin)), arguments));
+  }
+
+  const Trace& trace_;
+  const KernelNames names_;
+  const std::uint64_t pid_;
+  const std::int64_t shift_ns_;
+  const std::function<void(std::string_view)>& add_;
+  std::map<std::uint32_t, Cpu> cpus_;
+};
+
+}  // namespace
+
+void write_chrome_kernel(const Trace& trace, std::uint64_t pid, std::int64_t shift_ns,
+                         const std::function<void(std::string_view)>& add) {
+  CpuRows(trace, pid, shift_ns, add).write();
+}
+
+}  // namespace hostprobe::analysis

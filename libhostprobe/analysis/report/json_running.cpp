@@ -1,0 +1,40 @@
+// json_running.cpp: see json_running.h.
+#include "json_running.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json row_json(const RunningRow& row, const RunningAnswer& running) {
+  Json json = {{"function", text_or_null(row.function)},
+               {"file", text_or_null(row.file)},
+               {"line", row.line == 0 ? Json(nullptr) : Json(row.line)},
+               {"library", text_or_null(row.library)},
+               {"cpu_ms", 1e-6 * row.ns},
+               {"ms_per_step", running.steps == 0 ? Json(nullptr) : Json(1e-6 * row.step_ns)},
+               {"samples", row.samples}};
+  if (!row.caller.empty()) json["caller"] = row.caller;
+  return json;
+}
+
+Json rows_json(const std::vector<RunningRow>& rows, const RunningAnswer& running) {
+  Json list = Json::array();
+  for (const RunningRow& row : rows) list.push_back(row_json(row, running));
+  return list;
+}
+
+}  // namespace
+
+void add_running(const ProcessAnswer& process, const ThreadAnswer& thread, Json& json) {
+  const RunningAnswer* running = process.running_of(thread);
+  if (running == nullptr) return;
+  const bool is_python = running->python_samples > running->torn;
+  json["running"] = rows_json(is_python ? running->python : running->code, *running);
+  if (is_python && running->code_samples > 0) json["running_code"] = rows_json(running->code, *running);
+  json["running_samples"] = {
+      {"python", running->python_samples},      {"code", running->code_samples},      {"torn", running->torn},
+      {"python_ms", 1e-6 * running->python_ns}, {"code_ms", 1e-6 * running->code_ns}, {"steps", running->steps}};
+}
+
+}  // namespace hostprobe::analysis

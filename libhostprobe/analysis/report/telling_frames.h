@@ -1,0 +1,17 @@
+// telling_frames.h: which frames of a stack a person would look at.
+//
+// Room 3. Files of Python's frames are known by their last name only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hostprobe::analysis {
+
+// Of stacks, innermost first, the frame that a person would look at: ways into a wait, in Python's own library and the data loader's, are
+// passed over. "": there is no frame.
+std::string telling_place(const std::vector<std::string>& stack);
+// The innermost frame in the file of the outermost one, which is the program's. "": that is the innermost of all, or none is known.
+std::string calling_place(const std::vector<std::string>& stack);
+
+}  // namespace hostprobe::analysis

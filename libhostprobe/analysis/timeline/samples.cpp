@@ -1,0 +1,62 @@
+// samples.cpp: see samples.h.
+#include "samples.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "format/samples.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+bool by_time(const RunningSample& l, const RunningSample& r) { return l.at_ns < r.at_ns; }
+
+}  // namespace
+
+std::map<ThreadKey, ThreadSamples> running_samples(const Trace& trace) {
+  std::map<ThreadKey, ThreadSamples> all;
+  TickReader ticks(trace.clock);
+  for (const BlockBytes& block : trace.samples)
+    for (std::uint64_t at = 0; at + sizeof(SampleRow) <= block.count; at += sizeof(SampleRow)) {
+      SampleRow row;
+      std::memcpy(&row, block.bytes + at, sizeof row);
+      if (row.kind != kSamplePython && row.kind != kSampleCode) continue;
+      const Thread* thread = trace.thread_at(row.tid, row.ticks);
+      if (thread == nullptr) continue;
+      ThreadSamples& own = all[thread->key];
+      (row.kind == kSamplePython ? own.python : own.code)
+          .push_back({ticks.since_first_ns(row.ticks), 1e3 * row.running_us, row.address, row.stack});
+    }
+  for (auto& [key, own] : all) {
+    std::stable_sort(own.python.begin(), own.python.end(), by_time);
+    std::stable_sort(own.code.begin(), own.code.end(), by_time);
+  }
+  return all;
+}
+
+PythonPlace python_place(std::string_view frame) {
+  const auto open = frame.rfind(" (");
+  if (open == std::string_view::npos || !frame.ends_with(')')) return {std::string(frame), "", 0};
+  PythonPlace place{std::string(frame.substr(0, open)), "", 0};
+  std::string_view file = frame.substr(open + 2, frame.size() - open - 3);
+  const auto colon = file.rfind(':');
+  if (colon != std::string_view::npos) {
+    const char* end = file.data() + file.size();
+    const auto [rest, error] = std::from_chars(file.data() + colon + 1, end, place.line);
+    if (error == std::errc() && rest == end)
+      file = file.substr(0, colon);
+    else
+      place.line = 0;
+  }
+  place.file = file;
+  return place;
+}
+
+std::string_view innermost_frame(const Trace& trace, std::uint32_t stack) {
+  const auto found = trace.stacks.find(stack - 1u);
+  if (stack == 0 || found == trace.stacks.end() || found->second.python.empty()) return {};
+  return trace.strings.text(found->second.python.front());
+}
+
+}  // namespace hostprobe::analysis

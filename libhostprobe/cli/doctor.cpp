@@ -1,0 +1,70 @@
+// doctor.cpp: `hostprobe doctor`.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "kernel/doctor.h"
+#include "layout.h"
+#include "output.h"
+
+namespace hostprobe::cli {
+namespace {
+
+using kernel::Finding;
+using kernel::Health;
+
+std::string as_text(const std::vector<Finding>& findings, bool all) {
+  std::string text;
+  std::size_t good = 0;
+  for (const Finding& one : findings) {
+    good += one.health == Health::kGood;
+    if (one.health == Health::kGood && !all) continue;
+    text += fmt::format("{:<8} {:<14} {}\n{:24}{}\n", kernel::health_name(one.health), one.name, one.what, "", one.why);
+    if (!one.todo.empty()) text += fmt::format("{:24}to do: {}\n", "", one.todo);
+  }
+  return text +
+         fmt::format("{} of {} good{}\n", good, findings.size(), all || good == 0 ? "" : "; --all shows them too");
+}
+
+std::string as_json(const std::vector<Finding>& findings, const kernel::MachineFacts& facts) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Finding& one : findings)
+    list.push_back({{"name", one.name},
+                    {"health", kernel::health_name(one.health)},
+                    {"what", one.what},
+                    {"why", one.why},
+                    {"do", one.todo.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(one.todo)}});
+  const nlohmann::ordered_json json = {{"schema", 1}, {"swept", facts.swept}, {"findings", list}};
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Context& context) {
+  auto* command =
+      app.add_subcommand("doctor", "Says what this machine or container lets hostprobe do, and what to change.");
+  auto json = std::make_shared<bool>(false), all = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "One document for scripts");
+  command->add_flag("--all", *all, "Also what is good");
+  command->footer(
+      "Asks as the user, and in the container, that it runs in: run it where the job runs. As root it also removes "
+      "what\n"
+      "killed recordings of `hostprobe sched` have left in tracefs, which slows the whole machine. It changes nothing "
+      "else.\n"
+      "Exits 0 when it could look, whatever it found.\n"
+      "Examples:\n  hostprobe doctor\n  hostprobe doctor --all\n  hostprobe doctor --json | jq '.findings[] | "
+      "select(.health != \"good\")'");
+  command->callback([json, all, &context] {
+    const kernel::MachineFacts facts = kernel::look_at_machine(place_of_probe_library());
+    const std::vector<Finding> findings = kernel::judge(facts);
+    if (*json)
+      write_json(as_json(findings, facts));
+    else
+      write_out(as_text(findings, *all));
+    context.status = kDone;
+  });
+}
+
+}  // namespace hostprobe::cli

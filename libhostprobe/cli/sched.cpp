@@ -1,0 +1,131 @@
+// sched.cpp: `hostprobe sched`.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <cstring>
+#include <filesystem>
+
+#include "analysis/live/process_stacks.h"
+#include "analysis/trace/reader.h"
+#include "commands.h"
+#include "kernel/recording.h"
+#include "output.h"
+#include "program.h"
+
+namespace hostprobe::cli {
+namespace {
+
+struct SchedArguments {
+  std::string run, cpus, events;
+  int pid = 0;
+  bool of_run = false, all = false;
+  double seconds = 0;
+};
+
+// The recorded processes of the folder that are alive on this machine.
+std::vector<int> living_processes(const std::string& run) {
+  std::vector<int> pids;
+  for (const std::string& path : analysis::trace_paths(run))
+    if (const auto pid = analysis::living_process_of(path)) pids.push_back(*pid);
+  if (pids.empty()) throw std::runtime_error("sched: no recorded process of " + run + " lives on this machine");
+  return pids;
+}
+
+kernel::SchedOptions options_of(const SchedArguments& arguments, const Context& context) {
+  kernel::SchedOptions options;
+  options.program = !context.words.empty();
+  if ((arguments.pid != 0) + arguments.of_run + arguments.all > 1)
+    throw UsageError("sched: one of --pid, --run and --all");
+  if (arguments.pid == 0 && !arguments.of_run && !arguments.all && !options.program)
+    throw UsageError("sched: say what to record, one of --pid PID, --run, --all and `-- PROGRAM`");
+  try {
+    options.cpus = kernel::parse_cpus(arguments.cpus, static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)));
+    options.events = kernel::parse_events(arguments.events);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(std::string("sched: ") + error.what());
+  }
+  options.run = std::filesystem::absolute(arguments.run).lexically_normal().string();
+  options.all = arguments.all;
+  options.seconds = arguments.seconds;
+  if (arguments.pid != 0) options.pids = {arguments.pid};
+  if (arguments.of_run) options.pids = living_processes(arguments.run);
+  options.command = fmt::format("hostprobe sched{}", options.program ? " -- " : "");
+  for (std::size_t i = 0; i < context.words.size(); ++i) options.command += (i == 0 ? "" : " ") + context.words[i];
+  return options;
+}
+
+void say_end(const kernel::RecordingEnd& end) {
+  for (const std::string& note : end.notes) say(note);
+  if (!end.problem.empty()) say("sched: " + end.problem);
+  if (end.path.empty()) return;
+  if (end.rows == 0 && !end.problem.empty())
+    say(end.path + ": what had been written until then");
+  else
+    say(fmt::format("{}: {} events of the kernel, {} lost", end.path, end.rows, end.lost));
+}
+
+std::uint64_t switches_of_children() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return static_cast<std::uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw);
+}
+
+int with_program(kernel::Recording& recording, const Context& context) {
+  const std::uint64_t before = switches_of_children();
+  const ProgramEnd end = run_program(
+      context.words,
+      [&recording] {
+        if (!recording.hold()) _exit(kCouldNot);
+      },
+      [&recording](int) { recording.let_go(); });
+  const kernel::RecordingEnd recorded = recording.stop(switches_of_children() - before);
+  say_end(recorded);
+  if (end.start_error == 0) return end.status;
+  say(fmt::format("cannot start {}: {}", context.words.front(), std::strerror(end.start_error)));
+  return end.start_error == ENOENT ? kNotFound : kNotExecutable;
+}
+
+int sched(const SchedArguments& arguments, const Context& context) {
+  kernel::Recording recording(options_of(arguments, context));
+  try {
+    recording.start();
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(std::string("sched: ") + error.what());
+  }
+  if (!context.words.empty()) return with_program(recording, context);
+  recording.wait();
+  const kernel::RecordingEnd end = recording.stop(0);
+  say_end(end);
+  if (!end.path.empty()) write_out(end.path + "\n");
+  return end.path.empty() || !end.problem.empty() ? kCouldNot : kDone;
+}
+
+}  // namespace
+
+void add_sched(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand(
+      "sched", "Records the kernel's scheduler and interrupts: hostprobe sched -o RUN [OPTIONS] [-- PROGRAM ARGS…]");
+  auto arguments = std::make_shared<SchedArguments>();
+  command->add_option("-o,--out", arguments->run, "The run folder; made if missing, what is in it stays")->required();
+  command->add_option("--pid", arguments->pid, "Record this process and what it starts")
+      ->type_name("PID")
+      ->check(CLI::Range(1, 1 << 30));
+  command->add_flag("--run", arguments->of_run, "Record the processes of the run folder that are alive");
+  command->add_flag("--all", arguments->all, "Record the whole machine");
+  command->add_option("--cpus", arguments->cpus, "Only on these CPUs")->type_name("LIST");
+  command->add_option("--events", arguments->events, "Only these: sched, irq, softirq, or names such as sched_switch")
+      ->type_name("LIST");
+  command->add_option("--for", arguments->seconds, "So many seconds; else until Ctrl-C, or until all of it has ended")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 1e7));
+  command->footer(
+      "Needs root. Exits with the program's status, as `run` does. It costs the whole machine as long as it records.\n"
+      "Examples:\n  hostprobe sched -o RUN -- hostprobe run -o RUN --mode trace -- python3 train.py\n"
+      "  hostprobe sched -o RUN --run --for 30 && hostprobe report RUN\n"
+      "  hostprobe sched -o RUN --all --for 5");
+  command->callback([arguments, &context] { context.status = sched(*arguments, context); });
+}
+
+}  // namespace hostprobe::cli

@@ -1,0 +1,27 @@
+// samples.h: what running threads were found doing (kBlockSamples).
+//
+// Room 1 (format/). Written by the probe's writer, read by analysis/trace/.
+#pragma once
+
+#include <cstdint>
+
+namespace hostprobe {
+
+enum SampleKind : std::uint16_t {
+  kSamplePython = 1,  // `stack`: the Python frames it was in
+  kSampleCode = 2,    // `address`: the code it ran; `stack`: its callers, where they are known
+};
+
+//  block:  | SampleRow × n |
+struct SampleRow {
+  std::uint64_t ticks;
+  std::uint32_t tid;
+  std::uint16_t kind;  // SampleKind
+  std::uint16_t reserved;
+  std::uint64_t address;
+  std::uint32_t stack;       // as in Record::stack; 0 = none
+  std::uint32_t running_us;  // CPU time of the thread that this sample stands for: since its sample of this kind before
+};
+static_assert(sizeof(SampleRow) == 32);
+
+}  // namespace hostprobe

@@ -1,0 +1,30 @@
+// fix.h: what every fix is: a row in the table of fixes.cpp, with functions of its own file.
+//
+// Room 2 (probe/). Off when a process starts, on when it is wanted, and without a trace once it is no longer wanted. A fix never
+// changes what the program computes, and stands back where the program has decided the same thing for itself.
+#pragma once
+
+#include <cstdint>
+
+namespace hostprobe::probe {
+
+enum class FixState : std::uint8_t {
+  kOff,
+  kUnderWay,  // wanted or no longer wanted, and not done yet
+  kOn,
+  kStandsBack,  // the program has settings of its own, or there is nothing here to change
+  kRefused,     // the system does not allow it
+};
+
+struct Fix {
+  const char* name;
+  // Any thread, not in a signal handler. Does next to nothing: tend() does the work.
+  void (*want)(bool on);
+  // Any thread.
+  FixState (*state)();
+  // Writer thread, four times a second: goes on with what is under way, and notes as an event (kEventFix) what was done and why not.
+  // `last`: the trace ends; what was done is noted, and nothing new is begun.
+  void (*tend)(bool last);
+};
+
+}  // namespace hostprobe::probe

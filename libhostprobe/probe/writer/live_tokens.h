@@ -1,0 +1,44 @@
+// live_tokens.h: records as the search for steps sees them (pure/step_token.h).
+//
+// Room 2 (probe/). The writer thread. What a hook's calls are is worked out once, from its row.
+#pragma once
+
+#include "format/record.h"
+#include "pure/step_token.h"
+
+namespace hostprobe::probe {
+
+enum class StepMark : std::uint8_t { kNone, kOwn, kOptimizer };
+
+// Ticks into nanoseconds of CLOCK_MONOTONIC, by two readings of both.
+struct NsOfTicks {
+  double ticks = 0, ns = 0, ns_per_tick = 0;
+
+  double operator()(std::uint64_t at_ticks) const { return ns + (static_cast<double>(at_ticks) - ticks) * ns_per_tick; }
+};
+
+// What the calls of a row of the hook table are.
+struct RowFacts {
+  bool known;
+  StepToken type;
+  StepMark mark;
+  // Which of the five words is what, plus 1; 0: none.
+  std::uint8_t work, grid, communicator, elements, call, site;
+};
+inline constexpr unsigned kMostRows = 512;
+extern RowFacts g_row_facts[kMostRows];  // by Record::hook
+__attribute__((cold)) const RowFacts& work_out_row(std::uint16_t hook);
+
+inline const RowFacts& row_facts(const Record& record) {
+  const bool known = record.hook < kMostRows && g_row_facts[record.hook].known;
+  return __builtin_expect(known, 1) ? g_row_facts[record.hook] : work_out_row(record.hook);
+}
+
+// A call that the analysis leaves out too.
+inline bool is_left_out(const Record& record) {
+  return (record.flags & (kRecordCaptured | kRecordAtOnce | kRecordTimedOut)) != 0;
+}
+// Of a record whose type is not kNone. Without `with_shape` its shape is not worked out.
+Token live_token_of(const Record& record, const RowFacts& facts, const NsOfTicks& clock, bool with_shape);
+
+}  // namespace hostprobe::probe

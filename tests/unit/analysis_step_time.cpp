@@ -1,0 +1,441 @@
+// Where the time of the steps went: analysis/questions/causes/
+#include "analysis/questions/causes/step_time.h"
+
+#include "analysis/questions/causes/throttled.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/questions/causes/own_code.h"
+#include "simulated_ranks.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+class StepTimes : public SimulatedRanks {
+ protected:
+  // In µs a step, of the mean rank; of all ranks where none is named.
+  double lost_us(Cause cause, int rank = -1) const {
+    double ns = 0;
+    for (const LostTime& lost : time_->lost)
+      if (lost.cause == cause && (rank < 0 || static_cast<int>(lost.member) == rank)) ns += lost.ns;
+    return 1e-3 * ns / static_cast<double>(time_->steps);
+  }
+  // In µs a step.
+  double gain_us(Cause cause) const {
+    const auto found = time_->gains.find(cause);
+    return found == time_->gains.end() ? 0 : 1e-3 * found->second.ns / static_cast<double>(time_->steps);
+  }
+  void expect_whole() const {
+    double ns = 0;
+    for (const LostTime& lost : time_->lost) ns += lost.ns;
+    EXPECT_NEAR(ns, time_->length_ns, 1e-6 * time_->length_ns);
+  }
+  template <typename Plant>
+  void steps(std::uint64_t count, Plant plant) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      step(i, [&] {
+        plant();
+        for (SimulatedRank& one : ranks_)
+          for (int kernel = 0; kernel < 40; ++kernel) one.compute(20);
+        all_reduce(30);
+        synchronise();
+      });
+    }
+    ask();
+    ASSERT_TRUE(time_);
+    expect_whole();
+  }
+};
+
+TEST_F(StepTimes, OfAHealthyJobAreTheGpus) {
+  ranks(4);
+  steps(10, [] {});
+  EXPECT_GT(lost_us(Cause::kGpuBound) + lost_us(Cause::kTransfer), 0.97 * 1e-3 * time_->length_ns / 10);
+  EXPECT_NEAR(lost_us(Cause::kTransfer), 30, 1);
+}
+
+TEST_F(StepTimes, OfARankThatWorksBeforeItLaunchesAreItsHostWork) {
+  ranks(4);
+  steps(10, [this] { ranks_[2].host_us += 500; });
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 2), 500, 5) << "of every rank: the others wait at the end, when its GPU works";
+  EXPECT_NEAR(lost_us(Cause::kHostWork), lost_us(Cause::kHostWork, 2), 1e-6);
+  EXPECT_NEAR(gain_us(Cause::kHostWork), 500, 5);
+}
+
+TEST_F(StepTimes, OfARankThatHasNoCpuAreThatWhereItsSwitchesAreRecorded) {
+  ranks(3);
+  steps(10, [this] {
+    ranks_[1].lose_cpu(400);
+    ranks_[1].host_us += 200;
+  });
+  EXPECT_NEAR(lost_us(Cause::kCpuContention, 1), 400, 5);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 1), 200, 5);
+}
+
+TEST_F(StepTimes, OfARankOnSlowCpusAreThatAsFarAsItsWorkTookLonger) {
+  ranks(3);
+  steps(20, [this] {
+    for (SimulatedRank& one : ranks_) one.run_at(one.rank == 1 ? 1.9 : 3.8);
+    ranks_[1].host_us += 500;
+  });
+  EXPECT_NEAR(lost_us(Cause::kLowFrequency, 1), 250, 10);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 1), 250, 10);
+  EXPECT_NEAR(gain_us(Cause::kLowFrequency), 250, 10);
+  EXPECT_NEAR(lost_us(Cause::kLowFrequency), lost_us(Cause::kLowFrequency, 1), 1e-6);
+}
+
+TEST_F(StepTimes, AreOfSlowerCpusThanBefore) {
+  ranks(1);
+  std::uint64_t number = 0;
+  steps(30, [&] {
+    ranks_[0].run_at(++number <= 10 ? 3.8 : 1.9);
+    ranks_[0].host_us += 500;
+  });
+  EXPECT_NEAR(lost_us(Cause::kLowFrequency), 500.0 / 2 * 20 / 30, 20);
+}
+
+TEST_F(StepTimes, AreNoSlowCpusWhereThatIsNotSure) {
+  const auto lost = [this](double ghz, double elsewhere_ghz, std::uint64_t samples) {
+    ranks(2);
+    std::uint64_t number = 0;
+    steps(20, [&] {
+      if (number++ < samples) ranks_[0].run_at(ghz), ranks_[1].run_at(elsewhere_ghz);
+      ranks_[0].host_us += 500;
+    });
+    return lost_us(Cause::kLowFrequency);
+  };
+  EXPECT_EQ(lost(3.3, 3.8, 20), 0) << "13 % less may be a busy sibling";
+  EXPECT_EQ(lost(1.9, 3.8, 9), 0) << "measured too seldom";
+  EXPECT_EQ(lost(1.9, 1.9, 20), 0) << "all are";
+  EXPECT_GT(lost(1.9, 3.8, 20), 0);
+}
+
+TEST_F(StepTimes, OfOneDisturbedMeasurementAreNothing) {
+  ranks(2);
+  std::uint64_t number = 0;
+  steps(20, [&] {
+    ranks_[0].run_at(number % 7 == 3 ? 0.4 : 3.8), ranks_[1].run_at(3.8);
+    ++number;
+    ranks_[0].host_us += 500;
+  });
+  EXPECT_EQ(lost_us(Cause::kLowFrequency), 0);
+}
+
+TEST_F(StepTimes, WouldGainNoMoreThanTheNextRankAllows) {
+  ranks(2);
+  steps(10, [this] {
+    ranks_[0].host_us += 400;
+    ranks_[1].allocate(300);
+  });
+  EXPECT_NEAR(gain_us(Cause::kHostWork), 100, 10) << "then the other one is late";
+  EXPECT_NEAR(gain_us(Cause::kAllocStall), 0, 10);
+}
+
+TEST_F(StepTimes, HiddenBehindTheQueueCostNothing) {
+  ranks(2);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    step(i, [&] {
+      for (SimulatedRank& one : ranks_)
+        for (int kernel = 0; kernel < 40; ++kernel) {
+          if (kernel == 30) one.host_us += 300;
+          one.compute(20);
+        }
+      all_reduce(30);
+      synchronise();
+    });
+  ask();
+  ASSERT_TRUE(time_);
+  EXPECT_EQ(lost_us(Cause::kHostWork), 0);
+  expect_whole();
+}
+
+TEST_F(StepTimes, OfAnAllocationThatStallsAreThatRanks) {
+  ranks(3);
+  steps(10, [this] { ranks_[1].allocate(700); });
+  EXPECT_NEAR(lost_us(Cause::kAllocStall, 1), 700, 5);
+  for (const LostTime& lost : time_->lost)
+    EXPECT_EQ(lost.site.function == "cuMemAlloc_v2", lost.cause == Cause::kAllocStall);
+}
+
+TEST_F(StepTimes, OfASlowGpuArePricedByWhatTheOthersWait) {
+  ranks(4);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    step(i, [&] {
+      for (SimulatedRank& one : ranks_)
+        for (int kernel = 0; kernel < 40; ++kernel) one.compute(one.rank == 3 ? 30 : 20);
+      all_reduce(30);
+      synchronise();
+    });
+  ask();
+  ASSERT_TRUE(time_);
+  EXPECT_NEAR(lost_us(Cause::kSlowGpu, 3), 400, 5);
+  EXPECT_NEAR(gain_us(Cause::kSlowGpu), 400, 5);
+  expect_whole();
+}
+
+TEST_F(StepTimes, OfALaunchThatCannotKeepUpAreItsOwn) {
+  ranks(1);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    step(i, [&] {
+      for (int kernel = 0; kernel < 100; ++kernel) {
+        ranks_[0].host_us += 5;
+        ranks_[0].compute(1);
+      }
+      synchronise();
+    });
+  ask();
+  ASSERT_TRUE(time_);
+  EXPECT_GT(lost_us(Cause::kLaunchBound), 550);
+  EXPECT_EQ(lost_us(Cause::kHostWork), 0);
+  expect_whole();
+}
+
+TEST_F(StepTimes, OfTransfersAreALateProgressThreadsWhereOneIsLaterThanAllOthers) {
+  const auto delayed_us = [this](double last_poll_us) {
+    ranks(3);
+    ranks_[0].poll_us = 1;
+    ranks_[1].poll_us = 2;
+    ranks_[2].poll_us = last_poll_us;
+    steps(10, [] {});
+    return lost_us(Cause::kProxyDelay, 2);
+  };
+  EXPECT_NEAR(delayed_us(20), 30 * 0.9, 1) << "but for what the others' median leaves";
+  EXPECT_NEAR(gain_us(Cause::kProxyDelay), 30 * 0.9, 1);
+  EXPECT_EQ(delayed_us(1.5), 0) << "another one is later";
+}
+
+// Two by two ranks, in rows and in columns; all that 1 is in takes `slow_us`.
+class TransferTimes : public StepTimes {
+ protected:
+  void run(double slow_us, double usual_us) {
+    ranks(4);
+    steps(10, [=, this] {
+      for (SimulatedRank& one : ranks_) one.compute(200);
+      all_reduce(kComm + 1, {0, 1}, slow_us);
+      all_reduce(kComm + 2, {2, 3}, usual_us);
+      all_reduce(kComm + 3, {0, 2}, usual_us);
+      all_reduce(kComm + 4, {1, 3}, slow_us);
+    });
+  }
+  const LostTime* slow() const {
+    for (const LostTime& lost : time_->lost)
+      if (lost.cause == Cause::kCommBandwidth) return &lost;
+    return nullptr;
+  }
+};
+
+TEST_F(TransferTimes, OfARankWithASlowLinkAreItsOwn) {
+  run(110, 10);
+  expect_whole();
+  ASSERT_TRUE(slow());
+  EXPECT_EQ(slow()->member, 1u);
+  EXPECT_FALSE(slow()->of_all);
+  EXPECT_EQ(slow()->site.function, "ncclAllReduce");
+  EXPECT_EQ(slow()->site.transfer.bytes, 64u);
+  EXPECT_NEAR(slow()->site.transfer.us, 110, 1);
+  EXPECT_NEAR(slow()->site.transfer.bus_gb_s * 11, slow()->site.transfer.usual_bus_gb_s, 1e-3);
+  EXPECT_NEAR(gain_us(Cause::kCommBandwidth), 200, 10);
+  EXPECT_EQ(lost_us(Cause::kWaitsForRank), 0);
+}
+
+TEST_F(TransferTimes, AreNoFaultWhereAllAreAsQuick) {
+  run(10, 10);
+  EXPECT_FALSE(slow());
+  run(12, 10);
+  EXPECT_FALSE(slow()) << "not by a quarter";
+}
+
+TEST_F(TransferTimes, WithNothingToCompareAreToldWhereTheyAreLarge) {
+  const auto share = [this](double transfer_us) {
+    ranks(2);
+    steps(10, [=, this] {
+      for (SimulatedRank& one : ranks_) one.compute(200);
+      all_reduce(transfer_us);
+    });
+    return slow() == nullptr ? 0 : slow()->ns / time_->length_ns;
+  };
+  EXPECT_NEAR(share(100), 130.0 / 1133, 0.01) << "with what all steps have";
+  EXPECT_TRUE(slow()->of_all);
+  EXPECT_EQ(slow()->site.transfer.usual_bus_gb_s, 0);
+  EXPECT_FALSE(time_->gains.contains(Cause::kCommBandwidth)) << "nobody knows how quick it could be";
+  EXPECT_EQ(share(10), 0);
+}
+
+TEST_F(StepTimes, OfARankThatSomebodyStoppedAreItsStop) {
+  ranks(3);
+  steps(4, [this] {
+    ranks_[1].compute(20);
+    ranks_[1].halt(50000, 40000);
+    ranks_[1].host_us += 50000;
+  });
+  EXPECT_NEAR(lost_us(Cause::kProcessStopped, 1), 49980, 5)
+      << "of every rank: the others wait for it; its GPU worked on for 20";
+  EXPECT_NEAR(lost_us(Cause::kProcessStopped), lost_us(Cause::kProcessStopped, 1), 1e-6);
+  EXPECT_EQ(lost_us(Cause::kHostWork), 0);
+  EXPECT_NEAR(gain_us(Cause::kProcessStopped), 50000, 50);
+}
+
+TEST_F(StepTimes, AreNoStopsWhereTheProcessWentOn) {
+  ranks(2);
+  steps(4, [this] {
+    ranks_[1].halt(50000, 40000);
+    for (int i = 0; i < 10; ++i) {
+      ranks_[1].host_us += 4990;
+      ranks_[1].allocate(10);
+    }
+  });
+  EXPECT_EQ(lost_us(Cause::kProcessStopped), 0) << "its own thread was late, and nobody else";
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 1), 49900, 100);
+}
+
+TEST_F(StepTimes, AreNoStopsWhereADiskWasWaitedFor) {
+  ranks(2);
+  steps(4, [this] {
+    SimulatedRank& one = ranks_[1];
+    one.halt(50000, 40000);
+    one.record({.hook = kAlloc, .begin_us = one.host_us, .end_us = one.host_us + 50000, .flags = kRecordFile});
+    one.host_us += 50000;
+  });
+  EXPECT_EQ(lost_us(Cause::kProcessStopped), 0);
+}
+
+TEST_F(StepTimes, AreNoStopsByRowsThatMakeNoSense) {
+  ranks(1);
+  EventRow row{};
+  row.kind = kEventHalted;
+  row.ticks = test::at_us(100);
+  row.number = test::at_us(200);
+  row.amount = UINT64_MAX;
+  ranks_[0].events = {row, row};
+  row.number = 0;
+  row.ticks = UINT64_MAX;
+  ranks_[0].events.push_back(row);
+  steps(4, [] {});
+  EXPECT_EQ(lost_us(Cause::kProcessStopped), 0);
+}
+
+TEST(ThrottledTimes, TakeNoMoreThanTheGroupWasStopped) {
+  HostThread thread, other;
+  ThrottledTime quota({{{0, 250e6}, 60e6}, {{500e6, 750e6}, 10e6}});
+  EXPECT_DOUBLE_EQ(quota.take(thread, {0, 100e6}, 40e6), 40e6);
+  EXPECT_DOUBLE_EQ(quota.take(thread, {100e6, 200e6}, 40e6), 20e6) << "what is left";
+  EXPECT_DOUBLE_EQ(quota.take(thread, {300e6, 400e6}, 40e6), 0) << "no quota was used up then";
+  EXPECT_DOUBLE_EQ(quota.take(other, {0, 100e6}, 40e6), 40e6) << "each thread by itself";
+  EXPECT_DOUBLE_EQ(quota.take(thread, {400e6, 600e6}, 16e6), 8e6) << "by what of the window lies in it";
+  EXPECT_DOUBLE_EQ(quota.take(thread, {600e6, 700e6}, 0), 0);
+}
+
+// Half a millisecond of its own before it launches, with so many samples of each kind in the middle of it, a step.
+class SampledStepTimes : public StepTimes {
+ protected:
+  void run(int interpreter, int library, int libc, int python) {
+    ranks(2);
+    steps(20, [=, this] {
+      SimulatedRank& one = ranks_[0];
+      const auto put = [&one](int count, std::uint64_t address) {
+        for (int i = 0; i < count; ++i) one.sample(200 + 10 * i, address);
+      };
+      put(interpreter, kInterpreter + 8);
+      put(library, kLibrary + 8);
+      put(libc, kSharedByAll + 8);
+      put(python, 0);
+      one.host_us += 500;
+    });
+  }
+  const LostSite* site_of(Cause cause) const {
+    for (const LostTime& lost : time_->lost)
+      if (lost.cause == cause && lost.member == 0) return &lost.site;
+    return nullptr;
+  }
+};
+
+TEST_F(SampledStepTimes, AreDividedBetweenTheInterpreterAndOtherCode) {
+  run(3, 1, 4, 0);
+  EXPECT_NEAR(lost_us(Cause::kPythonOverhead, 0), 375, 10) << "libc's functions count for neither";
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 125, 10);
+  const LostSite* site = site_of(Cause::kHostWork);
+  ASSERT_TRUE(site);
+  EXPECT_EQ(site->library, "libcrunch.so");
+  EXPECT_EQ(site->samples, 20u);
+  EXPECT_EQ(site->sampled_pct, 100);
+  EXPECT_GT(site->low_pct, 80);
+}
+
+TEST_F(SampledStepTimes, NameThePythonFunction) {
+  run(2, 0, 0, 2);
+  EXPECT_NEAR(lost_us(Cause::kPythonOverhead, 0), 500, 10);
+  const LostSite* site = site_of(Cause::kPythonOverhead);
+  ASSERT_TRUE(site);
+  EXPECT_EQ(site->function, "augment");
+  EXPECT_EQ(site->library, "python3.11");
+  EXPECT_EQ(site->stack, (std::vector<std::string>{"augment (train.py:30)", "train (train.py:90)"}));
+  EXPECT_EQ(site->samples, 40u);
+}
+
+TEST_F(SampledStepTimes, AreThePythonFunctionsWhereNoCodeIsKnown) {
+  run(0, 0, 0, 1);
+  EXPECT_NEAR(lost_us(Cause::kPythonOverhead, 0), 500, 10);
+  EXPECT_EQ(lost_us(Cause::kHostWork, 0), 0);
+}
+
+TEST_F(SampledStepTimes, AreAsWithoutWhereSamplesAreTooFew) {
+  ranks(2);
+  int made = 0;
+  steps(20, [&, this] {
+    if (++made < static_cast<int>(kFewestSamples)) ranks_[0].sample(200, kLibrary + 8);
+    ranks_[0].host_us += 500;
+  });
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10) << "a process without Python";
+  const LostSite* site = site_of(Cause::kHostWork);
+  ASSERT_TRUE(site);
+  EXPECT_EQ(site->library, "");
+  EXPECT_EQ(site->samples, 0u);
+}
+
+TEST_F(SampledStepTimes, NameAPlaceThatFewSamplesAgreeOn) {
+  const auto named = [this](std::uint64_t samples) {
+    ranks(2);
+    std::uint64_t made = 0;
+    steps(20, [&, this] {
+      ranks_[0].sample(200, kInterpreter + 8);
+      if (++made <= samples) ranks_[0].sample(210, 0);
+      ranks_[0].host_us += 500;
+    });
+    const LostSite* site = site_of(Cause::kPythonOverhead);
+    return site == nullptr ? "" : site->function;
+  };
+  EXPECT_EQ(named(kFewestOfPlace), "augment");
+  EXPECT_EQ(named(kFewestOfPlace - 1), "");
+  EXPECT_LT(share_of_samples(1, kFewestOfPlace).low, kNamedShare) << "a stray one names nothing";
+}
+
+TEST_F(StepTimes, AreWholeWhateverTheRanksDo) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    std::mt19937 random(seed);
+    ranks(static_cast<std::int32_t>(1 + random() % 4));
+    if (ranks_.size() < 2) continue;
+    for (std::uint64_t i = 0; i < 5; ++i) step(i, [&] { work(random); });
+    ask();
+    ASSERT_TRUE(time_) << seed;
+    expect_whole();
+    for (const LostTime& lost : time_->lost) EXPECT_GE(lost.ns, 0) << seed;
+    for (const auto& [cause, gain] : time_->gains) {
+      EXPECT_GE(gain.ns, -1) << seed << ": leaving time out makes nothing longer";
+      EXPECT_LE(gain.ns, time_->length_ns) << seed;
+    }
+  }
+}
+
+TEST_F(StepTimes, AreNotKnownWhereNobodySawTheGpu) {
+  ranks(2);
+  step(0, [&] {
+    for (SimulatedRank& one : ranks_) one.compute(50);
+    synchronise();
+  });
+  ranks_[1].device.kernels_without_time = 1;
+  ask();
+  EXPECT_FALSE(time_);
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
