@@ -61,7 +61,7 @@ struct Options {
   int threads = 1;
   int queue = 4;
   int elements = 1024;
-  int sync_every = 0, alloc_every = 0, load_every = 0, pageable_kb = 0;
+  int sync_every = 0, alloc_every = 0, load_every = 0, pageable_kb = 0, pinned_kb = 0;
   int graph = 0, vary = 0;
   double kernel_us = 10;
   bool kernel_us_given = false;
@@ -85,6 +85,7 @@ constexpr char kHelp[] =
     "  --alloc-every N kernels, then device memory is allocated and freed; 0: never (0)\n"
     "  --load-every N  steps, then a module is loaded; 0: never (0)\n"
     "  --pageable-kb N copied to the device in each step from memory that is not pinned (0)\n"
+    "  --pinned-kb N   the same from memory that is (0)\n"
     "  --graph N       kernels in a CUDA graph, which is launched in place of them; 0: none (0)\n"
     "  --vary 0|1      a step has a quarter to twice the kernels, as when text is generated (0)\n"
     "  --sync HOW      how the host waits for the device: auto, spin, yield, block (auto)\n"
@@ -123,6 +124,7 @@ constexpr WholeSwitch kWholeSwitches[] = {
     {"--alloc-every", &Options::alloc_every, 0},
     {"--load-every", &Options::load_every, 0},
     {"--pageable-kb", &Options::pageable_kb, 0},
+    {"--pinned-kb", &Options::pinned_kb, 0},
     {"--graph", &Options::graph, 0},
     {"--vary", &Options::vary, 0},
 };
@@ -205,8 +207,7 @@ class Trainer {
     DRIVER_CALL(driver_, cuMemAlloc, &batch_, bytes_);
     DRIVER_CALL(driver_, cuMemsetD32, weights_, 1, static_cast<size_t>(options.elements));
     DRIVER_CALL(driver_, cuMemAllocHost, reinterpret_cast<void**>(&staging_), bytes_);
-    ordinary_.resize(static_cast<size_t>(options.pageable_kb) << 10, 1);
-    if (!ordinary_.empty()) DRIVER_CALL(driver_, cuMemAlloc, &copied_, ordinary_.size());
+    make_data();
     if (options.graph > 0) capture();
     DRIVER_CALL(driver_, cuCtxSynchronize);
   }
@@ -216,8 +217,7 @@ class Trainer {
   void step(const Batch& batch) {
     memcpy(staging_, batch.data(), bytes_);
     DRIVER_CALL(driver_, cuMemcpyHtoDAsync, batch_, staging_, bytes_, stream_);
-    if (!ordinary_.empty())
-      DRIVER_CALL(driver_, cuMemcpyHtoDAsync, copied_, ordinary_.data(), ordinary_.size(), stream_);
+    if (data_bytes_ > 0) DRIVER_CALL(driver_, cuMemcpyHtoDAsync, copied_, data_, data_bytes_, stream_);
     if (options_.load_every > 0 && ++steps_ % options_.load_every == 0) load_module();
     run_kernels(options_.vary == 0 ? options_.kernels : varied(options_.kernels));
     auto count = static_cast<uint32_t>(options_.elements);
@@ -238,6 +238,19 @@ class Trainer {
   }
 
  private:
+  // What is copied in each step, besides the batch.
+  void make_data() {
+    const bool pinned = options_.pinned_kb > 0;
+    data_bytes_ = static_cast<size_t>(pinned ? options_.pinned_kb : options_.pageable_kb) << 10;
+    if (data_bytes_ == 0) return;
+    DRIVER_CALL(driver_, cuMemAlloc, &copied_, data_bytes_);
+    if (pinned)
+      DRIVER_CALL(driver_, cuMemAllocHost, &data_, data_bytes_);
+    else
+      data_ = malloc(data_bytes_);
+    memset(data_, 1, data_bytes_);
+  }
+
   static bool is_due(int number, int every) { return every > 0 && number % every == 0; }
 
   void run_kernels(int kernels) {
@@ -301,7 +314,8 @@ class Trainer {
   CUdeviceptr weights_, batch_;
   uint32_t* staging_;
   CUdeviceptr copied_ = 0;
-  std::vector<char> ordinary_;
+  void* data_ = nullptr;
+  size_t data_bytes_ = 0;
   CUgraphExec graph_ = nullptr;
   uint64_t random_ = 1;
   int steps_ = 0;

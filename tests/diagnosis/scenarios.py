@@ -31,6 +31,7 @@ class Scenario:
     outside: tuple = ()
     cpus: str = ""  # that the job may use, as taskset wants them
     without: tuple = ()  # fields of the same run without its heaviest fault, as pairs
+    mended: tuple = ()  # of the same run after what the finding advises, where that is less than to be without
     also: tuple = ()  # of two faults, ids of the smaller one
     site: tuple = ()  # words, one of which the heaviest finding's site is to hold
 
@@ -50,6 +51,10 @@ class Scenario:
     def clean(self):
         """The same without the fault; None: nothing is known of that."""
         return dataclasses.replace(self, **dict(self.without)) if self.without else None
+
+    def after(self):
+        """The same after the advice was followed."""
+        return dataclasses.replace(self, **dict(self.mended)) if self.mended else self.clean()
 
     def key(self):
         """Runs with the same one are the same."""
@@ -83,8 +88,9 @@ def healthy():
     yield Scenario("healthy_sharded", parallel(4, "--tensor", 2, "--pipeline", 1, "--kernel-us", 200, steps=40), 4)
     yield Scenario("healthy_graphs", parallel(2, *TENSOR, "--graph", 1, "--kernel-us", 60), 2)
     yield Scenario("healthy_decode", loop("--graph", 25, "--vary", 1), 1)
-    yield Scenario("healthy_ddp", torch())
-    yield Scenario("healthy_single", torch(ranks=1))
+    # With a worker they are not: handing a batch of two small tensors on takes longer than to make it.
+    yield Scenario("healthy_ddp", torch("--workers", 0))
+    yield Scenario("healthy_single", torch("--workers", 0, ranks=1))
     # The host needs time before each launch, but is ahead of the GPU.
     yield Scenario("healthy_run_ahead", loop("--kernels", 100, "--kernel-us", 60, "--host-us", 15), 1)
     # A launch is late while there is still work queued.
@@ -120,7 +126,7 @@ def on_the_simulated_node():
                        without=(("command", loop()),))
     for kb in (4096, 32768):
         yield Scenario(f"pageable_{kb}", loop("--pageable-kb", kb), 1, ("pageable_copy",), site=("cuMemcpy",),
-                       without=(("command", loop()),))
+                       without=(("command", loop()),), mended=(("command", loop("--pinned-kb", kb)),))
     for ms in (2, 10):
         yield Scenario(f"module_loads_{ms}", loop("--load-every", 2), 1, ("jit_compile",), faults=f"load_pause,amount={ms}",
                        site=("cuModuleLoad",), without=(("faults", ""), ("command", loop())))

@@ -2,7 +2,8 @@
 """Runs planted bottlenecks and healthy runs, and prints how often the report names the cause, its site, its share and its gain.
 
 Each planted run has a twin without the (heaviest) fault. What the twin's steps are shorter by is the truth that the finding's share
-and expected gain are held against. Twins that are the same run are run once, unless --fresh.
+and expected gain are held against; the gain against one that follows the advice, where that takes less away than the whole fault.
+Twins that are the same run are run once, unless --fresh.
 
 examples:
   HOSTPROBE_TEST_BUILD=build tests/diagnosis/score.py                          everything
@@ -92,6 +93,7 @@ class Row:
     site: bool
     found: list
     measured_pct: float | None  # what is gained without it
+    mended_pct: float | None  # and by what is advised
     steps: int
 
     @property
@@ -106,13 +108,13 @@ class Row:
 
     @property
     def gain(self):
-        if self.measured_pct is None or not self.first or self.first["cause"] not in self.scenario.causes:
+        if self.mended_pct is None or not self.first or self.first["cause"] not in self.scenario.causes:
             return None
         return self.first.get("gain_pct")
 
     @property
     def gain_right(self):
-        return None if self.gain is None else abs(self.gain - self.measured_pct) <= GAIN_WITHIN * abs(self.measured_pct)
+        return None if self.gain is None else abs(self.gain - self.mended_pct) <= GAIN_WITHIN * abs(self.mended_pct)
 
     def words(self):
         none = "-"
@@ -123,7 +125,7 @@ class Row:
         span = none if self.gain is None or low is None else f"{low:.0f}-{high:.0f}"
         return (self.scenario.name, "yes" if self.cause else "NO", "yes" if self.site else "NO",
                 none if self.share_error is None else f"{self.share_error:.1f}", gain, span,
-                none if self.measured_pct is None else f"{self.measured_pct:.0f}", str(self.steps), findings)
+                none if self.mended_pct is None else f"{self.mended_pct:.0f}", str(self.steps), findings)
 
 
 HEAD = ("scenario", "cause", "site", "share error", "gain", "range", "measured", "steps", "findings (% of the steps)")
@@ -142,8 +144,7 @@ class Scorer:
         with tempfile.TemporaryDirectory(prefix="hostprobe-diagnosis.") as folder:
             return run_of(scenario, Path(folder) / "run")
 
-    def twin_of(self, scenario):
-        clean = scenario.clean()
+    def step_ms_of(self, clean):
         if clean is None:
             return None
         if self.fresh or clean.key() not in self.twins:
@@ -152,10 +153,13 @@ class Scorer:
 
     def row(self, scenario):
         run = self.run(scenario)
-        clean_ms = self.twin_of(scenario)
-        measured = 100 * (run.step_ms - clean_ms) / run.step_ms if clean_ms and run.step_ms else None
+
+        def shorter_pct(twin):
+            twin_ms = self.step_ms_of(twin)
+            return 100 * (run.step_ms - twin_ms) / run.step_ms if twin_ms and run.step_ms else None
+
         cause, site, found = judge(scenario, run.report)
-        return Row(scenario, cause, site, found, measured, run.report["steps"]["count"])
+        return Row(scenario, cause, site, found, shorter_pct(scenario.clean()), shorter_pct(scenario.after()), run.report["steps"]["count"])
 
 
 def summary(rows):

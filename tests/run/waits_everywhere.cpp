@@ -77,6 +77,13 @@ TEST(Waits, AJoinIsEndedByTheThreadThatIsJoined) {
   EXPECT_EQ(wakers.size(), kRounds) << "a thread of its own each time";
 }
 
+// With no threshold whatever may wait counts, and what cannot does not.
+TEST(Waits, AFileLockIsWaitedForWhenItIsTakenNotWhenItIsGivenBack) {
+  const Pair pair({.program = "waits_everywhere", .args = {"flock"}, .probe = {{"HOSTPROBE_IO_US", "0"}}});
+  expect_same(pair);
+  EXPECT_EQ(dump(pair.run()).of("flock", pair.probed.number("waiter")).size(), kRounds);
+}
+
 class WaitEverywhere : public testing::TestWithParam<const char*> {};
 
 TEST_P(WaitEverywhere, LeavesTheProgramAsItWasAndIsRecordedOnceWithItsWaker) {

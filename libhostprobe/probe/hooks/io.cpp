@@ -4,6 +4,7 @@
 // and counts as a wait from HOSTPROBE_IO_US on, less what copying its bytes takes. Whether the descriptor is a file is
 // asked only then: a file's time is its disk's (kRecordFile). Writing to anything but a file is left out: a writer whose
 // reader wakes up in its place looks as if it had waited.
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -120,8 +121,8 @@ HP_IO_HOOK(kFileOnly, ssize_t, copy_file_range, "GLIBC_2.27",
 HP_IO_HOOK(kFileOnly, int, fsync, "GLIBC_2.2.5", (int fd), (fd))
 HP_IO_HOOK(kFileOnly, int, fdatasync, "GLIBC_2.2.5", (int fd), (fd))
 
-// Files on another machine, or files of which there are very many, take long to open. The mode is passed on as it came: whether there is
-// one the flags tell the kernel.
+// Files on another machine, or files of which there are very many, take long to open. The mode is passed on as it came:
+// whether there is one the flags tell the kernel.
 #define HP_OPEN_HOOK(name, versions, params, args) HP_TIMED_HOOK(kOpen, -1, int, name, versions, params, args)
 
 HP_OPEN_HOOK(open, "GLIBC_2.2.5", (const char* path, int flags, mode_t mode), (path, flags, mode))
@@ -133,10 +134,21 @@ HP_OPEN_HOOK(__open64_2, "GLIBC_2.7", (const char* path, int flags), (path, flag
 HP_OPEN_HOOK(__openat_2, "GLIBC_2.7", (int folder, const char* path, int flags), (folder, path, flags))
 HP_OPEN_HOOK(__openat64_2, "GLIBC_2.7", (int folder, const char* path, int flags), (folder, path, flags))
 
-// Who may not have it at once waits for another process, or for its threads.
-HP_IO_HOOK(kLock, int, flock, "GLIBC_2.2.5", (int fd, int operation), (fd, operation))
-HP_IO_HOOK(kLock, int, lockf, "GLIBC_2.2.5", (int fd, int command, off_t bytes), (fd, command, bytes))
-HP_IO_HOOK(kLock, int, lockf64, "GLIBC_2.2.5", (int fd, int command, off_t bytes), (fd, command, bytes))
+// Who may not have it at once waits for another process, or for its threads. Who gives it back, or asks for it only if it
+// is free, waits for nobody, however long the call took.
+#define HP_LOCK_HOOK(name, versions, params, args, may_wait)                                           \
+  HP_BLOCKING_HOOK(int, name, versions, "fd:i", params) {                                              \
+    auto real = libc_target<int(*) params>(g_hook_##name);                                             \
+    if (!recording_or_begun(Moment::kAnywhere)) return real args;                                      \
+    if (may_wait) return timed_io(g_hook_##name, fd, What::kLock, HP_SITE, [=] { return real args; }); \
+    mark_used(g_hook_##name);                                                                          \
+    count_quiet();                                                                                     \
+    return real args;                                                                                  \
+  }
+
+HP_LOCK_HOOK(flock, "GLIBC_2.2.5", (int fd, int operation), (fd, operation), (operation & (LOCK_UN | LOCK_NB)) == 0)
+HP_LOCK_HOOK(lockf, "GLIBC_2.2.5", (int fd, int command, off_t bytes), (fd, command, bytes), command == F_LOCK)
+HP_LOCK_HOOK(lockf64, "GLIBC_2.2.5", (int fd, int command, off_t bytes), (fd, command, bytes), command == F_LOCK)
 
 // Each under the four names that glibc has for it.
 #define HP_VECTOR_HOOK(name, versions)                                                              \
