@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "probe/fixes/idle_cpus.h"
 #include "probe/fixes/machine.h"
 #include "probe/fixes/polling.h"
 #include "probe/runtime/of_process.h"
@@ -120,6 +121,56 @@ TEST(FreeCpus, AreThoseThatNobodyWants) {
   EXPECT_EQ(free_cpus("0.50 0.40 0.30 30/120 4711\n", 8, 1), 0u);
   EXPECT_EQ(free_cpus("9.00 9.00 9.00 9/9 1", 8, 1), 0u);
   for (const char* bad : {"", "nonsense", "/", "1.0 /5"}) EXPECT_EQ(free_cpus(bad, 8, 1), 0u) << bad;
+}
+
+constexpr char kStat[] =
+    "cpu  1 0 300 5300 200 10 20 30 0 0\n"
+    "cpu0 600 0 300 5000 100 0 0 0 0 0\n"
+    "cpu1 100 0 0 300 100 10 20 30 0 0\n"
+    "cpu17 100 0 0 300 100 10 20 30 0 0\n"
+    "intr 5 6 7\n";
+
+TEST(IdleCpus, AreReadOfThoseAskedFor) {
+  CpuSet cpus = only(1);
+  cpus.add(17);
+  cpus.add(99);
+  CpuTimes times{};
+  ASSERT_TRUE(parse_cpu_times(kStat, cpus, times));
+  EXPECT_EQ(times.cpus, 2u);
+  EXPECT_EQ(times.idle, 800u);
+  EXPECT_EQ(times.all, 1120u);
+}
+
+TEST(IdleCpus, AreNotReadFromWhatIsCutOrNonsense) {
+  CpuTimes times{};
+  const std::string cut(kStat, strstr(kStat, "cpu17") - kStat + 20);
+  EXPECT_FALSE(parse_cpu_times(cut.c_str(), only(17), times));
+  EXPECT_TRUE(parse_cpu_times(cut.c_str(), only(1), times));
+  for (const char* bad :
+       {"", "cpu", "cpu1\n", "cpu1 2 3\n", "cpu1 a b c d e f g h\n", "cpu99999999999 1 2 3 4 5 6 7 8\n"})
+    EXPECT_FALSE(parse_cpu_times(bad, only(1), times)) << bad;
+}
+
+TEST(IdleCpus, AreThoseThatHadLittleToDo) {
+  const CpuTimes before{1000, 5000, 2};
+  const auto of = [&](std::uint64_t idle, std::uint64_t ours) {
+    return idle_cpus(before, {1000 + idle, 5050, 2}, ours);  // 25 ticks of each CPU
+  };
+  EXPECT_EQ(of(50, 0), 2u);
+  EXPECT_EQ(of(43, 0), 2u);
+  EXPECT_EQ(of(42, 0), 1u);
+  EXPECT_EQ(of(18, 0), 1u);
+  EXPECT_EQ(of(17, 0), 0u);
+  EXPECT_EQ(of(0, 0), 0u);
+  EXPECT_EQ(of(3, 20), 1u) << "who polls takes it from nobody";
+  EXPECT_EQ(of(50, 50), 2u) << "never more than there are";
+}
+
+TEST(IdleCpus, AreNoneWhereTheLooksDoNotFit) {
+  EXPECT_EQ(idle_cpus({}, {100, 100, 2}, 0), 0u);
+  EXPECT_EQ(idle_cpus({100, 500, 2}, {100, 500, 2}, 0), 0u);
+  EXPECT_EQ(idle_cpus({100, 500, 2}, {200, 600, 1}, 0), 0u);
+  EXPECT_EQ(idle_cpus({100, 500, 2}, {50, 600, 2}, 0), 0u);
 }
 
 TEST(Autogroup, IsReadFromItsLine) {

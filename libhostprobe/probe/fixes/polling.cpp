@@ -12,6 +12,7 @@ namespace {
 struct Permit {
   std::atomic<unsigned> threads;
   std::atomic<std::uint64_t> most_ticks;
+  std::atomic<std::uint64_t> lost_ticks;  // of threads that polled, since it was given
 };
 struct Outcomes {
   std::atomic<std::uint64_t> tried, taken, ticks;
@@ -30,6 +31,8 @@ struct Score {
 HP_OF_PROCESS Score g_scores[kScores]{};
 
 constexpr std::uint64_t kLostTicks = 60000;  // between two looks: some 20 us, so the CPU was somebody else's meanwhile
+// A thread that computes keeps the CPU it took for 3 ms and more; interrupts, and a hypervisor's, are over sooner.
+constexpr std::uint64_t kMostLostTicks = 100 * kLostTicks;
 
 Score& score_of(const sem_t* sem) {
   return g_scores[(reinterpret_cast<std::uintptr_t>(sem) >> 4) * 0x9e3779b97f4a7c15u >> 56];
@@ -83,6 +86,11 @@ bool take(sem_t* sem) {
   return sem_getvalue(sem, &value) == 0 && value > 0 && sem_trywait(sem) == 0;
 }
 
+void note_lost(std::uint64_t lost) {
+  if (g_permit.lost_ticks.fetch_add(lost, std::memory_order_relaxed) + lost > kMostLostTicks)
+    g_permit.threads.store(0, std::memory_order_relaxed);
+}
+
 // By the clock, and not by a number of looks: how long a pause is depends on the CPU.
 bool look_until(sem_t* sem, std::uint64_t begin, std::uint64_t window) {
   for (std::uint64_t last = begin, now = begin; now - begin < window; last = now) {
@@ -90,8 +98,8 @@ bool look_until(sem_t* sem, std::uint64_t begin, std::uint64_t window) {
     __builtin_ia32_pause();
     now = ticks();
     if (now - last > kLostTicks) {
-      g_permit.threads.store(0, std::memory_order_relaxed);
-      return false;
+      note_lost(now - last);
+      break;
     }
   }
   return take(sem);
@@ -125,6 +133,7 @@ void note_wake_latency(const sem_t* sem, std::uint64_t begin_ticks) {
 
 void let_poll(unsigned threads, std::uint64_t most_ticks) {
   g_permit.most_ticks.store(most_ticks, std::memory_order_relaxed);
+  g_permit.lost_ticks.store(0, std::memory_order_relaxed);
   g_permit.threads.store(most_ticks == 0 ? 0 : threads, std::memory_order_relaxed);
 }
 

@@ -2,8 +2,8 @@
 //
 // Room 2 (probe/). On the program's threads, in waits that are about to block. For how long: what sleeping costs, as it was measured
 // here, and no longer than a setting says. Where: at semaphores at which it has helped of late; at others once in a while. When: as
-// long as there are CPUs that nobody else wants. A thread that finds itself descheduled while it polls stops all polling until
-// the writer has looked again.
+// long as there are CPUs that nobody else wants. A thread that finds itself descheduled stops polling; where threads that polled lost
+// 2 ms so, all do until the writer has looked again.
 #pragma once
 
 #include <semaphore.h>

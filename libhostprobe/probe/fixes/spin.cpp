@@ -2,10 +2,12 @@
 #include "probe/fixes/spin.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include <atomic>
 
 #include "probe/fixes/cpu_set.h"
+#include "probe/fixes/idle_cpus.h"
 #include "probe/fixes/machine.h"
 #include "probe/fixes/polling.h"
 #include "probe/fixes/sem_waits.h"
@@ -27,16 +29,35 @@ struct Seen {
   unsigned looks;
   std::uint64_t tried;
   Polled before;  // when it was turned on
+  CpuTimes times;
+  std::uint64_t polled_ticks;  // by then
 };
 HP_OF_PROCESS Seen g_seen{};
 
 void note(bool on, const char* text) { note_event(kEventFix, 0, on, 0, text); }
 
+// Since the last look.
+unsigned idle_since(const CpuSet& cpus) {
+  constexpr std::size_t kStatBytes = 8192;  // of some 90 CPUs
+  char stat[kStatBytes];
+  CpuTimes now{};
+  if (!read_small_file("/proc/stat", stat, sizeof stat) || !parse_cpu_times(stat, cpus, now)) return 0;
+  const std::uint64_t polled = polled_so_far().ticks;
+  const std::uint64_t us_of_tick = 1000000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  const std::uint64_t ours = (polled - g_seen.polled_ticks) / ticks_of(us_of_tick);
+  const unsigned idle = idle_cpus(g_seen.times, now, ours);
+  g_seen.times = now;
+  g_seen.polled_ticks = polled;
+  return idle;
+}
+
+// Where many run, the kernel's account of the time says whether they all had CPUs.
 unsigned look() {
   char load[96];
   CpuSet cpus;
   if (!read_small_file("/proc/loadavg", load, sizeof load) || cpus_of_thread(0, cpus) != 0) return 0;
-  return free_cpus(load, cpus.count(), 1 + polling_now());
+  const unsigned unwanted = free_cpus(load, cpus.count(), 1 + polling_now()), idle = idle_since(cpus);
+  return unwanted > idle ? unwanted : idle;
 }
 
 unsigned least_free() {
