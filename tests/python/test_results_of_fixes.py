@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Programs compute the same with the fixes of place as without them, bit by bit."""
+"""Programs compute the same with each fix, and with all of them, as without them, bit by bit."""
 
 import re
 
 import probed
-from probed import BUILD, ProbedTest
+from probed import BUILD, SOURCE, ProbedTest, path_of
 
-FIXES = ("pin", "spin", "timer_slack", "nice", "numa", "pin,spin,timer_slack,nice,numa")
+ALL = "gc,pin,spin,timer_slack,nice,numa,batch_launch"
+FIXES = (*ALL.split(","), ALL, "auto")
 
 
 class FixesKeepResults(ProbedTest):
@@ -30,6 +31,13 @@ class FixesKeepResults(ProbedTest):
         self.assertIn("gradients right", without)
         for fix in FIXES:
             self.assertEqual(self.results(fix, *words), without, fix)
+
+    def test_data_parallel_training(self):
+        words = (path_of("TORCH_PYTHON").parent / "torchrun", "--nproc-per-node=2", SOURCE / "examples/train_ddp.py", "--steps", "60")
+        without, _ = self.run_program(*words)
+        self.assertRegex(without, r"^loss -?0x1\.[0-9a-f]+p[+-]\d+\n$")
+        for fix in (ALL, "auto"):
+            self.assertEqual(self.run_program(probed.COMMAND, "run", "-o", self.folder / fix[:4], "--fix", fix, "--", *words)[0], without, fix)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@
 
 namespace hostprobe::probe {
 
-// In ticks of the kernel's, summed up.
+// In ticks of the kernel's, of all of them together.
 struct CpuTimes {
   std::uint64_t idle, all;
   unsigned cpus;  // of which it says so
