@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 EXAMPLES = probed.BUILD / "examples"
 ONE_CPU = "1"
 IN_CI = ("gc", "gil", "lock", "file_lock")  # of what is planted in PyTorch
+IN_WORKERS = ("transform", "file_lock", "loader_fsync")  # with a CPU for the rank and one for its worker
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,11 +146,13 @@ def in_pytorch():
             ("file_lock", (10, 40), ("lock_contention",), ("flock", "getitem")),
             ("loader_fsync", (8, 24), ("file_io",), ("fsync", "getitem"))):
         for number, amount in enumerate(amounts):
-            rank = -1 if kind == "json" else number % 2  # of all ranks
+            ranks = 1 if kind in IN_WORKERS else 2
+            rank = -1 if kind == "json" else number % ranks  # -1: all
             steps = ("--steps", 40) if kind == "gil" else ()  # they last half a second and more
-            yield Scenario(f"torch_{kind}_{amount}", torch("--plant", kind, "--amount", amount, "--rank", rank, *steps),
+            yield Scenario(f"torch_{kind}_{amount}",
+                           torch("--plant", kind, "--amount", amount, "--rank", rank, *steps, ranks=ranks),
                            causes=causes, rank=None if rank < 0 else rank, short=kind in IN_CI and amount == amounts[-1],
-                           site=site, without=(("command", torch(*steps)),))
+                           site=site, without=(("command", torch(*steps, ranks=ranks)),))
 
 
 def from_outside():

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "analysis/questions/causes/step_mean.h"
+#include "analysis/timeline/samples.h"
+#include "analysis/timeline/telling_frames.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -128,16 +130,28 @@ bool matters(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   return mean.ns > mean.error_ns || sum.step_ns.size() < 2 || 100 * sum.ns >= 2 * least_pct * time.length_ns;
 }
 
-// Longer work of a rank is work of its own: one finding where both are that rank's.
-void join_host_work(std::vector<Finding>& findings) {
-  const auto is_host_work = [](const Finding& one) { return one.cause == cause_id(Cause::kHostWork); };
-  const auto first = std::find_if(findings.begin(), findings.end(), is_host_work);
-  if (first == findings.end()) return;
-  const auto second = std::find_if(first + 1, findings.end(), is_host_work);
-  if (second == findings.end() || second->rank != first->rank) return;
-  const bool is_less = second->share_pct < first->share_pct;
-  Finding joined = is_less ? *first : *second;
-  const Finding& other = is_less ? *second : *first;
+// The function of the program's that runs there, as samples say; "": not known.
+std::string program_place(const Finding& finding) {
+  if (!finding.site || finding.site->stack.empty() || finding.evidence.count("samples") == 0) return {};
+  const std::string caller = calling_place(finding.site->stack);
+  const PythonPlace place = python_place(caller.empty() ? finding.site->stack.front() : caller);
+  return place.function + " " + place.file;
+}
+
+// Longer work of a rank is work of its own, and one place runs Python and what that calls.
+bool are_one(const Finding& l, const Finding& r) {
+  const std::string host_work = cause_id(Cause::kHostWork), python = cause_id(Cause::kPythonOverhead);
+  const auto is_own = [&](const Finding& one) { return one.cause == host_work || one.cause == python; };
+  if (!is_own(l) || !is_own(r) || l.rank != r.rank) return false;
+  if (l.cause == host_work && r.cause == host_work) return true;
+  const std::string place = program_place(l);
+  return !place.empty() && place == program_place(r);
+}
+
+void join(Finding& first, const Finding& second) {
+  const bool is_less = second.share_pct < first.share_pct;
+  Finding joined = is_less ? first : second;
+  const Finding& other = is_less ? second : first;
   const auto add = [](std::optional<double>& to, const std::optional<double>& more) {
     if (to || more) to = to.value_or(0) + more.value_or(0);
   };
@@ -146,8 +160,19 @@ void join_host_work(std::vector<Finding>& findings) {
   add(joined.gain_pct, other.gain_pct);
   add(joined.gain_low_pct, other.gain_low_pct);
   add(joined.gain_high_pct, other.gain_high_pct);
-  findings.erase(second);
-  *first = std::move(joined);
+  first = std::move(joined);
+}
+
+void join_own_work(std::vector<Finding>& findings) {
+  for (auto first = findings.begin(); first != findings.end(); ++first)
+    for (auto second = first + 1; second != findings.end();) {
+      if (!are_one(*first, *second)) {
+        ++second;
+        continue;
+      }
+      join(*first, *second);
+      second = findings.erase(second);
+    }
 }
 
 }  // namespace
@@ -157,7 +182,7 @@ std::vector<Finding> find_in_steps(const RunAnswer& run) {
   if (!run.step_time || run.step_time->length_ns <= 0) return findings;
   for (const auto& [cause, sum] : by_cause(*run.step_time))
     if (matters(run, cause, sum)) findings.push_back(finding_of(run, cause, sum));
-  join_host_work(findings);
+  join_own_work(findings);
   // By what would be gained, as far as that is known of all.
   const bool all_known = std::all_of(findings.begin(), findings.end(),
                                      [](const Finding& finding) { return finding.gain_pct.has_value(); });

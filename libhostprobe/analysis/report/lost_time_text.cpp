@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "analysis/questions/open_waits.h"
+#include "analysis/timeline/telling_frames.h"
 #include "columns.h"
 #include "finding_text.h"
-#include "telling_frames.h"
 #include "words.h"
 
 namespace hostprobe::analysis {
@@ -52,11 +53,16 @@ const Row* row_of(const std::string& cause) {
   return found == std::end(kRows) ? nullptr : found;
 }
 
+bool sleeps(const Finding& finding) {
+  return finding.cause == "host_work" && finding.site && is_sleep(finding.site->function);
+}
+
 std::string advice_of(const Finding& finding, const Row* row) {
   if (std::string advice = fix_text(finding); !advice.empty()) return advice;
   if (finding.cause == "process_stopped") return stop_advice();
   if (finding.cause == "python_overhead" && finding.without_gpu)
     return "do less of it in a step, or in another process";
+  if (sleeps(finding)) return "sleep less there, or wait for what it sleeps for";
   // A thread that is known, in this process, and no workers.
   const bool is_thread = !finding.evidence.text("held_by").empty() && finding.evidence.count("workers") == 0;
   if (finding.cause == "dataloader_wait" && is_thread)
@@ -70,14 +76,13 @@ std::string advice_of(const Finding& finding, const Row* row) {
 // By samples of a thread that was in no call.
 std::string sampled_place(const Finding& finding) {
   const FindingSite& site = *finding.site;
-  std::string place = !site.stack.empty() && finding.cause == "python_overhead"
-                          ? shortened(printable(site.stack.front()), 80)
+  const bool is_python = !site.stack.empty() && (finding.cause == "python_overhead" || finding.without_gpu);
+  std::string place = is_python ? shortened(printable(site.stack.front()), 80)
                       : site.function.empty()
                           ? printable(site.library)
                           : fmt::format("{} ({})", shortened(printable(site.function), 60), printable(site.library));
-  if (finding.cause == "host_work" && !site.stack.empty())
-    place += ", called from " + shortened(printable(site.stack.front()), 60);
-  const std::string caller = finding.cause == "python_overhead" ? calling_place(site.stack) : "";
+  if (!is_python && !site.stack.empty()) place += ", called from " + shortened(printable(site.stack.front()), 60);
+  const std::string caller = is_python ? calling_place(site.stack) : "";
   if (!caller.empty()) place += ", called from " + shortened(printable(caller), 60);
   return fmt::format(", {:.0f} % of its samples in {}", finding.evidence.number("site_pct"), place);
 }
@@ -121,6 +126,12 @@ std::string unexplained_text(const Finding& finding) {
   return row_of(finding.cause)->how;
 }
 
+std::string how_text(const Finding& finding, const Row* row) {
+  if (finding.cause == "unexplained") return unexplained_text(finding);
+  if (sleeps(finding)) return finding.site->role == Role::kMain ? "asleep" : "waiting for a thread that sleeps";
+  return row == nullptr ? finding.cause : row->how;
+}
+
 std::string duration_of(const Finding& finding) {
   return finding.ms_per_step ? fmt::format(" ({} each)", duration_text(1e6 * *finding.ms_per_step)) : "";
 }
@@ -138,12 +149,9 @@ static std::string gain_text(const Finding& finding) {
 std::string lost_time_text(const Finding& finding, const std::string& who) {
   const Row* row = row_of(finding.cause);
   const std::string advice = advice_of(finding, row);
-  const std::string how = finding.cause == "unexplained" ? unexplained_text(finding)
-                          : row == nullptr               ? finding.cause
-                                                         : row->how;
   return fmt::format("{} loses {:.0f} % of its {}{} {}{}{}.{}", who, finding.share_pct,
-                     finding.of_steps ? "steps" : "time", duration_of(finding), how, place_of(finding),
-                     advice.empty() ? "" : ": " + advice, gain_text(finding));
+                     finding.of_steps ? "steps" : "time", duration_of(finding), how_text(finding, row),
+                     place_of(finding), advice.empty() ? "" : ": " + advice, gain_text(finding));
 }
 
 }  // namespace hostprobe::analysis

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/timeline/telling_frames.h"
 #include "columns.h"
-#include "telling_frames.h"
 #include "words.h"
 
 namespace hostprobe::analysis {

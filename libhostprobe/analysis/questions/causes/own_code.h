@@ -55,7 +55,13 @@ class OwnCode {
   // Of kPythonOverhead and kHostWork. Nothing: too few samples, or no place stands out.
   std::optional<OwnSite> site(std::uint32_t tid, Cause cause) const;
   // The same without a GPU.
-  std::optional<OwnSite> program_site(std::uint32_t tid) const;
+  std::optional<OwnSite> program_site(std::uint32_t tid, Cause cause) const;
+  // Of a rank that works longer than others: where in the program's own file it was found most often beyond what they were.
+  struct Peer {
+    const OwnCode* code;
+    std::uint32_t tid;
+  };
+  std::optional<OwnSite> longer_site(std::uint32_t tid, const std::vector<Peer>& others) const;
 
  private:
   enum class Place : std::uint8_t { kInterpreter, kFramework, kElsewhere, kEither };
@@ -81,6 +87,12 @@ class OwnCode {
   // `program`: only of the program's own code.
   std::optional<OwnSite> python_site(const Samples& samples, bool program) const;
   static std::optional<OwnSite> code_site(const Samples& samples);
+  // Samples by the place in the program's file, each with one of their stacks.
+  struct ProgramPlace {
+    std::uint64_t samples = 0;
+    std::vector<std::string> stack;  // from that place on
+  };
+  std::map<std::string, ProgramPlace> program_places(std::uint32_t tid) const;
 
   const Trace& trace_;
   Symbols& symbols_;

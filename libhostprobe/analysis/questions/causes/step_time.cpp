@@ -47,10 +47,7 @@ class Explanation {
   // Where a thread was in no call, samples of it may tell the place.
   void name_site(LostTime& lost) const {
     LostSite& site = lost.site;
-    const bool is_own = lost.cause == Cause::kPythonOverhead || lost.cause == Cause::kHostWork;
-    if (!site.function.empty() || !is_own) return;
-    const Rank& rank = ranks_[lost.member];
-    const auto own = rank.gpu.empty() ? rank.own_code.program_site(site.tid) : rank.own_code.site(site.tid, lost.cause);
+    const auto own = site.function.empty() ? sampled_site(lost) : std::nullopt;
     if (!own) return;
     site.function = own->function;
     site.library = own->library;
@@ -62,6 +59,25 @@ class Explanation {
   }
 
  private:
+  std::optional<OwnSite> sampled_site(const LostTime& lost) const {
+    const Rank& rank = ranks_[lost.member];
+    if (lost.cause == Cause::kUnevenWork) return longer_site(lost.member);
+    if (lost.cause != Cause::kPythonOverhead && lost.cause != Cause::kHostWork) return std::nullopt;
+    return rank.gpu.empty() ? rank.own_code.program_site(lost.site.tid, lost.cause)
+                            : rank.own_code.site(lost.site.tid, lost.cause);
+  }
+  std::optional<OwnSite> longer_site(std::uint32_t member) const {
+    std::vector<OwnCode::Peer> all;
+    for (const Rank& one : ranks_) {
+      const Track* track =
+          one.thread < 0 ? nullptr : one.graph->host.threads[static_cast<std::size_t>(one.thread)].track;
+      all.push_back({&one.own_code, track == nullptr ? 0 : track->key().tid});
+    }
+    const OwnCode::Peer own = all[member];
+    all.erase(all.begin() + member);
+    return own.code->longer_site(own.tid, all);
+  }
+
   const Rank& rank() const { return ranks_[member_]; }
   const HostThread& thread_of(std::int32_t number) const {
     return rank().graph->host.threads[static_cast<std::size_t>(number)];
@@ -415,6 +431,16 @@ std::set<Cause> heavy_causes(const StepTime& time, const GainFactors& factors) {
   return causes;
 }
 
+// A host that waits for its GPU no more runs ahead, and hides other causes so: those have gains of their own.
+void bound_sync_gain(StepTime& time) {
+  const auto gain = time.gains.find(Cause::kSyncCalls);
+  if (gain == time.gains.end()) return;
+  double lost_ns = 0;
+  for (const LostTime& lost : time.lost)
+    if (lost.cause == Cause::kSyncCalls) lost_ns += lost.ns;
+  for (double* ns : {&gain->second.ns, &gain->second.low_ns, &gain->second.high_ns}) *ns = std::min(*ns, lost_ns);
+}
+
 }  // namespace
 
 StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>& members,
@@ -445,6 +471,7 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
     answer.gains = gains.of_chains();
   else if (!ends.empty())
     answer.gains = gains.of_replays(heavy_causes(answer, factors), steps, ends, slow, factors);
+  bound_sync_gain(answer);
   return answer;
 }
 
