@@ -143,7 +143,7 @@ def in_pytorch():
             ("fsync", (8, 32), ("file_io",), ("fsync",)), ("read", (64, 256), ("file_io",), ("read",)),
             ("loader", (30, 90), ("dataloader_wait",), ()), ("transform", (20, 60), ("dataloader_wait",), ()),
             ("python", (10, 40), ("host_work", "python_overhead"), ()), ("json", (10, 40), ("python_overhead",), ("encode", "plant")),
-            ("file_lock", (10, 40), ("lock_contention",), ("flock", "getitem")),
+            ("evaluate", (40, 160), ("host_work",), ("plant",)), ("file_lock", (10, 40), ("lock_contention",), ("flock", "getitem")),
             ("loader_fsync", (8, 24), ("file_io",), ("fsync", "getitem"))):
         for number, amount in enumerate(amounts):
             ranks = 1 if kind in IN_WORKERS else 2

@@ -109,6 +109,10 @@ def plant(kind, amount, state):
             for _ in range(int(amount)):
                 out.write(b"x" * 262144)
                 os.fsync(out.fileno())
+    elif kind == "evaluate":
+        with torch.no_grad():
+            for _ in range(int(amount)):
+                state["model"](state["features"])
     elif kind == "read":
         read_from_disk(state, int(amount))
 
@@ -162,7 +166,7 @@ def main():
             time.sleep(0.01)
     samples = Samples(slow_ms, "transform" in plants, folder.name, plants.get("loader_fsync", 0))
     batches = iter(DataLoader(samples, batch_size=32, num_workers=options.workers))
-    state = {"file": os.path.join(folder.name, "checkpoint")}
+    state = {"file": os.path.join(folder.name, "checkpoint"), "model": model.module, "features": torch.randn(32, 64)}
     for _ in range(int(plants.get("gil", 0))):
         threading.Thread(target=hold_interpreter, daemon=True).start()
     if "lock" in plants:

@@ -166,6 +166,23 @@ void say_transfers() {
   say("lost time in slow transfers", finding_text(one));
 }
 
+void say_own_work(Finding one) {
+  one.cause = "host_work";
+  for (const Role role : {Role::kMain, Role::kOther}) {
+    one.site = FindingSite{"clock_nanosleep", "python3.11", role, {"produce (train.py:61)"}};
+    say("lost time asleep", finding_text(one));
+  }
+  one.cause = "python_overhead";
+  one.without_gpu = true;
+  one.site->stack = {"encode (encoder.py:7)", "log (train.py:61)", "main (train.py:3)"};
+  one.evidence.add("samples", std::uint64_t{60});
+  one.evidence.add("site_pct", 81.2);
+  say("lost time by samples", finding_text(one));
+  one.cause = "host_work";
+  one.site->function = "sort";
+  say("lost time by samples", finding_text(one));
+}
+
 void say_lost_time() {
   for (const char* cause :
        {"gc_pause", "gil_contention", "lock_contention", "dataloader_wait", "file_io", "python_overhead", "host_work",
@@ -189,14 +206,9 @@ void say_lost_time() {
     one.evidence = {};
     say("lost time at a wait for others", finding_text(one));
   }
-  one.cause = "python_overhead";
-  one.without_gpu = true;
-  one.site->stack = {"encode (encoder.py:7)", "log (train.py:61)", "main (train.py:3)"};
-  one.evidence.add("samples", std::uint64_t{60});
-  one.evidence.add("site_pct", 81.2);
-  say("lost time by samples", finding_text(one));
+  say_own_work(one);
   one.evidence = {};
-  one.site->stack = {"plant (train.py:61)"};
+  one.site = FindingSite{"sem_wait", "python3.11", Role::kMain, {"plant (train.py:61)"}};
   one.evidence.add("held_by", "other");
   one.evidence.add("held_by_tid", std::uint64_t{77});
   one.cause = "lock_contention";

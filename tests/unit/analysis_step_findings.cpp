@@ -1,0 +1,79 @@
+// Findings from where the time of the steps went: analysis/findings/step_findings.cpp
+#include "analysis/findings/step_findings.h"
+
+#include <gtest/gtest.h>
+
+namespace hostprobe::analysis {
+namespace {
+
+class StepFindings : public testing::Test {
+ protected:
+  StepFindings() {
+    run_.step_time.emplace();
+    run_.step_time->length_ns = 1e9;
+    run_.step_time->steps = 100;
+    run_.steps.lengths = lengths_of(std::vector<double>(100, 1e7));
+    run_.processes.resize(2);
+    for (unsigned i = 0; i < 2; ++i) {
+      run_.processes[i].kind = ProcessKind::kRank;
+      run_.processes[i].rank = static_cast<int>(i);
+      run_.processes[i].trace_path = std::to_string(i);
+      run_.step_members.push_back(run_.processes[i].trace_path);
+    }
+  }
+  // In a hundredth of the steps; with samples of it at a place.
+  void lose(Cause cause, std::uint32_t member, double pct, const std::vector<std::string>& stack) {
+    LostTime lost;
+    lost.cause = cause;
+    lost.member = member;
+    lost.ns = 1e7 * pct;
+    lost.site.stack = stack;
+    lost.site.samples = stack.empty() ? 0 : 50;
+    lost.step_ns.assign(100, lost.ns / 100);
+    run_.step_time->lost.push_back(lost);
+    run_.step_time->gains[cause] = {lost.ns, 0.9 * lost.ns, 1.1 * lost.ns};
+  }
+  RunAnswer run_;
+};
+
+TEST_F(StepFindings, OfOnePlaceAreOne) {
+  lose(Cause::kPythonOverhead, 1, 30, {"encode (encoder.py:5)", "plant (train.py:61)", "main (train.py:9)"});
+  lose(Cause::kUnevenWork, 1, 12, {"plant (train.py:63)", "main (train.py:9)"});
+  const std::vector<Finding> findings = find_in_steps(run_);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].cause, "python_overhead");
+  EXPECT_NEAR(findings[0].share_pct, 42, 1e-9);
+  EXPECT_NEAR(*findings[0].gain_pct, 42, 1e-9);
+  EXPECT_NEAR(*findings[0].ms_per_step, 4.2, 1e-9);
+}
+
+TEST_F(StepFindings, OfTwoPlacesAreTwo) {
+  lose(Cause::kPythonOverhead, 1, 30, {"plant (train.py:61)"});
+  lose(Cause::kHostWork, 1, 12, {"augment (data.py:61)"});
+  EXPECT_EQ(find_in_steps(run_).size(), 2u);
+}
+
+TEST_F(StepFindings, OfTwoRanksAreTwo) {
+  lose(Cause::kPythonOverhead, 1, 30, {"plant (train.py:61)"});
+  lose(Cause::kHostWork, 0, 12, {"plant (train.py:61)"});
+  EXPECT_EQ(find_in_steps(run_).size(), 2u);
+}
+
+TEST_F(StepFindings, OfAnUnknownPlaceJoinNothingButTheirOwnCause) {
+  lose(Cause::kPythonOverhead, 1, 30, {});
+  lose(Cause::kHostWork, 1, 12, {});
+  lose(Cause::kUnevenWork, 1, 15, {});
+  const std::vector<Finding> findings = find_in_steps(run_);
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[1].cause, "host_work");
+  EXPECT_NEAR(findings[1].share_pct, 27, 1e-9);
+}
+
+TEST_F(StepFindings, OfOtherCausesStayWhatTheyAre) {
+  lose(Cause::kPythonOverhead, 1, 30, {"plant (train.py:61)"});
+  lose(Cause::kGcPause, 1, 12, {"plant (train.py:61)"});
+  EXPECT_EQ(find_in_steps(run_).size(), 2u);
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
