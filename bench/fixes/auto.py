@@ -48,11 +48,13 @@ def once(build, kind):
         process = subprocess.Popen([build / "bin/hostprobe", "run", "-o", run, "--fix", "auto:gc", "--", "/usr/bin/python3", script,
                                     kind, end], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         trials = []
-        while not trials and time.monotonic() < begin + 300:
-            time.sleep(1)
-            trials = report(build, run)["trials"]
-        end.touch()
-        process.wait()
+        try:
+            while not trials and time.monotonic() < begin + 300:
+                time.sleep(1)
+                trials = report(build, run)["trials"]
+        finally:
+            end.touch()
+            process.wait()
         return {**(trials or [{"decision": "none", "gain_pct": 0, "windows_with": 0}])[0], "seconds": time.monotonic() - begin}
 
 

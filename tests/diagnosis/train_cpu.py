@@ -42,7 +42,7 @@ class Samples(Dataset):
                 pass
         elif self.slow_s:
             time.sleep(self.slow_s)
-        if index % 32 < self.fsyncs:
+        if index * self.fsyncs % 32 < self.fsyncs:  # evenly over the batch
             with open(os.path.join(self.folder, f"cache-{index % 32}"), "wb", buffering=0) as out:
                 out.write(b"x" * 65536)
                 os.fsync(out.fileno())

@@ -11,8 +11,8 @@ namespace hostprobe::probe {
 
 struct Hook;
 
-// stacks/: a sample of the calling thread's stack after a long wait at this place. Entry of the stack table plus 1, or 0.
-std::uint16_t sample_stack(std::uint64_t now_ticks, const void* site);
+// stacks/: a sample of the calling thread's stack after a wait of so many ticks at this place. Entry of the stack table plus 1, or 0.
+std::uint16_t sample_stack(std::uint64_t now_ticks, const void* site, std::uint64_t length);
 
 // hooks/: a launch into this stream is next, and the gate says that it is to be sampled.
 void sample_queue(const void* stream, bool per_thread);

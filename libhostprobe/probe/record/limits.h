@@ -16,6 +16,7 @@ struct alignas(64) Limits {
   std::uint64_t io_ticks;              // from here on a read, write, accept or connect counts as a wait
   std::uint64_t stall_ticks;           // a round of an NCCL progress thread this long leaves a record
   std::uint64_t stack_ticks;           // a wait this long may carry a stack
+  std::uint64_t short_stack_ticks;     // and one this long, where the thread has had none for some time
   std::uint64_t stack_interval_ticks;  // at most one stack per thread and this long
   std::uint64_t flight_ticks;          // how much mode flight keeps
 };

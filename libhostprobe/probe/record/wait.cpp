@@ -44,7 +44,8 @@ void keep_wait(Hook& hook, const Waited& wait) {
   if (length < g_limits.wait_ticks && wait.error == 0 && wait.flags == 0 && sum_up(hook, wait)) return;
   std::uint16_t stack = 0;
   // The trace may have ended in the meantime, because of a filter that forbids what sampling calls.
-  if (HP_UNLIKELY(length >= g_limits.stack_ticks) && trace_is_open()) stack = sample_stack(wait.end, wait.site);
+  if (HP_UNLIKELY(length >= g_limits.short_stack_ticks) && trace_is_open())
+    stack = sample_stack(wait.end, wait.site, length);
   Record* r = reserve_record();
   if (HP_UNLIKELY(r == nullptr)) return;
   r->begin_ticks = wait.begin;

@@ -175,6 +175,15 @@ bool is_new_site(const void* site) {
   return false;
 }
 
+// A thread that never waits long would have no stack at all.
+constexpr std::uint64_t kShorter = 8, kRarer = 4;  // so short a wait may have one, after so many intervals without
+
+bool is_due(ThreadLocal& t, std::uint64_t now_ticks, bool is_long) {
+  if (!is_long && t.last_stack_ticks == 0) t.last_stack_ticks = now_ticks;  // not at once
+  const std::uint64_t pause = g_limits.stack_interval_ticks * (is_long ? 1 : kRarer);
+  return now_ticks - t.last_stack_ticks >= pause && !g_first_only.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
 std::uint16_t stack_of_frames(const PythonFrame* frames, unsigned count) {
@@ -192,11 +201,11 @@ std::uint16_t stack_of_frames(const PythonFrame* frames, unsigned count) {
 
 void take_first_stacks_only(bool first_only) { g_first_only.store(first_only, std::memory_order_relaxed); }
 
-std::uint16_t sample_stack(std::uint64_t now_ticks, const void* site) {
+std::uint16_t sample_stack(std::uint64_t now_ticks, const void* site, std::uint64_t length) {
   ThreadLocal& t = t_local;
   if (t.taking || t.filling != 0 || t.entry == nullptr) return 0;
-  const bool due = now_ticks - t.last_stack_ticks >= g_limits.stack_interval_ticks;
-  if (!is_new_site(site) && (!due || g_first_only.load(std::memory_order_relaxed))) return 0;
+  const bool is_long = length >= g_limits.stack_ticks;
+  if (!(is_long && is_new_site(site)) && !is_due(t, now_ticks, is_long)) return 0;
   t.last_stack_ticks = now_ticks;
   std::uint64_t begin = ticks();
   std::uint16_t id = stack_has_room() ? sample_on(t, now_ticks) : 0;
@@ -217,6 +226,7 @@ void set_stack_ticks(double ticks_per_us, std::uint32_t times_rarer) {
   g_limits.stack_ticks = g_options.stack_us == 0
                              ? ~std::uint64_t{0}
                              : static_cast<std::uint64_t>(static_cast<double>(g_options.stack_us) * ticks_per_us);
+  g_limits.short_stack_ticks = g_options.stack_us == 0 ? ~std::uint64_t{0} : g_limits.stack_ticks / kShorter;
 }
 
 }  // namespace hostprobe::probe
