@@ -13,20 +13,22 @@ namespace {
 const Environment kEachWait = {{"HOSTPROBE_STACK_INTERVAL_MS", "0"}};
 const Environment kEachWaitOnDisk = {{"HOSTPROBE_STACK_INTERVAL_MS", "0"}, {"HOSTPROBE_MODE", "trace"}};
 
-struct LongWait {
+constexpr long kLongNs = 1000000;
+
+struct DumpedWait {
   std::string function;
+  long ns = 0;
   std::vector<std::string> stack;  // functions, innermost first; empty: none was taken
 };
 
-// The waits of a millisecond and more, in time order.
-std::vector<LongWait> long_waits(const std::filesystem::path& folder) {
+// In time order.
+std::vector<DumpedWait> waits_of(const std::filesystem::path& folder) {
   const Outcome dumped = run({.command = {probe_command(), "dump", folder, "--json"}});
-  std::vector<LongWait> waits;
+  std::vector<DumpedWait> waits;
   std::istringstream lines(dumped.out);
   for (std::string line; std::getline(lines, line);) {
     const auto call = nlohmann::json::parse(line);
-    if (call.value("duration_ns", 0) < 1000000) continue;
-    LongWait& wait = waits.emplace_back(LongWait{call.at("function"), {}});
+    DumpedWait& wait = waits.emplace_back(DumpedWait{call.at("function"), call.value("duration_ns", 0L), {}});
     if (call.contains("stack")) wait.stack = call.at("stack").get<std::vector<std::string>>();
     for (std::string& function : wait.stack) function.resize(std::min(function.find_first_of("( +"), function.size()));
   }
@@ -35,8 +37,8 @@ std::vector<LongWait> long_waits(const std::filesystem::path& folder) {
 
 std::vector<std::string> last_stack(const std::filesystem::path& folder) {
   std::vector<std::string> stack;
-  for (const LongWait& wait : long_waits(folder))
-    if (wait.function == "sem_timedwait" && !wait.stack.empty()) stack = wait.stack;
+  for (const DumpedWait& wait : waits_of(folder))
+    if (wait.function == "sem_timedwait" && wait.ns >= kLongNs && !wait.stack.empty()) stack = wait.stack;
   return stack;
 }
 
@@ -85,6 +87,24 @@ TEST(Stacks, AreTakenOfTheFirstThreadHoweverDeepItIs) {
   }
 }
 
+// At most one each four intervals, from an eighth of HOSTPROBE_STACK_US on.
+TEST(Stacks, AreTakenOfAThreadThatNeverWaitsLong) {
+  Environment settings = {{"HOSTPROBE_STACK_INTERVAL_MS", "5"}, {"HOSTPROBE_MODE", "trace"}};
+  const auto short_ones_with_a_stack = [&settings] {
+    const Pair pair({.program = "waits_shortly", .args = {"1000"}, .probe = settings});
+    expect_same(pair);
+    const std::vector<DumpedWait> waits = waits_of(pair.run());
+    return std::count_if(waits.begin(), waits.end(), [](const DumpedWait& wait) {
+      return wait.function == "nanosleep" && wait.ns < kLongNs && !wait.stack.empty();
+    });
+  };
+  const auto taken = short_ones_with_a_stack();
+  EXPECT_GT(taken, 0);
+  EXPECT_LT(taken, 500);
+  settings["HOSTPROBE_STACK_US"] = "1000000";
+  EXPECT_EQ(short_ones_with_a_stack(), 0);
+}
+
 class SignalStack : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(SignalStack, HasRoomForTheWaitsItHadRoomForWithoutUs) {
@@ -92,7 +112,7 @@ TEST_P(SignalStack, HasRoomForTheWaitsItHadRoomForWithoutUs) {
     const Pair pair({.program = "waits_on_signal_stack", .args = GetParam(), .probe = settings});
     EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
     expect_same(pair);
-    for (const LongWait& wait : long_waits(pair.run())) {
+    for (const DumpedWait& wait : waits_of(pair.run())) {
       const bool is_of_main = wait.function == "pthread_join" || wait.function == "usleep";
       EXPECT_TRUE(wait.stack.empty() || is_of_main) << wait.function;
     }
