@@ -23,11 +23,25 @@ void LostParts::enter(const Window& step) {
   waits_.assign(on_gpu_.size(), {});
 }
 
-void LostParts::add(std::uint32_t member, const LostPart& part) {
-  if (part.ns > 0) parts_[member].push_back(part);
+Window LostParts::laid(const Window& window) const {
+  if (own_.length_ns() <= 0) return window;
+  const auto at = [this](double ns) { return over_.begin_ns + shortened() * (ns - own_.begin_ns); };
+  return {at(window.begin_ns), at(window.end_ns)};
 }
 
-void LostParts::add_wait(std::uint32_t member, const PeerWait& wait) {
+void LostParts::add(std::uint32_t member, const LostPart& part) {
+  if (part.ns <= 0) return;
+  LostPart& added = parts_[member].emplace_back(part);
+  if (own_.length_ns() <= 0) return;
+  added.at = part.window;
+  added.window = laid(part.window);
+  added.ns *= shortened();
+}
+
+void LostParts::add_wait(std::uint32_t member, const PeerWait& added) {
+  PeerWait wait = added;
+  wait.window = laid(added.window);
+  wait.ns *= shortened();
   std::vector<PeerWait>& waits = waits_[member];
   if (!waits.empty() && waits.back().last == wait.last && wait.window.begin_ns <= waits.back().window.end_ns + kTouchNs)
     waits.back().window.end_ns = std::max(waits.back().window.end_ns, wait.window.end_ns), waits.back().ns += wait.ns;

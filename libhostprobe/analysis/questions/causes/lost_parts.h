@@ -27,6 +27,9 @@ struct LostPart {
   Spot spot;
   bool waits = false;                   // another rank's loss, for which this one waits
   const HostThread* delayed = nullptr;  // of this rank, where the spot is another's
+  Window at = {0, 0};                   // where it was laid over another time, its own (lay_over)
+
+  const Window& own_window() const { return at.length_ns() > 0 ? at : window; }
 };
 
 struct PeerWait {
@@ -45,6 +48,9 @@ class LostParts {
   void enter(const Window& step);
   void add(std::uint32_t member, const LostPart& part);
   void add_wait(std::uint32_t member, const PeerWait& wait);
+  // What is added from now on lies in `own`, which is longer than `over`, and is laid over that, evenly shortened.
+  void lay_over(const Window& own, const Window& over) { own_ = own, over_ = over; }
+  void lay_no_more() { own_ = over_ = {0, 0}; }
   // Puts parts in the place of the waits.
   void resolve();
   const std::vector<std::vector<LostPart>>& parts() const { return parts_; }
@@ -62,7 +68,10 @@ class LostParts {
 
   const std::vector<double>& slow_;
   const std::vector<char> on_gpu_;
-  Window step_;
+  double shortened() const { return own_.length_ns() > 0 ? over_.length_ns() / own_.length_ns() : 1; }
+  Window laid(const Window& window) const;
+
+  Window step_, own_ = {0, 0}, over_ = {0, 0};
   std::vector<std::vector<LostPart>> parts_;  // of each member, by time
   std::vector<std::vector<PeerWait>> waits_;  // the same
 };

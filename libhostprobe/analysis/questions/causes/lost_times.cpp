@@ -32,8 +32,9 @@ void LostTimes::add(const LostPart& part) {
   const bool has_stack = call != nullptr && call->stack != 0;
   if (has_stack != site.has_stack ? has_stack : part.ns > site.longest_ns)
     site.longest_ns = part.ns, site.longest = part.spot, site.has_stack = has_stack;
-  if (sum.longest.size() == kLongestKept && part.window.length_ns() <= sum.longest.back().first.length_ns()) return;
-  sum.longest.emplace_back(part.window, part.spot.thread);
+  const Window& window = part.own_window();
+  if (sum.longest.size() == kLongestKept && window.length_ns() <= sum.longest.back().first.length_ns()) return;
+  sum.longest.emplace_back(window, part.spot.thread);
   std::sort(sum.longest.begin(), sum.longest.end(),
             [](const auto& l, const auto& r) { return l.first.length_ns() > r.first.length_ns(); });
   if (sum.longest.size() > kLongestKept) sum.longest.pop_back();

@@ -376,12 +376,31 @@ class Explanation {
     const bool goes_on = inner.threads.size() < kMostLinks &&
                          std::find(inner.threads.begin(), inner.threads.end(), call.waker) == inner.threads.end();
     if (post_ns > part.begin_ns && goes_on)
-      explain_thread(call.waker, {part.begin_ns, post_ns}, inner);
+      explain_waker(number, call, {part.begin_ns, post_ns}, inner);
     else
       add(cause, inner.spot, {part.begin_ns, post_ns});
     const bool is_plain = cause == Cause::kHostWork || cause == Cause::kGpuBound;
     add_return(is_plain ? Cause::kUnexplained : cause, inner.spot, {post_ns, part.end_ns}, thread_of(number),
                call.type);
+  }
+
+  // A batch is late by all that its worker did to make it, and only the last of that lies in the wait for it.
+  void explain_waker(std::int32_t number, const HostCall& call, const Window& part, const Reason& reason) {
+    const HostThread& writer = thread_of(call.waker);
+    const double since_ns = writer.process == 0 || thread_of(number).process != 0
+                                ? part.begin_ns
+                                : std::min(part.begin_ns, made_since(writer, part.end_ns));
+    if (since_ns < part.begin_ns) parts_.lay_over({since_ns, part.end_ns}, part);
+    explain_thread(call.waker, {since_ns, part.end_ns}, reason);
+    if (since_ns < part.begin_ns) parts_.lay_no_more();
+  }
+  // Since its last batch was gone the writer has waited for the one that it has then.
+  static double made_since(const HostThread& writer, double until_ns) {
+    for (std::ptrdiff_t i = writer.call_at(until_ns); i >= 0; --i) {
+      const HostCall& call = writer.calls[static_cast<std::size_t>(i)];
+      if (call.type == HostCallType::kWait && call.end_ns <= until_ns) return call.begin_ns;
+    }
+    return until_ns;
   }
 
   Cause cause_of_waker(const HostCall& call) const {

@@ -1,0 +1,72 @@
+// One step as it is explained, part by part: analysis/questions/causes/lost_parts.cpp
+#include "analysis/questions/causes/lost_parts.h"
+
+#include <gtest/gtest.h>
+
+namespace hostprobe::analysis {
+namespace {
+
+class LostPartsOfAStep : public testing::Test {
+ protected:
+  LostPartsOfAStep() { parts_.enter({0, 1000}); }
+  void add(double begin_ns, double end_ns, Cause cause, std::uint32_t member = 0) {
+    parts_.add(member, {{begin_ns, end_ns}, end_ns - begin_ns, cause, member, {}});
+  }
+  double lost_ns(std::uint32_t member, Cause cause) const {
+    double ns = 0;
+    for (const LostPart& part : parts_.parts()[member])
+      if (part.cause == cause) ns += part.ns;
+    return ns;
+  }
+  const std::vector<double> slow_ = {1, 1};
+  LostParts parts_{slow_, {0, 0}};
+};
+
+// A wait of 100 for what took 400 to make, 300 of them in files.
+TEST_F(LostPartsOfAStep, LaidOverAShorterTimeAreShortenedAndKeepTheirOwn) {
+  parts_.lay_over({100, 500}, {400, 500});
+  add(100, 400, Cause::kFileIo);
+  add(400, 500, Cause::kDataloaderWait);
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kFileIo), 75);
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kDataloaderWait), 25);
+  const LostPart& first = parts_.parts()[0].front();
+  EXPECT_DOUBLE_EQ(first.window.begin_ns, 400);
+  EXPECT_DOUBLE_EQ(first.window.end_ns, 475);
+  EXPECT_DOUBLE_EQ(first.own_window().begin_ns, 100);
+  EXPECT_DOUBLE_EQ(first.own_window().end_ns, 400);
+}
+
+TEST_F(LostPartsOfAStep, AreAsTheyAreWhenNothingIsLaidOver) {
+  parts_.lay_over({100, 500}, {400, 500});
+  parts_.lay_no_more();
+  add(100, 400, Cause::kFileIo);
+  const LostPart& part = parts_.parts()[0].front();
+  EXPECT_DOUBLE_EQ(part.ns, 300);
+  EXPECT_DOUBLE_EQ(part.window.begin_ns, 100);
+  EXPECT_DOUBLE_EQ(part.own_window().begin_ns, 100);
+}
+
+TEST_F(LostPartsOfAStep, WaitsForOthersAreLaidOverToo) {
+  parts_.lay_over({0, 400}, {300, 400});
+  parts_.add_wait(0, {{0, 400}, 400, {}, 1});
+  parts_.lay_no_more();
+  add(300, 400, Cause::kGcPause, 1);
+  parts_.resolve();
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kGcPause), 100) << "what the one that is waited for lost";
+}
+
+TEST_F(LostPartsOfAStep, WhatTheOtherLostIsWhyOneWaitsAndTheRestIsLongerWork) {
+  add(0, 60, Cause::kFileIo, 1);
+  parts_.add_wait(0, {{0, 100}, 100, {}, 1});
+  parts_.resolve();
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kFileIo), 60);
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kUnevenWork), 40);
+}
+
+TEST_F(LostPartsOfAStep, OfNoLengthAreNone) {
+  add(100, 100, Cause::kFileIo);
+  EXPECT_TRUE(parts_.parts()[0].empty());
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
