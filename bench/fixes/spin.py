@@ -32,7 +32,7 @@ def once(options, gap_us, fix):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=Path("build"))
-    parser.add_argument("--times", type=int, default=5000)
+    parser.add_argument("--times", type=int, default=100000)
     parser.add_argument("--gaps", default="10,20,40", help="microseconds of work before each post")
     parser.add_argument("--spin-us", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
