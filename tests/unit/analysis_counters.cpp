@@ -148,6 +148,18 @@ TEST_F(SumAnswers, OfTheSameLaunchesAndTheirRecordsCountOnceAndLeaveNoGapOpen) {
   EXPECT_DOUBLE_EQ(answer.launches.gap.total_ns(), 16'000);
   EXPECT_EQ(answer.records, 3u);
   EXPECT_EQ(answer.summed_only, 0u);
+  EXPECT_DOUBLE_EQ(answer.whole_since_ms.value(), 0);
+}
+
+TEST_F(SumAnswers, WhatADumpKeptIsSeenCallByCallWhereNothingIsMissingBehindIt) {
+  counters({.tid = kMain, .hook = kLaunch, .counters = {std::vector<std::uint64_t>(5, 4000), {16'000}}});
+  file_.calls(kMain, 3,
+              {{.hook = kLaunch, .begin_us = 100, .end_us = 102, .flags = kRecordAggregated},
+               {.hook = kLaunch, .begin_us = 200, .end_us = 202, .flags = kRecordAggregated}});
+  file_.calls(kMain, 5, {{.hook = kLaunch, .begin_us = 500, .end_us = 502}});
+  const ProcessAnswer answer = ask();
+  EXPECT_EQ(answer.summed_only, 3u);
+  EXPECT_DOUBLE_EQ(answer.whole_since_ms.value(), 0.102);
 }
 
 TEST_F(SumAnswers, RecordsThatAreOnlyInThemAreNotLostAndTheGapBehindThemIsNotGuessed) {

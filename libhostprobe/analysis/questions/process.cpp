@@ -107,19 +107,24 @@ std::vector<ChildEnd> children_ended(const Trace& trace) {
   return ends;
 }
 
-// A thread that has left records behind in counters is whole from its first call on that is not in them; all threads together
-// from the latest such moment.
+// Calls of the thread that are only in counters are before that moment; 0: none is. What a dump kept is in counters and has records.
+std::uint64_t whole_since_ticks(const Thread& thread) {
+  if (thread.summed_only == 0) return 0;
+  auto first = std::prev(thread.slices.end());
+  while (first != thread.slices.begin() && std::prev(first)->end_sequence() == first->first_sequence) --first;
+  return first->least_end_ticks;
+}
+
+// All threads together are whole from the latest such moment.
 void tell_sums(const Trace& trace, ProcessAnswer& answer) {
   std::uint64_t whole_since = 0;
   bool any = false;
   for (const auto& [key, thread] : trace.threads) {
     answer.skipped += thread.entry.skipped;
     answer.summed_only += thread.summed_only;
-    std::uint64_t first = UINT64_MAX;
-    for (const Slice& slice : thread.slices) first = std::min(first, slice.least_end_ticks);
-    if (first == UINT64_MAX) continue;
+    if (thread.slices.empty()) continue;
     any = true;
-    if (!thread.counters.empty()) whole_since = std::max(whole_since, first);
+    whole_since = std::max(whole_since, whole_since_ticks(thread));
   }
   if (!any) return;
   const std::uint64_t ns = whole_since == 0 ? 0 : trace.clock.monotonic_ns(whole_since);

@@ -43,8 +43,7 @@ SliceRange Timeline::slices_between(const Track& track, double begin_ns, double 
   TickReader ticks(trace_.clock);
   SliceRange range{0, slices.size()};
   for (std::size_t i = 1; i < slices.size(); ++i) {
-    const std::uint64_t ended = slices[i].least_end_ticks;
-    if (ended != UINT64_MAX && ticks.since_first_ns(ended) < begin_ns) range.begin = i - 1;
+    if (ticks.since_first_ns(slices[i].least_end_ticks) < begin_ns) range.begin = i - 1;
   }
   while (range.end > range.begin && ticks.since_first_ns(slices[range.end - 1].least_begin_ticks) >= end_ns)
     --range.end;
@@ -54,7 +53,7 @@ SliceRange Timeline::slices_between(const Track& track, double begin_ns, double 
 void Timeline::decode_wake(const Record& record, TickReader& ticks, Event& event) const {
   event.site = word(record, event.function->site);
   const std::uint64_t post = word(record, event.function->waker);
-  if (post == 0 || event.timed_out || event.counted) return;
+  if (post == 0 || event.timed_out) return;
   const std::uint64_t post_at = post_ticks(post, record.end_ticks);
   // A post from before the wait began was not what woke it.
   if (post_at < record.begin_ticks || post_at > record.end_ticks) return;

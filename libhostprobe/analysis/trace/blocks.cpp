@@ -371,7 +371,7 @@ void add_records(Trace& trace, const ThreadKey& key, Slice slice, const Records&
     last_hook = record.hook;
     slice.least_begin_ticks = std::min(slice.least_begin_ticks, record.begin_ticks);
     slice.aggregated += is_aggregated(record);
-    slice.least_end_ticks = std::min(slice.least_end_ticks, is_aggregated(record) ? UINT64_MAX : record.end_ticks);
+    slice.least_end_ticks = std::min(slice.least_end_ticks, record.end_ticks);
     if (record.stack != 0 && (thread.stacks.empty() || thread.stacks.back() != record.stack)) {
       thread.stacks.push_back(record.stack);
     }
