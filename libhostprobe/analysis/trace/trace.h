@@ -93,8 +93,8 @@ struct Slice {
   std::uint32_t cut = 0;           // and at its end
   std::uint32_t aggregated = 0;    // how many of them are kRecordAggregated
   bool from_segment = false;
-  const std::uint8_t* expanded = nullptr;      // of a packed block, where it is held
-  std::array<std::uint64_t, 4> hooks_seen{};   // a bit for each hook number of its records, modulo 256
+  const std::uint8_t* expanded = nullptr;     // of a packed block, where it is held
+  std::array<std::uint64_t, 4> hooks_seen{};  // a bit for each hook number of its records, modulo 256
   std::uint64_t least_end_ticks = UINT64_MAX;
 
   // Copied, because a file guarantees 8-byte alignment only. Throws TraceError when a packed block cannot be unpacked,
