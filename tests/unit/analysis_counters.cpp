@@ -162,6 +162,16 @@ TEST_F(SumAnswers, WhatADumpKeptIsSeenCallByCallWhereNothingIsMissingBehindIt) {
   EXPECT_DOUBLE_EQ(answer.whole_since_ms.value(), 0.102);
 }
 
+TEST_F(SumAnswers, AThreadThatHasRestedSinceADumpSaysNothingOfTheOthers) {
+  file_.thread(test::thread_entry(8, "other", 9));
+  counters({.tid = 8, .counters = {std::vector<std::uint64_t>(9, 4000)}});
+  file_.calls(8, 0, {{.begin_us = 100, .end_us = 102, .flags = kRecordAggregated}});
+  file_.calls(kMain, 0, {{.begin_us = 10, .end_us = 20}});
+  const ProcessAnswer answer = ask();
+  EXPECT_EQ(answer.summed_only, 8u);
+  EXPECT_DOUBLE_EQ(answer.whole_since_ms.value(), 0);
+}
+
 TEST_F(SumAnswers, RecordsThatAreOnlyInThemAreNotLostAndTheGapBehindThemIsNotGuessed) {
   counters({.tid = kMain, .hook = kLaunch, .counters = {std::vector<std::uint64_t>(5, 4000), {16'000}}});
   file_.calls(kMain, 0, {{.hook = kLaunch, .begin_us = 0, .end_us = 2, .flags = kRecordAggregated}});

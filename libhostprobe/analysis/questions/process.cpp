@@ -108,9 +108,10 @@ std::vector<ChildEnd> children_ended(const Trace& trace) {
 }
 
 // Calls of the thread that are only in counters are before that moment; 0: none is. What a dump kept is in counters and has records.
+// Of a thread that has rested since, calls behind its last record are in counters; nothing is asked of it then.
 std::uint64_t whole_since_ticks(const Thread& thread) {
-  if (thread.summed_only == 0) return 0;
   auto first = std::prev(thread.slices.end());
+  if (thread.summed_only == 0 || first->end_sequence() + thread.unfinished < thread.entry.records) return 0;
   while (first != thread.slices.begin() && std::prev(first)->end_sequence() == first->first_sequence) --first;
   return first->least_end_ticks;
 }

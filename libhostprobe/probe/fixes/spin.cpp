@@ -51,12 +51,17 @@ unsigned idle_since(const CpuSet& cpus) {
   return idle;
 }
 
-// Where many run, the kernel's account of the time says whether they all had CPUs.
+// Where many run, the kernel's account of the time says whether they all had CPUs. It is long on large machines.
 unsigned look() {
   char load[96];
   CpuSet cpus;
   if (!read_small_file("/proc/loadavg", load, sizeof load) || cpus_of_thread(0, cpus) != 0) return 0;
-  const unsigned unwanted = free_cpus(load, cpus.count(), 1 + polling_now()), idle = idle_since(cpus);
+  const unsigned unwanted = free_cpus(load, cpus.count(), 1 + polling_now());
+  if (2 * unwanted > cpus.count()) {
+    g_seen.times = CpuTimes{};
+    return unwanted;
+  }
+  const unsigned idle = idle_since(cpus);
   return unwanted > idle ? unwanted : idle;
 }
 
