@@ -136,6 +136,14 @@ void Progress::rest(int fruitless, int64_t until_ns, uint32_t bell) {
   communicator_.segment().sleep(communicator_.rank(), bell, until);
 }
 
+// A round that was late looks at what there is at its end: what began in it is not another round late.
+std::shared_ptr<Run> Progress::begun_meanwhile() {
+  posted_.lock();
+  std::shared_ptr<Run> run = current();
+  posted_.unlock();
+  return run;
+}
+
 void Progress::loop() {
   int fruitless = 0;
   posted_.lock();
@@ -151,6 +159,7 @@ void Progress::loop() {
     double late_us = fault_amount(FaultKind::kProxyDelay, communicator_.world_rank(), now_ns());
     bool polls = late_us <= 0 || run == nullptr || waits_for_polls(*run);
     if (late_us > 0 && polls) lose_time(static_cast<int64_t>(late_us * 1000));
+    if (late_us > 0 && run == nullptr) run = begun_meanwhile();
     bool moved = run != nullptr && look(*run, &until_ns);
     bool done = run != nullptr && finished(*run);
     fruitless = moved ? 0 : fruitless + 1;

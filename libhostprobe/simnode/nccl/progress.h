@@ -30,6 +30,7 @@ class Progress {
   static void* run_thread(void* self) __asm__("ncclProxyProgress");  // thread functions have NCCL's symbol names
   void loop();
   std::shared_ptr<Run> current();
+  std::shared_ptr<Run> begun_meanwhile();
   void finish(const std::shared_ptr<Run>& run);
   bool look(Run& run, int64_t* until_ns);
   void rest(int fruitless, int64_t until_ns, uint32_t bell);
