@@ -133,8 +133,7 @@ bool matters(const RunAnswer& run, Cause cause, const CauseSum& sum) {
 // The function of the program's that runs there, as samples say; "": not known.
 std::string program_place(const Finding& finding) {
   if (!finding.site || finding.site->stack.empty() || finding.evidence.count("samples") == 0) return {};
-  const std::string caller = calling_place(finding.site->stack);
-  const PythonPlace place = python_place(caller.empty() ? finding.site->stack.front() : caller);
+  const PythonPlace place = python_place(program_frame(finding.site->stack));
   return place.function + " " + place.file;
 }
 

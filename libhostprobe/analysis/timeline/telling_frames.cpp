@@ -38,4 +38,9 @@ std::string calling_place(const std::vector<std::string>& stack) {
   return {};
 }
 
+std::string program_frame(const std::vector<std::string>& stack) {
+  const std::string caller = calling_place(stack);
+  return caller.empty() && !stack.empty() ? stack.front() : caller;
+}
+
 }  // namespace hostprobe::analysis

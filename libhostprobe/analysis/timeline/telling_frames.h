@@ -13,5 +13,7 @@ namespace hostprobe::analysis {
 std::string telling_place(const std::vector<std::string>& stack);
 // The innermost frame in the file of the outermost one, which is the program's. "": that is the innermost of all, or none is known.
 std::string calling_place(const std::vector<std::string>& stack);
+// That one, or the innermost where there is none.
+std::string program_frame(const std::vector<std::string>& stack);
 
 }  // namespace hostprobe::analysis

@@ -4,6 +4,7 @@
 // changes what the program computes, and stands back where the program has decided the same thing for itself.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace hostprobe::probe {
@@ -15,6 +16,12 @@ enum class FixState : std::uint8_t {
   kStandsBack,  // the program has settings of its own, or there is nothing here to change
   kRefused,     // the system does not allow it
 };
+
+// Of a fix that the writer thread turns on and off: what it has come to, unless the other is wanted by now.
+inline FixState state_of(const std::atomic<bool>& wanted, const std::atomic<FixState>& settled) {
+  const FixState now = settled.load(std::memory_order_acquire);
+  return wanted.load(std::memory_order_acquire) == (now != FixState::kOff) ? now : FixState::kUnderWay;
+}
 
 struct Fix {
   const char* name;

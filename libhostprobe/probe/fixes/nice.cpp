@@ -129,10 +129,7 @@ void tend(bool last) {
   if (!wanted && settled != FixState::kOff) end(settled);
 }
 
-FixState state() {
-  const FixState settled = g_settled.load(std::memory_order_acquire);
-  return g_wanted.load(std::memory_order_acquire) == (settled != FixState::kOff) ? settled : FixState::kUnderWay;
-}
+FixState state() { return state_of(g_wanted, g_settled); }
 
 }  // namespace
 

@@ -273,11 +273,7 @@ void tend(bool last) {
   }
 }
 
-FixState state() {
-  const FixState settled = g_settled.load(std::memory_order_acquire);
-  const bool is_wanted = g_wanted.load(std::memory_order_acquire);
-  return is_wanted == (settled != FixState::kOff) ? settled : FixState::kUnderWay;
-}
+FixState state() { return state_of(g_wanted, g_settled); }
 
 }  // namespace
 

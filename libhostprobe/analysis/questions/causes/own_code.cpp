@@ -180,10 +180,10 @@ std::map<std::string, OwnCode::ProgramPlace> OwnCode::program_places(std::uint32
     const auto frames = trace_.stacks.find(one.stack - 1u);
     if (frames == trace_.stacks.end()) continue;
     std::vector<std::string> stack = stack_text(trace_, frames->second, symbols_);
-    const std::string caller = calling_place(stack);
-    if (!caller.empty()) stack.erase(stack.begin(), std::find(stack.begin(), stack.end(), caller));
-    if (stack.empty()) continue;
-    const PythonPlace place = python_place(stack.front());
+    const std::string frame = program_frame(stack);
+    if (frame.empty()) continue;
+    stack.erase(stack.begin(), std::find(stack.begin(), stack.end(), frame));
+    const PythonPlace place = python_place(frame);
     ProgramPlace& sum = places[place.function + " " + place.file];
     ++sum.samples;
     if (sum.stack.empty()) sum.stack = std::move(stack);
