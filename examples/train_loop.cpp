@@ -3,11 +3,14 @@
 #include "batch_queue.h"
 #include "driver.h"
 #include "hostprobe/simnode.h"
+#include "worker_thread.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
 
 namespace {
@@ -62,7 +65,7 @@ struct Options {
   int queue = 4;
   int elements = 1024;
   int sync_every = 0, alloc_every = 0, load_every = 0, pageable_kb = 0, pinned_kb = 0;
-  int graph = 0, vary = 0;
+  int graph = 0, vary = 0, helper = 0;
   double kernel_us = 10;
   bool kernel_us_given = false;
   double host_us = 0;
@@ -77,6 +80,7 @@ constexpr char kHelp[] =
     "  --kernels N     small kernels a step (200)\n"
     "  --kernel-us US  modelled duration of a small kernel on the simulated driver (10)\n"
     "  --host-us US    host work before each launch (0)\n"
+    "  --helper 0|1    another thread does that work, and the training thread waits for it (0)\n"
     "  --threads N     loader threads; 0: batches are made by the training thread (1)\n"
     "  --load-us US    time that a loader needs for a batch (200)\n"
     "  --queue N       batches that may wait (4)\n"
@@ -127,6 +131,7 @@ constexpr WholeSwitch kWholeSwitches[] = {
     {"--pinned-kb", &Options::pinned_kb, 0},
     {"--graph", &Options::graph, 0},
     {"--vary", &Options::vary, 0},
+    {"--helper", &Options::helper, 0},
 };
 
 bool set_whole(Options& options, const std::string& name, const char* value) {
@@ -208,6 +213,7 @@ class Trainer {
     DRIVER_CALL(driver_, cuMemsetD32, weights_, 1, static_cast<size_t>(options.elements));
     DRIVER_CALL(driver_, cuMemAllocHost, reinterpret_cast<void**>(&staging_), bytes_);
     make_data();
+    if (options.helper > 0) helper_.emplace([this] { work_on_host(options_.host_us); });
     if (options.graph > 0) capture();
     DRIVER_CALL(driver_, cuCtxSynchronize);
   }
@@ -256,7 +262,7 @@ class Trainer {
   void run_kernels(int kernels) {
     const int each = options_.graph > 0 ? options_.graph : 1;
     for (int i = each; i <= kernels; i += each) {
-      work_on_host(options_.host_us);
+      helper_ ? helper_->run() : work_on_host(options_.host_us);
       if (options_.graph > 0)
         DRIVER_CALL(driver_, cuGraphLaunch, graph_, stream_);
       else
@@ -319,6 +325,7 @@ class Trainer {
   CUgraphExec graph_ = nullptr;
   uint64_t random_ = 1;
   int steps_ = 0;
+  std::optional<WorkerThread<std::function<void()>>> helper_;
 };
 
 uint64_t expected_checksum(const Options& options, const BatchQueue& batches, const Trainer& trainer) {

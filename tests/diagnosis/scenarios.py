@@ -136,6 +136,12 @@ def on_the_simulated_node():
                        site=("cuMemAlloc", "cuMemFree"), without=(("faults", ""), ("command", loop())))
 
 
+    for us in (5, 20):  # of work: two threads run in turns
+        handed_over = ("--kernel-us", 1, "--host-us", us, "--kernels", 100)
+        yield Scenario(f"hand_overs_{us}", loop(*handed_over, "--helper", 1), 1, ("idle_state_exit",), site=("sem_wait",),
+                       without=(("command", loop(*handed_over)),))
+
+
 def in_pytorch():
     for kind, amounts, causes, site in (
             ("gc", (20, 100), ("gc_pause",), ()), ("lock", (5, 20), ("lock_contention",), ()),

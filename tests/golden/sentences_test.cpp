@@ -134,7 +134,7 @@ void say_findings() {
   one.evidence.add("launches_between", 199.6);
   say("GPU waits", finding_text(one));
   one = finding(Symptom::kLaunchPace, "launch_bound", 80);
-  one.fix = "fewer_launches";
+  one.fix = "batch_launch";
   one.evidence.add("launches", std::uint64_t{2000});
   one.evidence.add("call_p50_us", 5.0);
   one.evidence.add("gap_p50_us", 395.0);
@@ -162,6 +162,9 @@ void say_transfers() {
   one.evidence.add("transfer_us", 1300.0);
   one.evidence.add("bus_gb_s", 6.234);
   say("lost time in transfers", finding_text(one));
+  Finding slower = one;
+  slower.evidence.add("pcie_bus_gb_s", 11.4);
+  say("lost time in transfers slower than PCIe", finding_text(slower));
   one.evidence.add("usual_bus_gb_s", 98.1);
   say("lost time in slow transfers", finding_text(one));
 }
@@ -185,10 +188,17 @@ void say_own_work(Finding one) {
 
 void say_lost_time() {
   for (const char* cause :
-       {"gc_pause", "gil_contention", "lock_contention", "dataloader_wait", "file_io", "python_overhead", "host_work",
-        "launch_bound", "sync_calls", "alloc_stall", "pageable_copy", "jit_compile", "cpu_contention", "low_frequency",
-        "proxy_delay", "slow_gpu", "comm_bandwidth", "waits_for_rank", "unexplained"})
+       {"gc_pause",        "gil_contention", "lock_contention", "dataloader_wait", "file_io",
+        "python_overhead", "host_work",      "launch_bound",    "sync_calls",      "alloc_stall",
+        "pageable_copy",   "jit_compile",    "cpu_contention",  "low_frequency",   "idle_state_exit",
+        "proxy_delay",     "slow_gpu",       "comm_bandwidth",  "waits_for_rank",  "unexplained"})
     say("lost time", finding_text(finding(Symptom::kLostTime, cause, 12.4)));
+  for (const auto& [cause, fix] :
+       {std::pair{"launch_bound", "batch_launch"}, {"proxy_delay", "pin"}, {"idle_state_exit", "spin"}}) {
+    Finding mendable = finding(Symptom::kLostTime, cause, 12.4);
+    mendable.fix = fix;
+    say("lost time with a fix", finding_text(mendable));
+  }
   Finding one = finding(Symptom::kLostTime, "lock_contention", 12.4);
   one.of_steps = true;
   one.ms_per_step = 2.31;

@@ -278,7 +278,7 @@ TEST_F(Causes, ManyLaunchesWithoutWaitingForTheGpuAreOne) {
   keep(file);
   const Finding found = finding();
   EXPECT_EQ(found.cause, "launch_bound");
-  EXPECT_EQ(found.fix, "fewer_launches");
+  EXPECT_EQ(found.fix, "batch_launch");
   EXPECT_EQ(found.evidence.count("launches"), 2000u);
   EXPECT_EQ(found.evidence.count("kernels"), 2000u);
   EXPECT_NEAR(found.evidence.number("gap_p50_us"), 395, 10);

@@ -22,18 +22,28 @@ class LostPartsOfAStep : public testing::Test {
   LostParts parts_{slow_, {0, 0}};
 };
 
-// A wait of 100 for what took 400 to make, 300 of them in files.
-TEST_F(LostPartsOfAStep, LaidOverAShorterTimeAreShortenedAndKeepTheirOwn) {
+// A wait of 340 for what took 400 to make, 300 of them in files: without those 40 were left.
+TEST_F(LostPartsOfAStep, LaidOverAShorterTimeTheHeaviestCauseHasWhatWouldBeGoneWithoutIt) {
+  parts_.lay_over({100, 500}, {160, 500});
+  add(100, 200, Cause::kDataloaderWait);
+  add(200, 500, Cause::kFileIo);
+  parts_.lay_no_more();
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kFileIo), 300);
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kDataloaderWait), 40);
+  const LostPart& first = parts_.parts()[0].front();
+  EXPECT_DOUBLE_EQ(first.window.begin_ns, 160);
+  EXPECT_DOUBLE_EQ(first.window.end_ns, 200);
+  EXPECT_DOUBLE_EQ(first.own_window().begin_ns, 100);
+  EXPECT_DOUBLE_EQ(first.own_window().end_ns, 200);
+}
+
+TEST_F(LostPartsOfAStep, LaidOverATimeShorterThanTheHeaviestCauseHasAllOfIt) {
   parts_.lay_over({100, 500}, {400, 500});
   add(100, 400, Cause::kFileIo);
   add(400, 500, Cause::kDataloaderWait);
-  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kFileIo), 75);
-  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kDataloaderWait), 25);
-  const LostPart& first = parts_.parts()[0].front();
-  EXPECT_DOUBLE_EQ(first.window.begin_ns, 400);
-  EXPECT_DOUBLE_EQ(first.window.end_ns, 475);
-  EXPECT_DOUBLE_EQ(first.own_window().begin_ns, 100);
-  EXPECT_DOUBLE_EQ(first.own_window().end_ns, 400);
+  parts_.lay_no_more();
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kFileIo), 100);
+  EXPECT_EQ(parts_.parts()[0].size(), 1u);
 }
 
 TEST_F(LostPartsOfAStep, AreAsTheyAreWhenNothingIsLaidOver) {

@@ -272,7 +272,7 @@ std::optional<Finding> launch_pace(const RunAnswer& run, const ProcessAnswer& pr
   // A GPU that has work nearly all the time does not wait for launches.
   if (const auto idle_pct = gpu_idle_pct(process); idle_pct && *idle_pct < kLaunchSpanPct) return std::nullopt;
   Finding finding = finding_of(run, process, Symptom::kLaunchPace, "launch_bound", own_pct);
-  finding.fix = "fewer_launches";
+  finding.fix = "batch_launch";
   finding.evidence.add("launches", launches.call.count());
   if (launches.kernels) finding.evidence.add("kernels", *launches.kernels);
   finding.evidence.add("call_p50_us", 1e-3 * launches.call.percentile_ns(50));

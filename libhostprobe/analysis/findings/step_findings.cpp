@@ -41,14 +41,19 @@ bool is_fault(Cause cause, const CauseSum& sum) {
   return cause != Cause::kGpuBound && cause != Cause::kTransfer;
 }
 
-const char* fix_of(Cause cause) {
+// `function`: that the thread waits in. Polling helps where semaphores are waited for.
+const char* fix_of(Cause cause, const std::string& function) {
   switch (cause) {
     case Cause::kGcPause:
       return "gc";
     case Cause::kGilContention:
       return "processes";
     case Cause::kLaunchBound:
-      return "fewer_launches";
+      return "batch_launch";
+    case Cause::kProxyDelay:
+      return "pin";
+    case Cause::kIdleStateExit:
+      return function.starts_with("sem_") ? "spin" : "";
     case Cause::kAllocStall:
       return "keep_memory";
     case Cause::kPageableCopy:
@@ -64,6 +69,7 @@ void add_transfer(const TransferSite& transfer, Evidence& evidence) {
   evidence.add("transfer_us", transfer.us);
   evidence.add("bus_gb_s", transfer.bus_gb_s);
   if (transfer.usual_bus_gb_s > 0) evidence.add("usual_bus_gb_s", transfer.usual_bus_gb_s);
+  if (transfer.pcie_bus_gb_s > 0) evidence.add("pcie_bus_gb_s", transfer.pcie_bus_gb_s);
 }
 
 void add_evidence(const StepTime& time, const CauseSum& sum, Finding& finding) {
@@ -108,7 +114,7 @@ Finding finding_of(const RunAnswer& run, Cause cause, const CauseSum& sum) {
       finding.gain_high_pct = 100 * gain->second.high_ns / time.length_ns;
     }
   }
-  finding.fix = fix_of(cause);
+  finding.fix = fix_of(cause, most.site.function);
   finding.site = FindingSite{most.site.function, most.site.library, most.site.role, most.site.stack};
   const ProcessAnswer* process = run.step_member(most.member);
   const bool is_one = !most.of_all && (run.step_members.size() == 1 || most.ns >= kOneRank * sum.ns);

@@ -138,7 +138,7 @@ std::string launch_pace(const Finding& finding) {
   const Evidence& evidence = finding.evidence;
   return fmt::format(
       "{} makes {} launches, {} each plus {} until the next (medians), and waits for the "
-      "GPU only {:.1f} % of the run: the host sets the pace; {} help.",
+      "GPU only {:.1f} % of the run: the host sets the pace: {}.",
       who(finding), grouped(evidence.count("launches")), us_text(evidence, "call_p50_us"),
       us_text(evidence, "gap_p50_us"), evidence.number("sync_pct"), fix_text(finding));
 }
@@ -279,7 +279,10 @@ std::string fix_text(const Finding& finding) {
   if (finding.fix == "pin_memory") return "pin the memory (pin_memory), copies of pageable memory wait";
   if (finding.fix == "processes") return "move the work of its other Python threads into processes";
   if (finding.fix == "gc") return "collect less often (hostprobe run --fix gc), or gc.freeze() once the model is built";
-  if (finding.fix == "fewer_launches") return "fewer and larger launches (fusion, graphs)";
+  if (finding.fix == "batch_launch")
+    return "let a thread of its own launch (hostprobe run --fix batch_launch), or launch less (fusion, graphs)";
+  if (finding.fix == "pin") return "give that thread a CPU of its own (hostprobe run --fix pin)";
+  if (finding.fix == "spin") return "poll before it sleeps there (hostprobe run --fix spin), or hand over more at once";
   if (finding.fix == "more_cpus") return "give the job more CPUs or start fewer threads";
   return {};
 }

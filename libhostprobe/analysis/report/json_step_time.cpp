@@ -16,7 +16,8 @@ Json site_json(const LostSite& site) {
         {"bytes", site.transfer.bytes},
         {"p50_us", site.transfer.us},
         {"bus_gb_s", site.transfer.bus_gb_s},
-        {"usual_bus_gb_s", site.transfer.usual_bus_gb_s > 0 ? Json(site.transfer.usual_bus_gb_s) : Json(nullptr)}};
+        {"usual_bus_gb_s", site.transfer.usual_bus_gb_s > 0 ? Json(site.transfer.usual_bus_gb_s) : Json(nullptr)},
+        {"pcie_bus_gb_s", site.transfer.pcie_bus_gb_s > 0 ? Json(site.transfer.pcie_bus_gb_s) : Json(nullptr)}};
   if (site.samples > 0)
     json["samples"] = {
         {"count", site.samples}, {"pct", site.sampled_pct}, {"low_pct", site.low_pct}, {"high_pct", site.high_pct}};

@@ -29,7 +29,7 @@ constexpr Row kRows[] = {
     {"file_io", "in files", "read and write them on another thread, or less often"},
     {"python_overhead", "running Python", "do less of it between launches, or capture them in a graph"},
     {"host_work", "in work of its own", "move it to another thread, or do it less often"},
-    {"launch_bound", "launching: the GPU is done before the next launch", ""},
+    {"launch_bound", "launching, while the GPU is already done", ""},
     {"sync_calls", "because it waits for the GPU and gives it more work only then", "synchronise less often"},
     {"alloc_stall", "allocating and freeing GPU memory", ""},
     {"pageable_copy", "in asynchronous copies that do not return at once", ""},
@@ -39,7 +39,9 @@ constexpr Row kRows[] = {
     {"process_stopped", "stopped from outside", ""},
     {"low_frequency", "because its CPUs ran slower than before, or than those of other ranks",
      "look at their power limit, their temperature and the frequency governor"},
-    {"proxy_delay", "because its NCCL progress thread is late", "give that thread a CPU of its own"},
+    {"idle_state_exit", "between the moment a thread is woken and the moment it runs, with CPUs free",
+     "hand over more at once, or poll before it sleeps there"},
+    {"proxy_delay", "because its NCCL progress thread is late", ""},
     {"slow_gpu", "because its GPU takes longer for the same kernels", "look at that GPU's clocks and temperature"},
     {"comm_bandwidth", "moving data between ranks",
      "overlap it with work, send less, or compare its rate with nccl-tests"},
@@ -68,7 +70,7 @@ std::string advice_of(const Finding& finding, const Row* row) {
   if (finding.cause == "dataloader_wait" && is_thread)
     return "look at how that thread makes samples, or use more of them";
   if (finding.cause == "dataloader_wait") return loader_advice(finding.evidence);
-  if (finding.evidence.number("usual_bus_gb_s") > 0)
+  if (finding.evidence.number("usual_bus_gb_s") > 0 || finding.evidence.number("pcie_bus_gb_s") > 0)
     return "look at the links of the ranks in it, and at which way NCCL takes";
   return row == nullptr ? "" : row->advice;
 }
@@ -94,6 +96,8 @@ std::string transfer_text(const Finding& finding) {
                                  bytes_text(evidence.count("bytes")), evidence.number("bus_gb_s"));
   if (const double usual = evidence.number("usual_bus_gb_s"); usual > 0)
     text += fmt::format(", {:.3g} GB/s on other communicators", usual);
+  if (const double pcie = evidence.number("pcie_bus_gb_s"); pcie > 0)
+    text += fmt::format(", over PCIe 3.0 it would be {:.3g} GB/s", pcie);
   return text;
 }
 

@@ -28,6 +28,7 @@ enum class Cause : std::uint8_t {
   kCpuThrottle,
   kProcessStopped,
   kLowFrequency,
+  kIdleStateExit,
   kProxyDelay,
   kSlowGpu,
   kCommBandwidth,

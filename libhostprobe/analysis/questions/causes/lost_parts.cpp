@@ -2,7 +2,6 @@
 #include "lost_parts.h"
 
 #include <algorithm>
-#include <map>
 
 namespace hostprobe::analysis {
 namespace {
@@ -24,24 +23,54 @@ void LostParts::enter(const Window& step) {
 }
 
 Window LostParts::laid(const Window& window) const {
-  if (own_.length_ns() <= 0) return window;
+  if (!is_laying()) return window;
   const auto at = [this](double ns) { return over_.begin_ns + shortened() * (ns - own_.begin_ns); };
   return {at(window.begin_ns), at(window.end_ns)};
 }
 
 void LostParts::add(std::uint32_t member, const LostPart& part) {
   if (part.ns <= 0) return;
-  LostPart& added = parts_[member].emplace_back(part);
-  if (own_.length_ns() <= 0) return;
-  added.at = part.window;
-  added.window = laid(part.window);
-  added.ns *= shortened();
+  if (is_laying())
+    laid_.push_back({member, part});
+  else
+    parts_[member].push_back(part);
+}
+
+// Of each cause that is laid over a shorter time, how much of it is left of one.
+std::map<Cause, double> LostParts::kept_parts() const {
+  std::map<Cause, double> own_ns, kept;
+  for (const LaidPart& laid : laid_) own_ns[laid.part.cause] += laid.part.ns;
+  std::vector<std::pair<Cause, double>> causes(own_ns.begin(), own_ns.end());
+  std::stable_sort(causes.begin(), causes.end(), [](const auto& l, const auto& r) { return l.second > r.second; });
+  double left_ns = over_.length_ns() - laid_wait_ns_;
+  for (const auto& [cause, ns] : causes) {
+    const double kept_ns = std::clamp(left_ns, 0.0, ns);
+    kept[cause] = kept_ns / ns;
+    left_ns -= kept_ns;
+  }
+  return kept;
+}
+
+void LostParts::lay_no_more() {
+  std::map<Cause, double> kept = kept_parts();
+  double at_ns = over_.begin_ns;
+  for (auto& [member, part] : laid_) {
+    part.at = part.window;
+    part.ns *= kept[part.cause];
+    part.window = {at_ns, at_ns + part.ns};
+    at_ns = part.window.end_ns;
+    if (part.ns > 0) parts_[member].push_back(part);
+  }
+  laid_.clear();
+  laid_wait_ns_ = 0;
+  own_ = over_ = {0, 0};
 }
 
 void LostParts::add_wait(std::uint32_t member, const PeerWait& added) {
   PeerWait wait = added;
   wait.window = laid(added.window);
   wait.ns *= shortened();
+  if (is_laying()) laid_wait_ns_ += wait.ns;
   std::vector<PeerWait>& waits = waits_[member];
   if (!waits.empty() && waits.back().last == wait.last && wait.window.begin_ns <= waits.back().window.end_ns + kTouchNs)
     waits.back().window.end_ns = std::max(waits.back().window.end_ns, wait.window.end_ns), waits.back().ns += wait.ns;

@@ -4,6 +4,7 @@
 // met, beyond what the one that waits lost itself (Scalasca's delay costs).
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "../job_graph.h"
@@ -48,9 +49,10 @@ class LostParts {
   void enter(const Window& step);
   void add(std::uint32_t member, const LostPart& part);
   void add_wait(std::uint32_t member, const PeerWait& wait);
-  // What is added from now on lies in `own`, which is longer than `over`, and is laid over that, evenly shortened.
+  // What is added from now on lies in `own`, which is longer than `over`, and is laid over that by lay_no_more: a cause gets as much as
+  // would be gone without it, the heaviest first (StragglerAnalysis: price by removal). Waits for others are evenly shortened.
   void lay_over(const Window& own, const Window& over) { own_ = own, over_ = over; }
-  void lay_no_more() { own_ = over_ = {0, 0}; }
+  void lay_no_more();
   // Puts parts in the place of the waits.
   void resolve();
   const std::vector<std::vector<LostPart>>& parts() const { return parts_; }
@@ -68,10 +70,18 @@ class LostParts {
 
   const std::vector<double>& slow_;
   const std::vector<char> on_gpu_;
-  double shortened() const { return own_.length_ns() > 0 ? over_.length_ns() / own_.length_ns() : 1; }
+  bool is_laying() const { return own_.length_ns() > 0; }
+  double shortened() const { return is_laying() ? over_.length_ns() / own_.length_ns() : 1; }
   Window laid(const Window& window) const;
+  std::map<Cause, double> kept_parts() const;
 
+  struct LaidPart {
+    std::uint32_t member;
+    LostPart part;
+  };
   Window step_, own_ = {0, 0}, over_ = {0, 0};
+  std::vector<LaidPart> laid_;
+  double laid_wait_ns_ = 0;
   std::vector<std::vector<LostPart>> parts_;  // of each member, by time
   std::vector<std::vector<PeerWait>> waits_;  // the same
 };

@@ -16,6 +16,10 @@ constexpr double kClearly = 1.25;     // as far apart two medians must be
 constexpr double kLargePart = 0.1;    // of the steps
 constexpr std::uint64_t kAsMany = 2;  // times as many bytes at most
 
+// NCCL's own model of a ring over PCIe, with its Simple protocol (src/graph/tuning.cc: baseLat, hwLat, PCI_WIDTH). Of what NCCL chooses
+// between, and of the links inside a host, it is the slowest.
+constexpr double kRingNs = 8400, kRingStepNs = 5700, kPcieGbS = 12;
+
 // All collectives that move as much between the same ranks.
 struct Transfers {
   std::vector<double> ns;  // since the last arrival
@@ -81,12 +85,39 @@ std::int64_t member_of(const std::vector<Transfers>& all, std::size_t parts) {
   return found;
 }
 
+double wire_bytes(const PathTransfer& kind) {
+  return bus_bytes(kind.operation, kind.bytes, static_cast<std::uint32_t>(std::max(1, kind.ranks)));
+}
+
+double pcie_ns(const PathTransfer& kind) {
+  const double steps = (kind.operation == "AllReduce" ? 2 : 1) * std::max(1, kind.ranks - 1);
+  return kRingNs + steps * kRingStepNs + wire_bytes(kind) / kPcieGbS;
+}
+
+bool share_a_host(const std::vector<StepTimeMember>& members) {
+  return std::all_of(members.begin(), members.end(),
+                     [&](const StepTimeMember& one) { return one.answer->host == members.front().answer->host; });
+}
+
+// What is left of them over PCIe. Empty: none is clearly slower.
+std::vector<double> left_over_pcie(const std::vector<PathTransfer>& kinds, const std::vector<Transfers>& all) {
+  std::vector<double> left(all.size(), 1);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].ns.size() < kFewest || all[i].sum_ns <= 0) continue;
+    double left_ns = 0;
+    for (const double ns : all[i].ns) left_ns += std::min(ns, pcie_ns(kinds[i]));
+    left[i] = left_ns / all[i].sum_ns;
+  }
+  const auto least = std::min_element(left.begin(), left.end());
+  return least == left.end() || *least * kClearly > 1 ? std::vector<double>{} : left;
+}
+
 LostSite site_of(const PathTransfer& kind, const Transfers& one) {
   LostSite site;
   site.function = "nccl" + kind.operation;
   site.transfer.bytes = kind.bytes;
   const double ns = quantile(one.ns, 0.5);
-  const double bytes = bus_bytes(kind.operation, kind.bytes, static_cast<std::uint32_t>(std::max(1, kind.ranks)));
+  const double bytes = wire_bytes(kind);
   site.transfer.us = 1e-3 * ns;
   if (ns > 0) site.transfer.bus_gb_s = bytes / ns;
   if (one.usual_ns > 0) site.transfer.usual_bus_gb_s = bytes / one.usual_ns;
@@ -109,7 +140,8 @@ double exposed_ns(const StepTime& time) {
 
 }  // namespace
 
-std::vector<double> name_slow_transfers(const JobGraph& job, StepTime& time) {
+std::vector<double> name_slow_transfers(const JobGraph& job, const std::vector<StepTimeMember>& members,
+                                        StepTime& time) {
   double sum_ns = 0, excess_ns = 0, other_ns = 0;
   std::vector<Transfers> all = transfers_of(job, other_ns);
   compare(job.transfers, all);
@@ -126,11 +158,14 @@ std::vector<double> name_slow_transfers(const JobGraph& job, StepTime& time) {
   LostTime named;
   named.cause = Cause::kCommBandwidth;
   named.site = site_of(job.transfers[heaviest], all[heaviest]);
+  if (excess_ns <= 0) left = share_a_host(members) ? left_over_pcie(job.transfers, all) : std::vector<double>{};
+  if (excess_ns <= 0 && !left.empty() && left[heaviest] < 1)
+    named.site.transfer.pcie_bus_gb_s = wire_bytes(job.transfers[heaviest]) / pcie_ns(job.transfers[heaviest]);
   const std::int64_t member = excess_ns > 0 ? member_of(all, job.parts.size()) : -1;
   if (member >= 0) named.member = static_cast<std::uint32_t>(member);
   named.of_all = member < 0;
   take_from_transfers(part, std::move(named), time);
-  return excess_ns > 0 ? left : std::vector<double>{};
+  return left;
 }
 
 }  // namespace hostprobe::analysis

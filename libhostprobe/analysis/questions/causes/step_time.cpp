@@ -7,6 +7,7 @@
 
 #include "gains.h"
 #include "gpu_states.h"
+#include "idle_exits.h"
 #include "late_progress.h"
 #include "lost_parts.h"
 #include "lost_times.h"
@@ -380,8 +381,8 @@ class Explanation {
     else
       add(cause, inner.spot, {part.begin_ns, post_ns});
     const bool is_plain = cause == Cause::kHostWork || cause == Cause::kGpuBound;
-    add_return(is_plain ? Cause::kUnexplained : cause, inner.spot, {post_ns, part.end_ns}, thread_of(number),
-               call.type);
+    add_return(is_plain ? Cause::kIdleStateExit : cause, is_plain ? Spot{&thread_of(number), &call} : inner.spot,
+               {post_ns, part.end_ns}, thread_of(number), call.type);
   }
 
   // A batch is late by all that its worker did to make it, and only the last of that lies in the wait for it.
@@ -482,10 +483,11 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
     ++answer.steps;
   }
   answer.lost = times.finish();
+  check_idle_exits(members, answer);
   for (LostTime& lost : answer.lost) explanation.name_site(lost);
   move_longer_work(members.size(), answer.lost);
   GainFactors factors{name_late_progress(members, answer), {}};
-  if (factors.late_progress == 1) factors.slow_transfers = name_slow_transfers(job, answer);
+  if (factors.late_progress == 1) factors.slow_transfers = name_slow_transfers(job, members, answer);
   if (std::find(on_gpu.begin(), on_gpu.end(), 1) == on_gpu.end())
     answer.gains = gains.of_chains();
   else if (!ends.empty())

@@ -21,6 +21,7 @@ namespace hostprobe::analysis {
 struct TransferSite {
   std::uint64_t bytes = 0;
   double us = 0, bus_gb_s = 0, usual_bus_gb_s = 0;  // medians; 0 = not known
+  double pcie_bus_gb_s = 0;  // over PCIe 3.0 alone, by NCCL's model; 0 = it is quicker, or not known
 };
 
 // Where a cause sits.

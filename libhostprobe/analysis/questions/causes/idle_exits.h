@@ -1,0 +1,16 @@
+// idle_exits.h: time that threads which another one woke took to be on a CPU, although CPUs were free.
+//
+// Room 3.
+#pragma once
+
+#include <vector>
+
+#include "step_time.h"
+
+namespace hostprobe::analysis {
+
+// Leaves kIdleStateExit only where no CPU can have been short: a rank that may use a single one, and one that had none for longer besides,
+// lose that time as kCpuContention too.
+void check_idle_exits(const std::vector<StepTimeMember>& members, StepTime& time);
+
+}  // namespace hostprobe::analysis
