@@ -1,0 +1,60 @@
+// Threads that are late on a free CPU, and those that had none: analysis/questions/causes/idle_exits.cpp
+#include "analysis/questions/causes/idle_exits.h"
+
+#include <gtest/gtest.h>
+
+namespace hostprobe::analysis {
+namespace {
+
+class IdleExits : public testing::Test {
+ protected:
+  IdleExits() : members_(2) {
+    for (std::size_t i = 0; i < members_.size(); ++i) answers_[i].cpus = 4, members_[i].answer = &answers_[i];
+  }
+  void lose(Cause cause, std::uint32_t member, double ns) {
+    LostTime& lost = time_.lost.emplace_back();
+    lost.cause = cause, lost.member = member, lost.ns = ns, lost.pieces = 1;
+    lost.step_ns = {ns / 2, ns / 2};
+  }
+  double lost_ns(Cause cause) const {
+    double ns = 0;
+    for (const LostTime& lost : time_.lost)
+      if (lost.cause == cause) ns += lost.ns;
+    return ns;
+  }
+
+  ProcessAnswer answers_[2];
+  std::vector<StepTimeMember> members_;
+  StepTime time_;
+};
+
+TEST_F(IdleExits, AreToldWhereCpusWereFree) {
+  lose(Cause::kIdleStateExit, 0, 100);
+  lose(Cause::kCpuContention, 0, 60);
+  lose(Cause::kCpuContention, 1, 1000);
+  check_idle_exits(members_, time_);
+  EXPECT_EQ(lost_ns(Cause::kIdleStateExit), 100);
+}
+
+TEST_F(IdleExits, AreALackOfCpusOnARankThatHadNoneForLonger) {
+  lose(Cause::kCpuContention, 0, 60);
+  lose(Cause::kIdleStateExit, 0, 100);
+  lose(Cause::kCpuThrottle, 0, 80);
+  check_idle_exits(members_, time_);
+  EXPECT_EQ(lost_ns(Cause::kIdleStateExit), 0);
+  EXPECT_EQ(lost_ns(Cause::kCpuContention), 160);
+  ASSERT_EQ(time_.lost.size(), 2u);
+  EXPECT_EQ(time_.lost[0].pieces, 2u);
+  EXPECT_EQ(time_.lost[0].step_ns, (std::vector<double>{80, 80}));
+}
+
+TEST_F(IdleExits, AreALackOfCpusWhereThereIsOne) {
+  answers_[0].cpus = 1;
+  lose(Cause::kIdleStateExit, 0, 100);
+  check_idle_exits(members_, time_);
+  EXPECT_EQ(lost_ns(Cause::kCpuContention), 100);
+  EXPECT_EQ(time_.lost.size(), 1u);
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
