@@ -5,15 +5,34 @@
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
 
-#include <unordered_map>
+#include <array>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace hostprobe::analysis {
 namespace {
 
 using Field = ProfileField;
-using Fields = std::unordered_map<std::string_view, Field>;
-
 constexpr std::size_t kMostTextBytes = 1 << 16;  // of one field: a name that is longer is cut
+
+// Names by their length: most are seen by that alone to be none of them.
+class Fields {
+ public:
+  Fields(std::initializer_list<std::pair<std::string_view, Field>> all) {
+    for (const auto& one : all) by_length_[one.first.size()].push_back(one);
+  }
+  std::optional<Field> find(std::string_view name) const {
+    if (name.size() < by_length_.size())
+      for (const auto& [own, field] : by_length_[name.size()])
+        if (own == name) return field;
+    return std::nullopt;
+  }
+
+ private:
+  std::array<std::vector<std::pair<std::string_view, Field>>, 24> by_length_;
+};
 
 const Fields kEventFields = {{"ph", Field::kPhase},    {"cat", Field::kCategory}, {"name", Field::kName},
                              {"pid", Field::kPid},     {"tid", Field::kTid},      {"ts", Field::kTime},
@@ -40,11 +59,6 @@ const Fields kArgFields = {{"name", Field::kOwnName},
                            {"Seq", Field::kSequence},
                            {"Src Rank", Field::kFromRank},
                            {"Dst Rank", Field::kToRank}};
-
-std::optional<Field> field_of(const Fields& fields, std::string_view key) {
-  const auto found = fields.find(key);
-  return found == fields.end() ? std::nullopt : std::optional(found->second);
-}
 
 // What the parser reads from.
 class Source {
@@ -83,10 +97,10 @@ class Events {
     if (depth_ == 2 && events_depth_ == 0) inner_key_ = key;
     if (events_depth_ == 0) return true;
     if (depth_ == events_depth_ + 1) {
-      field_ = field_of(kEventFields, key);
+      field_ = kEventFields.find(key);
       in_args_ = key == "args";
     } else if (depth_ == events_depth_ + 2 && in_args_) {
-      field_ = field_of(kArgFields, key);
+      field_ = kArgFields.find(key);
     }
     return true;
   }

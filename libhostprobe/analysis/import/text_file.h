@@ -1,10 +1,12 @@
-// text_file.h: a text file, as it is or compressed by gzip, read from front to end through a small buffer.
+// text_file.h: a text file, as it is or compressed by gzip, read from front to end through two small buffers: while the one is looked
+// at, the other is filled.
 //
 // Room 3. Compressed data that ends too early reads as far as it goes.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -23,26 +25,30 @@ class TextFile {
 
   // '\0' at the end.
   char peek() { return at_ != end_ || fill() ? *at_ : '\0'; }
-  char take() {
-    if (at_ == end_ && !fill()) return '\0';
-    ++taken_;
-    return *at_++;
-  }
+  char take() { return at_ != end_ || fill() ? *at_++ : '\0'; }
   bool at_end() { return at_ == end_ && !fill(); }
-  std::uint64_t taken() const { return taken_; }
+  std::uint64_t taken() const { return before_ + static_cast<std::uint64_t>(at_ - piece_.text.data()); }
   // Without its end, which may be "\r\n". False: there is none any more.
   bool line(std::string& text);
   // Why the end is not that of the whole file; "" when it is.
   const std::string& problem() const { return problem_; }
 
  private:
+  struct Piece {
+    std::vector<char> text;
+    std::string problem;     // behind it; "" = none, or there is more
+    std::uint64_t read = 0;  // bytes of the file, so far
+  };
   bool fill();
+  // Into a buffer that is used again. An empty piece is the end.
+  Piece read(std::vector<char> buffer);
 
   void* file_ = nullptr;
-  std::vector<char> buffer_;
+  Piece piece_;  // that is looked at
+  std::future<Piece> next_;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
-  std::uint64_t taken_ = 0;
+  std::uint64_t before_ = 0;  // bytes of text before the piece
   bool ended_ = false;
   std::string problem_;
   ReadProgress progress_;

@@ -280,7 +280,8 @@ std::string fix_text(const Finding& finding) {
   if (finding.fix == "processes") return "move the work of its other Python threads into processes";
   if (finding.fix == "gc") return "collect less often (hostprobe run --fix gc), or gc.freeze() once the model is built";
   if (finding.fix == "batch_launch")
-    return "let a thread of its own launch (hostprobe run --fix batch_launch), or launch less (fusion, graphs)";
+    return "launch less (fusion, graphs); whether a thread that launches for it helps, hostprobe run --fix "
+           "auto:batch_launch tells";
   if (finding.fix == "pin") return "give that thread a CPU of its own (hostprobe run --fix pin)";
   if (finding.fix == "spin") return "poll before it sleeps there (hostprobe run --fix spin), or hand over more at once";
   if (finding.fix == "more_cpus") return "give the job more CPUs or start fewer threads";
