@@ -121,7 +121,9 @@ void add_sched(CLI::App& app, Context& context) {
       ->type_name("S")
       ->check(CLI::Range(0.001, 1e7));
   command->footer(
-      "Needs root. Exits with the program's status, as `run` does. It costs the whole machine as long as it records.\n"
+      "Needs root. Exits with the program's status, as `run` does. It costs the whole machine as long as it records. "
+      "With --pid and\n"
+      "--run it pauses while all of these processes do (hostprobe_stop, hostprobe.stop(), `hostprobe ctl PID stop`).\n"
       "Examples:\n  hostprobe sched -o RUN -- hostprobe run -o RUN --mode trace -- python3 train.py\n"
       "  hostprobe sched -o RUN --run --for 30 && hostprobe report RUN\n"
       "  hostprobe sched -o RUN --all --for 5");

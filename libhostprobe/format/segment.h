@@ -93,6 +93,7 @@ struct alignas(64) SegmentHeader {
   std::uint64_t lost_by[kLossCauses];  // [atomic] by LossCause
   std::uint32_t threads_used;          // [atomic] entries that have ever been taken: those before this index
   std::uint32_t merges;                // [atomic] how often something was merged: see Merged
+  std::uint32_t gate_moves;            // [atomic] how often recording paused or went on: odd in a pause
 };
 static_assert(sizeof(SegmentHeader) <= 4096);
 

@@ -104,6 +104,37 @@ void Recorder::begin(const std::vector<int>& tids, int program) {
   if (program != 0) program_switches_ = own_counts_[static_cast<std::uint32_t>(program)];
 }
 
+// To the last event, also the part of a page that a reader without waiting does not get.
+void Recorder::drain() {
+  for (Instance* instance : instances_) instance->turn(false);
+  while (read()) {
+  }
+  for (Cpu& cpu : cpus_) {
+    if (tracefs_cpu_flush(cpu.pages, page_.data()) > 0) add_page(cpu, page_.data());
+    flush(cpu);
+  }
+}
+
+void Recorder::note(std::uint32_t kind) {
+  EventRow event{};
+  event.ticks = now().ticks;
+  event.kind = kind;
+  out_->add_event(event);
+}
+
+// No row lies between the two events.
+void Recorder::pause() {
+  for (Instance* instance : instances_) instance->turn(false);
+  note(kEventStopped);
+  drain();
+  has_paused_ = true;
+}
+
+void Recorder::go_on() {
+  note(kEventStarted);
+  for (Instance* instance : instances_) instance->turn(true);
+}
+
 bool Recorder::read() {
   bool any = false;
   for (Cpu& cpu : cpus_) any = read_cpu(cpu) || any;
@@ -206,7 +237,7 @@ std::uint64_t Recorder::seen_of_program() const {
 
 // What the kernel counted and its trace does not show. Only where every switch was to be in it.
 std::uint64_t Recorder::missing_switches(std::uint64_t switches) const {
-  if (!options_.cpus.empty() || !is_wanted("sched/sched_switch")) return 0;
+  if (has_paused_ || !options_.cpus.empty() || !is_wanted("sched/sched_switch")) return 0;
   if (program_ != 0) {
     if (switches <= program_switches_ || !is_wanted("sched/sched_process_fork")) return 0;
     const std::uint64_t expected = switches - program_switches_;
@@ -223,13 +254,8 @@ std::uint64_t Recorder::missing_switches(std::uint64_t switches) const {
 
 RecorderTotals Recorder::finish(std::uint64_t switches) {
   const std::uint64_t before = header_.last.ticks;
-  for (Instance* instance : instances_) instance->turn(false);
-  while (read()) {
-  }
+  drain();
   for (Cpu& cpu : cpus_) {
-    // The part of the last page that a reader without waiting does not get.
-    if (tracefs_cpu_flush(cpu.pages, page_.data()) > 0) add_page(cpu, page_.data());
-    flush(cpu);
     const std::uint64_t counted = cpu.of->lost(cpu.number);
     cpu.lost = counted - std::min(counted, cpu.lost_seen);
     flush(cpu);

@@ -38,6 +38,9 @@ class Recorder {
 
   // Records these tasks and what they start; of the whole machine nobody in particular. The program is `program`, 0 = none.
   void begin(const std::vector<int>& tids, int program);
+  // Nothing is recorded until it goes on; what was missed meanwhile is no loss.
+  void pause();
+  void go_on();
   // Reads what there is; true: there was something.
   bool read();
   // So that a file that is cut off here can be read.
@@ -60,6 +63,8 @@ class Recorder {
   };
   void open_cpus(const Instance& instance);
   void close_cpus();
+  void drain();
+  void note(std::uint32_t kind);
   bool read_cpu(Cpu& cpu);
   void add_page(Cpu& cpu, void* page);
   void add_row(Cpu& cpu, const KernelRow& row);
@@ -90,6 +95,7 @@ class Recorder {
   std::vector<int> tids_;
   int program_ = 0;
   std::uint64_t rows_ = 0, lost_ = 0;
+  bool has_paused_ = false;
   std::uint64_t since_ticks_ = 0;
 };
 

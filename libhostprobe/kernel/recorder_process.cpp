@@ -11,6 +11,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "recorded_processes.h"
 #include "recorder.h"
 #include "tasks.h"
 #include "tracefs.h"
@@ -117,7 +118,13 @@ class RecorderProcess {
   std::uint64_t record(Recorder& recorder) {
     const std::uint64_t begin = now_ns();
     std::uint64_t put_down = begin, looked = begin;
+    const RecordedProcesses recorded(options_.pids);
+    bool pauses = false;
     for (;;) {
+      if (recorded.all_pause() != pauses) {
+        pauses = !pauses;
+        pauses ? recorder.pause() : recorder.go_on();
+      }
       const bool busy = recorder.read();
       pollfd orders{pipes_.orders, POLLIN, 0};
       if (poll(&orders, 1, busy ? kBusyMs : kIdleMs) > 0) {

@@ -34,6 +34,7 @@ class Scenario:
     without: tuple = ()  # fields of the same run without its heaviest fault, as pairs
     mended: tuple = ()  # of the same run after what the finding advises, where that is less than to be without
     also: tuple = ()  # of two faults, ids of the smaller one
+    hidden: tuple = ()  # of two faults, ids of one that costs nothing beside the other
     site: tuple = ()  # words, one of which the heaviest finding's site is to hold
 
     def start(self, folder, mode="trace"):
@@ -184,7 +185,7 @@ def from_outside():
 
 
 def in_pairs():
-    """The heavier one comes first; both are among the findings."""
+    """The heavier one comes first; both are among the findings, unless one hides the other."""
     yield Scenario("loads_and_allocations", loop("--alloc-every", 20, "--load-every", 2), 1, ("jit_compile",),
                    faults="load_pause,amount=10;alloc_stall,amount=100", also=("alloc_stall",),
                    without=(("faults", "alloc_stall,amount=100"), ("command", loop("--alloc-every", 20))))
@@ -196,7 +197,7 @@ def in_pairs():
         yield Scenario(f"torch_{name}", torch("--plant", plants, "--amount", amounts, "--rank", ranks), causes=causes, rank=rank,
                        also=also, without=(("command", torch("--plant", plant, "--amount", amount, "--rank", where)),))
     yield Scenario("loader_and_syncs", loop("--steps", 150, "--load-us", 8000, "--sync-every", 2), 1, ("dataloader_wait",),
-                   also=("sync_calls",), without=(("command", loop("--steps", 150, "--sync-every", 2)),))
+                   hidden=("sync_calls",), without=(("command", loop("--steps", 150, "--sync-every", 2)),))
     yield Scenario("stopped_and_slow_gpu", parallel(2, *TENSOR, "--kernel-us", 40, steps=400), 2, ("process_stopped",), 0,
                    "slow_gpu,rank=1,amount=1.5", outside=(Stopped(300, 600, 0),), also=("slow_gpu",),
                    without=(("outside", ()),))

@@ -83,7 +83,7 @@ def judge(scenario, report):
     first = found[0] if found else {"cause": "none", "rank": None, "share_pct": 0, "evidence": {}}
     right = first["cause"] in scenario.causes
     there = {one["cause"] for one in found}
-    both = not scenario.also or bool(there & set(scenario.also))
+    both = (not scenario.also or bool(there & set(scenario.also))) and not there & set(scenario.hidden)
     return right and both, right and has_site(scenario, first), found
 
 

@@ -9,12 +9,14 @@
 #include <dirent.h>
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "analysis/live/process_stacks.h"
 #include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/reader.h"
 #include "kernel/sched_options.h"
@@ -284,6 +286,78 @@ TEST_F(Sched, TwoAtOnceDoNotDisturbEachOther) {
     EXPECT_EQ(WEXITSTATUS(one->end()), 0);
   }
   EXPECT_EQ(traces(true).size(), 1u);
+}
+
+// A command in the background; what it started ends with it.
+class Command {
+ public:
+  explicit Command(std::vector<std::string> words) : pid_(fork()) {
+    if (pid_ != 0) return;
+    setpgid(0, 0);
+    std::vector<char*> arguments{const_cast<char*>("hostprobe")};
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    execv(HOSTPROBE_TEST_COMMAND, arguments.data());
+    _exit(99);
+  }
+  ~Command() {
+    if (!ended_) kill(-pid_, SIGKILL);
+    end();
+  }
+  pid_t pid() const { return pid_; }
+  void end() {
+    if (!ended_) waitpid(pid_, nullptr, 0);
+    ended_ = true;
+  }
+
+ private:
+  const pid_t pid_;
+  bool ended_ = false;
+};
+
+int first_child_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", pid));
+  int child = 0;
+  file >> child;
+  return child;
+}
+
+void nap() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
+// The process that is recorded in the folder, once it answers.
+std::string answering_process(const std::string& run) {
+  for (;; nap())
+    for (const std::string& path : analysis::trace_paths(run))
+      if (const auto pid = analysis::living_process_of(path))
+        if (hostprobe({"ctl", std::to_string(*pid), "status"}).status == 0) return std::to_string(*pid);
+}
+
+TEST_F(Sched, PausesWhileTheProcessDoes) {
+  std::filesystem::create_directories(run());
+  Command program({"run", "-o", run(), "--mode", "trace", "--target", "all", "--", HOSTPROBE_TEST_PROGRAMS "/stays"});
+  const std::string pid = answering_process(run());
+  Command recording({"sched", "-o", run(), "--run"});
+  while (first_child_of(recording.pid()) == 0 || instances(first_child_of(recording.pid())).empty()) nap();
+  for (const char* verb : {"stop", "start", "status"}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    EXPECT_EQ(hostprobe({"ctl", pid, verb}).status, 0);
+  }
+  kill(std::stoi(pid), SIGTERM);
+  recording.end();
+  program.end();
+  const std::vector<Trace> kernel = traces(true);
+  ASSERT_EQ(kernel.size(), 1u);
+  const std::vector<EventRow>& events = kernel[0].events;
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].kind, kEventStopped);
+  EXPECT_EQ(events[1].kind, kEventStarted);
+  std::array<std::uint64_t, 3> rows{};
+  analysis::KernelWalk walk(kernel[0]);
+  for (analysis::KernelStep step; walk.next(step);)
+    ++rows[(step.row.ticks > events[0].ticks) + (step.row.ticks > events[1].ticks)];
+  EXPECT_GT(rows[0], 0u);
+  EXPECT_EQ(rows[1], 0u);
+  EXPECT_GT(rows[2], 0u);
 }
 
 TEST_F(Sched, ProcessThatEndsEndsItsRecording) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "analysis/live/control_link.h"
+#include "analysis/live/process_segment.h"
 #include "analysis/live/status.h"
 
 namespace hostprobe::analysis {

@@ -320,6 +320,13 @@ KernelRow row_of(double us, KernelWhat what, std::uint32_t tid, std::uint32_t ot
 // One recorded process, 100, with the threads 100 and 101.
 class NeighboursOf : public testing::Test {
  protected:
+  void pause(double begin_us, double end_us) {
+    EventRow event{};
+    event.ticks = test::at_us(begin_us), event.kind = kEventStopped;
+    events_.push_back(event);
+    event.ticks = test::at_us(end_us), event.kind = kEventStarted;
+    events_.push_back(event);
+  }
   KernelShare ask(const std::vector<std::vector<KernelRow>>& cpus, std::uint64_t lost = 0) {
     FileHeader header{};
     header.source = kFromKernel;
@@ -337,6 +344,7 @@ class NeighboursOf : public testing::Test {
     names.add_task(8, 0, "fio", 8);
     names.add_irq(27, "eth0");
     out.add_kernel_names(names.take());
+    for (const EventRow& event : events_) out.add_event(event);
     const Trace trace = read_trace_file_only(out.finish());
     KernelAnswer answer;
     add_kernel_trace(
@@ -344,7 +352,19 @@ class NeighboursOf : public testing::Test {
     return answer.shares["t"];
   }
   TestFolder folder_;
+  std::vector<EventRow> events_;
 };
+
+TEST_F(NeighboursOf, WhatLiesInAPauseIsNotKnown) {
+  pause(200, 900);
+  const KernelShare share = ask({{switch_row(0, 0, 100, kLeftRunnable), switch_row(100, 100, 7, kLeftRunnable),
+                                  switch_row(1000, 7, 100, kLeftRunnable), switch_row(1200, 100, 8, kLeftRunnable),
+                                  switch_row(1500, 8, 100, kLeftSleeping)}});
+  EXPECT_NEAR(share.seen_ms, 1.5 - 0.7, 1e-6);
+  ASSERT_EQ(share.neighbours.size(), 1u);
+  EXPECT_EQ(share.neighbours[0].comm, "fio");
+  EXPECT_NEAR(share.neighbours[0].took_ms, 0.3, 1e-6) << "behind the pause";
+}
 
 TEST_F(NeighboursOf, WhoRanWhileItWasPreemptedTookTheTime) {
   const KernelShare share = ask({{switch_row(0, 0, 100, kLeftRunnable), switch_row(100, 100, 7, kLeftRunnable),

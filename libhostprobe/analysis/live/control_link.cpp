@@ -10,21 +10,15 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 #include <thread>
+
+#include "process_segment.h"
 
 namespace hostprobe::analysis {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kPause = std::chrono::milliseconds(5);
-
-SegmentHeader* attach(int id) {
-  shmid_ds status{};
-  if (shmctl(id, IPC_STAT, &status) == 0 && status.shm_segsz < sizeof(SegmentHeader)) return nullptr;
-  void* address = shmat(id, nullptr, 0);
-  return address == reinterpret_cast<void*>(-1) ? nullptr : static_cast<SegmentHeader*>(address);
-}
 
 [[noreturn]] void fail_without_segment(int pid, bool denied) {
   if (denied || (kill(pid, 0) != 0 && errno == EPERM)) {
@@ -35,23 +29,6 @@ SegmentHeader* attach(int id) {
       "process {} does not record, or not where it can be asked: it is no target (HOSTPROBE_TARGET), has made "
       "no call worth a record yet, runs in another IPC namespace (nsenter -i), or shared memory was scarce",
       pid));
-}
-
-SegmentHeader* find_segment(int pid) {
-  std::ifstream table("/proc/sysvipc/shm");
-  SegmentHeader* found = nullptr;
-  bool denied = false;
-  for (const int id : segments_made_by(table, pid)) {
-    SegmentHeader* header = attach(id);
-    denied = denied || (header == nullptr && errno == EACCES);
-    if (header == nullptr) continue;
-    // One that an earlier program of the process left behind may still have a reader: the clock of the other goes on.
-    const bool ours = header->magic == kSegmentMagic && header->pid == static_cast<std::uint32_t>(pid);
-    if (ours && (found == nullptr || found->clock.monotonic_ns < header->clock.monotonic_ns)) std::swap(found, header);
-    if (header != nullptr) shmdt(header);
-  }
-  if (found == nullptr) fail_without_segment(pid, denied);
-  return found;
 }
 
 bool is_gone(int pid) {
@@ -66,20 +43,6 @@ std::string text_of(const char (&text)[kBytes]) {
 
 }  // namespace
 
-std::vector<int> segments_made_by(std::istream& table, int pid) {
-  std::vector<int> ids;
-  std::string line;
-  std::getline(table, line);  // names of the columns
-  while (std::getline(table, line)) {
-    long long key = 0, id = 0, size = 0, creator = 0, last = 0, attached = 0;
-    std::string permissions;
-    std::istringstream words(line);
-    if (!(words >> key >> id >> permissions >> size >> creator >> last >> attached)) continue;
-    if (creator == pid && attached > 0) ids.push_back(static_cast<int>(id));
-  }
-  return ids;
-}
-
 char process_state(int pid) {
   if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH)) return 0;
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
@@ -91,7 +54,9 @@ char process_state(int pid) {
 
 ControlLink::ControlLink(int pid, std::chrono::milliseconds patience) : pid_(pid), patience_(patience) {
   if (is_gone(pid)) throw std::runtime_error(fmt::format("there is no process {}; it may have ended", pid));
-  header_ = find_segment(pid);
+  const FoundSegment found = find_segment(pid, true);
+  if (found.header == nullptr) fail_without_segment(pid, found.denied);
+  header_ = found.header;
   try {
     if (header_->version != kSegmentVersion) {
       throw std::runtime_error(

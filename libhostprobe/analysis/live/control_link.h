@@ -5,10 +5,8 @@
 #pragma once
 
 #include <chrono>
-#include <istream>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "format/segment.h"
 
@@ -37,9 +35,6 @@ class ControlLink {
   std::chrono::milliseconds patience_;
   SegmentHeader* header_ = nullptr;
 };
-
-// Ids of the attached segments that process `pid` made, from a table as /proc/sysvipc/shm has it.
-std::vector<int> segments_made_by(std::istream& table, int pid);
 
 // The letter of /proc/PID/stat: 'T' is stopped, 'Z' has ended; 0: there is no such process.
 char process_state(int pid);

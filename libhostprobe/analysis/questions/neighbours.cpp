@@ -45,7 +45,7 @@ struct Cpu {
 class Reading {
  public:
   Reading(const Trace& trace, const std::vector<KernelSubject>& subjects, KernelAnswer& answer)
-      : trace_(trace), names_(trace), subjects_(subjects), answer_(answer), ticks_(trace.clock) {
+      : trace_(trace), names_(trace), pauses_(trace), subjects_(subjects), answer_(answer), ticks_(trace.clock) {
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       by_pid_[subjects[i].pid].push_back(i);
       for (const std::uint32_t tid : subjects[i].tids) by_tid_[tid].push_back(i);
@@ -74,6 +74,8 @@ class Reading {
     const KernelRow& row = step.row;
     const double now = ticks_.since_first_ns(row.ticks);
     Cpu& cpu = cpus_[step.cpu];
+    if (pauses_.passed(row.ticks))
+      for (auto& [number, one] : cpus_) forget(one);
     if (step.lost > 0) forget(cpu);
     last_ns_ = now;
     switch (row.what) {
@@ -290,6 +292,7 @@ class Reading {
 
   const Trace& trace_;
   const KernelNames names_;
+  KernelPauses pauses_;
   const std::vector<KernelSubject>& subjects_;
   KernelAnswer& answer_;
   TickReader ticks_;
@@ -333,13 +336,15 @@ void add_kernel_trace(const Trace& trace, const std::vector<KernelSubject>& subj
   });
   answer.files.push_back(file);
   if (!file.used) return;
+  const KernelPauses pauses(trace);
   std::vector<KernelSubject> own;
   for (const KernelSubject& subject : subjects) {
     const bool is_there = file.host.empty() || subject.host == file.host;
     const std::uint64_t begin = std::max(subject.begin_ns, file.begin_ns), end = std::min(subject.end_ns, file.end_ns);
     if (!is_there || begin >= end) continue;
     own.push_back(subject);
-    answer.shares[subject.trace_path].seen_ms += 1e-6 * static_cast<double>(end - begin);
+    answer.shares[subject.trace_path].seen_ms +=
+        1e-6 * (static_cast<double>(end - begin) - pauses.inside_ns(begin, end));
   }
   if (!own.empty()) Reading(trace, own, answer).read();
 }

@@ -24,7 +24,7 @@ class CpuRows {
  public:
   CpuRows(const Trace& trace, std::uint64_t pid, std::int64_t shift_ns,
           const std::function<void(std::string_view)>& add)
-      : trace_(trace), names_(trace), pid_(pid), shift_ns_(shift_ns), add_(add) {}
+      : trace_(trace), names_(trace), pauses_(trace), pid_(pid), shift_ns_(shift_ns), add_(add) {}
 
   void write() {
     const std::string host(trace_.header.host, strnlen(trace_.header.host, sizeof(trace_.header.host)));
@@ -32,7 +32,7 @@ class CpuRows {
     KernelWalk walk(trace_);
     KernelStep step;
     while (walk.next(step)) add(step);
-    for (auto& [number, cpu] : cpus_) end_slice(number, cpu, cpu.tid, cpu.last_ns);
+    end_slices();
   }
 
  private:
@@ -61,6 +61,7 @@ class CpuRows {
       name("thread_name", row_of(step.cpu, true), fmt::format("CPU {:03} interrupts", step.cpu));
     }
     const std::int64_t now = static_cast<std::int64_t>(trace_.clock.monotonic_ns(step.row.ticks)) + shift_ns_;
+    if (pauses_.passed(step.row.ticks)) end_slices();
     if (step.lost > 0) cpu = {};
     cpu.last_ns = now;
     const KernelRow& row = step.row;
@@ -83,6 +84,14 @@ class CpuRows {
   std::string task_name(std::uint32_t tid, std::uint64_t ticks) const {
     const std::string comm = names_.task(tid, ticks).name;
     return comm.empty() ? std::to_string(tid) : comm;
+  }
+
+  // What goes on behind the last row of each CPU nobody knows.
+  void end_slices() {
+    for (auto& [number, cpu] : cpus_) {
+      end_slice(number, cpu, cpu.tid, cpu.last_ns);
+      cpu = {};
+    }
   }
 
   // Of a CPU that has nothing to do there is no slice. `last` was on it in the end; where that is another one than in the
@@ -117,6 +126,7 @@ class CpuRows {
 
   const Trace& trace_;
   const KernelNames names_;
+  KernelPauses pauses_;
   const std::uint64_t pid_;
   const std::int64_t shift_ns_;
   const std::function<void(std::string_view)>& add_;

@@ -65,6 +65,33 @@ bool KernelWalk::next(KernelStep& step) {
   return true;
 }
 
+KernelPauses::KernelPauses(const Trace& trace) : trace_(trace) {
+  for (const EventRow& event : trace.events) {
+    const bool is_open = !pauses_.empty() && pauses_.back().end_ticks == UINT64_MAX;
+    if (event.kind == kEventStopped && !is_open) pauses_.push_back({event.ticks, UINT64_MAX});
+    if (event.kind == kEventStarted && is_open)
+      pauses_.back().end_ticks = std::max(event.ticks, pauses_.back().begin_ticks);
+  }
+}
+
+bool KernelPauses::passed(std::uint64_t ticks) {
+  const std::size_t before = next_;
+  while (next_ < pauses_.size() && pauses_[next_].end_ticks <= ticks) ++next_;
+  return next_ != before;
+}
+
+double KernelPauses::inside_ns(std::uint64_t begin_monotonic_ns, std::uint64_t end_monotonic_ns) const {
+  double ns = 0;
+  for (const Pause& pause : pauses_) {
+    const std::uint64_t begin = std::max(begin_monotonic_ns, trace_.clock.monotonic_ns(pause.begin_ticks));
+    const std::uint64_t end = pause.end_ticks == UINT64_MAX
+                                  ? end_monotonic_ns
+                                  : std::min(end_monotonic_ns, trace_.clock.monotonic_ns(pause.end_ticks));
+    if (end > begin) ns += static_cast<double>(end - begin);
+  }
+  return ns;
+}
+
 KernelNames::KernelNames(const Trace& trace) {
   for (const BlockBytes& block : trace.kernel_names)
     for (std::uint64_t at = 0; at + sizeof(KernelNameRow) <= block.count; at += sizeof(KernelNameRow)) {

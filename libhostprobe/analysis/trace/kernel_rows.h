@@ -58,6 +58,24 @@ class KernelWalk {
   std::priority_queue<Place, std::vector<Place>, std::greater<>> places_;
 };
 
+// Times in which nothing was recorded, because the processes that it was recorded for paused.
+class KernelPauses {
+ public:
+  explicit KernelPauses(const Trace& trace);
+  // Whether one ended since the row that was asked for before; rows come by time.
+  bool passed(std::uint64_t ticks);
+  // Of the time between the two, the part that lies in pauses; the last one may have no end.
+  double inside_ns(std::uint64_t begin_monotonic_ns, std::uint64_t end_monotonic_ns) const;
+
+ private:
+  struct Pause {
+    std::uint64_t begin_ticks, end_ticks;
+  };
+  const Trace& trace_;
+  std::vector<Pause> pauses_;
+  std::size_t next_ = 0;
+};
+
 // Names are cut to 31 bytes and may hold anything.
 struct KernelTask {
   std::string name;

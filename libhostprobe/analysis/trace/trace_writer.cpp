@@ -170,6 +170,10 @@ void TraceWriter::add_kernel_names(const std::vector<KernelNameRow>& names) {
               std::string(reinterpret_cast<const char*>(names.data()), names.size() * sizeof(names[0])));
 }
 
+void TraceWriter::add_event(const EventRow& event) {
+  write_block(kBlockEvents, std::string(reinterpret_cast<const char*>(&event), sizeof(event)));
+}
+
 // The whole of it again where it has grown: a later table may only tell more.
 void TraceWriter::write_table() {
   if (hooks_written_ == hooks_.size()) return;

@@ -53,6 +53,7 @@ class TraceWriter {
   // Of one CPU, in time order; `lost` were between `begin_ticks` and the last row and are missing.
   void add_kernel(std::uint32_t cpu, std::uint64_t begin_ticks, std::uint64_t lost, const std::vector<KernelRow>& rows);
   void add_kernel_names(const std::vector<KernelNameRow>& names);
+  void add_event(const EventRow& event);
 
   // So far, for whoever completes it after a kill by giving it its name.
   void write_header();

@@ -7,6 +7,8 @@
 #include "hostprobe/hostprobe.h"
 #include "probe/hooks/regions.h"
 #include "probe/hooks/steps.h"
+#include "probe/record/chunk.h"
+#include "probe/record/gate.h"
 #include "probe/record/hook.h"
 #include "probe/record/trigger.h"
 #include "probe/record/wait.h"
@@ -48,12 +50,18 @@ int region_over(const char* name, std::uint64_t begun) { return end_region(name,
 
 int mark(const char* name, double value) { return with_writer(note_mark(name, value, HP_SITE)) ? 1 : 0; }
 
-int start() { return resume_recording() ? 1 : 0; }
+// Whoever reads the shared memory learns it at once; of what `hostprobe ctl` asks, by the writer.
+int tell_move(bool done) {
+  if (done) __atomic_store_n(&g_segment.header->gate_moves, gate_moves(), __ATOMIC_RELAXED);
+  return done ? 1 : 0;
+}
+
+int start() { return tell_move(resume_recording()); }
 
 // Perhaps the very first call: a program that begins with a pause is one worth a trace.
 int stop() {
   with_writer(recording_or_begun(Moment::kGpu));
-  return pause_recording() ? 1 : 0;
+  return tell_move(pause_recording());
 }
 
 HP_KEPT_BY_CHILDREN hostprobe_calls g_calls{};

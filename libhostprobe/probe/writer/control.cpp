@@ -141,6 +141,7 @@ bool obey(char* request, Answer& answer) {
 void note_pauses() {
   constexpr std::uint32_t kMost = 8;
   std::uint32_t moves = gate_moves();
+  std::atomic_ref(g_segment.header->gate_moves).store(moves, std::memory_order_relaxed);
   if (moves - g_moves_noted > kMost) g_moves_noted += (moves - g_moves_noted - kMost) & ~1u;
   for (; g_moves_noted != moves; ++g_moves_noted)
     note_event(g_moves_noted % 2 == 0 ? kEventStopped : kEventStarted, 0, 0, 0, "");
