@@ -79,6 +79,11 @@ class DiffPage {
             ? fmt::format("the change lies between {} and {}", pct_text(*steps.low_pct), pct_text(*steps.high_pct))
             : fmt::format("{} to {} in A, {} to {} in B", ms_text(*steps.a_min_ms), ms_text(*steps.a_max_ms),
                           ms_text(*steps.b_min_ms), ms_text(*steps.b_max_ms));
+    // The interval alone would contradict that.
+    if (!steps.significant && std::abs(*steps.change_pct) <= steps.noise_pct)
+      return fmt::format("Steps did not change beyond noise: {}; parts of the same run differ by up to {}.", medians,
+                         steps.noise_pct > 100 ? fmt::format("{:.1f} times", 1 + steps.noise_pct / 100)
+                                               : fmt::format("{:.1f} %", steps.noise_pct));
     if (!steps.significant) return fmt::format("Steps did not change beyond noise: {}; {}.", medians, range);
     if (*steps.change_pct > 100)
       return fmt::format("Steps take {:.1f} times as long in B: {}; {}.", 1 + *steps.change_pct / 100, medians, range);
