@@ -45,7 +45,7 @@ readonly build_packages=(
 readonly test_packages=(ccache clang-format-14 libpython3.11-testsuite valgrind)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.
 readonly guest_packages=(stress-ng redis-tools postgresql-15 libjemalloc2 libtcmalloc-minimal4 ffmpeg
-  nodejs openjdk-17-jdk-headless golang-go gdb libboost-context-dev)
+  nodejs openjdk-17-jdk-headless golang-go gdb libboost-context-dev trace-cmd)
 
 say() { echo "setup: $*" >&2; }
 
