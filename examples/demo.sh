@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # demo.sh: from a fresh machine to a first report. Installs what is missing, builds, runs a small training loop on one
 # simulated GPU under hostprobe, and prints what hostprobe found. Its data loader is too slow; so the loop runs once more with what the
-# report advises, and the difference is shown. Then another loop, whose trouble hostprobe can mend itself.
+# report advises, and the difference is shown.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,8 +10,7 @@ usage() {
 usage: ./examples/demo.sh [TRAIN_LOOP OPTIONS]
 
 Builds hostprobe into ./build, records examples/train_loop on one simulated GPU, prints the report.
-Without options its data loader is too slow, and a second run with more loader threads shows what that gains; then two threads hand
-work to each other, and a second run with the fix that the report names shows what that gains.
+Without options its data loader is too slow, and a second run with more loader threads shows what that gains.
 
 examples
   ./examples/demo.sh
@@ -30,28 +29,19 @@ cmake --build build --target hostprobe_probe hostprobe_command simnode_cuda trai
 record() {
   local run=$1
   shift
-  build/bin/hostprobe run -o "$run" "${fix[@]}" --simgpu 1 -- build/examples/train_loop "$@" >&2
+  build/bin/hostprobe run -o "$run" --simgpu 1 -- build/examples/train_loop "$@" >&2
 }
-
-section() { sed -n "/^$1/,/^\$/p"; }
 
 # The folder is kept, because the last line invites the reader to look further; a fresh one for every demo.
 run=$(mktemp -d "${TMPDIR:-/tmp}/hostprobe-demo.XXXXXX")
-slow=(--load-us 5000) handed_over=(--helper 1 --host-us 20 --kernel-us 1 --kernels 100 --steps 200) fix=()
+slow=(--load-us 5000)
 record "$run" "${@:-${slow[@]}}"
 build/bin/hostprobe report "$run"
 if [[ $# == 0 ]]; then
   record "$run-fixed" "${slow[@]}" --threads 3
   echo
   echo "The same with three loader threads, hostprobe diff $run $run-fixed:"
-  build/bin/hostprobe diff "$run" "$run-fixed" | section "WHAT CHANGED"
-  record "$run-handed-over" "${handed_over[@]}"
-  echo "Two threads that hand work to each other, hostprobe report $run-handed-over:"
-  build/bin/hostprobe report "$run-handed-over" | section "WHAT TO DO NOW"
-  fix=(--fix spin)
-  record "$run-spin" "${handed_over[@]}"
-  echo "The same with --fix spin, hostprobe diff $run-handed-over $run-spin:"
-  build/bin/hostprobe diff "$run-handed-over" "$run-spin" | section "WHAT CHANGED"
+  build/bin/hostprobe diff "$run" "$run-fixed" | sed -n '/^WHAT CHANGED/,/^$/p'
 fi
 echo
 echo "The run is in $run; next: build/bin/hostprobe dump $run"
