@@ -93,7 +93,7 @@ void Recorder::begin(const std::vector<int>& tids, int program) {
     open_cpus(*instance);
   }
   add_clock();
-  for (Instance* instance : instances_) instance->turn(true);
+  turn(true);
   header_.start = now();
   since_ticks_ = header_.start.ticks;
   for (Cpu& cpu : cpus_) cpu.begin_ticks = since_ticks_;
@@ -104,9 +104,12 @@ void Recorder::begin(const std::vector<int>& tids, int program) {
   if (program != 0) program_switches_ = own_counts_[static_cast<std::uint32_t>(program)];
 }
 
+void Recorder::turn(bool on) {
+  for (Instance* instance : instances_) instance->turn(on);
+}
+
 // To the last event, also the part of a page that a reader without waiting does not get.
 void Recorder::drain() {
-  for (Instance* instance : instances_) instance->turn(false);
   while (read()) {
   }
   for (Cpu& cpu : cpus_) {
@@ -124,7 +127,7 @@ void Recorder::note(std::uint32_t kind) {
 
 // No row lies between the two events.
 void Recorder::pause() {
-  for (Instance* instance : instances_) instance->turn(false);
+  turn(false);
   note(kEventStopped);
   drain();
   has_paused_ = true;
@@ -132,7 +135,7 @@ void Recorder::pause() {
 
 void Recorder::go_on() {
   note(kEventStarted);
-  for (Instance* instance : instances_) instance->turn(true);
+  turn(true);
 }
 
 bool Recorder::read() {
@@ -254,6 +257,7 @@ std::uint64_t Recorder::missing_switches(std::uint64_t switches) const {
 
 RecorderTotals Recorder::finish(std::uint64_t switches) {
   const std::uint64_t before = header_.last.ticks;
+  turn(false);
   drain();
   for (Cpu& cpu : cpus_) {
     const std::uint64_t counted = cpu.of->lost(cpu.number);

@@ -63,6 +63,7 @@ class Recorder {
   };
   void open_cpus(const Instance& instance);
   void close_cpus();
+  void turn(bool on);
   void drain();
   void note(std::uint32_t kind);
   bool read_cpu(Cpu& cpu);

@@ -135,8 +135,6 @@ def on_the_simulated_node():
     for us in (50, 300):
         yield Scenario(f"allocations_{us}", loop("--alloc-every", 20), 1, ("alloc_stall",), faults=f"alloc_stall,amount={us}",
                        site=("cuMemAlloc", "cuMemFree"), without=(("faults", ""), ("command", loop())))
-
-
     for us in (5, 20):  # of work: two threads run in turns
         handed_over = ("--kernel-us", 1, "--host-us", us, "--kernels", 100)
         yield Scenario(f"hand_overs_{us}", loop(*handed_over, "--helper", 1), 1, ("idle_state_exit",), site=("sem_wait",),

@@ -75,6 +75,13 @@ class Sched : public testing::Test {
   TestFolder folder_;
 };
 
+int first_child_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", pid));
+  int child = 0;
+  file >> child;
+  return child;
+}
+
 // What `hostprobe sched` starts to record with; it lives until it is stopped.
 class Living {
  public:
@@ -87,7 +94,7 @@ class Living {
     // It records when its file has rows.
     while (!has_rows(run) && waitpid(pid_, &status_, WNOHANG) == 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    recorder_ = child_of(pid_);
+    recorder_ = first_child_of(pid_);
   }
   ~Living() {
     if (!ended_) kill(pid_, SIGKILL);
@@ -107,12 +114,6 @@ class Living {
     for (const auto& entry : std::filesystem::directory_iterator(run, error))
       if (entry.file_size(error) > 2 * kFileHeaderBytes) return true;
     return false;
-  }
-  static int child_of(int pid) {
-    std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", pid));
-    int child = 0;
-    file >> child;
-    return child;
   }
   pid_t pid_ = 0;
   int recorder_ = 0, status_ = 0;
@@ -314,13 +315,6 @@ class Command {
   const pid_t pid_;
   bool ended_ = false;
 };
-
-int first_child_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", pid));
-  int child = 0;
-  file >> child;
-  return child;
-}
 
 void nap() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
