@@ -1,4 +1,4 @@
-// samples.h: what running threads were found doing (kBlockSamples).
+// samples.h: what running threads were found doing, and those that were blocked where no call is recorded (kBlockSamples).
 //
 // Room 1 (format/). Written by the probe's writer, read by analysis/trace/.
 #pragma once
@@ -8,8 +8,9 @@
 namespace hostprobe {
 
 enum SampleKind : std::uint16_t {
-  kSamplePython = 1,  // `stack`: the Python frames it was in
-  kSampleCode = 2,    // `address`: the code it ran; `stack`: its callers, where they are known
+  kSamplePython = 1,   // `stack`: the Python frames it was in
+  kSampleCode = 2,     // `address`: the code it ran; `stack`: its callers, where they are known
+  kSampleBlocked = 3,  // in no recorded call, and not running: `call`; `address` it is to go on at; `stack` of Python
 };
 
 //  block:  | SampleRow × n |
@@ -17,7 +18,7 @@ struct SampleRow {
   std::uint64_t ticks;
   std::uint32_t tid;
   std::uint16_t kind;  // SampleKind
-  std::uint16_t reserved;
+  std::uint16_t call;  // of kSampleBlocked: the system call's number plus 1; 0 = none: a page was not there
   std::uint64_t address;
   std::uint32_t stack;       // as in Record::stack; 0 = none
   std::uint32_t running_us;  // CPU time of the thread that this sample stands for: since its sample of this kind before

@@ -124,6 +124,21 @@ class Builder {
       if (node.from_other != kNoActivity) ready_ns = std::max(ready_ns, activity(node.from_other).end_ns);
     }
     node.rest_ns = ready_ns > -1e300 ? std::max(0.0, begin_ns - ready_ns) : 0;
+    if (node.rest_ns > kHandOverNs) link_callback(node);
+  }
+
+  // The last function of the program's that its thread gave to a stream since what ran before it. Had it been another stream, nothing
+  // would have kept this one waiting.
+  void link_callback(ActivityNode& node) const {
+    if (node.launch.thread < 0) return;
+    const CallNumber before = node.before == kNoActivity ? CallNumber{} : graph_.nodes[node.before].launch;
+    const std::vector<HostCall>& calls = graph_.host.threads[static_cast<std::size_t>(node.launch.thread)].calls;
+    for (std::int32_t i = node.launch.call - 1; i >= 0; --i) {
+      if (before.thread == node.launch.thread && i <= before.call) return;
+      if (!calls_back(calls[static_cast<std::size_t>(i)].function->name)) continue;
+      node.callback = {node.launch.thread, i};
+      return;
+    }
   }
 
   // The last to end before it on another stream, if that was just before.
@@ -147,6 +162,11 @@ class Builder {
       for (std::size_t i = 0; i < thread.calls.size(); ++i)
         if (thread.calls[i].type == HostCallType::kSynchronise) ended_by[i] = last_to_end_in(thread.calls[i]);
     }
+    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i)
+      if (const ActivityNode& node = graph_.nodes[i]; node.blocks)
+        graph_
+            .sync_activities[static_cast<std::size_t>(node.launch.thread)][static_cast<std::size_t>(node.launch.call)] =
+            i;
   }
 
   std::uint32_t last_to_end_in(const HostCall& call) const {

@@ -41,6 +41,7 @@ struct ActivityNode {
   double lag_ns = 0;   // from the begin of the launch call until the GPU could have begun
   double rest_ns = 0;  // from the last of all that it waited for to its begin
   CallNumber launch;
+  CallNumber callback;                     // that its stream stood still for until it began, in rest_ns
   std::uint32_t before = kNoActivity;      // on its stream
   std::uint32_t from_other = kNoActivity;  // on another stream, whose end let it begin
   bool collective = false;
@@ -53,12 +54,13 @@ struct ActivityNode {
 
 struct PathGraph {
   HostCalls host;
-  std::vector<ActivityNode> nodes;                          // by begin
-  std::vector<std::uint32_t> numbers;                       // of each in DeviceTimeline::activities; they rise
-  std::vector<std::vector<std::uint32_t>> sync_activities;  // per thread and call, kNoActivity where none ended it
-  std::vector<std::uint32_t> waits;                         // in JobGraph::operations
-  std::size_t without_launch = 0;                           // activities whose launch call has no record
-  std::int32_t main = -1;                                   // the thread that launched most
+  std::vector<ActivityNode> nodes;     // by begin
+  std::vector<std::uint32_t> numbers;  // of each in DeviceTimeline::activities; they rise
+  // Per thread and call that waits for the GPU, blocking copies among them; kNoActivity where none ended it.
+  std::vector<std::vector<std::uint32_t>> sync_activities;
+  std::vector<std::uint32_t> waits;  // in JobGraph::operations
+  std::size_t without_launch = 0;    // activities whose launch call has no record
+  std::int32_t main = -1;            // the thread that launched most
   // As HostCalls::collections, of each of a data loader's workers (loader_batches.h).
   std::vector<std::vector<Window>> worker_collections;
 

@@ -230,7 +230,8 @@ double PathReplay::value_of_call(const Item& item) const {
   const std::uint32_t ended_by = graph.sync_activities[static_cast<std::size_t>(item.thread)][item.number];
   if (cuts_->without_syncs && call.type == HostCallType::kSynchronise && call.end_ns <= last_sync_ns_[item.part])
     return call.end_ns < last_sync_ns_[item.part] ? begin_ns : std::max(begin_ns, awaited_by_syncs(item));
-  if (ended_by != kNoActivity)
+  const bool goes_on = ended_by != kNoActivity && graph.nodes[ended_by].blocks && cuts_->blocking_copy_factor != 1;
+  if (ended_by != kNoActivity && !goes_on)
     return std::max(begin_ns, std::max(end_of(item.part, ended_by), begin_ns_) +
                                   since(graph.nodes[ended_by].end_ns, PathClass::kCpu));
   if (call.type == HostCallType::kWait) {
@@ -270,7 +271,8 @@ double PathReplay::value_of_begin(const Item& item) const {
             ? std::max(begin_ns, begin_ns_ + (node.begin_ns - node.rest_ns - begin_ns_) * factor(PathClass::kLaunch))
             : std::max(begin_ns, time_of(item.part, graph.main, node.begin_ns));
   }
-  return begin_ns + node.rest_ns * factor(PathClass::kGpuCompute);
+  const double cut_ns = cuts_->inside_ns(item.part, kGpuCuts, node.begin_ns - node.rest_ns, node.begin_ns);
+  return begin_ns + (node.rest_ns - cut_ns) * factor(PathClass::kGpuCompute);
 }
 
 double PathReplay::value_of_end(const Item& item) const {
@@ -285,7 +287,7 @@ double PathReplay::value_of_end(const Item& item) const {
     since_ns = std::max(since_ns, last_ns - early_ns);
   }
   double length_ns = node.end_ns - since_ns;
-  if (node.collective) length_ns -= cuts_->inside_ns(item.part, kTransferCuts, since_ns, node.end_ns);
+  if (node.collective) length_ns -= cuts_->inside_ns(item.part, kGpuCuts, since_ns, node.end_ns);
   return ready_ns + length_ns * factor(class_of(node)) * gpu_factor(item.part, node);
 }
 

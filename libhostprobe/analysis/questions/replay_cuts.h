@@ -12,7 +12,8 @@
 
 namespace hostprobe::analysis {
 
-inline constexpr std::int32_t kTransferCuts = -1;  // in a thread's place: what transfers of that part last
+// In a thread's place: what transfers of that part last, and what its streams stand still.
+inline constexpr std::int32_t kGpuCuts = -1;
 
 class ReplayCuts {
  public:

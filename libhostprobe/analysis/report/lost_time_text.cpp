@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "analysis/questions/causes/blocked_code.h"
 #include "analysis/questions/open_waits.h"
+#include "analysis/timeline/function.h"
 #include "analysis/timeline/telling_frames.h"
 #include "columns.h"
 #include "finding_text.h"
@@ -59,12 +61,20 @@ bool sleeps(const Finding& finding) {
   return finding.cause == "host_work" && finding.site && is_sleep(finding.site->function);
 }
 
+bool is_callback(const Finding& finding) {
+  return finding.cause == "host_work" && finding.site && calls_back(finding.site->function);
+}
+
+bool is_page_fault(const Finding& finding) { return finding.site && finding.site->function == kPageFault; }
+
 std::string advice_of(const Finding& finding, const Row* row) {
   if (std::string advice = fix_text(finding); !advice.empty()) return advice;
   if (finding.cause == "process_stopped") return stop_advice();
   if (finding.cause == "python_overhead" && finding.without_gpu)
     return "do less of it in a step, or in another process";
   if (sleeps(finding)) return "sleep less there, or wait for what it sleeps for";
+  if (is_page_fault(finding)) return "read the files ahead (readahead, MADV_WILLNEED), or on another thread";
+  if (is_callback(finding)) return "let it hand that work to a thread, and return";
   // A thread that is known, in this process, and no workers.
   const bool is_thread = !finding.evidence.text("held_by").empty() && finding.evidence.count("workers") == 0;
   if (finding.cause == "dataloader_wait" && is_thread)
@@ -124,7 +134,7 @@ std::string unexplained_text(const Finding& finding) {
   const auto is_one_of = [&function](std::initializer_list<const char*> names) {
     return std::any_of(names.begin(), names.end(), [&](const char* name) { return function.starts_with(name); });
   };
-  if (is_one_of({"wait"})) return fmt::format("waiting for a child process to end ({})", printable(function));
+  if (is_one_of({"wait", "__wait"})) return fmt::format("waiting for a child process to end ({})", printable(function));
   if (is_one_of({"recv", "accept", "connect", "read", "poll", "ppoll", "select", "pselect", "epoll"}))
     return fmt::format("waiting for what somebody else is to send ({})", printable(function));
   return row_of(finding.cause)->how;
@@ -133,6 +143,8 @@ std::string unexplained_text(const Finding& finding) {
 std::string how_text(const Finding& finding, const Row* row) {
   if (finding.cause == "unexplained") return unexplained_text(finding);
   if (sleeps(finding)) return finding.site->role == Role::kMain ? "asleep" : "waiting for a thread that sleeps";
+  if (is_page_fault(finding)) return "waiting for pages of mapped files";
+  if (is_callback(finding)) return "while the GPU waits for a function on the host";
   return row == nullptr ? finding.cause : row->how;
 }
 

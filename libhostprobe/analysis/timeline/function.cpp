@@ -44,7 +44,7 @@ bool copies_in_stream(const std::string& name) {
 std::int64_t kernels_of_call(const std::string& name) {
   const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
   if (has("Graph") || has("Multi")) return -1;
-  if (has("HostFunc")) return 0;
+  if (calls_back(name)) return 0;
   if (!name.starts_with("cu") || name.starts_with("cuda")) return is_kernel_launch_name(name) ? 1 : 0;
   return starts_with_one_of(name, {"cuLaunchKernel", "cuLaunchCooperativeKernel", "cuLaunchGrid"}) || name == "cuLaunch"
              ? 1
@@ -115,6 +115,8 @@ const std::string* operation_name(const std::string& function) {
   const std::lock_guard lock(mutex);
   return &*names.insert(name).first;
 }
+
+bool calls_back(const std::string& function) { return function.find("LaunchHostFunc") != std::string::npos; }
 
 bool is_message(const std::string& operation) {
   return operation == "Send" || operation == "Recv" || operation.ends_with("Signal");

@@ -10,7 +10,17 @@
 namespace hostprobe::analysis {
 namespace {
 
-bool by_time(const RunningSample& l, const RunningSample& r) { return l.at_ns < r.at_ns; }
+template <typename Sample>
+void sort_by_time(std::vector<Sample>& samples) {
+  std::stable_sort(samples.begin(), samples.end(), [](const Sample& l, const Sample& r) { return l.at_ns < r.at_ns; });
+}
+
+void add_row(const SampleRow& row, double at_ns, ThreadSamples& own) {
+  const RunningSample running{at_ns, 1e3 * row.running_us, row.address, row.stack};
+  if (row.kind == kSamplePython) own.python.push_back(running);
+  if (row.kind == kSampleCode) own.code.push_back(running);
+  if (row.kind == kSampleBlocked) own.blocked.push_back({at_ns, row.address, row.stack, row.call - 1});
+}
 
 }  // namespace
 
@@ -21,16 +31,15 @@ std::map<ThreadKey, ThreadSamples> running_samples(const Trace& trace) {
     for (std::uint64_t at = 0; at + sizeof(SampleRow) <= block.count; at += sizeof(SampleRow)) {
       SampleRow row;
       std::memcpy(&row, block.bytes + at, sizeof row);
-      if (row.kind != kSamplePython && row.kind != kSampleCode) continue;
+      if (row.kind < kSamplePython || row.kind > kSampleBlocked) continue;
       const Thread* thread = trace.thread_at(row.tid, row.ticks);
       if (thread == nullptr) continue;
-      ThreadSamples& own = all[thread->key];
-      (row.kind == kSamplePython ? own.python : own.code)
-          .push_back({ticks.since_first_ns(row.ticks), 1e3 * row.running_us, row.address, row.stack});
+      add_row(row, ticks.since_first_ns(row.ticks), all[thread->key]);
     }
   for (auto& [key, own] : all) {
-    std::stable_sort(own.python.begin(), own.python.end(), by_time);
-    std::stable_sort(own.code.begin(), own.code.end(), by_time);
+    sort_by_time(own.python);
+    sort_by_time(own.code);
+    sort_by_time(own.blocked);
   }
   return all;
 }

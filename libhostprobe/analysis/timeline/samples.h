@@ -19,8 +19,17 @@ struct RunningSample {
   std::uint32_t stack = 0;    // of Python frames, as Record::stack; 0: they changed while they were read
 };
 
+// It did not run, and was in no call that is recorded.
+struct BlockedSample {
+  double at_ns = 0;
+  std::uint64_t address = 0;  // that it is to go on at
+  std::uint32_t stack = 0;    // of Python frames
+  int call = -1;              // the system call's number; -1: none, a page was not there
+};
+
 struct ThreadSamples {
   std::vector<RunningSample> python, code;
+  std::vector<BlockedSample> blocked;
 };
 
 // Samples of threads that nobody knows are left out.

@@ -1,10 +1,11 @@
 // running_samples.cpp: see running_samples.h.
 //
 // Price of a look at one Python thread in a virtual machine: docs/decisions/0025-running-samples.md. A thread that did not run since the
-// last look costs one system call, one in a wait that we know of none; while none uses CPU nobody looks.
+// last look costs what it takes to see where it is blocked, one in a wait that we know of nothing; while none uses CPU nobody looks.
 #include "probe/writer/running_samples.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -85,6 +86,21 @@ bool is_live(const ThreadEntry& entry) {
 
 bool is_in_wait(const ThreadEntry& entry) { return __atomic_load_n(&entry.open.key, __ATOMIC_RELAXED) != 0; }
 
+// Not by the program's leave: a page of a mapped file is not there, or a system call that has no hook waits. The kernel says where it is to go on,
+// and whether it is in a call: "-1" and the stack pointer and place, or the call's number with six arguments and these two; of one that runs "running".
+bool blocked_place(std::uint32_t tid, std::uint16_t& call, std::uint64_t& address) {
+  char path[64], line[256];
+  snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
+  if (!read_small_file(path, line, sizeof line)) return false;
+  char* end = line;
+  const long number = strtol(line, &end, 10);
+  const char* place = strrchr(line, ' ');
+  if (end == line || place == nullptr || number < -1 || number >= UINT16_MAX) return false;
+  call = static_cast<std::uint16_t>(number + 1);
+  address = strtoull(place + 1, nullptr, 16);
+  return true;
+}
+
 // Whether it would run if it had a CPU.
 bool is_runnable(std::uint32_t tid) {
   char path[64], line[160];
@@ -158,6 +174,17 @@ void find_python(std::uint64_t now_ns) {
       if (wanted[i].tid == one.tid && wanted[i].state != 0) one.python = wanted[i];
 }
 
+void read_blocked(const Watched& one) {
+  std::uint16_t call = 0;
+  std::uint64_t address = 0;
+  if (!blocked_place(one.tid, call, address)) return;
+  PythonFrame frames[kStackPythonFrames];
+  unsigned count = 0;
+  if (python_frames_of(one.python, frames, kStackPythonFrames, count) == PythonReading::kGone) return;
+  keep_sample({ticks(), one.tid, kSampleBlocked, call, address,
+               count == 0 ? std::uint16_t{0} : stack_of_frames(frames, count), 0});
+}
+
 void keep_frames(Watched& one, std::uint64_t cpu_ns, const PythonFrame* frames, unsigned count) {
   const std::uint64_t us = (cpu_ns - one.sampled_ns) / 1000;
   keep_sample({ticks(), one.tid, kSamplePython, 0, 0, count == 0 ? std::uint16_t{0} : stack_of_frames(frames, count),
@@ -184,7 +211,7 @@ bool is_running(Watched& one, std::uint64_t& cpu_ns) {
 // The samples of a thread stand for all of its CPU time: each for that since the one before. Where it runs no Python nothing is said of
 // that time, and where its frames could not be read it is said that they could not.
 void read_frames(Watched& one, std::uint64_t cpu_ns) {
-  if (!is_running(one, cpu_ns)) return;
+  if (!is_running(one, cpu_ns)) return read_blocked(one);
   PythonFrame frames[kStackPythonFrames];
   unsigned count = 0;
   const PythonReading reading = python_frames_of(one.python, frames, kStackPythonFrames, count);
@@ -200,9 +227,9 @@ void look_at(Watched& one, unsigned& readings) {
   const ThreadEntry& entry = g_segment.threads[one.entry - 1];
   if (!is_live(entry) || entry.start_ticks != one.start_ticks || is_in_wait(entry)) return;
   const std::uint64_t cpu_ns = cpu_ns_of(one.tid);
-  if (cpu_ns <= one.looked_ns) return;  // it did not run since the last look
-  one.looked_ns = cpu_ns;
   ++readings;
+  if (cpu_ns <= one.looked_ns) return read_blocked(one);  // it did not run since the last look
+  one.looked_ns = cpu_ns;
   read_frames(one, cpu_ns);
 }
 

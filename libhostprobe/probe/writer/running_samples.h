@@ -2,8 +2,8 @@
 //
 // Room 2 (probe/). The writer thread, in modes trace and flight, until detail has to be shed. Python frames are read at moments of its own
 // choice, at random, of threads that are running then (stacks/python_frames.h); the code they are in comes from the kernel (code_samples.h).
-// Threads that use CPU are looked at: the main thread first, then those that use most. Nothing is sent to the program and none of its
-// threads is stopped.
+// Threads that use CPU are looked at: the main thread first, then those that use most. Of one that is blocked where we know of no wait
+// it is kept where. Nothing is sent to the program and none of its threads is stopped.
 #pragma once
 
 #include <cstdint>

@@ -56,8 +56,9 @@ void Gains::add_step(double length_ns, const std::vector<std::vector<LostPart>>&
       chains[i].lost_ns[part.cause] += part.ns;
       const HostThread* delayed = part.delayed != nullptr ? part.delayed : part.spot.thread;
       if (delayed == nullptr && part.cause != Cause::kProcessStopped) continue;
-      const auto thread =
-          delayed == nullptr ? kTransferCuts : static_cast<std::int32_t>(delayed - job_.parts[i].host.threads.data());
+      const auto thread = delayed == nullptr || part.on_gpu
+                              ? kGpuCuts
+                              : static_cast<std::int32_t>(delayed - job_.parts[i].host.threads.data());
       // A wait that is left out is overlapped, and what follows it is done all the same.
       if (part.cause != Cause::kSyncCalls) cuts_[part.cause].add(i, thread, part.window, part.ns);
     }

@@ -28,6 +28,7 @@ struct LostPart {
   Spot spot;
   bool waits = false;                   // another rank's loss, for which this one waits
   const HostThread* delayed = nullptr;  // of this rank, where the spot is another's
+  bool on_gpu = false;                  // a stream stood still, and not the spot's thread
   Window at = {0, 0};                   // where it was laid over another time, its own (lay_over)
 
   const Window& own_window() const { return at.length_ns() > 0 ? at : window; }

@@ -22,11 +22,12 @@ std::vector<Throttled> throttled_on(const StepTimeProcess& process) {
   return times;
 }
 
-std::unique_ptr<KnownProcess> known_of(const StepTimeProcess& process, const PathGraph& graph, std::uint32_t number,
-                                       Symbols& symbols) {
+std::unique_ptr<KnownProcess> known_of(const StepTimeProcess& process, const PathGraph& graph,
+                                       const std::vector<Window>& steps, std::uint32_t number, Symbols& symbols) {
   return std::make_unique<KnownProcess>(
       KnownProcess{CallCauses(*process.timeline, graph.host, symbols, number),
                    WithoutCpu(*process.answer, graph, *process.timeline, process.axis, number),
+                   BlockedCode(*process.timeline, graph, process.axis, steps, number, symbols),
                    ThrottledTime(throttled_on(process)), halts_on(process)});
 }
 
@@ -64,9 +65,9 @@ std::vector<Rank> known_ranks(const JobGraph& job, const std::vector<StepTimeMem
                      OwnCode(*member.timeline, graph, pace, member.axis, steps, symbols),
                      frequency_of(member, graph, steps),
                      {}});
-    ranks.back().processes.push_back(known_of(member, graph, 0, symbols));
+    ranks.back().processes.push_back(known_of(member, graph, steps, 0, symbols));
     for (std::uint32_t w = 0; w < member.workers.size(); ++w)
-      ranks.back().processes.push_back(known_of(member.workers[w], graph, w + 1, symbols));
+      ranks.back().processes.push_back(known_of(member.workers[w], graph, steps, w + 1, symbols));
   }
   compare_frequencies(ranks);
   return ranks;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "blocked_code.h"
 #include "call_causes.h"
 #include "gpu_states.h"
 #include "launch_pace.h"
@@ -22,6 +23,7 @@ namespace hostprobe::analysis {
 struct KnownProcess {
   CallCauses causes;
   WithoutCpu without_cpu;
+  BlockedCode blocked_code;
   ThrottledTime throttled;
   std::vector<Window> halts;  // by time
 };

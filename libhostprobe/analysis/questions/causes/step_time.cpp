@@ -62,6 +62,8 @@ class Explanation {
  private:
   std::optional<OwnSite> sampled_site(const LostTime& lost) const {
     const Rank& rank = ranks_[lost.member];
+    for (const std::unique_ptr<KnownProcess>& process : rank.processes)
+      if (auto site = process->blocked_code.site(lost.site.tid, lost.cause)) return site;
     if (lost.cause == Cause::kUnevenWork) return longer_site(lost.member);
     if (lost.cause != Cause::kPythonOverhead && lost.cause != Cause::kHostWork) return std::nullopt;
     return rank.gpu.empty() ? rank.own_code.program_site(lost.site.tid, lost.cause)
@@ -116,12 +118,26 @@ class Explanation {
     parts_.add(member_, {window, slow_ns, Cause::kLowFrequency, member_, {&thread, nullptr, nullptr}});
     return own_ns - slow_ns;
   }
-  void add_own(Cause cause, const Spot& spot, const Window& window, const HostThread& thread) {
+  // What it was blocked for in no call that is recorded, as far as that is known.
+  double add_blocked(const Window& window, const HostThread& thread) {
+    const KnownProcess& process = rank().process_of(thread);
+    const std::optional<BlockedParts> parts = process.blocked_code.parts(thread);
+    if (!parts) return 0;
+    const double ns = process.without_cpu.blocked_of_own(thread, window);
+    parts_.add(member_, {window, parts->files * ns, Cause::kFileIo, member_, {&thread, nullptr, nullptr}});
+    parts_.add(member_, {window, parts->children * ns, Cause::kUnexplained, member_, {&thread, nullptr, nullptr}});
+    return (parts->files + parts->children) * ns;
+  }
+  // Of a time in no call: what is left of it as work. The rest is added here.
+  double add_all_but_work(const Window& window, const HostThread& thread) {
     const double lost_ns = rank().process_of(thread).without_cpu.of_own(thread, window);
-    if (cause == Cause::kWaitsForRank) return add_peer_wait(spot, window, thread, lost_ns);
-    const double own_ns = add_low_frequency(window.length_ns() - lost_ns, window, thread);
-    parts_.add(member_, {window, own_ns, cause, member_, spot});
     add_without_cpu(window, thread, lost_ns);
+    return add_low_frequency(window.length_ns() - lost_ns - add_blocked(window, thread), window, thread);
+  }
+  void add_own(Cause cause, const Spot& spot, const Window& window, const HostThread& thread) {
+    if (cause == Cause::kWaitsForRank)
+      return add_peer_wait(spot, window, thread, rank().process_of(thread).without_cpu.of_own(thread, window));
+    parts_.add(member_, {window, add_all_but_work(window, thread), cause, member_, spot});
   }
   // In no call: by what samples of the thread say of such times.
   void add_own_code(Cause cause, const Spot& spot, const Window& window, const HostThread& thread) {
@@ -129,24 +145,20 @@ class Explanation {
     const bool is_own = cause == Cause::kPythonOverhead || cause == Cause::kHostWork;
     const auto part = is_own ? rank().own_code.interpreter_part(thread, window) : std::nullopt;
     if (!part) return add_own(cause, spot, window, thread);
-    const double lost_ns = rank().process_of(thread).without_cpu.of_own(thread, window);
-    const double own_ns = add_low_frequency(window.length_ns() - lost_ns, window, thread);
+    const double own_ns = add_all_but_work(window, thread);
     parts_.add(member_, {window, *part * own_ns, Cause::kPythonOverhead, member_, spot});
     parts_.add(member_, {window, (1 - *part) * own_ns, Cause::kHostWork, member_, spot});
-    add_without_cpu(window, thread, lost_ns);
   }
   void add_program_code(const Window& window, const HostThread& thread) {
     const auto parts = rank().own_code.program_parts(thread);
     if (!parts) return add_own(Cause::kGpuBound, {&thread, nullptr, nullptr}, window, thread);
-    const double lost_ns = rank().process_of(thread).without_cpu.of_own(thread, window);
-    const double own_ns = add_low_frequency(window.length_ns() - lost_ns, window, thread);
+    const double own_ns = add_all_but_work(window, thread);
     const auto add_part = [&](Cause cause, double part) {
       parts_.add(member_, {window, part * own_ns, cause, member_, {&thread, nullptr, nullptr}});
     };
     add_part(Cause::kGpuBound, 1 - parts->sum());
     add_part(Cause::kPythonOverhead, parts->python);
     add_part(Cause::kHostWork, parts->other);
-    add_without_cpu(window, thread, lost_ns);
   }
   void add_return(Cause cause, const Spot& spot, const Window& window, const HostThread& thread, HostCallType type) {
     if (window.length_ns() > 0)
@@ -248,10 +260,24 @@ class Explanation {
       explain_thread(launch.thread, {part.begin_ns, std::min(part.end_ns, launch_ns)}, reason);
     add(reason.dry, spot_of_launching(reason, {&thread_of(launch.thread), &graph.call(launch)}),
         {std::max(part.begin_ns, launch_ns), std::min(part.end_ns, due_ns)});
+    if (node.callback.thread >= 0) return add_callback(node.callback, {std::max(part.begin_ns, due_ns), part.end_ns});
     // Launched in time: what it waited for then is no host's matter.
     const Cause rest = node.collective ? Cause::kTransfer : Cause::kGpuBound;
     explain_with_stops({std::max(part.begin_ns, due_ns), part.end_ns}, gap.end_ns, nullptr,
                        [this, rest](const Window& one) { add(rest, {}, one); });
+  }
+
+  void add_callback(const CallNumber& number, const Window& window) {
+    LostPart part{window, window.length_ns(), Cause::kHostWork, member_, {}};
+    part.spot = {&thread_of(number.thread), &rank().graph->call(number)};
+    part.on_gpu = true;
+    parts_.add(member_, part);
+  }
+  // What the thread gave the GPU last before that call was a function of the program's: it is that function that the call waits for.
+  static const HostCall* callback_before(const HostThread& thread, const HostCall& call) {
+    for (const HostCall* before = &call; before-- != thread.calls.data();)
+      if (before->type == HostCallType::kLaunch) return calls_back(before->function->name) ? before : nullptr;
+    return nullptr;
   }
 
   static std::span<const Window> overlapping(const std::vector<Window>& halts, const Window& window) {
@@ -347,10 +373,13 @@ class Explanation {
       spot.holder = &thread;
       return add(reason.cause, spot, part);
     }
-    if (call.type == HostCallType::kSynchronise && !rank().gpu.empty())
+    if (call.type == HostCallType::kSynchronise && !rank().gpu.empty()) {
+      const HostCall* callback = callback_before(thread, call);
       return explain_with_stops(part, call.end_ns, &thread, [&](const Window& rest) {
-        add_return(found.cause, {&thread, &call}, rest, thread, call.type);
+        if (callback == nullptr) return add_return(found.cause, {&thread, &call}, rest, thread, call.type);
+        add(Cause::kHostWork, {&thread, callback}, rest);
       });
+    }
     const bool is_launching = found.cause == Cause::kLaunchBound;
     const Cause cause = is_launching ? reason.dry : found.cause;
     const Spot spot = is_launching ? spot_of_launching(reason, {&thread, &call}) : Spot{&thread, &call};

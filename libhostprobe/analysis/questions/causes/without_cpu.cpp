@@ -39,7 +39,7 @@ WithoutCpu::Thread WithoutCpu::estimate(const ProcessAnswer& answer, const PathG
   for (std::size_t i = 0; i < one.calls.size(); ++i) {
     const HostCall& call = one.calls[i];
     const std::uint32_t ended_by = graph.sync_activities[number][i];
-    if (ended_by != kNoActivity) syncs.push_back(std::max(0.0, call.end_ns - graph.nodes[ended_by].end_ns));
+    if (ended_by != kNoActivity && call.type == HostCallType::kSynchronise) syncs.push_back(std::max(0.0, call.end_ns - graph.nodes[ended_by].end_ns));
     if (call.type == HostCallType::kWait) waits.push_back(std::max(0.0, call.end_ns - call.post_ns));
   }
   thread.usual_sync_ns = usual_of(syncs);
@@ -65,6 +65,12 @@ double WithoutCpu::of_own(const HostThread& thread, const Window& window) const 
     return axis_.rate * switches->between(own.begin_ns, own.end_ns).preempted_ns;
   const auto found = threads_.find(&thread);
   return found == threads_.end() ? 0 : window.length_ns() * found->second.own_part;
+}
+
+double WithoutCpu::blocked_of_own(const HostThread& thread, const Window& window) const {
+  const Window own = axis_.back(window);
+  const ThreadSwitches* switches = switches_in(thread, own);
+  return switches == nullptr ? 0 : axis_.rate * switches->between(own.begin_ns, own.end_ns).waiting_ns;
 }
 
 double WithoutCpu::of_return(const HostThread& thread, HostCallType type, const Window& window) const {

@@ -24,6 +24,8 @@ class WithoutCpu {
   }
   // Of time in which it was in no call.
   double of_own(const HostThread& thread, const Window& window) const;
+  // Of the same: for how long it was blocked, and nobody had taken it off its CPU. 0 where its switches are not recorded.
+  double blocked_of_own(const HostThread& thread, const Window& window) const;
   // Of the way back from a call that had nothing left to wait for.
   double of_return(const HostThread& thread, HostCallType type, const Window& window) const;
 
