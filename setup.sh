@@ -20,6 +20,7 @@ readonly wheel_requirements="scikit-build-core==1.1.2"
 readonly guests_requirements="gevent==26.9.0 greenlet==3.5.6 psutil==7.2.2 objgraph==3.7.0 expecttest==0.3.0"
 readonly tables_requirements="pyarrow==26.0.1 pandas==3.1.1 polars==2.1.0 duckdb==2.0.0 matplotlib==3.11.2 mypy==2.4.1 \
 numpy==2.4.6"
+readonly perfetto_requirements="perfetto==0.59.1 protobuf==7.36.2"
 # What PyTorch's package leaves out, its tests, as Debian's stable release has them: an archive's name and SHA-256.
 readonly torch_tests_archive="pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz \
 099a9601bc40d67656e75735c44abedb0fbe92d08817852ab7472eebb7e6ddff"
@@ -32,6 +33,7 @@ readonly clients_folder="$cache/driver-clients"
 readonly wheel_folder="$cache/wheel-builder"
 readonly guests_folder="$cache/guests-python"
 readonly tables_folder="$cache/tables-python"
+readonly perfetto_folder="$cache/perfetto-python"
 readonly torch_tests_folder="$cache/torch-tests-2.6.0"
 readonly nginx_folder="$cache/nginx"
 readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the simulated driver implements
@@ -63,6 +65,7 @@ usage: ./setup.sh [demo|fast|test]   install what is missing
   fast   also what the tests need that run without Python packages
   test   also what the other tests need: PyTorch (5 GB), Megatron's core, Triton, tinygrad and others, the CUDA
          runtime library, gevent and greenlet, pyarrow, pandas, Polars, DuckDB and matplotlib (700 MB),
+         Perfetto's schema (30 MB),
          tests of PyTorch (27 MB, of which a few files stay), nginx,
          PostgreSQL, Redis, ffmpeg, stress-ng, node, and Java and Go to compile with (700 MB)
 
@@ -206,6 +209,7 @@ print_paths() {
   echo "WHEEL_PYTHON=$wheel_folder/bin/python"
   echo "GUESTS_PYTHON=$guests_folder/bin/python"
   echo "TABLES_PYTHON=$tables_folder/bin/python"
+  echo "PERFETTO_PYTHON=$perfetto_folder/bin/python"
   echo "TORCH_TESTS=$torch_tests_folder"
   echo "NGINX=$nginx_folder/usr/sbin/nginx"
   echo "SYSTEM_PYTHON=$python"
@@ -235,6 +239,7 @@ main() {
   entry "$wheel_folder" "$wheel_requirements" "what builds the wheel (20 MB)" make_venv
   entry "$guests_folder" "$guests_requirements" "gevent, greenlet and what tests import (60 MB)" make_venv
   entry "$tables_folder" "$tables_requirements" "what reads tables, and mypy (700 MB)" make_venv
+  entry "$perfetto_folder" "$perfetto_requirements" "Perfetto's schema (30 MB)" make_venv
   # An archive may drop these two; then only their own tests fail.
   entry "$nginx_folder" nginx "nginx (2 MB)" make_unpacked || say "going on without nginx"
   entry "$torch_tests_folder" "$torch_tests_archive" "PyTorch's tests (27 MB to read)" make_torch_tests ||

@@ -4,6 +4,7 @@
 
 #include "analysis/report/chrome_timeline.h"
 #include "analysis/report/csv_table.h"
+#include "analysis/report/perfetto_timeline.h"
 #include "analysis/report/text_output.h"
 #include "analysis/trace/reader.h"
 #include "commands.h"
@@ -14,7 +15,7 @@ namespace hostprobe::cli {
 namespace {
 
 struct ExportArguments {
-  std::string run, chrome, csv;
+  std::string run, chrome, perfetto, csv;
 };
 
 using Export = std::vector<std::string> (*)(const std::string&, const analysis::Sink&, const analysis::ExportProgress&);
@@ -30,10 +31,11 @@ void export_into(Export form, const std::string& run, const std::string& path) {
 }
 
 int export_run(const ExportArguments& arguments) {
-  if (arguments.chrome.empty() && arguments.csv.empty())
-    throw UsageError("export: say what to make, --chrome PATH or --csv PATH");
+  if (arguments.chrome.empty() && arguments.perfetto.empty() && arguments.csv.empty())
+    throw UsageError("export: say what to make, --perfetto PATH, --chrome PATH or --csv PATH");
   if (analysis::trace_paths(arguments.run).empty()) throw std::runtime_error(no_trace_text(arguments.run));
   export_into(analysis::export_chrome, arguments.run, arguments.chrome);
+  export_into(analysis::export_perfetto, arguments.run, arguments.perfetto);
   export_into(analysis::export_csv, arguments.run, arguments.csv);
   return kDone;
 }
@@ -46,11 +48,16 @@ void add_export(CLI::App& app, Context& context) {
   command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
   command->add_option("--chrome", arguments->chrome, "A timeline for ui.perfetto.dev and chrome://tracing")
       ->type_name("PATH");
+  command
+      ->add_option("--perfetto", arguments->perfetto,
+                   "The same in Perfetto's own form: smaller, and with the scheduler's tracks where it was recorded")
+      ->type_name("PATH");
   command->add_option("--csv", arguments->csv, "A table of launches, synchronisations, waits and collectives")
       ->type_name("PATH");
   command->footer(
       "What is at PATH is replaced once the new file is complete; it is compressed where PATH ends in .gz.\n"
       "Examples:\n  hostprobe export RUN --chrome timeline.json.gz\n"
+      "  hostprobe export RUN --perfetto timeline.pftrace\n"
       "  hostprobe export RUN --csv events.csv && hostprobe import -o COPY --csv events.csv");
   command->callback([arguments, &context] { context.status = export_run(*arguments); });
 }

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "analysis/trace/reader.h"
+
 namespace hostprobe::cli {
 namespace {
 
@@ -63,6 +65,8 @@ std::string reason(const Json& job) {
 }  // namespace
 
 std::string no_trace_text(const std::string& run) {
+  if (!analysis::trace_paths(run).empty())
+    return fmt::format("{} holds what the kernel recorded, and no trace of a process. {}", run, kWhoRecords);
   const Json job = last_job(run);
   if (job.is_null())
     return fmt::format("{} is no run folder: it holds no trace and no `hostprobe run` wrote to it. {}", run,

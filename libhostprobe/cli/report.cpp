@@ -53,17 +53,18 @@ int report(const ReportArguments& arguments) {
   analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr(), effort, step_query(arguments));
   end_progress();
   analysis::add_python_places(run);
-  if (run.processes.empty() && run.unreadable.empty()) throw std::runtime_error(no_trace_text(arguments.run));
+  const bool is_empty = run.processes.empty() && run.kernel.files.empty();
+  if (is_empty && run.unreadable.empty()) throw std::runtime_error(no_trace_text(arguments.run));
   const std::string why = run.unreadable.empty() ? "" : run.unreadable.front().what;
   // Not a word of a report about a file that never was a trace.
-  if (run.processes.empty() && !arguments.json && !std::filesystem::is_directory(arguments.run))
+  if (is_empty && !arguments.json && !std::filesystem::is_directory(arguments.run))
     throw std::runtime_error(fmt::format("{} cannot be read: {}", arguments.run, why));
   require_rank(run, arguments.options);
   if (arguments.json)
     write_json(analysis::report_json(run, arguments.options) + "\n");
   else
     write_out(analysis::report_text(run, arguments.options));
-  if (!run.processes.empty()) return kDone;
+  if (!is_empty) return kDone;
   // The report above is complete, and says why; but a script that expected numbers must notice.
   throw std::runtime_error(fmt::format("no trace in {} could be read; the first: {}", arguments.run, why));
 }

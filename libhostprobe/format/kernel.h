@@ -40,13 +40,21 @@ struct KernelHead {
 };
 static_assert(sizeof(KernelHead) == 32);
 
+// Where the code ran that woke a task. In an interrupt nobody woke it: who had the CPU there has nothing to do with it.
+enum KernelContext : std::uint16_t {
+  kContextUnknown = 0,  // the source does not tell, or the row is written on the CPU of the woken task (sched_wakeup)
+  kContextTask = 1,
+  kContextHardirq = 2,
+  kContextSoftirq = 3,
+};
+
 struct KernelRow {
   std::uint64_t ticks;
   std::uint32_t tid;
   std::uint32_t other;
   std::uint32_t value;
-  std::uint16_t what;  // KernelWhat
-  std::uint16_t reserved;
+  std::uint16_t what;     // KernelWhat
+  std::uint16_t context;  // of a wake: KernelContext; else 0
 };
 static_assert(sizeof(KernelRow) == 24);
 

@@ -46,6 +46,14 @@ struct RecordBytes {
   }
 };
 
+// common_flags, as the kernel has them (trace_flag_type).
+KernelContext context_of(std::uint64_t flags) {
+  constexpr std::uint64_t kHardirq = 0x08, kSoftirq = 0x10, kNmi = 0x40;
+  if ((flags & kNmi) != 0) return kContextUnknown;
+  if ((flags & kHardirq) != 0) return kContextHardirq;
+  return (flags & kSoftirq) != 0 ? kContextSoftirq : kContextTask;
+}
+
 }  // namespace
 
 Formats::Formats(tep_handle* handle) {
@@ -71,11 +79,13 @@ void Formats::add(tep_handle* handle, const char* system, const char* name, Form
   if (event == nullptr) return;
   type_ = field_of(event, "common_type");
   pid_ = field_of(event, "common_pid");
+  flags_ = field_of(event, "common_flags");
   format.tid = format.what == kKernelSwitch ? field_of(event, "prev_pid") : pid_;
   format.other = field_of(event, other);
   format.value = field_of(event, value);
   format.name = field_of(event, own_name);
   format.other_name = field_of(event, other_name);
+  format.has_context = std::string_view(name) == "sched_waking";
   if ((other != nullptr && format.other.size == 0) || (value != nullptr && format.value.size == 0)) return;
   formats_[static_cast<std::uint64_t>(event->id)] = format;
 }
@@ -97,6 +107,7 @@ bool Formats::read(const void* record, unsigned size, std::uint64_t ticks, Kerne
   row.tid = static_cast<std::uint32_t>(tid);
   row.other = static_cast<std::uint32_t>(other);
   row.value = format.what == kKernelSwitch ? analysis::left_of(value) : static_cast<std::uint32_t>(value);
+  if (std::uint64_t flags = 0; format.has_context && bytes.number(flags_, flags)) row.context = context_of(flags);
   if (format.what == kKernelIrqBegin)
     names.add_irq(row.value, bytes.text(format.name));
   else if (format.name.size != 0)

@@ -25,6 +25,7 @@ struct Field {
 struct Format {
   KernelWhat what = kKernelSwitch;
   Field tid, other, value, name, other_name;
+  bool has_context = false;  // it is written where the code runs that it tells of
 };
 
 class Formats {
@@ -42,7 +43,7 @@ class Formats {
            const char* value, const char* name, const char* other_name);
 
   std::unordered_map<std::uint64_t, Format> formats_;  // by id
-  Field type_, pid_;
+  Field type_, pid_, flags_;
 };
 
 }  // namespace hostprobe::kernel

@@ -10,58 +10,26 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 #include "formats.h"
+#include "trace_dat_pieces.h"
 #include "tracefs_calls.h"
+
+// A sanitizer reserves more memory than the reader may have; gcc and clang tell of it in different ways.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HP_SANITIZES_ADDRESSES
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define HP_SANITIZES_ADDRESSES
+#endif
 
 namespace hostprobe::kernel {
 namespace {
 
 constexpr rlim_t kMostMemory = rlim_t{8} << 30;
 constexpr rlim_t kMostSeconds = 3600;
-
-enum class PieceKind : std::uint32_t { kRow = 1, kLost, kName, kIrq, kClock, kProblem, kDone };
-
-// What goes from the reading process to ours; both are the same program.
-struct Piece {
-  PieceKind kind;
-  std::uint32_t cpu;
-  std::uint64_t count;
-  KernelRow row;
-  char text[48];
-};
-
-class Teller {
- public:
-  explicit Teller(int pipe) : pipe_(pipe) {}
-
-  void tell(const Piece& piece) {
-    buffer_.append(reinterpret_cast<const char*>(&piece), sizeof(piece));
-    if (buffer_.size() > (1 << 16) - sizeof(piece)) flush();
-  }
-  void tell(PieceKind kind, std::string_view text) {
-    Piece piece{};
-    piece.kind = kind;
-    analysis::set_field(piece.text, text);
-    tell(piece);
-  }
-  void flush() {
-    std::size_t done = 0;
-    while (done < buffer_.size()) {
-      const ssize_t written = write(pipe_, buffer_.data() + done, buffer_.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) break;
-      done += static_cast<std::size_t>(written);
-    }
-    buffer_.clear();
-  }
-
- private:
-  int pipe_;
-  std::string buffer_;
-};
 
 struct DatWalk {
   Teller& out;
@@ -116,73 +84,18 @@ void read_dat(const std::string& path, Teller& out) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit none{0, 0}, memory{kMostMemory, kMostMemory}, time{kMostSeconds, kMostSeconds};
   setrlimit(RLIMIT_CORE, &none);
-#if !defined(__SANITIZE_ADDRESS__)
+#ifndef HP_SANITIZES_ADDRESSES
   setrlimit(RLIMIT_AS, &memory);
 #endif
   setrlimit(RLIMIT_CPU, &time);
+  // Its end is its own: no handler of the process that it was.
+  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) signal(number, SIG_DFL);
   if (const int nowhere = open("/dev/null", O_RDWR); nowhere >= 0)
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, fd);
   Teller out(pipe);
   read_dat(path, out);
   out.flush();
   _exit(0);
-}
-
-// "[mono]" out of "local global [mono] boot"; or the name alone.
-std::string clock_name(std::string_view text) {
-  if (const std::size_t open = text.find('['); open != std::string_view::npos)
-    text = text.substr(open + 1, text.find(']', open) - open - 1);
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  return std::string(text);
-}
-
-struct DatListener {
-  analysis::KernelTable& table;
-  analysis::TraceTimes& times;
-  bool done = false;
-  std::string problem = {};
-
-  void hear(const Piece& piece) {
-    const std::string_view text(piece.text, strnlen(piece.text, sizeof(piece.text)));
-    switch (piece.kind) {
-      case PieceKind::kRow:
-        return table.add(piece.cpu, piece.row.ticks, piece.row);
-      case PieceKind::kLost:
-        return table.add_lost(piece.cpu, piece.count);
-      case PieceKind::kName:
-        table.names().add_task(piece.row.tid, piece.row.ticks, text);
-        return;
-      case PieceKind::kIrq:
-        return table.names().add_irq(piece.row.tid, text);
-      case PieceKind::kClock:
-        times.clock = clock_name(text);
-        return;
-      case PieceKind::kProblem:
-        problem = text;
-        return;
-      case PieceKind::kDone:
-        done = true;
-    }
-  }
-};
-
-void listen(int pipe, DatListener& listener) {
-  std::vector<char> buffer(sizeof(Piece) * 512);
-  std::size_t held = 0;
-  for (;;) {
-    const ssize_t got = read(pipe, buffer.data() + held, buffer.size() - held);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
-    held += static_cast<std::size_t>(got);
-    std::size_t at = 0;
-    for (; held - at >= sizeof(Piece); at += sizeof(Piece)) {
-      Piece piece;
-      std::memcpy(&piece, buffer.data() + at, sizeof(piece));
-      listener.hear(piece);
-    }
-    std::memmove(buffer.data(), buffer.data() + at, held - at);
-    held -= at;
-  }
 }
 
 std::string read_in_other_process(const std::string& path, analysis::KernelTable& table, analysis::TraceTimes& times) {
@@ -192,13 +105,13 @@ std::string read_in_other_process(const std::string& path, analysis::KernelTable
   if (reader < 0) throw std::system_error(errno, std::generic_category(), "cannot start a process");
   if (reader == 0) be_the_reader(path, ends[1]);
   close(ends[1]);
-  DatListener listener{table, times};
-  listen(ends[0], listener);
+  Listener listener(table, times);
+  listener.listen(ends[0]);
   close(ends[0]);
   int status = 0;
   while (waitpid(reader, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!listener.problem.empty() || listener.done) return listener.problem;
+  if (!listener.problem().empty() || listener.done()) return listener.problem();
   return WIFSIGNALED(status) ? fmt::format("libtracecmd was ended by signal {} while it read it", WTERMSIG(status))
                              : "libtracecmd ended while it read it";
 }

@@ -13,6 +13,7 @@
 #include "analysis/questions/process.h"
 #include "analysis/report/chrome_timeline.h"
 #include "analysis/report/csv_table.h"
+#include "analysis/report/perfetto_timeline.h"
 #include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/reader.h"
 
@@ -55,6 +56,7 @@ void read_back(const std::string& path) {
   const auto count = [&bytes](std::string_view text) { bytes += text.size(); };
   analysis::export_csv(path, count);
   analysis::export_chrome(path, count);
+  analysis::export_perfetto(path, count);
   if (bytes == 0) std::abort();
 }
 

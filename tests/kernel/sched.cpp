@@ -208,6 +208,27 @@ TEST_F(Sched, WhoHadTheCpuIsInTheReport) {
   EXPECT_THAT(hostprobe({"dump", run(), "--json"}).out, HasSubstr("\"function\":\"sched_switch\""));
 }
 
+// `cat` waits for a shell, which the probe does not know; `sleep` for nobody.
+TEST_F(Sched, WaitsThatTheProbeKnowsNoWakerOfHaveTheKernels) {
+  const std::string probed = fmt::format("{} run -o {} --target all --mode trace -- ", HOSTPROBE_TEST_COMMAND, run());
+  const std::string script =
+      fmt::format("i=0; while [ $i -lt 30 ]; do sleep 0.01; echo x; i=$((i+1)); done | {}cat > {}; {}sleep 0.2", probed,
+                  folder_.file("out"), probed);
+  const Said said = hostprobe({"sched", "-o", run(), "--", "sh", "-c", script});
+  ASSERT_EQ(said.status, 0) << said.err;
+  const auto json = nlohmann::json::parse(hostprobe({"report", run(), "--json"}).out);
+  std::uint64_t by_shell = 0, by_interrupt = 0, by_others = 0;
+  for (const auto& process : json["processes"])
+    for (const auto& wait : process["waits"])
+      for (const auto& waker : wait["wake"].value("kernel_wakers", nlohmann::json::array())) {
+        const std::uint64_t count = waker["count"];
+        (waker.contains("interrupt") ? by_interrupt : waker["comm"] == "sh" ? by_shell : by_others) += count;
+      }
+  fprintf(stderr, "%lu by the shell, %lu by interrupts, %lu by others\n", by_shell, by_interrupt, by_others);
+  EXPECT_GE(by_shell, 10u) << json["processes"].dump(1).substr(0, 4000);
+  EXPECT_GE(by_interrupt, 1u);
+}
+
 TEST_F(Sched, TheProgramsStatusIsPassedOn) {
   EXPECT_EQ(hostprobe({"sched", "-o", run(), "--", "sh", "-c", "exit 7"}).status, 7);
   EXPECT_EQ(hostprobe({"sched", "-o", run(), "--", "sh", "-c", "kill -9 $$"}).status, 128 + SIGKILL);

@@ -270,6 +270,44 @@ TEST_F(KernelImport, RenamedTasksAndReusedIdsHaveTheNameOfTheirTime) {
   EXPECT_EQ(names.task(7, 1000000350).name, "sh");
 }
 
+TEST_F(KernelImport, AWakeTellsItsContextByTheFlags) {
+  const std::pair<const char*, KernelContext> kCases[] = {
+      {"d..2.", kContextTask},    {"d.h2.", kContextHardirq},   {"dNH2", kContextHardirq}, {"..s1.", kContextSoftirq},
+      {"d.Z2.", kContextUnknown}, {"d..2..3", kContextUnknown}, {"", kContextUnknown}};
+  for (const auto& [flags, context] : kCases) {
+    const auto wake = [&, flags = flags](const char* event) {
+      return fmt::format("a-7 [000] {} 1000001000: {}: comm=b pid=8 prio=120 target_cpu=000\n", flags, event);
+    };
+    const auto all = steps(import(wake("sched_waking") + wake("sched_wakeup")));
+    ASSERT_EQ(all.size(), 2u) << flags;
+    EXPECT_EQ(all[0].row.context, context) << flags;
+    EXPECT_EQ(all[1].row.context, kContextUnknown) << "it is written where the woken task is to run";
+  }
+}
+
+// Of a CPU that was taken away the lines end, and begin again later.
+TEST_F(KernelImport, ACpuMayEndAndComeBack) {
+  std::string text;
+  for (const int at : {1000, 2000, 9000})
+    text += fmt::format("a-7 [001] d... {}: softirq_entry: vec=1\n", 1'000'000'000 + at);
+  for (int at = 1500; at < 9500; at += 1000)
+    text += fmt::format("b-8 [000] d... {}: softirq_entry: vec=2\n", 1'000'000'000 + at);
+  const ImportedFile file = import(text);
+  const auto all = steps(file);
+  ASSERT_EQ(all.size(), 11u);
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_LE(all[i - 1].row.ticks, all[i].row.ticks);
+  EXPECT_EQ(kernel_file(read_trace_file_only(file.traces.at(0))).cpus, 2u);
+}
+
+TEST_F(KernelImport, TheClocksOfThisBootAreRefusedForARunOfAnother) {
+  const std::string text = "a-7 [000] d..2. 5.000001: sched_waking: comm=b pid=8 prio=120 target_cpu=000\n";
+  for (const char* clock : {"mono_raw", "boot"}) {
+    const ImportedFile file = import(text, clock);
+    EXPECT_TRUE(file.traces.empty()) << clock;
+    EXPECT_THAT(file.problem, HasSubstr("only the machine itself could compare")) << clock;
+  }
+}
+
 TEST_F(KernelImport, WhatCannotBeUsedIsCounted) {
   std::string text = std::string(kTicksTrace) + "nonsense\n" + std::string(1 << 20, 'x') + "\n" +
                      "a-7 [000] d... 1000003500: sched_stat_runtime: comm=a\n" +
@@ -377,6 +415,16 @@ TEST_F(NeighboursOf, WhoRanWhileItWasPreemptedTookTheTime) {
   EXPECT_EQ(share.neighbours[1].comm, "fio");
   EXPECT_NEAR(share.neighbours[1].took_ms, 0.3, 1e-6);
   EXPECT_NEAR(share.waited_ms, 1.3, 1e-6);
+}
+
+// Where a CPU's rows end, who was on it last is on it no longer for sure: no more time is given than up to the last row.
+TEST_F(NeighboursOf, ACpuWhoseRowsEndTakesNoMoreTime) {
+  const KernelShare share = ask({{switch_row(0, 0, 100, kLeftRunnable), switch_row(100, 100, 7, kLeftRunnable)},
+                                 {switch_row(50, 0, 8, kLeftRunnable), row_of(300, kKernelMigrate, 8, 100, 1),
+                                  switch_row(500, 8, 100, kLeftSleeping), switch_row(2000, 100, 0, kLeftSleeping)}});
+  double took_ms = 0;
+  for (const Neighbour& one : share.neighbours) took_ms += one.took_ms;
+  EXPECT_NEAR(took_ms, 0.4, 1e-6) << "200 us of the one before it was moved, 200 of the other";
 }
 
 TEST_F(NeighboursOf, BlockedTimeIsNobodysAndTheDelayAfterAWakeIs) {

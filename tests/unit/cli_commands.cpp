@@ -163,6 +163,25 @@ TEST(Usage, RunWithNothingReadableReportsItAndExitsWithOne) {
   EXPECT_EQ(nlohmann::json::parse(said.out)["unreadable"].size(), 1u);
 }
 
+TEST(Usage, RunOfTheKernelAloneIsReportedAsThatAndIsNoJobToCompare) {
+  const TestFolder folder;
+  TraceFile::write_bytes(folder.file("trace.txt"), "a-7 [000] d..2. 5.000001: softirq_entry: vec=1 [action=TIMER]\n");
+  const std::string run = folder.file("run");
+  ASSERT_EQ(hostprobe({"import", "-o", run, "--ftrace", "--clock", "mono", folder.file("trace.txt")}).status, 0);
+  const Said text = hostprobe({"report", run});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("no process of a job"));
+  EXPECT_THAT(text.out, HasSubstr("hostprobe run -o"));
+  const Said json = hostprobe({"report", run, "--json"});
+  EXPECT_EQ(json.status, 0) << json.err;
+  EXPECT_EQ(nlohmann::json::parse(json.out)["kernel"][0]["events"], 1);
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"diff", run, run}, {"hooks", run}}) {
+    const Said said = hostprobe(command);
+    EXPECT_EQ(said.status, 1) << command[0];
+    EXPECT_THAT(said.err, HasSubstr("holds what the kernel recorded, and no trace of a process")) << command[0];
+  }
+}
+
 TEST_F(WithRun, ReportGoesToStdoutAndNothingElseDoes) {
   const Said text = hostprobe({"report", run()});
   EXPECT_EQ(text.status, 0);

@@ -65,6 +65,7 @@ std::map<std::string, std::vector<std::vector<std::string>>> lines_of(const std:
       {"export",
        {{"export", run, "--csv", run + "/table.csv"},
         {"export", run, "--chrome", run + "/line.json"},
+        {"export", run, "--perfetto", run + "/line.pftrace"},
         {"export", nothing, "--csv", run + "/none.csv"}}},
       {"import", {{"import", "-o", run + "/imported", "--kineto", nothing}, {"import", "-o", run, "--csv", nothing}}},
       {"dump", {{"dump", run}, {"dump", "--json", run}, {"dump", nothing}, {"dump", trace}}},

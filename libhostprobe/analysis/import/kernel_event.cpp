@@ -146,6 +146,23 @@ constexpr KnownEvent kKnown[] = {
     {"irq_handler_exit", kKernelIrqEnd}, {"softirq_entry", kKernelSoftirqBegin}, {"softirq_exit", kKernelSoftirqEnd},
     {"sched_process_fork", kKernelFork}, {"sched_process_exec", kKernelExec},    {"sched_process_exit", kKernelExit}};
 
+// irqs-off, need-resched, hardirq/softirq, preempt-depth and, since 5.15, migrate-disable. Longer ones are of kernels that add
+// columns before the third.
+KernelContext context_of(std::string_view flags) {
+  if (flags.size() != 4 && flags.size() != 5) return kContextUnknown;
+  switch (flags[2]) {
+    case '.':
+      return kContextTask;
+    case 'h':
+    case 'H':
+      return kContextHardirq;
+    case 's':
+      return kContextSoftirq;
+    default:
+      return kContextUnknown;
+  }
+}
+
 bool read_fields(const KernelLine& line, KernelEvent& event) {
   switch (event.row.what) {
     case kKernelSwitch:
@@ -206,6 +223,7 @@ EventReading read_kernel_event(const KernelLine& line, KernelEvent& event) {
     if (line.event == known.name) event.row.what = known.what;
   if (event.row.what == 0) return EventReading::kUnknown;
   event.row.tid = line.tid;
+  if (line.event == "sched_waking") event.row.context = context_of(line.flags);
   if (!read_fields(line, event)) return EventReading::kUnreadable;
   return EventReading::kDone;
 }

@@ -78,6 +78,7 @@ bool take_flags_and_time(std::string_view& text, KernelLine& line) {
   if (flags == 0 || flags > kMostFlags) return false;
   rest = without_blanks(with_flags.substr(flags));
   if (!take_time(rest, line)) return false;
+  line.flags = with_flags.substr(0, flags);
   text = rest;
   return true;
 }

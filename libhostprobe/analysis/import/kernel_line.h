@@ -22,6 +22,7 @@ struct KernelLine {
   std::uint32_t tid = 0;
   std::uint32_t tgid = 0;  // 0 = not told
   std::uint32_t cpu = 0;
+  std::string_view flags;  // "" = it has none
   LineTime time_form = LineTime::kSeconds;
   std::uint64_t time = 0;  // nanoseconds, or ticks
   std::string_view event;  // without its system

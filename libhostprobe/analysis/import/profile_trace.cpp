@@ -234,10 +234,22 @@ class ProcessTrace {
     threads_[call.thread].push_back(record);
   }
 
-  void write_thread(std::uint32_t tid, const std::string& name, std::vector<Record>& records) {
-    std::stable_sort(records.begin(), records.end(), [](const Record& l, const Record& r) {
+  // By their numbers: the buffer that std::stable_sort takes is not aligned as records are.
+  static void sort_records(std::vector<Record>& records) {
+    std::vector<std::uint32_t> order(records.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&records](std::uint32_t left, std::uint32_t right) {
+      const Record &l = records[left], &r = records[right];
       return l.begin_ticks != r.begin_ticks ? l.begin_ticks < r.begin_ticks : l.end_ticks > r.end_ticks;
     });
+    std::vector<Record> sorted;
+    sorted.reserve(records.size());
+    for (const std::uint32_t number : order) sorted.push_back(records[number]);
+    records = std::move(sorted);
+  }
+
+  void write_thread(std::uint32_t tid, const std::string& name, std::vector<Record>& records) {
+    sort_records(records);
     ThreadEntry entry{};
     entry.state = kThreadEnded;
     entry.tid = tid;

@@ -11,8 +11,7 @@ namespace {
 constexpr std::size_t kMostLinks = 8;
 constexpr double kClockErrorNs = 1000;  // the host's clock and the GPU's tell of the same moment
 
-// What a call waits for when nobody's post ended it.
-LinkType awaited(const std::string& function) {
+LinkType awaited_by(const std::string& function) {
   static constexpr std::string_view kIo[] = {"poll",    "select", "epoll", "read", "recv", "accept",
                                              "connect", "wait",   "write", "send", "fsync"};
   if (function.find("sleep") != std::string::npos) return LinkType::kTimer;
@@ -29,6 +28,7 @@ struct End {
   std::vector<Role> roles;
   const Function* function;
   std::uint64_t site;
+  std::uint32_t kernel_waker;
   auto operator<=>(const End&) const = default;
 };
 struct Sum {
@@ -92,6 +92,7 @@ class ChainWalk {
         link.pid = members_[end.member].pid;
         link.rank = members_[end.member].rank;
       }
+      if (end.kernel_waker != 0) link.waker = members_[end.member].chains->kernel_wakers()[end.kernel_waker - 1];
       chain.links.push_back(std::move(link));
     }
     std::stable_sort(chain.links.begin(), chain.links.end(),
@@ -100,7 +101,9 @@ class ChainWalk {
 
   void end_chain(LinkType type, std::uint32_t member, const BlockedCall* call, double ns) {
     if (ns <= 0) return;
-    End end{type, member, {}, call == nullptr ? nullptr : call->function, call == nullptr ? 0 : call->site};
+    End end{type, member, {}, call == nullptr ? nullptr : call->function, call == nullptr ? 0 : call->site, 0};
+    if (call != nullptr && type != LinkType::kGpu && type != LinkType::kWakesLate)
+      end.kernel_waker = call->kernel_waker;
     for (const Track* track : way_) end.roles.push_back(track->role);
     end.roles.erase(end.roles.begin());  // the one that waits
     Sum& sum = (*ends_)[std::move(end)];
@@ -133,7 +136,7 @@ class ChainWalk {
     const auto all = [&](LinkType type) { end_chain(type, member, &call, to_ns - from_ns); };
     if (call.function == nullptr) return all(LinkType::kUnexplained);
     if (call.function->is(kSynchronises)) return all(LinkType::kGpu);
-    if (call.post_ns < 0) return all(call.timed_out ? LinkType::kTimer : awaited(call.function->name));
+    if (call.post_ns < 0) return all(call.timed_out ? LinkType::kTimer : awaited(member, call));
     const double post_ns = std::clamp(call.post_ns, from_ns, to_ns);
     end_chain(LinkType::kWakesLate, member, &call, to_ns - post_ns);
     if (call.waker == nullptr)
@@ -142,6 +145,14 @@ class ChainWalk {
       end_chain(LinkType::kUnexplained, member, &call, post_ns - from_ns);
     else
       explain_thread(member, *call.waker, from_ns, post_ns);
+  }
+
+  // What a call waits for when nobody's post ended it.
+  LinkType awaited(std::uint32_t member, const BlockedCall& call) const {
+    const LinkType type = awaited_by(call.function->name);
+    const bool task =
+        call.kernel_waker != 0 && !members_[member].chains->kernel_wakers()[call.kernel_waker - 1].interrupt;
+    return task && type == LinkType::kUnexplained ? LinkType::kForeign : type;
   }
 
   // What the thread of the rank that came last did until it made its call; then its GPU was not there yet.

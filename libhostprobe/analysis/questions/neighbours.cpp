@@ -259,9 +259,9 @@ class Reading {
   void settle(std::size_t subject, Totals& totals) {
     KernelShare& own = share(subject);
     for (const auto& [process, took] : totals.processes) {
-      const auto known = std::find_if(own.neighbours.begin(), own.neighbours.end(), [&](const Neighbour& one) {
-        return one.pid == process && one.comm == took.comm;
-      });
+      const auto known = std::find_if(
+          own.neighbours.begin(), own.neighbours.end(),
+          [pid = process, &comm = took.comm](const Neighbour& one) { return one.pid == pid && one.comm == comm; });
       if (known == own.neighbours.end()) {
         own.neighbours.push_back({took.comm, process, took.ms, took.supposed_ms});
         continue;

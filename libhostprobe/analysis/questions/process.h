@@ -111,8 +111,8 @@ struct ProcessAnswer {
   std::optional<SchedulerAnswer> scheduler;  // nothing: none were recorded
   std::vector<ThreadAnswer> threads;         // main first, then by role
   std::vector<WaitSite> waits;
-  WakeChain sync_chain;                       // of the main thread's synchronisations
-  std::shared_ptr<const WakeChains> blocked;  // of all threads, as long as chains may go on in other processes
+  WakeChain sync_chain;                 // of the main thread's synchronisations
+  std::shared_ptr<WakeChains> blocked;  // of all threads, as long as chains may go on in other processes
   LaunchAnswer launches;
   SyncAnswer syncs;
   GpuAnswer gpu;

@@ -44,7 +44,7 @@ void Questions::merge(Questions&& other) {
 std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& answer) {
   answer.hook_calls = std::get<HookCalls>(all_).finish();
   steady_.finish_whole(symbols, answer);
-  answer.blocked = std::make_shared<const WakeChains>(std::move(std::get<WakeChains>(all_)));
+  answer.blocked = std::make_shared<WakeChains>(std::move(std::get<WakeChains>(all_)));
   answer.set_chains(follow_chains({{answer.blocked.get()}}, 0));
   answer.collectives = std::get<Collectives>(all_).finish();
   answer.collective_records = std::make_shared<Timeline::Collectives>(std::get<CollectiveRecords>(all_).finish());

@@ -17,6 +17,7 @@
 #include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/reader.h"
 #include "endings.h"
+#include "kernel_wakers.h"
 #include "one_step.h"
 #include "parallel.h"
 #include "rank_waits.h"
@@ -112,8 +113,8 @@ void hold_collectives(Opened& opened, MemoryBudget& budget) {
   if (budget.take(bytes)) opened.timeline->hold_collectives(std::move(*records));
 }
 
-Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget, unsigned cores,
-                const StepQuery& query) {
+Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget, unsigned cores, const StepQuery& query,
+                bool has_kernel) {
   Opened opened;
   opened.path = path;
   try {
@@ -134,7 +135,7 @@ Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget,
     const bool works_for_job = !opened.answer->collectives.ranks.empty() || !device->activities.empty() ||
                                !opened.answer->steps.steps.empty() ||
                                task_of(*opened.answer) == ProcessTask::kDataLoader;
-    if (query.is_one() || works_for_job) {
+    if (query.is_one() || works_for_job || has_kernel) {
       opened.trace->release();
       return opened;
     }
@@ -150,7 +151,7 @@ Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget,
 }
 
 std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& symbols, MemoryBudget& budget,
-                             const Progress& progress, unsigned cores, const StepQuery& query) {
+                             const Progress& progress, unsigned cores, const StepQuery& query, bool has_kernel) {
   std::uint64_t all = 0, done = 0;
   for (const std::string& trace : paths) all += file_bytes(trace);
   std::mutex mutex;
@@ -164,7 +165,7 @@ std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& sym
       if (progress) progress(done, all);
     };
     tell(0);
-    opened[i] = read_one(paths[i], symbols, budget, inner, query);
+    opened[i] = read_one(paths[i], symbols, budget, inner, query, has_kernel);
     tell(file_bytes(paths[i]));
   });
   if (progress) progress(all, all);
@@ -344,6 +345,40 @@ void answer_job_of(const std::vector<Opened>& opened, RunAnswer& run, Symbols& s
   }
 }
 
+void count_kernel_wakers(ProcessAnswer& process) {
+  const WakeChains& chains = *process.blocked;
+  std::map<ChainSite, WaitSite*> sites;
+  for (WaitSite& site : process.waits) sites[{site.function, site.library, site.role}] = &site;
+  for (const auto& [track, thread] : chains.threads())
+    for (const BlockedCall& call : thread.calls) {
+      if (call.kernel_waker == 0) continue;
+      const auto site = sites.find(
+          {wait_site_function(call.function->name, call.on_file), chains.library_of(call.site), track->role});
+      if (site != sites.end()) ++site->second->kernel_wakers[chains.kernel_wakers()[call.kernel_waker - 1]];
+    }
+}
+
+// Waits that the probe knows no waker of. A kernel's trace whose host is not known is taken for one of the only host.
+void answer_kernel_wakers(const std::vector<Opened>& opened, RunAnswer& run) {
+  bool any = false;
+  for (const Opened& one : opened) {
+    if (!one.is_kernel) continue;
+    const std::string host = kernel_file(*one.trace).host;
+    std::vector<WokenProcess> woken;
+    for (const ProcessAnswer& process : run.processes)
+      if (process.blocked && (host.empty() || process.host == host))
+        woken.push_back({process.blocked.get(), process.pid});
+    find_kernel_wakers(*one.trace, woken);
+    any = any || !woken.empty();
+  }
+  if (!any) return;
+  for (ProcessAnswer& process : run.processes) {
+    if (!process.blocked) continue;
+    count_kernel_wakers(process);
+    process.set_chains(follow_chains({{process.blocked.get()}}, 0));
+  }
+}
+
 // Chains that end in a wait for another rank go on there.
 void follow_over_ranks(const std::vector<Opened>& opened, RunAnswer& run, unsigned cores) {
   const std::map<std::string, const Opened*> by_path = by_trace(opened);
@@ -418,7 +453,10 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
   Symbols symbols;
   MemoryBudget budget(effort.held_bytes);
   const unsigned cores = effort.cores == 0 ? usable_cores() : effort.cores;
-  std::vector<Opened> opened = read_all(trace_paths(path), symbols, budget, progress, cores, query);
+  const std::vector<RunFile> files = run_files(path);
+  const bool has_kernel =
+      std::any_of(files.begin(), files.end(), [](const RunFile& one) { return one.header.source == kFromKernel; });
+  std::vector<Opened> opened = read_all(trace_paths(path), symbols, budget, progress, cores, query, has_kernel);
   drop_disagreeing(opened);
   if (query.is_one()) limit_to_one(opened, query, symbols, cores);
   for (Opened& one : opened) {
@@ -436,6 +474,7 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
   tell_times(run);
   align(opened, run, cores);
   run.collectives = join_ranks(opened, run, query.is_one());
+  answer_kernel_wakers(opened, run);
   follow_over_ranks(opened, run, cores);
   answer_job_of(opened, run, symbols, cores);
   answer_kernel(opened, run);

@@ -35,7 +35,8 @@ struct WaitSite {
   Histogram run_queue, rest;
   std::map<Role, std::uint64_t> wakers;
   std::map<ThreadKey, std::uint64_t> waker_threads;
-  std::uint64_t unknown_wakers = 0;  // the post came from a thread this trace does not know
+  std::map<KernelWaker, std::uint64_t> kernel_wakers;  // of waits without a post that is known
+  std::uint64_t unknown_wakers = 0;                    // the post came from a thread this trace does not know
   std::uint64_t timed_out = 0;
   std::set<ThreadKey> threads;               // that waited there
   std::uint64_t open = 0;                    // threads that are in it now, or were when the trace ended

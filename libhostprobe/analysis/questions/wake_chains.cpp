@@ -71,6 +71,18 @@ void WakeChains::merge(WakeChains&& other) {
   track_ = nullptr;
 }
 
+void WakeChains::set_waker(const Track* track, std::size_t call, const KernelWaker& waker) {
+  const auto [known, is_new] = waker_numbers_.try_emplace(waker, static_cast<std::uint32_t>(wakers_.size() + 1));
+  if (is_new) wakers_.push_back(waker);
+  threads_.at(track).calls.at(call).kernel_waker = known->second;
+}
+
+void WakeChains::set_waker(const Track* track, std::size_t call, const Track* waker, double post_ns) {
+  BlockedCall& own = threads_.at(track).calls.at(call);
+  own.waker = waker;
+  own.post_ns = std::clamp(post_ns, own.begin_ns, own.end_ns);
+}
+
 std::size_t WakeChains::bytes() const {
   std::size_t bytes = 0;
   for (const auto& [track, own] : threads_) bytes += own.calls.size() * sizeof(BlockedCall);

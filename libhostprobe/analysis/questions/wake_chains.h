@@ -25,6 +25,14 @@ enum class LinkType : std::uint8_t {
 };
 const char* link_name(LinkType type);
 
+// Who ended a wait that the probe knows no waker of, by the kernel's own records (kernel_wakers.h).
+struct KernelWaker {
+  bool interrupt = false;
+  std::string name;       // of the task, or of the interrupt; "" = not known
+  std::uint32_t pid = 0;  // 0: an interrupt
+  auto operator<=>(const KernelWaker&) const = default;
+};
+
 // Where chains end, and what the way there took.
 struct ChainLink {
   LinkType type = LinkType::kUnexplained;
@@ -35,6 +43,7 @@ struct ChainLink {
   double ms = 0;
   std::uint32_t pid = 0;         // the process of that thread, where it is another
   std::optional<int> rank = {};  // that one's
+  std::optional<KernelWaker> waker = {};
 };
 
 // Of all waits of the main thread at one site, or of all in which it waited for the GPU.
@@ -59,6 +68,7 @@ struct BlockedCall {
   const Function* function = nullptr;  // nullptr: records are missing
   std::uint64_t site = 0;
   bool timed_out = false, on_file = false;
+  std::uint32_t kernel_waker = 0;  // its place in WakeChains::kernel_wakers(), from 1; 0 = none
 };
 
 struct BlockedThread {
@@ -78,9 +88,13 @@ class WakeChains {
       last_end_ns_ = event.end_ns;
   }
   void merge(WakeChains&& other);
+  // Of a call whose waker nobody else knows. Where it is a thread of this process, that one posted then.
+  void set_waker(const Track* track, std::size_t call, const KernelWaker& waker);
+  void set_waker(const Track* track, std::size_t call, const Track* waker, double post_ns);
 
   const Timeline& timeline() const { return *timeline_; }
   const std::map<const Track*, BlockedThread>& threads() const { return threads_; }
+  const std::vector<KernelWaker>& kernel_wakers() const { return wakers_; }
   std::size_t bytes() const;
   std::string library_of(std::uint64_t site) const;
 
@@ -91,6 +105,8 @@ class WakeChains {
 
   const Timeline* timeline_;
   std::map<const Track*, BlockedThread> threads_;
+  std::vector<KernelWaker> wakers_;
+  std::map<KernelWaker, std::uint32_t> waker_numbers_;
   const Track* track_ = nullptr;
   BlockedThread* own_ = nullptr;
   double last_end_ns_ = 0;

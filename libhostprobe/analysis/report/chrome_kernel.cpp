@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <unordered_map>
 
 #include "analysis/trace/kernel_rows.h"
 #include "words.h"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr std::uint32_t kNobody = UINT32_MAX;
 constexpr std::size_t kMostNested = 64;
+constexpr std::uint64_t kMostArrows = 100'000'000;  // of one file; their numbers are others than those of processes
 
 std::string micros(std::int64_t ns) {
   const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
@@ -41,10 +44,15 @@ class CpuRows {
     std::uint32_t number;
     std::int64_t begin_ns;
   };
+  struct Wake {
+    std::uint64_t row;
+    std::int64_t ns;
+  };
   struct Cpu {
     std::uint32_t tid = kNobody;
     std::int64_t since_ns = 0, last_ns = 0;
     std::uint64_t since_ticks = 0;
+    std::optional<Wake> wake = {};  // why it is there
     std::vector<OpenIrq> irqs;
   };
 
@@ -61,8 +69,10 @@ class CpuRows {
       name("thread_name", row_of(step.cpu, true), fmt::format("CPU {:03} interrupts", step.cpu));
     }
     const std::int64_t now = static_cast<std::int64_t>(trace_.clock.monotonic_ns(step.row.ticks)) + shift_ns_;
-    if (pauses_.passed(step.row.ticks)) end_slices();
+    const bool paused = pauses_.passed(step.row.ticks);
+    if (paused) end_slices();
     if (step.lost > 0) cpu = {};
+    if (paused || step.lost > 0) wakes_.clear();
     cpu.last_ns = now;
     const KernelRow& row = step.row;
     if (row.what == kKernelSwitch) {
@@ -70,11 +80,41 @@ class CpuRows {
       cpu.tid = row.other;
       cpu.since_ns = now;
       cpu.since_ticks = row.ticks;
+      cpu.wake = taken_wake(row.other);
+    } else if (row.what == kKernelWake) {
+      add_wake(step.cpu, cpu, row, now);
     } else if (row.what == kKernelIrqBegin || row.what == kKernelSoftirqBegin) {
       if (cpu.irqs.size() < kMostNested) cpu.irqs.push_back({row.what == kKernelSoftirqBegin, row.value, now});
     } else if (row.what == kKernelIrqEnd || row.what == kKernelSoftirqEnd) {
       end_irq(step.cpu, cpu, row, now);
     }
+  }
+
+  // From whoever ran there, or from the interrupt if one is known; who was on the CPU then has nothing to do with it.
+  void add_wake(std::uint32_t number, const Cpu& cpu, const KernelRow& row, std::int64_t now) {
+    if (row.context == kContextUnknown) return;
+    const bool interrupt = row.context != kContextTask;
+    if (interrupt ? !cpu.irqs.empty() : row.tid != 0 && cpu.tid == row.tid)
+      wakes_.insert_or_assign(row.other, Wake{row_of(number, interrupt), now});
+    else
+      wakes_.erase(row.other);
+  }
+
+  std::optional<Wake> taken_wake(std::uint32_t tid) {
+    const auto found = wakes_.find(tid);
+    if (found == wakes_.end()) return std::nullopt;
+    const Wake wake = found->second;
+    wakes_.erase(found);
+    return wake;
+  }
+
+  void lead(const Wake& from, std::uint64_t to, std::int64_t to_ns) {
+    if (arrows_ == kMostArrows) return;
+    const std::uint64_t id = pid_ * kMostArrows + arrows_++;
+    add_(fmt::format(R"({{"ph":"s","name":"wake","cat":"wake","id":{},"pid":{},"tid":{},"ts":{}}})", id, pid_, from.row,
+                     micros(from.ns)));
+    add_(fmt::format(R"({{"ph":"f","bp":"e","name":"wake","cat":"wake","id":{},"pid":{},"tid":{},"ts":{}}})", id, pid_,
+                     to, micros(to_ns)));
   }
 
   static std::uint64_t row_of(std::uint32_t cpu, bool of_irqs) {
@@ -102,6 +142,7 @@ class CpuRows {
     if (cpu.tid != last) text += " … " + (last == 0 ? "idle" : task_name(last, cpu.since_ticks));
     slice("cpu", row_of(number, false), text, cpu.since_ns, now,
           fmt::format(R"("tid":{},"pid":{})", cpu.tid, names_.process_of(cpu.tid)));
+    if (cpu.wake && cpu.tid != 0) lead(*cpu.wake, row_of(number, false), cpu.since_ns);
   }
 
   void end_irq(std::uint32_t number, Cpu& cpu, const KernelRow& row, std::int64_t now) {
@@ -131,6 +172,8 @@ class CpuRows {
   const std::int64_t shift_ns_;
   const std::function<void(std::string_view)>& add_;
   std::map<std::uint32_t, Cpu> cpus_;
+  std::unordered_map<std::uint32_t, Wake> wakes_;  // of tasks that have not run since
+  std::uint64_t arrows_ = 0;
 };
 
 }  // namespace

@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <system_error>
 
-#include "analysis/trace/blocks.h"
 #include "analysis/trace/file_bytes.h"
 #include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/reader.h"
@@ -46,15 +43,9 @@ std::vector<std::string> visit_traces(const std::string& run, const std::functio
 std::uint64_t first_moment_ns(const std::string& run) {
   constexpr std::uint64_t kClockChangeNs = 1'000'000;  // of the hosts' clocks, while the run lasts
   std::uint64_t first = UINT64_MAX;
-  for (const std::string& path : trace_paths(run)) {
-    alignas(8) std::byte page[kFileHeaderBytes];
-    std::ifstream file(path, std::ios::binary);
-    if (!file.read(reinterpret_cast<char*>(page), sizeof(page)) || !header_is_whole(page)) continue;
-    FileHeader header;
-    std::memcpy(&header, page, sizeof(header));
+  for (const auto& [path, header] : run_files(run))
     for (const ClockPair* pair : {&header.start, &header.first})
       if (pair->realtime_ns != 0) first = std::min(first, pair->realtime_ns);
-  }
   return first == UINT64_MAX ? 0 : first - std::min(first, kClockChangeNs);
 }
 

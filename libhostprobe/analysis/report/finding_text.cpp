@@ -298,6 +298,10 @@ std::string finding_text(const Finding& finding) {
 }
 
 std::vector<std::string> headline(const RunAnswer& run, const std::vector<Finding>& findings) {
+  if (run.processes.empty() && !run.kernel.files.empty())
+    return {
+        "This run holds what the kernel recorded, and no process of a job: record one into the same folder with "
+        "`hostprobe run -o`."};
   if (run.processes.empty()) return {"No trace of this run can be read, so nothing can be said about it."};
   std::vector<std::string> sentences = news(run);
   if (sentences.size() > kMostSentences) sentences.resize(kMostSentences);

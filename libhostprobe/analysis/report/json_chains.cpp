@@ -6,6 +6,15 @@ namespace {
 
 constexpr std::size_t kMostLinks = 16;  // the rest are one row
 
+}  // namespace
+
+Json waker_json(const KernelWaker& waker) {
+  const Json name = waker.name.empty() ? Json(nullptr) : Json(waker.name);
+  return waker.interrupt ? Json{{"interrupt", name}} : Json{{"comm", name}, {"pid", waker.pid}};
+}
+
+namespace {
+
 Json link_json(const ChainLink& link, double all_ms) {
   Json roles = Json::array();
   for (const Role role : link.roles) roles.push_back(role_name(role));
@@ -18,6 +27,7 @@ Json link_json(const ChainLink& link, double all_ms) {
     json["rank"] = or_null(link.rank);
     json["pid"] = link.pid;
   }
+  if (link.waker) json["waker"] = waker_json(*link.waker);
   if (!link.function.empty()) {
     json["function"] = link.function;
     json["library"] = link.library;

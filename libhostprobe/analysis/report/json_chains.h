@@ -8,6 +8,8 @@
 
 namespace hostprobe::analysis {
 
+// {"comm", "pid"}, or {"interrupt"}: then nobody woke it.
+Json waker_json(const KernelWaker& waker);
 Json chain_json(const WakeChain& chain);
 
 }  // namespace hostprobe::analysis

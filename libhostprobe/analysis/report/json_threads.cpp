@@ -19,20 +19,25 @@ Json wake_json(const WaitSite& site) {
   Json wakers = Json::object();
   for (const auto& [role, count] : site.wakers) wakers[role_name(role)] = count;
   if (site.unknown_wakers > 0) wakers["unknown"] = site.unknown_wakers;
-  return {{"count", site.wake.count()},
-          {"total_ms", ms_or_null(site.wake, site.wake.total_ns())},
-          {"p50_us", percentile_us(site.wake, 50)},
-          {"p99_us", percentile_us(site.wake, 99)},
-          {"max_us", us_or_null(site.wake, site.wake.max_ns())},
-          {"run_queue_count", site.run_queue.count()},
-          {"run_queue_ms", ms_or_null(site.run_queue, site.run_queue.total_ns())},
-          {"run_queue_p50_us", percentile_us(site.run_queue, 50)},
-          {"run_queue_p99_us", percentile_us(site.run_queue, 99)},
-          {"rest_p50_us", percentile_us(site.rest, 50)},
-          {"rest_p99_us", percentile_us(site.rest, 99)},
-          {"waker_role", site.wakers.empty() ? Json(nullptr) : Json(role_name(site.main_waker()))},
-          {"waker_tid", site.waker_threads.empty() ? Json(nullptr) : Json(site.main_waker_thread().tid)},
-          {"waker_roles", wakers}};
+  Json json = {{"count", site.wake.count()},
+               {"total_ms", ms_or_null(site.wake, site.wake.total_ns())},
+               {"p50_us", percentile_us(site.wake, 50)},
+               {"p99_us", percentile_us(site.wake, 99)},
+               {"max_us", us_or_null(site.wake, site.wake.max_ns())},
+               {"run_queue_count", site.run_queue.count()},
+               {"run_queue_ms", ms_or_null(site.run_queue, site.run_queue.total_ns())},
+               {"run_queue_p50_us", percentile_us(site.run_queue, 50)},
+               {"run_queue_p99_us", percentile_us(site.run_queue, 99)},
+               {"rest_p50_us", percentile_us(site.rest, 50)},
+               {"rest_p99_us", percentile_us(site.rest, 99)},
+               {"waker_role", site.wakers.empty() ? Json(nullptr) : Json(role_name(site.main_waker()))},
+               {"waker_tid", site.waker_threads.empty() ? Json(nullptr) : Json(site.main_waker_thread().tid)},
+               {"waker_roles", wakers}};
+  for (const auto& [waker, count] : site.kernel_wakers) {
+    json["kernel_wakers"].push_back(waker_json(waker));
+    json["kernel_wakers"].back()["count"] = count;
+  }
+  return json;
 }
 
 Json open_wait_json(const OpenWaitAnswer& open) {

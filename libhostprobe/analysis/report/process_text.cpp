@@ -17,7 +17,8 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kDetailPct = 1.0;  // of its threads' lives, from which on a wait is told in more detail
-constexpr double kIdlePct = 0.5;    // of its life on a CPU: a thread below only serves
+constexpr std::size_t kShortWakers = 3;
+constexpr double kIdlePct = 0.5;  // of its life on a CPU: a thread below only serves
 
 struct Shown {
   std::size_t sites, threads;
@@ -74,6 +75,7 @@ class ProcessSection : private Lines {
     write_regions();
     write_waits();
     if (shown_.wakes) write_wakes();
+    if (shown_.wakes) write_kernel_wakers();
     write_progress();
     write_threads();
     return take();
@@ -243,6 +245,29 @@ class ProcessSection : private Lines {
            right(duration_text(site.wake.percentile_ns(50)), 7), right(duration_text(site.wake.percentile_ns(99)), 7),
            right(duration_text(site.wake.max_ns()), 7), site.wakers.empty() ? "unknown" : role_name(site.main_waker()));
     }
+  }
+
+  // By the kernel's own records.
+  void write_kernel_wakers() {
+    for (std::size_t i = 0; i < std::min(sites_.size(), shown_.sites); ++i) {
+      const WaitSite& site = *sites_[i];
+      if (site.kernel_wakers.empty()) continue;
+      std::vector<std::pair<std::uint64_t, KernelWaker>> wakers;
+      for (const auto& [waker, count] : site.kernel_wakers) wakers.push_back({count, waker});
+      std::stable_sort(wakers.begin(), wakers.end(), [](const auto& l, const auto& r) { return l.first > r.first; });
+      std::string text =
+          fmt::format("{} in {}, as the kernel saw it, was ended by", site.function, role_name(site.role));
+      for (std::size_t k = 0; k < std::min(wakers.size(), kShortWakers); ++k)
+        text += fmt::format("{} {} × {}", k == 0 ? "" : ",", waker_text(wakers[k].second), grouped(wakers[k].first));
+      if (wakers.size() > kShortWakers) text += fmt::format(" and {} more (--json)", wakers.size() - kShortWakers);
+      add(wrapped(text, "  ", "    "));
+    }
+  }
+
+  static std::string waker_text(const KernelWaker& waker) {
+    const std::string name = waker.name.empty() ? "?" : printable(waker.name);
+    if (!waker.interrupt) return fmt::format("{} (pid {})", name, waker.pid);
+    return waker.name.empty() ? "an interrupt" : "the interrupt " + name;
   }
 
   void write_progress() {

@@ -86,7 +86,7 @@ class TextReport : private Lines {
       append(run_.ranks > 0 ? plural(others, "other process", "other processes")
                             : plural(others, "process", "processes"));
     if (workers > 0) append(plural(workers, "worker", "workers"));
-    if (what.empty()) what = "no process that could be read";
+    if (what.empty()) what = run_.kernel.files.empty() ? "no process that could be read" : "no process of a job";
     line("hostprobe report {}", printable(run_.path));
     // A profile need not name its host.
     const std::string where = run_.hosts.empty() ? "" : " on " + plural(run_.hosts.size(), "host", "hosts");

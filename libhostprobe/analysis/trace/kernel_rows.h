@@ -92,6 +92,7 @@ class KernelNames {
   std::uint32_t process_of(std::uint32_t tid) const;
   // Its id in the container that it lives in, itself where it lives in none.
   std::uint32_t inside(std::uint32_t tid) const;
+  const std::map<std::uint32_t, std::uint32_t>& all_inside() const { return inside_; }
   std::string irq(std::uint32_t number) const;
   static const char* softirq(std::uint32_t vector);  // "" = not known
 

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "blocks.h"
@@ -361,6 +363,17 @@ std::vector<std::string> trace_paths(const std::string& run) {
   }
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+std::vector<RunFile> run_files(const std::string& run) {
+  std::vector<RunFile> files;
+  for (const std::string& path : trace_paths(run)) {
+    alignas(8) std::byte page[kFileHeaderBytes];
+    std::ifstream file(path, std::ios::binary);
+    if (!file.read(reinterpret_cast<char*>(page), sizeof(page)) || !header_is_whole(page)) continue;
+    std::memcpy(&files.emplace_back(RunFile{path, {}}).header, page, sizeof(FileHeader));
+  }
+  return files;
 }
 
 }  // namespace hostprobe::analysis

@@ -1,0 +1,97 @@
+// trace_dat_fuzz.cpp: files of trace-cmd. Bytes that begin like one are imported whole, by a process of its own for each; all
+// others are taken for what such a process told, which the one that started it has to live with.
+//
+// Whatever happens to the reading process, ours may neither crash nor throw, and no trace that was made may be damaged.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "analysis/import/import_files.h"
+#include "analysis/import/kernel_text.h"
+#include "analysis/questions/neighbours.h"
+#include "analysis/report/chrome_timeline.h"
+#include "analysis/report/perfetto_timeline.h"
+#include "analysis/trace/kernel_rows.h"
+#include "analysis/trace/reader.h"
+#include "kernel/trace_dat.h"
+#include "kernel/trace_dat_pieces.h"
+
+namespace {
+
+using namespace hostprobe;
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic = "\x17\x08\x44tracing";
+
+class MemoryFile {
+ public:
+  MemoryFile(const std::uint8_t* data, std::size_t size) : file_(memfd_create("fuzz", MFD_CLOEXEC)) {
+    if (file_ < 0 || write(file_, data, size) != static_cast<ssize_t>(size) || lseek(file_, 0, SEEK_SET) != 0)
+      std::abort();
+  }
+  ~MemoryFile() { close(file_); }
+  int file() const { return file_; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
+
+ private:
+  int file_;
+};
+
+const std::string& run_folder() {
+  static const std::string folder = [] {
+    std::string name = (fs::temp_directory_path() / "hostprobe-fuzz-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    return name;
+  }();
+  return folder;
+}
+
+void read_back(const std::vector<std::string>& traces) {
+  for (const std::string& path : traces) {
+    const analysis::Trace trace = analysis::read_trace_file_only(path);
+    if (!trace.damages.empty() || !analysis::is_kernel_trace(trace)) std::abort();
+    analysis::KernelAnswer answer;
+    analysis::add_kernel_trace(trace, {{path, "", 7, {7, 8}, 0, UINT64_MAX / 2}}, answer);
+    std::size_t bytes = 0;
+    analysis::export_chrome(path, [&bytes](std::string_view text) { bytes += text.size(); });
+    analysis::export_perfetto(path, [&bytes](std::string_view packets) { bytes += packets.size(); });
+    if (bytes == 0) std::abort();
+  }
+}
+
+void import_whole(const MemoryFile& file) {
+  const auto files = analysis::import_files(analysis::ImportForm::kKernel, {file.path()}, run_folder(), {},
+                                            {"mono", kernel::trace_dat_reader()});
+  for (const analysis::ImportedFile& one : files) {
+    if (one.traces.empty() && one.problem.empty()) std::abort();  // nothing, and not a word why
+    read_back(one.traces);
+  }
+}
+
+void hear_pieces(const MemoryFile& file) {
+  analysis::LeftOut left_out;
+  analysis::KernelTable table(left_out);
+  analysis::TraceTimes times;
+  kernel::Listener listener(table, times);
+  listener.listen(file.file());
+  times.first = table.first_ticks();
+  times.last = table.last_ticks();
+  times.clock = "mono";
+  read_back(analysis::write_kernel_table(table, times, "pieces", run_folder()).traces);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const MemoryFile file(data, size);
+  if (std::string_view(reinterpret_cast<const char*>(data), size).starts_with(kMagic))
+    import_whole(file);
+  else
+    hear_pieces(file);
+  fs::remove_all(run_folder());
+  return 0;
+}
