@@ -55,6 +55,7 @@ void Questions::merge(Questions&& other) {
 std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& answer) {
   answer.hook_calls = hook_calls_.finish();
   steady_.finish_whole(symbols, answer);
+  chains_.finish();
   answer.blocked = std::make_shared<const WakeChains>(std::move(chains_));
   answer.set_chains(follow_chains({{answer.blocked.get()}}, 0));
   answer.collectives = std::get<Collectives>(others_).finish();

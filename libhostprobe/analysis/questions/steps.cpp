@@ -219,6 +219,7 @@ StepAnswer Steps::finish() {
   StepAnswer answer;
   if (plan_.source == StepSource::kMarks && open_) close(open_->end_ns);
   open_.reset();
+  steps_.shrink_to_fit();
   answer.steps = std::move(steps_);
   if (!answer.steps.empty()) {
     answer.source = plan_.source;

@@ -78,6 +78,10 @@ class WakeChains {
       last_end_ns_ = event.end_ns;
   }
   void merge(WakeChains&& other);
+  // No more calls come: the room for them is given back.
+  void finish() {
+    for (auto& [track, own] : threads_) own.calls.shrink_to_fit();
+  }
 
   const Timeline& timeline() const { return *timeline_; }
   const std::map<const Track*, BlockedThread>& threads() const { return threads_; }
