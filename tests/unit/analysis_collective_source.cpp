@@ -55,6 +55,38 @@ TEST(CollectiveSource, GivesWhatAllRanksMakeInOrderAndNothingElse) {
   EXPECT_FALSE(sources[0](got)) << "failed calls, messages and launches are none";
 }
 
+TEST(CollectiveSource, ThreadsThatAreReadInTurnsGiveTheirOwnCalls) {
+  TraceFile file;
+  file.hooks({{.name = "ncclAllReduce",
+               .family = Family::kNccl,
+               .labels = {"comm:hex", "count", "call:nccl", "place:ranks"},
+               .blocking = false}});
+  for (std::uint32_t tid = 7; tid < 9; ++tid)
+    for (std::uint32_t i = 0; i < 3; ++i)
+      file.calls(tid, i,
+                 {Call{.hook = 1,
+                       .begin_us = 10.0 * i + tid,
+                       .end_us = 10.0 * i + tid + 1,
+                       .a = tid,
+                       .b = 16,
+                       .c = pack_nccl_call(i + 1, 0, 7, 0),
+                       .d = pack_nccl_ranks(0, 2, -1)}});
+  const test::TestFolder folder;
+  file.write(folder.file("t.hptrace"));
+  const Trace trace = read_trace(folder.file("t.hptrace"));
+  Symbols symbols;
+  const Timeline timeline(trace, symbols);
+  std::vector<CollectiveSource> sources = collective_sources(timeline);
+  ASSERT_EQ(sources.size(), 2u);
+  CollectiveCall got;
+  for (std::uint32_t sequence = 1; sequence <= 3; ++sequence)
+    for (std::size_t source = 0; source < 2; ++source) {
+      ASSERT_TRUE(sources[source](got));
+      EXPECT_EQ(got.communicator, 7 + source);
+      EXPECT_EQ(got.sequence, sequence);
+    }
+}
+
 // Its id is the process's own, and its numbers begin with the first call that was seen.
 TEST(CollectiveSource, GivesNothingOfACommunicatorWhoseMakingWasNotSeen) {
   TraceFile file;

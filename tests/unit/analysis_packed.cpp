@@ -82,10 +82,21 @@ TEST_F(Packed, WhatIsHeldExpandedIsBoundedAndChangesNothing) {
         EXPECT_EQ(slice.records().at(2).begin_ticks, 1800u);
       }
       EXPECT_EQ(held, most == 0 ? 0u : most == 300 ? 2u : 4u);
+      EXPECT_EQ(budget.has_refused(), held < 4);
     }
     EXPECT_TRUE(budget.take(most));  // all of it came back
     EXPECT_FALSE(budget.take(1));
   }
+}
+
+// Blocks are let go once they are unpacked: many of them in a page, and some in two.
+TEST_F(Packed, BlocksThatWereLetGoAreReadAgain) {
+  constexpr std::uint64_t kBlocks = 500;
+  for (std::uint64_t i = 0; i < kBlocks; ++i) file_.block(kBlockPackedRecords, example(3 * i));
+  const Trace trace = read();
+  ASSERT_THAT(thread(trace).slices, SizeIs(kBlocks));
+  for (int time = 0; time < 2; ++time)
+    for (const Slice& slice : thread(trace).slices) EXPECT_EQ(slice.records().at(2).begin_ticks, 1800u);
 }
 
 TEST_F(Packed, LossesCountAndOtherBlocksOfTheThreadFit) {
@@ -128,6 +139,10 @@ TEST_F(Packed, BlocksThatContradictThemselvesAreDamageAndCostNothingElse) {
   for (std::size_t at : {sizeof(RecordsHead), sizeof(RecordsHead) + 4, sizeof(RecordsHead) + 8}) {
     bad.push_back(whole);
     bad.back()[at] = '\x7e';
+  }
+  for (const char mode : {0, 1, 2}) {  // of the first record, which has none before it
+    bad.push_back(whole);
+    bad.back()[sizeof(RecordsHead) + sizeof(PackedHead)] = static_cast<char>(0x48 | mode);
   }
   for (const std::string& payload : bad) file_.block(kBlockPackedRecords, payload);
   file_.block(kBlockPackedRecords, whole);

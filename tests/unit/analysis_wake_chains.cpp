@@ -163,13 +163,13 @@ class ChainsOverRanks : public testing::Test {
       one.file.thread(test::thread_entry(kWorker, "worker"));
     }
   }
-  static test::Call all_reduce(std::int32_t rank, double begin_us, double end_us) {
+  static test::Call all_reduce(std::int32_t rank, double begin_us, double end_us, std::uint32_t sequence = 1) {
     return {.hook = kAllReduce,
             .begin_us = begin_us,
             .end_us = end_us,
             .a = 0xc,
             .b = 16,
-            .c = pack_nccl_call(1, 0, 7, 0),
+            .c = pack_nccl_call(sequence, 0, 7, 0),
             .e = pack_nccl_ranks(rank, 2, -1)};
   }
   void kernel(std::size_t rank, double launch_us, double begin_us, double end_us) {
@@ -181,20 +181,28 @@ class ChainsOverRanks : public testing::Test {
     one.collective = true;
     ranks_[rank].device.activities.push_back(one);
   }
-  WakeChainAnswer follow(std::uint32_t member) {
-    std::vector<ChainMember> members;
+  struct Members {
+    std::vector<ChainMember> all;
     std::vector<std::shared_ptr<const CollectiveKernels>> kernels;
+  };
+  Members read() {
+    Members members;
     for (std::size_t i = 0; i < 2; ++i) {
       Rank& one = ranks_[i];
       one.file.write(folder_.file("t.hptrace"));
       one.trace = std::make_unique<Trace>(read_trace(folder_.file("t.hptrace")));
       one.timeline = std::make_unique<Timeline>(*one.trace, symbols_);
       one.answer = analyse_process(*one.timeline, symbols_);
-      members.push_back({one.answer.blocked.get(), {}, static_cast<std::uint32_t>(500 + i), static_cast<int>(i)});
-      kernels.push_back(std::make_shared<const CollectiveKernels>(one.device));
+      members.all.push_back({one.answer.blocked.get(), {}, static_cast<std::uint32_t>(500 + i), static_cast<int>(i)});
+      for (const auto& [key, share] : one.answer.collectives.shares) members.all.back().collectives += share.count;
+      members.kernels.push_back(std::make_shared<const CollectiveKernels>(one.device));
     }
-    EXPECT_TRUE(find_rank_waits(members, kernels));
-    return follow_chains(members, member);
+    return members;
+  }
+  WakeChainAnswer follow(std::uint32_t member) {
+    Members members = read();
+    EXPECT_TRUE(find_rank_waits(members.all, members.kernels));
+    return follow_chains(members.all, member);
   }
   test::TestFolder folder_;
   Symbols symbols_;
@@ -250,6 +258,17 @@ TEST_F(ChainsOverRanks, DoNotGoOnWhereTheRankWasNotWaitedFor) {
   EXPECT_NEAR(ms_of(follow(0).synchronises, LinkType::kGpu, 0, 0), 0.37, 1e-6) << "rank 1's kernel is not known";
   kernel(1, 602, 700, 720);
   EXPECT_NEAR(ms_of(follow(0).synchronises, LinkType::kGpu, 0, 0), 0.37, 1e-6);
+}
+
+// All of the first rank's are held until the second one's come.
+TEST_F(ChainsOverRanks, AreNotFollowedWhereMoreArrivalsWouldBeHeldThanMay) {
+  ranks_[0].file.calls(kMain, 0, {all_reduce(0, 10, 615), all_reduce(0, 20, 625, 2), all_reduce(0, 30, 635, 3)});
+  ranks_[1].file.calls(kMain, 0, {all_reduce(1, 600, 605), all_reduce(1, 610, 615, 2), all_reduce(1, 620, 625, 3)});
+  Members members = read();
+  EXPECT_FALSE(find_rank_waits(members.all, members.kernels, 3));
+  EXPECT_TRUE(members.all[0].waits.empty());
+  EXPECT_TRUE(find_rank_waits(members.all, members.kernels, 4));
+  EXPECT_EQ(members.all[0].waits.size(), 3u);
 }
 
 }  // namespace

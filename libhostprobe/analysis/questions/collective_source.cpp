@@ -25,15 +25,17 @@ class RecordSource {
   explicit RecordSource(const Records& held) : held_(&held) {}
   explicit RecordSource(std::vector<const Slice*> slices) : slices_(std::move(slices)) {}
 
-  // Empty: there are no more.
+  // Empty: there are no more. What comes next on the same thread overwrites it.
   std::span<const Record> next() {
+    // Of all sources that are read side by side: a block of each rank of a large job would be more than the job's answer.
+    thread_local Records unpacked;
     if (held_ != nullptr) {
       const std::size_t begin = std::exchange(at_, std::min(at_ + kAtATime, held_->size()));
       return std::span(*held_).subspan(begin, at_ - begin);
     }
-    records_.clear();
-    while (records_.empty() && at_ < slices_.size()) slices_[at_++]->append_to(records_);
-    return records_;
+    unpacked.clear();
+    while (unpacked.empty() && at_ < slices_.size()) slices_[at_++]->append_to(unpacked);
+    return unpacked;
   }
 
  private:
@@ -42,7 +44,6 @@ class RecordSource {
   const Records* held_ = nullptr;
   std::vector<const Slice*> slices_;
   std::size_t at_ = 0;  // slice, or held record
-  Records records_;
 };
 
 class ThreadSource {

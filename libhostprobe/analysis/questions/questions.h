@@ -48,26 +48,31 @@ class Questions {
   }
 
  private:
+  // Nearly all calls are launches: those who ask about other functions only are passed over together.
+  static constexpr Trait kOfLaunch = Trait{kLaunches | kOfDriver};
+
   void ask(const Event& event) {
-    std::apply([&event](auto&... one) { (one.add(event), ...); }, all_);
+    hook_calls_.add(event);
+    chains_.add(event);
     steps_.add(event);
-    gc_.add(event);
-    gil_.add(event);
-    running_.add(event);
     steady_.add(event);
     if (everything_) idle_.add(event);
+    if ((event.traits & ~kOfLaunch) != 0) ask_others(event);
   }
+  void ask_others(const Event& event);
 
   Window window_;
   bool everything_;
-  std::tuple<HookCalls, BlockedTime, Collectives, CollectiveRecords, ProgressThreads, QueueSamples, Regions, WakeChains>
-      all_;
+  HookCalls hook_calls_;
+  WakeChains chains_;
   Steps steps_;
+  SteadyState steady_;
+  CertainIdleTime idle_;  // of everything; of a part its own walk tells
+  // Who asks about no launch.
+  std::tuple<BlockedTime, Collectives, CollectiveRecords, ProgressThreads, QueueSamples, Regions> others_;
   GcPauses gc_;
   GilWaits gil_;
   RunningTime running_;
-  SteadyState steady_;
-  CertainIdleTime idle_;  // of everything; of a part its own walk tells
 };
 
 }  // namespace hostprobe::analysis

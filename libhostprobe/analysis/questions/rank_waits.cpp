@@ -7,7 +7,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kMostArrivals = 2'000'000;
 constexpr std::size_t kMostReserved = 4096;  // of one collective, whatever size its calls claim
 
 // One rank in one collective, on the axis of the job.
@@ -20,38 +19,60 @@ struct Arrival {
 };
 
 using Collective = std::pair<std::uint64_t, std::uint32_t>;  // communicator, running number
+using Kernels = std::vector<std::shared_ptr<const CollectiveKernels>>;
+
+// Calls take(member, call) for each call that may have waited, one member after the other. False: `take` wants no more.
+template <typename Take>
+bool read_calls(const std::vector<ChainMember>& members, const Kernels& kernels, Take take) {
+  CollectiveCall call;
+  for (std::uint32_t i = 0; i < members.size(); ++i)
+    for (CollectiveSource& source : collective_sources(members[i].chains->timeline(), kernels[i]))
+      while (source(call))
+        if (call.is_for_all() && !call.shares_kernel && !take(i, call)) return false;
+  return true;
+}
+
+// Whether more arrivals would be held at a time than there is room for. Only those who may be too many are read for it.
+bool are_more_than(std::size_t most, const std::vector<ChainMember>& members, const Kernels& kernels) {
+  std::uint64_t all = 0, held = 0;
+  for (const ChainMember& member : members) all += member.collectives;
+  if (all <= most) return false;
+  std::map<Collective, std::int32_t> open;
+  return !read_calls(members, kernels, [&](std::uint32_t, const CollectiveCall& call) {
+    if (++held > most) return false;
+    const auto came = open.try_emplace({call.communicator, call.sequence}).first;
+    if (++came->second < call.size) return true;
+    held -= static_cast<std::uint64_t>(came->second);
+    open.erase(came);
+    return true;
+  });
+}
 
 class Finder {
  public:
   explicit Finder(std::vector<ChainMember>& members) : members_(members) {}
 
-  bool add(std::uint32_t member, std::vector<CollectiveSource> sources) {
-    const TickClock& clock = members_[member].chains->timeline().trace().clock;
-    const std::uint64_t first_ns = clock.monotonic_ns_of(0);
-    const auto on_axis = [&](std::uint64_t ns) {
-      return members_[member].axis.of(static_cast<double>(static_cast<std::int64_t>(ns - first_ns)));
-    };
-    CollectiveCall call;
-    for (CollectiveSource& source : sources)
-      while (source(call)) {
-        if (!call.is_for_all() || call.shares_kernel) continue;
-        if (++held_ > kMostArrivals) return false;
-        Arrival one{member, call.track, on_axis(call.begin_ns), 0, 0, 0, call.gpu_end_ns != 0};
-        one.returned_ns = one.called_ns + call.host_ns;
-        if (one.on_gpu) one.begin_ns = on_axis(call.gpu_begin_ns), one.end_ns = on_axis(call.gpu_end_ns);
-        const auto [open, is_new] = open_.try_emplace({call.communicator, call.sequence});
-        std::vector<Arrival>& all = open->second;
-        if (is_new) all.reserve(std::min<std::size_t>(static_cast<std::size_t>(call.size), kMostReserved));
-        all.push_back(one);
-        if (all.size() < static_cast<std::size_t>(call.size)) continue;
-        compare(all);
-        held_ -= all.size();
-        open_.erase(open);
-      }
-    return true;
+  void add(std::uint32_t member, const CollectiveCall& call) {
+    const auto on_axis = [&](std::uint64_t ns) { return moment(member, ns); };
+    Arrival one{member, call.track, on_axis(call.begin_ns), 0, 0, 0, call.gpu_end_ns != 0};
+    one.returned_ns = one.called_ns + call.host_ns;
+    if (one.on_gpu) one.begin_ns = on_axis(call.gpu_begin_ns), one.end_ns = on_axis(call.gpu_end_ns);
+    const auto [open, is_new] = open_.try_emplace({call.communicator, call.sequence});
+    std::vector<Arrival>& all = open->second;
+    if (is_new) all.reserve(std::min<std::size_t>(static_cast<std::size_t>(call.size), kMostReserved));
+    all.push_back(one);
+    if (all.size() < static_cast<std::size_t>(call.size)) return;
+    compare(all);
+    open_.erase(open);
   }
 
  private:
+  // On the axis of the job.
+  double moment(std::uint32_t member, std::uint64_t monotonic_ns) const {
+    const std::uint64_t first_ns = members_[member].chains->timeline().trace().clock.monotonic_ns_of(0);
+    return members_[member].axis.of(static_cast<double>(static_cast<std::int64_t>(monotonic_ns - first_ns)));
+  }
+
   void compare(const std::vector<Arrival>& all) {
     const bool on_gpu = std::all_of(all.begin(), all.end(), [](const Arrival& one) { return one.on_gpu; });
     const auto came_ns = [on_gpu](const Arrival& one) { return on_gpu ? one.begin_ns : one.called_ns; };
@@ -70,7 +91,6 @@ class Finder {
 
   std::vector<ChainMember>& members_;
   std::map<Collective, std::vector<Arrival>> open_;
-  std::size_t held_ = 0;
 };
 
 // Each instant is one wait's: the earlier one's.
@@ -87,11 +107,13 @@ void part(std::vector<RankWait>& waits) {
 
 }  // namespace
 
-bool find_rank_waits(std::vector<ChainMember>& members,
-                     const std::vector<std::shared_ptr<const CollectiveKernels>>& kernels) {
+bool find_rank_waits(std::vector<ChainMember>& members, const Kernels& kernels, std::size_t most_arrivals) {
+  if (are_more_than(most_arrivals, members, kernels)) return false;
   Finder finder(members);
-  for (std::uint32_t i = 0; i < members.size(); ++i)
-    if (!finder.add(i, collective_sources(members[i].chains->timeline(), kernels[i]))) return false;
+  read_calls(members, kernels, [&finder](std::uint32_t member, const CollectiveCall& call) {
+    finder.add(member, call);
+    return true;
+  });
   for (ChainMember& member : members) part(member.waits);
   return true;
 }

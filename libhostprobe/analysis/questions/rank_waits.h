@@ -13,8 +13,11 @@
 
 namespace hostprobe::analysis {
 
+inline constexpr std::size_t kMostArrivals = 2'000'000;  // of ranks in collectives, that are held at a time
+
 // Fills in ChainMember::waits. `kernels` of each. False: there are more collectives than are held.
 bool find_rank_waits(std::vector<ChainMember>& members,
-                     const std::vector<std::shared_ptr<const CollectiveKernels>>& kernels);
+                     const std::vector<std::shared_ptr<const CollectiveKernels>>& kernels,
+                     std::size_t most_arrivals = kMostArrivals);
 
 }  // namespace hostprobe::analysis

@@ -1,6 +1,7 @@
 // run_answer.cpp: see run_answer.h.
 #include "run_answer.h"
 
+#include <malloc.h>
 #include <time.h>
 
 #include <algorithm>
@@ -137,6 +138,8 @@ Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget,
                                task_of(*opened.answer) == ProcessTask::kDataLoader;
     if (query.is_one() || works_for_job || has_kernel) {
       opened.trace->release();
+      // What its blocks were unpacked into lies scattered in the heap; the next trace takes it again, unless room is short.
+      if (budget.has_refused()) malloc_trim(0);
       return opened;
     }
     opened.answer->blocked.reset();
@@ -394,6 +397,7 @@ void follow_over_ranks(const std::vector<Opened>& opened, RunAnswer& run, unsign
     const HostClock own = clock == run.host_clocks.end() ? HostClock{} : clock->second;
     members.push_back({process.blocked.get(), {}, process.pid, process.rank});
     members.back().axis = axis_of(*found->second->timeline, own, base_ns);
+    for (const auto& [key, share] : process.collectives.shares) members.back().collectives += share.count;
     kernels.push_back(found->second->kernels);
     answers.push_back(&process);
   }

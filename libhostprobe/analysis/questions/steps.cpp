@@ -68,18 +68,6 @@ const Step* StepAnswer::numbered(std::uint64_t number) const {
   return found == steps.end() ? nullptr : &*found;
 }
 
-void Steps::Content::add(const Token& token) {
-  calls += token.work;
-  kinds[token.work & 3] |= std::uint64_t{1} << (token.work >> 58);
-  if (token.type != StepToken::kLaunch && token.type != StepToken::kCollective) {
-    ++other;
-    return;
-  }
-  compute += token.work;
-  ++launched;
-  collectives += token.type == StepToken::kCollective;
-}
-
 bool Steps::Content::is_within(const Content& whole) const {
   for (std::size_t i = 0; i < kinds.size(); ++i)
     if ((kinds[i] & ~whole.kinds[i]) != 0) return false;
@@ -106,16 +94,19 @@ void Steps::add_call(const Event& event) {
     return;
   }
   Token token;
-  if (!token_of(event, token, plan_.cut.with_shape)) return;
-  double at_ns = 0;
-  if (detects && cutter_.ends(token, at_ns)) {
-    if (plan_.cut.at_end) content_.add(token);
-    if (open_) close(at_ns);
-    if (at_ns >= plan_.span.begin_ns && at_ns < plan_.span.end_ns) open(steps_.size(), at_ns, at_ns);
-    if (plan_.cut.at_end) return;
-  }
+  if (!token_of(event, token, plan_.cut.with_shape) || (detects && !cut_at(token))) return;
   const bool is_wait = token.type == StepToken::kWait || token.type == StepToken::kEventWait;
   if (open_ && !is_wait && (detects || token.begin_ns < open_->end_ns)) content_.add(token);
+}
+
+// Where one ends there. False: the call is the last of the step that it ends.
+bool Steps::cut_at(const Token& token) {
+  double at_ns = 0;
+  if (!cutter_.ends(token, at_ns)) return true;
+  if (plan_.cut.at_end) content_.add(token);
+  if (open_) close(at_ns);
+  if (at_ns >= plan_.span.begin_ns && at_ns < plan_.span.end_ns) open(steps_.size(), at_ns, at_ns);
+  return !plan_.cut.at_end;
 }
 
 void Steps::open(std::uint64_t number, double begin_ns, double end_ns) {
@@ -228,6 +219,7 @@ StepAnswer Steps::finish() {
   StepAnswer answer;
   if (plan_.source == StepSource::kMarks && open_) close(open_->end_ns);
   open_.reset();
+  steps_.shrink_to_fit();
   answer.steps = std::move(steps_);
   if (!answer.steps.empty()) {
     answer.source = plan_.source;

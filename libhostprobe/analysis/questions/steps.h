@@ -73,7 +73,17 @@ class Steps {
     std::uint32_t collectives = 0;
     std::uint32_t other = 0;
 
-    void add(const Token& token);
+    void add(const Token& token) {
+      calls += token.work;
+      kinds[token.work & 3] |= std::uint64_t{1} << (token.work >> 58);
+      if (token.type != StepToken::kLaunch && token.type != StepToken::kCollective) {
+        ++other;
+        return;
+      }
+      compute += token.work;
+      ++launched;
+      collectives += token.type == StepToken::kCollective;
+    }
     bool is_within(const Content& whole) const;
   };
   struct Class {
@@ -85,6 +95,7 @@ class Steps {
 
   void add_mark(const Event& event);
   void add_call(const Event& event);
+  bool cut_at(const Token& token);
   void open(std::uint64_t number, double begin_ns, double end_ns);
   void close(double end_ns);
   std::vector<const Class*> type_classes();

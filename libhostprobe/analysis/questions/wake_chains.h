@@ -91,6 +91,10 @@ class WakeChains {
   // Of a call whose waker nobody else knows. Where it is a thread of this process, that one posted then.
   void set_waker(const Track* track, std::size_t call, const KernelWaker& waker);
   void set_waker(const Track* track, std::size_t call, const Track* waker, double post_ns);
+  // No more calls come: the room for them is given back.
+  void finish() {
+    for (auto& [track, own] : threads_) own.calls.shrink_to_fit();
+  }
 
   const Timeline& timeline() const { return *timeline_; }
   const std::map<const Track*, BlockedThread>& threads() const { return threads_; }

@@ -14,14 +14,13 @@ namespace hostprobe::analysis {
 
 class Histogram {
  public:
-  void add(double value_ns, std::uint64_t times = 1) {
-    const std::uint32_t bucket = bucket_of(whole(value_ns));
-    if (bucket - first_ >= buckets_.size()) grow_to(bucket);
-    buckets_[bucket - first_] += times;
-    min_ns_ = std::min(min_ns_, value_ns);
-    count_ += times;
+  void add(double value_ns) {
+    count_in_bucket(value_ns, 1);
+    total_ns_ += std::max(0.0, value_ns);
+  }
+  void add(double value_ns, std::uint64_t times) {
+    count_in_bucket(value_ns, times);
     total_ns_ += std::max(0.0, value_ns) * static_cast<double>(times);
-    max_ns_ = std::max(max_ns_, value_ns);
   }
 
   // Where values were rounded before they came here and the exact sum and maximum are known.
@@ -85,16 +84,23 @@ class Histogram {
   static constexpr std::uint32_t kBitsPerOctave = 5;
   static constexpr std::uint32_t kPerOctave = 1u << kBitsPerOctave;
 
+  void count_in_bucket(double value_ns, std::uint64_t times) {
+    const std::uint32_t bucket = bucket_of(whole(value_ns));
+    if (bucket - first_ >= buckets_.size()) grow_to(bucket);
+    buckets_[bucket - first_] += times;
+    min_ns_ = std::min(min_ns_, value_ns);
+    max_ns_ = std::max(max_ns_, value_ns);
+    count_ += times;
+  }
   // By way of a signed number, which takes one instruction where an unsigned one takes several and a branch.
   static std::uint64_t whole(double ns) {
-    if (ns <= 0) return 0;
-    if (ns < 0x1p63) return static_cast<std::uint64_t>(static_cast<std::int64_t>(ns));
-    return static_cast<std::uint64_t>(std::min(ns, kMostNs));
+    if (ns > 0 && ns < 0x1p63) return static_cast<std::uint64_t>(static_cast<std::int64_t>(ns));
+    return ns <= 0 ? 0 : static_cast<std::uint64_t>(std::min(ns, kMostNs));
   }
   static std::uint32_t bucket_of(std::uint64_t value) {
     if (value < kPerOctave) return static_cast<std::uint32_t>(value);
     const auto shift = static_cast<std::uint32_t>(std::bit_width(value)) - kBitsPerOctave - 1;
-    return (shift + 1) * kPerOctave + static_cast<std::uint32_t>(value >> shift) - kPerOctave;
+    return shift * kPerOctave + static_cast<std::uint32_t>(value >> shift);
   }
   static double middle_of(std::uint32_t bucket) {
     if (bucket < kPerOctave) return bucket;

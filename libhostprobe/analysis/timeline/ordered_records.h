@@ -115,11 +115,9 @@ class OrderedRecords {
   }
 
   void flush(std::uint64_t limit) {
-    std::size_t done = 0;
-    while (done < pending_.size() && (limit == UINT64_MAX || pending_[done].begin_ticks <= limit)) {
-      on_record_(pending_[done++]);
-    }
-    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
+    auto at = pending_.begin();
+    for (const auto end = pending_.end(); at != end && at->begin_ticks <= limit; ++at) on_record_(*at);
+    pending_.erase(pending_.begin(), at);
   }
 
   const Thread& thread_;

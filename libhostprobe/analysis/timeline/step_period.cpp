@@ -19,15 +19,6 @@ std::optional<StepCut> found_by(Search search, const std::vector<Token>& tokens)
 
 }  // namespace
 
-bool token_of(const Event& event, Token& token, bool with_shape) {
-  if (event.function == nullptr || event.function->step_token == StepToken::kNone || event.type != EventType::kCall ||
-      event.captured || event.at_once || event.timed_out)
-    return false;
-  token = {0, 0, event.function->step_token, event.bytes, event.begin_ns, event.end_ns};
-  name_token({event.function->row, event.work, event.grid, event.communicator, event.site}, with_shape, token);
-  return true;
-}
-
 std::optional<StepCut> find_period(const std::vector<Token>& tokens) {
   return found_by(hostprobe::find_period, tokens);
 }

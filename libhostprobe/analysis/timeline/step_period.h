@@ -12,7 +12,14 @@
 namespace hostprobe::analysis {
 
 // False: the event is none. `with_shape`: else its shape is left out, which is half of the work.
-bool token_of(const Event& event, Token& token, bool with_shape = true);
+inline bool token_of(const Event& event, Token& token, bool with_shape = true) {
+  if (event.function == nullptr || event.function->step_token == StepToken::kNone || event.type != EventType::kCall ||
+      event.captured || event.at_once || event.timed_out)
+    return false;
+  token = {0, 0, event.function->step_token, event.bytes, event.begin_ns, event.end_ns};
+  name_token({event.function->row, event.work, event.grid, event.communicator, event.site}, with_shape, token);
+  return true;
+}
 
 // Of calls in order. The time is linear in them.
 std::optional<StepCut> find_period(const std::vector<Token>& tokens);

@@ -69,7 +69,17 @@ void Timeline::tell_run_queue(Event& event) const {
   if (own != nullptr) event.run_queue_ns = own->between(post_ns, event.end_ns).waiting_ns;
 }
 
-void Timeline::decode_words(const Record& record, Event& event) const {
+void Timeline::decode_words(const Record& record, TickReader& ticks, Event& event) const {
+  const Function& function = *event.function;
+  if (event.is(Trait{kMarksStep | kCollectsGarbage})) event.work = word(record, function.work);
+  if (event.is(kNamesTime)) event.work = word(record, function.name_word);
+  if (event.is(kSynchronises)) event.site = word(record, function.site);
+  if (event.is(kWaits)) decode_wake(record, ticks, event);
+  if (event.is(kNccl)) decode_nccl(record, event);
+  event.found_empty = event.is(kSamplesQueue) && word(record, function.empty) != 0;
+}
+
+void Timeline::decode_nccl(const Record& record, Event& event) const {
   const Function& function = *event.function;
   // One whose making was not seen cannot be put together with other ranks: it is as good as not known.
   if ((record.flags & kRecordRelative) == 0) event.communicator = word(record, function.communicator);

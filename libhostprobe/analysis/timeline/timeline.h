@@ -60,11 +60,17 @@ class Timeline {
   const Function* function_of_row(std::uint16_t number) const {
     return number == 0 || number > functions_.size() ? nullptr : &functions_[number - 1u];
   }
+  // Of functions that do not launch: they have words of their own.
+  static constexpr Trait kHasWords =
+      Trait{kMarksStep | kCollectsGarbage | kNamesTime | kSynchronises | kWaits | kNccl | kSamplesQueue};
+
   static std::int64_t kernels_of(const Record& record, const Function& function);
   void decode(const Record& record, TickReader& ticks, Event& event) const;
+  static void decode_flags(const Record& record, Event& event);
+  void decode_words(const Record& record, TickReader& ticks, Event& event) const;
   void decode_wake(const Record& record, TickReader& ticks, Event& event) const;
   void tell_run_queue(Event& event) const;
-  void decode_words(const Record& record, Event& event) const;
+  void decode_nccl(const Record& record, Event& event) const;
   // False: it names no function.
   bool decode_counter(std::uint64_t place, std::uint64_t object, const SiteSum& sum, Event& event,
                       Distribution& distribution) const;
@@ -87,25 +93,25 @@ inline void Timeline::decode(const Record& record, TickReader& ticks, Event& eve
   event.end_ns = ticks.since_first_ns(record.end_ticks);
   event.duration_ns = event.end_ns - event.begin_ns;
   event.end_ticks = record.end_ticks;
-  event.at_once = (record.flags & kRecordAtOnce) != 0;
-  event.timed_out = (record.flags & kRecordTimedOut) != 0;
-  event.on_file = (record.flags & kRecordFile) != 0;
-  event.counted = is_aggregated(record);
   event.stack = record.stack;
   event.wake_ns = event.run_queue_ns = -1;
   event.waker = nullptr;
-  if (event.is(Trait{kMarksStep | kCollectsGarbage})) event.work = word(record, event.function->work);
+  event.at_once = event.timed_out = event.on_file = event.counted = event.found_empty = false;
+  if (record.flags != 0) decode_flags(record, event);
   if (event.is(kLaunches)) {
     event.work = word(record, event.function->work);
     event.grid = word(record, event.function->grid);
     event.captured = (record.flags & kRecordCaptured) != 0;
     event.kernels = (record.flags & (kRecordCaptured | kRecordFailed)) != 0 ? 0 : kernels_of(record, *event.function);
   }
-  if (event.is(kNamesTime)) event.work = word(record, event.function->name_word);
-  if (event.is(kSynchronises)) event.site = word(record, event.function->site);
-  if (event.is(kWaits)) decode_wake(record, ticks, event);
-  if (event.is(kNccl)) decode_words(record, event);
-  event.found_empty = event.is(kSamplesQueue) && word(record, event.function->empty) != 0;
+  if (event.is(kHasWords)) decode_words(record, ticks, event);
+}
+
+inline void Timeline::decode_flags(const Record& record, Event& event) {
+  event.at_once = (record.flags & kRecordAtOnce) != 0;
+  event.timed_out = (record.flags & kRecordTimedOut) != 0;
+  event.on_file = (record.flags & kRecordFile) != 0;
+  event.counted = is_aggregated(record);
 }
 
 // The launch before, of one thread.

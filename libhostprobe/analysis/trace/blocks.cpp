@@ -18,6 +18,7 @@ namespace {
 // Overlapping false heads could make a hostile file cost the square of its length; past this many checksummed bytes per
 // byte of file, a damaged block is skipped by the length it claims.
 constexpr std::uint64_t kMostChecksPerByte = 4;
+constexpr std::uint64_t kReleaseBytes = 1 << 20;  // read, until they are let go
 
 template <typename T>
 T read_at(const std::byte* from) {
@@ -112,6 +113,10 @@ bool BlockWalk::whole_at(std::uint64_t offset, Block& block, std::string& why) {
 }
 
 bool BlockWalk::next(Block& block) {
+  if (offset_ - released_ >= kReleaseBytes) {
+    MappedFile::release(file_.bytes() + released_, offset_ - released_);
+    released_ = offset_;
+  }
   while (offset_ < file_.size()) {
     std::string why;
     if (whole_at(offset_, block, why)) {

@@ -38,6 +38,7 @@ class BlockWalk {
 
   const MappedFile& file_;
   std::uint64_t offset_;
+  std::uint64_t released_ = 0;  // up to here the file is in memory no more
   std::uint64_t checked_bytes_ = 0;
   bool cut_short_ = false;
   std::vector<Damage> damages_;

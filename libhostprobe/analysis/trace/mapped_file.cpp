@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
 namespace hostprobe::analysis {
@@ -31,6 +32,13 @@ MappedFile::MappedFile(const std::string& path) {
 
 void MappedFile::release() const {
   if (size_ > 0) madvise(const_cast<std::byte*>(bytes_), size_, MADV_DONTNEED);
+}
+
+void MappedFile::release(const std::byte* bytes, std::size_t count) {
+  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto at = reinterpret_cast<std::uintptr_t>(bytes);
+  const std::uintptr_t begin = at / page * page, end = (at + count) / page * page;
+  if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 MappedFile::~MappedFile() {

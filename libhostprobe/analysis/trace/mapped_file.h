@@ -21,6 +21,8 @@ class MappedFile {
   std::size_t size() const { return size_; }
   // Whoever looks at it again reads it from the file again: what was read is not this process's memory any more.
   void release() const;
+  // The same of a part: of the pages in which its bytes begin or lie, all but the last, which the next part may be in.
+  static void release(const std::byte* bytes, std::size_t count);
 
  private:
   const std::byte* bytes_ = nullptr;

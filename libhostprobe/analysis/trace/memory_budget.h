@@ -21,12 +21,16 @@ class MemoryBudget {
         static_cast<std::ptrdiff_t>(bytes))
       return true;
     give(bytes);
+    refused_.store(true, std::memory_order_relaxed);
     return false;
   }
+  // It was too small for something.
+  bool has_refused() const { return refused_.load(std::memory_order_relaxed); }
   void give(std::size_t bytes) { left_.fetch_add(static_cast<std::ptrdiff_t>(bytes), std::memory_order_relaxed); }
 
  private:
   std::atomic<std::ptrdiff_t> left_;
+  std::atomic<bool> refused_ = false;
 };
 
 // Bytes that were taken from a budget and go back to it. The budget must outlive them.

@@ -38,6 +38,7 @@ void Slice::append_to(Records& records) const {
   if (!unpack(bytes, packed_bytes, skipped + count + cut, records, expanded)) {
     throw TraceError("packed records changed while they were read", 0);
   }
+  if (expanded == nullptr) MappedFile::release(bytes, packed_bytes);
   records.resize(records.size() - cut);
   const auto first = records.begin() + static_cast<std::ptrdiff_t>(before);
   records.erase(first, first + skipped);

@@ -56,40 +56,36 @@ class Unpacker {
         out_(out) {}
 
   bool all(std::uint32_t count) {
-    while (done_ < count && one()) ++done_;
+    if (count != 0 && (heads_[0] & 3) != 3) return false;  // the first record has none before it
+    while (done_ < count && one(heads_[done_], out_[done_])) ++done_;
     return done_ == count && times_.used_up() && rest_.used_up();
   }
 
  private:
-  bool one() {
-    const unsigned head = heads_[done_];
-    Record& record = out_[done_];
-    if (!begin_with_reference(head & 3, record)) return false;
+  // Nearly all are of mode 0. Behind the first record `next_` is always one that is done.
+  bool one(unsigned head, Record& record) {
+    const unsigned mode = head & 3;
+    if (mode >= 2 && !find_reference(mode, record)) return false;
+    if (mode != 3) record = out_[next_++];
     const unsigned gap = head >> 2 & 7, duration = head >> 5;
-    record.begin_ticks = previous_end_ticks_ + from_zigzag(times_.fixed(gap + gap / 7));
-    record.end_ticks = record.begin_ticks + times_.fixed(duration + duration / 7);
-    previous_end_ticks_ = record.end_ticks;
-    if ((head & 3) != 0) change(record);
-    return times_.sound() && rest_.sound();
+    record.begin_ticks = previous_end_ticks_ + from_zigzag(times_.fixed(kTimeBytes[gap]));
+    record.end_ticks = previous_end_ticks_ = record.begin_ticks + times_.fixed(kTimeBytes[duration]);
+    if (mode != 0 && !change(record)) return false;
+    return times_.sound();
   }
 
-  bool begin_with_reference(unsigned mode, Record& record) {
+  bool find_reference(unsigned mode, Record& record) {
+    const auto number = static_cast<std::uint16_t>(rest_.fixed(2));
     if (mode == 3) {
       record = Record{};
-      record.hook = static_cast<std::uint16_t>(rest_.fixed(2));
-      return record.hook != 0;
+      record.hook = number;
+      return number != 0;
     }
-    if (mode == 2) {
-      const auto distance = static_cast<std::uint32_t>(rest_.fixed(2));
-      if (distance == 0 || distance > done_) return false;
-      next_ = done_ - distance;
-    }
-    if (next_ >= done_) return false;  // the first record has none before it
-    record = out_[next_++];
-    return true;
+    next_ = done_ - number;
+    return number != 0 && number <= done_;
   }
 
-  void change(Record& record) {
+  bool change(Record& record) {
     const auto mask = static_cast<unsigned>(rest_.fixed(1));
     if ((mask & 1) != 0) record.a += rest_.change();
     change_b(record, mask);
@@ -98,6 +94,7 @@ class Unpacker {
     if ((mask & 16) != 0) record.e += rest_.change();
     if ((mask & 32) != 0) record.flags = static_cast<std::uint16_t>(rest_.fixed(2));
     if ((mask & 64) != 0) record.stack = static_cast<std::uint16_t>(rest_.fixed(2));
+    return rest_.sound();
   }
 
   void change_b(Record& record, unsigned mask) {
@@ -111,6 +108,8 @@ class Unpacker {
       record.b += rest_.change();
     }
   }
+
+  static constexpr std::uint8_t kTimeBytes[] = {0, 1, 2, 3, 4, 5, 6, 8};
 
   const std::uint8_t* const heads_;
   Row times_, rest_;
