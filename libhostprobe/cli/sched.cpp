@@ -66,8 +66,10 @@ void say_end(const kernel::RecordingEnd& end, kernel::SourceKind source) {
   if (end.rows == 0 && !end.problem.empty())
     say(end.path + ": what had been written until then");
   else if (source == kernel::SourceKind::kBpf)
-    say(fmt::format("{}: {} switches added up by the kernel in {:.1f} ms of CPU time, {} lost", end.path, end.rows,
-                    1e-6 * static_cast<double>(end.cost_ns), end.lost));
+    say(fmt::format(
+        "{}: {} switches added up by the kernel{}, {} lost", end.path, end.rows,
+        end.cost_ns == 0 ? "" : fmt::format(" in {:.1f} ms of CPU time", 1e-6 * static_cast<double>(end.cost_ns)),
+        end.lost));
   else
     say(fmt::format("{}: {} events of the kernel, {} lost", end.path, end.rows, end.lost));
 }

@@ -16,7 +16,7 @@ struct KernelTotalsHead {
   std::uint64_t begin_ticks;
   std::uint64_t end_ticks;
   std::uint64_t lost;     // switches, threads and interrupts that are in no sum
-  std::uint64_t cost_ns;  // CPU time of all CPUs that adding up took; an estimate
+  std::uint64_t cost_ns;  // CPU time of all CPUs that adding up took, an estimate; 0 = not known
   std::uint32_t version;  // kKernelTotalsVersion; what comes behind the head is known of no other
   std::uint32_t threads;
   std::uint32_t took;

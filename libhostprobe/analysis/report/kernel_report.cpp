@@ -57,7 +57,7 @@ Json file_json(const KernelFile& file) {
                {"used", file.used},
                {"cpus", file.cpus},
                {"span_ms", 1e-6 * static_cast<double>(file.end_ns - file.begin_ns)}};
-  if (file.has_totals) json["cost_ms"] = file.cost_ms;
+  if (file.has_totals) json["cost_ms"] = file.cost_ms > 0 ? Json(file.cost_ms) : Json(nullptr);
   return json;
 }
 
@@ -84,7 +84,7 @@ class KernelTable : private Lines {
     }
     if (!any) line("  they tell nothing of a recorded process: none ran while the kernel was recorded");
     for (const KernelFile& file : run_.kernel.files)
-      if (file.used && file.has_totals) write_cost(file);
+      if (file.used && file.has_totals && file.cost_ms > 0) write_cost(file);
     return take();
   }
 
