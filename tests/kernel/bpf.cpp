@@ -108,7 +108,8 @@ TEST_F(Bpf, SwitchesAreThoseThatTheKernelCounted) {
   // It counts one more or less now and then.
   EXPECT_LE(all.lost, 5u) << said.err;
   EXPECT_GT(all.totals.switches, 1000u);
-  EXPECT_LE(all.totals.switches, counted);  // which has those of the command too
+  // Which has those of the command too, and of a thread that ends by itself not the last one.
+  EXPECT_LE(all.totals.switches, counted + all.threads.size());
   EXPECT_GE(all.threads.size(), 8u);
 }
 
