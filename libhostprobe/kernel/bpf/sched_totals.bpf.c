@@ -1,7 +1,7 @@
 // sched_totals.bpf.c: totals per thread of what the kernel's scheduler and interrupts do, kept in the kernel.
 //
-// Runs at every switch of the machine, with the run queue's lock held: so one look for the thread that comes, and no other for one
-// that goes, which its CPU knows. A thread is recorded if it has a place (storage of the task); who is started by one gets one.
+// Runs at every switch of the machine, with the run queue's lock held: so one look for the thread that comes, and none for one that
+// goes, if it is recorded: its CPU knows it. A thread is recorded if it has a place (storage of the task); who is started by one gets one.
 // What ran instead of a thread is found when it runs again: each CPU remembers its latest runs. A wait is in one thread, and is added up
 // where its run queue's lock is held, so nothing here is atomic but what several CPUs count.
 #include <linux/bpf.h>
@@ -210,7 +210,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
   __u64 now = bpf_ktime_get_ns();
   // The first one that leaves has been here longer than anybody waits.
   if (!cpu->known) remember(cpu, prev->tgid, 1);
-  __u32 before = cpu->known ? cpu->current : place_of(prev);
+  // One or two of 10 000 are not found when they come, and are when they go.
+  __u32 before = cpu->known ? cpu->current : 0;
+  if (!before && prev->pid != 0) before = place_of(prev);
   if (before) {
     struct ThreadTotals* thread = thread_at(before);
     if (thread) leave(thread, prev, preempt, now);
