@@ -18,7 +18,7 @@ namespace hostprobe::cli {
 namespace {
 
 struct SchedArguments {
-  std::string run, cpus, events;
+  std::string run, cpus, events, source = "tracefs";
   int pid = 0;
   bool of_run = false, all = false;
   double seconds = 0;
@@ -40,6 +40,9 @@ kernel::SchedOptions options_of(const SchedArguments& arguments, const Context& 
     throw UsageError("sched: one of --pid, --run and --all");
   if (arguments.pid == 0 && !arguments.of_run && !arguments.all && !options.program)
     throw UsageError("sched: say what to record, one of --pid PID, --run, --all and `-- PROGRAM`");
+  options.source = arguments.source == "bpf" ? kernel::SourceKind::kBpf : kernel::SourceKind::kTracefs;
+  if (options.source == kernel::SourceKind::kBpf && !(arguments.cpus.empty() && arguments.events.empty()))
+    throw UsageError("sched: --cpus and --events choose events, and --source bpf has none, only totals");
   try {
     options.cpus = kernel::parse_cpus(arguments.cpus, static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)));
     options.events = kernel::parse_events(arguments.events);
@@ -56,12 +59,17 @@ kernel::SchedOptions options_of(const SchedArguments& arguments, const Context& 
   return options;
 }
 
-void say_end(const kernel::RecordingEnd& end) {
+void say_end(const kernel::RecordingEnd& end, kernel::SourceKind source) {
   for (const std::string& note : end.notes) say(note);
   if (!end.problem.empty()) say("sched: " + end.problem);
   if (end.path.empty()) return;
   if (end.rows == 0 && !end.problem.empty())
     say(end.path + ": what had been written until then");
+  else if (source == kernel::SourceKind::kBpf)
+    say(fmt::format(
+        "{}: {} switches added up by the kernel{}, {} lost", end.path, end.rows,
+        end.cost_ns == 0 ? "" : fmt::format(" in {:.1f} ms of CPU time", 1e-6 * static_cast<double>(end.cost_ns)),
+        end.lost));
   else
     say(fmt::format("{}: {} events of the kernel, {} lost", end.path, end.rows, end.lost));
 }
@@ -72,7 +80,7 @@ std::uint64_t switches_of_children() {
   return static_cast<std::uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw);
 }
 
-int with_program(kernel::Recording& recording, const Context& context) {
+int with_program(kernel::Recording& recording, kernel::SourceKind source, const Context& context) {
   const std::uint64_t before = switches_of_children();
   const ProgramEnd end = run_program(
       context.words,
@@ -81,23 +89,24 @@ int with_program(kernel::Recording& recording, const Context& context) {
       },
       [&recording](int) { recording.let_go(); });
   const kernel::RecordingEnd recorded = recording.stop(switches_of_children() - before);
-  say_end(recorded);
+  say_end(recorded, source);
   if (end.start_error == 0) return end.status;
   say(fmt::format("cannot start {}: {}", context.words.front(), std::strerror(end.start_error)));
   return end.start_error == ENOENT ? kNotFound : kNotExecutable;
 }
 
 int sched(const SchedArguments& arguments, const Context& context) {
-  kernel::Recording recording(options_of(arguments, context));
+  const kernel::SchedOptions options = options_of(arguments, context);
+  kernel::Recording recording(options);
   try {
     recording.start();
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(std::string("sched: ") + error.what());
   }
-  if (!context.words.empty()) return with_program(recording, context);
+  if (!context.words.empty()) return with_program(recording, options.source, context);
   recording.wait();
   const kernel::RecordingEnd end = recording.stop(0);
-  say_end(end);
+  say_end(end, options.source);
   if (!end.path.empty()) write_out(end.path + "\n");
   return end.path.empty() || !end.problem.empty() ? kCouldNot : kDone;
 }
@@ -114,6 +123,10 @@ void add_sched(CLI::App& app, Context& context) {
       ->check(CLI::Range(1, 1 << 30));
   command->add_flag("--run", arguments->of_run, "Record the processes of the run folder that are alive");
   command->add_flag("--all", arguments->all, "Record the whole machine");
+  command->add_option("--source", arguments->source, "By what: tracefs (events) or bpf (totals that the kernel keeps)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"tracefs", "bpf"}))
+      ->capture_default_str();
   command->add_option("--cpus", arguments->cpus, "Only on these CPUs")->type_name("LIST");
   command->add_option("--events", arguments->events, "Only these: sched, irq, softirq, or names such as sched_switch")
       ->type_name("LIST");
@@ -126,7 +139,8 @@ void add_sched(CLI::App& app, Context& context) {
       "--run it pauses while all of these processes do (hostprobe_stop, hostprobe.stop(), `hostprobe ctl PID stop`).\n"
       "Examples:\n  hostprobe sched -o RUN -- hostprobe run -o RUN --mode trace -- python3 train.py\n"
       "  hostprobe sched -o RUN --run --for 30 && hostprobe report RUN\n"
-      "  hostprobe sched -o RUN --all --for 5");
+      "  hostprobe sched -o RUN --all --for 5\n"
+      "  hostprobe sched -o RUN --source bpf --run        # as long as the job runs: no history, and it costs less");
   command->callback([arguments, &context] { context.status = sched(*arguments, context); });
 }
 

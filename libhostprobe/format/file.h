@@ -103,9 +103,10 @@ enum BlockKind : std::uint16_t {
   kBlockSwitches = 13,  // see switches.h
   kBlockSamples = 14,   // see samples.h
   kBlockKernel = 15,    // see kernel.h
-  kBlockKernelNames = 16,  // see kernel.h
-  kBlockFrequency = 17,    // see frequency.h; in dumps too
-  kBlockMachine = 18,      // see machine.h; in dumps too
+  kBlockKernelNames = 16,   // see kernel.h
+  kBlockFrequency = 17,     // see frequency.h; in dumps too
+  kBlockMachine = 18,       // see machine.h; in dumps too
+  kBlockKernelTotals = 19,  // see kernel_totals.h
 };
 
 //  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |

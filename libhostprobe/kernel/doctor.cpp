@@ -134,10 +134,11 @@ Finding pressure(const MachineFacts& facts) {
   return {"pressure", Health::kLimited, "the kernel measures no pressure", why, "start it with psi=1"};
 }
 
-Finding types(const MachineFacts& facts) {
-  const char* why = "eBPF programs need it; this version has none";
-  return {"btf", Health::kGood, facts.has_btf ? "types of the kernel (BTF) are there" : "no types of the kernel (BTF)",
-          why, ""};
+Finding programs(const MachineFacts& facts) {
+  const char* why = "`hostprobe sched --source bpf` lets the kernel add up itself, which costs less than events";
+  if (facts.bpf_problem.empty())
+    return {"btf", Health::kGood, "programs can be loaded into the kernel, which describes its types (BTF)", why, ""};
+  return {"btf", Health::kLimited, facts.bpf_problem, why, "that, or use --source tracefs"};
 }
 
 }  // namespace
@@ -145,7 +146,7 @@ Finding types(const MachineFacts& facts) {
 std::vector<Finding> judge(const MachineFacts& facts) {
   std::vector<Finding> findings;
   for (const auto ask : {library, shared_memory, switches, filter, copies, tracing_of_others, scheduler, cpus, quota,
-                         priority, clock, pressure, types})
+                         priority, clock, pressure, programs})
     findings.push_back(ask(facts));
   return findings;
 }

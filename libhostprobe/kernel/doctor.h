@@ -24,7 +24,7 @@ struct MachineFacts {
   int segment_error = 0;        // of shared memory
   std::string tracefs_problem;  // "" = can be used
   int swept = 0;                // instances that dead recordings had left, removed now
-  bool has_btf = false;
+  std::string bpf_problem;      // "" = programs can be loaded into the kernel
   bool has_pressure = false;
   int cpus_allowed = 1, cpus_online = 1;
   double quota_cpus = 0;  // of the tightest control group; 0: there is none

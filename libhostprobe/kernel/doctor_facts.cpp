@@ -15,6 +15,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "bpf/bpf_problem.h"
 #include "doctor.h"
 #include "tracefs.h"
 
@@ -131,7 +132,7 @@ MachineFacts look_at_machine(const std::string& library) {
   facts.copy_error = asked_by_child(ask_for_copy);
   facts.ptrace_scope = number_of("/proc/sys/kernel/yama/ptrace_scope");
   facts.segment_error = asked_by_child(ask_for_segment);
-  facts.has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+  facts.bpf_problem = bpf_problem();
   facts.has_pressure = !text_of("/proc/pressure/cpu").empty();
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "analysis/report/version.h"
 #include "analysis/trace/clock.h"
+#include "task_names.h"
 #include "tracefs_calls.h"
 
 namespace hostprobe::kernel {
@@ -18,12 +18,6 @@ namespace {
 
 constexpr std::size_t kRowsInBlock = 1 << 15;
 constexpr int kPagesAtOnce = 512;  // of a CPU, before the next one's turn
-
-std::string host_name() {
-  char name[65] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
 
 }  // namespace
 
@@ -36,16 +30,8 @@ Recorder::Recorder(const std::vector<Instance*>& instances, const SchedOptions& 
   if (formats_->empty()) throw std::runtime_error("this kernel describes none of the events");
   page_reader_ = kbuffer_alloc(KBUFFER_LSIZE_SAME_AS_HOST, KBUFFER_ENDIAN_SAME_AS_HOST);
   if (page_reader_ == nullptr) throw std::bad_alloc();
-  header_.source = kFromKernel;
-  header_.pid = static_cast<std::uint32_t>(getpid());
-  header_.rank = header_.local_rank = header_.world_size = -1;
+  header_ = kernel_header(options);
   header_.start = header_.last = now();
-  analysis::set_field(header_.mode, "kernel");
-  analysis::set_field(header_.host, host_name());
-  analysis::set_field(header_.boot_id, analysis::current_boot_id());
-  analysis::set_field(header_.hostprobe_version, analysis::version());
-  analysis::set_field(header_.hostprobe_commit, analysis::commit());
-  analysis::set_field(header_.command, options.command);
   out_ = std::make_unique<analysis::TraceWriter>(options.run, header_);
 }
 
@@ -85,7 +71,6 @@ void Recorder::close_cpus() {
 }
 
 void Recorder::begin(const std::vector<int>& tids, int program) {
-  tids_ = tids;
   program_ = program;
   if (!options_.all && (instances_.size() > 1 || !is_wanted("sched/sched_switch"))) instances_.front()->limit_to(tids);
   for (Instance* instance : instances_) {
@@ -97,11 +82,8 @@ void Recorder::begin(const std::vector<int>& tids, int program) {
   header_.start = now();
   since_ticks_ = header_.start.ticks;
   for (Cpu& cpu : cpus_) cpu.begin_ticks = since_ticks_;
-  for (const int tid : tids) {
-    look_at(static_cast<std::uint32_t>(tid), 0);
-    if (const auto status = task_status(tid)) own_counts_[static_cast<std::uint32_t>(tid)] = status->switches;
-  }
-  if (program != 0) program_switches_ = own_counts_[static_cast<std::uint32_t>(program)];
+  for (const int tid : tids) look_at(static_cast<std::uint32_t>(tid), 0);
+  counts_.begin(tids, program);
 }
 
 void Recorder::turn(bool on) {
@@ -187,10 +169,7 @@ void Recorder::add_row(Cpu& cpu, const KernelRow& row) {
 // While it lives: of one that has ended nobody can tell its process any more.
 void Recorder::look_at(std::uint32_t tid, std::uint64_t ticks) {
   if (tid == 0 || !looked_.insert(tid).second) return;
-  const auto status = task_status(static_cast<int>(tid));
-  if (!status) return;
-  names_.add_task(tid, ticks, status->name, status->process);
-  if (status->inside != 0 && status->inside != tid) names_.add_inside(tid, status->inside);
+  add_task_name(tid, ticks, names_);
 }
 
 void Recorder::flush(Cpu& cpu) {
@@ -210,10 +189,6 @@ void Recorder::put_down() {
   add_clock();
   out_->set_header(header_);
   out_->write_header();
-}
-
-bool Recorder::any_alive() const {
-  return std::any_of(tids_.begin(), tids_.end(), [](int tid) { return is_alive(tid); });
 }
 
 bool Recorder::is_wanted(const char* event) const {
@@ -238,25 +213,17 @@ std::uint64_t Recorder::seen_of_program() const {
   return sum;
 }
 
-// What the kernel counted and its trace does not show. Only where every switch was to be in it.
+// Only where every switch was to be in the trace.
 std::uint64_t Recorder::missing_switches(std::uint64_t switches) const {
   if (has_paused_ || !options_.cpus.empty() || !is_wanted("sched/sched_switch")) return 0;
-  if (program_ != 0) {
-    if (switches <= program_switches_ || !is_wanted("sched/sched_process_fork")) return 0;
-    const std::uint64_t expected = switches - program_switches_;
-    return expected - std::min(expected, seen_of_program());
-  }
-  std::uint64_t missing = 0;
-  for (const auto& [tid, before] : own_counts_)
-    if (const auto status = task_status(static_cast<int>(tid))) {
-      const std::uint64_t expected = status->switches - std::min(status->switches, before);
-      missing += expected - std::min(expected, seen(tid));
-    }
-  return missing;
+  if (program_ != 0 && !is_wanted("sched/sched_process_fork")) return 0;
+  return counts_.missing(
+      switches, [this](std::uint32_t tid) { return seen(tid); }, [this] { return seen_of_program(); });
 }
 
-RecorderTotals Recorder::finish(std::uint64_t switches) {
+SourceTotals Recorder::finish(std::uint64_t switches) {
   const std::uint64_t before = header_.last.ticks;
+  counts_.end();
   turn(false);
   drain();
   for (Cpu& cpu : cpus_) {
@@ -275,7 +242,7 @@ RecorderTotals Recorder::finish(std::uint64_t switches) {
   out_->add_kernel_names(names_.take());
   out_->set_header(header_);
   close_cpus();
-  return {out_->finish(), rows_, lost_};
+  return {out_->finish(), rows_, lost_, 0};
 }
 
 }  // namespace hostprobe::kernel

@@ -14,19 +14,14 @@
 #include "analysis/trace/trace_writer.h"
 #include "formats.h"
 #include "sched_options.h"
-#include "tasks.h"
+#include "source.h"
+#include "switch_counts.h"
 #include "tracefs.h"
 
 struct kbuffer;
 struct tracefs_cpu;
 
 namespace hostprobe::kernel {
-
-struct RecorderTotals {
-  std::string path;
-  std::uint64_t rows = 0;
-  std::uint64_t lost = 0;
-};
 
 class Recorder {
  public:
@@ -45,9 +40,8 @@ class Recorder {
   bool read();
   // So that a file that is cut off here can be read.
   void put_down();
-  bool any_alive() const;
   // `switches`: of the program and all that it started and waited for; 0 = not known.
-  RecorderTotals finish(std::uint64_t switches);
+  SourceTotals finish(std::uint64_t switches);
 
   const analysis::TraceWriter& file() const { return *out_; }
 
@@ -89,11 +83,9 @@ class Recorder {
   FileHeader header_{};
   analysis::KernelNameTable names_;
   std::unordered_set<std::uint32_t> looked_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> forks_;   // who started whom, CPU by CPU
-  std::unordered_map<std::uint32_t, std::uint64_t> own_counts_;  // the kernel's count of switches, when recording began
-  std::unordered_map<std::uint32_t, std::uint64_t> seen_counts_;  // ours
-  std::uint64_t program_switches_ = 0;                            // before it was released
-  std::vector<int> tids_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> forks_;    // who started whom, CPU by CPU
+  std::unordered_map<std::uint32_t, std::uint64_t> seen_counts_;  // of switches
+  SwitchCounts counts_;                                           // the kernel's
   int program_ = 0;
   std::uint64_t rows_ = 0, lost_ = 0;
   bool has_paused_ = false;

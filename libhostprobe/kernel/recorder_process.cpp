@@ -12,18 +12,14 @@
 #include <stdexcept>
 
 #include "recorded_processes.h"
-#include "recorder.h"
+#include "source.h"
 #include "tasks.h"
-#include "tracefs.h"
-#include "tracefs_calls.h"
 
 namespace hostprobe::kernel {
 namespace {
 
-constexpr int kBusyMs = 2, kIdleMs = 10;  // between two looks
-constexpr std::uint64_t kPutDownNs = 500'000'000;
+constexpr int kBusyMs = 2;  // between two looks
 constexpr std::uint64_t kLookNs = 200'000'000;
-constexpr char kSwitch[] = "sched/sched_switch";
 
 std::uint64_t now_ns() {
   timespec now{};
@@ -36,29 +32,20 @@ class RecorderProcess {
   RecorderProcess(const SchedOptions& options, const RecorderPipes& pipes) : options_(options), pipes_(pipes) {}
 
   void run() {
-    if (const std::string problem = reach_tracefs(); !problem.empty()) throw std::runtime_error(problem);
     if (!options_.all && !in_first_namespace())
       throw std::runtime_error(
           "inside a container the kernel's ids of tasks are not known: use --all, or record on its host");
-    if (const int swept = sweep_instances(); swept > 0)
-      tell(fmt::format("note removed {} instance{} of tracing that a killed recorder had left", swept,
-                       swept == 1 ? "" : "s"));
-    const std::unique_ptr<Instance> own = own_instance(), others = instance_of_switches();
-    std::vector<Instance*> instances;
-    for (Instance* one : {own.get(), others.get()})
-      if (one != nullptr) instances.push_back(one);
-    Recorder recorder(instances, options_);
-    const std::string& unfinished = recorder.file().unfinished_path();
+    const std::unique_ptr<Source> source = open_source();
+    const std::string& unfinished = source->file().unfinished_path();
     tell(fmt::format("file {}\t{}/{}-{}.hptrace", unfinished, options_.run, "kernel", getpid()));
     std::vector<int> tids = own_tids();
-    if (!options_.program) recorder.begin(tids, 0);
+    if (!options_.program) source->begin(tids, 0);
     tell("ready");
-    if (options_.program && !begin_program(recorder, tids)) return;
-    for (const Instance* instance : instances)
-      for (const std::string& event : instance->missing()) tell(fmt::format("note this kernel has no event {}", event));
-    const std::uint64_t switches = record(recorder);
-    const RecorderTotals totals = recorder.finish(switches);
-    tell(fmt::format("done {} {} {}", totals.rows, totals.lost, totals.path));
+    if (options_.program && !begin_program(*source, tids)) return;
+    for (const std::string& note : source->notes()) tell("note " + note);
+    const std::uint64_t switches = record(*source, tids);
+    const SourceTotals totals = source->finish(switches);
+    tell(fmt::format("done {} {} {} {}", totals.rows, totals.lost, totals.cost_ns, totals.path));
   }
 
   void tell(const std::string& line) {
@@ -73,20 +60,9 @@ class RecorderProcess {
   }
 
  private:
-  // Who had the CPU instead of a task is in the switches of others, which no limit by task lets through. So they have an
-  // instance of their own, for all; the limit costs as much as what it keeps out (docs/decisions/0027).
-  bool has_others() const {
-    return !options_.all && std::find(options_.events.begin(), options_.events.end(), kSwitch) != options_.events.end();
-  }
-  std::unique_ptr<Instance> own_instance() const {
-    std::vector<std::string> events = options_.events;
-    if (has_others()) std::erase(events, kSwitch);
-    if (events.empty()) return nullptr;
-    return std::make_unique<Instance>(instance_name(getpid(), "own"), std::move(events), options_.cpus);
-  }
-  std::unique_ptr<Instance> instance_of_switches() const {
-    if (!has_others()) return nullptr;
-    return std::make_unique<Instance>(instance_name(getpid(), "all"), std::vector<std::string>{kSwitch}, options_.cpus);
+  std::unique_ptr<Source> open_source() {
+    if (options_.source == SourceKind::kBpf) return open_bpf_source(options_);
+    return open_tracefs_source(options_, [this](const std::string& note) { tell("note " + note); });
   }
 
   std::vector<int> own_tids() const {
@@ -100,7 +76,7 @@ class RecorderProcess {
   }
 
   // False: there is going to be no program.
-  bool begin_program(Recorder& recorder, std::vector<int> tids) {
+  bool begin_program(Source& source, std::vector<int> tids) {
     int pid = 0;
     ssize_t got;
     do {
@@ -108,14 +84,14 @@ class RecorderProcess {
     } while (got < 0 && errno == EINTR);
     if (got != sizeof(pid)) return false;
     tids.push_back(pid);
-    recorder.begin(tids, pid);
+    source.begin(tids, pid);
     if (write(pipes_.go, "g", 1) != 1) return false;
     close(pipes_.go);
     return true;
   }
 
   // Until somebody says stop; returns how often the program was switched, 0 where that is not known.
-  std::uint64_t record(Recorder& recorder) {
+  std::uint64_t record(Source& source, const std::vector<int>& tids) {
     const std::uint64_t begin = now_ns();
     std::uint64_t put_down = begin, looked = begin;
     const RecordedProcesses recorded(options_.pids);
@@ -123,23 +99,20 @@ class RecorderProcess {
     for (;;) {
       if (recorded.all_pause() != pauses) {
         pauses = !pauses;
-        pauses ? recorder.pause() : recorder.go_on();
+        pauses ? source.pause() : source.go_on();
       }
-      const bool busy = recorder.read();
+      const bool busy = source.read();
       pollfd orders{pipes_.orders, POLLIN, 0};
-      if (poll(&orders, 1, busy ? kBusyMs : kIdleMs) > 0) {
+      if (poll(&orders, 1, busy ? kBusyMs : source.idle_ms()) > 0) {
         std::uint64_t switches = 0;
         return ::read(pipes_.orders, &switches, sizeof(switches)) == sizeof(switches) ? switches : 0;
       }
       const std::uint64_t now = now_ns();
-      if (now - put_down >= kPutDownNs) {
-        recorder.put_down();
-        put_down = now;
-      }
+      if (now >= put_down) put_down = now + source.put_down();
       if (options_.seconds > 0 && static_cast<double>(now - begin) >= 1e9 * options_.seconds) return 0;
       if (now - looked < kLookNs || options_.program || options_.pids.empty() || options_.seconds > 0) continue;
       looked = now;
-      if (!recorder.any_alive()) return 0;
+      if (std::none_of(tids.begin(), tids.end(), is_alive)) return 0;
     }
   }
 
@@ -151,7 +124,6 @@ class RecorderProcess {
 
 void run_recorder(const SchedOptions& options, const RecorderPipes& pipes) {
   RecorderProcess process(options, pipes);
-  tracefs_set_loglevel(TEP_LOG_NONE);
   try {
     process.run();
   } catch (const std::exception& error) {

@@ -120,7 +120,7 @@ void Recording::let_go() {
   close_end(go_[0]);
 }
 
-// A line of the recorder's: "ready", "file UNFINISHED\tFINAL", "note TEXT", "problem TEXT", "done ROWS LOST PATH".
+// A line of the recorder's: "ready", "file UNFINISHED\tFINAL", "note TEXT", "problem TEXT", "done ROWS LOST COST PATH".
 bool Recording::hear() {
   for (std::size_t end = heard_.find('\n'); end == std::string::npos; end = heard_.find('\n')) {
     char buffer[4096];
@@ -146,6 +146,7 @@ bool Recording::hear() {
     char* rest = nullptr;
     end_.rows = std::strtoull(text.c_str(), &rest, 10);
     end_.lost = std::strtoull(rest, &rest, 10);
+    end_.cost_ns = std::strtoull(rest, &rest, 10);
     end_.path = rest + (*rest == ' ' ? 1 : 0);
   }
   return true;

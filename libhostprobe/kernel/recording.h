@@ -19,6 +19,7 @@ struct RecordingEnd {
   std::string problem;  // why there is none, or why it is not all; "" = it is
   std::uint64_t rows = 0;
   std::uint64_t lost = 0;
+  std::uint64_t cost_ns = 0;  // CPU time of all CPUs, where the source knows it
   std::vector<std::string> notes;
 };
 

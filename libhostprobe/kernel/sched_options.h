@@ -9,7 +9,10 @@
 
 namespace hostprobe::kernel {
 
+enum class SourceKind { kTracefs, kBpf };
+
 struct SchedOptions {
+  SourceKind source = SourceKind::kTracefs;
   std::string run;      // the folder
   std::string command;  // what the trace says it comes from
   bool all = false;     // the whole machine; else these processes, the program, and what they start

@@ -22,7 +22,7 @@ MachineFacts good() {
   facts.perf_paranoid = 2;
   facts.cpus_allowed = facts.cpus_online = 8;
   facts.may_raise_priority = true;
-  facts.has_pressure = facts.has_btf = true;
+  facts.has_pressure = true;
   facts.clock_source = "tsc";
   return facts;
 }

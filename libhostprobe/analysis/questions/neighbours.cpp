@@ -7,6 +7,8 @@
 #include <unordered_map>
 
 #include "analysis/trace/kernel_rows.h"
+#include "analysis/trace/kernel_totals.h"
+#include "kernel_share.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -258,36 +260,13 @@ class Reading {
 
   void settle(std::size_t subject, Totals& totals) {
     KernelShare& own = share(subject);
-    for (const auto& [process, took] : totals.processes) {
-      const auto known = std::find_if(
-          own.neighbours.begin(), own.neighbours.end(),
-          [pid = process, &comm = took.comm](const Neighbour& one) { return one.pid == pid && one.comm == comm; });
-      if (known == own.neighbours.end()) {
-        own.neighbours.push_back({took.comm, process, took.ms, took.supposed_ms});
-        continue;
-      }
-      known->took_ms += took.ms;
-      known->supposed_ms += took.supposed_ms;
-    }
+    for (const auto& [process, took] : totals.processes)
+      add_neighbour({took.comm, process, took.ms, took.supposed_ms}, own);
     for (auto& [key, irq] : totals.irqs) {
       irq.name = irq.soft ? KernelNames::softirq(irq.number) : names_.irq(irq.number);
-      (irq.soft ? own.soft : own.hard) += irq.count;
-      (irq.soft ? own.soft_ms : own.hard_ms) += irq.ms;
-      const auto known = std::find_if(own.irqs.begin(), own.irqs.end(), [&](const IrqShare& one) {
-        return one.soft == irq.soft && one.number == irq.number;
-      });
-      if (known == own.irqs.end()) {
-        own.irqs.push_back(irq);
-        continue;
-      }
-      known->count += irq.count;
-      known->ms += irq.ms;
+      add_irq(irq, own);
     }
-    std::stable_sort(own.neighbours.begin(), own.neighbours.end(), [](const Neighbour& l, const Neighbour& r) {
-      return std::pair(-l.took_ms, l.pid) < std::pair(-r.took_ms, r.pid);
-    });
-    std::stable_sort(own.irqs.begin(), own.irqs.end(),
-                     [](const IrqShare& l, const IrqShare& r) { return l.ms > r.ms; });
+    sort_share(own);
   }
 
   const Trace& trace_;
@@ -321,6 +300,14 @@ KernelFile kernel_file(const Trace& trace) {
     begin = std::min(begin, part.head.begin_ticks);
     end = std::max(end, part.head.end_ticks);
   }
+  for (const KernelTotalsPart& part : kernel_totals(trace)) {
+    file.has_totals = true;
+    file.lost += part.head.lost;
+    file.cost_ms += 1e-6 * static_cast<double>(part.head.cost_ns);
+    for (std::uint32_t i = 0; i < part.head.threads; ++i) file.rows += part.thread(i).switches;
+    begin = std::min(begin, part.head.begin_ticks);
+    end = std::max(end, part.head.end_ticks);
+  }
   file.cpus = static_cast<std::uint32_t>(cpus.size());
   if (begin > end) return file;
   file.begin_ns = trace.clock.monotonic_ns(begin);
@@ -346,7 +333,9 @@ void add_kernel_trace(const Trace& trace, const std::vector<KernelSubject>& subj
     answer.shares[subject.trace_path].seen_ms +=
         1e-6 * (static_cast<double>(end - begin) - pauses.inside_ns(begin, end));
   }
-  if (!own.empty()) Reading(trace, own, answer).read();
+  if (own.empty()) return;
+  Reading(trace, own, answer).read();
+  add_kernel_totals(trace, own, answer);
 }
 
 }  // namespace hostprobe::analysis

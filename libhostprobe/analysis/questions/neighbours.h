@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,12 @@ struct IrqShare {
 
 // Of one process.
 struct KernelShare {
-  std::vector<Neighbour> neighbours;  // heaviest first
-  double own_ms = 0;                  // other threads of the same process had the CPU
-  double waited_ms = 0;               // its threads could have run and did not, all together
-  std::vector<IrqShare> irqs;         // heaviest first
+  std::vector<Neighbour> neighbours;   // heaviest first
+  double own_ms = 0;                   // other threads of the same process had the CPU
+  double waited_ms = 0;                // its threads could have run and did not, all together
+  double unknown_ms = 0;               // of that, nobody remembers who had the CPU
+  std::optional<double> preempted_ms;  // of `waited_ms`, they had been taken off a CPU; the rest was after a wake
+  std::vector<IrqShare> irqs;          // heaviest first
   std::uint64_t hard = 0, soft = 0;
   double hard_ms = 0, soft_ms = 0;
   std::uint64_t switches = 0;
@@ -43,8 +46,10 @@ struct KernelShare {
 // One file.
 struct KernelFile {
   std::string path, host, command;
-  std::uint64_t rows = 0;
+  std::uint64_t rows = 0;  // of totals: switches that are in them
   std::uint64_t lost = 0;
+  bool has_totals = false;  // no history, but what the kernel added up itself
+  double cost_ms = 0;       // of totals: the CPU time that adding up took
   std::uint32_t cpus = 0;
   std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC, this and the next
   std::uint64_t end_ns = 0;

@@ -16,6 +16,7 @@
 
 #include "analysis/trace/file_bytes.h"
 #include "analysis/trace/kernel_rows.h"
+#include "analysis/trace/kernel_totals.h"
 #include "analysis/trace/reader.h"
 #include "endings.h"
 #include "kernel_wakers.h"
@@ -430,6 +431,8 @@ void answer_kernel(const std::vector<Opened>& opened, RunAnswer& run) {
   for (const Trace* trace : traces) {
     add_kernel_trace(*trace, subjects, run.kernel);
     for (const Damage& damage : trace->damages) run.unreadable.push_back({trace->path, damage.what, damage.offset});
+    if (has_later_totals(*trace))
+      run.unreadable.push_back({trace->path, "the kernel's totals in it are of a later hostprobe; use that one", 0});
   }
 }
 

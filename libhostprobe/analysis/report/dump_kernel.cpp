@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/trace/kernel_rows.h"
+#include "analysis/trace/kernel_totals.h"
 #include "dump_output.h"
 #include "words.h"
 
@@ -27,6 +28,10 @@ class KernelDump : DumpOutput {
     }
     for (const KernelPart& part : kernel_parts(trace_))
       if (part.head.count == 0 && part.head.lost > 0) write_lost(part.head.cpu, part.head.lost);
+    for (const KernelTotalsPart& part : kernel_totals(trace_)) {
+      for (std::uint32_t i = 0; i < part.head.threads; ++i) write_totals(part.head, part.thread(i));
+      flush(kFlushBytes);
+    }
     flush(0);
   }
 
@@ -49,6 +54,26 @@ class KernelDump : DumpOutput {
       print("{:>7} {:>7} {:<13} {:>16.6f} {:>10} {}(cpu={}, comm={}", names_.process_of(row.tid), row.tid, "-",
             1e-9 * static_cast<double>(at), "-", event, step.cpu, printable(comm));
     write_arguments(row);
+    print("{}", json_ ? "}}\n" : ")\n");
+  }
+
+  // What was added up of a thread between two moments.
+  void write_totals(const KernelTotalsHead& head, const KernelThreadTotals& totals) {
+    const std::uint64_t begin = trace_.clock.monotonic_ns(head.begin_ticks);
+    const std::uint64_t length = trace_.clock.monotonic_ns(head.end_ticks) - begin;
+    const std::string comm = name_of(totals.process, head.end_ticks);
+    if (json_)
+      print(
+          R"({{"pid":{},"tid":{},"role":null,"function":"kernel_totals","begin_ns":{},"duration_ns":{},"args":{{"comm":{})",
+          totals.process, totals.tid, begin, length, json_text(comm));
+    else
+      print("{:>7} {:>7} {:<13} {:>16.6f} {:>10.3f} kernel_totals(comm={}", totals.process, totals.tid, "-",
+            1e-9 * static_cast<double>(begin), 1e-3 * static_cast<double>(length), printable(comm));
+    number("switches", totals.switches);
+    number("woken_ns", totals.woken_ns);
+    number("preempted_ns", totals.preempted_ns);
+    number("own_took_ns", totals.own_ns);
+    number("unknown_ns", totals.unknown_ns);
     print("{}", json_ ? "}}\n" : ")\n");
   }
 

@@ -47,6 +47,20 @@ Json per_1000(std::uint64_t count, std::uint64_t launches) {
   return launches == 0 ? Json(nullptr) : Json(1000.0 * static_cast<double>(count) / static_cast<double>(launches));
 }
 
+Json file_json(const KernelFile& file) {
+  Json json = {{"trace", file.path},
+               {"host", file.host.empty() ? Json(nullptr) : Json(file.host)},
+               {"command", file.command},
+               {"form", file.has_totals ? "totals" : "events"},
+               {"events", file.rows},
+               {"lost", file.lost},
+               {"used", file.used},
+               {"cpus", file.cpus},
+               {"span_ms", 1e-6 * static_cast<double>(file.end_ns - file.begin_ns)}};
+  if (file.has_totals) json["cost_ms"] = file.cost_ms > 0 ? Json(file.cost_ms) : Json(nullptr);
+  return json;
+}
+
 std::string name_of(const IrqShare& irq) {
   const std::string name = irq.name.empty() ? std::to_string(irq.number) : printable(irq.name);
   return irq.soft ? "softirq " + name : "IRQ " + name;
@@ -69,6 +83,8 @@ class KernelTable : private Lines {
       any = true;
     }
     if (!any) line("  they tell nothing of a recorded process: none ran while the kernel was recorded");
+    for (const KernelFile& file : run_.kernel.files)
+      if (file.used && file.has_totals && file.cost_ms > 0) write_cost(file);
     return take();
   }
 
@@ -76,8 +92,11 @@ class KernelTable : private Lines {
   void write_process(const ProcessAnswer& process, const KernelShare& share) {
     const std::string who =
         process.rank ? fmt::format("rank {} (pid {})", *process.rank, process.pid) : fmt::format("pid {}", process.pid);
-    line("  {}: could have run and did not for {} of {}, all threads together; its own threads took {} of that", who,
-         ms_text(share.waited_ms), ms_text(share.seen_ms), ms_text(share.own_ms));
+    std::string waited = fmt::format(
+        "{}: could have run and did not for {} of {}, all threads together; its own threads took {} of that", who,
+        ms_text(share.waited_ms), ms_text(share.seen_ms), ms_text(share.own_ms));
+    if (share.unknown_ms > 0) waited += fmt::format(", {} nobody remembers", ms_text(share.unknown_ms));
+    add(wrapped(waited, "  ", "    "));
     const std::size_t shown =
         options_.all ? share.neighbours.size() : std::min(share.neighbours.size(), kShortNeighbours);
     if (shown > 0) line("    {} {:>8} {:>9} {:>10}", left("neighbour", 18), "pid", "took", "supposed");
@@ -88,6 +107,12 @@ class KernelTable : private Lines {
     }
     if (shown < share.neighbours.size()) line("    … and {} more (--all)", share.neighbours.size() - shown);
     write_irqs(share);
+  }
+
+  void write_cost(const KernelFile& file) {
+    const double span_ms = 1e-6 * static_cast<double>(file.end_ns - file.begin_ns);
+    line("  the kernel added this up itself, in about {} of CPU time of all CPUs ({:.2f} % of one)",
+         ms_text(file.cost_ms), span_ms > 0 ? 100 * file.cost_ms / span_ms : 0);
   }
 
   void write_irqs(const KernelShare& share) {
@@ -117,6 +142,10 @@ void add_kernel_json(const KernelShare* share, Json& process) {
                        {"own_took_ms", share->own_ms},
                        {"switches", share->switches},
                        {"irqs", irqs_json(*share)}};
+  if (share->preempted_ms) {
+    process["kernel"]["preempted_ms"] = *share->preempted_ms;
+    process["kernel"]["unknown_ms"] = share->unknown_ms;
+  }
   const std::uint64_t launches = launches_of(process);
   if (launches == 0) return;
   Json& per = process["launches"]["pairs"]["per_1000_launches"];
@@ -144,15 +173,7 @@ void add_kernel_json(const RunAnswer& run, Json& document) {
                    [](const Neighbour& l, const Neighbour& r) { return l.took_ms > r.took_ms; });
   document["neighbours"] = neighbours_json(list);
   document["kernel"] = Json::array();
-  for (const KernelFile& file : run.kernel.files)
-    document["kernel"].push_back({{"trace", file.path},
-                                  {"host", file.host.empty() ? Json(nullptr) : Json(file.host)},
-                                  {"command", file.command},
-                                  {"events", file.rows},
-                                  {"lost", file.lost},
-                                  {"used", file.used},
-                                  {"cpus", file.cpus},
-                                  {"span_ms", 1e-6 * static_cast<double>(file.end_ns - file.begin_ns)}});
+  for (const KernelFile& file : run.kernel.files) document["kernel"].push_back(file_json(file));
 }
 
 }  // namespace hostprobe::analysis

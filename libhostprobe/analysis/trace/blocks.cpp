@@ -6,6 +6,7 @@
 #include "checksum.h"
 #include "format/frequency.h"
 #include "format/kernel.h"
+#include "format/kernel_totals.h"
 #include "format/machine.h"
 #include "format/samples.h"
 #include "format/switches.h"
@@ -74,6 +75,18 @@ bool add_counted(const Block& block, std::vector<BlockBytes>& all) {
   if (block.payload_bytes < sizeof(Head)) return false;
   const auto head = read_at<Head>(block.payload);
   if (head.begin_ticks > head.end_ticks || block.payload_bytes != sizeof(Head) + head.count * sizeof(Row)) return false;
+  all.push_back({block.payload, block.payload_bytes});
+  return true;
+}
+
+// Of a later version only the head is known.
+bool add_kernel_totals(const Block& block, std::vector<BlockBytes>& all) {
+  if (block.payload_bytes < sizeof(KernelTotalsHead)) return false;
+  const auto head = read_at<KernelTotalsHead>(block.payload);
+  const std::uint64_t rows = head.threads * sizeof(KernelThreadTotals) + head.took * sizeof(KernelTookTotals) +
+                             head.irqs * sizeof(KernelIrqTotals);
+  if (head.begin_ticks > head.end_ticks) return false;
+  if (head.version == kKernelTotalsVersion && block.payload_bytes != sizeof(head) + rows) return false;
   all.push_back({block.payload, block.payload_bytes});
   return true;
 }
@@ -200,6 +213,8 @@ bool BlockContent::add(const Block& block) {
       return add_counted<KernelHead, KernelRow>(block, trace_.kernel);
     case kBlockKernelNames:
       return add_rows<KernelNameRow>(block, trace_.kernel_names);
+    case kBlockKernelTotals:
+      return add_kernel_totals(block, trace_.kernel_totals);
   }
   return true;  // of a kind that came later: skipped, as the format promises
 }

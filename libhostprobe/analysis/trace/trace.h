@@ -181,6 +181,7 @@ struct Trace {
   std::vector<BlockBytes> machine;    // see format/machine.h
   std::vector<BlockBytes> kernel;     // see format/kernel.h, likewise
   std::vector<BlockBytes> kernel_names;
+  std::vector<BlockBytes> kernel_totals;  // see format/kernel_totals.h, likewise
   std::vector<Damage> damages;
 
   std::unique_ptr<MappedFile> file;

@@ -170,6 +170,21 @@ void TraceWriter::add_kernel_names(const std::vector<KernelNameRow>& names) {
               std::string(reinterpret_cast<const char*>(names.data()), names.size() * sizeof(names[0])));
 }
 
+void TraceWriter::add_kernel_totals(KernelTotalsHead head, const std::vector<KernelThreadTotals>& threads,
+                                    const std::vector<KernelTookTotals>& took,
+                                    const std::vector<KernelIrqTotals>& irqs) {
+  head.version = kKernelTotalsVersion;
+  head.threads = static_cast<std::uint32_t>(threads.size());
+  head.took = static_cast<std::uint32_t>(took.size());
+  head.irqs = static_cast<std::uint32_t>(irqs.size());
+  std::string payload;
+  append(payload, head);
+  for (const KernelThreadTotals& row : threads) append(payload, row);
+  for (const KernelTookTotals& row : took) append(payload, row);
+  for (const KernelIrqTotals& row : irqs) append(payload, row);
+  write_block(kBlockKernelTotals, payload);
+}
+
 void TraceWriter::add_event(const EventRow& event) {
   write_block(kBlockEvents, std::string(reinterpret_cast<const char*>(&event), sizeof(event)));
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "format/kernel.h"
+#include "format/kernel_totals.h"
 #include "trace.h"
 
 namespace hostprobe::analysis {
@@ -53,6 +54,9 @@ class TraceWriter {
   // Of one CPU, in time order; `lost` were between `begin_ticks` and the last row and are missing.
   void add_kernel(std::uint32_t cpu, std::uint64_t begin_ticks, std::uint64_t lost, const std::vector<KernelRow>& rows);
   void add_kernel_names(const std::vector<KernelNameRow>& names);
+  // The head's counts are those of the lists.
+  void add_kernel_totals(KernelTotalsHead head, const std::vector<KernelThreadTotals>& threads,
+                         const std::vector<KernelTookTotals>& took, const std::vector<KernelIrqTotals>& irqs);
   void add_event(const EventRow& event);
 
   // So far, for whoever completes it after a kill by giving it its name.
