@@ -70,6 +70,7 @@ struct Options {
   bool kernel_us_given = false;
   double host_us = 0;
   double load_us = 200;
+  double callback_us = 0;
   std::string sync = "auto";
 };
 
@@ -81,6 +82,7 @@ constexpr char kHelp[] =
     "  --kernel-us US  modelled duration of a small kernel on the simulated driver (10)\n"
     "  --host-us US    host work before each launch (0)\n"
     "  --helper 0|1    another thread does that work, and the training thread waits for it (0)\n"
+    "  --callback-us US a function of the host that the stream waits for in each step (0)\n"
     "  --threads N     loader threads; 0: batches are made by the training thread (1)\n"
     "  --load-us US    time that a loader needs for a batch (200)\n"
     "  --queue N       batches that may wait (4)\n"
@@ -161,6 +163,8 @@ Options parse(int argc, char** argv) {
       options.host_us = us();
     else if (name == "--load-us")
       options.load_us = us();
+    else if (name == "--callback-us")
+      options.callback_us = us();
     else if (name == "--sync")
       options.sync = value;
     else
@@ -225,6 +229,7 @@ class Trainer {
     DRIVER_CALL(driver_, cuMemcpyHtoDAsync, batch_, staging_, bytes_, stream_);
     if (data_bytes_ > 0) DRIVER_CALL(driver_, cuMemcpyHtoDAsync, copied_, data_, data_bytes_, stream_);
     if (options_.load_every > 0 && ++steps_ % options_.load_every == 0) load_module();
+    if (options_.callback_us > 0) DRIVER_CALL(driver_, cuLaunchHostFunc, stream_, call_back, &options_.callback_us);
     run_kernels(options_.vary == 0 ? options_.kernels : varied(options_.kernels));
     auto count = static_cast<uint32_t>(options_.elements);
     uint32_t rate = kRate;
@@ -256,6 +261,8 @@ class Trainer {
       data_ = malloc(data_bytes_);
     memset(data_, 1, data_bytes_);
   }
+
+  static void CUDA_CB call_back(void* us) { work_on_host(*static_cast<double*>(us)); }
 
   static bool is_due(int number, int every) { return every > 0 && number % every == 0; }
 

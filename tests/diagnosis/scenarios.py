@@ -129,6 +129,9 @@ def on_the_simulated_node():
     for kb in (4096, 32768):
         yield Scenario(f"pageable_{kb}", loop("--pageable-kb", kb), 1, ("pageable_copy",), site=("cuMemcpy",),
                        without=(("command", loop()),), mended=(("command", loop("--pinned-kb", kb)),))
+    for us in (500, 2000):
+        yield Scenario(f"callbacks_{us}", loop("--callback-us", us), 1, ("host_work",), short=us == 2000, site=("cuLaunchHostFunc",),
+                       without=(("command", loop()),))
     for ms in (2, 10):
         yield Scenario(f"module_loads_{ms}", loop("--load-every", 2), 1, ("jit_compile",), faults=f"load_pause,amount={ms}",
                        site=("cuModuleLoad",), without=(("faults", ""), ("command", loop())))
@@ -145,7 +148,7 @@ def in_pytorch():
     for kind, amounts, causes, site in (
             ("gc", (20, 100), ("gc_pause",), ()), ("lock", (5, 20), ("lock_contention",), ()),
             ("gil", (1, 2), ("gil_contention",), ()), ("sleep", (10, 40), ("host_work",), ()),
-            ("fsync", (8, 32), ("file_io",), ("fsync",)), ("read", (64, 256), ("file_io",), ("read",)),
+            ("fsync", (8, 32), ("file_io",), ("fsync",)), ("read", (64, 256), ("file_io",), ("read",)), ("pages", (64, 256), ("file_io",), ("page fault",)),
             ("loader", (30, 90), ("dataloader_wait",), ()), ("transform", (20, 60), ("dataloader_wait",), ()),
             ("python", (10, 40), ("host_work", "python_overhead"), ()), ("json", (10, 40), ("python_overhead",), ("encode", "plant")),
             ("evaluate", (40, 160), ("host_work",), ("plant",)), ("file_lock", (10, 40), ("lock_contention",), ("flock", "getitem")),

@@ -115,6 +115,8 @@ def plant(kind, amount, state):
                 state["model"](state["features"])
     elif kind == "read":
         read_from_disk(state, int(amount))
+    elif kind == "pages":
+        touch_pages(state, int(amount))
 
 
 def read_from_disk(state, count):
@@ -132,6 +134,25 @@ def read_from_disk(state, count):
     for number in range(count):
         samples.seek(number * 7 % most * size)
         samples.readinto(buffer)
+
+
+def touch_pages(state, count):
+    """Samples in a mapped file, of which no cache holds a page."""
+    size = mmap.PAGESIZE * 4096
+    if "mapped" not in state:
+        path = state["file"] + ".mapped"
+        with open(path, "wb") as out:
+            out.write(b"x" * size)
+            out.flush()
+            os.fsync(out.fileno())
+        file = os.open(path, os.O_RDONLY)
+        state["mapped"] = file, mmap.mmap(file, size, prot=mmap.PROT_READ)
+        state["mapped"][1].madvise(mmap.MADV_RANDOM)
+    file, pages = state["mapped"]
+    pages.madvise(mmap.MADV_DONTNEED)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    for number in range(count):
+        assert pages[number * 67 % 4096 * mmap.PAGESIZE] == ord("x")
 
 
 def planted_on(options, rank):

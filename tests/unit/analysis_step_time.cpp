@@ -4,7 +4,9 @@
 #include "analysis/questions/causes/throttled.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
+#include "analysis/questions/causes/blocked_code.h"
 #include "analysis/questions/causes/own_code.h"
 #include "simulated_ranks.h"
 
@@ -155,6 +157,57 @@ TEST_F(StepTimes, OfAnAllocationThatStallsAreThatRanks) {
   EXPECT_NEAR(lost_us(Cause::kAllocStall, 1), 700, 5);
   for (const LostTime& lost : time_->lost)
     EXPECT_EQ(lost.site.function == "cuMemAlloc_v2", lost.cause == Cause::kAllocStall);
+}
+
+TEST_F(StepTimes, OfAStreamThatStandsStillForAFunctionOfTheProgramsAreItsHostWork) {
+  ranks(2);
+  steps(10, [this] {
+    ranks_[0].compute(20);
+    ranks_[0].call_back(900);
+  });
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 900, 25);
+  EXPECT_NEAR(gain_us(Cause::kHostWork), 900, 25);
+  for (const LostTime& lost : time_->lost)
+    if (lost.cause == Cause::kHostWork) EXPECT_EQ(lost.site.function, "cuLaunchHostFunc");
+}
+
+TEST_F(StepTimes, OfASynchroniseThatWaitsForAFunctionOfTheProgramsAreItsHostWork) {
+  ranks(1);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    step(i, [&] {
+      ranks_[0].compute(100);
+      ranks_[0].call_back(900);
+      synchronise();
+    });
+  ask();
+  ASSERT_TRUE(time_);
+  expect_whole();
+  EXPECT_NEAR(lost_us(Cause::kHostWork), 900, 25);
+  EXPECT_NEAR(lost_us(Cause::kSyncCalls), 0, 10);
+}
+
+TEST_F(StepTimes, OfAFunctionThatIsDoneInTimeAreNothing) {
+  ranks(1);
+  steps(10, [this] {
+    ranks_[0].call_back(0);
+    ranks_[0].compute(20);
+  });
+  EXPECT_EQ(lost_us(Cause::kHostWork), 0);
+}
+
+TEST_F(StepTimes, GainWhatABlockingCopyWaitedFor) {
+  ranks(1);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    step(i, [&] {
+      ranks_[0].compute(20);
+      ranks_[0].call_back(900);
+      ranks_[0].compute(20);
+      ranks_[0].copy(5);
+      synchronise();
+    });
+  ask();
+  ASSERT_TRUE(time_);
+  EXPECT_NEAR(gain_us(Cause::kHostWork), 900, 25) << "the copy's call returns as soon as the GPU is there";
 }
 
 TEST_F(StepTimes, OfASlowGpuArePricedByWhatTheOthersWait) {
@@ -408,6 +461,51 @@ TEST_F(SampledStepTimes, NameAPlaceThatFewSamplesAgreeOn) {
   EXPECT_EQ(named(kFewestOfPlace), "augment");
   EXPECT_EQ(named(kFewestOfPlace - 1), "");
   EXPECT_LT(share_of_samples(1, kFewestOfPlace).low, kNamedShare) << "a stray one names nothing";
+}
+
+// Half a millisecond before it launches, 400 us of it blocked in no call, and so often found there.
+class BlockedStepTimes : public SampledStepTimes {
+ protected:
+  void run(int call, int samples) {
+    ranks(2);
+    int made = 0;
+    steps(20, [&, this] {
+      SimulatedRank& one = ranks_[0];
+      if (++made <= samples) one.sample_blocked(100, call);
+      one.block(400);
+      one.host_us += 100;
+    });
+  }
+};
+
+TEST_F(BlockedStepTimes, AreFilesWhereAPageWasNotThere) {
+  run(-1, 20);
+  EXPECT_NEAR(lost_us(Cause::kFileIo, 0), 400, 10);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 100, 10);
+  EXPECT_NEAR(gain_us(Cause::kFileIo), 400, 10);
+  const LostSite* site = site_of(Cause::kFileIo);
+  ASSERT_TRUE(site);
+  EXPECT_EQ(site->function, kPageFault);
+  EXPECT_EQ(site->library, "libc.so.6");
+  EXPECT_EQ(site->stack.front(), "augment (train.py:30)");
+  EXPECT_EQ(site->samples, 20u);
+}
+
+TEST_F(BlockedStepTimes, AreByTheSystemCall) {
+  run(SYS_newfstatat, 20);
+  EXPECT_NEAR(lost_us(Cause::kFileIo, 0), 400, 10);
+  run(SYS_wait4, 20);
+  EXPECT_NEAR(lost_us(Cause::kUnexplained, 0), 400, 10) << "a child process";
+  run(SYS_futex, 20);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10) << "other threads of the program's work, perhaps";
+  run(UINT16_MAX - 1, 20);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10) << "no such call is known";
+}
+
+TEST_F(BlockedStepTimes, AreAsWithoutWhereSamplesAreTooFew) {
+  run(-1, static_cast<int>(kFewestOfPlace) - 1);
+  EXPECT_EQ(lost_us(Cause::kFileIo, 0), 0);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10);
 }
 
 TEST_F(StepTimes, AreWholeWhateverTheRanksDo) {

@@ -20,7 +20,8 @@
 
 namespace hostprobe::analysis {
 
-inline constexpr std::uint16_t kLaunch = 1, kSync = 2, kAllReduce = 3, kSend = 4, kRecv = 5, kAlloc = 6;
+inline constexpr std::uint16_t kLaunch = 1, kSync = 2, kAllReduce = 3, kSend = 4, kRecv = 5, kAlloc = 6, kCallBack = 7,
+                               kCopy = 8;
 inline constexpr std::uint64_t kComm = 0xc0ffee;
 inline constexpr std::uint64_t kInterpreter = 0x100000, kLibrary = 0x200000, kSharedByAll = 0x300000;  // code
 
@@ -86,6 +87,12 @@ struct SimulatedRank {
     host_us += us;
     switch_at(host_us, kSwitchedIn);
   }
+  // A page is not there, or a system call that has no hook waits.
+  void block(double us) {
+    switch_at(host_us, kSwitchedOut);
+    host_us += us;
+    switch_at(host_us, kSwitchedIn);
+  }
   // Somebody stops it. hostprobe's thread looked a while before that, and wakes up at its end.
   void halt(double us, double late_us) {
     EventRow row{};
@@ -100,6 +107,12 @@ struct SimulatedRank {
     const std::uint64_t ticks = test::at_us(host_us + clock_us + us);
     const std::uint16_t kind = address == 0 ? kSamplePython : kSampleCode;
     samples += test::bytes_of(SampleRow{ticks, 100, kind, 0, address, address == 0 ? 1u : 0u, 100});
+  }
+  // It is found blocked `us` from now: in that system call, -1 in none, called by stack 1.
+  void sample_blocked(double us, int call) {
+    const std::uint64_t ticks = test::at_us(host_us + clock_us + us);
+    samples += test::bytes_of(
+        SampleRow{ticks, 100, kSampleBlocked, static_cast<std::uint16_t>(call + 1), kSharedByAll + 8, 1, 0});
   }
   // Its CPU is found to run at so much, now.
   void run_at(double ghz) {
@@ -116,6 +129,20 @@ struct SimulatedRank {
     const double begin_us = std::max(host_us + 2, tail_us);
     kernel(host_us, begin_us, begin_us + us, false);
     host_us += 2;
+  }
+  // A function of the program's, for which the stream stands still.
+  void call_back(double us) {
+    record({.hook = kCallBack, .begin_us = host_us, .end_us = host_us + 2});
+    tail_us = std::max(host_us + 2, tail_us) + us;
+    host_us += 2;
+  }
+  // Out of pageable memory: the call returns when it is done.
+  void copy(double us) {
+    const double begin_us = std::max(host_us + 2, tail_us), launch_us = host_us;
+    record({.hook = kCopy, .begin_us = host_us, .end_us = begin_us + us});
+    kernel(launch_us, begin_us, begin_us + us, false);
+    device.activities.back().type = ActivityType::kCopy;
+    host_us = begin_us + us;
   }
   // The call, and the begin of its kernel.
   double enter(std::uint16_t hook, std::int32_t peer, const Group& group = {}) {
@@ -246,7 +273,9 @@ class SimulatedRanks : public testing::Test {
                 nccl_hook("ncclAllReduce"),
                 nccl_hook("ncclSend"),
                 nccl_hook("ncclRecv"),
-                {.name = "cuMemAlloc_v2", .family = Family::kCuda, .blocking = false}});
+                {.name = "cuMemAlloc_v2", .family = Family::kCuda, .blocking = false},
+                test::launch_hook("cuLaunchHostFunc"),
+                {.name = "cuMemcpyDtoHAsync_v2", .family = Family::kCuda, .blocking = false}});
     file.thread(test::thread_entry(100, "main"));
     file.module(kInterpreter, kInterpreter + 0x1000, "/usr/bin/python3.11");
     file.module(kLibrary, kLibrary + 0x1000, "/x/libcrunch.so");

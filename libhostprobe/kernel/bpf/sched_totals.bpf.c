@@ -375,4 +375,5 @@ int adopt(struct bpf_iter__task* context) {
   return 0;
 }
 
-char LICENSE[] SEC("license") = "GPL";
+// The kernel lets only programs under a licence that goes with the GPL use what this one uses.
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -2,6 +2,8 @@
 #include "lost_parts.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace hostprobe::analysis {
 namespace {
@@ -12,6 +14,8 @@ Window common(const Window& l, const Window& r) {
   return {std::max(l.begin_ns, r.begin_ns), std::min(l.end_ns, r.end_ns)};
 }
 
+bool begins_before(const LostPart& l, const LostPart& r) { return l.window.begin_ns < r.window.begin_ns; }
+
 bool is_delay(const LostPart& part) { return part.cause != Cause::kGpuBound && part.cause != Cause::kTransfer; }
 
 }  // namespace
@@ -19,6 +23,7 @@ bool is_delay(const LostPart& part) { return part.cause != Cause::kGpuBound && p
 void LostParts::enter(const Window& step) {
   step_ = step;
   parts_.assign(on_gpu_.size(), {});
+  put_.assign(on_gpu_.size(), {});
   waits_.assign(on_gpu_.size(), {});
 }
 
@@ -99,19 +104,29 @@ std::uint32_t LostParts::last_of(const OpenWait& open) const {
   return last;
 }
 
+std::vector<LostPart> LostParts::parts_in(std::uint32_t member, const Window& window) const {
+  const auto inside = [&](const std::vector<LostPart>& parts) {
+    const auto first = std::partition_point(
+        parts.begin(), parts.end(), [&](const LostPart& part) { return part.window.end_ns <= window.begin_ns; });
+    return std::pair(first, std::partition_point(first, parts.end(), [&](const LostPart& part) {
+                       return part.window.begin_ns < window.end_ns;
+                     }));
+  };
+  const auto own = inside(parts_[member]), put = inside(put_[member]);
+  std::vector<LostPart> all;
+  std::merge(own.first, own.second, put.first, put.second, std::back_inserter(all), begins_before);
+  return all;
+}
+
 // What the other one lost meanwhile, beyond what the waiting one lost by the same.
 std::vector<LostPart> LostParts::delays_of(std::uint32_t last, std::uint32_t member, const Window& since) const {
-  const auto first_in = [&](std::uint32_t one) {
-    return std::partition_point(parts_[one].begin(), parts_[one].end(),
-                                [&](const LostPart& part) { return part.window.end_ns <= since.begin_ns; });
-  };
   std::map<Cause, double> own_ns;
-  for (auto part = first_in(member); part != parts_[member].end() && part->window.begin_ns < since.end_ns; ++part)
-    if (is_delay(*part)) own_ns[part->cause] += part->ns;
+  for (const LostPart& part : parts_in(member, since))
+    if (is_delay(part)) own_ns[part.cause] += part.ns;
   std::vector<LostPart> delays;
-  for (auto part = first_in(last); part != parts_[last].end() && part->window.begin_ns < since.end_ns; ++part) {
-    if (!is_delay(*part)) continue;
-    LostPart delay = *part;
+  for (const LostPart& part : parts_in(last, since)) {
+    if (!is_delay(part)) continue;
+    LostPart delay = part;
     const double inside = common(delay.window, since).length_ns() / std::max(1.0, delay.window.length_ns());
     delay.ns *= std::clamp(inside, 0.0, 1.0);
     double& own = own_ns[delay.cause];
@@ -126,10 +141,9 @@ std::vector<LostPart> LostParts::delays_of(std::uint32_t last, std::uint32_t mem
 void LostParts::put(std::uint32_t member, LostPart part) {
   if (part.ns <= 0) return;
   part.waits = true;
-  std::vector<LostPart>& parts = parts_[member];
-  const auto at = std::partition_point(
-      parts.begin(), parts.end(), [&](const LostPart& one) { return one.window.begin_ns <= part.window.begin_ns; });
-  parts.insert(at, part);
+  // They come nearly in order, so their place is near the end.
+  std::vector<LostPart>& parts = put_[member];
+  parts.insert(std::upper_bound(parts.begin(), parts.end(), part, begins_before), part);
 }
 
 void LostParts::resolve(const OpenWait& open) {
@@ -163,6 +177,11 @@ void LostParts::resolve() {
   std::stable_sort(all.begin(), all.end(),
                    [](const OpenWait& l, const OpenWait& r) { return l.wait.window.end_ns < r.wait.window.end_ns; });
   for (const OpenWait& open : all) resolve(open);
+  for (std::size_t i = 0; i < put_.size(); ++i) {
+    const auto middle = static_cast<std::ptrdiff_t>(parts_[i].size());
+    parts_[i].insert(parts_[i].end(), put_[i].begin(), put_[i].end());
+    std::inplace_merge(parts_[i].begin(), parts_[i].begin() + middle, parts_[i].end(), begins_before);
+  }
 }
 
 }  // namespace hostprobe::analysis

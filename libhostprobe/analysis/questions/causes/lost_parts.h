@@ -64,6 +64,8 @@ class LostParts {
     PeerWait wait;
   };
   std::uint32_t last_of(const OpenWait& open) const;
+  // By time, of both lists.
+  std::vector<LostPart> parts_in(std::uint32_t member, const Window& window) const;
   double waiting_ns(std::uint32_t member, const Window& window) const;
   void resolve(const OpenWait& open);
   std::vector<LostPart> delays_of(std::uint32_t last, std::uint32_t member, const Window& since) const;
@@ -84,6 +86,8 @@ class LostParts {
   std::vector<LaidPart> laid_;
   double laid_wait_ns_ = 0;
   std::vector<std::vector<LostPart>> parts_;  // of each member, by time
+  std::vector<std::vector<LostPart>>
+      put_;  // in the place of waits; apart until all are there, for the lists are long without steps
   std::vector<std::vector<PeerWait>> waits_;  // the same
 };
 
