@@ -171,6 +171,13 @@ TEST_F(StepTimes, OfAStreamThatStandsStillForAFunctionOfTheProgramsAreItsHostWor
     if (lost.cause == Cause::kHostWork) EXPECT_EQ(lost.site.function, "cuLaunchHostFunc");
 }
 
+TEST_F(StepTimes, AreThatAlsoWhereTheStreamWasEmpty) {
+  ranks(1);
+  steps(10, [this] { ranks_[0].call_back(900); });
+  EXPECT_NEAR(lost_us(Cause::kHostWork), 900, 25);
+  EXPECT_NEAR(gain_us(Cause::kHostWork), 900, 25);
+}
+
 TEST_F(StepTimes, OfASynchroniseThatWaitsForAFunctionOfTheProgramsAreItsHostWork) {
   ranks(1);
   for (std::uint64_t i = 0; i < 10; ++i)

@@ -35,6 +35,11 @@ class Builder {
       if (before == kNoActivity || activity(before).end_ns <= activity(i).end_ns) before = i;
     }
     const double lag_ns = usual_lag_ns();
+    for (const HostThread& thread : graph_.host.threads)
+      has_callbacks_ =
+          has_callbacks_ || std::any_of(thread.calls.begin(), thread.calls.end(), [](const HostCall& call) {
+            return call.type == HostCallType::kLaunch && calls_back(call.function->name);
+          });
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) link_others(i, lag_ns);
     link_synchronises();
   }
@@ -115,8 +120,10 @@ class Builder {
       const double since_ns = since_launch_ns(number);
       if (ready_ns < begin_ns && (simulated || since_ns > 3 * lag_ns)) find_other(number, simulated ? 0 : kHandOverNs);
       if (node.from_other != kNoActivity) ready_ns = std::max(ready_ns, activity(node.from_other).end_ns);
+      if (has_callbacks_) node.callback = callback_before(node);
       // What waited for nothing else waited for its launch.
-      const bool queued = ready_ns >= graph_.call(node.launch).begin_ns + std::min(lag_ns, since_ns);
+      const bool queued =
+          node.callback.thread >= 0 || ready_ns >= graph_.call(node.launch).begin_ns + std::min(lag_ns, since_ns);
       node.lag_ns = queued ? std::min(lag_ns, since_ns) : since_ns;
       ready_ns = std::max(ready_ns, graph_.call(node.launch).begin_ns + node.lag_ns);
     } else if (ready_ns < begin_ns) {
@@ -124,21 +131,20 @@ class Builder {
       if (node.from_other != kNoActivity) ready_ns = std::max(ready_ns, activity(node.from_other).end_ns);
     }
     node.rest_ns = ready_ns > -1e300 ? std::max(0.0, begin_ns - ready_ns) : 0;
-    if (node.rest_ns > kHandOverNs) link_callback(node);
+    if (node.rest_ns <= kHandOverNs) node.callback = {};
   }
 
-  // The last function of the program's that its thread gave to a stream since what ran before it. Had it been another stream, nothing
-  // would have kept this one waiting.
-  void link_callback(ActivityNode& node) const {
-    if (node.launch.thread < 0) return;
+  // The last function of the program's that was put into its stream since what ran before it, by the same thread.
+  CallNumber callback_before(const ActivityNode& node) const {
     const CallNumber before = node.before == kNoActivity ? CallNumber{} : graph_.nodes[node.before].launch;
     const std::vector<HostCall>& calls = graph_.host.threads[static_cast<std::size_t>(node.launch.thread)].calls;
     for (std::int32_t i = node.launch.call - 1; i >= 0; --i) {
-      if (before.thread == node.launch.thread && i <= before.call) return;
-      if (!calls_back(calls[static_cast<std::size_t>(i)].function->name)) continue;
-      node.callback = {node.launch.thread, i};
-      return;
+      if (before.thread == node.launch.thread && i <= before.call) break;
+      const HostCall& call = calls[static_cast<std::size_t>(i)];
+      if (calls_back(call.function->name) && call.stream == graph_.call(node.launch).stream)
+        return {node.launch.thread, i};
     }
+    return {};
   }
 
   // The last to end before it on another stream, if that was just before.
@@ -182,6 +188,7 @@ class Builder {
 
   const DeviceTimeline& device_;
   PathGraph& graph_;
+  bool has_callbacks_ = false;
   std::vector<std::uint32_t> by_end_;
   std::map<std::uint32_t, std::vector<std::size_t>> threads_of_;
 };

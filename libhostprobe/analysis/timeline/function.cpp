@@ -88,6 +88,7 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   if (hook.launch || function.is(kCollectsGarbage)) function.work = work_word(hook);
   if (hook.launch) {
     function.grid = hook.word_of("grid");
+    function.stream = hook.word_of("stream");
     function.nodes = hook.word_of("nodes");
     function.kernels = hook.word_of("kernels");
     function.kernels_of_call = kernels_of_call(hook.name);

@@ -7,7 +7,7 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kMostCalls = 8'000'000;  // 48 bytes each
+constexpr std::size_t kMostCalls = 8'000'000;  // 56 bytes each
 
 class Collector {
  public:
@@ -42,7 +42,10 @@ class Collector {
     call.stack = event.stack;
     call.on_file = event.on_file;
     if (event.is(kSynchronises)) call.type = HostCallType::kSynchronise;
-    if (event.is(kLaunches)) call.type = HostCallType::kLaunch;
+    if (event.is(kLaunches)) {
+      call.type = HostCallType::kLaunch;
+      call.stream = word(*event.record, event.function->stream);
+    }
     if (event.wake_ns < 0 || event.waker == nullptr) return call;
     const auto waker = numbers_.find(event.waker);
     if (waker == numbers_.end() || event.waker == thread_.track) return call;
