@@ -60,17 +60,6 @@ std::optional<Cause> cause_of(const BlockedSample& sample) {
   return std::nullopt;
 }
 
-bool is_in_step(const std::vector<Window>& steps, double at_ns) {
-  const auto after =
-      std::partition_point(steps.begin(), steps.end(), [&](const Window& step) { return step.begin_ns <= at_ns; });
-  return after != steps.begin() && at_ns < std::prev(after)->end_ns;
-}
-
-bool is_in_call(const HostThread& thread, double at_ns) {
-  const std::ptrdiff_t at = thread.call_at(at_ns);
-  return at >= 0 && thread.calls[static_cast<std::size_t>(at)].end_ns > at_ns;
-}
-
 }  // namespace
 
 BlockedCode::BlockedCode(const Timeline& timeline, const PathGraph& graph, const TimeAxis& axis,
@@ -82,7 +71,7 @@ BlockedCode::BlockedCode(const Timeline& timeline, const PathGraph& graph, const
     const auto found = thread.track == nullptr || thread.process != number ? all.end() : all.find(thread.track->key());
     if (found == all.end()) continue;
     for (const BlockedSample& sample : found->second.blocked)
-      if (const double at_ns = axis.of(sample.at_ns); is_in_step(steps, at_ns) && !is_in_call(thread, at_ns))
+      if (const double at_ns = axis.of(sample.at_ns); is_in_one(steps, at_ns) && !is_in_call(thread, at_ns))
         threads_[thread.track->key().tid].push_back(sample);
   }
 }

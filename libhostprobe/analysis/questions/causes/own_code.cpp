@@ -42,22 +42,26 @@ bool is_shared_by_all(const std::string& library) {
 // Of the time in a framework's own calls, in the interpreter: half of it where tensors are small.
 constexpr double kMostDispatch = 0.5;
 
-bool is_in_step(const std::vector<Window>& steps, double at_ns) {
-  const auto after =
-      std::partition_point(steps.begin(), steps.end(), [&](const Window& step) { return step.begin_ns <= at_ns; });
-  return after != steps.begin() && at_ns < std::prev(after)->end_ns;
-}
-
 // The thread is in no call then, and longer so than it takes to launch.
 bool is_own(const PathGraph& graph, const HostThread& thread, const LaunchPace& pace, double at_ns) {
-  const std::ptrdiff_t at = thread.call_at(at_ns);
-  if (at >= 0 && thread.calls[static_cast<std::size_t>(at)].end_ns > at_ns) return false;
+  if (is_in_call(thread, at_ns)) return false;
   const std::vector<Window>& collections = graph.host.collections;
-  if (is_in_step(collections, at_ns)) return false;
+  if (is_in_one(collections, at_ns)) return false;
   return !pace.is_usual(thread, {at_ns, at_ns});
 }
 
 }  // namespace
+
+bool is_in_one(const std::vector<Window>& windows, double at_ns) {
+  const auto after = std::partition_point(windows.begin(), windows.end(),
+                                          [&](const Window& window) { return window.begin_ns <= at_ns; });
+  return after != windows.begin() && at_ns < std::prev(after)->end_ns;
+}
+
+bool is_in_call(const HostThread& thread, double at_ns) {
+  const std::ptrdiff_t at = thread.call_at(at_ns);
+  return at >= 0 && thread.calls[static_cast<std::size_t>(at)].end_ns > at_ns;
+}
 
 SampledShare share_of_samples(std::uint64_t hits, std::uint64_t samples) {
   if (samples == 0) return {};
@@ -77,7 +81,7 @@ OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchP
   for (const HostThread& thread : graph.host.threads) {
     const auto found = thread.track == nullptr || thread.process != 0 ? all.end() : all.find(thread.track->key());
     if (found == all.end()) continue;
-    const auto counts = [&](double at_ns) { return is_in_step(steps, at_ns) && is_own(graph, thread, pace, at_ns); };
+    const auto counts = [&](double at_ns) { return is_in_one(steps, at_ns) && is_own(graph, thread, pace, at_ns); };
     Samples& own = threads_[thread.track->key().tid];
     for (const RunningSample& sample : found->second.code)
       if (const double at_ns = axis.of(sample.at_ns); counts(at_ns)) own.code.push_back(code_of(sample, at_ns));

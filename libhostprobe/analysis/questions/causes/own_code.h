@@ -16,6 +16,10 @@
 
 namespace hostprobe::analysis {
 
+// Where the moment of a sample lies. Windows are by time, and none overlap.
+bool is_in_one(const std::vector<Window>& windows, double at_ns);
+bool is_in_call(const HostThread& thread, double at_ns);
+
 // A share that was counted in samples, with what it is at least and at most in 95 of 100 cases (Wilson's interval).
 struct SampledShare {
   double part = 0, low = 0, high = 1;
