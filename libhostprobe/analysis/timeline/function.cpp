@@ -58,6 +58,14 @@ std::uint32_t python_traits(const Hook& hook) {
   return 0;
 }
 
+void set_launch_words(const Hook& hook, Function& function) {
+  function.grid = hook.word_of("grid");
+  function.stream = hook.word_of("stream");
+  function.nodes = hook.word_of("nodes");
+  function.kernels = hook.word_of("kernels");
+  function.kernels_of_call = kernels_of_call(hook.name);
+}
+
 }  // namespace
 
 Function function_of(const Hook& hook, std::uint32_t row) {
@@ -86,13 +94,7 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   if (function.is(kNamesTime) || function.is(kTellsValue)) function.name_word = hook.word_of("name");
   if (function.is(kMarksStep)) function.work = hook.word_of("number");
   if (hook.launch || function.is(kCollectsGarbage)) function.work = work_word(hook);
-  if (hook.launch) {
-    function.grid = hook.word_of("grid");
-    function.stream = hook.word_of("stream");
-    function.nodes = hook.word_of("nodes");
-    function.kernels = hook.word_of("kernels");
-    function.kernels_of_call = kernels_of_call(hook.name);
-  }
+  if (hook.launch) set_launch_words(hook, function);
   function.step_token = step_token_of(function);
   if (family != Family::kNccl) return function;
   function.traits |= kNccl;

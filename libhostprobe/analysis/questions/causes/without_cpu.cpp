@@ -39,7 +39,8 @@ WithoutCpu::Thread WithoutCpu::estimate(const ProcessAnswer& answer, const PathG
   for (std::size_t i = 0; i < one.calls.size(); ++i) {
     const HostCall& call = one.calls[i];
     const std::uint32_t ended_by = graph.sync_activities[number][i];
-    if (ended_by != kNoActivity && call.type == HostCallType::kSynchronise) syncs.push_back(std::max(0.0, call.end_ns - graph.nodes[ended_by].end_ns));
+    if (ended_by != kNoActivity && call.type == HostCallType::kSynchronise)
+      syncs.push_back(std::max(0.0, call.end_ns - graph.nodes[ended_by].end_ns));
     if (call.type == HostCallType::kWait) waits.push_back(std::max(0.0, call.end_ns - call.post_ns));
   }
   thread.usual_sync_ns = usual_of(syncs);
