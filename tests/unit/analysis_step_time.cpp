@@ -174,8 +174,8 @@ TEST_F(StepTimes, OfAStreamThatStandsStillForAFunctionOfTheProgramsAreItsHostWor
 TEST_F(StepTimes, AreThatAlsoWhereTheStreamWasEmpty) {
   ranks(1);
   steps(10, [this] { ranks_[0].call_back(900); });
-  EXPECT_NEAR(lost_us(Cause::kHostWork), 900, 25);
-  EXPECT_NEAR(gain_us(Cause::kHostWork), 900, 25);
+  EXPECT_NEAR(lost_us(Cause::kHostWork), 0.9 * 900, 5) << "in the first step nothing had run before";
+  EXPECT_NEAR(gain_us(Cause::kHostWork), 0.9 * 900, 5);
 }
 
 TEST_F(StepTimes, OfASynchroniseThatWaitsForAFunctionOfTheProgramsAreItsHostWork) {

@@ -34,12 +34,12 @@ class Builder {
       if (before != kNoActivity && activity(before).end_ns <= activity(i).begin_ns) graph_.nodes[i].before = before;
       if (before == kNoActivity || activity(before).end_ns <= activity(i).end_ns) before = i;
     }
-    const double lag_ns = usual_lag_ns();
     for (const HostThread& thread : graph_.host.threads)
       has_callbacks_ =
           has_callbacks_ || std::any_of(thread.calls.begin(), thread.calls.end(), [](const HostCall& call) {
             return call.type == HostCallType::kLaunch && calls_back(call.function->name);
           });
+    const double lag_ns = usual_lag_ns();
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) link_others(i, lag_ns);
     link_synchronises();
   }
@@ -96,12 +96,12 @@ class Builder {
     return std::max(0.0, activity(number).begin_ns - graph_.call(graph_.nodes[number].launch).begin_ns);
   }
 
-  // Of what began on an empty stream.
+  // Of what began on an empty stream, and had nothing else to wait for.
   double usual_lag_ns() const {
     std::vector<double> lags;
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
       const ActivityNode& node = graph_.nodes[i];
-      if (node.launch.thread < 0) continue;
+      if (node.launch.thread < 0 || (has_callbacks_ && callback_before(node).thread >= 0)) continue;
       if (node.before == kNoActivity || activity(node.before).end_ns < graph_.call(node.launch).begin_ns)
         lags.push_back(since_launch_ns(i));
     }
