@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.pop("HOSTPROBE_TEST_BUILD", SOURCE / "build"))
+BUILD = Path(os.environ.pop("HOSTPROBE_TEST_BUILD", SOURCE / "build")).absolute()
 COMMAND = BUILD / "bin/hostprobe"
 PRELOAD = BUILD / "lib/libhostprobe.so"
 SIMNODE = BUILD / "lib/hostprobe/simnode"
