@@ -74,6 +74,13 @@ BlockedCode::BlockedCode(const Timeline& timeline, const PathGraph& graph, const
       if (const double at_ns = axis.of(sample.at_ns); is_in_one(steps, at_ns) && !is_in_call(thread, at_ns))
         threads_[thread.track->key().tid].push_back(sample);
   }
+  // Asked for each span of a thread's own time, so worked out once.
+  for (const auto& [tid, samples] : threads_) {
+    if (samples.size() < kFewestOfPlace) continue;
+    const auto all_samples = static_cast<double>(samples.size());
+    parts_[tid] = {static_cast<double>(samples_of(tid, Cause::kFileIo).size()) / all_samples,
+                   static_cast<double>(samples_of(tid, Cause::kUnexplained).size()) / all_samples};
+  }
 }
 
 std::vector<const BlockedSample*> BlockedCode::samples_of(std::uint32_t tid, Cause cause) const {
@@ -85,13 +92,9 @@ std::vector<const BlockedSample*> BlockedCode::samples_of(std::uint32_t tid, Cau
 }
 
 std::optional<BlockedParts> BlockedCode::parts(const HostThread& thread) const {
-  const std::uint32_t tid = thread.track == nullptr ? 0 : thread.track->key().tid;
-  const auto found = threads_.find(tid);
-  if (found == threads_.end() || found->second.size() < kFewestOfPlace) return std::nullopt;
-  const auto part_of = [&](Cause cause) {
-    return static_cast<double>(samples_of(tid, cause).size()) / static_cast<double>(found->second.size());
-  };
-  return BlockedParts{part_of(Cause::kFileIo), part_of(Cause::kUnexplained)};
+  const auto found = thread.track == nullptr ? parts_.end() : parts_.find(thread.track->key().tid);
+  if (found == parts_.end()) return std::nullopt;
+  return found->second;
 }
 
 std::optional<OwnSite> BlockedCode::site(std::uint32_t tid, Cause cause) const {

@@ -41,6 +41,7 @@ class BlockedCode {
   const Trace& trace_;
   Symbols& symbols_;
   std::map<std::uint32_t, std::vector<BlockedSample>> threads_;  // by tid
+  std::map<std::uint32_t, BlockedParts> parts_;                  // of those with enough samples
 };
 
 }  // namespace hostprobe::analysis

@@ -275,8 +275,9 @@ class Explanation {
   }
   // What the thread gave the GPU last before that call was a function of the program's: it is that function that the call waits for.
   static const HostCall* callback_before(const HostThread& thread, const HostCall& call) {
-    for (const HostCall* before = &call; before-- != thread.calls.data();)
-      if (before->type == HostCallType::kLaunch) return calls_back(before->function->name) ? before : nullptr;
+    for (auto i = thread.calls.rend() - (&call - thread.calls.data()); i != thread.calls.rend(); ++i)
+      if (const HostCall* before = &*i; before->type == HostCallType::kLaunch)
+        return calls_back(before->function->name) ? before : nullptr;
     return nullptr;
   }
 
