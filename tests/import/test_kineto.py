@@ -156,6 +156,15 @@ class Damaged(ImportTest):
         self.assertIn("read in part", lines[-1])
         self.assertTrue(0 < len(self.dump()) < 500)
 
+    def test_what_lies_too_deep_ends_the_reading_and_says_so(self):
+        text = json.dumps({"traceEvents": [call("cudaLaunchKernel", START, 1, 1)]})[:-2]
+        for count, deep in enumerate(("[" * 300 + "]" * 300, '{"a":' * 300 + "1" + "}" * 300, "[" * 200_000), 1):
+            path = self.folder / f"deep-{count}.json"
+            path.write_text(text + ', {"args": ' + deep + "}]}")
+            _, lines = self.bring_in("--kineto", path)
+            self.assertIn("deep", lines[-1])
+            self.assertEqual(len(self.dump()), count)
+
     def test_what_is_no_profile_makes_no_trace(self):
         texts = {"empty": "", "words": "not JSON", "list": "[1, 2]", "object": "{}", "none": '{"traceEvents": []}',
                  "deep": "[" * 200_000, "number": "7", "zeros": "\0" * 100, "strings": '{"traceEvents": "x"}'}

@@ -50,7 +50,9 @@ const char* const kFunctions[] = {"pthread_mutex_lock",
                                   "waitpid",
                                   "wait",
                                   "wait4",
-                                  "waitid"};
+                                  "waitid",
+                                  "system",
+                                  "pclose"};
 
 // Woken by a thread of the same program that says so through a hook.
 bool has_waker(const std::string& function) {

@@ -503,6 +503,8 @@ TEST_F(BlockedStepTimes, AreByTheSystemCall) {
   EXPECT_NEAR(lost_us(Cause::kFileIo, 0), 400, 10);
   run(SYS_wait4, 20);
   EXPECT_NEAR(lost_us(Cause::kUnexplained, 0), 400, 10) << "a child process";
+  run(SYS_write, 20);
+  EXPECT_NEAR(lost_us(Cause::kUnexplained, 0), 400, 10) << "a pipe that nobody reads, perhaps";
   run(SYS_futex, 20);
   EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10) << "other threads of the program's work, perhaps";
   run(UINT16_MAX - 1, 20);

@@ -25,19 +25,44 @@ int windows_to_change(Shedding& s, std::uint64_t cost) {
 
 TEST(Budget, SwitchesGoFirstWhereTheyWeighAndComeBackLast) {
   Shedding s;
-  s.switches_weigh = s.has_switches = true;
+  s.switches_weigh = true;
   EXPECT_EQ(after(s, 3, 501), kShedSwitches);
+  EXPECT_TRUE(s.sheds_switches);
   EXPECT_EQ(after(s, 3, 501), kShedStacks);
   EXPECT_EQ(after(s, 30, 249), kShedSwitches);
   EXPECT_EQ(after(s, 30, 249), kShedNothing);
+  EXPECT_FALSE(s.sheds_switches);
 }
 
-TEST(Budget, SwitchesThatCostLittleAreNoLevelOnTheWayUp) {
+TEST(Budget, SwitchesThatCostLittleAreNeverShed) {
   Shedding s;
-  s.has_switches = true;
+  EXPECT_EQ(after(s, 9, 501), kShedLaunches);
+  EXPECT_FALSE(s.sheds_switches);
+  EXPECT_EQ(after(s, 60, 249), kShedStacks);
+  EXPECT_EQ(after(s, 30, 249), kShedNothing) << "they have no level";
+}
+
+TEST(Budget, SwitchesThatWeighLaterGoBeforeAnythingElse) {
+  Shedding s;
   EXPECT_EQ(after(s, 3, 501), kShedStacks);
-  EXPECT_EQ(after(s, 30, 249), kShedSwitches) << "they are given back last all the same";
+  s.switches_weigh = true;
+  EXPECT_EQ(after(s, 3, 501), kShedStacks);
+  EXPECT_TRUE(s.sheds_switches);
+  EXPECT_EQ(after(s, 3, 501), kShedShortWaits);
+  EXPECT_EQ(after(s, 60, 249), kShedSwitches);
+  EXPECT_TRUE(s.sheds_switches);
   EXPECT_EQ(after(s, 30, 249), kShedNothing);
+  EXPECT_FALSE(s.sheds_switches);
+}
+
+TEST(Budget, SwitchesThatWeighAreShedAtTheLastLevelToo) {
+  Shedding s;
+  after(s, 3, 3000);
+  EXPECT_EQ(s.level, kShedLaunches);
+  s.switches_weigh = true;
+  EXPECT_EQ(windows_to_change(s, 501), 3);
+  EXPECT_TRUE(s.sheds_switches);
+  EXPECT_EQ(windows_to_change(s, 501), 0) << "there is nothing left";
 }
 
 TEST(Budget, WhatStaysOverItShedsOneLevelAfterTheOther) {

@@ -16,6 +16,8 @@ namespace {
 
 using Field = ProfileField;
 constexpr std::size_t kMostTextBytes = 1 << 16;  // of one field: a name that is longer is cut
+// The parser calls itself for each list and object, and a file could be nothing but brackets.
+constexpr int kMostDepth = 256;
 
 // Names by their length: most are seen by that alone to be none of them.
 class Fields {
@@ -106,7 +108,7 @@ class Events {
   }
   bool StartObject() {
     if (depth_ == 0) root_is_object_ = true;
-    ++depth_;
+    if (++depth_ > kMostDepth) return false;
     if (events_depth_ != 0 && depth_ == events_depth_ + 1) {
       event_.clear();
       in_args_ = false;
@@ -124,7 +126,7 @@ class Events {
     return true;
   }
   bool StartArray() {
-    ++depth_;
+    if (++depth_ > kMostDepth) return false;
     const bool is_list = depth_ == 1 || (depth_ == 2 && root_is_object_ && root_key_ == "traceEvents");
     if (events_depth_ == 0 && is_list) events_depth_ = depth_;
     return true;
@@ -196,13 +198,16 @@ ProfileReading read_profile(const std::string& path, const OnProfileEvent& on_ev
   Source source(file);
   Events events(on_event, left_out);
   rapidjson::Reader reader;
-  // Not by recursion: a file could be nothing but brackets. Numbers as text: a double holds no nanoseconds of today.
-  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag |
-                              rapidjson::kParseNanAndInfFlag | rapidjson::kParseStopWhenDoneFlag;
+  // Numbers as text: a double holds no nanoseconds of today.
+  constexpr unsigned kFlags =
+      rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag | rapidjson::kParseStopWhenDoneFlag;
   const rapidjson::ParseResult result = reader.Parse<kFlags>(source, events);
   ProfileReading reading{std::move(events.head()), events.events(), {}};
   if (result.IsError()) {
-    const std::string why = file.problem().empty() ? rapidjson::GetParseError_En(result.Code()) : file.problem();
+    const bool is_deep = result.Code() == rapidjson::kParseErrorTermination;
+    const std::string why = !file.problem().empty() ? file.problem()
+                            : is_deep ? fmt::format("lists and objects lie more than {} deep in each other", kMostDepth)
+                                      : rapidjson::GetParseError_En(result.Code());
     reading.problem = fmt::format("byte {}: {}", result.Offset(), why);
   }
   return reading;

@@ -12,8 +12,8 @@ constexpr std::size_t kMostLinks = 8;
 constexpr double kClockErrorNs = 1000;  // the host's clock and the GPU's tell of the same moment
 
 LinkType awaited_by(const std::string& function) {
-  static constexpr std::string_view kIo[] = {"poll",    "select", "epoll", "read", "recv", "accept",
-                                             "connect", "wait",   "write", "send", "fsync"};
+  static constexpr std::string_view kIo[] = {"poll", "select", "epoll", "read",  "recv",   "accept", "connect",
+                                             "wait", "write",  "send",  "fsync", "system", "pclose"};
   if (function.find("sleep") != std::string::npos) return LinkType::kTimer;
   const std::string_view name = std::string_view(function).substr(function.find_first_not_of('_'));
   const bool io = std::any_of(std::begin(kIo), std::end(kIo), [name](std::string_view start) {

@@ -12,8 +12,6 @@ namespace {
 constexpr double kLongMs = 2000;
 constexpr double kLongPct = 10;
 
-bool waits_for_children(const std::string& function) { return function.starts_with("wait"); }
-
 bool others_run(const RunAnswer& run, const ProcessAnswer& process) {
   return std::any_of(run.processes.begin(), run.processes.end(), [&process](const ProcessAnswer& other) {
     return &other != &process && other.end == EndState::kRunning;
@@ -28,13 +26,17 @@ const OpenWaitAnswer* long_wait_of(const RunAnswer& run, const ProcessAnswer& pr
   const OpenWaitAnswer& open = *main->open_wait;
   if (open.ms < kLongMs || process.wall_share(open.ms) < kLongPct) return nullptr;
   // A launcher that waits for its program does what it is there for.
-  return waits_for_children(open.function) && others_run(run, process) ? nullptr : &open;
+  return waits_for_child(open.function) && others_run(run, process) ? nullptr : &open;
 }
 
 }  // namespace
 
 bool is_sleep(const std::string& function) {
   return function == "nanosleep" || function == "clock_nanosleep" || function == "usleep" || function == "sleep";
+}
+
+bool waits_for_child(std::string_view function) {
+  return function.starts_with("wait") || function.starts_with("__wait") || function == "system" || function == "pclose";
 }
 
 std::vector<LongWait> long_waits(const RunAnswer& run) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "run_answer.h"
@@ -28,5 +29,7 @@ std::vector<LongWait> long_waits(const RunAnswer& run);
 
 // A call that waits for nothing but time.
 bool is_sleep(const std::string& function);
+// One that waits for a child process to end.
+bool waits_for_child(std::string_view function);
 
 }  // namespace hostprobe::analysis

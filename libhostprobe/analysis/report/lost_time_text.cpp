@@ -134,9 +134,11 @@ std::string unexplained_text(const Finding& finding) {
   const auto is_one_of = [&function](std::initializer_list<const char*> names) {
     return std::any_of(names.begin(), names.end(), [&](const char* name) { return function.starts_with(name); });
   };
-  if (is_one_of({"wait", "__wait"})) return fmt::format("waiting for a child process to end ({})", printable(function));
-  if (is_one_of({"recv", "accept", "connect", "read", "poll", "ppoll", "select", "pselect", "epoll"}))
+  if (waits_for_child(function)) return fmt::format("waiting for a child process to end ({})", printable(function));
+  if (is_one_of({"recv", "accept", "connect", "read", "__read", "poll", "ppoll", "select", "pselect", "epoll"}))
     return fmt::format("waiting for what somebody else is to send ({})", printable(function));
+  if (is_one_of({"write", "__write", "send", "__send"}))
+    return fmt::format("waiting until what it writes is taken ({})", printable(function));
   return row_of(finding.cause)->how;
 }
 

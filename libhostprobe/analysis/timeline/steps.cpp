@@ -134,16 +134,38 @@ class Tokens {
     return read(range);
   }
 
+  bool misses_calls() const { return track_.thread->lost > 0 || track_.thread->entry.skipped > 0; }
+
+  // The longest stretch in which none is missing, or as many of it.
+  std::vector<Token> whole_stretch(std::size_t most) const {
+    std::vector<Token> longest, own;
+    Token token;
+    const auto end = [&] {
+      if (own.size() > longest.size()) longest.swap(own);
+      own.clear();
+    };
+    timeline_.walk(track_, SliceRange{0, slices()}, [&](const Event& event) {
+      if (event.function == nullptr) return end();
+      if (own.size() < most && is_one(event, token)) own.push_back(token);
+    });
+    end();
+    return longest;
+  }
+
   std::vector<Token> read(const SliceRange& range) const {
     std::vector<Token> tokens;
     Token token;
     timeline_.walk(track_, range, [&](const Event& event) {
-      if (token_of(event, token) && (token.type == StepToken::kWait) == waits_) tokens.push_back(token);
+      if (is_one(event, token)) tokens.push_back(token);
     });
     return tokens;
   }
 
  private:
+  bool is_one(const Event& event, Token& token) const {
+    return token_of(event, token) && (token.type == StepToken::kWait) == waits_;
+  }
+
   const Timeline& timeline_;
   const Track& track_;
   bool waits_;
@@ -203,9 +225,10 @@ bool find_span(const Tokens& tokens, const StepCut& cut, const std::optional<std
 
 StepPlan detect(const Timeline& timeline, const Track& track, bool waits) {
   const Tokens tokens(timeline, track, waits);
-  for (std::size_t most = kFirstSample;; most *= 4) {
+  for (std::size_t most = tokens.misses_calls() ? kLargestSample : kFirstSample;; most *= 4) {
     const bool is_last = most >= kLargestSample || tokens.has_all(most);
-    const std::vector<Token> sample = tokens.sample(most);
+    // What comes behind a gap looks like another step, so where there are gaps they are looked for between two of them.
+    const std::vector<Token> sample = tokens.misses_calls() ? tokens.whole_stretch(most) : tokens.sample(most);
     const std::optional<StepCut> cut = waits ? find_wait_period(sample) : find_period(sample);
     if (cut && (cut->is_certain || is_last)) {
       StepPlan plan{StepChoice::kAuto, StepSource::kDetected, &track, false, *cut, {}};

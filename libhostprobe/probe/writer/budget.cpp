@@ -35,7 +35,7 @@ HP_OF_PROCESS constinit CostWindow g_window{};
 
 void tell(std::uint32_t before, std::uint64_t cost) {
   std::uint32_t level = g_shedding.level;
-  const char* what = level > before ? kTexts[level][0] : kTexts[before][1];
+  const char* what = level > before ? kTexts[level][0] : level < before ? kTexts[before][1] : kTexts[kShedSwitches][0];
   char text[sizeof EventRow::text];
   snprintf(text, sizeof text, "%s: hostprobe costs %.2f %% of wall time, the budget is %g %%", what,
            static_cast<double>(cost) / 1000, static_cast<double>(g_options.budget) / 1000);
@@ -62,7 +62,6 @@ void look_at_cost() {
   const std::uint32_t before = g_shedding.level;
   const std::uint64_t cost = g_window.cost();
   g_shedding.switches_weigh = switches_weigh(cost);
-  g_shedding.has_switches = g_shedding.has_switches || g_shedding.switches_weigh;
   if (!weigh(g_shedding, cost, g_options.budget)) return;
   tell(before, cost);
   g_window = {};
@@ -85,21 +84,29 @@ bool weigh(Shedding& s, std::uint64_t cost, std::uint64_t budget) {
   bool under = budget == 0 || cost < budget / 2;
   s.over = over ? s.over + 1 : 0;
   s.under = under ? s.under + 1 : 0;
-  if ((far_over || s.over >= Shedding::kWindowsOver) && s.level < kShedLaunches) {
-    s.level += s.level + 1 == kShedSwitches && !s.switches_weigh ? 2 : 1;
+  const bool by_switches = s.switches_weigh && !s.sheds_switches;
+  if ((far_over || s.over >= Shedding::kWindowsOver) && (by_switches || s.level < kShedLaunches)) {
+    if (!by_switches)
+      s.level += s.level == kShedNothing ? 2 : 1;
+    else if (s.level == kShedNothing)
+      s.level = kShedSwitches;
+    s.sheds_switches = s.sheds_switches || by_switches;
     if (s.gave_back && s.patience() < Shedding::kLongest) ++s.doublings;
     s.gave_back = false;
     s.over = 0;
     return true;
   }
   if (s.level == kShedNothing || (budget != 0 && s.under < s.patience())) return false;
-  s.level -= s.level - 1 == kShedSwitches && !s.has_switches ? 2 : 1;
+  s.level -= s.level - 1 == kShedSwitches && !s.sheds_switches ? 2 : 1;
+  s.sheds_switches = s.sheds_switches && s.level != kShedNothing;
   s.gave_back = true;
   s.under = 0;
   return true;
 }
 
 std::uint32_t detail_shed() { return g_shedding.level; }
+
+bool switches_shed() { return g_shedding.sheds_switches; }
 
 std::uint32_t times_rarer() { return g_shedding.level >= kShedStacks ? kRarer : 1; }
 

@@ -11,7 +11,7 @@
 
 namespace hostprobe::probe {
 
-// What is shed at a level; a higher one sheds what is below it too.
+// What is shed at a level; a higher one sheds what is below it too, but for switches that cost next to nothing.
 enum Shed : std::uint32_t {
   kShedNothing = 0,
   kShedSwitches = 1,  // context switches are not recorded (switches.h)
@@ -42,8 +42,8 @@ struct Shedding {
   std::uint32_t over = 0, under = 0;  // looks in a row
   std::uint32_t doublings = 0;        // of kWindowsUnder
   bool gave_back = false;
-  bool switches_weigh = false;  // else their level is passed over
-  bool has_switches = false;    // the same on the way back
+  bool switches_weigh = false;  // a part of the cost is theirs
+  bool sheds_switches = false;  // before anything else that is shed while they weigh; given back last
 
   std::uint32_t patience() const { return kWindowsUnder << doublings; }
 };
@@ -53,6 +53,7 @@ bool weigh(Shedding& shedding, std::uint64_t cost, std::uint64_t budget);
 
 // How much is shed now.
 std::uint32_t detail_shed();
+bool switches_shed();
 
 // By which factor there is more time from one sample or call stack to the next.
 std::uint32_t times_rarer();

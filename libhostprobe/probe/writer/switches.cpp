@@ -53,7 +53,7 @@ HP_KEPT_BY_CHILDREN std::uint64_t g_record_cost = 0;  // as measure_perf_record(
 HP_KEPT_BY_CHILDREN bool g_cost_known = false;
 
 bool are_wanted() {
-  return g_options.sched == 0 && g_options.mode != kMonitor && !g_failed && detail_shed() < kShedSwitches &&
+  return g_options.sched == 0 && g_options.mode != kMonitor && !g_failed && !switches_shed() &&
          __atomic_load_n(&g_gate.paused, __ATOMIC_RELAXED) == 0;
 }
 
@@ -113,7 +113,8 @@ void open_switches() {
   measure_cost();
   g_clock.forget();
   g_clock.add(read_raw_pair());
-  g_open_ticks = g_begin_ticks = ticks();
+  g_open_ticks = g_begin_ticks = g_weighed_ticks = ticks();
+  g_weighed_records = g_rings.written();
   g_drained_ns = read_clock_ns(CLOCK_MONOTONIC);
   g_next_ns = g_rings.is_overwritten() ? kNever : g_drained_ns + kLongestNs;
 }

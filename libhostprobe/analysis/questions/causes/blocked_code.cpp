@@ -53,10 +53,17 @@ bool is_on_files(int call) {
   return std::find(std::begin(kCalls), std::end(kCalls), call) != std::end(kCalls);
 }
 
+// For another process, or for whatever a descriptor leads to: a pipe, a socket, a file.
+bool is_for_others(int call) {
+  static constexpr int kCalls[] = {SYS_wait4,   SYS_waitid, SYS_read,   SYS_readv,  SYS_recvfrom,
+                                   SYS_recvmsg, SYS_write,  SYS_writev, SYS_sendto, SYS_sendmsg};
+  return std::find(std::begin(kCalls), std::end(kCalls), call) != std::end(kCalls);
+}
+
 // Nothing: neither.
 std::optional<Cause> cause_of(const BlockedSample& sample) {
   if (sample.call < 0 || is_on_files(sample.call)) return Cause::kFileIo;
-  if (sample.call == SYS_wait4 || sample.call == SYS_waitid) return Cause::kUnexplained;
+  if (is_for_others(sample.call)) return Cause::kUnexplained;
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// blocked_code.h: what a thread waits for that is blocked in no recorded call, by samples of it: files, or a child process.
+// blocked_code.h: what a thread waits for that is blocked in no recorded call, by samples of it: files, or others.
 //
 // Room 3. Its switches say for how long it was blocked; samples say in what: a page of a mapped file, or a system call without a
 // hook. All of a thread's samples in steps are taken together, because one span has seldom one of its own.
@@ -21,7 +21,7 @@ inline constexpr const char* kPageFault = "page fault";  // in the place of a fu
 
 // Of the time that it is blocked so. The rest has no name: other threads of the program's compute meanwhile (OpenMP), or a timer runs.
 struct BlockedParts {
-  double files = 0, children = 0;
+  double files = 0, others = 0;
 };
 
 class BlockedCode {

@@ -125,8 +125,8 @@ class Explanation {
     if (!parts) return 0;
     const double ns = process.without_cpu.blocked_of_own(thread, window);
     parts_.add(member_, {window, parts->files * ns, Cause::kFileIo, member_, {&thread, nullptr, nullptr}});
-    parts_.add(member_, {window, parts->children * ns, Cause::kUnexplained, member_, {&thread, nullptr, nullptr}});
-    return (parts->files + parts->children) * ns;
+    parts_.add(member_, {window, parts->others * ns, Cause::kUnexplained, member_, {&thread, nullptr, nullptr}});
+    return (parts->files + parts->others) * ns;
   }
   // Of a time in no call: what is left of it as work. The rest is added here.
   double add_all_but_work(const Window& window, const HostThread& thread) {
