@@ -27,6 +27,8 @@ class StepsOf : public testing::Test {
     bool marks = true;
     double stretch = 1;
     bool repeats = true;
+    int launches = 5, reduces = 1;
+    int gaps_from = 1000, gaps_to = 1000;  // in these steps most launches are left out, to keep to the budget
   };
   static double length_of(int step) { return step == 40 ? 25 : step % 9 == 8 ? 13 : 10; }
 
@@ -46,7 +48,9 @@ class StepsOf : public testing::Test {
                 test::wait_hook("sem_wait"),
                 test::sync_hook("cuMemcpyDtoH_v2")});
     file.module(kLibX, kLibX + 0x1000, "/x/libx.so");
-    file.thread(test::thread_entry(file.header.pid, "main"));
+    ThreadEntry main = test::thread_entry(file.header.pid, "main");
+    main.skipped = look.gaps_from < look.steps ? 1000 : 0;
+    file.thread(main);
     calls_.clear();
     add(kWait, 10, 360, kLibX + 7);
     double at_ms = 400;
@@ -63,17 +67,18 @@ class StepsOf : public testing::Test {
   double add_step(const Look& look, int step, double at_ms) {
     const double end_ms = at_ms + look.stretch * length_of(step);
     add(kCopy, at_ms + 0.1, 0.01);
-    const int launches = look.repeats ? 5 : 1 + step * 7 % 11;
-    for (int i = 0; i < launches; ++i) add(kLaunch, at_ms + 0.2 + 0.1 * i, 0.01, 0, 1 + i % 3);
+    const int launches = look.repeats ? look.launches : 1 + step * 7 % 11;
+    for (int i = 0; i < launches; ++i) add_launch(look, step, i, at_ms + 0.2 + 0.1 * i);
     add(kWait, at_ms + 2, 2, kLibX + 1);
     if (step % 10 == 9) add(kSave, at_ms + 4.5, 0.2);
-    calls_.push_back({.hook = kReduce,
-                      .begin_us = 1000 * at_ms + 5000,
-                      .end_us = 1000 * at_ms + 5010,
-                      .a = 0xa,
-                      .b = 4096,
-                      .c = pack_nccl_call(static_cast<std::uint32_t>(step + 1), 0, 7, 0),
-                      .d = pack_nccl_ranks(look.rank, 2, -1)});
+    for (int i = 0; i < look.reduces; ++i)
+      calls_.push_back({.hook = kReduce,
+                        .begin_us = 1000 * at_ms + 5000 + 20 * i,
+                        .end_us = 1000 * at_ms + 5010 + 20 * i,
+                        .a = 0xa,
+                        .b = 4096,
+                        .c = pack_nccl_call(static_cast<std::uint32_t>(step * look.reduces + i + 1), 0, 7, 0),
+                        .d = pack_nccl_ranks(look.rank, 2, -1)});
     add(kSync, end_ms - 3.1, 3, kLibX + 2);
     if (look.marks)
       calls_.push_back({.hook = kMark,
@@ -82,8 +87,15 @@ class StepsOf : public testing::Test {
                         .a = static_cast<std::uint64_t>(100 + step)});
     return end_ms;
   }
+  void add_launch(const Look& look, int step, int number, double at_ms) {
+    const bool is_in_gap = step >= look.gaps_from && step < look.gaps_to && (step % 4 != 0 || number < step % 16);
+    left_out_ = left_out_ || is_in_gap;
+    if (!is_in_gap) add(kLaunch, at_ms, 0.01, 0, 1 + static_cast<std::uint64_t>(number) % 3);
+  }
   void add(std::uint16_t row, double at_ms, double ms, std::uint64_t site = 0, std::uint64_t kernel = 0) {
     calls_.push_back({.hook = row, .begin_us = 1000 * at_ms, .end_us = 1000 * (at_ms + ms), .a = kernel, .c = site});
+    if (left_out_) calls_.back().flags = kRecordAfterSkipped;
+    left_out_ = false;
   }
   static test::HookLook plain(const char* name, Family family) {
     return {.name = name, .family = family, .labels = {"number"}, .blocking = false};
@@ -91,6 +103,7 @@ class StepsOf : public testing::Test {
   RunAnswer ask(const StepQuery& query = {}) { return analyse_run(folder_.path().string(), {}, {.cores = 1}, query); }
 
   std::vector<Call> calls_;
+  bool left_out_ = false;  // since the last one
   test::TestFolder folder_;
 };
 
@@ -115,6 +128,15 @@ TEST_F(StepsOf, AProgramThatDoesNotMarkThemAreFound) {
   EXPECT_NEAR(steps.lengths.median_ns, 10e6, 1e4);
   EXPECT_NEAR(steps.lengths.max_ns, 25e6, 1e4);
   EXPECT_NEAR(steps.slowest(1).front().excess_ns, 15e6, 1e4);
+}
+
+TEST_F(StepsOf, ThoseBeforeLaunchesWereLeftOutAreFound) {
+  rank({.steps = 300, .marks = false, .launches = 16, .reduces = 2, .gaps_from = 30});
+  const StepAnswer steps = ask().steps;
+  EXPECT_EQ(steps.source, StepSource::kDetected);
+  EXPECT_GE(steps.lengths.count, 28u);
+  EXPECT_LE(steps.lengths.count, 30u + 17u) << "a step that misses calls is none; each 16th has them all";
+  EXPECT_NEAR(steps.lengths.median_ns, 10e6, 1e4);
 }
 
 TEST_F(StepsOf, ARunThatWasToldToHaveNoneAreNone) {
@@ -224,6 +246,14 @@ TEST_F(StepsOf, RanksThatDisagreeAreNone) {
   EXPECT_EQ(ask().steps.source, StepSource::kNone);
   rank({.rank = 1, .marks = false, .stretch = 1.02});
   EXPECT_EQ(ask().steps.source, StepSource::kDetected);
+}
+
+TEST_F(StepsOf, RanksOfWhichOneMissesStepsAgree) {
+  rank({.rank = 0, .steps = 90, .marks = false});
+  rank({.rank = 1, .steps = 90, .marks = false, .gaps_from = 30, .gaps_to = 60});
+  const RunAnswer run = ask();
+  EXPECT_EQ(run.steps.source, StepSource::kDetected);
+  for (const ProcessAnswer& process : run.processes) EXPECT_GT(process.steps.lengths.count, 50u);
 }
 
 }  // namespace

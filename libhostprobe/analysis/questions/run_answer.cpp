@@ -176,28 +176,46 @@ std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& sym
   return opened;
 }
 
-// A median would be another one where one rank alone is now and then held up at the end of a step, and the others in the next.
-double mean_step_ns(const StepAnswer& steps) {
-  return steps.steps.empty() ? 0 : (steps.end_ns - steps.begin_ns) / static_cast<double>(steps.steps.size());
+// In the middle, or of so many of them: by the mean, because a median is another one where one rank alone is now and then held up at
+// the end of a step, and the others in the next; or by the median, because where steps are left out (calls are missing) long ones are
+// so more often.
+struct UsualStep {
+  double mean_ns = 0, median_ns = 0;
+  bool agrees_with(const UsualStep& other) const {
+    const auto is_near = [](double l, double r) { return std::abs(l - r) <= kAgree * r; };
+    return is_near(mean_ns, other.mean_ns) || is_near(median_ns, other.median_ns);
+  }
+};
+
+UsualStep usual_step(const StepAnswer& steps) {
+  const auto count = static_cast<double>(std::max<std::uint64_t>(1, steps.lengths.count));
+  return {steps.lengths.total_ns / count, steps.lengths.median_ns};
+}
+
+UsualStep middle_of(const std::vector<UsualStep>& all) {
+  std::vector<double> means, medians;
+  for (const UsualStep& one : all) {
+    means.push_back(one.mean_ns);
+    medians.push_back(one.median_ns);
+  }
+  return {lengths_of(std::move(means)).median_ns, lengths_of(std::move(medians)).median_ns};
+}
+
+bool is_detected_of_job(const Opened& one) {
+  return one.answer && !one.answer->collectives.ranks.empty() && one.answer->steps.source == StepSource::kDetected;
 }
 
 // Ranks that make collectives together make steps of one length: one that seems to make others was misunderstood.
 void drop_disagreeing(std::vector<Opened>& opened) {
-  std::vector<StepAnswer*> detected;
-  std::vector<double> means;
+  std::vector<UsualStep> all;
+  for (const Opened& one : opened)
+    if (is_detected_of_job(one)) all.push_back(usual_step(one.answer->steps));
+  if (all.size() < 2) return;
+  const UsualStep middle = middle_of(all);
+  const auto agrees = [&middle](const UsualStep& one) { return one.agrees_with(middle); };
+  const bool most_agree = 2 * std::count_if(all.begin(), all.end(), agrees) > std::ssize(all);
   for (Opened& one : opened) {
-    if (!one.answer || one.answer->collectives.ranks.empty()) continue;
-    if (one.answer->steps.source != StepSource::kDetected) continue;
-    detected.push_back(&one.answer->steps);
-    means.push_back(mean_step_ns(one.answer->steps));
-  }
-  if (means.size() < 2) return;
-  const double usual_ns = lengths_of(means).median_ns;
-  const auto agrees = [usual_ns](double ns) { return std::abs(ns - usual_ns) <= kAgree * usual_ns; };
-  const bool most_agree = 2 * std::count_if(means.begin(), means.end(), agrees) > std::ssize(means);
-  for (Opened& one : opened) {
-    if (!one.answer || std::find(detected.begin(), detected.end(), &one.answer->steps) == detected.end()) continue;
-    if (most_agree && agrees(mean_step_ns(one.answer->steps))) continue;
+    if (!is_detected_of_job(one) || (most_agree && agrees(usual_step(one.answer->steps)))) continue;
     one.answer->steps = {};
     one.answer->start_up.reset();
     one.answer->steady.reset();
