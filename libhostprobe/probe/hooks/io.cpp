@@ -4,6 +4,8 @@
 // and counts as a wait from HOSTPROBE_IO_US on, less what copying its bytes takes. Whether the descriptor is a file is
 // asked only then: a file's time is its disk's (kRecordFile). Writing to anything but a file is left out: a writer whose
 // reader wakes up in its place looks as if it had waited.
+#include "probe/hooks/io.h"
+
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -178,6 +180,10 @@ int wait_for_epoll(int fd, struct epoll_event* events, int most, const timespec*
                   [=] { return real(fd, events, most, limit, signals); });
 }
 }  // namespace
+
+bool hostprobe::probe::is_write(std::uint64_t key) {
+  return sum_hook(key) == g_hook_write.number || sum_hook(key) == g_hook_writev.number;
+}
 
 void hostprobe::probe::hook_newer_functions() {
   stand_in_front_of("epoll_pwait2", "GLIBC_2.35", g_hook_epoll_pwait2, reinterpret_cast<void*>(&wait_for_epoll));

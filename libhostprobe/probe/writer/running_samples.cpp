@@ -11,6 +11,7 @@
 
 #include <atomic>
 
+#include "probe/hooks/io.h"
 #include "probe/record/chunk.h"
 #include "probe/record/gate.h"
 #include "probe/record/limits.h"
@@ -84,7 +85,11 @@ bool is_live(const ThreadEntry& entry) {
   return __atomic_load_n(&entry.state, __ATOMIC_ACQUIRE) == kThreadLive && entry.tid != 0;
 }
 
-bool is_in_wait(const ThreadEntry& entry) { return __atomic_load_n(&entry.open.key, __ATOMIC_RELAXED) != 0; }
+// One that will be told of by a record.
+bool is_in_wait(const ThreadEntry& entry) {
+  const std::uint64_t key = __atomic_load_n(&entry.open.key, __ATOMIC_RELAXED);
+  return key != 0 && !is_write(key);
+}
 
 // Not by the program's leave: a page of a mapped file is not there, or a system call that has no hook waits. The kernel says where it is to go on,
 // and whether it is in a call: "-1" and the stack pointer and place, or the call's number with six arguments and these two; of one that runs "running".
