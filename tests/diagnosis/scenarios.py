@@ -150,6 +150,7 @@ def in_pytorch():
             ("gil", (1, 2), ("gil_contention",), ()), ("sleep", (10, 40), ("host_work",), ()),
             ("fsync", (8, 32), ("file_io",), ("fsync",)), ("read", (64, 256), ("file_io",), ("read",)),
             ("pages", (256, 768), ("file_io",), ("page fault",)),
+            ("pipe", (20, 40), ("unexplained",), ("write",)), ("child", (10, 40), ("unexplained",), ("waitpid",)),
             ("loader", (30, 90), ("dataloader_wait",), ()), ("transform", (20, 60), ("dataloader_wait",), ()),
             ("python", (10, 40), ("host_work", "python_overhead"), ()), ("json", (10, 40), ("python_overhead",), ("encode", "plant")),
             ("evaluate", (40, 160), ("host_work",), ("plant",)), ("file_lock", (10, 40), ("lock_contention",), ("flock", "getitem")),

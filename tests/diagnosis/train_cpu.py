@@ -11,6 +11,8 @@ import json
 import mmap
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -117,6 +119,10 @@ def plant(kind, amount, state):
         read_from_disk(state, int(amount))
     elif kind == "pages":
         touch_pages(state, int(amount))
+    elif kind == "pipe":
+        write_to_slow_reader(state, amount / 1000)
+    elif kind == "child":
+        subprocess.run(["sleep", str(amount / 1000)], check=True)
 
 
 def read_from_disk(state, count):
@@ -153,6 +159,14 @@ def touch_pages(state, count):
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
     for number in range(count):
         assert pages[number * 67 % 4096 * mmap.PAGESIZE] == ord("x")
+
+
+def write_to_slow_reader(state, pause_s):
+    """A log that somebody else reads, a piece at a time."""
+    if "reader" not in state:
+        reads = f"import os, time\nwhile os.read(0, 16384): time.sleep({pause_s})"
+        state["reader"] = subprocess.Popen([sys.executable, "-S", "-c", reads], stdin=subprocess.PIPE, bufsize=0)
+    state["reader"].stdin.write(b"x" * 16384)
 
 
 def planted_on(options, rank):
