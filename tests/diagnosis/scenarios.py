@@ -153,8 +153,8 @@ def in_pytorch():
             ("pipe", (20, 40), ("unexplained",), ("write",)), ("child", (10, 40), ("unexplained",), ("waitpid",)),
             ("loader", (30, 90), ("dataloader_wait",), ()), ("transform", (20, 60), ("dataloader_wait",), ()),
             ("python", (10, 40), ("host_work", "python_overhead"), ()), ("json", (10, 40), ("python_overhead",), ("encode", "plant")),
-            ("evaluate", (40, 160), ("host_work",), ("plant",)), ("file_lock", (10, 40), ("lock_contention",), ("flock", "getitem")),
-            ("loader_fsync", (8, 24), ("file_io",), ("fsync", "getitem"))):
+            ("evaluate", (40, 160), ("host_work",), ("plant",)), ("file_lock", (20, 40), ("lock_contention",), ("flock", "getitem")),
+            ("loader_fsync", (14, 24), ("file_io",), ("fsync", "getitem"))):
         for number, amount in enumerate(amounts):
             ranks = 1 if kind in IN_WORKERS else 2
             rank = -1 if kind == "json" else number % ranks  # -1: all
