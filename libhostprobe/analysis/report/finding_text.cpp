@@ -258,7 +258,7 @@ std::string loader_advice(const Evidence& evidence) {
 std::string stop_advice() {
   return "find who stops it: a debugger or a profiler that pauses it (TracerPid in /proc/PID/status meanwhile), a "
          "SIGSTOP "
-         "by a scheduler or a shell, or a frozen control group; a virtual machine that stands still looks the same";
+         "by a scheduler or a shell, or a frozen control group";
 }
 
 // As much as it had work for; a quota above that holds nobody back.

@@ -37,8 +37,9 @@ void tell(std::uint32_t before, std::uint64_t cost) {
   std::uint32_t level = g_shedding.level;
   const char* what = level > before ? kTexts[level][0] : level < before ? kTexts[before][1] : kTexts[kShedSwitches][0];
   char text[sizeof EventRow::text];
-  snprintf(text, sizeof text, "%s: hostprobe costs %.2f %% of wall time, the budget is %g %%", what,
-           static_cast<double>(cost) / 1000, static_cast<double>(g_options.budget) / 1000);
+  if (snprintf(text, sizeof text, "%s: hostprobe costs %.2f %% of wall time, the budget is %g %%", what,
+               static_cast<double>(cost) / 1000, static_cast<double>(g_options.budget) / 1000) < 0)
+    text[0] = 0;
   note_event(kEventDetail, 0, level, cost, text);
 }
 

@@ -2,6 +2,8 @@
 #include "probe/writer/halts.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +29,7 @@ struct Look {
   std::uint64_t suspended_ns;    // in all, of the machine
   std::uint64_t busy_ns;         // in all, of the calling thread: at work, or in the file system
   std::uint64_t program_cpu_ns;  // in all, of the main thread
+  std::uint64_t went_to_sleep;   // how often, the calling thread; 0: the kernel does not tell
 };
 
 struct Halt {
@@ -57,6 +60,8 @@ Look look() {
   now.suspended_ns = read_clock_ns(CLOCK_BOOTTIME) - now.ns;
   now.busy_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID) + writing_ns();
   now.program_cpu_ns = read_clock_ns(main_threads_clock());
+  rusage usage{};
+  if (getrusage(RUSAGE_THREAD, &usage) == 0) now.went_to_sleep = static_cast<std::uint64_t>(usage.ru_nvcsw);
   return now;
 }
 
@@ -76,6 +81,20 @@ bool waited_for_cpu(std::uint64_t now_ns, std::uint64_t& ns) {
   return now.tid != 0 && now.tid == before.tid && now.total_ns >= before.total_ns;
 }
 
+// A freezer of version 1 stops threads where they sleep, and wakes none of them for it.
+bool may_be_frozen_asleep() {
+  char text[4096];
+  if (!read_small_file("/proc/self/cgroup", text, sizeof text)) return true;
+  const char* group = strstr(text, ":freezer:/");
+  return group != nullptr && group[10] != '\n' && group[10] != 0;
+}
+
+// Who stops a thread that sleeps wakes it first, and puts it to sleep once more. Where the machine itself stood still nobody does.
+bool was_put_to_sleep(const Look& before, const Look& after, std::uint64_t slept_ns) {
+  const std::uint64_t own = slept_ns == 0 ? 0 : 1;
+  return after.went_to_sleep == 0 || after.went_to_sleep > before.went_to_sleep + own || may_be_frozen_asleep();
+}
+
 // `slept_ns`: what was asked for in between.
 void compare(const Look& before, const Look& after, std::uint64_t slept_ns) {
   constexpr std::uint64_t kClockStepNs = 1000000;  // two clocks are not read at once
@@ -87,6 +106,7 @@ void compare(const Look& before, const Look& after, std::uint64_t slept_ns) {
   if (after.suspended_ns > before.suspended_ns + kClockStepNs) return;
   // While the process is stopped none of its threads runs.
   if (after.program_cpu_ns - before.program_cpu_ns > passed_ns - late_ns + kLateNs) return;
+  if (!was_put_to_sleep(before, after, slept_ns)) return;
   if (g_halt_count < kMostHalts) g_halts[g_halt_count++] = {after.ticks, before.ticks, late_ns};
 }
 

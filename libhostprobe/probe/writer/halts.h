@@ -1,7 +1,8 @@
 // halts.h: times in which somebody had stopped the whole process: a signal, a debugger, a freezer.
 //
 // Room 2 (probe/). The writer thread only. A stopped process can tell nothing, so it is seen afterwards: more time passed than the thread
-// slept, worked, wrote and waited for a CPU, the machine was not suspended, and the main thread did not run meanwhile either.
+// slept, worked, wrote and waited for a CPU, the machine was not suspended, the main thread did not run meanwhile either, and the
+// thread went to sleep once more than by itself.
 #pragma once
 
 #include <cstdint>
