@@ -168,7 +168,9 @@ TEST_F(StepTimes, OfAStreamThatStandsStillForAFunctionOfTheProgramsAreItsHostWor
   EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 900, 25);
   EXPECT_NEAR(gain_us(Cause::kHostWork), 900, 25);
   for (const LostTime& lost : time_->lost)
-    if (lost.cause == Cause::kHostWork) EXPECT_EQ(lost.site.function, "cuLaunchHostFunc");
+    if (lost.cause == Cause::kHostWork) {
+      EXPECT_EQ(lost.site.function, "cuLaunchHostFunc");
+    }
 }
 
 TEST_F(StepTimes, AreThatAlsoWhereTheStreamWasEmpty) {
