@@ -2,7 +2,6 @@
 #include "probe/writer/halts.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "probe/runtime/small_file.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
+#include "probe/writer/quota.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -81,18 +81,11 @@ bool waited_for_cpu(std::uint64_t now_ns, std::uint64_t& ns) {
   return now.tid != 0 && now.tid == before.tid && now.total_ns >= before.total_ns;
 }
 
-// A freezer of version 1 stops threads where they sleep, and wakes none of them for it.
-bool may_be_frozen_asleep() {
-  char text[4096];
-  if (!read_small_file("/proc/self/cgroup", text, sizeof text)) return true;
-  const char* group = strstr(text, ":freezer:/");
-  return group != nullptr && group[10] != '\n' && group[10] != 0;
-}
-
-// Who stops a thread that sleeps wakes it first, and puts it to sleep once more. Where the machine itself stood still nobody does.
+// Who stops a thread that sleeps wakes it first, and puts it to sleep once more. Where the machine itself stood still nobody does. A
+// freezer of version 1 stops threads where they sleep, and wakes none of them for it.
 bool was_put_to_sleep(const Look& before, const Look& after, std::uint64_t slept_ns) {
   const std::uint64_t own = slept_ns == 0 ? 0 : 1;
-  return after.went_to_sleep == 0 || after.went_to_sleep > before.went_to_sleep + own || may_be_frozen_asleep();
+  return after.went_to_sleep == 0 || after.went_to_sleep > before.went_to_sleep + own || may_be_in_group_of("freezer");
 }
 
 // `slept_ns`: what was asked for in between.

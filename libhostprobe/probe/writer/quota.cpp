@@ -162,6 +162,15 @@ bool lists(const char* names, std::size_t bytes, const char* name) {
   return false;
 }
 
+// Of the line for that controller, or of version 2's for nullptr.
+const char* path_for(const char* line, const char* controller) {
+  const char* names = strchr(line, ':');
+  const char* path = names == nullptr ? nullptr : strchr(names + 1, ':');
+  if (path == nullptr) return nullptr;
+  const auto bytes = static_cast<std::size_t>(path - ++names);
+  return (controller == nullptr ? bytes == 0 : lists(names, bytes, controller)) ? path + 1 : nullptr;
+}
+
 }  // namespace
 
 bool parse_throttling(const char* text, Throttling& out) {
@@ -174,12 +183,16 @@ bool parse_throttling(const char* text, Throttling& out) {
   return true;
 }
 
-const char* path_in_line(const char* line, bool unified) {
-  const char* names = strchr(line, ':');
-  const char* path = names == nullptr ? nullptr : strchr(names + 1, ':');
-  if (path == nullptr) return nullptr;
-  const auto bytes = static_cast<std::size_t>(path - ++names);
-  return (unified ? bytes == 0 : lists(names, bytes, "cpu")) ? path + 1 : nullptr;
+const char* path_in_line(const char* line, bool unified) { return path_for(line, unified ? nullptr : "cpu"); }
+
+bool may_be_in_group_of(const char* controller) {
+  bool is_told = false;
+  const bool is_below = any_line("/proc/self/cgroup", [&](const char* line) {
+    is_told = true;
+    const char* path = path_for(line, controller);
+    return path != nullptr && strcmp(path, "/") != 0;
+  });
+  return is_below || !is_told;
 }
 
 bool folder_in_mount(char* line, const char* path, bool unified, char* out, std::uint32_t bytes,

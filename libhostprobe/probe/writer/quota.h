@@ -22,6 +22,9 @@ bool parse_throttling(const char* text, Throttling& out);
 // nullptr: another line's. The path ends where the line does.
 const char* path_in_line(const char* line, bool unified);
 
+// Whether the process is in a group of version 1 below the root of that controller's tree; true as well where nobody can say.
+bool may_be_in_group_of(const char* controller);
+
 // Where that tree is mounted, by a line of /proc/self/mountinfo. The folder of `path` into `out`; `root_bytes`: how much of it is the mount
 // point. False: another mount, or the path is not below what is mounted.
 bool folder_in_mount(char* line, const char* path, bool unified, char* out, std::uint32_t bytes,
