@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "open_waits.h"
 #include "waits.h"
 
 namespace hostprobe::analysis {
@@ -12,13 +13,13 @@ constexpr std::size_t kMostLinks = 8;
 constexpr double kClockErrorNs = 1000;  // the host's clock and the GPU's tell of the same moment
 
 LinkType awaited_by(const std::string& function) {
-  static constexpr std::string_view kIo[] = {"poll", "select", "epoll", "read",  "recv",   "accept", "connect",
-                                             "wait", "write",  "send",  "fsync", "system", "pclose"};
+  static constexpr std::string_view kIo[] = {"poll",   "select",  "epoll", "read", "recv",
+                                             "accept", "connect", "write", "send", "fsync"};
   if (function.find("sleep") != std::string::npos) return LinkType::kTimer;
   const std::string_view name = std::string_view(function).substr(function.find_first_not_of('_'));
-  const bool io = std::any_of(std::begin(kIo), std::end(kIo), [name](std::string_view start) {
-    return name.starts_with(start) || (name.starts_with("p") && name.substr(1).starts_with(start));
-  });
+  const bool io = waits_for_child(name) || std::any_of(std::begin(kIo), std::end(kIo), [name](std::string_view start) {
+                    return name.starts_with(start) || (name.starts_with("p") && name.substr(1).starts_with(start));
+                  });
   return io ? LinkType::kIo : LinkType::kUnexplained;
 }
 

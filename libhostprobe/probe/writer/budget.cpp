@@ -87,10 +87,10 @@ bool weigh(Shedding& s, std::uint64_t cost, std::uint64_t budget) {
   s.under = under ? s.under + 1 : 0;
   const bool by_switches = s.switches_weigh && !s.sheds_switches;
   if ((far_over || s.over >= Shedding::kWindowsOver) && (by_switches || s.level < kShedLaunches)) {
-    if (!by_switches)
-      s.level += s.level == kShedNothing ? 2 : 1;
-    else if (s.level == kShedNothing)
-      s.level = kShedSwitches;
+    if (s.level == kShedNothing)
+      s.level = by_switches ? kShedSwitches : kShedStacks;
+    else if (!by_switches)
+      ++s.level;
     s.sheds_switches = s.sheds_switches || by_switches;
     if (s.gave_back && s.patience() < Shedding::kLongest) ++s.doublings;
     s.gave_back = false;
