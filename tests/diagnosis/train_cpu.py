@@ -2,6 +2,7 @@
 """A small DDP training on the CPU (gloo), with bottlenecks planted on request, as a user's script might have them.
 
 usage: torchrun --nproc-per-node=2 train_cpu.py [--plant KIND[,KIND]] [--rank R[,R]] [--amount X[,X]] [--steps N]
+                                              [--workers N]
 """
 
 import argparse
@@ -26,13 +27,14 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
 LOCK = threading.Lock()
+ENTRY = b"x" * 4096
 ROWS = [{"name": f"row {number}", "values": list(range(8))} for number in range(50)]
 
 
 class Samples(Dataset):
     def __init__(self, slow_ms: float, busy: bool, folder: str, fsyncs: float):
         self.slow_s, self.busy = slow_ms / 1000, busy
-        self.folder, self.fsyncs = folder, fsyncs
+        self.folder, self.fsyncs, self.journal = folder, fsyncs, None
 
     def __len__(self):
         return 1 << 16
@@ -44,14 +46,21 @@ class Samples(Dataset):
                 pass
         elif self.slow_s:
             time.sleep(self.slow_s)
-        if index * self.fsyncs % 32 < self.fsyncs:  # evenly over the batch
-            with open(os.path.join(self.folder, f"cache-{index % 32}"), "wb", buffering=0) as out:
-                out.write(b"x" * 65536)
-                os.fsync(out.fileno())
+        if self.fsyncs:
+            self.journal = self.journal or open(os.path.join(self.folder, f"journal-{os.getpid()}"), "wb", buffering=0)
+            place = index % 32
+            append_safely(self.journal, int((place + 1) * self.fsyncs / 32) - int(place * self.fsyncs / 32))
         if index % 32 == 0 and os.path.exists(os.path.join(self.folder, "lock")):
             with open(os.path.join(self.folder, "lock")) as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
         return torch.randn(64, generator=torch.Generator().manual_seed(index)), index % 10
+
+
+def append_safely(journal, count):
+    """As what may lose nothing: each entry is on the disk before the next is written."""
+    for _ in range(count):
+        journal.write(ENTRY)
+        os.fsync(journal.fileno())
 
 
 def hold_interpreter():
@@ -107,10 +116,8 @@ def plant(kind, amount, state):
         while time.perf_counter() < end:
             json.dumps(ROWS)
     elif kind == "fsync":
-        with open(state["file"], "wb", buffering=0) as out:
-            for _ in range(int(amount)):
-                out.write(b"x" * 262144)
-                os.fsync(out.fileno())
+        state["journal"] = state.get("journal") or open(state["file"], "wb", buffering=0)
+        append_safely(state["journal"], int(amount))
     elif kind == "evaluate":
         with torch.no_grad():
             for _ in range(int(amount)):
@@ -182,7 +189,7 @@ def main():
     parser.add_argument("--rank", default="-1")
     parser.add_argument("--amount", default="5")
     parser.add_argument("--steps", type=int, default=120)
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--width", type=int, default=512)
     options = parser.parse_args()
     torch.set_num_threads(1)
