@@ -3,7 +3,8 @@
 
 Each planted run has a twin without the (heaviest) fault. What the twin's steps are shorter by is the truth that the finding's share
 and expected gain are held against; the gain against one that follows the advice, where that takes less away than the whole fault.
-Twins that are the same run are run three times, and their median is taken for all, or once for each with --fresh.
+Twins that are the same run are run three to nine times, as often as runs are held against them, and their median is taken for all, or once
+for each with --fresh.
 
 examples:
   HOSTPROBE_TEST_BUILD=build tests/diagnosis/score.py                          everything
@@ -13,6 +14,7 @@ examples:
 """
 
 import argparse
+import collections
 import contextlib
 import dataclasses
 import fnmatch
@@ -31,7 +33,7 @@ import scenarios
 # Not of the program: a machine that is busy besides, and what hostprobe costs there.
 BESIDES = ("cpu_contention", "own_cost")
 GAIN_WITHIN = 0.2  # of the measured gain
-TWIN_RUNS = 3  # one that is disturbed must not spoil all that are held against it
+TWIN_RUNS = 3, 9  # at least and at most: one that is disturbed must not spoil all that are held against it
 
 
 @dataclasses.dataclass
@@ -138,8 +140,9 @@ def line_of(words):
 
 
 class Scorer:
-    def __init__(self, fresh):
+    def __init__(self, some, fresh):
         self.fresh, self.twins = fresh, {}
+        self.held_against = collections.Counter(twin.key() for one in some for twin in {one.clean(), one.after()} if twin)
 
     def run(self, scenario):
         with tempfile.TemporaryDirectory(prefix="hostprobe-diagnosis.") as folder:
@@ -149,7 +152,9 @@ class Scorer:
         if clean is None:
             return None
         if self.fresh or clean.key() not in self.twins:
-            steps = [self.run(clean).step_ms for _ in range(1 if self.fresh else TWIN_RUNS)]
+            least, most = TWIN_RUNS
+            runs = 1 if self.fresh else min(max(least, self.held_against[clean.key()]), most)
+            steps = [self.run(clean).step_ms for _ in range(runs)]
             self.twins[clean.key()] = None if None in steps else statistics.median(steps)
         return self.twins[clean.key()]
 
@@ -207,7 +212,7 @@ def main():
     if options.list:
         print("\n".join(scenario.name for scenario in some))
         return
-    scorer, rows, begin = Scorer(options.fresh), [], time.monotonic()
+    scorer, rows, begin = Scorer(some, options.fresh), [], time.monotonic()
     print(line_of(HEAD))
     for number, scenario in enumerate(some, 1):
         print(f"{number} of {len(some)}, {time.monotonic() - begin:.0f} s: {scenario.name}", file=sys.stderr, flush=True)
