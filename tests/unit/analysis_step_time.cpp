@@ -151,6 +151,22 @@ TEST_F(StepTimes, HiddenBehindTheQueueCostNothing) {
   expect_whole();
 }
 
+// What the main thread does between its post and its wait makes nothing later: the helper is on its way meanwhile.
+TEST_F(StepTimes, OfThreadsThatHandWorkToEachOtherAreWhatTheWakesTake) {
+  ranks(2);
+  steps(10, [this] { ranks_[1].hand_over(5, 40, 10); });
+  EXPECT_NEAR(lost_us(Cause::kIdleStateExit, 1), 80, 1);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 1), 10, 1);
+  EXPECT_NEAR(gain_us(Cause::kIdleStateExit), 80, 2);
+}
+
+TEST_F(StepTimes, OfAThreadThatWokeAHelperLongBeforeItWaitsAreTheHelpersWork) {
+  ranks(2);
+  steps(10, [this] { ranks_[1].hand_over(50, 20, 100); });
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 1), 100, 1) << "of which 30 before the main thread waited for it";
+  EXPECT_NEAR(lost_us(Cause::kIdleStateExit, 1), 40, 1);
+}
+
 TEST_F(StepTimes, OfAnAllocationThatStallsAreThatRanks) {
   ranks(3);
   steps(10, [this] { ranks_[1].allocate(700); });

@@ -21,7 +21,7 @@
 namespace hostprobe::analysis {
 
 inline constexpr std::uint16_t kLaunch = 1, kSync = 2, kAllReduce = 3, kSend = 4, kRecv = 5, kAlloc = 6, kCallBack = 7,
-                               kCopy = 8;
+                               kCopy = 8, kSemaphore = 9;
 inline constexpr std::uint64_t kComm = 0xc0ffee;
 inline constexpr std::uint64_t kInterpreter = 0x100000, kLibrary = 0x200000, kSharedByAll = 0x300000;  // code
 
@@ -46,7 +46,8 @@ struct SimulatedRank {
   double poll_us = 0;                                  // between two rounds of its progress thread; 0: it has none
   std::map<std::uint64_t, std::uint32_t> collectives;  // of each communicator
   std::uint32_t messages = 0;
-  std::vector<test::Call> calls;
+  double helper_us = 0;
+  std::vector<test::Call> calls, helper_calls;
   std::uint64_t skipped = 0;  // launches that were left out of them
   std::string switches;       // SwitchRows
   std::string samples;        // rows
@@ -129,6 +130,23 @@ struct SimulatedRank {
     const double begin_us = std::max(host_us + 2, tail_us);
     kernel(host_us, begin_us, begin_us + us, false);
     host_us += 2;
+  }
+  // To a helper's thread, which works and hands back: either is on a CPU `wake_us` after the post. Who has woken the other waits `post_us` later.
+  void hand_over(double post_us, double wake_us, double work_us) {
+    const double posted_us = host_us, done_us = posted_us + wake_us + work_us;
+    const auto post = [this](std::uint32_t tid, double us) { return pack_post(tid, test::at_us(us + clock_us)); };
+    helper_calls.push_back({.hook = kSemaphore,
+                            .begin_us = helper_us + clock_us,
+                            .end_us = posted_us + wake_us + clock_us,
+                            .b = post(100, posted_us),
+                            .c = kLibrary + 1});
+    helper_us = done_us + post_us;
+    host_us = done_us + wake_us;
+    record({.hook = kSemaphore,
+            .begin_us = posted_us + post_us,
+            .end_us = host_us,
+            .b = post(101, done_us),
+            .c = kLibrary + 1});
   }
   // A function of the program's, for which the stream stands still.
   void call_back(double us) {
@@ -275,8 +293,10 @@ class SimulatedRanks : public testing::Test {
                 nccl_hook("ncclRecv"),
                 {.name = "cuMemAlloc_v2", .family = Family::kCuda, .blocking = false},
                 test::launch_hook("cuLaunchHostFunc"),
-                {.name = "cuMemcpyDtoHAsync_v2", .family = Family::kCuda, .blocking = false}});
+                {.name = "cuMemcpyDtoHAsync_v2", .family = Family::kCuda, .blocking = false},
+                test::wait_hook("sem_wait")});
     file.thread(test::thread_entry(100, "main"));
+    if (!rank.helper_calls.empty()) file.thread(test::thread_entry(101, "helper"));
     file.module(kInterpreter, kInterpreter + 0x1000, "/usr/bin/python3.11");
     file.module(kLibrary, kLibrary + 0x1000, "/x/libcrunch.so");
     file.module(kSharedByAll, kSharedByAll + 0x1000, "/lib/libc.so.6");
@@ -287,6 +307,7 @@ class SimulatedRanks : public testing::Test {
     if (!rank.samples.empty()) file.block(kBlockSamples, rank.samples);
     if (!rank.frequency.empty()) file.block(kBlockFrequency, rank.frequency);
     file.calls(100, 0, rank.calls);
+    if (!rank.helper_calls.empty()) file.calls(101, 0, rank.helper_calls);
     if (!rank.switches.empty()) {
       const auto rows = static_cast<std::uint32_t>(rank.switches.size() / sizeof(SwitchRow));
       file.block(kBlockSwitches,

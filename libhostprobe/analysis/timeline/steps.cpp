@@ -225,10 +225,11 @@ bool find_span(const Tokens& tokens, const StepCut& cut, const std::optional<std
 
 StepPlan detect(const Timeline& timeline, const Track& track, bool waits) {
   const Tokens tokens(timeline, track, waits);
-  for (std::size_t most = tokens.misses_calls() ? kLargestSample : kFirstSample;; most *= 4) {
+  // What comes behind a gap looks like another step, so where there are gaps they are looked for between two of them.
+  const bool has_gaps = tokens.misses_calls();
+  for (std::size_t most = has_gaps ? kLargestSample : kFirstSample;; most *= 4) {
     const bool is_last = most >= kLargestSample || tokens.has_all(most);
-    // What comes behind a gap looks like another step, so where there are gaps they are looked for between two of them.
-    const std::vector<Token> sample = tokens.misses_calls() ? tokens.whole_stretch(most) : tokens.sample(most);
+    const std::vector<Token> sample = has_gaps ? tokens.whole_stretch(most) : tokens.sample(most);
     const std::optional<StepCut> cut = waits ? find_wait_period(sample) : find_period(sample);
     if (cut && (cut->is_certain || is_last)) {
       StepPlan plan{StepChoice::kAuto, StepSource::kDetected, &track, false, *cut, {}};

@@ -327,12 +327,26 @@ class Explanation {
       const HostCall& call = thread.calls[static_cast<std::size_t>(i)];
       if (call.begin_ns >= window.end_ns) break;
       if (call.end_ns <= at_ns) continue;
-      if (call.begin_ns > at_ns) explain_own(thread, {at_ns, call.begin_ns}, reason);
-      const Window part{std::max(at_ns, call.begin_ns), std::min(window.end_ns, call.end_ns)};
+      const double begin_ns = std::max(at_ns, waits_since(number, call, reason));
+      if (begin_ns > at_ns) explain_own(thread, {at_ns, begin_ns}, reason);
+      const Window part{begin_ns, std::min(window.end_ns, call.end_ns)};
       explain_call(number, call, part, reason);
       at_ns = part.end_ns;
     }
     if (at_ns < window.end_ns) explain_own(thread, {at_ns, window.end_ns}, reason);
+  }
+
+  // Who wakes a thread, and waits for it next, is held up from its post on: what it does until it waits makes nothing later.
+  double waits_since(std::int32_t number, const HostCall& call, const Reason& reason) const {
+    if (call.type != HostCallType::kWait) return call.begin_ns;
+    const double own_since_ns = &call == thread_of(number).calls.data() ? -1e300 : (&call)[-1].end_ns;
+    const HostThread& waker = thread_of(call.waker);
+    const std::ptrdiff_t at = waker.call_at(call.begin_ns);
+    if (at < 0) return call.begin_ns;
+    const HostCall& woken = waker.calls[static_cast<std::size_t>(at)];
+    const bool is_own_post = woken.type == HostCallType::kWait && woken.waker == number &&
+                             woken.post_ns >= own_since_ns && woken.post_ns < call.begin_ns;
+    return is_own_post && is_plain(cause_of_wait(number, call, reason)) ? woken.post_ns : call.begin_ns;
   }
 
   // The thread is in no call; where Python collects garbage meanwhile, on whichever thread, that is why.
@@ -364,9 +378,8 @@ class Explanation {
 
   void explain_call(std::int32_t number, const HostCall& call, const Window& part, const Reason& reason) {
     const HostThread& thread = thread_of(number);
-    CallCause found = rank().process_of(thread).causes.of(thread, call);
-    if (found.cause == Cause::kGilContention && is_behind_maker(thread, call)) found.cause = reason.cause;
-    if (call.type == HostCallType::kWait) return explain_wait(number, call, found.cause, part, reason);
+    if (call.type == HostCallType::kWait) return explain_wait(number, call, part, reason);
+    const CallCause found = cause_of_call(thread, call, reason);
     const bool is_own = found.sleeps || call.type == HostCallType::kLaunch || found.cause == Cause::kUnexplained ||
                         found.cause == Cause::kLaunchBound;
     if (reason.is_inside() && is_own) {
@@ -395,12 +408,25 @@ class Explanation {
     return thread.process != 0 && (call.waker < 0 || thread_of(call.waker).track->role == Role::kDataloader);
   }
 
+  CallCause cause_of_call(const HostThread& thread, const HostCall& call, const Reason& reason) const {
+    CallCause found = rank().process_of(thread).causes.of(thread, call);
+    if (found.cause == Cause::kGilContention && is_behind_maker(thread, call)) found.cause = reason.cause;
+    return found;
+  }
+  Cause cause_of_wait(std::int32_t number, const HostCall& call, const Reason& reason) const {
+    if (cause_of_waker(call) == Cause::kProxyDelay) return Cause::kProxyDelay;
+    const Cause cause = cause_of_call(thread_of(number), call, reason).cause;
+    if (cause != Cause::kUnexplained) return cause;
+    return reason.is_inside() ? reason.cause : cause_of_waker(call);
+  }
+  // It waits for work that another thread does in its place.
+  static bool is_plain(Cause cause) { return cause == Cause::kHostWork || cause == Cause::kGpuBound; }
+
   // Until the post: what the thread did that made it; then the way back onto a CPU.
-  void explain_wait(std::int32_t number, const HostCall& call, Cause cause, const Window& part, const Reason& reason) {
+  void explain_wait(std::int32_t number, const HostCall& call, const Window& part, const Reason& reason) {
     Reason inner = reason;
     inner.threads.push_back(number);
-    if (cause_of_waker(call) == Cause::kProxyDelay) cause = Cause::kProxyDelay;
-    if (cause == Cause::kUnexplained) cause = reason.is_inside() ? reason.cause : cause_of_waker(call);
+    const Cause cause = cause_of_wait(number, call, reason);
     if (inner.spot.call == nullptr || cause != reason.cause) inner.spot = {&thread_of(number), &call};
     inner.cause = cause;
     const double post_ns = std::clamp(call.post_ns, part.begin_ns, part.end_ns);
@@ -410,9 +436,9 @@ class Explanation {
       explain_waker(number, call, {part.begin_ns, post_ns}, inner);
     else
       add(cause, inner.spot, {part.begin_ns, post_ns});
-    const bool is_plain = cause == Cause::kHostWork || cause == Cause::kGpuBound;
-    add_return(is_plain ? Cause::kIdleStateExit : cause, is_plain ? Spot{&thread_of(number), &call} : inner.spot,
-               {post_ns, part.end_ns}, thread_of(number), call.type);
+    add_return(is_plain(cause) ? Cause::kIdleStateExit : cause,
+               is_plain(cause) ? Spot{&thread_of(number), &call} : inner.spot, {post_ns, part.end_ns},
+               thread_of(number), call.type);
   }
 
   // A batch is late by all that its worker did to make it, and only the last of that lies in the wait for it.
