@@ -1,6 +1,9 @@
 // profile_reader.cpp: see profile_reader.h.
 #include "profile_reader.h"
 
+#ifdef __SSE2__
+#define RAPIDJSON_SSE2
+#endif
 #include <fmt/format.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
@@ -10,6 +13,9 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "analysis/trace/file_bytes.h"
+#include "whole_text.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -28,7 +34,7 @@ class Fields {
   std::optional<Field> find(std::string_view name) const {
     if (name.size() < by_length_.size())
       for (const auto& [own, field] : by_length_[name.size()])
-        if (own == name) return field;
+        if (own.front() == name.front() && own == name) return field;
     return std::nullopt;
   }
 
@@ -190,26 +196,36 @@ class Events {
   std::uint64_t events_ = 0;
 };
 
+// Numbers as text: a double holds no nanoseconds of today.
+constexpr unsigned kFlags =
+    rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag | rapidjson::kParseStopWhenDoneFlag;
+
+std::string why_not(const rapidjson::ParseResult& result) {
+  if (result.Code() == rapidjson::kParseErrorTermination)
+    return fmt::format("lists and objects lie more than {} deep in each other", kMostDepth);
+  return rapidjson::GetParseError_En(result.Code());
+}
+
 }  // namespace
 
 ProfileReading read_profile(const std::string& path, const OnProfileEvent& on_event, LeftOut& left_out,
-                            const ReadProgress& progress) {
-  TextFile file(path, progress);
-  Source source(file);
+                            const ReadProgress& progress, std::size_t most_whole_bytes) {
   Events events(on_event, left_out);
-  rapidjson::Reader reader;
-  // Numbers as text: a double holds no nanoseconds of today.
-  constexpr unsigned kFlags =
-      rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag | rapidjson::kParseStopWhenDoneFlag;
-  const rapidjson::ParseResult result = reader.Parse<kFlags>(source, events);
-  ProfileReading reading{std::move(events.head()), events.events(), {}};
-  if (result.IsError()) {
-    const bool is_deep = result.Code() == rapidjson::kParseErrorTermination;
-    const std::string why = !file.problem().empty() ? file.problem()
-                            : is_deep ? fmt::format("lists and objects lie more than {} deep in each other", kMostDepth)
-                                      : rapidjson::GetParseError_En(result.Code());
-    reading.problem = fmt::format("byte {}: {}", result.Offset(), why);
+  rapidjson::ParseResult result;
+  std::string why;
+  if (const std::optional<WholeText> whole = whole_text(path, most_whole_bytes)) {
+    rapidjson::InsituStringStream source(whole->text.get());
+    result = rapidjson::Reader().Parse<kFlags | rapidjson::kParseInsituFlag>(source, events);
+    if (progress) progress(file_bytes(path));
+  } else {
+    TextFile file(path, progress);
+    Source source(file);
+    result = rapidjson::Reader().Parse<kFlags>(source, events);
+    why = file.problem();
   }
+  ProfileReading reading{std::move(events.head()), events.events(), {}};
+  if (result.IsError())
+    reading.problem = fmt::format("byte {}: {}", result.Offset(), why.empty() ? why_not(result) : why);
   return reading;
 }
 

@@ -22,8 +22,11 @@ struct ProfileReading {
 // The event is its again after the call.
 using OnProfileEvent = std::function<void(const ProfileEvent&)>;
 
+// Of text: read in one piece up to here, which is quicker; else through small buffers.
+inline constexpr std::size_t kMostWholeBytes = 256 << 20;
+
 // Throws std::system_error when the file cannot be opened.
 ProfileReading read_profile(const std::string& path, const OnProfileEvent& on_event, LeftOut& left_out,
-                            const ReadProgress& progress = {});
+                            const ReadProgress& progress = {}, std::size_t most_whole_bytes = kMostWholeBytes);
 
 }  // namespace hostprobe::analysis
