@@ -13,6 +13,7 @@ inline constexpr double kLeastShare = 0.5;       // of all tokens, that steps of
 inline constexpr double kLeastSpan = 0.3;        // of the time
 inline constexpr std::size_t kLeastRounds = 8;
 inline constexpr double kMostMicroBatches = 64;
+inline constexpr std::uint32_t kFewKernels = 4;
 
 constexpr bool is_compute(StepToken type) {
   return type == StepToken::kLaunch || type == StepToken::kGraph || type == StepToken::kCollective;
@@ -249,17 +250,18 @@ class Periods {
     if (!has(shorter, is_input)) return true;
     // Who waits for the GPU several times in a step is given new data once in it. One graph a token is decoding: the data is a prompt.
     const bool is_fed = has(longer, feeds) && !has(shorter, feeds) && !has(shorter, is_graph);
-    if (extra.ordinary > 0) return false;
-    if (is_fed && waits_for_one_kernel(shorter)) return true;
+    // Every so many launches it waits, and what is left of them at the step's end is less than that.
+    if (extra.ordinary > (is_fed ? shorter.segment.length() : 0)) return false;
+    if (is_fed && waits_for_few_kernels(shorter)) return true;
     if (times > kMostMicroBatches) return false;
     if (extra.collective_bytes > largest_collective(shorter)) return true;
     if (has(shorter, is_sync)) return is_fed;
     return extra.compute * std::uint64_t{100} >= longer.segment.length() / times;
   }
 
-  // No step is that small.
-  bool waits_for_one_kernel(const Level& level) const {
-    if (level.segment.length() != 2 || level.tally->kinds != 2) return false;
+  // Of one kind. No step is that small.
+  bool waits_for_few_kernels(const Level& level) const {
+    if (level.segment.length() > kFewKernels + 1 || level.tally->kinds != 2) return false;
     const StepToken one = token(level.tally->held[0]).type, other = token(level.tally->held[1]).type;
     return (one == StepToken::kLaunch && is_sync(other)) || (other == StepToken::kLaunch && is_sync(one));
   }

@@ -105,6 +105,19 @@ TEST(StepPeriod, IsNotTheTimeBetweenTwoSynchronisesInAStep) {
   }
 }
 
+// Every so many launches, and once at the step's end.
+TEST(StepPeriod, IsNotTheTimeBetweenSynchronisesHoweverFewLaunchesLieThere) {
+  for (const int launches : {100, 300})
+    for (const int every : {1, 2, 3, 4, 5, 10, 33, 50}) {
+      std::string step = "H";
+      for (int i = 1; i <= launches; ++i) step += i % every == 0 ? "ks" : "k";
+      step += "uhs";
+      Program program;
+      program.times(20, step);
+      EXPECT_EQ(program.steps(), alike(19, static_cast<int>(step.size()))) << every << " of " << launches;
+    }
+}
+
 TEST(StepPeriod, OfGraphsIsOneTokenThoughAPromptComesAtEvenIntervals) {
   Program program;
   for (int i = 0; i < 12; ++i) {
