@@ -38,7 +38,7 @@ std::optional<WholeText> content_of(const std::string& path, std::size_t most_by
   struct stat status;
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   const auto bytes = static_cast<std::size_t>(status.st_size);
-  if (bytes > most_bytes) return std::nullopt;
+  if (bytes == 0 || bytes > most_bytes) return std::nullopt;  // 0 is what files of /proc say
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;
   std::optional<WholeText> content = read_all(file, bytes);

@@ -19,7 +19,7 @@ struct WholeText {
 // Parsers look at several bytes at a time.
 inline constexpr std::size_t kZerosBehind = 64;
 
-// Nothing: it has more bytes than that, is no file, or is not one whole piece of gzip.
+// Nothing: it has more bytes than that or none, is no file, or is not one whole piece of gzip.
 std::optional<WholeText> whole_text(const std::string& path, std::size_t most_bytes);
 
 }  // namespace hostprobe::analysis
