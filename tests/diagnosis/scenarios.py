@@ -19,8 +19,8 @@ ONE_CPU = "1"
 IN_CI = ("gc", "gil", "lock", "file_lock")  # of what is planted in PyTorch
 # With workers two ranks are not healthy: handing a batch of two small tensors on takes longer than to make it, and four processes have
 # two CPUs. So only those have workers whose fault is there; and those that want a CPU for it a single rank.
-IN_WORKERS = ("loader", "transform", "file_lock", "loader_fsync")
 BUSY_WORKERS = ("transform", "file_lock", "loader_fsync")
+IN_WORKERS = ("loader", *BUSY_WORKERS)
 
 
 @dataclasses.dataclass(frozen=True)
