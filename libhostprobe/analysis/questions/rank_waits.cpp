@@ -8,6 +8,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kMostReserved = 4096;  // of one collective, whatever size its calls claim
+constexpr int kAtATime = 64;                 // calls of one thread, before the next one is read on
 
 // One rank in one collective, on the axis of the job.
 struct Arrival {
@@ -20,33 +21,6 @@ struct Arrival {
 
 using Collective = std::pair<std::uint64_t, std::uint32_t>;  // communicator, running number
 using Kernels = std::vector<std::shared_ptr<const CollectiveKernels>>;
-
-// Calls take(member, call) for each call that may have waited, one member after the other. False: `take` wants no more.
-template <typename Take>
-bool read_calls(const std::vector<ChainMember>& members, const Kernels& kernels, Take take) {
-  CollectiveCall call;
-  for (std::uint32_t i = 0; i < members.size(); ++i)
-    for (CollectiveSource& source : collective_sources(members[i].chains->timeline(), kernels[i]))
-      while (source(call))
-        if (call.is_for_all() && !call.shares_kernel && !take(i, call)) return false;
-  return true;
-}
-
-// Whether more arrivals would be held at a time than there is room for. Only those who may be too many are read for it.
-bool are_more_than(std::size_t most, const std::vector<ChainMember>& members, const Kernels& kernels) {
-  std::uint64_t all = 0, held = 0;
-  for (const ChainMember& member : members) all += member.collectives;
-  if (all <= most) return false;
-  std::map<Collective, std::int32_t> open;
-  return !read_calls(members, kernels, [&](std::uint32_t, const CollectiveCall& call) {
-    if (++held > most) return false;
-    const auto came = open.try_emplace({call.communicator, call.sequence}).first;
-    if (++came->second < call.size) return true;
-    held -= static_cast<std::uint64_t>(came->second);
-    open.erase(came);
-    return true;
-  });
-}
 
 class Finder {
  public:
@@ -61,10 +35,14 @@ class Finder {
     std::vector<Arrival>& all = open->second;
     if (is_new) all.reserve(std::min<std::size_t>(static_cast<std::size_t>(call.size), kMostReserved));
     all.push_back(one);
+    ++held_;
     if (all.size() < static_cast<std::size_t>(call.size)) return;
     compare(all);
+    held_ -= all.size();
     open_.erase(open);
   }
+  // Arrivals that others are still to come for, and waits.
+  std::size_t held() const { return held_; }
 
  private:
   // On the axis of the job.
@@ -86,12 +64,34 @@ class Finder {
       const Window until = axis.back({last.called_ns, one.end_ns});
       members_[one.member].waits.push_back({own.begin_ns, own.end_ns, until.end_ns, on_gpu ? nullptr : one.track,
                                             last.member, last.track, until.begin_ns});
+      ++held_;
     }
   }
 
   std::vector<ChainMember>& members_;
   std::map<Collective, std::vector<Arrival>> open_;
+  std::size_t held_ = 0;
 };
+
+// The members side by side: few collectives are open at a time then. False: more would have to be held.
+bool read_calls(const std::vector<ChainMember>& members, const Kernels& kernels, std::size_t most, Finder& finder) {
+  std::vector<std::pair<std::uint32_t, CollectiveSource>> sources;
+  for (std::uint32_t i = 0; i < members.size(); ++i)
+    for (CollectiveSource& source : collective_sources(members[i].chains->timeline(), kernels[i]))
+      sources.emplace_back(i, std::move(source));
+  CollectiveCall call;
+  for (bool any = true; any;) {
+    any = false;
+    for (auto& [member, source] : sources) {
+      for (int i = 0; i < kAtATime && source(call); ++i) {
+        any = true;
+        if (call.is_for_all() && !call.shares_kernel) finder.add(member, call);
+        if (finder.held() > most) return false;
+      }
+    }
+  }
+  return true;
+}
 
 // Each instant is one wait's: the earlier one's.
 void part(std::vector<RankWait>& waits) {
@@ -107,15 +107,16 @@ void part(std::vector<RankWait>& waits) {
 
 }  // namespace
 
-bool find_rank_waits(std::vector<ChainMember>& members, const Kernels& kernels, std::size_t most_arrivals) {
-  if (are_more_than(most_arrivals, members, kernels)) return false;
+bool find_rank_waits(std::vector<ChainMember>& members, const Kernels& kernels, std::size_t most_held) {
   Finder finder(members);
-  read_calls(members, kernels, [&finder](std::uint32_t member, const CollectiveCall& call) {
-    finder.add(member, call);
-    return true;
-  });
-  for (ChainMember& member : members) part(member.waits);
-  return true;
+  const bool all = read_calls(members, kernels, most_held, finder);
+  for (ChainMember& member : members) {
+    if (all)
+      part(member.waits);
+    else
+      member.waits = {};
+  }
+  return all;
 }
 
 }  // namespace hostprobe::analysis

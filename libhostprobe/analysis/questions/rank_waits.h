@@ -13,11 +13,12 @@
 
 namespace hostprobe::analysis {
 
-inline constexpr std::size_t kMostArrivals = 2'000'000;  // of ranks in collectives, that are held at a time
+inline constexpr std::size_t kMostHeld =
+    2'000'000;  // arrivals of ranks in collectives that are still open, and waits: some 130 MB
 
-// Fills in ChainMember::waits. `kernels` of each. False: there are more collectives than are held.
+// Fills in ChainMember::waits. `kernels` of each. False: there are more waits than are held.
 bool find_rank_waits(std::vector<ChainMember>& members,
                      const std::vector<std::shared_ptr<const CollectiveKernels>>& kernels,
-                     std::size_t most_arrivals = kMostArrivals);
+                     std::size_t most_held = kMostHeld);
 
 }  // namespace hostprobe::analysis
