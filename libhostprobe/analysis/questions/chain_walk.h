@@ -30,6 +30,7 @@ struct ChainMember {
   std::uint32_t pid = 0;
   std::optional<int> rank = {};
   std::vector<RankWait> waits = {};  // by begin; none overlap
+  std::uint64_t collectives = 0;     // calls that it made, as far as they are counted
 };
 
 WakeChainAnswer follow_chains(const std::vector<ChainMember>& members, std::uint32_t member);

@@ -35,14 +35,10 @@ class Finder {
     std::vector<Arrival>& all = open->second;
     if (is_new) all.reserve(std::min<std::size_t>(static_cast<std::size_t>(call.size), kMostReserved));
     all.push_back(one);
-    ++held_;
     if (all.size() < static_cast<std::size_t>(call.size)) return;
     compare(all);
-    held_ -= all.size();
     open_.erase(open);
   }
-  // Arrivals that others are still to come for, and waits.
-  std::size_t held() const { return held_; }
 
  private:
   // On the axis of the job.
@@ -64,17 +60,15 @@ class Finder {
       const Window until = axis.back({last.called_ns, one.end_ns});
       members_[one.member].waits.push_back({own.begin_ns, own.end_ns, until.end_ns, on_gpu ? nullptr : one.track,
                                             last.member, last.track, until.begin_ns});
-      ++held_;
     }
   }
 
   std::vector<ChainMember>& members_;
   std::map<Collective, std::vector<Arrival>> open_;
-  std::size_t held_ = 0;
 };
 
-// The members side by side: few collectives are open at a time then. False: more would have to be held.
-bool read_calls(const std::vector<ChainMember>& members, const Kernels& kernels, std::size_t most, Finder& finder) {
+// The members side by side: few collectives are open at a time then.
+void read_calls(const std::vector<ChainMember>& members, const Kernels& kernels, Finder& finder) {
   std::vector<std::pair<std::uint32_t, CollectiveSource>> sources;
   for (std::uint32_t i = 0; i < members.size(); ++i)
     for (CollectiveSource& source : collective_sources(members[i].chains->timeline(), kernels[i]))
@@ -86,11 +80,9 @@ bool read_calls(const std::vector<ChainMember>& members, const Kernels& kernels,
       for (int i = 0; i < kAtATime && source(call); ++i) {
         any = true;
         if (call.is_for_all() && !call.shares_kernel) finder.add(member, call);
-        if (finder.held() > most) return false;
       }
     }
   }
-  return true;
 }
 
 // Each instant is one wait's: the earlier one's.
@@ -107,16 +99,14 @@ void part(std::vector<RankWait>& waits) {
 
 }  // namespace
 
-bool find_rank_waits(std::vector<ChainMember>& members, const Kernels& kernels, std::size_t most_held) {
+bool find_rank_waits(std::vector<ChainMember>& members, const Kernels& kernels, std::size_t most_arrivals) {
+  std::uint64_t arrivals = 0;
+  for (const ChainMember& member : members) arrivals += member.collectives;
+  if (arrivals > most_arrivals) return false;
   Finder finder(members);
-  const bool all = read_calls(members, kernels, most_held, finder);
-  for (ChainMember& member : members) {
-    if (all)
-      part(member.waits);
-    else
-      member.waits = {};
-  }
-  return all;
+  read_calls(members, kernels, finder);
+  for (ChainMember& member : members) part(member.waits);
+  return true;
 }
 
 }  // namespace hostprobe::analysis

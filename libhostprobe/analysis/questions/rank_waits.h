@@ -13,12 +13,12 @@
 
 namespace hostprobe::analysis {
 
-inline constexpr std::size_t kMostHeld =
-    2'000'000;  // arrivals of ranks in collectives that are still open, and waits: some 130 MB
+// Of ranks in collectives: each may become a wait of 56 bytes, and all of them are held.
+inline constexpr std::size_t kMostArrivals = 2'000'000;
 
-// Fills in ChainMember::waits. `kernels` of each. False: there are more waits than are held.
+// Fills in ChainMember::waits. `kernels` of each. False: there are more of them.
 bool find_rank_waits(std::vector<ChainMember>& members,
                      const std::vector<std::shared_ptr<const CollectiveKernels>>& kernels,
-                     std::size_t most_held = kMostHeld);
+                     std::size_t most_arrivals = kMostArrivals);
 
 }  // namespace hostprobe::analysis

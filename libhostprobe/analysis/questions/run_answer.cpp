@@ -416,6 +416,7 @@ void follow_over_ranks(const std::vector<Opened>& opened, RunAnswer& run, unsign
     const HostClock own = clock == run.host_clocks.end() ? HostClock{} : clock->second;
     members.push_back({process.blocked.get(), {}, process.pid, process.rank});
     members.back().axis = axis_of(*found->second->timeline, own, base_ns);
+    for (const auto& [key, share] : process.collectives.shares) members.back().collectives += share.count;
     kernels.push_back(found->second->kernels);
     answers.push_back(&process);
   }
