@@ -16,7 +16,7 @@ namespace hostprobe::analysis {
 // Of ranks in collectives: each may become a wait of 56 bytes, and all of them are held.
 inline constexpr std::size_t kMostArrivals = 2'000'000;
 
-// Fills in ChainMember::waits. `kernels` of each. False: there are more of them.
+// Fills in ChainMember::waits. `kernels` of each. False: there are more arrivals than that.
 bool find_rank_waits(std::vector<ChainMember>& members,
                      const std::vector<std::shared_ptr<const CollectiveKernels>>& kernels,
                      std::size_t most_arrivals = kMostArrivals);
