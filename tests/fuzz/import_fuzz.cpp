@@ -9,6 +9,7 @@
 #include <string>
 
 #include "analysis/import/import_files.h"
+#include "analysis/import/profile_reader.h"
 #include "analysis/questions/neighbours.h"
 #include "analysis/questions/process.h"
 #include "analysis/report/chrome_timeline.h"
@@ -69,10 +70,30 @@ void import(analysis::ImportForm form, const std::string& path) {
   fs::remove_all(run_folder());
 }
 
+std::string text_of(const analysis::ProfileEvent& event) {
+  std::string all;
+  for (const std::string& text : event.texts) all += text + '|';
+  return all;
+}
+
+// However short it is.
+void read_in_halves(const std::string& path) {
+  analysis::LeftOut left_out, of_second;
+  std::string first, second, whole;
+  const analysis::OnProfileEvent add_first = [&](const analysis::ProfileEvent& event) { first += text_of(event); };
+  const analysis::OnProfileEvent add_second = [&](const analysis::ProfileEvent& event) { second += text_of(event); };
+  const analysis::OnProfileEvent add = [&](const analysis::ProfileEvent& event) { whole += text_of(event); };
+  const auto halves = analysis::read_profile_halves(path, {add_first, left_out}, {add_second, of_second}, {}, 1);
+  if (!halves) return;
+  const analysis::ProfileReading reading = analysis::read_profile(path, add, left_out);
+  if (!reading.problem.empty() || reading.events != halves->events || first + second != whole) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const MemoryFile file(data, size);
+  read_in_halves(file.path());
   import(analysis::ImportForm::kProfile, file.path());
   import(analysis::ImportForm::kTable, file.path());
   import(analysis::ImportForm::kKernel, file.path());

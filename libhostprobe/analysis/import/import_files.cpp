@@ -17,10 +17,36 @@
 namespace hostprobe::analysis {
 namespace {
 
+OnProfileEvent adding_to(Profile& profile) {
+  return [&profile](const ProfileEvent& event) { profile.add(event); };
+}
+
+std::optional<ProfileReading> read_halves(const std::string& path, const ReadProgress& progress, Profile& profile,
+                                          LeftOut& left_out) {
+  LeftOut of_later;
+  Profile later(of_later);
+  const OnProfileEvent add = adding_to(profile), add_later = adding_to(later);
+  auto reading = read_profile_halves(path, {add, left_out}, {add_later, of_later}, progress);
+  if (reading) profile.append(std::move(later));
+  return reading;
+}
+
+// Halves that do not fit together are forgotten.
+Profile read_whole(const std::string& path, const ReadProgress& progress, LeftOut& left_out, ProfileReading& reading) {
+  Profile halves(left_out);
+  if (auto read = read_halves(path, progress, halves, left_out)) {
+    reading = std::move(*read);
+    return halves;
+  }
+  left_out = {};
+  Profile profile(left_out);
+  reading = read_profile(path, adding_to(profile), left_out, progress);
+  return profile;
+}
+
 void add_profile(const std::string& run, const ReadProgress& progress, ImportedFile& file) {
-  Profile profile(file.left_out);
-  const ProfileReading reading = read_profile(
-      file.path, [&](const ProfileEvent& event) { profile.add(event); }, file.left_out, progress);
+  ProfileReading reading;
+  Profile profile = read_whole(file.path, progress, file.left_out, reading);
   profile.finish();
   file.problem = reading.problem;
   file.traces = write_profile(profile, reading.head, file.path, run, file.left_out);

@@ -16,6 +16,9 @@ class LeftOut {
     const bool known = counts_.size() < kMostKinds || counts_.contains(kind);
     counts_[known ? kind : "of other kinds"] += count;
   }
+  void add(const LeftOut& other) {
+    for (const auto& [kind, count] : other.counts_) add(kind, count);
+  }
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
 
  private:

@@ -80,6 +80,17 @@ int small_number(const std::string& text, int without) {
   return value && *value >= 0 && *value < 1 << 20 ? static_cast<int>(*value) : without;
 }
 
+// Nothing: it is none.
+std::optional<std::uint32_t> process_id(const std::string& text) {
+  const auto number = whole_number(text);
+  if (!number || *number < 0 || *number >= std::int64_t{kMadeUpTid}) return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
+}
+std::optional<std::uint32_t> thread_id(const std::string& text) {
+  const auto id = process_id(text);
+  return id == 0 ? std::nullopt : id;
+}
+
 // "thread 3126441 (pt_autograd_0)" is how the profiler writes a thread's name.
 std::string thread_name(const std::string& text) {
   const auto open = text.find(" (");
@@ -132,13 +143,13 @@ std::uint64_t Profile::count_of(const ProfileEvent& event, ProfileField field) {
 }
 
 void Profile::add_call(const ProfileEvent& event, const ProfileSpan& span) {
-  ProfileProcess& process = process_of(event);
+  ProfileProcess& process = process_of(event[Field::kPid]);
   process.calls.push_back(
       {span, thread_of(process, event[Field::kTid]), static_cast<std::uint32_t>(count_of(event, Field::kCorrelation))});
 }
 
 void Profile::add_range(const ProfileEvent& event, const ProfileSpan& span) {
-  ProfileProcess& process = process_of(event);
+  ProfileProcess& process = process_of(event[Field::kPid]);
   const std::string& name = event[Field::kName];
   const std::uint32_t thread = thread_of(process, event[Field::kTid]);
   if (name.starts_with(kStepName)) {
@@ -158,7 +169,7 @@ ProfileCollective Profile::collective_of(const ProfileEvent& event, const Profil
   ProfileCollective call;
   call.span = span;
   call.span.name = name_of(operation);
-  call.thread = thread_of(process_of(event), event[Field::kTid]);
+  call.thread = thread_of(process_of(event[Field::kPid]), event[Field::kTid]);
   return call;
 }
 
@@ -180,7 +191,7 @@ void Profile::add_collective(const ProfileEvent& event, const ProfileSpan& span)
   call.sequence = static_cast<std::uint32_t>(count_of(event, Field::kSequence));
   if (operation == "Send") call.peer = small_number(event[Field::kToRank], -1);
   if (operation == "Recv") call.peer = small_number(event[Field::kFromRank], -1);
-  process_of(event).collectives.push_back(call);
+  process_of(event[Field::kPid]).collectives.push_back(call);
 }
 
 void Profile::add_annotated(const ProfileEvent& event, const ProfileSpan& span) {
@@ -191,7 +202,7 @@ void Profile::add_annotated(const ProfileEvent& event, const ProfileSpan& span) 
   const std::string& types = event[Field::kInputType];
   call.elements = elements_of(event[Field::kInputDims]);
   call.type = collective_type(types.substr(0, types.find(',')));
-  process_of(event).annotated.push_back(call);
+  process_of(event[Field::kPid]).annotated.push_back(call);
 }
 
 void Profile::add_activity(const ProfileEvent& event, const ProfileSpan& span, RowType type) {
@@ -218,14 +229,11 @@ void Profile::add_name(const ProfileEvent& event) {
     thread_names_[{event[Field::kPid], event[Field::kTid]}] = thread_name(event[Field::kOwnName]);
 }
 
-ProfileProcess& Profile::process_of(const ProfileEvent& event) {
-  const std::string& pid = event[Field::kPid];
+ProfileProcess& Profile::process_of(const std::string& pid) {
   const auto [found, fresh] = processes_.try_emplace(pid);
   if (fresh) {
-    const auto number = whole_number(pid);
-    const bool usable = number && *number >= 0 && *number < std::int64_t{kMadeUpTid};
-    found->second.pid = usable ? static_cast<std::uint32_t>(*number) : static_cast<std::uint32_t>(processes_.size());
-    if (!usable) left_out_.add("process ids that are none, replaced");
+    found->second.number = static_cast<std::uint32_t>(processes_.size());
+    found->second.pid = process_id(pid).value_or(found->second.number);
   }
   return found->second;
 }
@@ -234,10 +242,7 @@ std::uint32_t Profile::thread_of(ProfileProcess& process, const std::string& tid
   const auto found = process.thread_at.find(tid);
   if (found != process.thread_at.end()) return found->second;
   const auto index = static_cast<std::uint32_t>(process.threads.size());
-  const auto number = whole_number(tid);
-  const bool usable = number && *number > 0 && *number < std::int64_t{kMadeUpTid};
-  if (!usable) left_out_.add("thread ids that are none, replaced");
-  process.threads.push_back({usable ? static_cast<std::uint32_t>(*number) : kMadeUpTid + index, {}});
+  process.threads.push_back({thread_id(tid).value_or(kMadeUpTid + index), {}});
   process.thread_at.emplace(tid, index);
   return index;
 }
@@ -249,10 +254,79 @@ std::uint32_t Profile::name_of(const std::string& text) {
   return number;
 }
 
+namespace {
+
+// Numbers that another profile gave to names and to one process's threads, by those of this one.
+struct Renumbering {
+  const std::vector<std::uint32_t>& names;
+  std::vector<std::uint32_t> threads;
+
+  void renumber(ProfileSpan& span) const { span.name = names[span.name]; }
+  template <typename OfThread>
+  void renumber_of_thread(OfThread& one) const {
+    renumber(one.span);
+    one.thread = threads[one.thread];
+  }
+  void renumber(ProfileCall& call) const { renumber_of_thread(call); }
+  void renumber(ProfileStep& step) const { renumber_of_thread(step); }
+  void renumber(ProfileActivity& activity) const { renumber(activity.span); }
+  void renumber(ProfileRange& range) const {
+    renumber_of_thread(range);
+    range.category = names[range.category];
+  }
+  void renumber(ProfileCollective& call) const {
+    renumber_of_thread(call);
+    call.group = names[call.group];
+  }
+
+  template <typename One>
+  void append(std::vector<One>& to, std::vector<One>& from) const {
+    for (One& one : from) renumber(one);
+    to.insert(to.end(), from.begin(), from.end());
+    from = {};
+  }
+};
+
+// By the order in which they appeared.
+std::vector<ProfileProcesses::value_type*> in_order(ProfileProcesses& processes) {
+  std::vector<ProfileProcesses::value_type*> all;
+  for (auto& one : processes) all.push_back(&one);
+  std::sort(all.begin(), all.end(), [](const auto* l, const auto* r) { return l->second.number < r->second.number; });
+  return all;
+}
+
+}  // namespace
+
+void Profile::append(Profile&& later) {
+  std::vector<std::uint32_t> names;
+  for (const std::string& name : later.names_) names.push_back(name_of(name));
+  for (auto* const one : in_order(later.processes_)) {
+    auto& [pid, process] = *one;
+    ProfileProcess& own = process_of(pid);
+    std::vector<const std::string*> ids(process.threads.size());
+    for (const auto& [tid, index] : process.thread_at) ids[index] = &tid;
+    Renumbering numbers{names, {}};
+    for (const std::string* id : ids) numbers.threads.push_back(thread_of(own, *id));
+    numbers.append(own.calls, process.calls);
+    numbers.append(own.ranges, process.ranges);
+    numbers.append(own.collectives, process.collectives);
+    numbers.append(own.annotated, process.annotated);
+    numbers.append(own.steps, process.steps);
+  }
+  const Renumbering numbers{names, {}};
+  numbers.append(activities_, later.activities_);
+  numbers.append(watched_, later.watched_);
+  for (auto& [pid, name] : later.process_names_) process_names_[pid] = std::move(name);
+  for (auto& [thread, name] : later.thread_names_) thread_names_[thread] = std::move(name);
+  left_out_.add(later.left_out_);
+}
+
 void Profile::finish() {
   for (auto& [pid, process] : processes_) {
+    if (!process_id(pid)) left_out_.add("process ids that are none, replaced");
     if (const auto name = process_names_.find(pid); name != process_names_.end()) process.name = name->second;
     for (const auto& [tid, index] : process.thread_at) {
+      if (!thread_id(tid)) left_out_.add("thread ids that are none, replaced");
       const auto name = thread_names_.find({pid, tid});
       if (name != thread_names_.end()) process.threads[index].name = name->second;
     }

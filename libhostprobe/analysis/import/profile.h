@@ -73,7 +73,8 @@ struct ProfileThread {
 };
 
 struct ProfileProcess {
-  std::uint32_t pid = 0;
+  std::uint32_t pid = 0;     // made up where the profile's own is none
+  std::uint32_t number = 0;  // of processes as they appear in the profile
   std::string name;
   std::vector<ProfileThread> threads;
   std::map<std::string, std::uint32_t, std::less<>> thread_at;  // by the profile's own id
@@ -84,16 +85,20 @@ struct ProfileProcess {
   std::vector<ProfileStep> steps;
 };
 
+using ProfileProcesses = std::map<std::string, ProfileProcess, std::less<>>;  // by the profile's own id
+
 class Profile {
  public:
   explicit Profile(LeftOut& left_out) : left_out_(left_out) {}
 
   void add(const ProfileEvent& event);
+  // Events that come behind all that were added, as if they had been added here.
+  void append(Profile&& later);
   // Once all were added: names of processes and threads may come after what they name.
   void finish();
 
   const std::string& name(std::uint32_t number) const { return names_[number]; }
-  std::map<std::string, ProfileProcess, std::less<>>& processes() { return processes_; }
+  ProfileProcesses& processes() { return processes_; }
   std::vector<ProfileActivity>& activities() { return activities_; }
   // Of the profiler's own span: what was watched, whether or not anything happened.
   const std::vector<ProfileSpan>& watched() const { return watched_; }
@@ -107,7 +112,7 @@ class Profile {
   void add_annotated(const ProfileEvent& event, const ProfileSpan& span);
   ProfileCollective collective_of(const ProfileEvent& event, const ProfileSpan& span, const std::string& operation);
   void add_name(const ProfileEvent& event);
-  ProfileProcess& process_of(const ProfileEvent& event);
+  ProfileProcess& process_of(const std::string& pid);
   std::uint32_t thread_of(ProfileProcess& process, const std::string& tid);
   std::uint32_t name_of(const std::string& text);
   std::uint64_t count_of(const ProfileEvent& event, ProfileField field);
@@ -115,7 +120,7 @@ class Profile {
   LeftOut& left_out_;
   std::deque<std::string> names_;
   std::unordered_map<std::string_view, std::uint32_t> name_at_;
-  std::map<std::string, ProfileProcess, std::less<>> processes_;  // by the profile's own id
+  ProfileProcesses processes_;
   std::map<std::string, std::string> process_names_;
   std::map<std::pair<std::string, std::string>, std::string> thread_names_;
   std::vector<ProfileActivity> activities_;

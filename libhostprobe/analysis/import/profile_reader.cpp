@@ -9,6 +9,8 @@
 #include <rapidjson/reader.h>
 
 #include <array>
+#include <cstring>
+#include <future>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -147,6 +149,16 @@ class Events {
 
   std::uint64_t events() const { return events_; }
   ProfileHead& head() { return head_; }
+  // The next element that is told is one of the list of events.
+  bool is_in_list() const { return events_depth_ != 0 && depth_ == events_depth_; }
+  // What comes is a list in the document's object, under that key,
+  void enter_object(std::string_view key) {
+    depth_ = 1;
+    root_is_object_ = true;
+    root_key_ = key;
+  }
+  // or that object itself.
+  void leave_object() { depth_ = 0; }
 
  private:
   bool value(std::string_view text) {
@@ -200,6 +212,54 @@ class Events {
 constexpr unsigned kFlags =
     rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag | rapidjson::kParseStopWhenDoneFlag;
 
+using InSitu = rapidjson::InsituStringStream;
+
+rapidjson::ParseResult parse(InSitu& source, Events& events) {
+  return rapidjson::Reader().Parse<kFlags | rapidjson::kParseInsituFlag>(source, events);
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+char* behind_blanks(char* at) {
+  while (is_blank(*at)) ++at;
+  return at;
+}
+
+// The comma between two elements of a list that look like events, as far as the text around tells. At least one blank is behind it.
+// nullptr: there is none behind `from`.
+char* comma_between(char* from) {
+  for (char* at = from; (at = std::strchr(at, '}')) != nullptr; ++at) {
+    char* const comma = behind_blanks(at + 1);
+    if (*comma != ',' || !is_blank(comma[1])) continue;
+    char* const next = behind_blanks(comma + 1);
+    // A text inside of a text would have a backslash before its quote.
+    if (*next == '{' && *behind_blanks(next + 1) == '"') return comma;
+  }
+  return nullptr;
+}
+
+// The list that begins there, and what of the document stands behind it. `in_object`: the list is the one of "traceEvents".
+bool parse_rest(char* list, bool in_object, Events& events) {
+  if (in_object) events.enter_object("traceEvents");
+  InSitu source(list);
+  if (parse(source, events).IsError()) return false;
+  if (!in_object) return true;
+  char* const behind = behind_blanks(list + source.Tell());
+  if (*behind == '}') return true;
+  if (*behind != ',' || *behind_blanks(behind + 1) != '"') return false;
+  *behind = '{';
+  events.leave_object();
+  InSitu rest(behind);
+  return !parse(rest, events).IsError();
+}
+
+// What the later one says of itself counts.
+ProfileHead joined(ProfileHead first, ProfileHead second) {
+  for (const auto field : {&ProfileHead::base_time_ns, &ProfileHead::rank, &ProfileHead::world_size, &ProfileHead::host,
+                           &ProfileHead::name})
+    if (!(second.*field).empty()) first.*field = std::move(second.*field);
+  return first;
+}
+
 std::string why_not(const rapidjson::ParseResult& result) {
   if (result.Code() == rapidjson::kParseErrorTermination)
     return fmt::format("lists and objects lie more than {} deep in each other", kMostDepth);
@@ -214,8 +274,8 @@ ProfileReading read_profile(const std::string& path, const OnProfileEvent& on_ev
   rapidjson::ParseResult result;
   std::string why;
   if (const std::optional<WholeText> whole = whole_text(path, most_whole_bytes)) {
-    rapidjson::InsituStringStream source(whole->text.get());
-    result = rapidjson::Reader().Parse<kFlags | rapidjson::kParseInsituFlag>(source, events);
+    InSitu source(whole->text.get());
+    result = parse(source, events);
     if (progress) progress(file_bytes(path));
   } else {
     TextFile file(path, progress);
@@ -227,6 +287,32 @@ ProfileReading read_profile(const std::string& path, const OnProfileEvent& on_ev
   if (result.IsError())
     reading.problem = fmt::format("byte {}: {}", result.Offset(), why.empty() ? why_not(result) : why);
   return reading;
+}
+
+// The first half ends in the place of a comma, which is the only thing that is wrong with it where the comma stood in the list of
+// events; the second half is a list of its own.
+std::optional<ProfileReading> read_profile_halves(const std::string& path, const ProfilePart& first,
+                                                  const ProfilePart& second, const ReadProgress& progress,
+                                                  std::size_t least_bytes) {
+  const std::optional<WholeText> whole = whole_text(path, kMostWholeBytes);
+  if (!whole || whole->bytes < least_bytes) return std::nullopt;
+  char* const text = whole->text.get();
+  char* const comma = comma_between(text + whole->bytes / 2);
+  if (comma == nullptr) return std::nullopt;
+  comma[0] = '\0';
+  comma[1] = '[';
+  const bool in_object = *behind_blanks(text) == '{';
+  Events before(first.on_event, first.left_out), behind(second.on_event, second.left_out);
+  auto rest =
+      std::async(std::launch::async | std::launch::deferred, parse_rest, comma + 1, in_object, std::ref(behind));
+  InSitu source(text);
+  const rapidjson::ParseResult result = parse(source, before);
+  const bool is_halved = result.Code() == rapidjson::kParseErrorArrayMissCommaOrSquareBracket &&
+                         result.Offset() == static_cast<std::size_t>(comma - text) && before.is_in_list();
+  if (!rest.get() || !is_halved) return std::nullopt;
+  if (progress) progress(file_bytes(path));
+  return ProfileReading{
+      joined(std::move(before.head()), std::move(behind.head())), before.events() + behind.events(), {}};
 }
 
 }  // namespace hostprobe::analysis

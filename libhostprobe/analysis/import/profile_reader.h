@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "left_out.h"
@@ -28,5 +29,21 @@ inline constexpr std::size_t kMostWholeBytes = 256 << 20;
 // Throws std::system_error when the file cannot be opened.
 ProfileReading read_profile(const std::string& path, const OnProfileEvent& on_event, LeftOut& left_out,
                             const ReadProgress& progress = {}, std::size_t most_whole_bytes = kMostWholeBytes);
+
+// Who is told of a part of the events, on a thread of its own.
+struct ProfilePart {
+  const OnProfileEvent& on_event;
+  LeftOut& left_out;
+};
+
+// Shorter ones are read before another thread has begun.
+inline constexpr std::size_t kLeastHalvedBytes = 1 << 20;
+
+// A text that is read in one piece, from its begin and from its middle on at a time. Events that `first` was told stand before those of
+// `second`. Nothing: it is shorter, has no place where it could be halved, or is damaged; whatever was told is to be forgotten
+// then, and read_profile reads it.
+std::optional<ProfileReading> read_profile_halves(const std::string& path, const ProfilePart& first,
+                                                  const ProfilePart& second, const ReadProgress& progress = {},
+                                                  std::size_t least_bytes = kLeastHalvedBytes);
 
 }  // namespace hostprobe::analysis

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "analysis/trace/trace_writer.h"
 #include "call_traits.h"
@@ -74,13 +75,33 @@ int place_in(const std::string& ranks, int size, const std::string& rank) {
   return count == size ? place : -1;
 }
 
+// What is worked out once for each of some small numbers.
+template <typename Value>
+class Memo {
+ public:
+  template <typename Make>
+  const Value& of(std::uint32_t number, Make make) {
+    if (number >= values_.size()) values_.resize(number + 1);
+    std::optional<Value>& own = values_[number];
+    if (!own) own = make();
+    return *own;
+  }
+
+ private:
+  std::vector<std::optional<Value>> values_;
+};
+
 // One process's file.
 class ProcessTrace {
  public:
   ProcessTrace(const Profile& profile, const ProfileProcess& process, const ProfileHead& head, std::int64_t base_ns,
                TraceWriter& out)
       : profile_(profile), process_(process), head_(head), base_ns_(base_ns), out_(out) {
-    threads_.resize(process.threads.size());
+    std::vector<std::size_t> records(process.threads.size());
+    for (const ProfileCall& call : process.calls) ++records[call.thread];
+    for (const ProfileRange& range : process.ranges) ++records[range.thread];
+    threads_.resize(records.size());
+    for (std::size_t i = 0; i < records.size(); ++i) threads_[i].reserve(records[i]);
     first_activity_.assign(process.calls.size(), kNone);
   }
 
@@ -113,7 +134,9 @@ class ProcessTrace {
   }
 
   std::uint64_t ticks(std::int64_t ns) const { return static_cast<std::uint64_t>(base_ns_ + ns); }
-  std::uint64_t text(std::uint32_t name) { return out_.add_string(profile_.name(name)); }
+  std::uint64_t text(std::uint32_t name) {
+    return texts_.of(name, [&] { return out_.add_string(profile_.name(name)); });
+  }
 
   // One row for each name, made when it is met first.
   std::uint16_t row(const HookShape& shape) {
@@ -122,7 +145,11 @@ class ProcessTrace {
     return found->second;
   }
 
-  std::uint16_t call_row(const std::string& name) {
+  struct CallRow {
+    std::uint16_t number = 0;
+    bool launches = false, one_kernel = false;
+  };
+  CallRow call_row(const std::string& name) {
     HookShape shape{.name = name, .family = Family::kCuda};
     shape.launch = is_launch_name(name);
     shape.blocking = is_sync_name(name);
@@ -130,17 +157,29 @@ class ProcessTrace {
       shape.labels = {"kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes"};
     else
       shape.labels = {"bytes", "", "", "stream:hex", "correlation"};
-    return row(shape);
+    return {row(shape), shape.launch, is_kernel_launch_name(name)};
+  }
+
+  std::uint16_t activity_row(RowType type) {
+    static constexpr const char* kNames[] = {"", "kernel", "memcpy", "memset"};
+    return row({.name = kNames[type],
+                .family = Family::kGpu,
+                .type = type,
+                .labels = {"name:str", "stream", "launch", "bytes", "call"}});
+  }
+
+  std::uint16_t range_row(const std::string& category) {
+    return row({.name = category, .family = Family::kRange, .type = kRowRange, .labels = {"name:str", "category:str"}});
   }
 
   void add_calls(const std::vector<ProfileActivity>& activities) {
     for (std::size_t i = 0; i < process_.calls.size(); ++i) {
       const ProfileCall& call = process_.calls[i];
-      const std::string& name = profile_.name(call.span.name);
-      Record record = record_of(call.span, call_row(name));
+      const CallRow& own = call_rows_.of(call.span.name, [&] { return call_row(profile_.name(call.span.name)); });
+      Record record = record_of(call.span, own.number);
       const ProfileActivity* caused = first_activity_[i] == kNone ? nullptr : &activities[first_activity_[i]];
-      if (is_launch_name(name)) {
-        if (caused != nullptr) set_launch(*caused, is_kernel_launch_name(name), record);
+      if (own.launches) {
+        if (caused != nullptr) set_launch(*caused, own.one_kernel, record);
       } else {
         record.a = caused == nullptr ? 0 : caused->bytes;
         record.d = caused == nullptr ? 0 : caused->stream;
@@ -161,12 +200,8 @@ class ProcessTrace {
   }
 
   void add_activity(const ProfileActivity& activity, std::uint32_t call) {
-    static constexpr const char* kNames[] = {"", "kernel", "memcpy", "memset"};
-    const std::uint16_t hook = row({.name = kNames[activity.type],
-                                    .family = Family::kGpu,
-                                    .type = activity.type,
-                                    .labels = {"name:str", "stream", "launch", "bytes", "call"}});
-    Record record = record_of(activity.span, hook);
+    Record record =
+        record_of(activity.span, activity_rows_.of(activity.type, [&] { return activity_row(activity.type); }));
     const std::uint64_t stream = pack_pair(activity.device, activity.stream);
     record.a = text(activity.span.name);
     record.b = stream;
@@ -178,11 +213,8 @@ class ProcessTrace {
 
   void add_ranges() {
     for (const ProfileRange& range : process_.ranges) {
-      const std::uint16_t hook = row({.name = profile_.name(range.category),
-                                      .family = Family::kRange,
-                                      .type = kRowRange,
-                                      .labels = {"name:str", "category:str"}});
-      Record record = record_of(range.span, hook);
+      Record record = record_of(
+          range.span, range_rows_.of(range.category, [&] { return range_row(profile_.name(range.category)); }));
       record.a = text(range.span.name);
       record.b = text(range.category);
       threads_[range.thread].push_back(record);
@@ -267,6 +299,10 @@ class ProcessTrace {
   const std::int64_t base_ns_;
   TraceWriter& out_;
   std::map<std::pair<int, std::string>, std::uint16_t> rows_;
+  Memo<std::uint64_t> texts_;  // by name, as the next two
+  Memo<CallRow> call_rows_;
+  Memo<std::uint16_t> range_rows_;
+  Memo<std::uint16_t> activity_rows_;  // by type
   std::vector<std::vector<Record>> threads_;
   std::map<std::uint64_t, std::vector<Record>> streams_;  // by device and stream
   std::vector<std::uint32_t> first_activity_;             // by call

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "block_head.h"
 #include "checksum.h"
@@ -106,7 +107,7 @@ void TraceWriter::add_module(const Module& module) {
   std::string payload;
   append(payload, row);
   payload += module.path;
-  write_block(kBlockModules, payload);
+  write_block(kBlockModules, std::move(payload));
 }
 
 void TraceWriter::add_thread(const ThreadEntry& entry) { threads_.push_back(entry); }
@@ -114,7 +115,7 @@ void TraceWriter::add_thread(const ThreadEntry& entry) { threads_.push_back(entr
 void TraceWriter::add_clock(const ClockPair& pair) {
   std::string payload;
   append(payload, pair);
-  write_block(kBlockClock, payload);
+  write_block(kBlockClock, std::move(payload));
 }
 
 void TraceWriter::add_records(const ThreadKey& thread, const std::vector<Record>& records) {
@@ -123,9 +124,10 @@ void TraceWriter::add_records(const ThreadKey& thread, const std::vector<Record>
   for (std::size_t at = 0; at < records.size(); at += kPackedMost) {
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(kPackedMost, records.size() - at));
     std::string payload;
+    payload.reserve(sizeof(RecordsHead) + count * sizeof(Record));
     append(payload, RecordsHead{thread.start_ticks, sequence, thread.tid, count, count, 0});
     payload.append(reinterpret_cast<const char*>(&records[at]), count * sizeof(Record));
-    write_block(kBlockRecords, payload);
+    write_block(kBlockRecords, std::move(payload));
     sequence += count;
     records_ += count;
   }
@@ -138,7 +140,7 @@ void TraceWriter::add_counter(const ThreadKey& thread, const SumKey& key, const 
   append(payload,
          CounterRow{site_row(thread.tid, thread.start_ticks, key.first, sum, words.size()), key.second, sum.amount});
   payload.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(words[0]));
-  write_block(kBlockCounters, payload);
+  write_block(kBlockCounters, std::move(payload));
 }
 
 void TraceWriter::add_short_wait(const ThreadKey& thread, std::uint64_t key, const SiteSum& sum) {
@@ -147,7 +149,7 @@ void TraceWriter::add_short_wait(const ThreadKey& thread, std::uint64_t key, con
   std::string payload;
   append(payload, site_row(thread.tid, thread.start_ticks, key, sum, words.size()));
   payload.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(words[0]));
-  write_block(kBlockShortWaits, payload);
+  write_block(kBlockShortWaits, std::move(payload));
 }
 
 void TraceWriter::add_kernel(std::uint32_t cpu, std::uint64_t begin_ticks, std::uint64_t lost,
@@ -161,7 +163,7 @@ void TraceWriter::add_kernel(std::uint32_t cpu, std::uint64_t begin_ticks, std::
   std::string payload;
   append(payload, head);
   payload.append(reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(KernelRow));
-  write_block(kBlockKernel, payload);
+  write_block(kBlockKernel, std::move(payload));
 }
 
 void TraceWriter::add_kernel_names(const std::vector<KernelNameRow>& names) {
@@ -182,7 +184,7 @@ void TraceWriter::add_kernel_totals(KernelTotalsHead head, const std::vector<Ker
   for (const KernelThreadTotals& row : threads) append(payload, row);
   for (const KernelTookTotals& row : took) append(payload, row);
   for (const KernelIrqTotals& row : irqs) append(payload, row);
-  write_block(kBlockKernelTotals, payload);
+  write_block(kBlockKernelTotals, std::move(payload));
 }
 
 void TraceWriter::add_event(const EventRow& event) {
@@ -205,13 +207,12 @@ void TraceWriter::write_strings() {
   strings_.clear();
 }
 
-void TraceWriter::write_block(BlockKind kind, const std::string& payload) {
-  std::string whole = payload;
-  pad(whole);
-  const BlockHead head = block_head(kind, whole.data(), whole.size());
+void TraceWriter::write_block(BlockKind kind, std::string payload) {
+  pad(payload);
+  const BlockHead head = block_head(kind, payload.data(), payload.size());
   write_at(end_, reinterpret_cast<const char*>(&head), sizeof(head));
-  write_at(end_ + sizeof(head), whole.data(), whole.size());
-  end_ += sizeof(head) + whole.size();
+  write_at(end_ + sizeof(head), payload.data(), payload.size());
+  end_ += sizeof(head) + payload.size();
 }
 
 void TraceWriter::write_at(std::uint64_t offset, const char* bytes, std::size_t count) const {
@@ -253,7 +254,7 @@ std::string TraceWriter::finish() {
     entry.records = sequences_[{entry.tid, entry.start_ticks}];
     std::string payload;
     append(payload, entry);
-    write_block(kBlockThreads, payload);
+    write_block(kBlockThreads, std::move(payload));
   }
   write_header();
   return give_name();

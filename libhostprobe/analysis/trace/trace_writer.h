@@ -71,7 +71,7 @@ class TraceWriter {
  private:
   void write_table();
   void write_strings();
-  void write_block(BlockKind kind, const std::string& payload);
+  void write_block(BlockKind kind, std::string payload);
   void write_at(std::uint64_t offset, const char* bytes, std::size_t count) const;
   std::string give_name();
 
