@@ -4,6 +4,7 @@
 #include <random>
 
 #include "analysis/questions/critical_path.h"
+#include "analysis/questions/step_sample.h"
 #include "analysis/timeline/busy_time.h"
 #include "analysis/trace/reader.h"
 #include "support/trace_file.h"
@@ -37,7 +38,7 @@ class CriticalPath : public testing::Test {
     activity.collective = collective;
     device_.activities.push_back(activity);
   }
-  std::optional<PathAnswer> ask(const std::vector<Window>& steps = {}) {
+  std::optional<PathAnswer> ask(const std::vector<Window>& steps = {}, std::size_t most_events = kMostProcessEvents) {
     file_.thread(test::thread_entry(100, "main"));
     file_.calls(100, 0, calls_);
     file_.write(folder_.file("t.hptrace"));
@@ -45,7 +46,7 @@ class CriticalPath : public testing::Test {
                      [](const Activity& l, const Activity& r) { return l.begin_ns < r.begin_ns; });
     const Trace trace = read_trace(folder_.file("t.hptrace"));
     Symbols symbols;
-    return answer_critical_path(Timeline(trace, symbols), device_, {}, steps);
+    return answer_critical_path(Timeline(trace, symbols), device_, {}, steps, nullptr, most_events);
   }
   TraceFile file_;
   test::TestFolder folder_;
@@ -65,7 +66,7 @@ TEST_F(CriticalPath, OfAFullQueueIsTheGpu) {
   EXPECT_NEAR(us(path, PathClass::kGpuCompute), 500, 1e-6);
   EXPECT_NEAR(us(path, PathClass::kLaunch), 2, 1e-6);
   EXPECT_NEAR(us(path, PathClass::kCpu), 3, 1e-6) << "from the end of the last kernel to the return of the wait";
-  EXPECT_NEAR(path.drift_pct(), 0, 1e-6);
+  EXPECT_NEAR(path.drift_pct().value(), 0, 1e-6);
   EXPECT_NEAR(path.gain_pct(PathClass::kLaunch).value(), 100 * 2 / 505.0, 1e-6);
   EXPECT_GT(path.gain_pct(PathClass::kGpuCompute).value(), 80);
 }
@@ -107,7 +108,7 @@ TEST_F(CriticalPath, FollowsTheWakerOfAWait) {
   const PathAnswer path = ask().value();
   EXPECT_NEAR(path.length_ns, 119'000, 1e-3);
   EXPECT_NEAR(us(path, PathClass::kCpu), 119 - 2 - 10, 1e-6);
-  EXPECT_NEAR(path.drift_pct(), 0, 1e-6);
+  EXPECT_NEAR(path.drift_pct().value(), 0, 1e-6);
 }
 
 TEST_F(CriticalPath, IsNotKnownWithoutActivitiesOrRecords) {
@@ -117,6 +118,30 @@ TEST_F(CriticalPath, IsNotKnownWithoutActivitiesOrRecords) {
   EXPECT_TRUE(ask());
   kernel(500, 502, 504);
   EXPECT_FALSE(ask()) << "of half of what ran nobody knows the launch";
+}
+
+TEST_F(CriticalPath, OfAProcessThatIsTooLargeGoesThroughSomeOfItsSteps) {
+  constexpr int kSteps = 200;
+  std::vector<Window> steps;
+  for (int i = 0; i < kSteps; ++i) {
+    const double at_us = 100.0 * i;
+    calls_.push_back({.hook = 1, .begin_us = at_us + 10, .end_us = at_us + 12});
+    kernel(at_us + 10, at_us + 12, at_us + 82);
+    calls_.push_back({.hook = 2, .begin_us = at_us + 13, .end_us = at_us + 83});
+    steps.push_back({1000 * at_us, 1000 * (at_us + 100)});
+  }
+  const PathAnswer whole = ask(steps).value();
+  EXPECT_EQ(whole.stretches, 200u);
+  EXPECT_NEAR(whole.length_ns, 200 * 100'000.0, 1);
+  EXPECT_NEAR(whole.recorded_ns, kMostReplayed * 100'000.0, 1) << "not more are run again";
+  const PathAnswer some = ask(steps, 3 * kSteps / 4).value();
+  EXPECT_EQ(some.stretches, 50u);
+  for (const PathClass one : {PathClass::kCpu, PathClass::kGpuCompute, PathClass::kLaunch}) {
+    EXPECT_NEAR(some.share_pct(one), whole.share_pct(one), 1e-6);
+    EXPECT_NEAR(some.gain_pct(one).value(), whole.gain_pct(one).value(), 1e-6);
+  }
+  EXPECT_NEAR(some.share_pct(PathClass::kGpuCompute), 70, 1e-6);
+  EXPECT_EQ(ask(steps, 1).value().stretches, 200u) << "not one fits";
 }
 
 // Programs of any shape: a simulation in which each moment is the latest of what it waits for.
@@ -152,7 +177,7 @@ TEST_F(CriticalPath, HoldsWhatItPromisesForProgramsOfAnyShape) {
     for (const PathClass one : kEachClass) shares += path.share_pct(one);
     EXPECT_NEAR(shares, 100, 1e-9) << seed;
     EXPECT_LE(path.length_ns, 1000 * end_us + 1e-3) << seed;
-    EXPECT_NEAR(path.drift_pct(), 0, 1e-6) << seed;
+    EXPECT_NEAR(path.drift_pct().value(), 0, 1e-6) << seed;
     for (const PathClass one : kEachClass) {
       EXPECT_GE(path.gain_pct(one).value(), -1e-9) << seed;
       EXPECT_LE(path.gain_pct(one).value(), 100 + 1e-9) << seed;
@@ -177,7 +202,7 @@ TEST_F(CriticalPath, OfStepsIsThatOfEachTogether) {
   EXPECT_NEAR(path.length_ns, 800e3, 1e-3);
   EXPECT_NEAR(us(path, PathClass::kGpuCompute), 8 * 50, 1e-6);
   EXPECT_NEAR(us(path, PathClass::kLaunch), 8 * 2, 1e-6);
-  EXPECT_NEAR(path.drift_pct(), 0, 1e-6);
+  EXPECT_NEAR(path.drift_pct().value(), 0, 1e-6);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST_F(RunPaths, GoThroughTheRankThatAllWaitFor) {
   }
   EXPECT_NEAR(communication_us, 5 * 30, 1e-6) << "the transfer, and none of the waiting";
   EXPECT_NEAR(other_us, 0, 1e-6);
-  EXPECT_NEAR(run.path.drift_pct(), 0, 1e-6);
+  EXPECT_NEAR(run.path.drift_pct().value(), 0, 1e-6);
   // Without GPU work what remains is the transfer, the launches and what the host does.
   EXPECT_GT(run.path.gain_pct(PathClass::kGpuCompute).value(), 80);
   EXPECT_NEAR(run.path.gain_pct(PathClass::kCommunication).value(), 100 * 5 * 30 / (1e-3 * run.path.length_ns), 0.1);
@@ -57,7 +57,7 @@ TEST_F(RunPaths, GoThroughTheHostOfARankThatLaunchesLate) {
   const RunPath run = ask().value();
   EXPECT_NEAR(us(run, 1, PathClass::kCpu) + us(run, 0, PathClass::kCpu), 501, 1);
   EXPECT_GE(us(run, 1, PathClass::kCpu), 499);
-  EXPECT_NEAR(run.path.drift_pct(), 0, 1e-6);
+  EXPECT_NEAR(run.path.drift_pct().value(), 0, 1e-6);
 }
 
 TEST_F(RunPaths, FollowMessagesToTheirSenders) {
@@ -72,7 +72,7 @@ TEST_F(RunPaths, FollowMessagesToTheirSenders) {
   EXPECT_NEAR(us(run, 0, PathClass::kGpuCompute), 200, 1e-6);
   EXPECT_NEAR(us(run, 1, PathClass::kGpuCompute), 300, 1e-6);
   EXPECT_NEAR(us(run, 1, PathClass::kCommunication), 10, 1e-6);
-  EXPECT_NEAR(run.path.drift_pct(), 0, 1e-6);
+  EXPECT_NEAR(run.path.drift_pct().value(), 0, 1e-6);
 }
 
 TEST_F(RunPaths, FollowASendThatWaitsForItsReceiver) {
@@ -142,7 +142,7 @@ TEST_F(RunPaths, LeaveOutStepsOfWhichCallsAreMissing) {
   const RunPath run = ask().value();
   EXPECT_EQ(run.steps, 6u);
   EXPECT_EQ(run.looked_at, 5u);
-  EXPECT_NEAR(run.path.drift_pct(), 0, 1e-6);
+  EXPECT_NEAR(run.path.drift_pct().value(), 0, 1e-6);
   ASSERT_TRUE(time_);
   EXPECT_EQ(time_->steps, 5u);
   make(0, 5);
@@ -212,7 +212,7 @@ void expect_whole(const RunPath& run) {
   for (const RankPath& one : run.ranks) of_ranks_ns += std::accumulate(one.share_ns.begin(), one.share_ns.end(), 0.0);
   EXPECT_NEAR(shares, 100, 1e-9);
   EXPECT_NEAR(of_ranks_ns, run.path.length_ns, 1e-3);
-  EXPECT_NEAR(run.path.drift_pct(), 0, 1e-6);
+  EXPECT_NEAR(run.path.drift_pct().value(), 0, 1e-6);
 }
 
 // It is not longer than the steps, and nothing that works all the time takes longer than it.

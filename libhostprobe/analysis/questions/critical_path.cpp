@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "step_sample.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -130,7 +132,9 @@ const PathOperation* JobGraph::awaited(const PathPlace& place) const {
 }
 
 void PathAnswer::add(const PathAnswer& other) {
+  stretches += other.stretches;
   length_ns += other.length_ns;
+  recorded_ns += other.recorded_ns;
   replayed_ns += other.replayed_ns;
   for (std::size_t i = 0; i < kPathClasses; ++i) {
     share_ns[i] += other.share_ns[i];
@@ -140,28 +144,33 @@ void PathAnswer::add(const PathAnswer& other) {
 
 double PathAnswer::share_pct(PathClass one) const { return 100 * share_ns[static_cast<std::size_t>(one)] / length_ns; }
 
-double PathAnswer::drift_pct() const { return 100 * (replayed_ns - length_ns) / length_ns; }
+std::optional<double> PathAnswer::drift_pct() const {
+  if (recorded_ns <= 0) return std::nullopt;
+  return 100 * (replayed_ns - recorded_ns) / recorded_ns;
+}
 
 std::optional<double> PathAnswer::gain_pct(PathClass one) const {
-  if (std::abs(drift_pct()) > kMostDriftPct) return std::nullopt;
+  if (const auto drift = drift_pct(); !drift || std::abs(*drift) > kMostDriftPct) return std::nullopt;
   return 100 * (replayed_ns - without_ns[static_cast<std::size_t>(one)]) / replayed_ns;
 }
 
-PathStretch answer_stretch(const JobGraph& job, PathReplay& replay, double begin_ns, const PathEnds& ends) {
+PathStretch answer_stretch(const JobGraph& job, PathReplay* replay, double begin_ns, const PathEnds& ends) {
   const auto last =
       std::max_element(ends.begin(), ends.end(), [](const PathEnd& l, const PathEnd& r) { return l.at_ns < r.at_ns; });
   PathStretch stretch;
   if (last == ends.end() || last->at_ns <= begin_ns) return stretch;
+  stretch.path.stretches = 1;
   stretch.path.length_ns = last->at_ns - begin_ns;
   Walk(job, begin_ns, *last).run(stretch);
-  if (!stretch.known) return stretch;
-  replay.enter(begin_ns, ends);
+  if (!stretch.known || replay == nullptr) return stretch;
+  stretch.path.recorded_ns = stretch.path.length_ns;
+  replay->enter(begin_ns, ends);
   PathReplay::Factors factors;
   factors.fill(1);
-  stretch.path.replayed_ns = replay.run(factors);
+  stretch.path.replayed_ns = replay->run(factors);
   for (std::size_t i = 0; i < kPathClasses; ++i) {
     factors[i] = 0;
-    stretch.path.without_ns[i] = replay.run(factors);
+    stretch.path.without_ns[i] = replay->run(factors);
     factors[i] = 1;
   }
   return stretch;
@@ -181,7 +190,7 @@ PathStretch answer_all(const JobGraph& job, PathReplay& replay) {
       if (graph.nodes[i].end_ns > end.at_ns) end = {part, graph.main, i, graph.nodes[i].end_ns};
     ends.push_back(end);
   }
-  return answer_stretch(job, replay, begin_ns, ends);
+  return answer_stretch(job, &replay, begin_ns, ends);
 }
 
 std::int32_t thread_number(const PathGraph& graph, const Track* track) {
@@ -190,21 +199,45 @@ std::int32_t thread_number(const PathGraph& graph, const Track* track) {
   return -1;
 }
 
+namespace {
+
+// Where some of its calls are only in counters it is looked at as a whole, which says whose they are.
+std::vector<Window> steps_to_look_at(const Timeline& timeline, const DeviceTimeline& device,
+                                     const std::vector<Window>& steps, std::size_t most_events) {
+  std::size_t events = device.activities.size();
+  for (const Track& track : timeline.tracks()) {
+    if (track.thread->summed_only > 0) return steps;
+    events += track.thread->kept;
+  }
+  std::vector<Window> some;
+  for (const std::size_t i : spread_over(steps.size(), steps_that_fit(steps, events, most_events)))
+    some.push_back(steps[i]);
+  return some.empty() ? steps : some;
+}
+
+}  // namespace
+
 std::optional<PathAnswer> answer_critical_path(const Timeline& timeline, const DeviceTimeline& device,
                                                const Window& window, const std::vector<Window>& steps,
-                                               const Track* thread) {
+                                               const Track* thread, std::size_t most_events) {
   if (device.source == ActivitySource::kNone || !device.is_whole() || device.activities.empty()) return std::nullopt;
+  const std::vector<Window> some = steps_to_look_at(timeline, device, steps, most_events);
   JobGraph job;
-  job.parts.push_back(make_path_graph(timeline, device, {window}));
+  job.parts.push_back(
+      make_path_graph(timeline, device, some.size() < steps.size() ? some : std::vector<Window>{window}));
   const PathGraph& graph = job.parts[0];
   const std::int32_t own = thread_number(graph, thread);
   if (!graph.is_whole() || (own >= 0 && !graph.host.threads[static_cast<std::size_t>(own)].whole)) return std::nullopt;
   PathReplay replay(job);
   PathAnswer answer;
-  if (steps.empty()) answer = answer_all(job, replay).path;
-  for (const Window& step : steps)
-    answer.add(
-        answer_stretch(job, replay, step.begin_ns, {{0, own < 0 ? graph.main : own, kNoActivity, step.end_ns}}).path);
+  if (some.empty()) answer = answer_all(job, replay).path;
+  const std::vector<std::size_t> replayed = spread_over(some.size(), kMostReplayed);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    const bool again = std::binary_search(replayed.begin(), replayed.end(), i);
+    answer.add(answer_stretch(job, again ? &replay : nullptr, some[i].begin_ns,
+                              {{0, own < 0 ? graph.main : own, kNoActivity, some[i].end_ns}})
+                   .path);
+  }
   if (answer.length_ns <= 0) return std::nullopt;
   return answer;
 }

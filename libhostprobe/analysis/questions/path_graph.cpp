@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+
+#include "analysis/timeline/nearly_sorted.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -17,10 +20,17 @@ class Builder {
  public:
   Builder(const DeviceTimeline& device, const std::vector<Window>& windows, PathGraph& graph)
       : device_(device), graph_(graph) {
-    for (std::uint32_t i = 0; i < device.activities.size(); ++i) choose(i, windows);
-    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) by_end_.push_back(i);
-    std::stable_sort(by_end_.begin(), by_end_.end(),
-                     [this](std::uint32_t l, std::uint32_t r) { return activity(l).end_ns < activity(r).end_ns; });
+    for (std::uint32_t i = 0; i < device.activities.size(); ++i)
+      if (window_of(device.activities[i], windows) != windows.end()) graph_.numbers.push_back(i);
+    graph_.nodes.reserve(graph_.numbers.size());
+    for (const std::uint32_t number : graph_.numbers) add_node(device.activities[number], windows);
+    by_end_.resize(graph_.nodes.size());
+    std::iota(by_end_.begin(), by_end_.end(), 0);
+    const auto ends_before = [this](std::uint32_t l, std::uint32_t r) {
+      return activity(l).end_ns < activity(r).end_ns;
+    };
+    if (!move_into_order(by_end_.begin(), by_end_.end(), ends_before))
+      std::stable_sort(by_end_.begin(), by_end_.end(), ends_before);
   }
 
   void build() {
@@ -47,18 +57,20 @@ class Builder {
  private:
   const Activity& activity(std::uint32_t number) const { return device_.activities[graph_.numbers[number]]; }
 
-  void choose(std::uint32_t number, const std::vector<Window>& windows) {
-    const Activity& one = device_.activities[number];
+  // The end: it lies in none.
+  static std::vector<Window>::const_iterator window_of(const Activity& one, const std::vector<Window>& windows) {
     const auto window = std::upper_bound(windows.begin(), windows.end(), one.begin_ns,
                                          [](double at, const Window& w) { return at < w.end_ns + kBehindNs; });
-    if (window == windows.end() || one.end_ns <= window->begin_ns) return;
+    return window == windows.end() || one.end_ns <= window->begin_ns ? windows.end() : window;
+  }
+
+  void add_node(const Activity& one, const std::vector<Window>& windows) {
     ActivityNode node;
     node.begin_ns = one.begin_ns;
     node.end_ns = one.end_ns;
     node.collective = one.collective;
-    node.launched_before = one.launch_tid != 0 && one.launch_ns < window->begin_ns;
+    node.launched_before = one.launch_tid != 0 && one.launch_ns < window_of(one, windows)->begin_ns;
     graph_.nodes.push_back(node);
-    graph_.numbers.push_back(number);
   }
 
   void link_launch(std::uint32_t number) {
@@ -147,11 +159,17 @@ class Builder {
     return {};
   }
 
+  // Behind the last that has ended by then.
+  std::vector<std::uint32_t>::const_iterator ended_until(double ns) const {
+    const std::size_t count =
+        last_.find(by_end_.size(), [&](std::size_t i) { return activity(by_end_[i]).end_ns <= ns; });
+    return by_end_.begin() + static_cast<std::ptrdiff_t>(count);
+  }
+
   // The last to end before it on another stream, if that was just before.
   void find_other(std::uint32_t number, double tolerance_ns) {
     const double begin_ns = activity(number).begin_ns;
-    auto one = std::upper_bound(by_end_.begin(), by_end_.end(), begin_ns,
-                                [this](double at, std::uint32_t other) { return at < activity(other).end_ns; });
+    auto one = ended_until(begin_ns);
     while (one != by_end_.begin()) {
       --one;
       if (activity(*one).end_ns < begin_ns - tolerance_ns) return;
@@ -176,8 +194,7 @@ class Builder {
   }
 
   std::uint32_t last_to_end_in(const HostCall& call) const {
-    auto one = std::upper_bound(by_end_.begin(), by_end_.end(), call.end_ns + kClockErrorNs,
-                                [this](double at, std::uint32_t other) { return at < activity(other).end_ns; });
+    auto one = ended_until(call.end_ns + kClockErrorNs);
     while (one != by_end_.begin()) {
       --one;
       if (activity(*one).end_ns <= call.begin_ns) return kNoActivity;
@@ -190,6 +207,7 @@ class Builder {
   PathGraph& graph_;
   bool has_callbacks_ = false;
   std::vector<std::uint32_t> by_end_;
+  SearchHint last_;  // of ended_until()
   std::map<std::uint32_t, std::vector<std::size_t>> threads_of_;
 };
 

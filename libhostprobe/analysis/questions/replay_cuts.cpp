@@ -5,19 +5,33 @@
 
 namespace hostprobe::analysis {
 
+void ReplayCuts::add(std::uint32_t part, std::int32_t thread, const Window& window, double ns) {
+  if (part >= parts_.size()) parts_.resize(part + 1);
+  const auto number = static_cast<std::size_t>(thread - kGpuCuts);
+  if (number >= parts_[part].size()) parts_[part].resize(number + 1);
+  parts_[part][number].cuts.push_back({window, ns});
+}
+
+const ReplayCuts::Thread* ReplayCuts::find(std::uint32_t part, std::int32_t thread) const {
+  const auto number = static_cast<std::size_t>(thread - kGpuCuts);
+  return part < parts_.size() && number < parts_[part].size() ? &parts_[part][number] : nullptr;
+}
+
 void ReplayCuts::sort() {
-  for (auto& [thread, cuts] : threads_)
-    std::sort(cuts.begin(), cuts.end(),
-              [](const Cut& l, const Cut& r) { return l.window.begin_ns < r.window.begin_ns; });
+  for (std::vector<Thread>& threads : parts_)
+    for (Thread& thread : threads)
+      std::sort(thread.cuts.begin(), thread.cuts.end(),
+                [](const Cut& l, const Cut& r) { return l.window.begin_ns < r.window.begin_ns; });
 }
 
 // Of one cause, so hardly any two of them overlap.
 double ReplayCuts::inside_ns(std::uint32_t part, std::int32_t thread, double begin_ns, double end_ns) const {
-  const auto found = threads_.find({part, thread});
-  if (found == threads_.end() || end_ns <= begin_ns) return 0;
-  const std::vector<Cut>& cuts = found->second;
-  auto cut =
-      std::partition_point(cuts.begin(), cuts.end(), [&](const Cut& one) { return one.window.end_ns <= begin_ns; });
+  const Thread* const own = find(part, thread);
+  if (own == nullptr || end_ns <= begin_ns) return 0;
+  const std::vector<Cut>& cuts = own->cuts;
+  const std::size_t first =
+      own->last.find(cuts.size(), [&](std::size_t i) { return cuts[i].window.end_ns <= begin_ns; });
+  auto cut = cuts.begin() + static_cast<std::ptrdiff_t>(first);
   double ns = 0;
   for (; cut != cuts.end() && cut->window.begin_ns < end_ns; ++cut) {
     const double inside = std::min(end_ns, cut->window.end_ns) - std::max(begin_ns, cut->window.begin_ns);

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <map>
-#include <utility>
 #include <vector>
 
+#include "analysis/timeline/search_hint.h"
 #include "analysis/timeline/window.h"
 
 namespace hostprobe::analysis {
@@ -18,9 +18,7 @@ inline constexpr std::int32_t kGpuCuts = -1;
 class ReplayCuts {
  public:
   // `ns` of the window's time. By begin, of each thread.
-  void add(std::uint32_t part, std::int32_t thread, const Window& window, double ns) {
-    threads_[{part, thread}].push_back({window, ns});
-  }
+  void add(std::uint32_t part, std::int32_t thread, const Window& window, double ns);
   void sort();
   // How much of that time is left out.
   double inside_ns(std::uint32_t part, std::int32_t thread, double begin_ns, double end_ns) const;
@@ -36,7 +34,13 @@ class ReplayCuts {
     Window window;
     double ns;
   };
-  std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<Cut>> threads_;
+  struct Thread {
+    std::vector<Cut> cuts;
+    SearchHint last;
+  };
+  const Thread* find(std::uint32_t part, std::int32_t thread) const;
+
+  std::vector<std::vector<Thread>> parts_;  // of each its GPU and threads, from kGpuCuts on
 };
 
 }  // namespace hostprobe::analysis

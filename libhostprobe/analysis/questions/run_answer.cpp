@@ -311,7 +311,8 @@ std::optional<RunPath> path_of_one(const ProcessAnswer& process) {
   RunPath run;
   run.path = *process.path;
   run.ranks = {{process.rank, process.pid, process.path->share_ns}};
-  run.steps = run.looked_at = process.steps.steps.size();
+  run.steps = process.steps.steps.size();
+  run.looked_at = run.steps == 0 ? 0 : process.path->stretches;
   return run;
 }
 

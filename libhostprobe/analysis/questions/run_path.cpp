@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "causes/slow_gpus.h"
 #include "loader_batches.h"
 #include "lost_time.h"
 #include "parallel.h"
 #include "path_operations.h"
+#include "step_sample.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -18,6 +20,18 @@ struct JobStep {
   Window window;
   std::vector<double> ends_ns;  // of each member's own
   bool after_others = false;    // between it and the one before were steps that are not looked at
+};
+
+// What is kept of a member's GPU beside its graph: all of its activities are much more.
+struct Device {
+  bool watched = false;    // by somebody
+  bool none_lost = false;  // of what was watched
+  KernelDurations kernels = {};
+
+  Device() = default;
+  explicit Device(const DeviceTimeline& device)
+      : watched(device.source != ActivitySource::kNone), none_lost(device.is_whole()) {}
+  bool is_whole() const { return watched && none_lost; }
 };
 
 class RunPathQuestion {
@@ -47,12 +61,15 @@ class RunPathQuestion {
     if (steps.empty() && has_steps()) return {{}, {}, TimeUnknown::kNoSteps};
     if (steps.empty() && events() > most_events_) return {{}, {}, TimeUnknown::kTooMany};
     devices_.resize(members_.size());
-    devices_[0] = members_[0].device();
+    std::shared_ptr<const DeviceTimeline> first = members_[0].device();
+    devices_[0] = Device(*first);
     // What nobody watched the GPUs do needs no graph to be found unknown: of most real runs that is all there is to say.
-    if (const TimeUnknown why = unseen(0); why != TimeUnknown::kKnown && !is_device_whole(0)) return {{}, {}, why};
-    const bool has_path = build(steps);
-    std::optional<RunPath> run = has_path ? path(steps, made) : std::nullopt;
-    const bool is_whole = run && run->looked_at == std::max<std::size_t>(1, steps.size());
+    if (const TimeUnknown why = unseen(0); why != TimeUnknown::kKnown && !devices_[0].is_whole()) return {{}, {}, why};
+    const bool has_path = build(steps, std::move(first));
+    // Of a process alone its own answer tells it (critical_path.h).
+    const bool is_alone = members_.size() == 1;
+    std::optional<RunPath> run = has_path && !is_alone ? path(steps, made) : std::nullopt;
+    const bool is_whole = is_alone ? has_path : run && run->looked_at == std::max<std::size_t>(1, steps.size());
     const std::vector<Window> windows = windows_to_explain(steps);
     const TimeUnknown why = time_unknown(windows);
     if (why != TimeUnknown::kKnown) return {std::move(run), {}, why};
@@ -66,7 +83,11 @@ class RunPathQuestion {
     for (const RunPathMember& member : members_) run.ranks.push_back({member.answer->rank, member.answer->pid, {}});
     PathReplay replay(job_);
     if (steps.empty()) add(answer_all(job_, replay), run);
-    for (const JobStep& step : steps) add(answer_stretch(job_, replay, step.window.begin_ns, ends_of(step)), run);
+    const std::vector<std::size_t> replayed = spread_over(steps.size(), kMostReplayed);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const bool again = std::binary_search(replayed.begin(), replayed.end(), i);
+      add(answer_stretch(job_, again ? &replay : nullptr, steps[i].window.begin_ns, ends_of(steps[i])), run);
+    }
     if (run.looked_at == 0 || run.path.length_ns <= 0) return std::nullopt;
     return run;
   }
@@ -78,18 +99,14 @@ class RunPathQuestion {
     return windows;
   }
 
-  bool is_device_whole(std::uint32_t member) const {
-    return devices_[member]->source != ActivitySource::kNone && devices_[member]->is_whole();
-  }
-
   // Of the records and activities of one member, whatever its graph holds.
   TimeUnknown unseen(std::uint32_t member) const {
     const ProcessAnswer& answer = *members_[member].answer;
     if (!answer.whole_since_ms && answer.summed_only > 0) return TimeUnknown::kNoRecords;
     // What ran on a GPU that nobody watched is not known, so neither is what it waited for.
-    if (devices_[member]->source == ActivitySource::kNone && answer.launches.call.count() > 0)
-      return TimeUnknown::kGpuUnseen;
-    return devices_[member]->is_whole() ? TimeUnknown::kKnown : TimeUnknown::kLostActivities;
+    const Device& device = devices_[member];
+    if (!device.watched && answer.launches.call.count() > 0) return TimeUnknown::kGpuUnseen;
+    return device.none_lost ? TimeUnknown::kKnown : TimeUnknown::kLostActivities;
   }
 
   TimeUnknown time_unknown(const std::vector<Window>& windows) const {
@@ -104,18 +121,18 @@ class RunPathQuestion {
   // `has_path`: of each step.
   StepTime time(const std::vector<JobStep>& steps, const std::vector<Window>& windows, bool has_path) {
     std::vector<StepTimeMember> members;
-    std::vector<const DeviceTimeline*> devices;
+    std::vector<KernelDurations> kernels;
     for (std::uint32_t i = 0; i < members_.size(); ++i) {
       members.push_back({{members_[i].timeline, members_[i].answer, axes_[i]}, thread_of(i), {}});
       for (std::size_t w = 0; w < members_[i].workers.size(); ++w)
         members[i].workers.push_back(
             {members_[i].workers[w].timeline, members_[i].workers[w].answer, worker_axes_[i][w]});
-      devices.push_back(devices_[i].get());
+      kernels.push_back(std::move(devices_[i].kernels));
     }
     std::vector<PathEnds> ends;
     for (const JobStep& step : steps)
       if (has_path) ends.push_back(ends_of(step));
-    return answer_step_time(job_, members, slow_gpus(job_, devices), windows, ends, symbols_);
+    return answer_step_time(job_, members, slow_gpus(kernels), windows, ends, symbols_);
   }
 
   // From the first activity of a GPU to the last. Empty: there is none.
@@ -238,15 +255,12 @@ class RunPathQuestion {
 
   // False: not one of them fits.
   bool thin_out(std::vector<JobStep>& steps) const {
-    double steps_ns = 0;
-    for (const JobStep& step : steps) steps_ns += step.window.length_ns();
-    const double span_ns = steps.back().window.end_ns - steps.front().window.begin_ns;
-    const double events_in_steps = static_cast<double>(events()) * std::min(1.0, steps_ns / span_ns);
-    const auto fits = static_cast<std::size_t>(static_cast<double>(most_events_) / std::max(1.0, events_in_steps) *
-                                               static_cast<double>(steps.size()));
+    std::vector<Window> windows;
+    for (const JobStep& step : steps) windows.push_back(step.window);
+    const std::size_t fits = steps_that_fit(windows, events(), most_events_);
     if (fits >= steps.size()) return true;
     std::vector<JobStep> some;
-    for (std::size_t i = 0; i < fits; ++i) some.push_back(steps[(2 * i + 1) * steps.size() / (2 * fits)]);
+    for (const std::size_t i : spread_over(steps.size(), fits)) some.push_back(steps[i]);
     steps = std::move(some);
     return !steps.empty();
   }
@@ -266,14 +280,17 @@ class RunPathQuestion {
   }
 
   // False: something is not known that the path needs.
-  bool build(const std::vector<JobStep>& steps) {
+  bool build(const std::vector<JobStep>& steps, std::shared_ptr<const DeviceTimeline> first) {
     job_.parts.resize(members_.size());
     std::vector<char> whole(members_.size());
     run_parallel(members_.size(), cores_, [&](std::size_t i) {
       const auto number = static_cast<std::uint32_t>(i);
-      if (!devices_[i]) devices_[i] = members_[i].device();
-      job_.parts[i] = make_path_graph(*members_[i].timeline, *devices_[i], windows_of(steps, axes_[i]), axes_[i]);
-      whole[i] = is_device_whole(number) && job_.parts[i].is_whole() && is_whole(thread_of(number), job_.parts[i]);
+      const std::shared_ptr<const DeviceTimeline> device =
+          i == 0 ? std::exchange(first, nullptr) : members_[i].device();
+      devices_[i] = Device(*device);
+      job_.parts[i] = make_path_graph(*members_[i].timeline, *device, windows_of(steps, axes_[i]), axes_[i]);
+      devices_[i].kernels = kernel_durations(job_.parts[i], *device);
+      whole[i] = devices_[i].is_whole() && job_.parts[i].is_whole() && is_whole(thread_of(number), job_.parts[i]);
     });
     for (std::size_t i = 0; i < members_.size(); ++i) follow_batches(i, steps);
     double error_ns = 0;
@@ -321,7 +338,7 @@ class RunPathQuestion {
   std::vector<TimeAxis> axes_;
   std::vector<std::vector<TimeAxis>> worker_axes_;                       // by member
   std::vector<std::unordered_map<std::uint64_t, const Step*>> numbers_;  // by member; nullptr: several have that one
-  std::vector<std::shared_ptr<const DeviceTimeline>> devices_;
+  std::vector<Device> devices_;                                          // the same
   JobGraph job_;
 };
 

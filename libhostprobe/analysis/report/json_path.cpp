@@ -24,7 +24,7 @@ Json path_json(const std::optional<PathAnswer>& path) {
   for (const PathClass one : kEachClass) gains[path_class_name(one)] = or_null(path->gain_pct(one));
   return {{"ms", 1e-6 * path->length_ns},
           {"pct", path_shares_json(*path)},
-          {"replay_drift_pct", path->drift_pct()},
+          {"replay_drift_pct", or_null(path->drift_pct())},
           {"gain_without_pct", gains}};
 }
 

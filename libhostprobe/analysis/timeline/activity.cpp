@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "analysis/trace/activity_file.h"
+#include "nearly_sorted.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -117,6 +118,7 @@ class SimulatedStreams {
     device_.kernels_without_time = totals[kActivityKernel].count;
     device_.ns_without_time = static_cast<double>(totals[kActivityKernel].ns);
     device_.others_without_time = totals[kActivityCopy].count + totals[kActivityFill].count;
+    device_.activities.reserve(file_.rows());
     file_.walk([this](std::uint32_t number, std::string_view text) { add_name(number, text); },
                [this](const ActivityRow& row) { add_row(row); });
     device_.damaged = file_.damaged();
@@ -161,8 +163,9 @@ DeviceTimeline device_timeline(const Trace& trace) {
   if (device.source == ActivitySource::kNone)
     if (std::optional<ActivityFile> file = activities_of(trace))
       device = SimulatedStreams(trace, std::move(*file)).read();
-  std::stable_sort(device.activities.begin(), device.activities.end(),
-                   [](const Activity& l, const Activity& r) { return l.begin_ns < r.begin_ns; });
+  const auto begin = device.activities.begin(), end = device.activities.end();
+  const auto is_before = [](const Activity& l, const Activity& r) { return l.begin_ns < r.begin_ns; };
+  if (!move_into_order(begin, end, is_before)) std::stable_sort(begin, end, is_before);
   return device;
 }
 

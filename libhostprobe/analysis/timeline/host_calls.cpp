@@ -144,9 +144,8 @@ void collect(const Timeline& timeline, const Track& track, const std::vector<Win
 }  // namespace
 
 std::ptrdiff_t HostThread::call_at(double ns) const {
-  const auto after = std::upper_bound(calls.begin(), calls.end(), ns,
-                                      [](double at, const HostCall& one) { return at < one.begin_ns; });
-  return after - calls.begin() - 1;
+  const std::size_t after = last.find(calls.size(), [&](std::size_t i) { return calls[i].begin_ns <= ns; });
+  return static_cast<std::ptrdiff_t>(after) - 1;
 }
 
 HostCalls host_calls(const Timeline& timeline, const std::vector<Window>& windows) {

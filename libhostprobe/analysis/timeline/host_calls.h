@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "search_hint.h"
 #include "timeline.h"
 #include "window.h"
 
@@ -38,6 +39,7 @@ struct HostThread {
   std::vector<HostCall> calls;  // by begin; none overlap
   std::size_t launches = 0;
   bool whole = true;  // no records are missing in the window
+  SearchHint last;    // of call_at()
 
   // The last call that begins at or before that moment; -1 = none.
   std::ptrdiff_t call_at(double ns) const;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/trace/trace.h"
+#include "nearly_sorted.h"
 
 namespace hostprobe::analysis {
 
@@ -86,7 +87,7 @@ class OrderedRecords {
     const auto old = static_cast<std::ptrdiff_t>(pending_.size());
     slice.append_to(pending_);
     const auto from = pending_.begin() + old;
-    sort_nearly_sorted(from);
+    if (!move_into_order(from, pending_.end(), is_earlier)) std::sort(from, pending_.end(), is_earlier);
     if (from != pending_.end() && old > 0 && is_earlier(*from, *(from - 1))) merge_from(from);
     flush(limit);
   }
@@ -98,20 +99,6 @@ class OrderedRecords {
     disturbed_.assign(to, from);
     for (auto own = disturbed_.begin(); own != disturbed_.end(); ++to)
       *to = from != pending_.end() && is_earlier(*from, *own) ? *from++ : *own++;
-  }
-
-  // A call that ends after the next one has begun stands a few records too late: moving it there is much less work than
-  // a sort, unless there are many.
-  void sort_nearly_sorted(Records::iterator from) {
-    constexpr std::ptrdiff_t kMovesPerRecord = 8;
-    std::ptrdiff_t moves_left = kMovesPerRecord * (pending_.end() - from);
-    for (auto at = from; at != pending_.end(); ++at) {
-      if (at == from || !is_earlier(*at, *(at - 1))) continue;
-      const auto place = std::upper_bound(from, at, *at, is_earlier);
-      moves_left -= at - place;
-      if (moves_left < 0) return std::sort(from, pending_.end(), is_earlier);
-      std::rotate(place, at, at + 1);
-    }
   }
 
   void flush(std::uint64_t limit) {

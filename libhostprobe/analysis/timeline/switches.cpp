@@ -184,7 +184,8 @@ double Switches::covered_part(double begin_ns, double end_ns) const {
 }
 
 std::vector<OffCpu>::const_iterator ThreadSwitches::first_after(double ns) const {
-  return std::partition_point(spans_.begin(), spans_.end(), [ns](const OffCpu& span) { return span.in_ns <= ns; });
+  const std::size_t first = last_.find(spans_.size(), [&](std::size_t i) { return spans_[i].in_ns <= ns; });
+  return spans_.begin() + static_cast<std::ptrdiff_t>(first);
 }
 
 OffTime ThreadSwitches::between(double begin_ns, double end_ns) const {

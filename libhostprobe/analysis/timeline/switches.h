@@ -11,6 +11,7 @@
 
 #include "analysis/trace/trace.h"
 #include "format/switches.h"
+#include "search_hint.h"
 
 namespace hostprobe::analysis {
 
@@ -42,6 +43,7 @@ class ThreadSwitches {
   friend class Switches;
   std::vector<OffCpu>::const_iterator first_after(double ns) const;
   std::vector<OffCpu> spans_;
+  SearchHint last_;
 };
 
 class Switches {

@@ -22,6 +22,7 @@ class ActivityFile {
   static std::optional<ActivityFile> open(const std::string& path);
 
   const ActivityHead& head() const { return head_; }
+  std::uint64_t rows() const { return rows_; }        // those of names too
   std::uint64_t damaged() const { return damaged_; }  // rows that make no sense
   // on_name(number, text) and on_row(row), in the order in which they were written.
   template <typename OnName, typename OnRow>

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "../step_sample.h"
 #include "step_mean.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kMostReplayed = 60;  // steps, evenly spread
-constexpr double kMostDrift = 0.01;        // as for the critical path
+constexpr double kMostDrift = 0.01;  // as for the critical path
 // Of a copy's time, from pinned memory instead of pageable: 25 GB/s and more over PCIe 4 and 5, against 5 to 10 (CUDA's bandwidthTest).
 constexpr double kPinned = 0.25;
 
@@ -121,8 +121,7 @@ std::map<Cause, Gain> Gains::of_replays(const std::set<Cause>& causes, const std
   std::map<Cause, std::vector<double>> step_ns;
   std::vector<std::size_t> looked_at;
   double recorded_ns = 0, repeated_ns = 0;
-  const std::size_t every = 1 + (ends.size() - 1) / kMostReplayed;
-  for (std::size_t i = every / 2; i < ends.size(); i += every) {
+  for (const std::size_t i : spread_over(ends.size(), kMostReplayed)) {
     replay.enter(steps[i].begin_ns, ends[i]);
     const double whole_ns = replay.run(unchanged());
     looked_at.push_back(i);

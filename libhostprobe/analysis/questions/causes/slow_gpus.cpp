@@ -2,28 +2,14 @@
 #include "slow_gpus.h"
 
 #include <algorithm>
-#include <map>
-#include <string_view>
 
 #include "quantile.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-using Durations = std::map<std::string_view, std::vector<double>>;
-
-Durations durations_of(const PathGraph& graph, const DeviceTimeline& device) {
-  Durations durations;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Activity& activity = device.activities[graph.numbers[i]];
-    if (activity.type == ActivityType::kKernel && !activity.collective)
-      durations[device.names[activity.name]].push_back(activity.end_ns - activity.begin_ns);
-  }
-  return durations;
-}
-
 // Of all other ranks' together.
-double usual_elsewhere(const std::vector<Durations>& all, std::size_t member, std::string_view name) {
+double usual_elsewhere(const std::vector<KernelDurations>& all, std::size_t member, const std::string& name) {
   std::vector<double> medians;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (const auto found = all[i].find(name); i != member && found != all[i].end())
@@ -33,7 +19,7 @@ double usual_elsewhere(const std::vector<Durations>& all, std::size_t member, st
 }
 
 // The quarter of this rank's shortest is longer than all but a quarter of every other rank's.
-bool is_longer(const std::vector<Durations>& all, std::size_t member, std::string_view name) {
+bool is_longer(const std::vector<KernelDurations>& all, std::size_t member, const std::string& name) {
   const std::vector<double>& own = all[member].at(name);
   bool others = false;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -47,12 +33,24 @@ bool is_longer(const std::vector<Durations>& all, std::size_t member, std::strin
 
 }  // namespace
 
-std::vector<double> slow_gpus(const JobGraph& job, const std::vector<const DeviceTimeline*>& devices) {
-  std::vector<Durations> all;
-  for (std::size_t i = 0; i < job.parts.size(); ++i) {
-    all.push_back(durations_of(job.parts[i], *devices[i]));
-    for (auto& [name, durations] : all.back()) std::sort(durations.begin(), durations.end());
+KernelDurations kernel_durations(const PathGraph& graph, const DeviceTimeline& device) {
+  std::vector<std::vector<double>> by_name(device.names.size());
+  for (const std::uint32_t number : graph.numbers) {
+    const Activity& activity = device.activities[number];
+    if (activity.type == ActivityType::kKernel && !activity.collective)
+      by_name[activity.name].push_back(activity.end_ns - activity.begin_ns);
   }
+  KernelDurations durations;
+  for (std::size_t i = 0; i < by_name.size(); ++i) {
+    std::vector<double>& all = durations[device.names[i]];
+    all.insert(all.end(), by_name[i].begin(), by_name[i].end());
+  }
+  std::erase_if(durations, [](const auto& one) { return one.second.empty(); });
+  for (auto& [name, all] : durations) std::sort(all.begin(), all.end());
+  return durations;
+}
+
+std::vector<double> slow_gpus(const std::vector<KernelDurations>& all) {
   std::vector<double> slow;
   for (std::size_t i = 0; i < all.size(); ++i) {
     double longer_ns = 0, all_ns = 0, usual_ns = 0;

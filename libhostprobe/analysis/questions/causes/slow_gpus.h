@@ -3,15 +3,23 @@
 // Room 3. Collectives say nothing: they last as long as the slowest.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
-#include "../job_graph.h"
+#include "../path_graph.h"
 #include "analysis/timeline/activity.h"
 
 namespace hostprobe::analysis {
 
+// Of each name, sorted.
+using KernelDurations = std::map<std::string, std::vector<double>>;
+
+// Of what is in the graph.
+KernelDurations kernel_durations(const PathGraph& graph, const DeviceTimeline& device);
+
 // Of each member: how much longer its kernels last, where most of its kernel time is in kernels that there last longer than nearly all
 // of the same name elsewhere; else 1.
-std::vector<double> slow_gpus(const JobGraph& job, const std::vector<const DeviceTimeline*>& devices);
+std::vector<double> slow_gpus(const std::vector<KernelDurations>& members);
 
 }  // namespace hostprobe::analysis
