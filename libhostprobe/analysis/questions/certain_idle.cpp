@@ -37,20 +37,29 @@ CertainIdleTime::CertainIdleTime(const Timeline& timeline, const Window& window)
 
 void CertainIdleTime::add_event(const Event& event) {
   if (event.type != EventType::kCall) {
-    of(event).whole = false;
+    of(event.track).whole = false;
     return;
   }
   const HookUse& use = uses_[event.function->row];
   const Record& record = *event.record;
   if (use.does == Does::kNothing || (record.flags & (kRecordCaptured | kRecordFailed)) != 0) return;
-  if (event.begin_ns < window_.begin_ns || event.begin_ns >= window_.end_ns) return;
-  std::uint64_t stream = use.context ? kEveryStream : word(record, use.stream);
-  if (stream <= 2 && (use.per_thread || stream == 2)) stream = kEveryStream - event.track->key().tid - 1;
-  if (stream == 1) stream = 0;  // CU_STREAM_LEGACY
-  std::vector<DeviceCall>& calls = of(event).calls;
+  const std::uint64_t stream = use.context ? kEveryStream : word(record, use.stream);
+  add_call(*event.track, {event.begin_ns, event.end_ns, stream, use.does}, use);
+}
+
+void CertainIdleTime::add_launch(const Track& track, const PlainLaunch& launch) {
+  const HookUse& use = uses_[launch.function->row];
+  if (use.does != Does::kNothing) add_call(track, {launch.begin_ns, launch.end_ns, launch.stream, use.does}, use);
+}
+
+void CertainIdleTime::add_call(const Track& track, const DeviceCall& call, const HookUse& use) {
+  if (call.begin_ns < window_.begin_ns || call.begin_ns >= window_.end_ns) return;
+  std::vector<DeviceCall>& calls = of(&track).calls;
   // At once: most calls of the thread that launches are such, and what is not needed is never touched.
-  if (calls.empty()) calls.reserve(event.track->thread->kept);
-  calls.push_back({event.begin_ns, event.end_ns, stream, use.does});
+  if (calls.empty()) calls.reserve(track.thread->kept);
+  DeviceCall& own = calls.emplace_back(call);
+  if (own.stream <= 2 && (use.per_thread || own.stream == 2)) own.stream = kEveryStream - track.key().tid - 1;
+  if (own.stream == 1) own.stream = 0;  // CU_STREAM_LEGACY
 }
 
 struct CertainIdleTime::Moment {

@@ -27,6 +27,10 @@ class CertainIdleTime {
   void add(const Event& event) {
     if (is_asked_ && event.type != EventType::kCounter) add_event(event);
   }
+  void add(const LaunchRun& run) {
+    if (is_asked_)
+      for (const PlainLaunch& launch : run.launches) add_launch(*run.track, launch);
+  }
   // Threads are walked whole, so no thread is in both.
   void merge(CertainIdleTime&& other) {
     threads_.merge(other.threads_);
@@ -58,12 +62,14 @@ class CertainIdleTime {
 
   static HookUse use_of(const Hook& hook);
   static std::vector<Moment> moments_of(const std::vector<DeviceCall>& calls);
-  PerThread& of(const Event& event) {
-    if (event.track != track_) own_ = &threads_[event.track];
-    track_ = event.track;
+  PerThread& of(const Track* track) {
+    if (track != track_) own_ = &threads_[track];
+    track_ = track;
     return *own_;
   }
   void add_event(const Event& event);
+  void add_launch(const Track& track, const PlainLaunch& launch);
+  void add_call(const Track& track, const DeviceCall& call, const HookUse& use);
   bool has_counters(const Thread& thread) const;
 
   Window window_;

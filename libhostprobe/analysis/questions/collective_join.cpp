@@ -147,6 +147,8 @@ class Join {
   }
 
  private:
+  using Open = std::map<std::pair<std::uint32_t, const std::string*>, Meeting>;  // by running number first
+
   // How far one rank has come.
   struct Lane {
     std::uint32_t reached = 0;
@@ -154,7 +156,8 @@ class Join {
   };
   struct Communicator {
     std::map<std::int32_t, Lane> lanes;
-    std::map<std::pair<std::uint32_t, const std::string*>, Meeting> open;  // by running number first
+    std::map<const std::string*, JoinedOperation*> operations = {};  // of the result, by their names
+    Open open = {};
     std::uint32_t slowest = 0;  // all ranks that have operations left have come so far
 
     void find_slowest() {
@@ -169,6 +172,9 @@ class Join {
     const CollectiveMember* member;
     CollectiveCall head;
     bool ended = false;
+    // Of the head.
+    Communicator* communicator = nullptr;
+    Lane* lane = nullptr;
   };
 
   void add_lane(std::uint64_t communicator, std::int32_t rank, const CollectiveSpan& span) {
@@ -180,15 +186,24 @@ class Join {
   }
 
   void add_stream(CollectiveSource source, const CollectiveMember& member) {
-    Stream stream{std::move(source), &member, {}};
+    Stream& stream = streams_.emplace_back(Stream{std::move(source), &member, {}});
+    advance(stream);
+  }
+
+  void advance(Stream& stream) {
+    const std::uint64_t communicator = stream.head.communicator;
+    const std::int32_t rank = stream.head.rank;
     stream.ended = !stream.source(stream.head);
-    streams_.push_back(std::move(stream));
+    if (stream.ended) return;
+    if (stream.lane != nullptr && stream.head.communicator == communicator && stream.head.rank == rank) return;
+    stream.communicator = &communicators_[stream.head.communicator];
+    stream.lane = &stream.communicator->lanes[stream.head.rank];
   }
 
   // As far as it may now. False: not a step.
   bool read_on(Stream& stream) {
     bool any = false;
-    while (!stream.ended && communicators_[stream.head.communicator].is_near(stream.head)) {
+    while (!stream.ended && stream.communicator->is_near(stream.head)) {
       take(stream);
       any = true;
     }
@@ -197,14 +212,14 @@ class Join {
 
   void take(Stream& stream) {
     const CollectiveCall& call = stream.head;
-    Communicator& communicator = communicators_[call.communicator];
-    const auto [found, fresh] = communicator.open.try_emplace({call.sequence, call.operation});
-    held_ += fresh;
+    Open& open = stream.communicator->open;
+    const std::size_t before = open.size();
+    const auto meeting = open.try_emplace(open.end(), {call.sequence, call.operation});
+    held_ += open.size() - before;
     result_.most_held = std::max(result_.most_held, held_);
-    found->second.add(call, *stream.member);
-    Lane& lane = communicator.lanes[call.rank];
-    lane.reached = std::max(lane.reached, call.sequence);
-    stream.ended = !stream.source(stream.head);
+    meeting->second.add(call, *stream.member);
+    stream.lane->reached = std::max(stream.lane->reached, call.sequence);
+    advance(stream);
   }
 
   // When ranks wait for each other on different communicators, or numbers are missing: one that holds others up.
@@ -213,8 +228,8 @@ class Join {
     std::tuple<bool, std::uint64_t> least;
     for (Stream& stream : streams_) {
       if (stream.ended) continue;
-      const Communicator& communicator = communicators_[stream.head.communicator];
-      const bool is_slowest = communicator.lanes.at(stream.head.rank).reached == communicator.slowest;
+      const Communicator& communicator = *stream.communicator;
+      const bool is_slowest = stream.lane->reached == communicator.slowest;
       const std::tuple place(!is_slowest, std::uint64_t{stream.head.sequence} - communicator.slowest);
       if (best == nullptr || place < least) {
         best = &stream;
@@ -224,11 +239,11 @@ class Join {
     return best;
   }
 
-  using Open = std::map<std::pair<std::uint32_t, const std::string*>, Meeting>;
-
   Open::iterator close(std::uint64_t id, Communicator& communicator, Open::iterator meeting) {
-    const std::string& name = *meeting->first.second;
-    meeting->second.add_to(name, result_.operations[{id, name}]);
+    const std::string* const name = meeting->first.second;
+    JoinedOperation*& operation = communicator.operations[name];
+    if (operation == nullptr) operation = &result_.operations[{id, *name}];
+    meeting->second.add_to(*name, *operation);
     --held_;
     return communicator.open.erase(meeting);
   }

@@ -15,6 +15,9 @@ class HookCalls {
   void add(const Event& event) {
     if (event.function != nullptr && !event.counted) calls_[event.function->row] += event.count;
   }
+  void add(const LaunchRun& run) {
+    for (const PlainLaunch& launch : run.launches) ++calls_[launch.function->row];
+  }
   void merge(const HookCalls& other) {
     for (std::size_t i = 0; i < calls_.size(); ++i) calls_[i] += other.calls_[i];
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "analysis/timeline/histogram.h"
 
@@ -34,10 +35,14 @@ class LaunchPairs {
  public:
   void add(double gap_ns, const std::optional<GapSwitches>& switches) {
     all_.add(gap_ns);
-    if (!switches) return;
-    switches_ += switches->count;
-    no_cpu_ns_ += switches->no_cpu_ns;
-    (switches->count == 0 ? apart_ : switched_).add(gap_ns);
+    if (switches) add_switches(gap_ns, *switches);
+  }
+  // Of several pairs; those with known switches are added by add_switches() too.
+  void add(std::span<const double> gaps_ns) { all_.add(gaps_ns); }
+  void add_switches(double gap_ns, const GapSwitches& switches) {
+    switches_ += switches.count;
+    no_cpu_ns_ += switches.no_cpu_ns;
+    (switches.count == 0 ? apart_ : switched_).add(gap_ns);
   }
   // Of pairs that are only in counters.
   void add(const Histogram& gaps) { all_.add(gaps); }

@@ -2,6 +2,8 @@
 #include "launches.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 namespace hostprobe::analysis {
 
@@ -35,7 +37,7 @@ void Launches::add_call(const Event& event) {
   if (event.counted) return;
   count(event);
   if (event.captured) return;
-  PerThread& own = thread(event);
+  PerThread& own = thread(event.track);
   ++own.count;
   own.begin_ns = std::min(own.begin_ns, event.begin_ns);
   own.end_ns = event.end_ns;
@@ -44,10 +46,41 @@ void Launches::add_call(const Event& event) {
   answer_.gaps_unknown += event.gap_lost;
 }
 
+void Launches::add(const LaunchRun& run) {
+  PerThread& own = thread(run.track);
+  own.count += run.launches.size();
+  own.begin_ns = std::min(own.begin_ns, run.begin_ns());
+  own.end_ns = run.launches.back().end_ns;
+  std::array<double, kMostOfRun> durations_ns;
+  for (std::size_t i = 0; i < run.launches.size(); ++i) {
+    const PlainLaunch& launch = run.launches[i];
+    const Function& function = *launch.function;
+    ++counts_[function.row];
+    kernels_known_ = kernels_known_ && function.kernels_of_call >= 0;
+    kernels_ += static_cast<std::uint64_t>(std::max<std::int64_t>(0, function.kernels_of_call));
+    durations_ns[i] = launch.duration_ns();
+  }
+  answer_.call.add(std::span(durations_ns.data(), run.launches.size()));
+  add_gaps(run);
+}
+
+void Launches::add_gaps(const LaunchRun& run) {
+  std::array<double, kMostOfRun> gaps_ns;
+  std::size_t count = 0;
+  for (const PlainLaunch& launch : run.launches) {
+    answer_.gaps_unknown += launch.gap_lost;
+    if (!launch.has_gap) continue;
+    gaps_ns[count++] = launch.gap_ns;
+    if (launch.gap_switches >= 0)
+      pairs_.add_switches(launch.gap_ns, {static_cast<std::uint32_t>(launch.gap_switches), launch.gap_no_cpu_ns});
+  }
+  pairs_.add(std::span(gaps_ns.data(), count));
+}
+
 void Launches::add_counter(const Event& event) {
   count(event);
   if (event.captured || event.below_limit) return;  // they were counted and nothing else, to keep to the budget
-  PerThread& own = thread(event);
+  PerThread& own = thread(event.track);
   own.count += event.count;
   own.counted_ns += event.duration_ns + event.distribution->wake_ns;
   answer_.call.add(event.distribution->time);

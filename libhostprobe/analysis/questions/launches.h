@@ -37,6 +37,7 @@ class Launches {
   void add(const Event& event) {
     if (event.is(kLaunches)) event.type == EventType::kCall ? add_call(event) : add_counter(event);
   }
+  void add(const LaunchRun& run);
   void merge(const Launches& other);
   // `run_ns`: what costs are a share of.
   LaunchAnswer finish(double run_ns);
@@ -50,15 +51,16 @@ class Launches {
     double counted_ns = 0;                                      // calls and gaps in counters
   };
 
-  PerThread& thread(const Event& event) {
-    if (event.track != last_track_) {
-      last_ = &threads_[event.track->key()];
-      last_track_ = event.track;
-      last_->role = event.track->role;
+  PerThread& thread(const Track* track) {
+    if (track != last_track_) {
+      last_ = &threads_[track->key()];
+      last_track_ = track;
+      last_->role = track->role;
     }
     return *last_;
   }
   void count(const Event& event);
+  void add_gaps(const LaunchRun& run);
   void add_call(const Event& event);
   void add_counter(const Event& event);
 

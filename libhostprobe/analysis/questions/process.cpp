@@ -40,12 +40,12 @@ Questions ask(const Timeline& timeline, unsigned cores, const StepPlan& plan, co
   parts.reserve(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) parts.emplace_back(timeline, window, plan);
   run_parallel(tasks.size(), cores, [&](std::size_t i) {
-    const auto add = [&](const Event& event) { parts[i].add(event); };
     for (const Track* track : tasks[i]) {
       if (window.is_whole())
-        timeline.walk(*track, add);
+        timeline.walk(*track, [&](const auto& event_or_run) { parts[i].add(event_or_run); });
       else
-        timeline.walk(*track, timeline.slices_between(*track, window.begin_ns, window.end_ns), add);
+        timeline.walk(*track, timeline.slices_between(*track, window.begin_ns, window.end_ns),
+                      [&](const Event& event) { parts[i].add(event); });
     }
   });
   for (std::size_t i = 1; i < parts.size(); ++i) parts[0].merge(std::move(parts[i]));

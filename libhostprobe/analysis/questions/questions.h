@@ -39,6 +39,14 @@ class Questions {
     else if (window_.holds(event))
       ask(window_.part_of(event));
   }
+  // Of a part of the timeline event_of() each is to be added.
+  void add(const LaunchRun& run) {
+    hook_calls_.add(run);
+    chains_.add(run);
+    steps_.add(run);
+    steady_.add(run);
+    idle_.add(run);
+  }
   void merge(Questions&& other);
   // Puts the answers where they belong. Returns how long each thread was blocked.
   std::map<ThreadKey, Blocked> finish(Symbols& symbols, ProcessAnswer& answer);

@@ -31,6 +31,11 @@ class SteadyState {
     ask(outside_, event);
     if (has_steps_) add_cut(event);
   }
+  void add(const LaunchRun& run) {
+    if (!has_steps_) return std::get<Launches>(outside_).add(run);
+    if (is_inside(run)) return std::get<Launches>(inside_).add(run);
+    for (const PlainLaunch& launch : run.launches) add(event_of(*run.track, launch));
+  }
   void merge(SteadyState&& other);
   void finish_whole(Symbols& symbols, ProcessAnswer& answer);
   // Behind that, of the process whose whole answer is there.
@@ -48,6 +53,11 @@ class SteadyState {
   bool is_inside(const Event& event) const {
     return has_steps_ && event.type != EventType::kCounter && !event.counted && event.begin_ns >= span_.begin_ns &&
            event.end_ns <= span_.end_ns && (!event.has_gap || event.begin_ns - event.gap_ns >= span_.begin_ns);
+  }
+  bool is_inside(const LaunchRun& run) const {
+    const PlainLaunch& first = run.launches.front();
+    return first.begin_ns - (first.has_gap ? first.gap_ns : 0) >= span_.begin_ns && first.begin_ns >= span_.begin_ns &&
+           run.last_end_ns <= span_.end_ns;
   }
   void add_cut(const Event& event);
   bool tells_the_run(const ProcessAnswer& answer, double before_ms) const;

@@ -94,7 +94,30 @@ void Steps::add_call(const Event& event) {
     return;
   }
   Token token;
-  if (!token_of(event, token, plan_.cut.with_shape) || (detects && !cut_at(token))) return;
+  if (token_of(event, token, plan_.cut.with_shape)) add_token(token);
+}
+
+// Between marks only their kinds count; where steps are detected any of them may end one.
+void Steps::add_launches(const LaunchRun& run) {
+  if (plan_.source == StepSource::kDetected) {
+    Token token;
+    for (const PlainLaunch& launch : run.launches)
+      if (token_of(launch, token, plan_.cut.with_shape)) add_token(token);
+    return;
+  }
+  if (!open_) return;
+  for (const PlainLaunch& launch : run.launches) {
+    if (launch.begin_ns >= open_->end_ns) break;
+    if (launch.function->step_token == StepToken::kLaunch)
+      content_.add_launch(mixed(launch.function->row, launch.work));
+    else if (Token token; token_of(launch, token, false))
+      content_.add(token);
+  }
+}
+
+void Steps::add_token(const Token& token) {
+  const bool detects = plan_.source == StepSource::kDetected;
+  if (detects && !cut_at(token)) return;
   const bool is_wait = token.type == StepToken::kWait || token.type == StepToken::kEventWait;
   if (open_ && !is_wait && (detects || token.begin_ns < open_->end_ns)) content_.add(token);
 }

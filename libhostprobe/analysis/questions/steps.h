@@ -60,6 +60,9 @@ class Steps {
     if (event.is(kMarksStep) && !event.below_limit) add_mark(event);
     if (event.track == plan_.track && plan_.track != nullptr) add_call(event);
   }
+  void add(const LaunchRun& run) {
+    if (run.track == plan_.track) add_launches(run);
+  }
   void merge(Steps&& other);
   StepAnswer finish();
 
@@ -73,16 +76,23 @@ class Steps {
     std::uint32_t collectives = 0;
     std::uint32_t other = 0;
 
-    void add(const Token& token) {
-      calls += token.work;
-      kinds[token.work & 3] |= std::uint64_t{1} << (token.work >> 58);
-      if (token.type != StepToken::kLaunch && token.type != StepToken::kCollective) {
-        ++other;
-        return;
-      }
-      compute += token.work;
+    void add_kind(std::uint64_t work) {
+      calls += work;
+      kinds[work & 3] |= std::uint64_t{1} << (work >> 58);
+    }
+    void add_launch(std::uint64_t work) {
+      add_kind(work);
+      compute += work;
       ++launched;
-      collectives += token.type == StepToken::kCollective;
+    }
+    void add(const Token& token) {
+      if (token.type == StepToken::kLaunch || token.type == StepToken::kCollective) {
+        add_launch(token.work);
+        collectives += token.type == StepToken::kCollective;
+      } else {
+        add_kind(token.work);
+        ++other;
+      }
     }
     bool is_within(const Content& whole) const;
   };
@@ -95,6 +105,8 @@ class Steps {
 
   void add_mark(const Event& event);
   void add_call(const Event& event);
+  void add_launches(const LaunchRun& run);
+  void add_token(const Token& token);
   bool cut_at(const Token& token);
   void open(std::uint64_t number, double begin_ns, double end_ns);
   void close(double end_ns);

@@ -87,6 +87,7 @@ class WakeChains {
     else if (event.type == EventType::kCall)
       last_end_ns_ = event.end_ns;
   }
+  void add(const LaunchRun& run) { last_end_ns_ = run.launches.back().end_ns; }
   void merge(WakeChains&& other);
   // Of a call whose waker nobody else knows. Where it is a thread of this process, that one posted then.
   void set_waker(const Track* track, std::size_t call, const KernelWaker& waker);

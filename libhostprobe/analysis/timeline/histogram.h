@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace hostprobe::analysis {
@@ -21,6 +22,23 @@ class Histogram {
   void add(double value_ns, std::uint64_t times) {
     count_in_bucket(value_ns, times);
     total_ns_ += std::max(0.0, value_ns) * static_cast<double>(times);
+  }
+
+  // The same as one after the other.
+  void add(std::span<const double> values_ns) {
+    double total_ns = total_ns_, least_ns = min_ns_, most_ns = max_ns_;
+    for (const double ns : values_ns) {
+      const std::uint32_t bucket = bucket_of(ns);
+      if (bucket - first_ >= buckets_.size()) grow_to(bucket);
+      ++buckets_[bucket - first_];
+      total_ns += std::max(0.0, ns);
+      least_ns = std::min(least_ns, ns);
+      most_ns = std::max(most_ns, ns);
+    }
+    count_ += values_ns.size();
+    total_ns_ = total_ns;
+    min_ns_ = least_ns;
+    max_ns_ = most_ns;
   }
 
   // Where values were rounded before they came here and the exact sum and maximum are known.
@@ -59,7 +77,7 @@ class Histogram {
 
   // As far as the buckets tell.
   std::uint64_t count_above(double value_ns) const {
-    const std::uint32_t limit = bucket_of(whole(value_ns));
+    const std::uint32_t limit = bucket_of(value_ns);
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < buckets_.size(); ++i) count += first_ + i > limit ? buckets_[i] : 0;
     return count;
@@ -85,22 +103,19 @@ class Histogram {
   static constexpr std::uint32_t kPerOctave = 1u << kBitsPerOctave;
 
   void count_in_bucket(double value_ns, std::uint64_t times) {
-    const std::uint32_t bucket = bucket_of(whole(value_ns));
+    const std::uint32_t bucket = bucket_of(value_ns);
     if (bucket - first_ >= buckets_.size()) grow_to(bucket);
     buckets_[bucket - first_] += times;
     min_ns_ = std::min(min_ns_, value_ns);
     max_ns_ = std::max(max_ns_, value_ns);
     count_ += times;
   }
-  // By way of a signed number, which takes one instruction where an unsigned one takes several and a branch.
-  static std::uint64_t whole(double ns) {
-    if (ns > 0 && ns < 0x1p63) return static_cast<std::uint64_t>(static_cast<std::int64_t>(ns));
-    return ns <= 0 ? 0 : static_cast<std::uint64_t>(std::min(ns, kMostNs));
-  }
-  static std::uint32_t bucket_of(std::uint64_t value) {
-    if (value < kPerOctave) return static_cast<std::uint32_t>(value);
-    const auto shift = static_cast<std::uint32_t>(std::bit_width(value)) - kBitsPerOctave - 1;
-    return shift * kPerOctave + static_cast<std::uint32_t>(value >> shift);
+  // A value that is large enough has its bucket in its own bits: the exponent, and the first ones behind the leading one.
+  static std::uint32_t bucket_of(double ns) {
+    constexpr std::uint32_t kFirstLarge = (1023 + kBitsPerOctave - 1) << kBitsPerOctave;
+    if (!(ns >= kPerOctave)) return ns > 0 ? static_cast<std::uint32_t>(ns) : 0;
+    const auto bits = std::bit_cast<std::uint64_t>(std::min(ns, kMostNs));
+    return static_cast<std::uint32_t>(bits >> (52 - kBitsPerOctave)) - kFirstLarge;
   }
   static double middle_of(std::uint32_t bucket) {
     if (bucket < kPerOctave) return bucket;

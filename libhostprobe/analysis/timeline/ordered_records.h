@@ -6,7 +6,9 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "analysis/trace/trace.h"
@@ -20,7 +22,8 @@ struct SliceRange {
   std::size_t end = 0;
 };
 
-// Calls on_record(const Record&) in time order, and where running numbers are missing in between on_lost(count), or
+// Calls on_record(const Record&) in time order, or on_record(std::span<const Record>), which is given at least one and returns how many of
+// them it has taken, at least one; and where running numbers are missing in between on_lost(count), or
 // on_summed(count) for those of which the counters know. Which of several gaps are of which kind nobody knows: what left the
 // memory of the process is the oldest, so the first ones are taken for that.
 template <typename OnRecord, typename OnLost, typename OnSummed>
@@ -102,9 +105,15 @@ class OrderedRecords {
   }
 
   void flush(std::uint64_t limit) {
-    auto at = pending_.begin();
-    for (const auto end = pending_.end(); at != end && at->begin_ticks <= limit; ++at) on_record_(*at);
-    pending_.erase(pending_.begin(), at);
+    const auto end = std::partition_point(pending_.begin(), pending_.end(),
+                                          [limit](const Record& record) { return record.begin_ticks <= limit; });
+    for (auto at = pending_.begin(); at != end;) {
+      if constexpr (std::invocable<OnRecord&, std::span<const Record>>)
+        at += static_cast<std::ptrdiff_t>(on_record_(std::span<const Record>(at, end)));
+      else
+        on_record_(*at++);
+    }
+    pending_.erase(pending_.begin(), end);
   }
 
   const Thread& thread_;

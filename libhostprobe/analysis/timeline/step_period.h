@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "event.h"
+#include "launch_run.h"
 #include "pure/step_token.h"
 
 namespace hostprobe::analysis {
@@ -18,6 +18,13 @@ inline bool token_of(const Event& event, Token& token, bool with_shape = true) {
     return false;
   token = {0, 0, event.function->step_token, event.bytes, event.begin_ns, event.end_ns};
   name_token({event.function->row, event.work, event.grid, event.communicator, event.site}, with_shape, token);
+  return true;
+}
+
+inline bool token_of(const PlainLaunch& launch, Token& token, bool with_shape) {
+  if (launch.function->step_token == StepToken::kNone) return false;
+  token = {0, 0, launch.function->step_token, 0, launch.begin_ns, launch.end_ns};
+  name_token({launch.function->row, launch.work, launch.grid, 0, 0}, with_shape, token);
   return true;
 }
 

@@ -26,6 +26,7 @@ Histogram histogram_of(const SpansSum& spans, const TickClock& clock) {
 Timeline::Timeline(const Trace& trace, Symbols& symbols) : trace_(trace), switches_(trace) {
   for (const Hook& hook : trace.hooks)
     functions_.push_back(analysis::function_of(hook, static_cast<std::uint32_t>(functions_.size())));
+  for (const Function& function : functions_) is_plain_.push_back(analysis::is_plain_launch(function));
   for (const auto& [key, thread] : trace.threads)
     if (!is_stream(key)) tracks_.push_back({&thread, role_of(trace, thread, symbols)});
 }

@@ -5,10 +5,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "event.h"
+#include "launch_run.h"
 #include "ordered_records.h"
 #include "switches.h"
 
@@ -29,7 +33,7 @@ class Timeline {
   const Track* track_at(std::uint32_t tid, std::uint64_t ticks) const;
 
   // Calls on_event(const Event&) for everything that is known of a thread: calls by begin time, and what is missing
-  // between them; then its counters.
+  // between them; then its counters. Where on_event(const LaunchRun&) can be called it is, for most launches.
   template <typename OnEvent>
   void walk(const Track& track, OnEvent on_event) const {
     walk_records(track, on_event, [](auto& records) { records.walk(); });
@@ -64,6 +68,10 @@ class Timeline {
   static constexpr Trait kHasWords =
       Trait{kMarksStep | kCollectsGarbage | kNamesTime | kSynchronises | kWaits | kNccl | kSamplesQueue};
 
+  // How many of the first records are plain launches, at most kMostOfRun.
+  std::size_t plain_launches(std::span<const Record> records) const;
+  LaunchRun decode_run(const Track& track, std::span<const Record> records, TickReader& ticks,
+                       std::array<PlainLaunch, kMostOfRun>& launches) const;
   static std::int64_t kernels_of(const Record& record, const Function& function);
   void decode(const Record& record, TickReader& ticks, Event& event) const;
   static void decode_flags(const Record& record, Event& event);
@@ -77,6 +85,7 @@ class Timeline {
 
   const Trace& trace_;
   std::vector<Function> functions_;
+  std::vector<char> is_plain_;  // of each, its launches; see launch_run.h
   std::vector<Track> tracks_;
   Switches switches_;
   std::optional<Collectives> collectives_;
@@ -96,7 +105,7 @@ inline void Timeline::decode(const Record& record, TickReader& ticks, Event& eve
   event.stack = record.stack;
   event.wake_ns = event.run_queue_ns = -1;
   event.waker = nullptr;
-  event.at_once = event.timed_out = event.on_file = event.counted = event.found_empty = false;
+  event.at_once = event.timed_out = event.on_file = event.counted = event.found_empty = event.has_gap = false;
   if (record.flags != 0) decode_flags(record, event);
   if (event.is(kLaunches)) {
     event.work = word(record, event.function->work);
@@ -105,6 +114,38 @@ inline void Timeline::decode(const Record& record, TickReader& ticks, Event& eve
     event.kernels = (record.flags & (kRecordCaptured | kRecordFailed)) != 0 ? 0 : kernels_of(record, *event.function);
   }
   if (event.is(kHasWords)) decode_words(record, ticks, event);
+}
+
+inline std::size_t Timeline::plain_launches(std::span<const Record> records) const {
+  const char* const is_plain = is_plain_.data();
+  const std::size_t functions = is_plain_.size(), most = std::min(records.size(), kMostOfRun);
+  std::size_t count = 0;
+  for (; count < most; ++count) {
+    const Record& record = records[count];
+    if (record.flags != 0 || record.hook - 1u >= functions || is_plain[record.hook - 1u] == 0) break;
+  }
+  return count;
+}
+
+// What it works with is its own, and kept in registers so.
+inline LaunchRun Timeline::decode_run(const Track& track, std::span<const Record> records, TickReader& ticks,
+                                      std::array<PlainLaunch, kMostOfRun>& launches) const {
+  TickReader own = ticks;
+  double last_end_ns = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const Record& record = records[i];
+    const Function& function = functions_[record.hook - 1u];
+    const double begin_ns = own.since_first_ns(record.begin_ticks), end_ns = own.since_first_ns(record.end_ticks);
+    launches[i] = {begin_ns,
+                   end_ns,
+                   &function,
+                   word(record, function.work),
+                   word(record, function.grid),
+                   word(record, function.stream)};
+    last_end_ns = std::max(last_end_ns, end_ns);
+  }
+  ticks.follow(own);
+  return {&track, {launches.data(), records.size()}, last_end_ns};
 }
 
 inline void Timeline::decode_flags(const Record& record, Event& event) {
@@ -117,19 +158,34 @@ inline void Timeline::decode_flags(const Record& record, Event& event) {
 // The launch before, of one thread.
 class LaunchBefore {
  public:
-  explicit LaunchBefore(const Switches& switches) : switches_(switches.any() ? &switches : nullptr) {}
-  void tell_gap(Event& launch) {
-    launch.has_gap = known_ && !launch.captured;
-    launch.gap_lost = lost_ && !launch.captured;
+  LaunchBefore(const Switches& switches, const ThreadKey& thread)
+      : switches_(switches.any() ? &switches : nullptr), thread_(thread) {}
+  // Event or PlainLaunch. What a stream capture took is no launch of its own.
+  template <typename Launch>
+  void tell_gap(Launch& launch, bool captured) {
+    launch.has_gap = known_ && !captured;
+    launch.gap_lost = lost_ && !captured;
     launch.gap_ns = launch.begin_ns - end_ns_;
     launch.gap_switches = -1;
     launch.gap_no_cpu_ns = -1;
     if (switches_ != nullptr && launch.has_gap) tell_switches(launch);
-    if (launch.captured) return;
+    if (captured) return;
     known_ = true;
     lost_ = false;
     end_ns_ = launch.end_ns;
     run_queue_ns_ = 0;
+  }
+  void tell_gaps(std::span<PlainLaunch> launches) {
+    tell_gap(launches.front(), false);
+    for (std::size_t i = 1; i < launches.size(); ++i) {
+      launches[i].has_gap = true;
+      launches[i].gap_ns = launches[i].begin_ns - launches[i - 1].end_ns;
+    }
+    for (std::size_t i = 1; switches_ != nullptr && i < launches.size(); ++i) {
+      end_ns_ = launches[i - 1].end_ns;
+      tell_switches(launches[i]);
+    }
+    end_ns_ = launches.back().end_ns;
   }
   void add_wait(const Event& wait) { run_queue_ns_ += std::max(0.0, wait.run_queue_ns); }
   // Where counters know the calls that are missing, they know the gaps between them too.
@@ -139,14 +195,16 @@ class LaunchBefore {
   }
 
  private:
-  void tell_switches(Event& launch) const {
-    const ThreadSwitches* own = switches_->in(launch.track->key(), end_ns_, launch.begin_ns);
+  template <typename Launch>
+  void tell_switches(Launch& launch) const {
+    const ThreadSwitches* own = switches_->in(thread_, end_ns_, launch.begin_ns);
     if (own == nullptr) return;
     launch.gap_switches = static_cast<std::int32_t>(own->count_between(end_ns_, launch.begin_ns));
     launch.gap_no_cpu_ns = own->between(end_ns_, launch.begin_ns).preempted_ns + run_queue_ns_;
   }
 
   const Switches* switches_;  // nullptr: there are none
+  const ThreadKey thread_;
   bool known_ = false, lost_ = false;
   double end_ns_ = 0;
   double run_queue_ns_ = 0;  // in waits since
@@ -158,7 +216,8 @@ void Timeline::walk_records(const Track& track, OnEvent& on_event, Walk walk) co
   Event event;
   event.track = &track;
   Event missing = event;
-  LaunchBefore before(switches_);
+  LaunchBefore before(switches_, track.key());
+  std::array<PlainLaunch, kMostOfRun> launches;  // of one run
   const auto miss = [&](EventType type, std::uint64_t count) {
     before.miss(type);
     missing.type = type;
@@ -168,13 +227,23 @@ void Timeline::walk_records(const Track& track, OnEvent& on_event, Walk walk) co
   };
   OrderedRecords records(
       *track.thread,
-      [&](const Record& record) {
+      [&](std::span<const Record> some) -> std::size_t {
+        if constexpr (TakesLaunchRuns<OnEvent>)
+          if (const std::size_t count = plain_launches(some); count != 0) {
+            const LaunchRun run = decode_run(track, some.first(count), ticks, launches);
+            before.tell_gaps(std::span(launches.data(), count));
+            event.end_ns = run.launches.back().end_ns;
+            on_event(run);
+            return count;
+          }
+        const Record& record = some.front();
         if ((record.flags & kRecordAfterSkipped) != 0) miss(EventType::kLost, 0);
         event.record = &record;
         decode(record, ticks, event);
-        if (event.is(kLaunches)) before.tell_gap(event);
+        if (event.is(kLaunches)) before.tell_gap(event, event.captured);
         if (event.run_queue_ns > 0) before.add_wait(event);
         if (event.function != nullptr) on_event(event);
+        return 1;
       },
       [&](std::uint64_t count) { miss(EventType::kLost, count); },
       [&](std::uint64_t count) { miss(EventType::kCounted, count); });

@@ -77,6 +77,8 @@ class TickReader {
     if (ticks - stretch_.begin_ticks >= stretch_.length_ticks) stretch_ = clock_.stretch_of(ticks);
     return stretch_.since_first_ns(ticks);
   }
+  // Another one of the same clock has gone on from here.
+  void follow(const TickReader& other) { stretch_ = other.stretch_; }
 
  private:
   const TickClock& clock_;

@@ -43,7 +43,7 @@ class Row {
       0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, UINT64_MAX};
 
   const std::uint8_t* at_;
-  const std::uint8_t* const end_;
+  const std::uint8_t* end_;
 };
 
 class Unpacker {
@@ -57,15 +57,40 @@ class Unpacker {
 
   bool all(std::uint32_t count) {
     if (count != 0 && (heads_[0] & 3) != 3) return false;  // the first record has none before it
-    while (done_ < count && one(heads_[done_], out_[done_])) ++done_;
-    return done_ == count && times_.used_up() && rest_.used_up();
+    while (done_ < count) {
+      if (done_ != 0) repeat(count);
+      if (done_ < count && !one(heads_[done_], out_[done_])) return false;
+      ++done_;
+    }
+    return times_.used_up() && rest_.used_up();
   }
 
  private:
-  // Nearly all are of mode 0. Behind the first record `next_` is always one that is done.
+  // Nearly all are of mode 0: the same as an earlier one but for its times. What they need is kept in registers for as long as they
+  // follow each other, up to where a row ends.
+  void repeat(std::uint32_t count) {
+    const std::uint8_t* heads = heads_ + done_;
+    const Record* from = out_ + next_;
+    Record* to = out_ + done_;
+    const Record* const end = out_ + count;
+    Row times = times_;
+    std::uint64_t ticks = previous_end_ticks_;
+    for (; to != end && (*heads & 3) == 0 && times.sound(); ++to, ++from, ++heads) {
+      *to = *from;
+      to->begin_ticks = ticks += from_zigzag(times.fixed(kTimeBytes[*heads >> 2 & 7]));
+      to->end_ticks = ticks += times.fixed(kTimeBytes[*heads >> 5]);
+    }
+    const auto done = static_cast<std::uint32_t>(to - (out_ + done_));
+    done_ += done;
+    next_ += done;
+    times_ = times;
+    previous_end_ticks_ = ticks;
+  }
+
   bool one(unsigned head, Record& record) {
     const unsigned mode = head & 3;
     if (mode >= 2 && !find_reference(mode, record)) return false;
+    // Behind the first record `next_` is always one that is done.
     if (mode != 3) record = out_[next_++];
     const unsigned gap = head >> 2 & 7, duration = head >> 5;
     record.begin_ticks = previous_end_ticks_ + from_zigzag(times_.fixed(kTimeBytes[gap]));
