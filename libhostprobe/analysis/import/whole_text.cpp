@@ -3,32 +3,20 @@
 
 #include <fcntl.h>
 #include <libdeflate.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
-#include <new>
 
 namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kLeastGzip = 18;        // RFC 1952: ten bytes before the data, eight behind
-constexpr std::size_t kLargePage = 2 << 20;   // of x86-64 and of arm64 with pages of 4 KiB
 constexpr std::size_t kMostExpansion = 1032;  // of a byte, as zlib documents it
 
-// Its first use costs a page fault for each page, and large pages are few.
-char* allocate(std::size_t bytes) {
-  const std::size_t whole = (bytes + kLargePage - 1) / kLargePage * kLargePage;
-  void* const text = bytes < kLargePage ? std::malloc(bytes) : std::aligned_alloc(kLargePage, whole);
-  if (text == nullptr) throw std::bad_alloc();
-  if (bytes >= kLargePage) madvise(text, whole, MADV_HUGEPAGE);
-  return static_cast<char*>(text);
-}
-
 WholeText of_bytes(std::size_t bytes) {
-  WholeText whole{std::unique_ptr<char[], FreeText>(allocate(bytes + kZerosBehind)), bytes};
+  WholeText whole{std::make_unique_for_overwrite<char[]>(bytes + kZerosBehind), bytes};
   std::memset(whole.text.get() + bytes, 0, kZerosBehind);
   return whole;
 }

@@ -5,19 +5,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace hostprobe::analysis {
 
-struct FreeText {
-  void operator()(char* text) const { std::free(text); }
-};
-
 struct WholeText {
-  std::unique_ptr<char[], FreeText> text;  // kZerosBehind follow it
+  std::unique_ptr<char[]> text;  // kZerosBehind follow it
   std::size_t bytes = 0;
 };
 
