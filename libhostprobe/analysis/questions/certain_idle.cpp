@@ -43,23 +43,26 @@ void CertainIdleTime::add_event(const Event& event) {
   const HookUse& use = uses_[event.function->row];
   const Record& record = *event.record;
   if (use.does == Does::kNothing || (record.flags & (kRecordCaptured | kRecordFailed)) != 0) return;
-  const std::uint64_t stream = use.context ? kEveryStream : word(record, use.stream);
-  add_call(*event.track, {event.begin_ns, event.end_ns, stream, use.does}, use);
+  if (event.begin_ns < window_.begin_ns || event.begin_ns >= window_.end_ns) return;
+  const std::uint64_t stream =
+      use.context ? kEveryStream : stream_of(word(record, use.stream), use, event.track->key().tid);
+  calls_of(*event.track).push_back({event.begin_ns, event.end_ns, stream, use.does});
 }
 
-void CertainIdleTime::add_launch(const Track& track, const PlainLaunch& launch) {
-  const HookUse& use = uses_[launch.function->row];
-  if (use.does != Does::kNothing) add_call(track, {launch.begin_ns, launch.end_ns, launch.stream, use.does}, use);
+void CertainIdleTime::add_launches(const LaunchRun& run) {
+  std::vector<DeviceCall>& calls = calls_of(*run.track);
+  const std::uint32_t tid = run.track->key().tid;
+  for (const PlainLaunch& launch : run.launches) {
+    const HookUse& use = uses_[launch.function->row];
+    if (use.does == Does::kNothing || launch.begin_ns < window_.begin_ns || launch.begin_ns >= window_.end_ns) continue;
+    calls.push_back({launch.begin_ns, launch.end_ns, stream_of(launch.stream, use, tid), use.does});
+  }
 }
 
-void CertainIdleTime::add_call(const Track& track, const DeviceCall& call, const HookUse& use) {
-  if (call.begin_ns < window_.begin_ns || call.begin_ns >= window_.end_ns) return;
-  std::vector<DeviceCall>& calls = of(&track).calls;
-  // At once: most calls of the thread that launches are such, and what is not needed is never touched.
-  if (calls.empty()) calls.reserve(track.thread->kept);
-  DeviceCall& own = calls.emplace_back(call);
-  if (own.stream <= 2 && (use.per_thread || own.stream == 2)) own.stream = kEveryStream - track.key().tid - 1;
-  if (own.stream == 1) own.stream = 0;  // CU_STREAM_LEGACY
+// 0 and 1 (CU_STREAM_LEGACY) are one stream, 2 (CU_STREAM_PER_THREAD) is the thread's own.
+std::uint64_t CertainIdleTime::stream_of(std::uint64_t word, const HookUse& use, std::uint32_t tid) {
+  if (word > 2) return word;
+  return use.per_thread || word == 2 ? kEveryStream - tid - 1 : 0;
 }
 
 struct CertainIdleTime::Moment {
@@ -98,20 +101,23 @@ class CertainIdleTime::Sweep {
       answer_.ms += 1e-6 * (call.begin_ns - *idle_since_ns_);
       idle_since_ns_.reset();
     }
-    double& end_ns = busy_until_[call.stream];
-    end_ns = std::max(end_ns, call.does == Does::kBoth ? call.begin_ns : call.end_ns);
+    if (last_ == busy_until_.end() || last_->first != call.stream) last_ = busy_until_.try_emplace(call.stream).first;
+    last_->second = std::max(last_->second, call.does == Does::kBoth ? call.begin_ns : call.end_ns);
   }
 
   // What was given to a stream while somebody waited for it may be there still.
   void waited(const DeviceCall& call) {
     const bool was_empty = busy_until_.empty();
+    last_ = busy_until_.end();
     std::erase_if(busy_until_, [&call](const auto& one) {
       return (call.stream == kEveryStream || call.stream == one.first) && one.second <= call.begin_ns;
     });
     if (busy_until_.empty() && !was_empty) idle_since_ns_ = call.end_ns;
   }
 
-  std::map<std::uint64_t, double> busy_until_;  // by stream: the end of the last call that gave it work
+  using BusyUntil = std::map<std::uint64_t, double>;
+  BusyUntil busy_until_;  // by stream: the end of the last call that gave it work
+  BusyUntil::iterator last_ = busy_until_.end();
   std::optional<double> idle_since_ns_;
   CertainIdle answer_;
 };

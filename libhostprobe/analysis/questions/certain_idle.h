@@ -28,8 +28,7 @@ class CertainIdleTime {
     if (is_asked_ && event.type != EventType::kCounter) add_event(event);
   }
   void add(const LaunchRun& run) {
-    if (is_asked_)
-      for (const PlainLaunch& launch : run.launches) add_launch(*run.track, launch);
+    if (is_asked_) add_launches(run);
   }
   // Threads are walked whole, so no thread is in both.
   void merge(CertainIdleTime&& other) {
@@ -68,8 +67,14 @@ class CertainIdleTime {
     return *own_;
   }
   void add_event(const Event& event);
-  void add_launch(const Track& track, const PlainLaunch& launch);
-  void add_call(const Track& track, const DeviceCall& call, const HookUse& use);
+  void add_launches(const LaunchRun& run);
+  // At once: most calls of the thread that launches are such, and what is not needed is never touched.
+  std::vector<DeviceCall>& calls_of(const Track& track) {
+    std::vector<DeviceCall>& calls = of(&track).calls;
+    if (calls.empty()) calls.reserve(track.thread->kept);
+    return calls;
+  }
+  static std::uint64_t stream_of(std::uint64_t word, const HookUse& use, std::uint32_t tid);
   bool has_counters(const Thread& thread) const;
 
   Window window_;

@@ -24,18 +24,23 @@ PathReplay::PathReplay(const JobGraph& job) : job_(job) {
   state_.resize(all);
 }
 
-std::size_t PathReplay::place_of(const Item& item) const {
+PathReplay::Item PathReplay::placed(Item item) const {
+  const auto in_part = [&](std::size_t Part::*first) { return places_[item.part].*first + item.number; };
   switch (item.kind) {
     case Kind::kCall:
-      return places_[item.part].calls[static_cast<std::size_t>(item.thread)] + item.number;
+      item.place = places_[item.part].calls[static_cast<std::size_t>(item.thread)] + item.number;
+      break;
     case Kind::kBegin:
-      return places_[item.part].begins + item.number;
+      item.place = in_part(&Part::begins);
+      break;
     case Kind::kEnd:
-      return places_[item.part].ends + item.number;
+      item.place = in_part(&Part::ends);
+      break;
     case Kind::kArrival:
-      return arrivals_ + item.number;
+      item.place = arrivals_ + item.number;
+      break;
   }
-  return 0;
+  return item;
 }
 
 // What ended before the stretch has ended when it did, and needs nothing.
@@ -43,7 +48,7 @@ template <typename OnItem>
 void PathReplay::needs_of_begin(std::uint32_t part, std::int32_t own, std::size_t call, OnItem on_item) const {
   const std::vector<HostCall>& calls = thread(part, own).calls;
   if (calls[call].begin_ns <= begin_ns_ || call == 0 || calls[call - 1].end_ns <= begin_ns_) return;
-  on_item(Item{Kind::kCall, part, own, static_cast<std::uint32_t>(call - 1)});
+  on_item(placed({Kind::kCall, part, own, static_cast<std::uint32_t>(call - 1)}));
 }
 
 template <typename OnItem>
@@ -53,7 +58,7 @@ void PathReplay::needs_of_time(std::uint32_t part, std::int32_t own, double at_n
   const double end_ns = thread(part, own).calls[static_cast<std::size_t>(at)].end_ns;
   if (end_ns <= begin_ns_) return;
   if (at_ns >= end_ns)
-    on_item(Item{Kind::kCall, part, own, static_cast<std::uint32_t>(at)});
+    on_item(placed({Kind::kCall, part, own, static_cast<std::uint32_t>(at)}));
   else
     needs_of_begin(part, own, static_cast<std::size_t>(at), on_item);
 }
@@ -63,7 +68,7 @@ void PathReplay::for_each_need(const Item& item, OnItem on_item) const {
   const PathGraph& graph = job_.parts[item.part];
   const auto end = [&](std::uint32_t activity) {
     if (activity != kNoActivity && graph.nodes[activity].end_ns > begin_ns_)
-      on_item(Item{Kind::kEnd, item.part, -1, activity});
+      on_item(placed({Kind::kEnd, item.part, -1, activity}));
   };
   if (item.kind == Kind::kCall) {
     const HostCall& call = thread(item.part, item.thread).calls[item.number];
@@ -83,12 +88,12 @@ void PathReplay::for_each_need(const Item& item, OnItem on_item) const {
       needs_of_time(item.part, graph.main, node.begin_ns, on_item);
   } else if (item.kind == Kind::kEnd) {
     const ActivityNode& node = graph.nodes[item.number];
-    on_item(Item{Kind::kBegin, item.part, -1, item.number});
+    on_item(placed({Kind::kBegin, item.part, -1, item.number}));
     for (std::uint16_t i = 0; i < node.waits; ++i)
-      on_item(Item{Kind::kArrival, item.part, -1, graph.waits[node.first_wait + i]});
+      on_item(placed({Kind::kArrival, item.part, -1, graph.waits[node.first_wait + i]}));
   } else {
     for (const PathPlace& place : job_.operations[item.number].arrivals)
-      on_item(Item{Kind::kBegin, place.part, -1, place.activity});
+      on_item(placed({Kind::kBegin, place.part, -1, place.activity}));
   }
 }
 
@@ -103,7 +108,7 @@ void PathReplay::enter(double begin_ns, const PathEnds& ends) {
   const auto add = [this](const Item& item) { order(item); };
   for (const PathEnd& end : ends_) {
     if (end.activity != kNoActivity)
-      add({Kind::kEnd, end.part, -1, end.activity});
+      add(placed({Kind::kEnd, end.part, -1, end.activity}));
     else
       needs_of_time(end.part, end.thread, end.at_ns, add);
   }
@@ -124,11 +129,11 @@ void PathReplay::order(const Item& last) {
   stack_.assign(1, last);
   while (!stack_.empty()) {
     const Item item = stack_.back();
-    std::uint32_t& state = state_[place_of(item)];
+    std::uint32_t& state = state_[item.place];
     if (state < stretch_) {
       state = stretch_;
       for_each_need(item, [this](const Item& need) {
-        if (state_[place_of(need)] < stretch_) stack_.push_back(need);
+        if (state_[need.place] < stretch_) stack_.push_back(need);
       });
       continue;
     }
@@ -143,9 +148,9 @@ void PathReplay::order(const Item& last) {
 double PathReplay::run(const Factors& factors, const ReplayCuts& cuts) {
   factors_ = factors;
   cuts_ = &cuts;
-  for (const Item& item : order_) values_[place_of(item)] = begin_ns_;
+  for (const Item& item : order_) values_[item.place] = begin_ns_;
   for (const Item& item : order_) {
-    double& value = values_[place_of(item)];
+    double& value = values_[item.place];
     switch (item.kind) {
       case Kind::kCall:
         value = value_of_call(item);

@@ -31,6 +31,7 @@ class PathReplay {
     std::uint32_t part;
     std::int32_t thread;  // of a call
     std::uint32_t number;
+    std::size_t place = 0;  // in values_ and state_
   };
   struct Part {
     std::vector<std::size_t> calls;  // where those of each thread begin
@@ -49,7 +50,7 @@ class PathReplay {
   double gpu_factor(std::uint32_t part, const ActivityNode& node) const;
   double transfer_factor(std::uint32_t part, const ActivityNode& node) const;
   bool is_waited_for(const Item& item, const HostCall& call) const;
-  std::size_t place_of(const Item& item) const;
+  Item placed(Item item) const;
   template <typename OnItem>
   void for_each_need(const Item& item, OnItem on_item) const;
   template <typename OnItem>

@@ -12,11 +12,6 @@ void ReplayCuts::add(std::uint32_t part, std::int32_t thread, const Window& wind
   parts_[part][number].cuts.push_back({window, ns});
 }
 
-const ReplayCuts::Thread* ReplayCuts::find(std::uint32_t part, std::int32_t thread) const {
-  const auto number = static_cast<std::size_t>(thread - kGpuCuts);
-  return part < parts_.size() && number < parts_[part].size() ? &parts_[part][number] : nullptr;
-}
-
 void ReplayCuts::sort() {
   for (std::vector<Thread>& threads : parts_)
     for (Thread& thread : threads)
@@ -25,12 +20,8 @@ void ReplayCuts::sort() {
 }
 
 // Of one cause, so hardly any two of them overlap.
-double ReplayCuts::inside_ns(std::uint32_t part, std::int32_t thread, double begin_ns, double end_ns) const {
-  const Thread* const own = find(part, thread);
-  if (own == nullptr || end_ns <= begin_ns) return 0;
-  const std::vector<Cut>& cuts = own->cuts;
-  const std::size_t first =
-      own->last.find(cuts.size(), [&](std::size_t i) { return cuts[i].window.end_ns <= begin_ns; });
+double ReplayCuts::Thread::inside_ns(double begin_ns, double end_ns) const {
+  const std::size_t first = last.find(cuts.size(), [&](std::size_t i) { return cuts[i].window.end_ns <= begin_ns; });
   auto cut = cuts.begin() + static_cast<std::ptrdiff_t>(first);
   double ns = 0;
   for (; cut != cuts.end() && cut->window.begin_ns < end_ns; ++cut) {

@@ -21,7 +21,11 @@ class ReplayCuts {
   void add(std::uint32_t part, std::int32_t thread, const Window& window, double ns);
   void sort();
   // How much of that time is left out.
-  double inside_ns(std::uint32_t part, std::int32_t thread, double begin_ns, double end_ns) const;
+  double inside_ns(std::uint32_t part, std::int32_t thread, double begin_ns, double end_ns) const {
+    const auto number = static_cast<std::size_t>(thread - kGpuCuts);
+    if (part >= parts_.size() || number >= parts_[part].size() || end_ns <= begin_ns) return 0;
+    return parts_[part][number].inside_ns(begin_ns, end_ns);
+  }
 
   std::map<std::uint32_t, double> gpu_factors;  // of a part's work on the GPU; 1 where there is none
   double transfer_factor = 1;
@@ -37,8 +41,9 @@ class ReplayCuts {
   struct Thread {
     std::vector<Cut> cuts;
     SearchHint last;
+
+    double inside_ns(double begin_ns, double end_ns) const;
   };
-  const Thread* find(std::uint32_t part, std::int32_t thread) const;
 
   std::vector<std::vector<Thread>> parts_;  // of each its GPU and threads, from kGpuCuts on
 };
