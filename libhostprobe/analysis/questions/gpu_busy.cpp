@@ -8,7 +8,7 @@ namespace hostprobe::analysis {
 namespace {
 
 void count(const DeviceTimeline& device, const Window& window, GpuAnswer& answer) {
-  std::map<std::uint32_t, Histogram> names;
+  std::vector<Histogram> names(device.names.size());
   double kernel_ns = 0;
   for (const Activity& activity : device.activities) {
     if (activity.begin_ns < window.begin_ns || activity.begin_ns >= window.end_ns) continue;
@@ -24,7 +24,8 @@ void count(const DeviceTimeline& device, const Window& window, GpuAnswer& answer
     kernel_ns += device.ns_without_time;
   }
   answer.kernel_ms = 1e-6 * kernel_ns;
-  for (const auto& [name, time] : names) answer.by_name.push_back({device.names[name], time});
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i].count() > 0) answer.by_name.push_back({device.names[i], std::move(names[i])});
   std::stable_sort(answer.by_name.begin(), answer.by_name.end(),
                    [](const KernelRow& l, const KernelRow& r) { return l.time.total_ns() > r.time.total_ns(); });
 }
