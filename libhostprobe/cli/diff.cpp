@@ -5,6 +5,7 @@
 #include "analysis/report/diff_json.h"
 #include "analysis/report/diff_text.h"
 #include "commands.h"
+#include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
 
@@ -14,10 +15,11 @@ namespace {
 struct DiffArguments {
   std::string a, b;
   bool json = false;
+  unsigned memory_mb = kMemoryMb;
 };
 
-analysis::RunAnswer read(const std::string& path) {
-  analysis::RunAnswer run = analysis::analyse_run(path, progress_on_stderr());
+analysis::RunAnswer read(const std::string& path, unsigned memory_mb) {
+  analysis::RunAnswer run = analysis::analyse_run(path, progress_on_stderr(), within_memory(memory_mb));
   end_progress();
   if (!run.processes.empty()) return run;
   if (run.unreadable.empty()) throw std::runtime_error(no_trace_text(path));
@@ -26,7 +28,7 @@ analysis::RunAnswer read(const std::string& path) {
 }
 
 int diff(const DiffArguments& arguments) {
-  const analysis::RunAnswer a = read(arguments.a), b = read(arguments.b);
+  const analysis::RunAnswer a = read(arguments.a, arguments.memory_mb), b = read(arguments.b, arguments.memory_mb);
   const analysis::RunDiff changes = analysis::compare_runs(a, b);
   if (arguments.json)
     write_json(analysis::diff_json(changes, a, b) + "\n");
@@ -43,6 +45,7 @@ void add_diff(CLI::App& app, Context& context) {
   command->add_option("A", arguments->a, "The run folder before, or one trace file")->required();
   command->add_option("B", arguments->b, "The run folder after, or one trace file")->required();
   command->add_flag("--json", arguments->json, "One JSON document instead of text");
+  add_memory_option(*command, arguments->memory_mb);
   command->footer(
       "Steps are the samples: a change is named only where it exceeds what the steps of one run differ by among\n"
       "themselves. Exit 0 whether or not anything changed, 1 where a run cannot be read.\n"

@@ -6,6 +6,7 @@
 #include "analysis/trace/hook_list.h"
 #include "commands.h"
 #include "layout.h"
+#include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
 
@@ -44,7 +45,7 @@ struct Use {
 };
 
 void list_hooks_of_run(const std::string& path) {
-  const analysis::RunAnswer run = analysis::analyse_run(path, progress_on_stderr());
+  const analysis::RunAnswer run = analysis::analyse_run(path, progress_on_stderr(), within_memory(kMemoryMb));
   end_progress();
   if (run.processes.empty())
     throw std::runtime_error(run.unreadable.empty() ? no_trace_text(path) : "no trace in " + path + " could be read");

@@ -6,10 +6,12 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <new>
 
 #include "analysis/report/version.h"
 #include "analysis/trace/trace.h"
 #include "commands.h"
+#include "memory.h"
 #include "output.h"
 #include "usage.h"
 
@@ -71,6 +73,7 @@ int run_command(int argc, char** argv) {
                     add_ctl, add_hooks, add_options, add_doctor, add_manual})
     add(app, context);
   const int status = parse(app, {argv + 1, argv + argc}, context);
+  if (const auto why = memory_overrun()) cli::say(*why);
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write to stdout");
   return status;
 }
@@ -91,6 +94,9 @@ int main(int argc, char** argv) {
     return say(error.what(), kUsage);
   } catch (const hostprobe::analysis::TraceError& error) {
     return say(fmt::format("{} (offset {})", error.what(), error.offset), kCouldNot);
+  } catch (const std::bad_alloc&) {
+    return say("the system gives no more memory; reports and diffs need less of it with a smaller --memory-mb",
+               kCouldNot);
   } catch (const std::exception& error) {
     return say(error.what(), kCouldNot);
   }

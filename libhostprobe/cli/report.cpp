@@ -9,6 +9,7 @@
 #include "analysis/report/json.h"
 #include "analysis/report/text.h"
 #include "commands.h"
+#include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
 
@@ -18,7 +19,7 @@ namespace {
 struct ReportArguments {
   std::string run;
   bool json = false;
-  unsigned memory_mb = 512;
+  unsigned memory_mb = kMemoryMb;
   std::string step;
   std::string steps = "auto";
   analysis::ReportOptions options;
@@ -49,8 +50,8 @@ void require_rank(const analysis::RunAnswer& run, const analysis::ReportOptions&
 }
 
 int report(const ReportArguments& arguments) {
-  const analysis::Effort effort{.held_bytes = std::size_t{arguments.memory_mb} << 20};
-  analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr(), effort, step_query(arguments));
+  analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr(),
+                                                  within_memory(arguments.memory_mb), step_query(arguments));
   end_progress();
   analysis::add_python_places(run);
   const bool is_empty = run.processes.empty() && run.kernel.files.empty();
@@ -83,11 +84,7 @@ void add_report(CLI::App& app, Context& context) {
       ->add_option("--steps", arguments->steps,
                    "auto: as the run was told (HOSTPROBE_STEPS); marks, detected, off: these, whatever it was told")
       ->check(CLI::IsMember({"auto", "marks", "detected", "off"}));
-  command
-      ->add_option("--memory-mb", arguments->memory_mb,
-                   "Most memory for what would have to be decompressed again, MiB; less makes it slower, nothing else")
-      ->check(CLI::Range(0u, 1u << 20))
-      ->capture_default_str();
+  add_memory_option(*command, arguments->memory_mb);
   command->footer(
       "Works at any time: while the job runs, after it ended, after it was killed.\n"
       "Examples:\n  hostprobe report hostprobe-run\n  hostprobe report RUN --json | jq '.processes[].waits[0]'");

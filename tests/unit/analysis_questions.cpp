@@ -84,8 +84,9 @@ TEST_F(Cores, DoNotShowInTheReport) {
 // Less makes it slower: what does not fit is read again.
 TEST_F(Cores, AndMemoryDoNotShowInTheReportOfALargerRun) {
   for (int i = 0; i < 3; ++i) rank(i);
-  const auto report = [this](std::size_t held_bytes) {
-    const RunAnswer run = analyse_run(folder_.path().string(), {}, {.cores = 2, .held_bytes = held_bytes});
+  const auto report = [this](std::size_t bytes) {
+    MemoryBudget memory(bytes);
+    const RunAnswer run = analyse_run(folder_.path().string(), {}, {.cores = 2, .memory = &memory});
     return report_json(run) + report_text(run, ReportOptions{true});
   };
   const std::string all = report(std::size_t{1} << 30);

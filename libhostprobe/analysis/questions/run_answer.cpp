@@ -3,10 +3,12 @@
 
 #include <malloc.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -105,14 +107,19 @@ StepChoice choice_of(const Trace& trace, const StepQuery& query) {
                                              : StepChoice::kAuto;
 }
 
-void hold_collectives(Opened& opened, MemoryBudget& budget) {
+void hold_collectives(Opened& opened, const MemoryBudget& budget) {
   const auto records = std::exchange(opened.answer->collective_records, nullptr);
-  std::size_t bytes = 0;
-  for (auto& [track, own] : *records) {
-    own.shrink_to_fit();
-    bytes += own.size() * sizeof(Record);
-  }
-  if (budget.take(bytes)) opened.timeline->hold_collectives(std::move(*records));
+  if (!budget.has_room()) return;
+  for (auto& [track, own] : *records) own.shrink_to_fit();
+  opened.timeline->hold_collectives(std::move(*records));
+}
+
+// What a trace was unpacked into lies scattered in the heap; the next one takes it again, so it is given back to the system
+// only where it would stand in the way of the budget.
+void give_back_scattered(const MemoryBudget& budget) {
+  std::size_t all = 0, resident = 0, of_files = 0;  // pages
+  std::ifstream("/proc/self/statm") >> all >> resident >> of_files;
+  if ((resident - of_files) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) > budget.bytes() / 2) malloc_trim(0);
 }
 
 Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget, unsigned cores, const StepQuery& query,
@@ -130,17 +137,14 @@ Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget,
     const auto device = std::make_shared<const DeviceTimeline>(device_timeline(*opened.trace));
     opened.answer = analyse_process(*opened.timeline, symbols, cores, plan, {}, device.get());
     opened.kernels = std::make_shared<const CollectiveKernels>(*device);
-    if (budget.take(device->activities.size() * sizeof(Activity))) opened.device = device;
+    if (budget.has_room()) opened.device = device;
     hold_collectives(opened, budget);
-    // Chains go through all ranks at once: held whatever is left, so that the answer does not depend on it.
-    budget.take(opened.answer->blocked->bytes());
     const bool works_for_job = !opened.answer->collectives.ranks.empty() || !device->activities.empty() ||
                                !opened.answer->steps.steps.empty() ||
                                task_of(*opened.answer) == ProcessTask::kDataLoader;
     if (query.is_one() || works_for_job || has_kernel) {
       opened.trace->release();
-      // What its blocks were unpacked into lies scattered in the heap; the next trace takes it again, unless room is short.
-      if (budget.has_refused()) malloc_trim(0);
+      give_back_scattered(budget);
       return opened;
     }
     opened.answer->blocked.reset();
@@ -477,7 +481,8 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
   RunAnswer run;
   run.path = path;
   Symbols symbols;
-  MemoryBudget budget(effort.held_bytes);
+  MemoryBudget unlimited(PTRDIFF_MAX);
+  MemoryBudget& budget = effort.memory != nullptr ? *effort.memory : unlimited;
   const unsigned cores = effort.cores == 0 ? usable_cores() : effort.cores;
   const std::vector<RunFile> files = run_files(path);
   const bool has_kernel =

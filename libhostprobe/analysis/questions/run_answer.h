@@ -64,8 +64,8 @@ struct StepQuery {
 
 // What the answer does not depend on, but the time and memory that it takes.
 struct Effort {
-  unsigned cores = 0;                // at most so many threads work; 0: one for each CPU
-  std::size_t held_bytes = 1 << 29;  // see memory_budget.h
+  unsigned cores = 0;              // at most so many threads work; 0: one for each CPU
+  MemoryBudget* memory = nullptr;  // see memory_budget.h; nullptr: without limit
 };
 
 // Throws std::system_error when there is no such path, std::invalid_argument when there is no such step.

@@ -83,12 +83,6 @@ void WakeChains::set_waker(const Track* track, std::size_t call, const Track* wa
   own.post_ns = std::clamp(post_ns, own.begin_ns, own.end_ns);
 }
 
-std::size_t WakeChains::bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& [track, own] : threads_) bytes += own.calls.size() * sizeof(BlockedCall);
-  return bytes;
-}
-
 std::string WakeChains::library_of(std::uint64_t site) const {
   const Module* module = site == 0 ? nullptr : timeline_->trace().module_at(site);
   return module == nullptr ? "unknown" : base_name(module->path);

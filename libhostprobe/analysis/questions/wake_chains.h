@@ -100,7 +100,6 @@ class WakeChains {
   const Timeline& timeline() const { return *timeline_; }
   const std::map<const Track*, BlockedThread>& threads() const { return threads_; }
   const std::vector<KernelWaker>& kernel_wakers() const { return wakers_; }
-  std::size_t bytes() const;
   std::string library_of(std::uint64_t site) const;
 
  private:

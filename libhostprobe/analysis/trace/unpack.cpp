@@ -198,9 +198,9 @@ std::optional<HeldBytes> expanded_rows(const std::byte* bytes, std::size_t size,
   PackedHead head;
   if (!head_of(bytes, size, count, head) || head.codec != kCodecZstd) return std::nullopt;
   const std::size_t whole = rows_bytes(head, count), all = whole + kSlackBytes;
-  if (!budget.take(all)) return std::nullopt;
-  HeldBytes held(budget, std::make_unique_for_overwrite<std::uint8_t[]>(all), all);
-  if (!expand(bytes, head, whole, const_cast<std::uint8_t*>(held.get()))) return std::nullopt;
+  if (!budget.take_spare(all)) return std::nullopt;
+  HeldBytes held(budget, all);
+  if (!expand(bytes, head, whole, held.get())) return std::nullopt;
   return held;
 }
 

@@ -1,0 +1,118 @@
+// memory.cpp: see memory.h. The operators new and delete of the command.
+#include "memory.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "analysis/trace/memory_budget.h"
+#include "analysis/trace/unnamed_file.h"
+
+namespace hostprobe::cli {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kLeastCounted = kPage;
+constexpr std::size_t kLeastInFile = 65536;  // a smaller one would cost more to make than it saves
+
+constinit analysis::MemoryBudget g_budget(PTRDIFF_MAX);
+constinit std::atomic<int> g_overrun = 0;  // errno of the first block that found no room on the disk either
+
+// Blocks in files. They are pages, so only a block that begins a page is looked for here.
+class FileBlocks {
+ public:
+  void* make(std::size_t bytes) {
+    void* block = analysis::map_unnamed_file(bytes);
+    if (block == nullptr) return nullptr;
+    const std::lock_guard lock(mutex_);
+    sizes_.emplace(block, bytes);
+    count_.fetch_add(1, std::memory_order_relaxed);
+    return block;
+  }
+  bool remove(void* block) {
+    if (reinterpret_cast<std::uintptr_t>(block) % kPage != 0 || count_.load(std::memory_order_relaxed) == 0)
+      return false;
+    std::map<void*, std::size_t>::node_type known;  // deleted behind the lock: it may begin a page itself
+    {
+      const std::lock_guard lock(mutex_);
+      known = sizes_.extract(block);
+    }
+    if (known.empty()) return false;
+    analysis::unmap_unnamed_file(block, known.mapped());
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, std::size_t> sizes_;
+  std::atomic<std::size_t> count_ = 0;  // most runs have none: then nobody takes the lock
+};
+
+// Never destroyed: blocks are given back until the very end of the process.
+FileBlocks& file_blocks() {
+  static auto* const blocks = new FileBlocks;
+  return *blocks;
+}
+
+void* make_block(std::size_t bytes) {
+  if (bytes >= kLeastInFile) {
+    const bool has_room = g_budget.take(bytes);
+    if (has_room) g_budget.give(bytes);  // counted below, by the size that malloc() makes of it
+    if (!has_room) {
+      if (void* block = file_blocks().make(bytes)) return block;
+      int none = 0;
+      g_overrun.compare_exchange_strong(none, errno, std::memory_order_relaxed);
+    }
+  }
+  void* block = std::malloc(bytes == 0 ? 1 : bytes);
+  if (block == nullptr) throw std::bad_alloc();
+  if (const std::size_t usable = malloc_usable_size(block); usable >= kLeastCounted) g_budget.take_anyway(usable);
+  return block;
+}
+
+void give_back(void* block) {
+  if (block == nullptr || file_blocks().remove(block)) return;
+  if (const std::size_t usable = malloc_usable_size(block); usable >= kLeastCounted) g_budget.give(usable);
+  std::free(block);
+}
+
+}  // namespace
+
+void add_memory_option(CLI::App& command, unsigned& memory_mb) {
+  command
+      .add_option(
+          "--memory-mb", memory_mb,
+          "Most memory to work with, MiB; what a large run needs beyond lies in a file without a name in TMPDIR, or "
+          "/var/tmp. Less makes it slower, nothing else")
+      ->check(CLI::Range(0u, 1u << 20))
+      ->capture_default_str();
+}
+
+analysis::Effort within_memory(unsigned memory_mb) {
+  g_budget.set_limit(std::size_t{memory_mb} << 20);
+  return {.memory = &g_budget};
+}
+
+std::optional<std::string> memory_overrun() {
+  const int error = g_overrun.load(std::memory_order_relaxed);
+  if (error == 0) return std::nullopt;
+  return fmt::format(
+      "took more memory than --memory-mb says, because {} has no room ({}); set TMPDIR to a folder that has",
+      analysis::unnamed_file_folder(), std::strerror(error));
+}
+
+}  // namespace hostprobe::cli
+
+// Those for arrays, without exceptions and with sizes call these.
+void* operator new(std::size_t bytes) { return hostprobe::cli::make_block(bytes); }
+void operator delete(void* block) noexcept { hostprobe::cli::give_back(block); }
+void operator delete(void* block, std::size_t) noexcept { hostprobe::cli::give_back(block); }
