@@ -23,7 +23,7 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLeastCounted = kPage;
 constexpr std::size_t kLeastInFile = 65536;  // a smaller one would cost more to make than it saves
 
-constinit analysis::MemoryBudget g_budget(PTRDIFF_MAX);
+constinit analysis::MemoryBudget g_budget(std::size_t{kMemoryMb} << 20);
 constinit std::atomic<int> g_overrun = 0;  // errno of the first block that found no room on the disk either
 
 // Blocks in files. They are pages, so only a block that begins a page is looked for here.
@@ -106,8 +106,8 @@ std::optional<std::string> memory_overrun() {
   const int error = g_overrun.load(std::memory_order_relaxed);
   if (error == 0) return std::nullopt;
   return fmt::format(
-      "took more memory than --memory-mb says, because {} has no room ({}); set TMPDIR to a folder that has",
-      analysis::unnamed_file_folder(), std::strerror(error));
+      "took more memory than its limit of {} MiB, because {} has no room ({}); set TMPDIR to a folder that has",
+      g_budget.bytes() >> 20, analysis::unnamed_file_folder(), std::strerror(error));
 }
 
 }  // namespace hostprobe::cli

@@ -44,7 +44,7 @@ class Memory(ImportTest):
         out, err = self.report(LITTLE_MB, folder=missing)
         self.assertEqual(out, whole)
         self.assertEqual(len(err.splitlines()), 1)
-        for word in ("--memory-mb", str(missing), "TMPDIR"):
+        for word in (f"{LITTLE_MB} MiB", str(missing), "TMPDIR"):
             self.assertIn(word, err)
 
 
