@@ -63,19 +63,28 @@ FileBlocks& file_blocks() {
   return *blocks;
 }
 
-void* make_block(std::size_t bytes) {
-  if (bytes >= kLeastInFile) {
-    const bool has_room = g_budget.take(bytes);
-    if (has_room) g_budget.give(bytes);  // counted below, by the size that malloc() makes of it
-    if (!has_room) {
-      if (void* block = file_blocks().make(bytes)) return block;
-      int none = 0;
-      g_overrun.compare_exchange_strong(none, errno, std::memory_order_relaxed);
-    }
+bool has_room(std::size_t bytes) {
+  if (!g_budget.take(bytes)) return false;
+  g_budget.give(bytes);  // it is counted by the size that malloc() makes of it
+  return true;
+}
+
+// nullptr: there is no memory.
+void* try_block(std::size_t bytes) {
+  if (bytes >= kLeastInFile && !has_room(bytes)) {
+    if (void* block = file_blocks().make(bytes)) return block;
+    int none = 0;
+    g_overrun.compare_exchange_strong(none, errno, std::memory_order_relaxed);
   }
   void* block = std::malloc(bytes == 0 ? 1 : bytes);
+  const std::size_t usable = block == nullptr ? 0 : malloc_usable_size(block);
+  if (usable >= kLeastCounted) g_budget.take_anyway(usable);
+  return block;
+}
+
+void* make_block(std::size_t bytes) {
+  void* block = try_block(bytes);
   if (block == nullptr) throw std::bad_alloc();
-  if (const std::size_t usable = malloc_usable_size(block); usable >= kLeastCounted) g_budget.take_anyway(usable);
   return block;
 }
 
@@ -112,7 +121,14 @@ std::optional<std::string> memory_overrun() {
 
 }  // namespace hostprobe::cli
 
-// Those for arrays, without exceptions and with sizes call these.
+// All forms, though the usual ones of the others would end here as well: the address sanitizer's own do not.
 void* operator new(std::size_t bytes) { return hostprobe::cli::make_block(bytes); }
+void* operator new[](std::size_t bytes) { return hostprobe::cli::make_block(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return hostprobe::cli::try_block(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return hostprobe::cli::try_block(bytes); }
 void operator delete(void* block) noexcept { hostprobe::cli::give_back(block); }
+void operator delete[](void* block) noexcept { hostprobe::cli::give_back(block); }
 void operator delete(void* block, std::size_t) noexcept { hostprobe::cli::give_back(block); }
+void operator delete[](void* block, std::size_t) noexcept { hostprobe::cli::give_back(block); }
+void operator delete(void* block, const std::nothrow_t&) noexcept { hostprobe::cli::give_back(block); }
+void operator delete[](void* block, const std::nothrow_t&) noexcept { hostprobe::cli::give_back(block); }
