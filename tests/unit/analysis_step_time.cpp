@@ -29,7 +29,11 @@ class StepTimes : public SimulatedRanks {
   }
   void expect_whole() const {
     double ns = 0;
-    for (const LostTime& lost : time_->lost) ns += lost.ns;
+    for (const LostTime& lost : time_->lost) {
+      ns += lost.ns;
+      EXPECT_LE(lost.site_ns, lost.ns + 1) << cause_id(lost.cause);
+      EXPECT_NEAR(std::accumulate(lost.step_ns.begin(), lost.step_ns.end(), 0.0), lost.ns, 1) << cause_id(lost.cause);
+    }
     EXPECT_NEAR(ns, time_->length_ns, 1e-6 * time_->length_ns);
   }
   template <typename Plant>

@@ -89,4 +89,13 @@ std::vector<LostTime> LostTimes::finish() {
   return all;
 }
 
+void move_share(double part, LostTime& from, LostTime& to) {
+  to.ns += part * from.ns;
+  to.step_ns.resize(std::max(to.step_ns.size(), from.step_ns.size()));
+  for (std::size_t i = 0; i < from.step_ns.size(); ++i) to.step_ns[i] += part * from.step_ns[i];
+  from.ns *= 1 - part;
+  from.site_ns *= 1 - part;
+  for (double& ns : from.step_ns) ns *= 1 - part;
+}
+
 }  // namespace hostprobe::analysis

@@ -44,4 +44,7 @@ class LostTimes {
   std::map<std::pair<Cause, std::uint32_t>, Sum> sums_;
 };
 
+// That part of `from`, in each step, becomes one of `to`.
+void move_share(double part, LostTime& from, LostTime& to);
+
 }  // namespace hostprobe::analysis

@@ -487,9 +487,10 @@ void move_longer_work(std::size_t ranks, std::vector<LostTime>& lost) {
     if ((slow.cause != Cause::kSlowGpu && slow.cause != Cause::kUnevenWork) || ranks < 2) continue;
     for (LostTime& own : lost) {
       if (own.cause != Cause::kGpuBound || own.member != slow.member) continue;
+      if (own.ns <= 0) continue;
       const double moved_ns = std::min(own.ns, slow.ns / static_cast<double>(ranks - 1));
-      own.ns -= moved_ns;
-      slow.ns += moved_ns;
+      move_share(moved_ns / own.ns, own, slow);
+      slow.site_ns += moved_ns;  // the same work of the same thread
     }
   }
 }

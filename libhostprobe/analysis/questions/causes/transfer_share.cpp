@@ -3,19 +3,15 @@
 
 #include <algorithm>
 
+#include "lost_times.h"
+
 namespace hostprobe::analysis {
 
 void take_from_transfers(double part, LostTime named, StepTime& time) {
   for (LostTime& lost : time.lost) {
     if (lost.cause != Cause::kTransfer) continue;
-    named.ns += part * lost.ns;
     named.pieces += lost.pieces;
-    named.step_ns.resize(std::max(named.step_ns.size(), lost.step_ns.size()));
-    for (std::size_t i = 0; i < lost.step_ns.size(); ++i) {
-      named.step_ns[i] += part * lost.step_ns[i];
-      lost.step_ns[i] *= 1 - part;
-    }
-    lost.ns *= 1 - part;
+    move_share(part, lost, named);
   }
   if (named.ns <= 0) return;
   time.lost.push_back(std::move(named));
