@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -9,6 +10,7 @@
 #include "analysis/report/finding_text.h"
 #include "analysis/report/json.h"
 #include "analysis/report/losses.h"
+#include "analysis/report/rank_table.h"
 #include "analysis/report/text.h"
 #include "analysis/report/words.h"
 #include "support/trace_file.h"
@@ -39,6 +41,25 @@ class Reports : public testing::Test {
   std::string as_text(bool all = false) { return report_text(run(), ReportOptions{all}); }
   test::TestFolder folder_;
 };
+
+TEST_F(Reports, AProfileOfATracedProcessIsNoIncarnationOfItsRank) {
+  for (const int rank : {0, 1}) {
+    TraceFile file = process(rank, 100 + static_cast<std::uint32_t>(rank));
+    file.calls(file.header.pid, 0, {{.hook = 1, .begin_us = 0, .end_us = 100}});
+    keep(file);
+    file.header.source = kFromProfile;
+    std::memcpy(file.header.mode, "profile", 8);
+    file.write(folder_.file("h-" + std::to_string(file.header.pid) + "-2.hptrace"));
+  }
+  const RunAnswer answer = run();
+  ASSERT_EQ(answer.processes.size(), 4u);
+  for (const ProcessAnswer& one : answer.processes) {
+    const ProcessAnswer* traced = answer.traced(one);
+    EXPECT_EQ(traced != nullptr, one.mode == "profile");
+    if (traced != nullptr) EXPECT_EQ(traced->pid, one.pid);
+  }
+  EXPECT_EQ(rank_table(answer, {}).find("×"), std::string::npos) << rank_table(answer, {});
+}
 
 TEST_F(Reports, JsonHasEveryKeyOfTheContract) {
   TraceFile file = process(0, 100);

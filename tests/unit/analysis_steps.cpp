@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "analysis/findings/causes.h"
 #include "analysis/questions/run_answer.h"
@@ -29,6 +30,7 @@ class StepsOf : public testing::Test {
     bool repeats = true;
     int launches = 5, reduces = 1;
     int gaps_from = 1000, gaps_to = 1000;  // in these steps most launches are left out, to keep to the budget
+    bool is_profiled = false;              // besides
   };
   static double length_of(int step) { return step == 40 ? 25 : step % 9 == 8 ? 13 : 10; }
 
@@ -63,6 +65,10 @@ class StepsOf : public testing::Test {
           {calls_.begin() + static_cast<std::ptrdiff_t>(from), calls_.begin() + static_cast<std::ptrdiff_t>(to)});
     }
     file.write(folder_.file("r-" + std::to_string(file.header.pid) + "-1.hptrace"));
+    if (!look.is_profiled) return;
+    file.header.source = kFromProfile;
+    std::memcpy(file.header.mode, "profile", 8);
+    file.write(folder_.file("r-" + std::to_string(file.header.pid) + "-2.hptrace"));
   }
   double add_step(const Look& look, int step, double at_ms) {
     const double end_ms = at_ms + look.stretch * length_of(step);
@@ -254,6 +260,14 @@ TEST_F(StepsOf, RanksOfWhichOneMissesStepsAgree) {
   const RunAnswer run = ask();
   EXPECT_EQ(run.steps.source, StepSource::kDetected);
   for (const ProcessAnswer& process : run.processes) EXPECT_GT(process.steps.lengths.count, 50u);
+}
+
+TEST_F(StepsOf, ProcessesThatAreProfiledBesidesAreTheJobsAsTheyWereTraced) {
+  for (const int number : {0, 1}) rank({.rank = number, .is_profiled = true});
+  const RunAnswer run = ask();
+  ASSERT_EQ(run.processes.size(), 4u);
+  ASSERT_EQ(run.step_members.size(), 2u) << "where two processes were the same rank there were none";
+  for (std::uint32_t member : {0u, 1u}) EXPECT_EQ(run.step_member(member)->mode, "trace");
 }
 
 }  // namespace

@@ -320,13 +320,23 @@ std::optional<RunPath> path_of_one(const ProcessAnswer& process) {
   return run;
 }
 
+// Of each process that was traced and profiled, the one that knows less of its GPU; where neither does, of its waits.
+std::set<const ProcessAnswer*> known_twice(const RunAnswer& run) {
+  std::set<const ProcessAnswer*> known;
+  for (const ProcessAnswer& process : run.processes)
+    if (const ProcessAnswer* traced = run.traced(process))
+      known.insert(is_on_gpu(process) && !is_on_gpu(*traced) ? traced : &process);
+  return known;
+}
+
 // Whose speed is the job's: the ranks; without ranks the only process on a GPU, else the one that makes most steps. Empty: two
 // processes say they are the same rank.
 std::vector<const ProcessAnswer*> workers_of_job(const RunAnswer& run) {
   std::vector<const ProcessAnswer*> workers;
   std::set<int> ranks;
+  const std::set<const ProcessAnswer*> twice = known_twice(run);
   for (const ProcessAnswer& process : run.processes) {
-    if (process.kind != ProcessKind::kRank) continue;
+    if (process.kind != ProcessKind::kRank || twice.contains(&process)) continue;
     if (!ranks.insert(process.rank.value_or(0)).second) return {};
     workers.push_back(&process);
   }
@@ -464,6 +474,21 @@ void answer_kernel(const std::vector<Opened>& opened, RunAnswer& run) {
 const ProcessAnswer* RunAnswer::step_member(std::uint32_t member) const {
   for (const ProcessAnswer& process : processes)
     if (process.trace_path == step_members[member]) return &process;
+  return nullptr;
+}
+
+const ProcessAnswer* RunAnswer::traced(const ProcessAnswer& profile) const {
+  if (profile.mode != "profile") return nullptr;
+  // Numbers of processes are used again, but not at a time.
+  const auto began_by_end_of = [](const ProcessAnswer& l, const ProcessAnswer& r) {
+    return static_cast<double>(l.start_monotonic_ns) <= static_cast<double>(r.start_monotonic_ns) + 1e6 * r.wall_ms;
+  };
+  for (const ProcessAnswer& process : processes) {
+    const bool is_same = process.pid == profile.pid && process.host == profile.host && process.rank == profile.rank;
+    if (process.mode != profile.mode && is_same && began_by_end_of(profile, process) &&
+        began_by_end_of(process, profile))
+      return &process;
+  }
   return nullptr;
 }
 

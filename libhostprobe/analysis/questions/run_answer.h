@@ -47,6 +47,8 @@ struct RunAnswer {
 
   // Of step_members; nullptr: its trace is not among the processes.
   const ProcessAnswer* step_member(std::uint32_t member) const;
+  // The probe's own trace of the process that a profile is of; nullptr: it is no profile, or the run has none.
+  const ProcessAnswer* traced(const ProcessAnswer& profile) const;
   std::string started() const;  // ISO 8601, UTC; "" when unknown
 };
 

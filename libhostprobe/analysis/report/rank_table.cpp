@@ -29,13 +29,14 @@ double no_cpu_pct(const ProcessAnswer& process) {
   return main == nullptr ? 0 : main_share(process, main->time.run_delay_ms.value_or(0));
 }
 
-// All incarnations of a rank, the last one behind.
+// All incarnations of a rank, the last one behind. A profile of one that was traced is none.
 using Incarnations = std::vector<const ProcessAnswer*>;
 
 std::map<int, Incarnations> by_rank(const RunAnswer& run) {
   std::map<int, Incarnations> ranks;
   for (const ProcessAnswer& process : run.processes)
-    if (process.kind == ProcessKind::kRank) ranks[process.rank.value_or(0)].push_back(&process);
+    if (process.kind == ProcessKind::kRank && run.traced(process) == nullptr)
+      ranks[process.rank.value_or(0)].push_back(&process);
   for (auto& [rank, lives] : ranks)
     std::stable_sort(lives.begin(), lives.end(), [](const ProcessAnswer* l, const ProcessAnswer* r) {
       return l->start_realtime_ns < r->start_realtime_ns;
