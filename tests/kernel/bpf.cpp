@@ -69,6 +69,14 @@ class Bpf : public testing::Test {
     }
     throw std::runtime_error("there is no trace of the kernel");
   }
+  // Until it has read its clock twice a trace tells no time, and one that is killed before has nothing to tell.
+  void wait_until_told() const {
+    for (;; nap())
+      for (const auto& entry : std::filesystem::directory_iterator(run())) try {
+          if (!analysis::kernel_totals(analysis::read_trace(entry.path().string())).empty()) return;
+        } catch (const analysis::TraceError&) {
+        }
+  }
   Totals totals() const {
     Totals all;
     const Trace read = trace();
@@ -203,6 +211,7 @@ TEST_F(Bpf, KilledRecorderLeavesNoProgramAndWhatItHadWritten) {
   const std::set<std::string> ids = programs_of(recording.recorder());
   ASSERT_FALSE(ids.empty());
   for (const std::string& id : ids) EXPECT_TRUE(is_loaded(id)) << id;
+  wait_until_told();
   kill(recording.recorder(), SIGKILL);
   EXPECT_EQ(WEXITSTATUS(recording.end()), 1);
   // The kernel removes them a little later than the process.
@@ -215,6 +224,7 @@ TEST_F(Bpf, RecorderWhoseParentIsKilledEnds) {
   Living recording(run(), "bpf");
   ASSERT_GT(recording.recorder(), 0);
   const std::set<std::string> ids = programs_of(recording.recorder());
+  wait_until_told();
   kill(recording.pid(), SIGKILL);
   recording.end();
   for (const std::string& id : ids)
