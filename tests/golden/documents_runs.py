@@ -16,13 +16,17 @@ REPORTS = ("", "--json", "--all", "--json --all", "--step slowest", "--json --st
 DUMPS = ("", "--json", "--switches")
 EXPORTS = ("--chrome", "--perfetto", "--csv")
 PAIRS = (("healthy", "python"), ("transfers", "slow_links"), ("own_work", "input"), ("progress", "hosts"), ("monitor", "flight"),
-         ("profile", "healthy"), ("cpu_job", "cpu_job"), ("unseen", "unmarked"))
+         ("profile", "healthy"), ("cpu_job", "cpu_job"), ("unseen", "unmarked"),
+         ("healthy", "stopped"), ("stuck", "damaged"), ("before", "after"), ("after", "after"), ("many_threads", "workers"))
 # Runs that are also asked for these, and for each rank alone.
 DUMPED = ("threads", "flight", "monitor", "damaged", "wakes", "machine", "scheduler", "totals", "ftrace", "profile", "joined",
           "table", "version1", "version2", "version3")
 EXPORTED = ("threads", "input", "hosts", "flight", "machine", "scheduler", "ftrace", "profile", "joined", "workers", "version2")
 RANKED = {"own_work": (0, 1), "hosts": (2,), "stuck": (2,), "profile": (1,), "healthy": (7,)}
 LISTED = ("threads", "monitor", "profile", "version3")  # `hostprobe hooks`
+# Single files of a run, whole and not.
+FILES = {"threads": ("testhost-4242-1.hptrace",), "flight": ("testhost-4400-1-0001.hpdump",),
+         "damaged": ("testhost-4500-1.hptrace", "testhost-4503-1.hptrace", "testhost-4504-1.hptrace", "no_such.hptrace")}
 
 FTRACE = """\
 # tracer: nop
@@ -151,6 +155,9 @@ def outputs_of(run, made):
             yield ("export", run, form, path), path
     if run in LISTED:
         yield ("hooks", run), None
+    for file in FILES.get(run, ()):
+        yield ("report", f"{run}/{file}"), None
+        yield ("dump", f"{run}/{file}"), None
     for old, new in PAIRS:
         if old == run:
             yield ("diff", old, new), None

@@ -167,6 +167,13 @@ void make_progress(const fs::path& folder) {
   job.write(folder);
 }
 
+// Its clock is not only ahead.
+void run_fast(SimulatedRank& rank, double factor) {
+  for (Call& call : rank.calls) call.begin_us *= factor, call.end_us *= factor;
+  for (Activity& one : rank.device.activities) one.begin_ns *= factor, one.end_ns *= factor, one.launch_ns *= factor;
+  for (Step& step : rank.steps.steps) step.begin_ns *= factor, step.end_ns *= factor;
+}
+
 // Clocks of two hosts that differ, and messages between the ranks.
 void make_hosts(const fs::path& folder) {
   MadeJob job(4, {.hosts = 2});
@@ -176,6 +183,7 @@ void make_hosts(const fs::path& folder) {
     job.message(job.rank(0), job.rank(1), 12, i % 2 == 0);
     job.message(job.rank(2), job.rank(3), 15, true);
   });
+  for (const std::size_t r : {1, 3}) run_fast(job.rank(r), 1.0002);
   job.write(folder);
 }
 
@@ -224,6 +232,30 @@ void make_unmarked(const fs::path& folder) {
   job.write(folder);
 }
 
+// Steps that differ by chance; the later run has other lengths of everything.
+void make_noisy(const fs::path& folder, std::uint32_t seed, std::uint32_t more) {
+  MadeJob job(2);
+  std::mt19937 random(seed);
+  const auto any = [&random](std::uint32_t below) { return static_cast<double>(random() % below); };
+  for (std::size_t r = 0; r < job.size(); ++r) job.rank(r).poll_us = 2 + more / 20;
+  for (std::uint64_t i = 0; i < 60; ++i)
+    job.step(i, [&] {
+      for (std::size_t r = 0; r < job.size(); ++r) {
+        job.rank(r).host_us += more + any(60);
+        job.rank(r).hand_over(5, 10 + more / 4 + any(8), 10);
+        for (int kernel = 0; kernel < 4; ++kernel) {
+          job.rank(r).compute(20 + more / 10 + any(5));
+          job.rank(r).host_us += more / 20 + any(4);
+        }
+      }
+      job.all_reduce(20 + more / 3 + any(6));
+      job.synchronise();
+    });
+  job.write(folder);
+}
+void make_before(const fs::path& folder) { make_noisy(folder, 3, 0); }
+void make_after(const fs::path& folder) { make_noisy(folder, 4, 120); }
+
 }  // namespace
 
 std::vector<MadeRun> job_runs() {
@@ -231,7 +263,8 @@ std::vector<MadeRun> job_runs() {
           {"python", make_python},         {"driver", make_driver_calls}, {"launches", make_launches},
           {"input", make_input},           {"wakes", make_wakes},         {"transfers", make_transfers},
           {"slow_links", make_slow_links}, {"progress", make_progress},   {"hosts", make_hosts},
-          {"unseen", make_unseen},         {"cpu_job", make_cpu_job},     {"unmarked", make_unmarked}};
+          {"unseen", make_unseen},         {"cpu_job", make_cpu_job},     {"unmarked", make_unmarked},
+          {"before", make_before},         {"after", make_after}};
 }
 
 }  // namespace hostprobe::test

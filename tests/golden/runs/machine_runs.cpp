@@ -111,7 +111,7 @@ void make_machine(const fs::path& folder) {
     row(at + 9600, kSwitchedOutRunnable), row(at + 9650, kSwitchedIn);
     row(at + 12'010, kSwitchedOut), row(at + 14'950, kSwitchedIn);
   }
-  file.block(kBlockSwitches, bytes_of(SwitchesHead{at_us(0), at_us(900'000), 3, 180, 1}) + rows);
+  file.block(kBlockSwitches, bytes_of(SwitchesHead{at_us(0), at_us(900'000), 0, 180, 1}) + rows);
   file.calls(kMain, 0, calls());
   file.write(folder / "testhost-4242-1.hptrace");
 }

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "format/switches.h"
 #include "runs.h"
 #include "support/counters.h"
 
@@ -32,7 +33,9 @@ enum Rows : std::uint16_t {
   kMark,
   kYield,
   kGraph,
-  kOptimizer
+  kOptimizer,
+  kAlloc,
+  kCopy
 };
 
 std::string hook_rows() {
@@ -52,7 +55,8 @@ std::string hook_rows() {
         plain("hostprobe_step", Family::kPython, {"number"}),
         plain("range", Family::kRange, {"name:str", "category:str"}),
         plain("mark", Family::kRange, {"name:str", "value:real"}), wait_hook("sched_yield"), graph,
-        plain("hostprobe_optimizer_step", Family::kPython, {"number"})}) {
+        plain("hostprobe_optimizer_step", Family::kPython, {"number"}),
+        plain("cuMemAlloc_v2", Family::kCuda, {"bytes"}), plain("cuMemcpyHtoDAsync_v2", Family::kCuda, {"bytes"})}) {
     HookRow row = hook_row(look);
     if (look.name == "hostprobe_step") row.type = kRowStep;
     if (look.name == "range") row.type = kRowRange;
@@ -193,6 +197,13 @@ void make_threads(const fs::path& folder) {
   file.calls(kMain, 0, main_calls(gemm, forward, loss), 300);
   file.calls(4244, 0, relay);
   file.calls(4245, 0, worker);
+  std::string switches;
+  for (int i = 0; i < 30; ++i)
+    for (const auto& [us, what] :
+         {std::pair{1010, kSwitchedOut}, {4995, kSwitchedIn}, {7050, kSwitchedOutRunnable}, {7090, kSwitchedIn}})
+      switches += bytes_of(SwitchRow{at_us(20'000.0 * i + us), kMain, static_cast<std::uint16_t>(i % 2),
+                                     static_cast<std::uint16_t>(what)});
+  file.block(kBlockSwitches, bytes_of(SwitchesHead{at_us(0), at_us(600'000), 3, 120, 1}) + switches);
   const std::vector<std::uint64_t> polls(500, 4000);
   file.block(kBlockShortWaits, short_row(4246, kNccl + 0x70, kYield, {polls, {}}, 0) +
                                    short_row(kMain, kLib + 0x12, kMutex, {{300, 400, 500}, {}}, 4245));
@@ -298,6 +309,7 @@ void make_damaged(const fs::path& folder) {
     TraceFile::write_bytes(folder / ("testhost-" + std::to_string(pid) + "-1.hptrace"), bytes);
   }
   TraceFile::write_bytes(folder / "testhost-4503-1.hptrace", "");
+  TraceFile::write_bytes(folder / "testhost-4505-1.hptrace", process(4505, 0, 0).bytes().substr(0, 1000));
   TraceFile::write_bytes(folder / "testhost-4504-1.hptrace", std::string(5000, 'x'));
 }
 
@@ -387,11 +399,113 @@ void make_workers(const fs::path& folder) {
   }
 }
 
+// Waits for peers and for the interpreter lock, calls that stall, collectives of which one failed, launches that a capture took.
+std::vector<Call> stepless_calls(std::uint32_t rank, std::uint32_t pid) {
+  std::vector<Call> calls;
+  for (int i = 0; i < 14; ++i) {
+    const double at = 100'000.0 * i + 7000.0 * (i % 3);
+    Call peer = waits(kSem, at, at + (rank == 0 ? 40'000 : 5000), kPython + 3);
+    peer.stack = 1;
+    calls.push_back(peer);
+    Call lock = waits(kCond, at + 41'000, at + 46'000, kPython + 7, pid + 20, at + 45'990);
+    calls.push_back(lock);
+    calls.push_back({.hook = kAlloc, .begin_us = at + 47'000, .end_us = at + 52'000, .a = 1 << 20});
+    calls.push_back({.hook = kCopy, .begin_us = at + 53'000, .end_us = at + 57'000, .a = 1 << 20});
+    calls.push_back({.hook = kGc, .begin_us = at + 58'000, .end_us = at + 63'000, .a = 2});
+    calls.push_back({.hook = kReduce,
+                     .begin_us = at + 63'500,
+                     .end_us = at + 63'520,
+                     .a = 0xc,
+                     .b = 1 << 18,
+                     .c = pack_nccl_call(i == 5 ? 0 : static_cast<std::uint32_t>(i < 5 ? i + 1 : i), 0, 7, 0),
+                     .e = pack_nccl_ranks(static_cast<int>(rank), 2, -1),
+                     .flags = i == 5 ? kRecordFailed : std::uint16_t{0}});
+    for (int n = 0; n < 6; ++n)
+      calls.push_back({.hook = kLaunch,
+                       .begin_us = at + 64'000 + 3000 * n,
+                       .end_us = at + 64'900 + 3000 * n,
+                       .b = pack_dim(8, 1, 1),
+                       .c = pack_dim(32, 1, 1),
+                       .flags = n == 3 ? kRecordCaptured : std::uint16_t{0}});
+  }
+  return calls;
+}
+
+// No steps: two ranks of which one is waited for, starved of CPU by its group's quota, with calls that stall and a dear probe.
+void make_stepless(const fs::path& folder) {
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    TraceFile file = process(4900 + rank, static_cast<std::int32_t>(rank), 2);
+    const std::uint32_t pid = file.header.pid;
+    StringArea strings;
+    const auto reduce = strings.add("all_reduce (torch/distributed/distributed_c10d.py:2501)");
+    file.strings(strings);
+    file.stack(0, {kNccl + 0x50}, {reduce});
+    file.header.cpus = 1;
+    file.header.last = clock_at_us(1'500'000);
+    file.header.process_cpu_ns = 700'000'000;
+    file.header.own_ticks = 2 * 40'000'000;
+    ThreadEntry main = thread_entry(pid, "python3", 168);
+    main.cpu_ns = 700'000'000;
+    main.run_delay_ns = rank == 1 ? 320'000'000 : 4'000'000;
+    main.own_ticks = 2 * 40'000'000;
+    file.thread(main);
+    ThreadEntry helper = thread_entry(pid + 20, "helper");
+    helper.cpu_ns = 650'000'000;
+    helper.run_delay_ns = rank == 1 ? 250'000'000 : 0;
+    file.thread(helper);
+    file.calls(pid, 0, stepless_calls(rank, pid));
+    if (rank == 1)
+      file.block(kBlockEvents, event_row(900'000, kEventThrottled, 800, 8, 150'000'000, "1.5 /kubepods/train") +
+                                   event_row(950'000, kEventFix, 0, 1, 0,
+                                             "auto: pin kept: 8+8 windows, 12 -> 11 ms, 8.33 % (7.00 to 9.00)"));
+    keep(file, folder);
+  }
+}
+
+// A progress thread that stalls, and waits behind more threads than are told one by one.
+void make_many_threads(const fs::path& folder) {
+  TraceFile file = process(5000, 0, 1);
+  ThreadEntry progress = thread_entry(5001, "NCCL Progress");
+  progress.start_ticks = at_us(500);
+  progress.creator_tid = 5000;
+  progress.created_ticks = at_us(400);
+  progress.start_routine = progress.creator_site = kNccl + 0x30;
+  progress.migrations = 3;
+  file.thread(progress);
+  file.thread(thread_entry(5000, "python3"));
+  std::vector<Call> main = {{.hook = kReduce,
+                             .begin_us = 300,
+                             .end_us = 450,
+                             .a = 0xc,
+                             .b = 16,
+                             .c = pack_nccl_call(1, 0, 7, 0),
+                             .e = pack_nccl_ranks(0, 1, -1)}};
+  for (std::uint32_t i = 0; i < 24; ++i) {
+    const std::uint32_t tid = 5010 + i;
+    file.thread(thread_entry(tid, "stage-" + std::to_string(i)));
+    const double at = 10'000.0 * (i + 1);
+    main.push_back(waits(kSem, at, at + 3000 + 10 * i, kLib + 0x30, tid, at + 2900 + 10 * i));
+    file.calls(tid, 0, {waits(i % 2 == 0 ? kPoll : kRead, at + 100, at + 900 + 50 * i, kLib + 0x40 + i)});
+  }
+  file.calls(5000, 0, main);
+  std::vector<Call> stalls;
+  for (int i = 0; i < 5; ++i) stalls.push_back(waits(kYield, 5000.0 * i + 1000, 5000.0 * i + 1900, kNccl + 0x70));
+  RecordsHead head{};
+  head.thread_start_ticks = at_us(500);
+  head.tid = 5001;
+  head.count = head.slots = static_cast<std::uint32_t>(stalls.size());
+  std::string payload = bytes_of(head);
+  for (const Call& call : stalls) payload += bytes_of(record_of(call));
+  file.block(kBlockRecords, payload);
+  keep(file, folder);
+}
+
 }  // namespace
 
 std::vector<MadeRun> process_runs() {
-  return {{"threads", make_threads}, {"monitor", make_monitor}, {"flight", make_flight},  {"damaged", make_damaged},
-          {"endings", make_endings}, {"stuck", make_stuck},     {"workers", make_workers}};
+  return {{"threads", make_threads}, {"monitor", make_monitor},   {"flight", make_flight},
+          {"damaged", make_damaged}, {"endings", make_endings},   {"stuck", make_stuck},
+          {"workers", make_workers}, {"stepless", make_stepless}, {"many_threads", make_many_threads}};
 }
 
 }  // namespace hostprobe::test
