@@ -26,7 +26,7 @@ RANKED = {"own_work": (0, 1), "hosts": (2,), "stuck": (2,), "profile": (1,), "he
 LISTED = ("threads", "monitor", "profile", "version3")  # `hostprobe hooks`
 # Single files of a run, whole and not.
 FILES = {"threads": ("testhost-4242-1.hptrace",), "flight": ("testhost-4400-1-0001.hpdump",),
-         "damaged": ("testhost-4500-1.hptrace", "testhost-4503-1.hptrace", "testhost-4504-1.hptrace", "no_such.hptrace")}
+         "damaged": ("testhost-4500-1.hptrace", "testhost-4503-1.hptrace", "testhost-4504-1.hptrace")}
 
 FTRACE = """\
 # tracer: nop

@@ -87,6 +87,7 @@ void make_launches(const fs::path& folder) {
     job.step(i, [&] {
       for (int kernel = 0; kernel < 60; ++kernel) {
         job.rank(0).host_us += kernel % 9 == 0 ? 25 : 5;
+        if (kernel == 30 && i % 2 == 0) job.rank(0).lose_cpu(200);
         job.rank(0).compute(1);
       }
       job.synchronise();

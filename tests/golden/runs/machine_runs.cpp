@@ -84,7 +84,7 @@ std::string samples() {
     rows += bytes_of(SampleRow{at_us(us), kMain, kind, 0, address, stack, running_us});
   };
   for (int i = 0; i < 60; ++i) {
-    add(12'000.0 * i, kSamplePython, 0, 1 + static_cast<std::uint32_t>(i % 3), 4000);
+    add(12'000.0 * i, kSamplePython, 0, i % 20 == 19 ? 0 : 1 + static_cast<std::uint32_t>(i % 3), 4000);
     add(12'000.0 * i + 500, kSampleCode, i % 4 == 0 ? kLib + 8 : kPython + 8, 0, 4000);
   }
   return rows;
@@ -106,7 +106,9 @@ void make_machine(const fs::path& folder) {
   std::string rows;
   for (int i = 0; i < 30; ++i) {
     const double at = 30'000.0 * i;
-    const auto row = [&rows](double us, std::uint16_t what) { rows += bytes_of(SwitchRow{at_us(us), kMain, 1, what}); };
+    const auto row = [&rows](double us, std::uint16_t what) {
+      rows += bytes_of(SwitchRow{at_us(us), kMain, static_cast<std::uint16_t>(static_cast<int>(us / 7000) % 2), what});
+    };
     row(at + 2010, kSwitchedOut), row(at + 8990, kSwitchedIn);
     row(at + 9600, kSwitchedOutRunnable), row(at + 9650, kSwitchedIn);
     row(at + 12'010, kSwitchedOut), row(at + 14'950, kSwitchedIn);
