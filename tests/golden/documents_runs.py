@@ -17,7 +17,8 @@ DUMPS = ("", "--json", "--switches")
 EXPORTS = ("--chrome", "--perfetto", "--csv")
 PAIRS = (("healthy", "python"), ("transfers", "slow_links"), ("own_work", "input"), ("progress", "hosts"), ("monitor", "flight"),
          ("profile", "healthy"), ("cpu_job", "cpu_job"), ("unseen", "unmarked"),
-         ("healthy", "stopped"), ("stuck", "damaged"), ("before", "after"), ("after", "after"), ("many_threads", "workers"))
+         ("healthy", "stopped"), ("stuck", "damaged"), ("before", "after"), ("after", "after"), ("many_threads", "workers"),
+         ("damaged", "threads"))
 # Runs that are also asked for these, and for each rank alone.
 DUMPED = ("threads", "flight", "monitor", "damaged", "wakes", "machine", "scheduler", "totals", "ftrace", "profile", "joined",
           "table", "version1", "version2", "version3")

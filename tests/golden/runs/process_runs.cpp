@@ -462,6 +462,26 @@ void make_stepless(const fs::path& folder) {
   }
 }
 
+// Two ranks that wait for each other as long, so that neither is late.
+void make_even_ranks(const fs::path& folder) {
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    TraceFile file = process(5100 + rank, static_cast<std::int32_t>(rank), 2);
+    StringArea strings;
+    const auto reduce = strings.add("all_reduce (torch/distributed/distributed_c10d.py:2501)");
+    file.strings(strings);
+    file.stack(0, {kNccl + 0x50}, {reduce});
+    file.thread(thread_entry(file.header.pid, "python3", 9));
+    std::vector<Call> calls;
+    for (int i = 0; i < 9; ++i) {
+      const double at = 100'000.0 * i + 9000.0 * (i % 4);
+      calls.push_back(waits(kSem, at, at + 40'000, kPython + 3));
+      calls.back().stack = 1;
+    }
+    file.calls(file.header.pid, 0, calls);
+    keep(file, folder);
+  }
+}
+
 // A progress thread that stalls, and waits behind more threads than are told one by one.
 void make_many_threads(const fs::path& folder) {
   TraceFile file = process(5000, 0, 1);
@@ -503,9 +523,10 @@ void make_many_threads(const fs::path& folder) {
 }  // namespace
 
 std::vector<MadeRun> process_runs() {
-  return {{"threads", make_threads}, {"monitor", make_monitor},   {"flight", make_flight},
-          {"damaged", make_damaged}, {"endings", make_endings},   {"stuck", make_stuck},
-          {"workers", make_workers}, {"stepless", make_stepless}, {"many_threads", make_many_threads}};
+  return {{"threads", make_threads},      {"monitor", make_monitor},   {"flight", make_flight},
+          {"damaged", make_damaged},      {"endings", make_endings},   {"stuck", make_stuck},
+          {"workers", make_workers},      {"stepless", make_stepless}, {"many_threads", make_many_threads},
+          {"even_ranks", make_even_ranks}};
 }
 
 }  // namespace hostprobe::test
