@@ -80,6 +80,9 @@ class LiveStacks(GuestTest):
     def state(self, pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
+    def thread_states(self, pid):
+        return {(task / "stat").read_text().rpartition(")")[2].split()[0] for task in Path(f"/proc/{pid}/task").iterdir()}
+
     def end(self, process):
         out, err = process.communicate("\n", timeout=60)
         self.assertEqual((process.returncode, out, err), (0, "whole\n", ""))
@@ -156,11 +159,25 @@ class LiveStacks(GuestTest):
             self.stacks(process.pid)
         self.end(process)
 
+    def test_wait_with_a_limit_ends_by_it_however_often_it_is_looked_at(self):
+        process = self.start_ready(VISITED, "limited")
+        seen, end = set(), time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < end:
+            visit = self.visit(process.pid)
+            if visit.returncode == 0:
+                seen |= {frame.split("+")[0] for thread in json.loads(visit.stdout)["processes"][0]["threads"]
+                         for frame in thread.get("native", [])}
+        self.assertIsNotNone(process.poll(), "each look began the waits anew")
+        self.assertLessEqual({"epoll_wait", "recv"}, {frame.lstrip("_") for frame in seen}, seen)
+        self.assertTrue(any("receive_nothing" in frame for frame in seen), seen)
+        self.assertTrue(any("wait_for_nothing" in frame for frame in seen), seen)
+        self.end(process)
+
     def test_stopped_process_stays_stopped_and_goes_on_when_told(self):
         process = self.start_ready(VISITED, "busy")
         os.kill(process.pid, signal.SIGSTOP)
-        self.await_ready(process, lambda: self.state(process.pid) == "T")
-        for _ in range(5):
+        for _ in range(5):  # a thread that was looked at is on its way back for a moment
+            self.await_ready(process, lambda: self.thread_states(process.pid) == {"T"})
             for thread in self.stacks(process.pid)["processes"][0]["threads"]:
                 self.assertEqual((thread["state"], bool(thread["native"])), ("T", True), thread)
         self.await_ready(process, lambda: self.state(process.pid) == "T")
@@ -224,6 +241,16 @@ class LiveStacks(GuestTest):
             self.assertEqual((visit.returncode, visit.stdout, visit.stderr.count("\n")), (1, "", 1), visit.stderr)
 
     # ---- a run ----
+
+    def test_recorded_process_is_shown_with_roles_and_waits(self):
+        process = self.start_ready("/usr/bin/python3", "-c", RANK, LD_PRELOAD=str(PRELOAD), RANK="0", WORLD_SIZE="1",
+                                   HOSTPROBE_OUT=str(self.run_folder), HOSTPROBE_TARGET="all")
+        time.sleep(1)
+        shown = self.stacks(process.pid)["processes"][0]
+        self.assertEqual((shown["recorded"], shown["rank"]), (True, 0))
+        self.assertEqual(shown["threads"][0]["role"], "main")
+        self.assertGreater(shown["threads"][0]["open_wait"]["since_s"], 0)
+        self.assertIn("hostprobe", [thread["role"] for thread in shown["threads"]])
 
     def test_ranks_of_a_run_side_by_side(self):
         ranks = []

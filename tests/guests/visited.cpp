@@ -1,11 +1,14 @@
 // visited WHAT: a program that somebody looks at from outside while it does one thing, and that notices when it was harmed.
 //   busy     two threads count in a loop until stdin ends
 //   epoll    waits in epoll_wait, without and with a limit; EINTR is a failure
+//   limited  two threads that each wait for nothing until a limit has passed, in epoll_wait and for a socket; ends by itself
 //   threads  100 threads at a time that come and go, until stdin ends
 //   leaves   ends by itself after some milliseconds, again and again with other threads
 // Prints "ready", and at the end "whole".
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -63,6 +66,28 @@ int epolls() {
   return result;
 }
 
+constexpr int kLimitS = 3;
+
+void wait_for_nothing() {
+  if (wait_once(epoll_create1(0), 1000 * kLimitS) != 0) std::puts("epoll_wait did not end by its limit");
+}
+
+void receive_nothing() {
+  int ends[2];
+  const timeval limit{kLimitS, 0};
+  char byte;
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return;
+  setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  if (recv(ends[0], &byte, 1, 0) >= 0 || errno != EAGAIN) std::puts("recv did not end by its limit");
+}
+
+void limited() {
+  std::thread waits(wait_for_nothing), receives(receive_nothing);
+  ready();
+  waits.join();
+  receives.join();
+}
+
 void threads() {
   ready();
   while (!asked_to_end()) {
@@ -84,6 +109,7 @@ int main(int argc, char** argv) {
   int result = 0;
   if (what == "busy") busy();
   if (what == "epoll") result = epolls();
+  if (what == "limited") limited();
   if (what == "threads") threads();
   if (what == "leaves") leaves();
   if (result == 0) std::puts("whole");

@@ -30,14 +30,14 @@ std::uint64_t loaded_for(const std::string& path, std::uint64_t offset) {
   return offset;
 }
 
+}  // namespace
+
 std::string path_from_here(pid_t pid, const std::string& path) {
   std::error_code ignored;
   const std::string through = fmt::format("/proc/{}/root{}", pid, path);
   if (std::filesystem::exists(through, ignored) && !std::filesystem::equivalent(through, path, ignored)) return through;
   return path;
 }
-
-}  // namespace
 
 std::vector<Module> modules_of_process(pid_t pid) {
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 #include "analysis/trace/trace.h"
@@ -14,5 +15,8 @@ namespace hostprobe::analysis {
 // Executable files of the process, by address. Paths are those that lead there from here, also where the process lives in
 // another mount namespace. Throws std::runtime_error when there is no such process, TraceForbidden when we may not look.
 std::vector<Module> modules_of_process(pid_t pid);
+
+// Where a path of the process leads from here: its files may be in another mount namespace.
+std::string path_from_here(pid_t pid, const std::string& path);
 
 }  // namespace hostprobe::analysis

@@ -4,27 +4,24 @@
 #include <libunwind-ptrace.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <map>
-#include <memory>
-#include <stdexcept>
+
+#include "memory_pages.h"
 
 namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kMostStackBytes = 256 * 1024;
 constexpr std::uint64_t kRedZoneBytes = 128;
-constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::size_t kMostFrames = 256;
 
 // What libunwind asks about one stack. It hands us its own argument in some calls and ours in others, so this is found by
 // the thread that asks.
 struct Walk {
   const StackCopy& copy;
-  const ProcessMemory& memory;
-  void* tables;                                                      // of libunwind-ptrace
-  std::map<std::uint64_t, std::array<std::byte, kPageBytes>> pages;  // outside of the copied stack
+  void* tables;        // of libunwind-ptrace
+  MemoryPages& pages;  // outside of the copied stack
+  bool lacks_register = false;
 };
 thread_local Walk* t_walk = nullptr;
 
@@ -44,16 +41,7 @@ bool read_byte_range(std::uint64_t from, void* to, std::size_t bytes) {
     std::memcpy(to, walk.copy.bytes.data() + (from - walk.copy.begin), bytes);
     return true;
   }
-  const std::uint64_t page = from / kPageBytes * kPageBytes;
-  if (from + bytes > page + kPageBytes) return walk.memory.copy(to, from, bytes);
-  auto found = walk.pages.find(page);
-  if (found == walk.pages.end()) {
-    std::array<std::byte, kPageBytes> content;
-    if (!walk.memory.copy(content.data(), page, kPageBytes)) return false;
-    found = walk.pages.emplace(page, content).first;
-  }
-  std::memcpy(to, found->second.data() + (from - page), bytes);
-  return true;
+  return walk.pages.copy(to, from, bytes);
 }
 
 int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int write, void*) {
@@ -62,6 +50,10 @@ int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int w
 }
 
 int access_register(unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int write, void*) {
+  if (!t_walk->copy.has_all_registers && number != UNW_X86_64_RSP && number != UNW_X86_64_RIP) {
+    t_walk->lacks_register = true;
+    return -UNW_EBADREG;
+  }
   const user_regs_struct& r = t_walk->copy.registers;
   const unsigned long long all[] = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
                                     r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
@@ -104,8 +96,8 @@ void StackCopy::take(const ProcessMemory& memory, const user_regs_struct& now) {
 }
 
 struct NativeWalk::Space {
-  explicit Space(pid_t pid) : memory(pid), calls(accessors()) {}
-  ProcessMemory memory;
+  explicit Space(pid_t pid) : pages(pid), calls(accessors()) {}
+  MemoryPages pages;  // of tables, which nobody changes
   unw_accessors_t calls;
   unw_addr_space_t space = nullptr;
   void* tables = nullptr;
@@ -127,7 +119,7 @@ NativeWalk::~NativeWalk() {
 std::vector<NativeFrame> NativeWalk::frames(const StackCopy& copy) {
   std::vector<NativeFrame> frames{{copy.registers.rip, false}};
   if (space_->space == nullptr || space_->tables == nullptr) return frames;
-  Walk walk{copy, space_->memory, space_->tables, {}};
+  Walk walk{copy, space_->tables, space_->pages};
   t_walk = &walk;
   unw_cursor_t cursor;
   if (unw_init_remote(&cursor, space_->space, space_->tables) == 0) {
@@ -140,6 +132,7 @@ std::vector<NativeFrame> NativeWalk::frames(const StackCopy& copy) {
     }
   }
   t_walk = nullptr;
+  lacked_register_ = walk.lacks_register;
   return frames;
 }
 

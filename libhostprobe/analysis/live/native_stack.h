@@ -16,10 +16,11 @@ namespace hostprobe::analysis {
 
 struct StackCopy {
   user_regs_struct registers{};
-  std::uint64_t begin = 0;  // address of the first byte
+  bool has_all_registers = true;  // false: only rsp and rip
+  std::uint64_t begin = 0;        // address of the first byte
   std::vector<std::byte> bytes;
 
-  // To be called while the thread is stopped.
+  // To be called while the thread is stopped, or sleeps.
   void take(const ProcessMemory& memory, const user_regs_struct& now);
 };
 
@@ -38,10 +39,13 @@ class NativeWalk {
 
   // Innermost first.
   std::vector<NativeFrame> frames(const StackCopy& copy);
+  // Whether the last walk ended, or may be wrong, because of a register that its copy does not have.
+  bool lacked_register() const { return lacked_register_; }
 
  private:
   struct Space;
   Space* space_;
+  bool lacked_register_ = false;
 };
 
 }  // namespace hostprobe::analysis

@@ -4,12 +4,19 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 namespace hostprobe::analysis {
+namespace {
+std::atomic<std::uint64_t> g_reads{0};
+}  // namespace
+
+std::uint64_t ProcessMemory::reads() { return g_reads.load(); }
 
 bool ProcessMemory::copy(void* to, std::uint64_t from, std::size_t bytes) const {
   const iovec here{to, bytes}, there{reinterpret_cast<void*>(from), bytes};
+  ++g_reads;
   return process_vm_readv(pid_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
@@ -23,6 +30,7 @@ std::size_t ProcessMemory::copy_some(void* to, std::uint64_t from, std::size_t b
     at = end;
   }
   const iovec here{to, bytes};
+  ++g_reads;
   const ssize_t copied = process_vm_readv(pid_, &here, 1, pieces.data(), pieces.size(), 0);
   return copied < 0 ? 0 : static_cast<std::size_t>(copied);
 }

@@ -18,6 +18,8 @@ class ProcessMemory {
 
   // All of it, or false.
   bool copy(void* to, std::uint64_t from, std::size_t bytes) const;
+  // How often this process has asked the kernel for another's memory, so that a test can count what a look costs.
+  static std::uint64_t reads();
   // How many bytes from the first were there, counted in whole pages of the other process.
   std::size_t copy_some(void* to, std::uint64_t from, std::size_t bytes) const;
 

@@ -13,8 +13,11 @@
 #include "analysis/trace/liveness.h"
 #include "analysis/trace/reader.h"
 #include "analysis/trace/symbols.h"
+#include "limited_sleep.h"
 #include "memory_map.h"
 #include "native_stack.h"
+#include "open_trace.h"
+#include "own_thread.h"
 #include "ptrace_thread.h"
 #include "python_process.h"
 
@@ -35,26 +38,6 @@ std::string command_of(pid_t pid) {
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text;
-}
-
-std::vector<pid_t> threads_of(pid_t pid) {
-  std::vector<pid_t> threads;
-  std::error_code gone;
-  for (fs::directory_iterator at(fmt::format("/proc/{}/task", pid), gone), end; !gone && at != end; at.increment(gone))
-    threads.push_back(std::stoi(at->path().filename()));
-  std::sort(threads.begin(), threads.end());
-  return threads;
-}
-
-// The trace that the process has open; "" where there is none.
-std::string trace_path_of(pid_t pid) {
-  std::error_code gone;
-  for (fs::directory_iterator at(fmt::format("/proc/{}/fd", pid), gone), end; !gone && at != end; at.increment(gone)) {
-    std::error_code unreadable;
-    const std::string path = fs::read_symlink(at->path(), unreadable);
-    if (path.ends_with(".hptrace")) return path;
-  }
-  return "";
 }
 
 double now_ns() {
@@ -145,6 +128,7 @@ class ProcessVisit {
     if (python_) python_->look_for_threads();
     std::vector<ThreadCopy> copies;
     for (const pid_t tid : threads_of(pid_)) copies.push_back(copy_of(tid));
+    copy_new_threads(copies);
     code_.modules = modules_of_process(pid_);
     std::vector<ThreadStack> stacks;
     for (ThreadCopy& copy : copies) {
@@ -167,13 +151,44 @@ class ProcessVisit {
     const std::string status = text_of(folder + "stat");
     if (const auto end = status.rfind(')'); end != std::string::npos && end + 2 < status.size())
       stack.state = status[end + 2];
-    copy_stopped(tid, copy);
-    // The interpreter may have made it since its threads were looked for.
-    if (stack.unread.empty() && python_ && !python_->knows(copy.native.registers.fs_base)) {
-      python_->look_for_threads();
-      if (python_->knows(copy.native.registers.fs_base)) copy_stopped(tid, copy);
-    }
+    copy_frames(tid, copy);
     return copy;
+  }
+
+  // The interpreter may have made threads since they were looked for. Once for all: a process has many that never run Python.
+  void copy_new_threads(std::vector<ThreadCopy>& copies) {
+    const auto is_unknown = [this](const ThreadCopy& copy) {
+      return copy.stack.unread.empty() && !python_->knows(copy.native.registers.fs_base) &&
+             python_->thread_pointer_of(copy.stack.tid) == 0;
+    };
+    if (!python_ || std::none_of(copies.begin(), copies.end(), is_unknown)) return;
+    std::vector<bool> unknown;
+    for (const ThreadCopy& copy : copies) unknown.push_back(is_unknown(copy));
+    python_->look_for_threads();
+    for (std::size_t i = 0; i < copies.size(); ++i)
+      if (unknown[i] && !is_unknown(copies[i])) copy_frames(static_cast<pid_t>(copies[i].stack.tid), copies[i]);
+  }
+
+  void copy_frames(pid_t tid, ThreadCopy& copy) {
+    constexpr int kTries = 3;
+    for (int i = 0; i < kTries; ++i)
+      if (const std::optional<LimitedSleep> sleep = limited_sleep_of(pid_, tid); !sleep)
+        break;
+      else if (copy_asleep(tid, *sleep, copy))
+        return;
+    copy_stopped(tid, copy);
+  }
+
+  // False: it woke up meanwhile, or its frames cannot be found without registers that only a stop shows.
+  bool copy_asleep(pid_t tid, const LimitedSleep& sleep, ThreadCopy& copy) {
+    user_regs_struct registers = sleep.registers();
+    registers.fs_base = python_ ? python_->thread_pointer_of(static_cast<std::uint32_t>(tid)) : 0;
+    copy.native.take(memory_, registers);
+    copy.native.has_all_registers = false;
+    if (python_) copy.python = python_->copy_frames(registers.fs_base);
+    if (limited_sleep_of(pid_, tid) != sleep) return false;
+    walk_.frames(copy.native);
+    return !walk_.lacked_register();
   }
 
   void copy_stopped(pid_t tid, ThreadCopy& copy) {
@@ -184,6 +199,7 @@ class ProcessVisit {
       return;
     }
     copy.native.take(memory_, stopped.registers());
+    copy.native.has_all_registers = true;
     if (python_) copy.python = python_->copy_frames(stopped.registers().fs_base);
   }
 
@@ -268,7 +284,7 @@ StacksAnswer stacks_of_process(pid_t pid) {
   if (!fs::exists(fmt::format("/proc/{}", pid)))
     throw std::runtime_error(fmt::format("there is no process {}; it may have ended", pid));
   StacksAnswer answer;
-  answer.processes.push_back(visit(pid, trace_path_of(pid)));
+  answer.processes.push_back(visit(pid, open_trace_of(pid)));
   return answer;
 }
 

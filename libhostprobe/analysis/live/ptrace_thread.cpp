@@ -4,18 +4,18 @@
 #include <elf.h>
 #include <fmt/format.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
 #include <thread>
+
+#include "limited_sleep.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -31,18 +31,10 @@ long status_number(const std::string& path, const std::string& name) {
   return -1;
 }
 
-// Calls that the kernel ends with EINTR when their thread is stopped, though no handler ran; all of them have then done
-// nothing. The list of signal(7), as far as it is true of Linux 5 and 6.
-constexpr long kEndedByAStop[] = {SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_io_getevents,    SYS_semop,
-                                  SYS_semtimedop, SYS_msgrcv,      SYS_msgsnd,       SYS_rt_sigtimedwait, SYS_recvfrom,
-                                  SYS_recvmsg,    SYS_recvmmsg,    SYS_accept,       SYS_accept4,         SYS_sendto,
-                                  SYS_sendmsg,    SYS_read};
 constexpr long kRestartUnlessHandled = 514;  // ERESTARTNOHAND, which no header tells programs about
 
 bool would_fail_by_us(const user_regs_struct& registers) {
-  const auto call = static_cast<long>(registers.orig_rax);
-  return static_cast<long>(registers.rax) == -EINTR &&
-         std::find(std::begin(kEndedByAStop), std::end(kEndedByAStop), call) != std::end(kEndedByAStop);
+  return static_cast<long>(registers.rax) == -EINTR && is_ended_by_a_stop(static_cast<long>(registers.orig_rax));
 }
 
 }  // namespace

@@ -2,11 +2,9 @@
 #include "python_places.h"
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 
 #include "memory_map.h"
-#include "process_memory.h"
 #include "python_process.h"
 
 namespace hostprobe::analysis {
@@ -17,18 +15,7 @@ constexpr std::size_t kMostProcesses = 64;  // a report is not to take longer fo
 
 bool is_long(const ThreadAnswer& thread) { return thread.open_wait && thread.open_wait->ms >= kLongMs; }
 
-// glibc's struct pthread on x86-64 holds the kernel's thread id there; elsewhere the ids that are read fit no thread.
-constexpr std::uint64_t kTidInThread = 0x2d0;
-
-std::map<std::uint32_t, std::uint64_t> pointers_by_tid(const PythonProcess& python, pid_t pid) {
-  const ProcessMemory memory(pid);
-  std::map<std::uint32_t, std::uint64_t> pointers;
-  for (const std::uint64_t pointer : python.thread_pointers())
-    if (const auto tid = memory.value<std::uint32_t>(pointer + kTidInThread)) pointers[*tid] = pointer;
-  return pointers;
-}
-
-std::string place_of(const PythonProcess& python, std::uint64_t pointer) {
+std::string place_of(PythonProcess& python, std::uint64_t pointer) {
   std::vector<std::string> frames;
   for (const PythonFrameCopy& frame : python.copy_frames(pointer)) frames.push_back(python.text(frame));
   return telling_frame(std::vector<std::string_view>(frames.begin(), frames.end()));
@@ -39,10 +26,9 @@ void look_into(ProcessAnswer& process) {
   std::optional<PythonProcess> python = PythonProcess::find(pid, modules_of_process(pid));
   if (!python) return;
   python->look_for_threads();
-  const std::map<std::uint32_t, std::uint64_t> pointers = pointers_by_tid(*python, pid);
   for (ThreadAnswer& thread : process.threads) {
-    const auto pointer = pointers.find(thread.tid);
-    if (is_long(thread) && pointer != pointers.end()) thread.open_wait->python = place_of(*python, pointer->second);
+    const std::uint64_t pointer = python->thread_pointer_of(thread.tid);
+    if (is_long(thread) && pointer != 0) thread.open_wait->python = place_of(*python, pointer);
   }
 }
 

@@ -20,6 +20,9 @@ constexpr std::size_t kRuntimeBytes = 8192;       // the list of interpreters is
 constexpr std::size_t kInterpreterBytes = 65536;  // and their list of threads within this
 constexpr std::uint64_t kMostTextBytes = 4096, kMostTableBytes = 1 << 20;
 
+// glibc's struct pthread on x86-64 holds the kernel's thread id there; elsewhere the ids that are read fit no thread.
+constexpr std::uint64_t kTidInThread = 0x2d0;
+
 // A thread state begins with: the one before, the next one, the interpreter. In every version so far.
 struct ThreadHead {
   std::uint64_t before, next, interpreter;
@@ -87,7 +90,7 @@ std::optional<PythonProcess> PythonProcess::find(pid_t pid, const std::vector<Mo
     python.bytes_type_ = module.bias + symbols["PyBytes_Type"];
     std::uint32_t version = version_in_path(module.path);
     if (symbols.contains("Py_Version")) {
-      const auto said = python.memory_.value<std::uint64_t>(module.bias + symbols["Py_Version"]);
+      const auto said = ProcessMemory(pid).value<std::uint64_t>(module.bias + symbols["Py_Version"]);
       version = said ? static_cast<std::uint32_t>(*said) : 0;
     }
     if (python.read_layout(version, python.runtime_)) return python;
@@ -103,7 +106,7 @@ bool PythonProcess::read_layout(std::uint32_t version, std::uint64_t runtime) {
   }
   if (version >> 16 != kVersion313 && version >> 16 != kVersion314) return false;
   std::uint64_t words[kMostOffsetWords];
-  if (!memory_.copy(words, runtime, sizeof words)) return false;
+  if (!ProcessMemory(pid_).copy(words, runtime, sizeof words)) return false;
   const bool free_threaded = words[2] != 0;
   if (words[0] != kOffsetCookie || words[1] != version || free_threaded) return false;
   layout_ = layout_in_words(words, version >> 16);
@@ -115,51 +118,56 @@ bool PythonProcess::read_layout(std::uint32_t version, std::uint64_t runtime) {
 // first thread state of an interpreter looks like: it has none before it, and names the interpreter it was reached from.
 void PythonProcess::look_for_threads() {
   threads_.clear();
+  pointers_.clear();
+  const ProcessMemory memory(pid_);
+  MemoryPages pages(pid_);
   std::vector<std::uint64_t> words(kRuntimeBytes / 8), inside(kInterpreterBytes / 8);
-  words.resize(memory_.copy_some(words.data(), runtime_, kRuntimeBytes) / 8);
+  words.resize(memory.copy_some(words.data(), runtime_, kRuntimeBytes) / 8);
   std::set<std::uint64_t> seen;
   for (const std::uint64_t interpreter : words) {
     if (!may_be_object(interpreter) || !seen.insert(interpreter).second) continue;
-    const std::size_t there = memory_.copy_some(inside.data(), interpreter, kInterpreterBytes) / 8;
+    const std::size_t there = memory.copy_some(inside.data(), interpreter, kInterpreterBytes) / 8;
     for (std::size_t i = 0; i < there; ++i) {
       if (!may_be_object(inside[i]) || inside[i] == interpreter) continue;
-      const auto head = memory_.value<ThreadHead>(inside[i]);
+      const auto head = pages.value<ThreadHead>(inside[i]);
       if (!head || head->interpreter != interpreter || head->before != 0) continue;
-      look_in(interpreter, inside[i]);
+      look_in(pages, interpreter, inside[i]);
       break;
     }
   }
 }
 
-void PythonProcess::look_in(std::uint64_t interpreter, std::uint64_t first_thread) {
+void PythonProcess::look_in(MemoryPages& memory, std::uint64_t interpreter, std::uint64_t first_thread) {
   constexpr unsigned kMostThreads = 100000;
   unsigned count = 0;
   for (std::uint64_t at = first_thread; may_be_object(at) && count < kMostThreads; ++count) {
-    const auto head = memory_.value<ThreadHead>(at);
-    const auto pointer = memory_.value<std::uint64_t>(at + layout_.thread_id);
+    const auto head = memory.value<ThreadHead>(at);
+    const auto pointer = memory.value<std::uint64_t>(at + layout_.thread_id);
     if (!head || !pointer || head->interpreter != interpreter) return;
     threads_.emplace(*pointer, at);
+    if (const auto tid = memory.value<std::uint32_t>(*pointer + kTidInThread)) pointers_.emplace(*tid, *pointer);
     at = head->next;
   }
 }
 
-std::vector<std::uint64_t> PythonProcess::thread_pointers() const {
-  std::vector<std::uint64_t> pointers;
-  for (const auto& [pointer, state] : threads_) pointers.push_back(pointer);
-  return pointers;
+std::uint64_t PythonProcess::thread_pointer_of(std::uint32_t tid) const {
+  const auto found = pointers_.find(tid);
+  return found == pointers_.end() ? 0 : found->second;
 }
 
-std::vector<PythonFrameCopy> PythonProcess::copy_frames(std::uint64_t thread_pointer) const {
+std::vector<PythonFrameCopy> PythonProcess::copy_frames(std::uint64_t thread_pointer) {
   std::vector<PythonFrameCopy> frames;
   const auto state = threads_.find(thread_pointer);
   if (state == threads_.end()) return frames;
+  named_.forget();
+  MemoryPages memory(pid_);
   // The state may have been freed since the threads were looked for.
-  if (memory_.value<std::uint64_t>(state->second + layout_.thread_id) != thread_pointer) return frames;
-  auto at = memory_.value<std::uint64_t>(state->second + layout_.thread_frame);
-  if (at && layout_.by_c_frame) at = memory_.value<std::uint64_t>(*at + layout_.c_frame_frame);
+  if (memory.value<std::uint64_t>(state->second + layout_.thread_id) != thread_pointer) return frames;
+  auto at = memory.value<std::uint64_t>(state->second + layout_.thread_frame);
+  if (at && layout_.by_c_frame) at = memory.value<std::uint64_t>(*at + layout_.c_frame_frame);
   char raw[kMostFrameBytes];
   for (std::size_t steps = 0; at && may_be_object(*at) && steps < kMostFrames; ++steps) {
-    if (!memory_.copy(raw, *at, layout_.frame_bytes)) break;
+    if (!memory.copy(raw, *at, layout_.frame_bytes)) break;
     constexpr std::uint64_t kTags = 7;  // 3.14 marks references in the lowest bits
     PythonFrameCopy frame;
     frame.code = field<std::uint64_t>(raw, layout_.frame_code) & ~kTags;
@@ -175,9 +183,9 @@ std::vector<PythonFrameCopy> PythonProcess::copy_frames(std::uint64_t thread_poi
   return frames;
 }
 
-std::string PythonProcess::string_at(std::uint64_t address) const {
+std::string PythonProcess::string_at(std::uint64_t address) {
   char raw[kMostTextHeadBytes];
-  if (!may_be_object(address) || !memory_.copy(raw, address, layout_.text_compact_bytes)) return "";
+  if (!may_be_object(address) || !named_.copy(raw, address, layout_.text_compact_bytes)) return "";
   if (field<std::uint64_t>(raw, kObjectType) != text_type_) return "";
   const std::uint64_t length = field<std::uint64_t>(raw, layout_.text_length);
   const std::uint32_t state = field<std::uint32_t>(raw, layout_.text_state) >> layout_.text_kind_shift;
@@ -186,7 +194,7 @@ std::string PythonProcess::string_at(std::uint64_t address) const {
   if (!is_compact || (width != 1 && width != 2 && width != 4) || length > kMostTextBytes) return "";
   std::vector<char> points(length * width);
   const std::uint64_t start = address + (is_ascii ? layout_.text_ascii_bytes : layout_.text_compact_bytes);
-  if (!memory_.copy(points.data(), start, points.size())) return "";
+  if (!named_.copy(points.data(), start, points.size())) return "";
   std::string text;
   for (std::size_t i = 0; i < length; ++i) {
     std::uint32_t point = 0;
@@ -196,9 +204,9 @@ std::string PythonProcess::string_at(std::uint64_t address) const {
   return text;
 }
 
-std::string PythonProcess::text(const PythonFrameCopy& frame) const {
+std::string PythonProcess::text(const PythonFrameCopy& frame) {
   char code[kMostCodeBytes];
-  if (!memory_.copy(code, frame.code, layout_.code_bytes)) return "";
+  if (!named_.copy(code, frame.code, layout_.code_bytes)) return "";
   if (field<std::uint64_t>(code, kObjectType) != code_type_) return "";
   const auto value = static_cast<std::int64_t>(frame.instruction);
   std::int64_t offset = layout_.lines == LineTable::kRanges ? value * 2 : value;
@@ -214,11 +222,11 @@ std::string PythonProcess::text(const PythonFrameCopy& frame) const {
   const std::uint64_t table = field<std::uint64_t>(code, layout_.code_lines);
   if (name.empty()) return "";
   std::vector<unsigned char> bytes;
-  const auto table_type = memory_.value<std::uint64_t>(table + kObjectType);
-  const auto length = memory_.value<std::uint64_t>(table + kBytesLength);
+  const auto table_type = named_.value<std::uint64_t>(table + kObjectType);
+  const auto length = named_.value<std::uint64_t>(table + kBytesLength);
   if (table_type == bytes_type_ && length && *length <= kMostTableBytes) {
     bytes.resize(*length);
-    if (!memory_.copy(bytes.data(), table + kBytesStart, bytes.size())) bytes.clear();
+    if (!named_.copy(bytes.data(), table + kBytesStart, bytes.size())) bytes.clear();
   }
   const int line = line_of(layout_.lines, bytes, field<std::int32_t>(code, layout_.code_first_line), offset);
   const std::string place = file.substr(file.rfind('/') + 1);

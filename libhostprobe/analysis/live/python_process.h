@@ -14,7 +14,7 @@
 
 #include "analysis/trace/trace.h"
 #include "format/python_layout.h"
-#include "process_memory.h"
+#include "memory_pages.h"
 
 namespace hostprobe::analysis {
 
@@ -32,23 +32,26 @@ class PythonProcess {
   // Which threads the interpreter has now. To be called before a thread is stopped.
   void look_for_threads();
   bool knows(std::uint64_t thread_pointer) const { return threads_.contains(thread_pointer); }
-  std::vector<std::uint64_t> thread_pointers() const;
-  // To be called while the thread whose thread pointer this is is stopped. Innermost first.
-  std::vector<PythonFrameCopy> copy_frames(std::uint64_t thread_pointer) const;
+  // Of a thread that the interpreter knows; 0: of none, or its C library is not glibc.
+  std::uint64_t thread_pointer_of(std::uint32_t tid) const;
+  // To be called while the thread whose thread pointer this is is stopped, or sleeps. Innermost first.
+  std::vector<PythonFrameCopy> copy_frames(std::uint64_t thread_pointer);
   // "function (file.py:12)"; "" where the frame has none, or its code is gone.
-  std::string text(const PythonFrameCopy& frame) const;
+  std::string text(const PythonFrameCopy& frame);
 
  private:
-  PythonProcess(pid_t pid) : memory_(pid) {}
+  PythonProcess(pid_t pid) : pid_(pid), named_(pid) {}
   bool read_layout(std::uint32_t version, std::uint64_t runtime);
-  void look_in(std::uint64_t interpreter, std::uint64_t first_thread);
-  std::string string_at(std::uint64_t address) const;
+  void look_in(MemoryPages& memory, std::uint64_t interpreter, std::uint64_t first_thread);
+  std::string string_at(std::uint64_t address);
 
-  ProcessMemory memory_;
+  pid_t pid_;
+  MemoryPages named_;  // code objects and what belongs to them, of frames that were copied before
   PythonLayout layout_{};
   std::uint64_t runtime_ = 0;
   std::uint64_t code_type_ = 0, text_type_ = 0, bytes_type_ = 0;
-  std::map<std::uint64_t, std::uint64_t> threads_;  // thread pointer: thread state
+  std::map<std::uint64_t, std::uint64_t> threads_;   // thread pointer: thread state
+  std::map<std::uint32_t, std::uint64_t> pointers_;  // thread id: thread pointer
 };
 
 }  // namespace hostprobe::analysis
