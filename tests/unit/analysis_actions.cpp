@@ -129,6 +129,14 @@ TEST_F(Events, AreSortedByTimeAndManyOfThemAreCounted) {
   EXPECT_EQ(sentences(true), 20u);
 }
 
+TEST_F(Events, DumpsThatAPersonAskedForAreNeverLeftOut) {
+  for (unsigned i = 0; i < 20; ++i) event(1000 * i, kEventSetting, 0, 0, 0, "budget=1");
+  event(50'000, kEventTrigger, kByCommand, 1, 7, "loss is NaN");
+  event(60'000, kEventTrigger, kBySlowStep, 2, 7, "step 12");
+  EXPECT_NE(text().find("loss is NaN"), std::string::npos);
+  EXPECT_EQ(text().find("step 12"), std::string::npos);
+}
+
 TEST_F(Events, WithoutAnyThereIsNoSection) {
   EXPECT_EQ(sentences(), 0u);
   EXPECT_EQ(process()["events"], json::array());

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "format/asked_trigger.h"
 #include "trials.h"
 #include "words.h"
 
@@ -41,6 +42,10 @@ std::string trigger_text(std::uint32_t reason) {
 }
 
 std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 1048576); }
+
+bool is_asked_trigger(const ActionAnswer& event) {
+  return event.kind == kEventTrigger && is_asked_by_person(event.reason);
+}
 
 // "" = told in sum.
 std::string sentence_of(const ActionAnswer& event) {
@@ -105,7 +110,7 @@ std::vector<std::string> action_sentences(const RunAnswer& run, bool all) {
     for (const ActionAnswer& event : process.actions) {
       const std::string sentence = trial_of(process, event) ? "" : sentence_of(event);  // those have a table
       if (sentence.empty()) continue;
-      if (!all && told == kMostPerProcess) {
+      if (!all && told >= kMostPerProcess && !is_asked_trigger(event)) {
         ++left_out;
         continue;
       }

@@ -10,6 +10,7 @@
 
 #include <atomic>
 
+#include "format/asked_trigger.h"
 #include "probe/record/chunk.h"
 #include "probe/record/limits.h"
 #include "probe/record/thread.h"
@@ -207,7 +208,7 @@ void answer_trigger() {
   Trigger trigger;
   if (!take_trigger(trigger) || g_options.mode != kFlight) return;
   std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
-  if (now < g_next_dump_ns) {
+  if (now < g_next_dump_ns && !is_asked_by_person(trigger.reason)) {
     ++g_refused;
     g_refused_trigger = trigger;
     return;
