@@ -2,12 +2,17 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 
-#include "analysis/live/control_link.h"
+#include "analysis/live/run_control.h"
 #include "analysis/live/status.h"
 #include "commands.h"
+#include "format/file.h"
 #include "output.h"
+#include "process_id.h"
+#include "unrecorded.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -15,20 +20,24 @@ namespace {
 constexpr char kFooter[] =
     "VERB is one of\n"
     "  status           what it records, what that costs, the last trigger, the settings that can be set\n"
-    "  trigger [TEXT]   the last seconds are to be written out; TEXT says why\n"
+    "  trigger [TEXT]   the last seconds are to be written out; TEXT says why, and stands in the report\n"
     "  stop, start      pauses recording, and goes on with it\n"
     "  fix on|off NAME  puts a fix in place, or takes it back: gc, pin, spin, batch_launch,\n"
     "                   timer_slack, nice, numa, or auto: docs/fixes.md\n"
-    "  set NAME=VALUE   changes settings that can be changed while the process runs\n"
+    "  set NAME=VALUE   changes settings that can be changed while the process runs: all of them or none\n"
+    "Of a RUN all its living processes are asked at the same time; exit 1 if one of them could not.\n"
     "Asked of the process itself, through shared memory: the same user or root only; it looks four times a second.\n"
+    "A folder whose name is a number is ./NUMBER.\n"
     "Examples:\n"
     "  hostprobe ctl 4711 status --json\n"
-    "  hostprobe ctl 4711 trigger loss is NaN\n"
+    "  hostprobe ctl RUN status                  every rank on a line\n"
+    "  hostprobe ctl RUN trigger loss is NaN\n"
+    "  hostprobe ctl RUN fix on auto\n"
     "  hostprobe ctl 4711 fix on gc\n"
     "  hostprobe ctl 4711 set stack_us=200 slow_step_pct=150";
 
 struct Arguments {
-  int pid = 0;
+  std::string target;
   std::string verb;
   std::vector<std::string> words;
   double timeout_s = 5;
@@ -37,69 +46,175 @@ struct Arguments {
 
 std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
-// What is to be asked, one request after the other.
-std::vector<std::string> requests_of(const Arguments& arguments) {
-  const std::string& verb = arguments.verb;
-  if (verb == "trigger") return {arguments.words.empty() ? verb : verb + " " + joined(arguments.words)};
-  if (verb == "set") {
-    if (arguments.words.empty()) throw UsageError("set wants NAME=VALUE; `hostprobe ctl PID status` lists the names");
-    std::vector<std::string> requests;
-    for (std::string word : arguments.words) {
-      const std::size_t equals = word.find('=');
-      if (equals == std::string::npos) throw UsageError(fmt::format("set wants NAME=VALUE, not '{}'", word));
-      std::replace(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), '-', '_');
-      requests.push_back("set " + word);
-    }
-    return requests;
+std::string request_to_trigger(const std::string& text) {
+  constexpr std::size_t kMost = sizeof(EventRow::text) - 1;
+  if (text.size() > kMost)
+    throw std::runtime_error(fmt::format("{} bytes of text are too many; a trace keeps {}", text.size(), kMost));
+  return text.empty() ? "trigger" : "trigger " + text;
+}
+
+std::string request_to_set(const std::vector<std::string>& words) {
+  if (words.empty()) throw UsageError("set wants NAME=VALUE; `hostprobe ctl PID status` lists the names");
+  std::vector<std::string> lines;
+  for (std::string word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || word.find('\n') != std::string::npos)
+      throw UsageError(fmt::format("set wants NAME=VALUE, not '{}'", word));
+    std::replace(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), '-', '_');
+    lines.push_back(word);
   }
+  return fmt::format("set {}", fmt::join(lines, "\n"));
+}
+
+std::string request_of(const Arguments& arguments) {
+  const std::string& verb = arguments.verb;
+  if (verb == "trigger") return request_to_trigger(joined(arguments.words));
+  if (verb == "set") return request_to_set(arguments.words);
   if (verb == "fix") {
     if (arguments.words.size() != 2 || (arguments.words[0] != "on" && arguments.words[0] != "off"))
       throw UsageError("fix wants on or off, and a name: `hostprobe ctl PID fix on gc`");
-    return {"fix " + joined(arguments.words)};
+    return "fix " + joined(arguments.words);
   }
   if (verb != "status" && verb != "start" && verb != "stop")
     throw UsageError(fmt::format("no verb '{}'; there are: status trigger stop start set fix", verb));
   if (!arguments.words.empty())
     throw UsageError(fmt::format("{} takes nothing behind it, not '{}'", verb, joined(arguments.words)));
-  return {verb};
+  return verb;
 }
 
 std::string done_text(const std::string& request) {
   if (request == "stop") return "recording is paused";
   if (request == "start") return "it records";
   if (request.starts_with("fix ")) return "asked for " + request;
-  if (request.starts_with("set ")) return request.substr(4) + " is set";
+  if (request.starts_with("set ")) {
+    std::string settings = request.substr(4);
+    std::replace(settings.begin(), settings.end(), '\n', ' ');
+    return settings + (settings.find(' ') == std::string::npos ? " is set" : " are set");
+  }
   return "it will write its last seconds out";
 }
 
-void ask(const Arguments& arguments) {
+// Why a process could not, in one line that names it.
+std::string failure_text(const analysis::ControlAnswer& answer) {
+  try {
+    std::rethrow_exception(answer.failure);
+  } catch (const analysis::NotRecorded& error) {
+    const std::string why = why_unrecorded(answer.process.pid);
+    return why.empty() ? error.what() : why;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+void say_failure(const analysis::ControlAnswer& answer) {
+  const analysis::RunProcess& process = answer.process;
+  const std::string who =
+      process.rank ? fmt::format("{}rank {}: ", process.is_worker ? "worker of " : "", *process.rank) : "";
+  say(who + failure_text(answer));
+}
+
+// Whom to ask. `left_out`: workers that cannot answer.
+std::vector<analysis::RunProcess> asked_by(const Arguments& arguments, std::size_t& left_out) {
+  if (is_process_id(arguments.target)) return {analysis::run_process(std::stoi(arguments.target))};
+  if (std::error_code unreadable; !std::filesystem::exists(arguments.target, unreadable))
+    throw UsageError(fmt::format("'{}' is neither a process id nor a run folder", arguments.target));
+  std::vector<analysis::RunProcess> processes = analysis::processes_of_run(arguments.target);
+  if (processes.empty())
+    throw std::runtime_error(fmt::format("no process of {} records on this machine now", arguments.target));
+  left_out = analysis::leave_out_silent_workers(processes);
+  if (processes.empty())
+    throw std::runtime_error(
+        fmt::format("{} workers of {} record, but nobody in them can answer: hostprobe's thread does not run there",
+                    left_out, arguments.target));
+  return processes;
+}
+
+// Ranks alone take part in `auto`, and all of them have to.
+void prepare_auto(std::vector<analysis::RunProcess>& processes, bool is_run) {
+  std::vector<analysis::RunProcess> ranks = processes;
+  std::erase_if(ranks, [](const analysis::RunProcess& each) { return !each.rank || each.is_worker; });
+  if (is_run && !ranks.empty()) processes = std::move(ranks);
+  const std::string obstacle = analysis::auto_obstacle(processes);
+  if (!obstacle.empty())
+    throw std::runtime_error(is_run ? obstacle + ": they must record into this run on this machine"
+                                    : fmt::format("{}: ask them all with `hostprobe ctl {} fix on auto`", obstacle,
+                                                  processes.front().folder));
+}
+
+void show_done(const Arguments& arguments, const std::string& request, const analysis::ControlAnswer& answer,
+               bool is_run) {
+  if (request != "status") {
+    say(fmt::format("{}: {}", is_run ? answer.process.title() : fmt::format("process {}", answer.process.pid),
+                    done_text(request)));
+    return;
+  }
+  const analysis::ProcessStatus status = analysis::parse_status(answer.text);
+  if (is_run)
+    write_out(analysis::status_line(answer.process.title(), status));
+  else if (arguments.json)
+    write_json(analysis::status_json(answer.process.pid, status));
+  else
+    write_out(analysis::status_text(answer.process.pid, status));
+}
+
+// Whether all could.
+bool show(const Arguments& arguments, const std::string& request, const std::vector<analysis::ControlAnswer>& answers,
+          bool is_run) {
+  for (const analysis::ControlAnswer& answer : answers) {
+    if (answer.failure == nullptr)
+      show_done(arguments, request, answer, is_run);
+    else if (!is_run)
+      throw std::runtime_error(failure_text(answer));
+    else
+      say_failure(answer);
+  }
+  return analysis::all_done(answers);
+}
+
+// Nothing is set anywhere where one of the processes could not.
+bool set_all(analysis::RunControl& control, const Arguments& arguments, const std::string& request) {
+  const std::vector<analysis::ControlAnswer>& checked = control.ask("check" + request.substr(3));
+  if (analysis::all_done(checked)) return show(arguments, request, control.ask(request), true);
+  for (const analysis::ControlAnswer& answer : checked)
+    if (answer.failure != nullptr) say_failure(answer);
+  say("nothing is set in any process");
+  return false;
+}
+
+void check(const Arguments& arguments) {
   if (arguments.json && arguments.verb != "status") throw UsageError("--json belongs to status");
   if (!(arguments.timeout_s > 0) || arguments.timeout_s > 86400)
     throw UsageError("--timeout takes seconds, up to 86400");
-  const std::vector<std::string> requests = requests_of(arguments);
-  analysis::ControlLink link(arguments.pid,
-                             std::chrono::milliseconds(std::lround(std::ceil(arguments.timeout_s * 1000))));
-  for (const std::string& request : requests) {
-    const std::string answer = link.ask(request);
-    if (request == "status") {
-      const analysis::ProcessStatus status = analysis::parse_status(answer);
-      if (arguments.json)
-        write_json(analysis::status_json(arguments.pid, status));
-      else
-        write_out(analysis::status_text(arguments.pid, status));
-    } else {
-      say(fmt::format("process {}: {}", arguments.pid, done_text(request)));
-    }
+}
+
+// Whether all could.
+bool ask(const Arguments& arguments) {
+  check(arguments);
+  const std::string request = request_of(arguments);
+  const bool is_run = !is_process_id(arguments.target);
+  std::size_t left_out = 0;
+  std::vector<analysis::RunProcess> processes = asked_by(arguments, left_out);
+  if (request.starts_with("fix on auto")) prepare_auto(processes, is_run);
+  analysis::RunControl control(processes,
+                               std::chrono::milliseconds(std::lround(std::ceil(arguments.timeout_s * 1000))));
+  if (is_run && arguments.json) {
+    const std::vector<analysis::ControlAnswer>& answers = control.ask(request);
+    write_json(analysis::statuses_json(answers, left_out));
+    return analysis::all_done(answers);
   }
+  const bool done = is_run && arguments.verb == "set" ? set_all(control, arguments, request)
+                                                      : show(arguments, request, control.ask(request), is_run);
+  if (left_out > 0) say(fmt::format("{} workers were not asked: hostprobe's thread does not run in them", left_out));
+  return done;
 }
 
 }  // namespace
 
 void add_ctl(CLI::App& app, Context& context) {
-  auto* command =
-      app.add_subcommand("ctl", "Asks a running process's hostprobe: status, trigger, stop, start, set, fix.");
+  auto* command = app.add_subcommand(
+      "ctl", "Asks hostprobe in a running process, or in a run's: status, trigger, stop, start, set, fix.");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("PID", arguments->pid, "The process")->required();
+  command->add_option("TARGET", arguments->target, "A process id, or the run folder of a job")->required();
   command->add_option("VERB", arguments->verb, "What is asked for, see below")->required();
   command->add_option("WORDS", arguments->words, "What the verb takes");
   command->add_option("--timeout", arguments->timeout_s, "How long to wait for an answer, seconds")
@@ -109,8 +224,7 @@ void add_ctl(CLI::App& app, Context& context) {
   command->callback([arguments, &context] {
     // Behind `--` stand words that look like flags.
     for (const std::string& word : context.words) arguments->words.push_back(word);
-    ask(*arguments);
-    context.status = kDone;
+    context.status = ask(*arguments) ? kDone : kCouldNot;
   });
 }
 

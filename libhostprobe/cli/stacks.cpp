@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
-
 #include "analysis/live/process_stacks.h"
 #include "analysis/live/stacks_text.h"
 #include "commands.h"
 #include "output.h"
+#include "process_id.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -19,7 +18,7 @@ constexpr char kFooter[] =
     "been. Needs the right to trace the process (same user; kernel.yama.ptrace_scope and containers may restrict it).\n"
     "A folder whose name is a number is ./NUMBER.\n"
     "Examples:\n"
-    "  hostprobe stacks 4711\n"
+    "  hostprobe stacks 4711                     roles and waits too, if it is recorded\n"
     "  hostprobe stacks RUN                      a hung job: its ranks side by side\n"
     "  hostprobe stacks RUN --json | jq '.shared_calls[] | {call, ranks: [.threads[].rank]}'";
 
@@ -28,13 +27,8 @@ struct StacksArguments {
   bool json = false;
 };
 
-bool is_pid(const std::string& text) {
-  return !text.empty() && text.size() < 10 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 void show(const StacksArguments& arguments) {
-  const analysis::StacksAnswer answer = is_pid(arguments.target)
+  const analysis::StacksAnswer answer = is_process_id(arguments.target)
                                             ? analysis::stacks_of_process(std::stoi(arguments.target))
                                             : analysis::stacks_of_run(arguments.target);
   if (arguments.json)

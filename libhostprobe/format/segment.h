@@ -28,7 +28,7 @@ struct Control {
   std::uint32_t asked;     // [atomic]
   std::uint32_t answered;  // [atomic]
   std::uint32_t refused;   // 1: `answer` says why it was not done
-  char request[256];       // "trigger TEXT" "start" "stop" "status" "set NAME=VALUE"
+  char request[256];       // "trigger TEXT" "start" "stop" "status" "set NAME=VALUE" "check …": only looks
   char answer[1024];       // lines, NUL-terminated
 };
 

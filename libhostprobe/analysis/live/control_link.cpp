@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "own_thread.h"
 #include "process_segment.h"
 
 namespace hostprobe::analysis {
@@ -19,13 +20,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kPause = std::chrono::milliseconds(5);
+constexpr auto kLook = std::chrono::milliseconds(200);
 
 [[noreturn]] void fail_without_segment(int pid, bool denied) {
   if (denied || (kill(pid, 0) != 0 && errno == EPERM)) {
     throw std::runtime_error(
         fmt::format("permission denied: process {} belongs to another user; ask as that user or as root", pid));
   }
-  throw std::runtime_error(fmt::format(
+  throw NotRecorded(fmt::format(
       "process {} does not record, or not where it can be asked: it is no target (HOSTPROBE_TARGET), has made "
       "no call worth a record yet, runs in another IPC namespace (nsenter -i), or shared memory was scarce",
       pid));
@@ -95,15 +97,25 @@ void ControlLink::take_turn() {
 }
 
 // What was asked must not be done later, when nobody expects it any more.
-void ControlLink::give_up() {
+void ControlLink::withdraw(const std::string& why) {
   std::atomic_ref(header_->control.asked).store(0, std::memory_order_release);
+  throw std::runtime_error(why);
+}
+
+// hostprobe's thread is there, or may begin any moment: it has before, or recording began just now.
+bool ControlLink::may_answer() const {
+  constexpr std::uint64_t kNewNs = 1000000000;
+  const auto now_ns = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+  return own_thread_of(pid_) != 0 || header_->writer_cpu_ns != 0 || now_ns < header_->clock.monotonic_ns + kNewNs;
+}
+
+void ControlLink::give_up() {
   const char state = process_state(pid_);
   if (state == 'T' || state == 't')
-    throw std::runtime_error(
-        fmt::format("process {} is stopped and cannot answer; kill -CONT {} lets it go on", pid_, pid_));
-  throw std::runtime_error(fmt::format(
+    withdraw(fmt::format("process {} is stopped and cannot answer; kill -CONT {} lets it go on", pid_, pid_));
+  withdraw(fmt::format(
       "process {} did not answer in {:.3g} s: its machine is busy (a longer --timeout helps), its run folder cannot "
-      "be written, or hostprobe's thread does not run in it (yet: it has made neither a thread nor a launch)",
+      "be written, or hostprobe's thread does not run in it",
       pid_, std::chrono::duration<double>(patience_).count()));
 }
 
@@ -118,9 +130,18 @@ std::string ControlLink::ask(const std::string& request) {
   std::memcpy(control.request, request.data(), request.size());
   std::atomic_ref(control.asked).store(number, std::memory_order_release);
   const auto end = Clock::now() + patience_;
+  auto next_look = Clock::now();
   while (std::atomic_ref(control.answered).load(std::memory_order_acquire) != number) {
     if (is_gone(pid_)) throw std::runtime_error(fmt::format("process {} ended before it answered", pid_));
     if (Clock::now() >= end) give_up();
+    if (Clock::now() >= next_look) {
+      if (!may_answer())
+        withdraw(
+            fmt::format("process {} records, but nobody in it can answer: it has made neither a thread nor a launch, "
+                        "so hostprobe's thread does not run in it yet",
+                        pid_));
+      next_look = Clock::now() + kLook;
+    }
     std::this_thread::sleep_for(kPause);
   }
   const std::string answer = text_of(control.answer);

@@ -17,6 +17,11 @@ struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Nobody in the process could answer: it does not record, or not where it can be asked.
+struct NotRecorded : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class ControlLink {
  public:
   // Finds the process's memory and waits for its turn, at most `patience`, and so long again for each answer.
@@ -30,6 +35,8 @@ class ControlLink {
  private:
   void take_turn();
   [[noreturn]] void give_up();
+  [[noreturn]] void withdraw(const std::string& why);
+  bool may_answer() const;
 
   int pid_;
   std::chrono::milliseconds patience_;

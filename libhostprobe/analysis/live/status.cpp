@@ -88,7 +88,16 @@ std::string status_text(int pid, const ProcessStatus& status) {
   return text + "\n";
 }
 
-std::string status_json(int pid, const ProcessStatus& status) {
+std::string status_line(const std::string& who, const ProcessStatus& status) {
+  return fmt::format("{} · mode {} · {} · records {} · lost {} · own cost {:.3g} % · steps {} · {}\n", who,
+                     printable(status.text("mode")), status.number("recording") != 0 ? "recording" : "paused",
+                     grouped(status.number("records")), grouped(status.number("lost")), own_cost_pct(status),
+                     grouped(status.number("steps")), trigger_text(status));
+}
+
+namespace {
+
+nlohmann::ordered_json document_of(int pid, const ProcessStatus& status) {
   nlohmann::ordered_json json = {{"pid", pid},
                                  {"mode", status.text("mode")},
                                  {"recording", status.number("recording") != 0},
@@ -115,7 +124,29 @@ std::string status_json(int pid, const ProcessStatus& status) {
     const auto number = nlohmann::ordered_json::parse(value, nullptr, false);
     json["settings"][name] = number.is_number() ? number : nlohmann::ordered_json(value);
   }
+  return json;
+}
+
+std::string text_of(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string status_json(int pid, const ProcessStatus& status) { return text_of(document_of(pid, status)); }
+
+std::string statuses_json(const std::vector<ControlAnswer>& answers, std::size_t left_out) {
+  nlohmann::ordered_json processes = nlohmann::ordered_json::array();
+  for (const ControlAnswer& answer : answers) {
+    const std::string why = answer.why();
+    nlohmann::ordered_json one = why.empty() ? document_of(answer.process.pid, parse_status(answer.text))
+                                             : nlohmann::ordered_json{{"pid", answer.process.pid}};
+    one["rank"] = answer.process.rank ? nlohmann::ordered_json(*answer.process.rank) : nullptr;
+    one["worker"] = answer.process.is_worker;
+    one["error"] = why.empty() ? nullptr : nlohmann::ordered_json(why);
+    processes.push_back(std::move(one));
+  }
+  return text_of({{"schema", 1}, {"processes", std::move(processes)}, {"workers_not_asked", left_out}});
 }
 
 }  // namespace hostprobe::analysis

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "run_control.h"
+
 namespace hostprobe::analysis {
 
 struct ProcessStatus {
@@ -21,6 +23,10 @@ struct ProcessStatus {
 ProcessStatus parse_status(const std::string& answer);
 
 std::string status_text(int pid, const ProcessStatus& status);
+// One line, for one of many; `who` it is.
+std::string status_line(const std::string& who, const ProcessStatus& status);
 std::string status_json(int pid, const ProcessStatus& status);
+// Of several, some of which may have given no answer; `left_out` were not asked.
+std::string statuses_json(const std::vector<ControlAnswer>& answers, std::size_t left_out);
 
 }  // namespace hostprobe::analysis

@@ -243,16 +243,21 @@ std::uint64_t scale_of(const Setting& s) { return s.kind == Kind::kDecimal ? 100
 
 }  // namespace
 
-bool set_option(const char* name, const char* value, char* why, std::size_t why_bytes) {
-  const Setting* s = nullptr;
+static const Setting* setting_named(const char* name) {
   for (const Setting& each : kSettings)
-    if (same(each.name, name)) s = &each;
+    if (same(each.name, name)) return &each;
+  return nullptr;
+}
+
+bool check_option(const char* name, const char* value, char* why, std::size_t why_bytes) {
+  const Setting* s = setting_named(name);
+  std::uint64_t scratch = 0;
   if (s == nullptr) {
     snprintf(why, why_bytes, "%.60s is not a setting; `hostprobe ctl PID status` lists those that can be set", name);
   } else if (!may_change(*s)) {
     snprintf(why, why_bytes,
              "%s can only be set at the start of a process; `hostprobe ctl PID status` lists the others", name);
-  } else if (!store(*s, value, field_of(*s))) {
+  } else if (!store(*s, value, &scratch)) {
     snprintf(why, why_bytes, "%s=%.60s cannot be used (%s); it takes %llu to %llu and is left as it was", name, value,
              reason_of(*s), static_cast<unsigned long long>(s->least / scale_of(*s)),
              static_cast<unsigned long long>(s->most / scale_of(*s)));
@@ -260,6 +265,12 @@ bool set_option(const char* name, const char* value, char* why, std::size_t why_
     return true;
   }
   return false;
+}
+
+bool set_option(const char* name, const char* value, char* why, std::size_t why_bytes) {
+  if (!check_option(name, value, why, why_bytes)) return false;
+  const Setting* s = setting_named(name);
+  return store(*s, value, field_of(*s));
 }
 
 bool describe_option(unsigned index, char* out, std::size_t bytes) {

@@ -41,6 +41,8 @@ void report_bad_options(char** environment);
 
 enum Mode : std::uint64_t { kMonitor = 0, kFlight = 1, kTrace = 2 };  // as options.def counts them
 
+// Whether set_option() would do it; changes nothing.
+bool check_option(const char* name, const char* value, char* why, std::size_t why_bytes);
 // `hostprobe ctl PID set`: changes a setting of a process that records already. Names are those of options.def. False: it is as
 // it was, and `why` says so, what and why. By the writer, which is the only one to change settings then.
 bool set_option(const char* name, const char* value, char* why, std::size_t why_bytes);

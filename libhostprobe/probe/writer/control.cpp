@@ -91,20 +91,36 @@ bool trigger(const char* text, Answer& answer) {
   return false;
 }
 
-bool set(char* assignment, Answer& answer) {
+// A line "NAME=VALUE" in two. False: it is none.
+bool split(char* assignment, char*& value) {
+  value = strchr(assignment, '=');
+  if (value != nullptr) *value++ = 0;
+  return value != nullptr;
+}
+
+// Lines of "NAME=VALUE". False: one of them cannot be used, the answer says why.
+bool check(const char* assignments, Answer& answer) {
+  char lines[sizeof(Control::request) + 1], why[256];
+  snprintf(lines, sizeof lines, "%s", assignments);
+  char *rest = nullptr, *value = nullptr;
+  char* line = strtok_r(lines, "\n", &rest);
+  if (line == nullptr) return answer.add("NAME=VALUE is wanted"), false;
+  for (; line != nullptr; line = strtok_r(nullptr, "\n", &rest)) {
+    if (!split(line, value)) return answer.add("NAME=VALUE is wanted, not '%.60s'", line), false;
+    if (!check_option(line, value, why, sizeof why)) return answer.add("%s", why), false;
+  }
+  return true;
+}
+
+// All of them or none.
+bool set(char* assignments, Answer& answer) {
+  if (!check(assignments, answer)) return false;
   char why[256], noted[sizeof(EventRow::text)];
-  char* value = strchr(assignment, '=');
-  if (value == nullptr) {
-    answer.add("NAME=VALUE is wanted, not '%.60s'", assignment);
-    return false;
+  char *rest = nullptr, *value = nullptr;
+  for (char* line = strtok_r(assignments, "\n", &rest); line != nullptr; line = strtok_r(nullptr, "\n", &rest)) {
+    snprintf(noted, sizeof noted, "%s", line);
+    if (split(line, value) && set_option(line, value, why, sizeof why)) note_event(kEventSetting, 0, 0, 0, noted);
   }
-  snprintf(noted, sizeof noted, "%s", assignment);
-  *value++ = 0;
-  if (!set_option(assignment, value, why, sizeof why)) {
-    answer.add("%s", why);
-    return false;
-  }
-  note_event(kEventSetting, 0, 0, 0, noted);
   return true;
 }
 
@@ -131,6 +147,7 @@ bool obey(char* request, Answer& answer) {
   if (same(request, "trigger")) return trigger(argument, answer);
   if (same(request, "stop")) return move(pause_recording(), answer);
   if (same(request, "start")) return move(resume_recording(), answer);
+  if (same(request, "check")) return check(argument, answer);
   if (same(request, "set")) return set(argument, answer);
   if (same(request, "fix")) return fix(argument, answer);
   answer.add("this process's hostprobe does not know '%.40s'; it may be of another version", request);
