@@ -56,5 +56,16 @@ TEST_F(IdleExits, AreALackOfCpusWhereThereIsOne) {
   EXPECT_EQ(time_.lost.size(), 1u);
 }
 
+TEST_F(IdleExits, AreNoLackOfCpusBeyondWhatTheKernelCounted) {
+  answers_[0].cpus = 1;
+  answers_[0].threads.emplace_back().time.run_delay_ms = 70e-6;
+  lose(Cause::kIdleStateExit, 0, 100);
+  lose(Cause::kCpuContention, 0, 30);
+  check_idle_exits(members_, time_);
+  EXPECT_EQ(lost_ns(Cause::kIdleStateExit), 0);
+  EXPECT_NEAR(lost_ns(Cause::kCpuContention), 70, 1e-9);
+  EXPECT_NEAR(lost_ns(Cause::kUnexplained), 60, 1e-9);
+}
+
 }  // namespace
 }  // namespace hostprobe::analysis

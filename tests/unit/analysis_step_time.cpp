@@ -35,6 +35,20 @@ class StepTimes : public SimulatedRanks {
       EXPECT_NEAR(std::accumulate(lost.step_ns.begin(), lost.step_ns.end(), 0.0), lost.ns, 1) << cause_id(lost.cause);
     }
     EXPECT_NEAR(ns, time_->length_ns, 1e-6 * time_->length_ns);
+    expect_no_more_than_the_kernel_counted();
+  }
+  // On each rank, and so on all of them.
+  void expect_no_more_than_the_kernel_counted() const {
+    for (const SimulatedRank& one : ranks_) {
+      double without_cpu_ns = 0, pieces_ms = 0;
+      for (const LostTime& lost : time_->lost) {
+        if (lost.cause != Cause::kCpuContention || static_cast<int>(lost.member) != one.rank) continue;
+        without_cpu_ns += lost.ns;
+        for (const LostPiece& piece : lost.longest) pieces_ms = std::max(pieces_ms, piece.ms);
+      }
+      EXPECT_LE(without_cpu_ns, 1000 * one.ready_us + 1) << "rank " << one.rank;
+      EXPECT_LE(pieces_ms, 1e-3 * one.ready_us + 1e-6) << "rank " << one.rank;
+    }
   }
   template <typename Plant>
   void steps(std::uint64_t count, Plant plant) {
@@ -76,6 +90,19 @@ TEST_F(StepTimes, OfARankThatHasNoCpuAreThatWhereItsSwitchesAreRecorded) {
   });
   EXPECT_NEAR(lost_us(Cause::kCpuContention, 1), 400, 5);
   EXPECT_NEAR(lost_us(Cause::kHostWork, 1), 200, 5);
+}
+
+TEST_F(StepTimes, LackNoMoreCpuThanTheKernelCounted) {
+  ranks(3);
+  steps(10, [this] { ranks_[1].wait_on(1700, 40); });
+  EXPECT_NEAR(lost_us(Cause::kCpuContention, 1), 40, 5);
+  EXPECT_GT(lost_us(Cause::kHostWork, 1), 1400) << "it waits on: what woke it first was not all";
+}
+
+TEST_F(StepTimes, LackNoCpuWhereTheKernelCountedNone) {
+  ranks(3);
+  steps(10, [this] { ranks_[1].wait_on(1700, 0); });
+  EXPECT_EQ(lost_us(Cause::kCpuContention), 0);
 }
 
 TEST_F(StepTimes, OfARankOnSlowCpusAreThatAsFarAsItsWorkTookLonger) {
@@ -544,7 +571,12 @@ TEST_F(StepTimes, AreWholeWhateverTheRanksDo) {
     std::mt19937 random(seed);
     ranks(static_cast<std::int32_t>(1 + random() % 4));
     if (ranks_.size() < 2) continue;
-    for (std::uint64_t i = 0; i < 5; ++i) step(i, [&] { work(random); });
+    for (std::uint64_t i = 0; i < 5; ++i)
+      step(i, [&] {
+        work(random);
+        if (random() % 2 == 0) ranks_[random() % ranks_.size()].lose_cpu(random() % 200);
+        if (random() % 2 == 0) ranks_[random() % ranks_.size()].wait_on(random() % 900, random() % 20);
+      });
     ask();
     ASSERT_TRUE(time_) << seed;
     expect_whole();

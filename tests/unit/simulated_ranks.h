@@ -50,6 +50,7 @@ struct SimulatedRank {
   std::vector<test::Call> calls, helper_calls;
   std::uint64_t skipped = 0;  // launches that were left out of them
   std::string switches;       // SwitchRows
+  double ready_us = 0;        // as the kernel counts it: ready to run, and not running
   std::string samples;        // rows
   std::string frequency;      // FrequencyRows
   DeviceTimeline device;
@@ -86,6 +87,7 @@ struct SimulatedRank {
   void lose_cpu(double us) {
     switch_at(host_us, kSwitchedOutRunnable);
     host_us += us;
+    ready_us += us;
     switch_at(host_us, kSwitchedIn);
   }
   // A page is not there, or a system call that has no hook waits.
@@ -147,6 +149,21 @@ struct SimulatedRank {
             .end_us = host_us,
             .b = post(101, done_us),
             .c = kLibrary + 1});
+  }
+  // For a thread that had woken it, as it seems, when it began to wait; for the last `queue_us` it was ready to run.
+  void wait_on(double us, double queue_us) {
+    switch_at(host_us, kSwitchedOut);
+    helper_calls.push_back(
+        {.hook = kSemaphore, .begin_us = helper_us + clock_us, .end_us = host_us + clock_us, .c = kLibrary + 1});
+    record({.hook = kSemaphore,
+            .begin_us = host_us,
+            .end_us = host_us + us,
+            .b = pack_post(101, test::at_us(host_us + 1 + clock_us)),
+            .c = kLibrary + 1});
+    helper_us = host_us + 1;
+    host_us += us;
+    ready_us += queue_us;
+    switch_at(host_us, kSwitchedIn);
   }
   // A function of the program's, for which the stream stands still.
   void call_back(double us) {
@@ -269,6 +286,7 @@ class SimulatedRanks : public testing::Test {
       answer.steps = ranks_[i].steps;
       if (!answer.steps.steps.empty()) answer.steps.source = source_;
       answer.steps.thread = timelines.back()->tracks()[0].key();
+      answer.threads.push_back(described(ranks_[i], answer.steps.thread));
       const auto device = std::make_shared<const DeviceTimeline>(ranks_[i].device);
       members.push_back({timelines.back().get(), &answer, [device] { return device; },
                          std::make_shared<const CollectiveKernels>(*device), clock_of(ranks_[i])});
@@ -295,7 +313,7 @@ class SimulatedRanks : public testing::Test {
                 test::launch_hook("cuLaunchHostFunc"),
                 {.name = "cuMemcpyDtoHAsync_v2", .family = Family::kCuda, .blocking = false},
                 test::wait_hook("sem_wait")});
-    file.thread(test::thread_entry(100, "main"));
+    file.thread(counted_by_kernel(rank));
     if (!rank.helper_calls.empty()) file.thread(test::thread_entry(101, "helper"));
     file.module(kInterpreter, kInterpreter + 0x1000, "/usr/bin/python3.11");
     file.module(kLibrary, kLibrary + 0x1000, "/x/libcrunch.so");
@@ -319,6 +337,22 @@ class SimulatedRanks : public testing::Test {
     rank.device.names = {"k"};
     rank.device.streams = {{0, 1}};
     return read_trace(folder_.file("t.hptrace"));
+  }
+  static ThreadAnswer described(const SimulatedRank& rank, const ThreadKey& thread) {
+    ThreadAnswer answer;
+    answer.tid = thread.tid;
+    answer.start_ticks = thread.start_ticks;
+    answer.role = Role::kMain;
+    answer.time.wall_ms = 1e-3 * rank.host_us;
+    answer.time.cpu_ms = 1e-3 * std::max(1.0, rank.host_us - rank.ready_us);
+    answer.time.run_delay_ms = 1e-3 * rank.ready_us;
+    return answer;
+  }
+  static ThreadEntry counted_by_kernel(const SimulatedRank& rank) {
+    ThreadEntry entry = test::thread_entry(100, "main");
+    entry.cpu_ns = static_cast<std::uint64_t>(1000 * std::max(1.0, rank.host_us - rank.ready_us));
+    entry.run_delay_ns = static_cast<std::uint64_t>(1000 * rank.ready_us);
+    return entry;
   }
   static HostClock clock_of(const SimulatedRank& rank) {
     HostClock clock;

@@ -273,7 +273,9 @@ ProfileReading read_profile(const std::string& path, const OnProfileEvent& on_ev
   Events events(on_event, left_out);
   rapidjson::ParseResult result;
   std::string why;
+  std::uint64_t all_bytes = 0;
   if (const std::optional<WholeText> whole = whole_text(path, most_whole_bytes)) {
+    all_bytes = whole->bytes;
     InSitu source(whole->text.get());
     result = parse(source, events);
     if (progress) progress(file_bytes(path));
@@ -282,10 +284,13 @@ ProfileReading read_profile(const std::string& path, const OnProfileEvent& on_ev
     Source source(file);
     result = rapidjson::Reader().Parse<kFlags>(source, events);
     why = file.problem();
+    if (why.empty() && file.is_plain()) all_bytes = file_bytes(path);
   }
   ProfileReading reading{std::move(events.head()), events.events(), {}};
-  if (result.IsError())
-    reading.problem = fmt::format("byte {}: {}", result.Offset(), why.empty() ? why_not(result) : why);
+  if (!result.IsError()) return reading;
+  reading.problem = fmt::format("byte {}: {}", result.Offset(), why.empty() ? why_not(result) : why);
+  reading.read_bytes = result.Offset();
+  reading.all_bytes = all_bytes;
   return reading;
 }
 

@@ -18,6 +18,8 @@ struct ProfileReading {
   ProfileHead head;
   std::uint64_t events = 0;
   std::string problem;  // "" = it was read to its end
+  // Of the text, where there is a problem: before it, and in all; `all_bytes` 0: how long it is nobody knows.
+  std::uint64_t read_bytes = 0, all_bytes = 0;
 };
 
 // The event is its again after the call.

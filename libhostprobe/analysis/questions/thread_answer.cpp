@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/timeline/window.h"
+#include "run_delay.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -88,10 +89,7 @@ ThreadTime measured_time(const Timeline& timeline, const Thread& thread) {
   time.cpu_ms = 1e-6 * static_cast<double>(thread.entry.cpu_ns);
   time.preempted_ms = preempted_ms(timeline, thread);
   time.from_switches = time.preempted_ms.has_value();
-  // Of a thread that ended before the kernel was asked about it only the CPU time is known.
-  if (thread.entry.stands_for != 0) return time;
-  if (thread.entry.run_delay_ns != 0 || thread.entry.end_ticks == 0)
-    time.run_delay_ms = 1e-6 * static_cast<double>(thread.entry.run_delay_ns);
+  if (const std::optional<double> delay_ns = run_delay_ns(thread)) time.run_delay_ms = 1e-6 * *delay_ns;
   return time;
 }
 

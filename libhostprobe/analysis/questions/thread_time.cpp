@@ -52,6 +52,8 @@ ThreadTime attribute_time(const ThreadTime& measured, const Blocked& blocked) {
     time.wait_ms = blocked.ms;
     return time;
   }
+  // Switches and the total are read at different moments.
+  if (time.preempted_ms && time.run_delay_ms) time.preempted_ms = std::min(*time.preempted_ms, *time.run_delay_ms);
   time.wall_ms = std::max(time.wall_ms, time.cpu_ms.value_or(0) + time.run_delay_ms.value_or(0));
   if (time.from_switches && !time.run_delay_ms) time.run_queue_ms = blocked.run_queue_ms;
   if (time.from_switches && time.run_delay_ms)

@@ -2,6 +2,9 @@
 #include "idle_exits.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "lost_times.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -21,23 +24,56 @@ void join(LostTime& first, const LostTime& second) {
   for (std::size_t i = 0; i < second.step_ns.size(); ++i) first.step_ns[i] += second.step_ns[i];
 }
 
+// Of what the kernel counted of all threads of the rank and its workers, what no other piece has. Nothing: it counted none of them.
+std::optional<double> uncharged_delay_ns(const StepTimeMember& member, std::uint32_t number, const StepTime& time) {
+  std::optional<double> ns;
+  const auto add = [&ns](const StepTimeProcess& process) {
+    for (const ThreadAnswer& thread : process.answer->threads)
+      if (thread.time.run_delay_ms) ns = ns.value_or(0) + 1e6 * *thread.time.run_delay_ms;
+  };
+  add(member);
+  for (const StepTimeProcess& worker : member.workers) add(worker);
+  if (ns) ns = std::max(0.0, *ns - without_cpu_ns(time, number));
+  return ns;
+}
+
+LostTime& row_of(StepTime& time, Cause cause, std::uint32_t member) {
+  for (LostTime& lost : time.lost)
+    if (lost.cause == cause && lost.member == member) return lost;
+  LostTime& lost = time.lost.emplace_back();
+  lost.cause = cause;
+  lost.member = member;
+  return lost;
+}
+
+// What the kernel did not count as ready to run is no lack of a CPU, and with none free it is no idle state either.
+void leave_unexplained(double part, std::size_t at, StepTime& time) {
+  LostTime rest;
+  move_share(part, time.lost[at], rest);
+  rest.pieces = time.lost[at].pieces;
+  join(row_of(time, Cause::kUnexplained, time.lost[at].member), rest);
+}
+
 }  // namespace
 
 void check_idle_exits(const std::vector<StepTimeMember>& members, StepTime& time) {
-  for (auto lost = time.lost.begin(); lost != time.lost.end();) {
-    const bool is_alone = members[lost->member].answer->cpus == 1;
-    if (lost->cause != Cause::kIdleStateExit || (!is_alone && lost->ns > without_cpu_ns(time, lost->member))) {
-      ++lost;
+  for (std::size_t i = 0; i < time.lost.size(); ++i) {
+    const std::uint32_t member = time.lost[i].member;
+    const bool is_alone = members[member].answer->cpus == 1;
+    if (time.lost[i].cause != Cause::kIdleStateExit || (!is_alone && time.lost[i].ns > without_cpu_ns(time, member)))
       continue;
-    }
-    lost->cause = Cause::kCpuContention;
-    const auto other = std::find_if(time.lost.begin(), time.lost.end(), [&](const LostTime& one) {
-      return &one != &*lost && one.cause == lost->cause && one.member == lost->member;
-    });
-    if (other == time.lost.end()) continue;
-    join(*other, *lost);
-    lost = time.lost.erase(lost);
+    const double room_ns = uncharged_delay_ns(members[member], member, time).value_or(time.lost[i].ns);
+    if (room_ns < time.lost[i].ns) leave_unexplained(1 - room_ns / time.lost[i].ns, i, time);
+    LostTime moved = std::move(time.lost[i]);
+    time.lost.erase(time.lost.begin() + static_cast<std::ptrdiff_t>(i--));
+    moved.cause = Cause::kCpuContention;
+    LostTime& other = row_of(time, moved.cause, member);
+    if (other.ns > 0)
+      join(other, moved);
+    else
+      other = std::move(moved);
   }
+  std::erase_if(time.lost, [](const LostTime& lost) { return lost.ns <= 0; });
   std::stable_sort(time.lost.begin(), time.lost.end(),
                    [](const LostTime& l, const LostTime& r) { return l.ns > r.ns; });
 }

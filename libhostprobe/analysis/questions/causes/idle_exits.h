@@ -10,7 +10,7 @@
 namespace hostprobe::analysis {
 
 // Leaves kIdleStateExit only where no CPU can have been short: a rank that may use a single one, and one that had none for longer besides,
-// lose that time as kCpuContention too.
+// lose that time as kCpuContention too, as far as the kernel counted its threads as ready to run.
 void check_idle_exits(const std::vector<StepTimeMember>& members, StepTime& time);
 
 }  // namespace hostprobe::analysis

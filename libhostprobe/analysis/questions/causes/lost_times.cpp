@@ -32,7 +32,8 @@ void LostTimes::add(const LostPart& part) {
   const bool has_stack = call != nullptr && call->stack != 0;
   if (has_stack != site.has_stack ? has_stack : part.ns > site.longest_ns)
     site.longest_ns = part.ns, site.longest = part.spot, site.has_stack = has_stack;
-  const Window& window = part.own_window();
+  // The rest of its window is another cause's.
+  const Window window{part.own_window().begin_ns, part.own_window().begin_ns + part.ns};
   if (sum.longest.size() == kLongestKept && window.length_ns() <= sum.longest.back().first.length_ns()) return;
   sum.longest.emplace_back(window, part.spot.thread);
   std::sort(sum.longest.begin(), sum.longest.end(),

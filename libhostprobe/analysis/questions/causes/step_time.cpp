@@ -94,18 +94,14 @@ class Explanation {
       parts_.add(member_, {window, window.length_ns(), cause, member_, spot});
   }
 
-  // For `lost_ns` of it the thread had no CPU.
-  void add_divided(Cause cause, const Spot& spot, const Window& window, const HostThread& thread, double lost_ns) {
-    if (cause == Cause::kWaitsForRank) return add_peer_wait(spot, window, thread, lost_ns);
-    parts_.add(member_, {window, window.length_ns() - lost_ns, cause, member_, spot});
-    add_without_cpu(window, thread, lost_ns);
-  }
-  // A thread that moves data for this rank, and lacks a CPU, waits for nobody meanwhile. Estimates are no proof of that.
+  // A thread that moves data for this rank, and lacks a CPU for `lost_ns` of it, waits for nobody meanwhile.
   void add_peer_wait(const Spot& spot, const Window& window, const HostThread& thread, double lost_ns) {
-    if (!rank().process_of(thread).without_cpu.is_recorded(thread, window))
-      return add(Cause::kWaitsForRank, spot, window);
     if (window.length_ns() > lost_ns) parts_.add_wait(member_, {window, window.length_ns() - lost_ns, spot});
     add_without_cpu(window, thread, lost_ns);
+  }
+  // Estimates are no proof that it did not wait for others.
+  bool is_peer_wait_alone(Cause cause, const Window& window, const HostThread& thread) const {
+    return cause == Cause::kWaitsForRank && !rank().process_of(thread).without_cpu.is_recorded(thread, window);
   }
   void add_without_cpu(const Window& window, const HostThread& thread, double lost_ns) {
     const double quota_ns = rank().process_of(thread).throttled.take(thread, window, lost_ns);
@@ -130,13 +126,14 @@ class Explanation {
   }
   // Of a time in no call: what is left of it as work. The rest is added here.
   double add_all_but_work(const Window& window, const HostThread& thread) {
-    const double lost_ns = rank().process_of(thread).without_cpu.of_own(thread, window);
+    const double lost_ns = rank().process_of(thread).without_cpu.take_of_own(thread, window);
     add_without_cpu(window, thread, lost_ns);
     return add_low_frequency(window.length_ns() - lost_ns - add_blocked(window, thread), window, thread);
   }
   void add_own(Cause cause, const Spot& spot, const Window& window, const HostThread& thread) {
+    if (is_peer_wait_alone(cause, window, thread)) return add(cause, spot, window);
     if (cause == Cause::kWaitsForRank)
-      return add_peer_wait(spot, window, thread, rank().process_of(thread).without_cpu.of_own(thread, window));
+      return add_peer_wait(spot, window, thread, rank().process_of(thread).without_cpu.take_of_own(thread, window));
     parts_.add(member_, {window, add_all_but_work(window, thread), cause, member_, spot});
   }
   // In no call: by what samples of the thread say of such times.
@@ -160,9 +157,17 @@ class Explanation {
     add_part(Cause::kPythonOverhead, parts->python);
     add_part(Cause::kHostWork, parts->other);
   }
-  void add_return(Cause cause, const Spot& spot, const Window& window, const HostThread& thread, HostCallType type) {
-    if (window.length_ns() > 0)
-      add_divided(cause, spot, window, thread, rank().process_of(thread).without_cpu.of_return(thread, type, window));
+  // `still`: of what it was blocked for without being ready to run; the post was not all that it waited for.
+  void add_return(Cause cause, Cause still, const Spot& spot, const Window& window, const HostThread& thread,
+                  HostCallType type) {
+    if (window.length_ns() <= 0) return;
+    if (is_peer_wait_alone(cause, window, thread)) return add(cause, spot, window);
+    const WayBack back = rank().process_of(thread).without_cpu.take_of_return(thread, type, window);
+    if (cause == Cause::kWaitsForRank) return add_peer_wait(spot, window, thread, back.without_cpu_ns);
+    const double rest_ns = window.length_ns() - back.without_cpu_ns - back.blocked_ns;
+    parts_.add(member_, {window, rest_ns, cause, member_, spot});
+    parts_.add(member_, {window, back.blocked_ns, still, member_, spot});
+    add_without_cpu(window, thread, back.without_cpu_ns);
   }
 
   void explain_gpu(const Window& window) {
@@ -390,7 +395,7 @@ class Explanation {
     if (call.type == HostCallType::kSynchronise && !rank().gpu.empty()) {
       const HostCall* callback = callback_before(thread, call);
       return explain_with_stops(part, call.end_ns, &thread, [&](const Window& rest) {
-        if (callback == nullptr) return add_return(found.cause, {&thread, &call}, rest, thread, call.type);
+        if (callback == nullptr) return add_return(found.cause, found.cause, {&thread, &call}, rest, thread, call.type);
         add(Cause::kHostWork, {&thread, callback}, rest);
       });
     }
@@ -436,7 +441,7 @@ class Explanation {
       explain_waker(number, call, {part.begin_ns, post_ns}, inner);
     else
       add(cause, inner.spot, {part.begin_ns, post_ns});
-    add_return(is_plain(cause) ? Cause::kIdleStateExit : cause,
+    add_return(is_plain(cause) ? Cause::kIdleStateExit : cause, cause,
                is_plain(cause) ? Spot{&thread_of(number), &call} : inner.spot, {post_ns, part.end_ns},
                thread_of(number), call.type);
   }
