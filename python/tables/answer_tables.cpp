@@ -239,7 +239,7 @@ AnswerTable findings() {
        {{"pid", Type::kInt32, true, "of a process that is no rank"}, From::kOwn, "/pid"},
        {{"text", Type::kText, true, "in a sentence"}, From::kOwn, "/text"},
        real("share_pct", "/share_pct", "of the time of share_of"),
-       word("share_of", "/share_of", "steps, run"),
+       word("share_of", "/share_of", "steps, run, read_part"),
        real("ms_per_step", "/ms_per_step", "of a step; null: not computed"),
        real("gain_pct", "/gain_pct", "expected of the fix; null: not computed"),
        real("gain_low_pct", "/gain_low_pct", "at least"),

@@ -111,6 +111,10 @@ void say_python() {
   one.evidence.add("oldest_generation", std::uint64_t{2});
   one.evidence.add("oldest_count", std::uint64_t{7});
   say("garbage collection", finding_text(one));
+  one.of_steps = false;
+  one.with_start_up = true;
+  one.fix.clear();
+  say("garbage collection, perhaps before the first step", finding_text(one));
 }
 
 void say_findings() {
@@ -133,6 +137,8 @@ void say_findings() {
   one.evidence.add("count", std::uint64_t{12345});
   one.evidence.add("launches_between", 199.6);
   say("GPU waits", finding_text(one));
+  one.of_part = true;
+  say("GPU waits in a profile that was read in part", finding_text(one));
   one = finding(Symptom::kLaunchPace, "launch_bound", 80);
   one.fix = "batch_launch";
   one.evidence.add("launches", std::uint64_t{2000});

@@ -10,7 +10,7 @@ import unittest
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from imported import PROFILES, ImportTest, call, kernel, main, span
+from imported import COMMAND, PROFILES, ImportTest, call, kernel, main, span
 
 GPU = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
 START = 1_700_000_000_000_000
@@ -156,6 +156,53 @@ class Damaged(ImportTest):
         self.assertIn("read in part", lines[-1])
         self.assertTrue(0 < len(self.dump()) < 500)
 
+    def test_damage_is_carried_on_into_the_report(self):
+        events, now = [], START
+        for step in range(6):
+            begin = now
+            for launch in range(20):
+                events += [call("cudaLaunchKernel", now, 5, 20 * step + launch + 1),
+                           kernel("k", now + 6, 2, 20 * step + launch + 1)]
+                now += 50
+            events.append(call("cudaStreamSynchronize", now, 1500))
+            now += 1500
+            events.append(span(f"ProfilerStep#{step}", begin, now - begin, category="user_annotation"))
+        whole = self.write_profile(events).read_text()
+        self.bring_in("--kineto", self.folder / "profile.json")
+        document = self.report()
+        self.assertNotIn("imported", document["processes"][0])
+        self.assertNotEqual(document["findings"], [])
+        self.assertEqual({one["share_of"] for one in document["findings"]}, {"steps"})
+        cut = self.folder / "cut.json"
+        cut.write_text(whole[:len(whole) // 2])
+        self.run_folder = self.folder / "cut"
+        self.bring_in("--kineto", cut)
+        document = self.report()
+        imported = document["processes"][0]["imported"]
+        self.assertTrue(imported["in_part"])
+        self.assertGreater(imported["read_pct"], 99)
+        damaged = self.folder / "damaged.json"
+        damaged.write_text(whole[:len(whole) // 2] + "\x01" + whole[len(whole) // 2:])
+        self.run_folder = self.folder / "damaged"
+        self.bring_in("--kineto", damaged)
+        document = self.report()
+        imported = document["processes"][0]["imported"]
+        self.assertAlmostEqual(imported["read_pct"], 50, delta=5)
+        self.assertEqual(imported["all_bytes"], len(whole) + 1)
+        # Of the stump: what is there is told as a part, what is not there proves nothing.
+        self.assertEqual(document["step_time_unknown"], "lost_records")
+        self.assertLessEqual({one["share_of"] for one in document["findings"]}, {"read_part"})
+        self.assertNotIn("idle_in_steps_pct", {key for key, value in document["processes"][0]["gpu"].items() if value})
+        text, _ = self.run_program(COMMAND, "report", self.run_folder)
+        losses = text.split("LOST OR DAMAGED")[1].split("WHAT TO DO NOW")[0]
+        self.assertIn("read in part", losses)
+
+    def test_what_is_left_out_is_in_the_report(self):
+        self.import_profile([call("cudaLaunchKernel", START, 5, 1), {"ph": "X", "cat": "cpu_op", "name": "no time"}])
+        imported = self.report()["processes"][0]["imported"]
+        self.assertFalse(imported["in_part"])
+        self.assertEqual(imported["left_out"], [{"kind": "events without a time", "count": 1}])
+
     def test_what_lies_too_deep_ends_the_reading_and_says_so(self):
         text = json.dumps({"traceEvents": [call("cudaLaunchKernel", START, 1, 1)]})[:-2]
         for count, deep in enumerate(("[" * 300 + "]" * 300, '{"a":' * 300 + "1" + "}" * 300, "[" * 200_000), 1):
@@ -187,7 +234,6 @@ class Damaged(ImportTest):
         self.run_program("/bin/sh", "-c", 'exec "$@"', "sh", *self.words("--ftrace", good), status=1)
 
     def words(self, *more):
-        from imported import COMMAND
         return [COMMAND, "import", "-o", self.run_folder, *more]
 
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/findings/causes.h"
+#include "support/counters.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {
@@ -93,6 +94,33 @@ TEST_F(Causes, GarbageCollectionOutsideOfTheStepsIsNone) {
   file.calls(1000, 0, calls);
   keep(file);
   EXPECT_TRUE(findings().empty());
+}
+
+// As mode monitor leaves them: counters, without a place in time. Steps of 2 ms; the rest of the second is start-up.
+TEST_F(Causes, WhatMayAllBeBeforeTheFirstStepHasNoAdvice) {
+  const auto garbage_of = [this](std::size_t steps, std::size_t collections) {
+    TraceFile file = process(0);
+    file.thread(test::thread_entry(1000, "main"));
+    const auto ticks = [](double ms) { return static_cast<std::uint64_t>(1e6 * ms * test::kTicksPerNs); };
+    const auto count = [&file](std::uint16_t hook, std::size_t count, std::uint64_t each) {
+      file.block(kBlockCounters,
+                 test::sums_row({.tid = 1000, .hook = hook, .counters = {std::vector<std::uint64_t>(count, each)}}));
+    };
+    count(7, steps, ticks(2));
+    count(6, collections, ticks(2));
+    file.clock({test::kStartTicks + ticks(1000), test::kStartMonotonicNs + 1'000'000'000,
+                test::kStartRealtimeNs + 1'000'000'000});
+    keep(file);
+    return finding();
+  };
+  const Finding before = garbage_of(100, 60);
+  EXPECT_EQ(before.cause, "gc_pause");
+  EXPECT_NEAR(before.share_pct, 12, 0.5);
+  EXPECT_TRUE(before.with_start_up) << "800 ms are outside of the steps, and it took 120";
+  EXPECT_EQ(before.fix, "");
+  const Finding inside = garbage_of(490, 60);
+  EXPECT_FALSE(inside.with_start_up) << "of 120 ms at least 100 were in steps";
+  EXPECT_EQ(inside.fix, "gc");
 }
 
 TEST_F(Causes, TheInterpreterLockIsToldWithItsHolder) {

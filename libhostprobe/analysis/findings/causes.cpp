@@ -2,7 +2,9 @@
 #include "causes.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "analysis/questions/import_answer.h"
 #include "analysis/questions/open_waits.h"
 #include "step_findings.h"
 #include "supply.h"
@@ -46,6 +48,11 @@ Finding finding_of(const RunAnswer& run, const ProcessAnswer& process, Symptom s
   finding.only_process = run.processes.size() == 1;
   finding.share_pct = share_pct;
   return finding;
+}
+
+bool holds_part(const RunAnswer& run) {
+  return std::any_of(run.processes.begin(), run.processes.end(),
+                     [](const ProcessAnswer& process) { return is_read_in_part(process); });
 }
 
 double main_wait_pct(const ProcessAnswer& process, WaitPurpose purpose) {
@@ -138,9 +145,22 @@ void add_workers(Finding& finding, const RunAnswer& run, const ProcessAnswer& pr
   if (!workers.wait.empty()) finding.evidence.add("workers_wait_in", workers.wait);
 }
 
+// Counters have no place in time. What is known of them is that all but so much of it was in steps.
+bool may_be_start_up(const ProcessAnswer& process, const Finding& finding) {
+  if (process.steps.lengths.count == 0 || finding.of_steps) return false;
+  const double outside_ms = process.wall_ms - 1e-6 * process.steps.lengths.total_ns;
+  return outside_ms > 0.5 * 1e-2 * finding.share_pct * process.wall_ms;
+}
+
+// Nobody is advised to change what lies before the first step, where imports collect garbage and wait for files.
+void leave_start_up(const ProcessAnswer& process, Finding& finding) {
+  finding.with_start_up = may_be_start_up(process, finding);
+  if (finding.with_start_up) finding.fix.clear();
+}
+
 std::optional<Finding> late_rank(const RunAnswer& run) {
   const std::vector<const ProcessAnswer*> ranks = leading(run);
-  if (run.ranks < 2) return std::nullopt;
+  if (run.ranks < 2 || holds_part(run)) return std::nullopt;
   const auto less = [](const ProcessAnswer* l, const ProcessAnswer* r) {
     return main_wait_pct(l->in_steps(), WaitPurpose::kPeers) < main_wait_pct(r->in_steps(), WaitPurpose::kPeers);
   };
@@ -152,6 +172,8 @@ std::optional<Finding> late_rank(const RunAnswer& run) {
   finding.evidence.add("waits_pct", least_pct);
   finding.evidence.add("waits_most_rank", std::uint64_t((*most)->rank.value_or(0)));
   finding.evidence.add("waits_most_pct", most_pct);
+  finding.of_steps = (*least)->steady != nullptr;
+  leave_start_up(**least, finding);
   return finding;
 }
 
@@ -389,11 +411,15 @@ using Ask = std::optional<Finding> (*)(const RunAnswer&, const ProcessAnswer&);
 std::optional<Finding> worst_of(const RunAnswer& run, Ask ask) {
   std::optional<Finding> worst;
   for (const ProcessAnswer* process : leading(run)) {
+    // That it waits little for the GPU is known only where all of its calls are.
+    if (ask == launch_pace && is_read_in_part(*process)) continue;
     // The others are of the whole, or know of steps themselves.
     const bool of_steps = process->steady != nullptr && ask != not_running && ask != stopped && ask != throttled &&
                           ask != dear_probe && ask != garbage;
     std::optional<Finding> finding = ask(run, of_steps ? process->in_steps() : *process);
     if (finding && of_steps) finding->of_steps = true;
+    if (finding) finding->of_part = is_read_in_part(*process);
+    if (finding && ask != stopped && ask != throttled && ask != dear_probe) leave_start_up(*process, *finding);
     if (finding && process->kind != ProcessKind::kRank) finding->rank.reset();
     if (finding && (!worst || finding->share_pct > worst->share_pct)) worst = std::move(finding);
   }
@@ -433,8 +459,9 @@ std::vector<Finding> find_causes(const RunAnswer& run) {
   for (auto* ask : {heaviest_wait, interpreter_lock, gpu_waits, gpu_stalls, launch_pace, late_wakes, not_running,
                     stopped, throttled, dear_probe, garbage})
     if (auto worst = worst_of(run, ask)) findings.push_back(std::move(*worst));
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& l, const Finding& r) { return l.share_pct > r.share_pct; });
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& l, const Finding& r) {
+    return std::pair(r.with_start_up, l.share_pct) > std::pair(l.with_start_up, r.share_pct);
+  });
   return findings;
 }
 

@@ -64,12 +64,14 @@ struct FindingSite {
 struct Finding {
   std::string cause;  // an id
   Symptom symptom = Symptom::kLongWait;
-  std::optional<int> rank;    // where the cause sits; nothing: the whole job, or a process that is no rank
-  std::uint32_t pid = 0;      // of that process; 0 = none
-  bool only_process = false;  // the run has no other
-  double share_pct = 0;       // of wall time
-  bool of_steps = false;      // of the time of the steps instead
-  bool without_gpu = false;   // the process computes without one
+  std::optional<int> rank;     // where the cause sits; nothing: the whole job, or a process that is no rank
+  std::uint32_t pid = 0;       // of that process; 0 = none
+  bool only_process = false;   // the run has no other
+  double share_pct = 0;        // of wall time
+  bool of_steps = false;       // of the time of the steps instead
+  bool of_part = false;        // of what was read of an imported file
+  bool with_start_up = false;  // most of it may have been before the first step, so nothing is advised
+  bool without_gpu = false;    // the process computes without one
   std::optional<double> ms_per_step = {};
   // By how much steps would be shorter without it; nothing: not known.
   std::optional<double> gain_pct = {}, gain_low_pct = {}, gain_high_pct = {};

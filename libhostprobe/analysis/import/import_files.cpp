@@ -49,7 +49,7 @@ void add_profile(const std::string& run, const ReadProgress& progress, ImportedF
   Profile profile = read_whole(file.path, progress, file.left_out, reading);
   profile.finish();
   file.problem = reading.problem;
-  file.traces = write_profile(profile, reading.head, file.path, run, file.left_out);
+  file.traces = write_profile(profile, reading, file.path, run, file.left_out);
   if (file.traces.empty() && file.problem.empty()) file.problem = "no event of a process or a GPU is in it";
 }
 

@@ -8,6 +8,7 @@
 
 #include "analysis/trace/trace_writer.h"
 #include "call_traits.h"
+#include "format/imported.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -397,10 +398,30 @@ FileHeader header_of(const ProfileProcess& process, const ProfileHead& head, con
   return header;
 }
 
+void add_missing(const ProfileReading& reading, const LeftOut& left_out, const RealSpan& span, TraceWriter& out) {
+  EventRow row{};
+  row.ticks = span.end_ns;
+  if (!reading.problem.empty()) {
+    row.kind = kEventReadInPart;
+    row.number = reading.read_bytes;
+    row.amount = reading.all_bytes;
+    set_field(row.text, reading.problem);
+    out.add_event(row);
+  }
+  row.kind = kEventLeftOut;
+  row.number = 0;
+  for (const auto& [kind, count] : left_out.counts()) {
+    row.amount = count;
+    set_field(row.text, kind);
+    out.add_event(row);
+  }
+}
+
 }  // namespace
 
-std::vector<std::string> write_profile(Profile& profile, const ProfileHead& head, const std::string& source,
+std::vector<std::string> write_profile(Profile& profile, const ProfileReading& reading, const std::string& source,
                                        const std::string& run, LeftOut& left_out) {
+  const ProfileHead& head = reading.head;
   drop_far_times(profile, left_out);
   std::vector<ProfileProcess*> processes;
   for (auto& [pid, process] : profile.processes()) processes.push_back(&process);
@@ -421,6 +442,7 @@ std::vector<std::string> write_profile(Profile& profile, const ProfileHead& head
     const FileHeader* probed = clocks.nearest(processes[i]->pid, head.host, span);
     TraceWriter out(run, header_of(*processes[i], head, source, span, probed));
     ProcessTrace(profile, *processes[i], head, base_ns, out).write(profile.activities(), causes, i);
+    add_missing(reading, left_out, span, out);
     paths.push_back(out.finish());
   }
   return paths;

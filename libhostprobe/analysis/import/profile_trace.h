@@ -9,12 +9,14 @@
 
 #include "left_out.h"
 #include "profile.h"
+#include "profile_reader.h"
 #include "run_clock.h"
 
 namespace hostprobe::analysis {
 
-// Paths of the files made in `run`. `source`: the profile's own path. Throws std::system_error when they cannot be written.
-std::vector<std::string> write_profile(Profile& profile, const ProfileHead& head, const std::string& source,
+// Paths of the files made in `run`; each tells what is missing in it of the profile. `source`: the profile's own path. Throws
+// std::system_error when they cannot be written.
+std::vector<std::string> write_profile(Profile& profile, const ProfileReading& reading, const std::string& source,
                                        const std::string& run, LeftOut& left_out);
 
 }  // namespace hostprobe::analysis

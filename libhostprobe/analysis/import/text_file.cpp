@@ -26,6 +26,7 @@ TextFile::TextFile(const std::string& path, ReadProgress progress) : progress_(s
     throw std::system_error(ENOMEM, std::generic_category(), path);
   }
   gzbuffer(gz(file_), kBufferBytes);
+  is_plain_ = gzdirect(gz(file_)) != 0;
 }
 
 TextFile::~TextFile() {

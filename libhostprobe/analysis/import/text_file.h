@@ -30,6 +30,7 @@ class TextFile {
   std::uint64_t taken() const { return before_ + static_cast<std::uint64_t>(at_ - piece_.text.data()); }
   // Without its end, which may be "\r\n". False: there is none any more.
   bool line(std::string& text);
+  bool is_plain() const { return is_plain_; }  // not compressed
   // Why the end is not that of the whole file; "" when it is.
   const std::string& problem() const { return problem_; }
 
@@ -50,6 +51,7 @@ class TextFile {
   const char* end_ = nullptr;
   std::uint64_t before_ = 0;  // bytes of text before the piece
   bool ended_ = false;
+  bool is_plain_ = false;
   std::string problem_;
   ReadProgress progress_;
 };

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "import_answer.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -64,7 +66,9 @@ std::optional<StuckCollective> judge(std::uint64_t communicator, const Ranks& ra
   stuck.operation = *ahead.operation;
   stuck.sequence = ahead.sequence;
   for (const auto& [rank, standing] : ranks) {
-    if (standing.last->sequence < ahead.sequence) {
+    if (standing.last->sequence < ahead.sequence && is_read_in_part(*standing.process)) {
+      return std::nullopt;  // it may be in it, in the rest of its file
+    } else if (standing.last->sequence < ahead.sequence) {
       stuck.missing.push_back(missing_rank(rank, standing));
     } else if (!has_ended(*standing.process)) {
       ++stuck.arrived;

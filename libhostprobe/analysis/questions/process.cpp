@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "halts.h"
+#include "import_answer.h"
 #include "parallel.h"
 #include "questions.h"
 #include "wait_shares.h"
@@ -262,6 +263,7 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
         SchedulerAnswer{timeline.switches().count(), timeline.switches().lost(), covered_pct(timeline, answer)};
   tell_sums(trace, answer);
   answer.actions = actions_of(trace, answer.start_monotonic_ns);
+  if (is_read_in_part(answer)) forget_what_may_be_missing(answer);
   answer.halts = halts_of(timeline);
   answer.quota = answer_quota(trace);
   answer.frequency = answer_frequency(trace);

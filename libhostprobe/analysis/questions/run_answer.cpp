@@ -21,6 +21,7 @@
 #include "analysis/trace/kernel_totals.h"
 #include "analysis/trace/reader.h"
 #include "endings.h"
+#include "import_answer.h"
 #include "kernel_wakers.h"
 #include "one_step.h"
 #include "parallel.h"
@@ -369,6 +370,11 @@ void answer_job_of(const std::vector<Opened>& opened, RunAnswer& run, Symbols& s
       if (const auto of_worker = by_path.find(worker.trace_path);
           of_worker != by_path.end() && loads_for(worker, *process))
         members.back().workers.push_back({of_worker->second->timeline.get(), &worker});
+  }
+  const auto is_in_part = [](const RunPathMember& member) { return is_read_in_part(*member.answer); };
+  if (std::any_of(members.begin(), members.end(), is_in_part)) {
+    run.step_time_unknown = TimeUnknown::kLostRecords;
+    return;
   }
   if (members.size() < 2 && on_gpu == 1)
     run.critical_path = path_of_one(*std::find_if(run.processes.begin(), run.processes.end(), is_on_gpu));

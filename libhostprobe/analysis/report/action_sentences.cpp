@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "format/asked_trigger.h"
+#include "format/imported.h"
 #include "trials.h"
 #include "words.h"
 
@@ -58,6 +59,8 @@ std::string sentence_of(const ActionAnswer& event) {
     case kEventDumpGone:
     case kEventHalted:  // nothing that hostprobe did: findings tell of these two
     case kEventThrottled:
+    case kEventReadInPart:  // losses tell of them
+    case kEventLeftOut:
       return {};
     case kEventStarted:
       return with_text("recording goes on", event);

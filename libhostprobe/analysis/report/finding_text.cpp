@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/findings/causes.h"
+#include "analysis/questions/import_answer.h"
 #include "lost_time_text.h"
 #include "news.h"
 #include "words.h"
@@ -219,6 +220,9 @@ double bound_pct(const StepTime& time) {
 }
 
 std::string all_well(const RunAnswer& run) {
+  for (const ProcessAnswer& process : run.processes)
+    if (is_read_in_part(process))
+      return "What was read of this run shows nothing that stands out; what is missing may: see LOST OR DAMAGED.";
   if (run.step_time && run.step_time->length_ns > 0)
     return fmt::format(
         "Nothing on the host side stands out: the GPU, or without one the program itself, works in {:.1f} % "
@@ -288,11 +292,21 @@ std::string fix_text(const Finding& finding) {
   return {};
 }
 
+// What is to be done about it stands behind the share.
+static std::string without_advice(std::string text, const std::string& run) {
+  const auto share = text.find(run);
+  if (share == std::string::npos) return text;
+  if (const auto advice = text.find(": ", share); advice != std::string::npos) text = text.substr(0, advice) + ".";
+  return text.insert(share + run.size(), " (start-up included)");
+}
+
 std::string finding_text(const Finding& finding) {
   std::string text = plain_text(finding);
   const std::string run = " of the run";
-  for (auto at = text.find(run); finding.of_steps && at != std::string::npos; at = text.find(run, at))
-    text.replace(at, run.size(), " of the steps");
+  if (finding.with_start_up) text = without_advice(std::move(text), run);
+  const std::string of = finding.of_part ? " of what was read" : finding.of_steps ? " of the steps" : run;
+  for (auto at = text.find(run); at != std::string::npos; at = text.find(run, at + of.size()))
+    text.replace(at, run.size(), of);
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;
 }

@@ -2,6 +2,7 @@
 #include "json.h"
 
 #include "analysis/findings/causes.h"
+#include "analysis/questions/import_answer.h"
 #include "delay_chain_text.h"
 #include "finding_text.h"
 #include "json_chains.h"
@@ -152,6 +153,22 @@ Json damages_json(const ProcessAnswer& process) {
   return list;
 }
 
+Json imported_json(const ImportAnswer& imported) {
+  Json json = {{"in_part", imported.in_part}, {"left_out", Json::array()}};
+  for (const auto& [kind, count] : imported.left_out) json["left_out"].push_back({{"kind", kind}, {"count", count}});
+  if (!imported.in_part) return json;
+  json["read_bytes"] = imported.read_bytes;
+  json["all_bytes"] = imported.all_bytes == 0 ? Json(nullptr) : Json(imported.all_bytes);
+  json["read_pct"] = or_null(imported.read_pct());
+  json["why"] = imported.why;
+  return json;
+}
+
+void add_missing_json(const ProcessAnswer& process, Json& json) {
+  json["damages"] = damages_json(process);
+  if (const auto imported = answer_import(process)) json["imported"] = imported_json(*imported);
+}
+
 Json own_cost_pct(const ProcessAnswer& process) {
   if (!process.own_cost || process.wall_ms <= 0) return nullptr;
   return process.wall_share(process.own_cost->total_ms());
@@ -214,7 +231,7 @@ Json process_json(const ProcessAnswer& process) {
   json["lost_by"] = lost_by_json(process);
   add_machine_json(process, json);
   json["lost_tail_unknown"] = process.tail_gone;
-  json["damages"] = damages_json(process);
+  add_missing_json(process, json);
   return json;
 }
 
@@ -234,7 +251,8 @@ Json finding_json(const Finding& finding) {
                {"gain_pct", or_null(finding.gain_pct)},
                {"gain_low_pct", or_null(finding.gain_low_pct)},
                {"gain_high_pct", or_null(finding.gain_high_pct)}};
-  json["share_of"] = finding.of_steps ? "steps" : "run";
+  json["share_of"] = finding.of_part ? "read_part" : finding.of_steps ? "steps" : "run";
+  if (finding.with_start_up) json["with_start_up"] = true;
   if (!finding.rank && finding.pid != 0) json["pid"] = finding.pid;
   if (!finding.fix.empty()) json["fix"] = {{"name", finding.fix}, {"how", fix_text(finding)}};
   if (finding.site)

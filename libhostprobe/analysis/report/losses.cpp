@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "analysis/questions/import_answer.h"
 #include "analysis/questions/run_answer.h"
 #include "words.h"
 
@@ -52,6 +53,20 @@ std::string lost_records(const ProcessAnswer& process) {
   return text + ".";
 }
 
+std::string read_in_part(const ProcessAnswer& process, const ImportAnswer& imported) {
+  const std::optional<double> pct = imported.read_pct();
+  // All of its bytes may be read, and yet it was to go on.
+  const std::string how_much = !pct          ? fmt::format("{} bytes", grouped(imported.read_bytes))
+                               : *pct >= 100 ? "all that is there"
+                                             : percent_text(*pct) + " % of its bytes";
+  std::string text =
+      fmt::format("{}: its profile was read in part, {} ({}).", who(process), how_much, printable(imported.why));
+  if (const std::uint64_t left_out = imported.left_out_count(); left_out > 0)
+    text += fmt::format(" Of that, {} could not be used, or not in full.",
+                        left_out == 1 ? "1 event" : grouped(left_out) + " events");
+  return text + " Shares are of what was read.";
+}
+
 void add_damages(const ProcessAnswer& process, std::vector<std::string>& sentences) {
   std::size_t shown = 0;
   for (const Damage& damage : process.damages) {
@@ -87,6 +102,9 @@ std::vector<LossShare> loss_shares(const ProcessAnswer& process) {
 
 std::vector<std::string> loss_sentences(const RunAnswer& run) {
   std::vector<std::string> sentences;
+  for (const ProcessAnswer& process : run.processes)
+    if (const auto imported = answer_import(process); imported && imported->in_part)
+      sentences.push_back(read_in_part(process, *imported));
   for (const Unreadable& file : run.unreadable) {
     sentences.push_back(fmt::format("{} cannot be read (offset {}): {}.", printable(base_name(file.path)), file.offset,
                                     printable(file.what)));

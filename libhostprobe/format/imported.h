@@ -1,0 +1,17 @@
+// imported.h: what a trace that was made of another tool's file says is missing of it: kinds of EventRow beside those in file.h.
+//
+// Room 1 (format/). Written by analysis/import/, read by analysis/questions/import_answer.cpp.
+#pragma once
+
+#include <cstdint>
+
+namespace hostprobe {
+
+enum ImportedEventKind : std::uint32_t {
+  kEventReadInPart =
+      12,              // `number`: bytes of its text that were read, `amount`: of all of it, 0: not known; text: why no
+                       // more were
+  kEventLeftOut = 13,  // `amount` things of one kind could not be used, or in part only; text: the kind
+};
+
+}  // namespace hostprobe
