@@ -29,9 +29,27 @@ T read_at(const std::byte* from) {
 }
 
 const char* kind_name(std::uint16_t kind) {
-  static constexpr const char* kNames[] = {
-      "?",     "hooks",       "modules",     "strings",        "threads",  "stacks", "records",
-      "clock", "hook states", "short waits", "packed records", "counters", "events"};
+  static constexpr const char* kNames[] = {"?",
+                                           "hooks",
+                                           "modules",
+                                           "strings",
+                                           "threads",
+                                           "stacks",
+                                           "records",
+                                           "clock",
+                                           "hook states",
+                                           "short waits",
+                                           "packed records",
+                                           "counters",
+                                           "events",
+                                           "switches",
+                                           "samples",
+                                           "the kernel",
+                                           "names of the kernel",
+                                           "frequency",
+                                           "the machine",
+                                           "totals of the kernel"};
+  static_assert(std::size(kNames) == kBlockKernelTotals + 1);
   return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
 

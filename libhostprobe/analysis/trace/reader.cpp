@@ -168,6 +168,10 @@ class Reader {
     const bool at_end = damage.offset + damage.bytes == trace_.file_bytes;
     // A live writer is in the middle of appending; what a kill cut short is still in the segment.
     if (at_end && trace_.cut_short && (trace_.alive || segment_)) return;
+    // What a full disk did not take is counted as that; its pieces lie behind the valid part of the file.
+    const FileHeader& header = trace_.header;
+    const bool was_refused = trace_.header_whole && header.file_errno != 0 && header.lost_in_file > 0;
+    if (was_refused && damage.offset >= header.data_bytes) return;
     trace_.damages.push_back(std::move(damage));
   }
 
@@ -358,7 +362,10 @@ std::vector<std::string> trace_paths(const std::string& run) {
   if (!fs::exists(status)) throw std::system_error(ENOENT, std::generic_category(), run);
   if (!fs::is_directory(status)) return {run};
   std::vector<std::string> paths;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+  std::error_code error;
+  const fs::directory_iterator entries(run, error);
+  if (error) throw std::system_error(error, run);
+  for (const fs::directory_entry& entry : entries) {
     if (entry.path().extension() == kFileSuffix) paths.push_back(entry.path().string());
   }
   std::sort(paths.begin(), paths.end());
