@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -28,6 +29,7 @@ analysis::RunAnswer read(const std::string& path, unsigned memory_mb) {
 }
 
 int diff(const DiffArguments& arguments) {
+  for (const std::string& path : {arguments.a, arguments.b}) require_run(path);  // before the long reading of the other
   const analysis::RunAnswer a = read(arguments.a, arguments.memory_mb), b = read(arguments.b, arguments.memory_mb);
   const analysis::RunDiff changes = analysis::compare_runs(a, b);
   if (arguments.json)

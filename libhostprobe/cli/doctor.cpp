@@ -24,8 +24,10 @@ std::string as_text(const std::vector<Finding>& findings, bool all) {
     text += fmt::format("{:<8} {:<14} {}\n{:24}{}\n", kernel::health_name(one.health), one.name, one.what, "", one.why);
     if (!one.todo.empty()) text += fmt::format("{:24}to do: {}\n", "", one.todo);
   }
-  return text +
-         fmt::format("{} of {} good{}\n", good, findings.size(), all || good == 0 ? "" : "; --all shows them too");
+  text += fmt::format("{} of {} good{}\n", good, findings.size(), all || good == 0 ? "" : "; --all shows them too");
+  // Which processes record is a question to them, not to the machine.
+  return text + fmt::format("does a program record, and if not why: HOSTPROBE_VERBOSE=1 LD_PRELOAD={} PROGRAM\n",
+                            place_of_probe_library());
 }
 
 std::string as_json(const std::vector<Finding>& findings, const kernel::MachineFacts& facts) {

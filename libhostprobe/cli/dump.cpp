@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -18,6 +19,7 @@ struct DumpArguments {
 };
 
 int dump(const DumpArguments& arguments) {
+  require_run(arguments.run);
   if (analysis::trace_paths(arguments.run).empty()) throw std::runtime_error(no_trace_text(arguments.run));
   const auto form = arguments.json ? analysis::DumpForm::kJson : analysis::DumpForm::kText;
   const auto problems =

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -33,6 +34,7 @@ void export_into(Export form, const std::string& run, const std::string& path) {
 int export_run(const ExportArguments& arguments) {
   if (arguments.chrome.empty() && arguments.perfetto.empty() && arguments.csv.empty())
     throw UsageError("export: say what to make, --perfetto PATH, --chrome PATH or --csv PATH");
+  require_run(arguments.run);
   if (analysis::trace_paths(arguments.run).empty()) throw std::runtime_error(no_trace_text(arguments.run));
   export_into(analysis::export_chrome, arguments.run, arguments.chrome);
   export_into(analysis::export_perfetto, arguments.run, arguments.perfetto);

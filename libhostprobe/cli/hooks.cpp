@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -45,6 +46,7 @@ struct Use {
 };
 
 void list_hooks_of_run(const std::string& path) {
+  require_run(path);
   const analysis::RunAnswer run = analysis::analyse_run(path, progress_on_stderr(), within_memory(kMemoryMb));
   end_progress();
   if (run.processes.empty())

@@ -23,7 +23,7 @@ constexpr char kExamples[] =
     "  hostprobe run -o RUN -- torchrun --nproc-per-node=2 train.py\n"
     "  hostprobe report RUN\n"
     "  hostprobe dump RUN --json | head\n"
-    "`hostprobe COMMAND --help` tells more about each command.";
+    "`hostprobe help COMMAND` tells more about each command.";
 
 // What the parser shall see, in the order it takes them. The program of `run` and its arguments, and what stands behind `--`
 // elsewhere, are cut off before: they must arrive untouched, whatever our own parser thinks of them.
@@ -41,9 +41,10 @@ std::vector<std::string> own_words(const CLI::App& app, const std::vector<std::s
 }
 
 // What the parser refuses, in our words where those say more: its own list what is left from the back to the front.
-[[noreturn]] void refuse(const CLI::App& app, const std::string& what) {
+[[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const std::string name = chosen.empty() ? "" : chosen.front()->get_name() + ": ";
+  const std::string what = complaint_of_parser(chosen.empty() ? app : *chosen.front(), error);
   if (!chosen.empty()) refuse_unexpected(*chosen.front(), chosen.front()->remaining());
   refuse_unexpected(app, app.remaining());
   throw UsageError(fmt::format("{}{}; `hostprobe {}--help` tells more", name, what,
@@ -51,12 +52,12 @@ std::vector<std::string> own_words(const CLI::App& app, const std::vector<std::s
 }
 
 int parse(CLI::App& app, const std::vector<std::string>& words, Context& context) {
-  if (words.empty()) throw UsageError("no command; `hostprobe --help` lists them");
+  if (words.empty()) throw UsageError(fmt::format("no command; `hostprobe help` lists them\n{}", kExamples));
   if (words.front()[0] != '-') refuse_unknown_command(app, words.front());
   try {
     app.parse(own_words(app, words, context));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) refuse(app, error.what());
+    if (error.get_exit_code() != 0) refuse(app, error);
     app.exit(error);  // --help, --version
   }
   return context.status;
@@ -65,14 +66,14 @@ int parse(CLI::App& app, const std::vector<std::string>& words, Context& context
 int run_command(int argc, char** argv) {
   CLI::App app("hostprobe finds, prices and fixes the time that large-model training loses on the host (CPU) side.",
                "hostprobe");
-  app.set_version_flag("--version", fmt::format("hostprobe {} ({})", analysis::version(), analysis::commit()));
+  app.set_version_flag("-V,--version", fmt::format("hostprobe {} ({})", analysis::version(), analysis::commit()));
   app.require_subcommand(1);
   app.footer(kExamples);
   Context context;
   for (auto* add : {add_run, add_report, add_diff, add_dump, add_export, add_import, add_sched, add_recover, add_stacks,
                     add_ctl, add_hooks, add_options, add_doctor, add_manual})
     add(app, context);
-  const int status = parse(app, {argv + 1, argv + argc}, context);
+  const int status = parse(app, words_asked(app, {argv + 1, argv + argc}), context);
   if (const auto why = memory_overrun()) cli::say(*why);
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write to stdout");
   return status;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/trace/reader.h"
+#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -16,10 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr char kWhoRecords[] =
-    "By default these record: the program that `hostprobe run` starts, a rank of a job (RANK is set), and a process "
-    "that "
-    "loads the GPU driver, NCCL or PyTorch. HOSTPROBE_TARGET=all records every process";
+constexpr char kWhoRecords[] = "HOSTPROBE_TARGET=all records every process";
 
 std::string text_of(const Json& job, const char* key) { return job.value(key, std::string()); }
 
@@ -69,8 +67,8 @@ std::string no_trace_text(const std::string& run) {
     return fmt::format("{} holds what the kernel recorded, and no trace of a process. {}", run, kWhoRecords);
   const Json job = last_job(run);
   if (job.is_null())
-    return fmt::format("{} is no run folder: it holds no trace and no `hostprobe run` wrote to it. {}", run,
-                       kWhoRecords);
+    return fmt::format("{} holds nothing recorded: is it the folder that `hostprobe run` printed?{}", run,
+                       run_folders_note(run));
   return fmt::format("{} holds no trace: {}", run, reason(job));
 }
 

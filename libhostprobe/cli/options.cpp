@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 #include "commands.h"
 #include "output.h"
@@ -13,41 +12,14 @@
 namespace hostprobe::cli {
 namespace {
 
-bool is_choice(const std::string& choices, const std::string& value) {
-  std::size_t at = 0;
-  while (at <= choices.size()) {
-    const std::size_t end = std::min(choices.find('|', at), choices.size());
-    if (choices.compare(at, end - at, value) == 0) return true;
-    at = end + 1;
-  }
-  return false;
-}
-
-std::string number_complaint(const Setting& setting, const std::string& value) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  // Digits alone: the probe takes no sign, not even that of -0.
-  const bool digits = value.find_first_not_of("0123456789") == std::string::npos && end == value.data() + value.size();
-  if (error == std::errc() && digits && number >= setting.least && number <= setting.most) return {};
-  return fmt::format("{} takes a whole number from {} to {}, not '{}'", setting.flag(), setting.least, setting.most,
-                     value);
-}
-
-// As the probe takes it: digits, and up to three more behind a point.
-std::string decimal_complaint(const Setting& setting, const std::string& value) {
-  const std::size_t point = std::min(value.find('.'), value.size());
-  const std::string whole = value.substr(0, point), rest = value.substr(std::min(point + 1, value.size()));
-  const auto digits = [](const std::string& text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-  };
-  const bool formed =
-      digits(whole) && whole.size() < 12 && (point == value.size() || (digits(rest) && rest.size() <= 3));
-  if (formed) {
-    const double number = std::stod(value);
-    if (number >= static_cast<double>(setting.least) && number <= static_cast<double>(setting.most)) return {};
-  }
-  return fmt::format("{} takes a number from {} to {} with up to three digits behind the point, not '{}'",
-                     setting.flag(), setting.least, setting.most, value);
+// "gc = …; pin = …", for the meaning of the setting that takes them.
+std::string with_fixes(std::string meaning) {
+  constexpr char kMark[] = "{fixes}";
+  const std::size_t at = meaning.find(kMark);
+  if (at == std::string::npos) return meaning;
+  std::vector<std::string> rows;
+  for (const FixName& fix : fix_names()) rows.push_back(fmt::format("{} = {}", fix.name, fix.meaning));
+  return meaning.replace(at, sizeof kMark - 1, fmt::format("{}", fmt::join(rows, "; ")));
 }
 
 // Names and values must line up with docs/options.md, which a test compares with this.
@@ -103,7 +75,7 @@ std::string Setting::values() const {
 
 const std::vector<Setting>& settings() {
   static const std::vector<Setting> kSettings = {
-#define HP_TEXT(name, usual, meaning) {SettingKind::kText, #name, usual, 0, 0, "", meaning},
+#define HP_TEXT(name, usual, meaning) {SettingKind::kText, #name, usual, 0, 0, "", with_fixes(meaning)},
 #define HP_NUMBER(name, usual, least, most, meaning) {SettingKind::kNumber, #name, #usual, least, most, "", meaning},
 #define HP_DECIMAL(name, usual, least, most, meaning) {SettingKind::kDecimal, #name, #usual, least, most, "", meaning},
 #define HP_CHOICE(name, usual, choices, meaning) {SettingKind::kChoice, #name, usual, 0, 0, choices, meaning},
@@ -118,21 +90,13 @@ const std::vector<Setting>& settings() {
   return kSettings;
 }
 
-std::string complaint(const Setting& setting, const std::string& value) {
-  switch (setting.kind) {
-    case SettingKind::kText:
-      return {};
-    case SettingKind::kNumber:
-      return number_complaint(setting, value);
-    case SettingKind::kDecimal:
-      return decimal_complaint(setting, value);
-    case SettingKind::kSwitch:
-      return value == "0" || value == "1" ? "" : fmt::format("{} takes 0 or 1, not '{}'", setting.flag(), value);
-    case SettingKind::kChoice:
-      if (is_choice(setting.choices, value)) return {};
-      return fmt::format("{} takes one of {}, not '{}'", setting.flag(), setting.choices, value);
-  }
-  return {};
+const std::vector<FixName>& fix_names() {
+  static const std::vector<FixName> kFixes = {
+#define HP_FIX(name, meaning) {#name, meaning},
+#include "hostprobe/fixes.def"
+#undef HP_FIX
+  };
+  return kFixes;
 }
 
 void add_options(CLI::App& app, Context& context) {

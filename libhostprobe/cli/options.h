@@ -1,7 +1,6 @@
-// options.h: every setting, as options.def lists it, and what a value of it must look like.
+// options.h: every setting, as options.def lists it, and every fix, as fixes.def does.
 //
-// Room 4. The probe has its own, tolerant parser: there a bad
-// value must not stop somebody's training; here it is refused before anything starts.
+// Room 4.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,11 @@ struct Setting {
 
 const std::vector<Setting>& settings();
 
-// "" when `value` is one this setting can have, else what is wrong with it.
-std::string complaint(const Setting& setting, const std::string& value);
+struct FixName {
+  const char* name;
+  const char* meaning;
+};
+
+const std::vector<FixName>& fix_names();
 
 }  // namespace hostprobe::cli

@@ -87,7 +87,7 @@ int read_error(int pipe_end) {
 }  // namespace
 
 ProgramEnd run_program(const std::vector<std::string>& arguments, const std::function<void()>& prepare,
-                       const std::function<void(int pid)>& started) {
+                       const std::function<void(int pid, int start_error)>& started) {
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
   Forwarding forwarding;
@@ -104,7 +104,7 @@ ProgramEnd run_program(const std::vector<std::string>& arguments, const std::fun
   ProgramEnd end;
   end.start_error = read_error(pipe_ends[0]);  // ends when exec closes the other side
   close(pipe_ends[0]);
-  started(program);
+  started(program, end.start_error);
   end.status = wait_for(program);
   g_program = 0;
   forwarding.end();

@@ -19,8 +19,9 @@ struct ProgramEnd {
 };
 
 // `prepare` is called in the child, after the fork and before the program, to set its environment; it must not throw.
-// `started` is called in the parent with the child's process id, also when that could not become the program.
+// `started` is called in the parent with the child's process id, also when that could not become the program: then with the
+// error.
 ProgramEnd run_program(const std::vector<std::string>& arguments, const std::function<void()>& prepare,
-                       const std::function<void(int pid)>& started);
+                       const std::function<void(int pid, int start_error)>& started);
 
 }  // namespace hostprobe::cli

@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -35,6 +36,7 @@ std::string describe(const analysis::RecoveryAnswer& answer) {
 }
 
 int recover(const std::string& run) {
+  require_run(run);
   const auto answers = analysis::recover_run(run);
   if (answers.empty()) throw std::runtime_error(no_trace_text(run));
   int status = kDone;

@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -50,6 +51,7 @@ void require_rank(const analysis::RunAnswer& run, const analysis::ReportOptions&
 }
 
 int report(const ReportArguments& arguments) {
+  require_run(arguments.run);
   analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr(),
                                                   within_memory(arguments.memory_mb), step_query(arguments));
   end_progress();
@@ -57,17 +59,19 @@ int report(const ReportArguments& arguments) {
   const bool is_empty = run.processes.empty() && run.kernel.files.empty();
   if (is_empty && run.unreadable.empty()) throw std::runtime_error(no_trace_text(arguments.run));
   const std::string why = run.unreadable.empty() ? "" : run.unreadable.front().what;
-  // Not a word of a report about a file that never was a trace.
-  if (is_empty && !arguments.json && !std::filesystem::is_directory(arguments.run))
-    throw std::runtime_error(fmt::format("{} cannot be read: {}", arguments.run, why));
+  const std::string problem = std::filesystem::is_directory(arguments.run)
+                                  ? fmt::format("no trace in {} could be read; the first: {}", arguments.run, why)
+                                  : fmt::format("{} cannot be read: {}", arguments.run, why);
+  // Not a word of a report about what could not be read.
+  if (is_empty && !arguments.json) throw std::runtime_error(problem);
   require_rank(run, arguments.options);
   if (arguments.json)
     write_json(analysis::report_json(run, arguments.options) + "\n");
   else
     write_out(analysis::report_text(run, arguments.options));
   if (!is_empty) return kDone;
-  // The report above is complete, and says why; but a script that expected numbers must notice.
-  throw std::runtime_error(fmt::format("no trace in {} could be read; the first: {}", arguments.run, why));
+  // The document above is complete, and says why; but a script that expected numbers must notice.
+  throw std::runtime_error(problem);
 }
 
 }  // namespace

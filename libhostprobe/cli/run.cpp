@@ -19,6 +19,8 @@
 #include "output.h"
 #include "program.h"
 #include "program_file.h"
+#include "pure/setting_value.h"
+#include "setting_value.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -43,8 +45,13 @@ std::string prepended(const std::string& front, const std::string& rest) {
   return rest.empty() ? front : front + ":" + rest;
 }
 
+struct RunFolder {
+  std::string path;
+  bool is_new = false;  // made for this run
+};
+
 // -o, else HOSTPROBE_OUT, else a folder of this second: two runs one after the other never mix by accident.
-std::string run_folder(const std::string& given) {
+RunFolder run_folder(const std::string& given) {
   std::string folder = given.empty() ? variable("HOSTPROBE_OUT") : given;
   if (folder.empty()) {
     const std::time_t now = std::time(nullptr);
@@ -52,11 +59,16 @@ std::string run_folder(const std::string& given) {
     folder = name;
     for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", name, i);
   }
-  const fs::path path = fs::absolute(folder).lexically_normal();
+  fs::path path = fs::absolute(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "RUN/"
+  // The probe gets the whole path, and has no more room for it.
+  if (path.string().size() >= kTextBytes)
+    throw UsageError(
+        fmt::format("run: the path of the run folder is longer than {} bytes: {}", kTextBytes - 1, folder));
   std::error_code error;
-  fs::create_directories(path, error);
+  const bool is_new = fs::create_directories(path, error);
   if (error) throw std::runtime_error(fmt::format("cannot make the run folder {}: {}", path.string(), error.message()));
-  return path.string();
+  return {path.string(), is_new};
 }
 
 std::string preloaded_library() {
@@ -131,35 +143,56 @@ std::string start_failure(const std::string& program, int error) {
   return fmt::format("cannot start {}: {}", program, std::strerror(error));
 }
 
+std::string value_given(const RunArguments& arguments, const std::string& name) {
+  for (std::size_t i = 0; i < settings().size(); ++i)
+    if (settings()[i].name == name) return arguments.values[i];
+  return {};
+}
+
+// A job that runs for hours with the default in place of what was meant is worse than one that does not start.
+void check_settings(const RunArguments& arguments) {
+  for (std::size_t i = 0; i < settings().size(); ++i) {
+    const Setting& setting = settings()[i];
+    const bool is_given = arguments.given[i]->count() > 0;
+    const char* inherited = std::getenv(setting.environment().c_str());
+    if (!is_given && inherited == nullptr) continue;
+    const std::string problem = is_given ? complaint(setting, arguments.values[i], setting.flag())
+                                         : complaint(setting, inherited, setting.environment());
+    if (!problem.empty()) throw UsageError("run: " + problem);
+  }
+}
+
 int run(const RunArguments& arguments, const Context& context) {
   if (context.words.empty()) {
     throw UsageError("run: no program. Write `hostprobe run [OPTIONS] PROGRAM ARGS…`");
   }
-  for (std::size_t i = 0; i < settings().size(); ++i) {
-    if (arguments.given[i]->count() == 0) continue;
-    const std::string problem = complaint(settings()[i], arguments.values[i]);
-    if (!problem.empty()) throw UsageError("run: " + problem);
-  }
-  std::string out;
-  for (std::size_t i = 0; i < settings().size(); ++i) {
-    if (settings()[i].name == "out") out = arguments.values[i];
-  }
+  check_settings(arguments);
   Environment environment = environment_of(arguments);
-  const std::string folder = run_folder(out);
-  environment.emplace_back("HOSTPROBE_OUT", folder);
+  const RunFolder folder = run_folder(value_given(arguments, "out"));
+  environment.emplace_back("HOSTPROBE_OUT", folder.path);
   const Recording recording{setting_for_program("target", environment), setting_for_program("off", environment) == "1",
                             load_obstacle(context.words.front())};
   std::optional<JobFile> job;
   const ProgramEnd end = run_program(
       context.words, [&environment] { set_environment(environment); },
-      [&](int pid) { job.emplace(folder, context.words, recording, pid); });
+      [&](int pid, int start_error) {
+        // Of a program that did not start nothing is left, but in a folder of other jobs the reason.
+        if (start_error != 0 && folder.is_new) return;
+        try {
+          job.emplace(folder.path, context.words, recording, pid);
+        } catch (const std::exception& error) {
+          say(error.what());  // a full disk: the program runs already, and `run` waits for it all the same
+        }
+      });
   if (end.start_error != 0) {
-    job->fail(std::strerror(end.start_error));
+    if (job) job->fail(std::strerror(end.start_error));
+    std::error_code ignored;
+    if (folder.is_new) fs::remove(folder.path, ignored);  // as long as nobody else has put anything into it
     say(start_failure(context.words.front(), end.start_error));
     return end.start_error == ENOENT ? kNotFound : kNotExecutable;
   }
-  job->finish(end.status);
-  say_end(folder);
+  if (job) job->finish(end.status);
+  say_end(folder.path);
   return end.status;
 }
 
@@ -187,7 +220,8 @@ void add_run(CLI::App& app, Context& context) {
       "The first word that is no option begins the program; all behind it is the program's.\n"
       "Exits with the program's status, 128 + signal when it was killed, 127 when there is no such program, 126 when "
       "it\n"
-      "cannot be executed. Says nothing on stdout.\n"
+      "cannot be executed; then a run folder that was made for it is removed. Says nothing on stdout.\n"
+      "A setting that cannot be used, here or in the environment, ends it with 2 before the program starts.\n"
       "Examples:\n  hostprobe run -o RUN -- torchrun --nproc-per-node=2 train.py\n"
       "  hostprobe run --simgpu 1 -- build/examples/train_loop\n"
       "  hostprobe run --target all --buffer-mb 64 -- make -j8");

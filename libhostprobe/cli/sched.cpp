@@ -87,7 +87,7 @@ int with_program(kernel::Recording& recording, kernel::SourceKind source, const 
       [&recording] {
         if (!recording.hold()) _exit(kCouldNot);
       },
-      [&recording](int) { recording.let_go(); });
+      [&recording](int, int) { recording.let_go(); });
   const kernel::RecordingEnd recorded = recording.stop(switches_of_children() - before);
   say_end(recorded, source);
   if (end.start_error == 0) return end.status;

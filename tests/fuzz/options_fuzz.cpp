@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/setting_value.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/say.h"
 
@@ -78,7 +78,7 @@ void parse(std::vector<std::string> entries) {
 void compare_parsers(const cli::Setting& setting, const std::string& value) {
   const bool number = setting.kind == cli::SettingKind::kNumber || setting.kind == cli::SettingKind::kDecimal ||
                       setting.kind == cli::SettingKind::kSwitch;
-  if (!number || !cli::complaint(setting, value).empty()) return;
+  if (!number || !cli::complaint(setting, value, setting.flag()).empty()) return;
   std::string entry = setting.environment() + "=" + value;
   char* block[] = {entry.data(), nullptr};
   probe::read_options(block);

@@ -82,7 +82,7 @@ MAY_QUOTE = {  # room → path prefixes it may name in an #include, besides its 
     "probe": ("format/", "pure/", "hostprobe/"),
     "analysis": ("format/", "pure/", "hostprobe/"),
     "kernel": ("format/", "hostprobe/", "analysis/"),
-    "cli": ("format/", "hostprobe/", "analysis/", "kernel/"),
+    "cli": ("format/", "pure/", "hostprobe/", "analysis/", "kernel/"),
     "simnode": ("format/", "hostprobe/"),
 }
 

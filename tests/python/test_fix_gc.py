@@ -4,7 +4,7 @@
 import time
 
 import probed
-from probed import COMMAND, ProbedTest
+from probed import COMMAND, PRELOAD, ProbedTest
 
 # Tells its thresholds whenever they change, until it is told to end.
 WATCHES = """
@@ -22,10 +22,12 @@ while not os.path.exists(sys.argv[1] + "/end"):
 
 class FixGc(ProbedTest):
     def watched(self, *options, setup="", **changes):
+        return self.start(COMMAND, "run", "-o", self.run_folder, *options, "--", *self.program(setup), **changes)
+
+    def program(self, setup=""):
         script = self.folder / "watches.py"
         script.write_text(WATCHES.replace("SETUP", setup))
-        return self.start(COMMAND, "run", "-o", self.run_folder, *options, "--", "/usr/bin/python3", script, self.folder,
-                          **changes)
+        return "/usr/bin/python3", script, self.folder
 
     def pid(self):
         for _ in range(400):
@@ -95,7 +97,8 @@ class FixGc(ProbedTest):
         self.assertEqual([text.split(":")[0] for text in self.events()], ["gc on", "gc off"])
 
     def test_unknown_names_change_nothing(self):
-        process = self.watched("--fix", "gcc,gc")
+        process = self.start(*self.program(), LD_PRELOAD=str(PRELOAD), HOSTPROBE_OUT=str(self.run_folder), HOSTPROBE_TARGET="all",
+                             HOSTPROBE_FIX="gcc,gc")  # `run` would refuse it
         self.until(process, "50000 50 1000")
         _, said = self.ctl("on", "warp", status=1)
         self.assertIn("no fix 'warp'", said)

@@ -84,9 +84,10 @@ TEST_F(Run, PreloadsOfTheUserAreKept) {
 
 TEST_F(Run, BadValuesAreRefusedBeforeAnythingStarts) {
   const std::vector<std::vector<std::string>> kBad = {
-      {"--buffer-mb", "0"},  {"--buffer-mb", "1025"}, {"--buffer-mb", "eight"},
-      {"--buffer-mb", "8x"}, {"--buffer-mb", ""},     {"--mode", "bogus"},
-      {"--off", "2"},        {"--simgpu", "0"},       {"--simgpu", "x"}};
+      {"--buffer-mb", "0"},  {"--buffer-mb", "1025"},     {"--buffer-mb", "eight"},
+      {"--buffer-mb", "8x"}, {"--buffer-mb", ""},         {"--mode", "bogus"},
+      {"--off", "2"},        {"--simgpu", "0"},           {"--simgpu", "x"},
+      {"--fix", "gcc"},      {"--trigger-signal", "FOO"}, {"--target", ""}};
   for (auto bad : kBad) {
     const std::string shown = testing::PrintToString(bad);
     bad.insert(bad.end(), {"--", "touch", folder_.file("started")});
@@ -124,6 +125,8 @@ TEST_F(Run, WithoutATraceTheReasonIsTheTrueOne) {
                          {{"no-such-program-anywhere"}, "did not start (No such file or directory)"}};
   for (const Case& each : kCases) {
     std::filesystem::remove_all(folder_.file("run"));
+    std::filesystem::create_directory(
+        folder_.file("run"));  // one that was not there is removed with the program's start
     const Said said = run(each.words);
     if (said.status != 127) {
       EXPECT_THAT(said.err, HasSubstr(each.reason));

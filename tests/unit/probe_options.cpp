@@ -64,6 +64,14 @@ TEST(Options, UnknownNamesAreReportedWithTheNearest) {
   EXPECT_NE(said.find("nearest one is HOSTPROBE_BUFFER_MB "), std::string::npos) << said;
 }
 
+TEST(Options, UnknownNamesFarFromAllAreGivenNoNearest) {
+  for (const char* far : {"HOSTPROBE_FOO=1", "HOSTPROBE_X=1", "HOSTPROBE_=1", "HOSTPROBE_SOMETHING_ELSE=1"}) {
+    std::string said = complaints({far});
+    EXPECT_NE(said.find("is not a setting"), std::string::npos) << said;
+    EXPECT_EQ(said.find("nearest"), std::string::npos) << said;
+  }
+}
+
 TEST(Options, GoodOnesAreNotReported) {
   EXPECT_EQ(complaints({"HOSTPROBE_BUFFER_MB=4", "HOSTPROBE_OUT=/tmp/x", "HOSTPROBE_LAUNCHED=7", "HOME=/"}), "");
 }

@@ -141,7 +141,7 @@ FixState state() {
 
 }  // namespace
 
-const Fix kBatchLaunchFix{"batch_launch", want, state, tend};
+const Fix kBatchLaunchFix{fix_name::batch_launch, want, state, tend};
 
 // Where a signal handler has interrupted a launch of this thread, waiting for that one would never end.
 void submit_launches(bool handles_go) {

@@ -23,6 +23,13 @@ inline FixState state_of(const std::atomic<bool>& wanted, const std::atomic<FixS
   return wanted.load(std::memory_order_acquire) == (now != FixState::kOff) ? now : FixState::kUnderWay;
 }
 
+// The names of fixes.def: a fix that is not in that list has none, and does not compile.
+namespace fix_name {
+#define HP_FIX(name, meaning) inline constexpr char name[] = #name;
+#include "hostprobe/fixes.def"
+#undef HP_FIX
+}  // namespace fix_name
+
 struct Fix {
   const char* name;
   // Any thread, not in a signal handler. Does next to nothing: tend() does the work.

@@ -20,11 +20,19 @@
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/say.h"
+#include "pure/fix_list.h"
 
 namespace hostprobe::probe {
 namespace {
 
 constexpr const Fix* kFixes[] = {&kGcFix, &kPinFix, &kSpinFix, &kBatchLaunchFix, &kTimerSlackFix, &kNiceFix, &kNumaFix};
+
+#define HP_FIX(name, meaning) +1
+constexpr std::size_t kListed = 0
+#include "hostprobe/fixes.def"
+    ;
+#undef HP_FIX
+static_assert(sizeof kFixes / sizeof *kFixes == kListed, "each row of fixes.def is a fix, and the other way round");
 
 // "gc, pin, …"
 void write_names(char* out, std::size_t bytes) {
@@ -70,19 +78,15 @@ const Fix* fix_named(const char* name) {
   return nullptr;
 }
 
-// What stands behind "auto:" are names too, to the end.
 void begin_fixes() {
   note_first_slack();
-  char list[sizeof g_options.fix], why[192];
-  memcpy(list, g_options.fix, sizeof list);
+  char name[sizeof g_options.fix], why[192];
   note_job(environ);
-  for (char* name = list; *name != 0;) {
-    name += strspn(name, ", ");
-    char* end = name + (after(name, "auto:") != nullptr ? strlen(name) : strcspn(name, ", "));
-    const bool more = *end != 0;
-    *end = 0;
-    if (*name != 0 && !want(name, true, why, sizeof why)) say("HOSTPROBE_FIX: %s; nothing is changed for it", why);
-    name = more ? end + 1 : end;
+  const char* at = g_options.fix;
+  for (ListEntry entry; next_fix(at, entry);) {
+    memcpy(name, entry.begin, entry.bytes);
+    name[entry.bytes] = 0;
+    if (!want(name, true, why, sizeof why)) say("HOSTPROBE_FIX: %s; nothing is changed for it", why);
   }
 }
 

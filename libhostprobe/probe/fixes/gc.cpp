@@ -157,6 +157,6 @@ FixState state() {
 
 }  // namespace
 
-const Fix kGcFix{"gc", want, state, tend};
+const Fix kGcFix{fix_name::gc, want, state, tend};
 
 }  // namespace hostprobe::probe

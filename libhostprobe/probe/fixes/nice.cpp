@@ -133,6 +133,6 @@ FixState state() { return state_of(g_wanted, g_settled); }
 
 }  // namespace
 
-const Fix kNiceFix{"nice", want, state, tend};
+const Fix kNiceFix{fix_name::nice, want, state, tend};
 
 }  // namespace hostprobe::probe

@@ -111,6 +111,6 @@ FixState state() { return state_of(g_wanted, g_settled); }
 
 }  // namespace
 
-const Fix kNumaFix{"numa", want, state, tend};
+const Fix kNumaFix{fix_name::numa, want, state, tend};
 
 }  // namespace hostprobe::probe

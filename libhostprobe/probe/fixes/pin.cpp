@@ -277,6 +277,6 @@ FixState state() { return state_of(g_wanted, g_settled); }
 
 }  // namespace
 
-const Fix kPinFix{"pin", want, state, tend};
+const Fix kPinFix{fix_name::pin, want, state, tend};
 
 }  // namespace hostprobe::probe

@@ -130,6 +130,6 @@ FixState state() { return state_of(g_wanted, g_settled); }
 
 }  // namespace
 
-const Fix kSpinFix{"spin", want, state, tend};
+const Fix kSpinFix{fix_name::spin, want, state, tend};
 
 }  // namespace hostprobe::probe

@@ -115,6 +115,6 @@ FixState state() { return state_of(g_wanted, g_settled); }
 
 }  // namespace
 
-const Fix kTimerSlackFix{"timer_slack", want, state, tend};
+const Fix kTimerSlackFix{fix_name::timer_slack, want, state, tend};
 
 }  // namespace hostprobe::probe

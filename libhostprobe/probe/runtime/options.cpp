@@ -9,6 +9,7 @@
 
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/say.h"
+#include "pure/edit_distance.h"
 
 namespace hostprobe::probe {
 
@@ -22,18 +23,6 @@ constexpr std::size_t kPrefixLength = sizeof kPrefix - 1;
 
 // Not settings of the probe: set by `hostprobe run`, and read by setup.sh.
 constexpr const char* kInternalNames[] = {"HOSTPROBE_LAUNCHED", "HOSTPROBE_CACHE"};
-
-// Position of `word` in "a|b|c", or -1.
-HP_START_CODE constexpr int word_position(const char* words, const char* word) {
-  int position = 0;
-  for (const char* w = words;; ++w, ++position) {
-    const char* c = word;
-    while (*w == *c && *c != 0) ++w, ++c;
-    if (*c == 0 && (*w == 0 || *w == '|')) return position;
-    while (*w != 0 && *w != '|') ++w;
-    if (*w == 0) return -1;
-  }
-}
 
 enum class Kind : std::uint8_t { kText, kNumber, kDecimal, kChoice, kSwitch };
 
@@ -83,38 +72,6 @@ void environment_name(const char* name, char (&out)[kNameBytes]) {
   for (const char* c = name; *c != 0 && used < kNameBytes - 1; ++c)
     out[used++] = *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
   out[used] = 0;
-}
-
-HP_START_CODE bool parse_number(const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& out) {
-  std::uint64_t value = 0;
-  if (*text == 0) return false;
-  for (const char* c = text; *c != 0; ++c) {
-    if (*c < '0' || *c > '9' || value > (UINT64_MAX - 9) / 10) return false;
-    value = value * 10 + static_cast<std::uint64_t>(*c - '0');
-  }
-  if (value < least || value > most) return false;
-  out = value;
-  return true;
-}
-
-// In thousandths: "2.25" is 2250.
-HP_START_CODE bool parse_decimal(const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& out) {
-  std::uint64_t value = 0;
-  int behind = -1;  // digits behind the point; -1: it has not come yet
-  if (*text < '0' || *text > '9') return false;
-  for (const char* c = text; *c != 0; ++c) {
-    if (*c == '.' && behind < 0 && c[1] != 0) {
-      behind = 0;
-      continue;
-    }
-    if (*c < '0' || *c > '9' || behind == 3 || value > UINT64_MAX / 100000) return false;
-    value = value * 10 + static_cast<std::uint64_t>(*c - '0');
-    if (behind >= 0) ++behind;
-  }
-  for (int digits = behind < 0 ? 0 : behind; digits < 3; ++digits) value *= 10;
-  if (value < least || value > most) return false;
-  out = value;
-  return true;
 }
 
 HP_START_CODE void* field_of(const Setting& s) { return reinterpret_cast<char*>(&g_options) + s.offset; }
@@ -188,38 +145,22 @@ bool is_internal(const char* entry, std::size_t name_length) {
   return false;
 }
 
-// Edit distance of two short names; one row of the usual table.
-unsigned distance(const char* a, std::size_t na, const char* b) {
-  std::size_t nb = strlen(b);
-  unsigned row[kNameBytes + 1];
-  for (unsigned j = 0; j <= nb; ++j) row[j] = j;
-  for (std::size_t i = 1; i <= na; ++i) {
-    unsigned corner = row[0];
-    row[0] = static_cast<unsigned>(i);
-    for (std::size_t j = 1; j <= nb; ++j) {
-      unsigned above = row[j];
-      unsigned change = corner + (a[i - 1] != b[j - 1] ? 1u : 0u);
-      unsigned best = above + 1 < row[j - 1] + 1 ? above + 1 : row[j - 1] + 1;
-      row[j] = change < best ? change : best;
-      corner = above;
-    }
-  }
-  return row[nb];
-}
-
 void report_unknown(const char* entry, std::size_t name_length) {
   char best[kNameBytes] = "", name[kNameBytes];
-  unsigned least = UINT_MAX;
+  unsigned least = UINT_MAX, row[kNameBytes + 1];
+  const std::size_t length = name_length < kNameBytes ? name_length : kNameBytes;
   for (const Setting& s : kSettings) {
     environment_name(s.name, name);
-    unsigned d = distance(entry, name_length < kNameBytes ? name_length : kNameBytes, name);
-    if (d < least) {
-      least = d;
-      memcpy(best, name, sizeof best);
-    }
+    // The prefix is the same in all of them, so it makes none near.
+    const std::size_t own = length - kPrefixLength, other = strlen(name) - kPrefixLength;
+    const unsigned letters = edit_distance(entry + kPrefixLength, own, name + kPrefixLength, other, row);
+    if (letters >= least || !is_slip(letters, own, other)) continue;
+    least = letters;
+    memcpy(best, name, sizeof best);
   }
-  say("%.*s is not a setting and is ignored; the nearest one is %s (`hostprobe options` lists all)",
-      static_cast<int>(name_length < 100 ? name_length : 100), entry, best);
+  const bool is_near = best[0] != 0;
+  say("%.*s is not a setting and is ignored%s%s (`hostprobe options` lists all)",
+      static_cast<int>(name_length < 100 ? name_length : 100), entry, is_near ? "; the nearest one is " : "", best);
 }
 
 const char* reason_of(const Setting& s) {

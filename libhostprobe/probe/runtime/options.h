@@ -7,15 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pure/setting_value.h"
+
 namespace hostprobe::probe {
-
-inline constexpr std::size_t kTextBytes = 512;
-
-// Paths and lists of programs are long; names are not, and all settings lie in the one page that each start writes to.
-constexpr std::size_t text_bytes(const char* name) {
-  const bool is_long = (name[0] == 'o' && name[1] == 'u') || (name[0] == 't' && name[1] == 'a');  // out, target
-  return is_long ? kTextBytes : 64;
-}
 
 struct Options {
 #define HP_TEXT(name, fallback, meaning) char name[text_bytes(#name)];

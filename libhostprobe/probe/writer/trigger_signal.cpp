@@ -9,48 +9,10 @@
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/say.h"
+#include "pure/signal_name.h"
 
 namespace hostprobe::probe {
 namespace {
-
-// Digits alone, at most 65; -1: something else.
-int small_number(const char* text) {
-  int number = 0;
-  if (*text == 0) return -1;
-  for (; *text != 0; ++text) {
-    if (*text < '0' || *text > '9' || number > 64) return -1;
-    number = number * 10 + (*text - '0');
-  }
-  return number;
-}
-
-int realtime_number(const char* name) {
-  bool from_end = after(name, "RTMAX") != nullptr;
-  const char* rest = from_end ? after(name, "RTMAX") : after(name, "RTMIN");
-  if (rest == nullptr) return -1;
-  int distance = *rest == 0 ? 0 : *rest == (from_end ? '-' : '+') ? small_number(rest + 1) : -1;
-  if (distance < 0) return -1;
-  int number = from_end ? SIGRTMAX - distance : SIGRTMIN + distance;
-  return number >= SIGRTMIN && number <= SIGRTMAX ? number : -1;
-}
-
-int named_number(const char* name) {
-  if (const char* rest = after(name, "SIG")) name = rest;
-  for (int i = 1; i < SIGRTMIN; ++i) {
-    const char* known = sigabbrev_np(i);
-    if (known != nullptr && same(known, name)) return i;
-  }
-  return realtime_number(name);
-}
-
-constexpr int kNeverUsed[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT, SIGKILL, SIGSTOP};
-
-bool may_be_used(int number) {
-  for (int fault : kNeverUsed)
-    if (number == fault) return false;
-  // Those below SIGRTMIN that have no name are libc's own.
-  return number > 0 && number <= SIGRTMAX && (number >= SIGRTMIN || sigabbrev_np(number) != nullptr);
-}
 
 char* append(char* to, const char* text) {
   copy_string(to, text);
@@ -79,12 +41,7 @@ void on_signal(int number, siginfo_t* sender, void*) {
 
 }  // namespace
 
-int signal_number(const char* name) {
-  if (same(name, "none")) return 0;
-  int number = small_number(name);
-  if (number < 0) number = named_number(name);
-  return may_be_used(number) ? number : -1;
-}
+int signal_number(const char* name) { return trigger_signal_number(name, {sigabbrev_np, SIGRTMIN, SIGRTMAX}); }
 
 void watch_trigger_signal() {
   int number = signal_number(g_options.trigger_signal);
