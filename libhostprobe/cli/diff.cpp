@@ -5,6 +5,7 @@
 #include "analysis/report/diff_json.h"
 #include "analysis/report/diff_text.h"
 #include "commands.h"
+#include "job_option.h"
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
@@ -15,22 +16,25 @@ namespace {
 
 struct DiffArguments {
   std::string a, b;
+  JobNumber job_a, job_b;
   bool json = false;
   unsigned memory_mb = kMemoryMb;
 };
 
-analysis::RunAnswer read(const std::string& path, unsigned memory_mb) {
-  analysis::RunAnswer run = analysis::analyse_run(path, progress_on_stderr(), within_memory(memory_mb));
+analysis::RunAnswer read(const std::string& path, const JobNumber& job, unsigned memory_mb) {
+  const analysis::ChosenJob chosen = choose_job(path, job);
+  analysis::RunAnswer run = analysis::analyse_run(chosen, progress_on_stderr(), within_memory(memory_mb));
   end_progress();
   if (!run.processes.empty()) return run;
-  if (run.unreadable.empty()) throw std::runtime_error(no_trace_text(path));
+  if (run.unreadable.empty()) throw std::runtime_error(no_trace_text(chosen));
   throw std::runtime_error(
       fmt::format("no trace in {} could be read; the first: {}", path, run.unreadable.front().what));
 }
 
 int diff(const DiffArguments& arguments) {
   for (const std::string& path : {arguments.a, arguments.b}) require_run(path);  // before the long reading of the other
-  const analysis::RunAnswer a = read(arguments.a, arguments.memory_mb), b = read(arguments.b, arguments.memory_mb);
+  const analysis::RunAnswer a = read(arguments.a, arguments.job_a, arguments.memory_mb);
+  const analysis::RunAnswer b = read(arguments.b, arguments.job_b, arguments.memory_mb);
   const analysis::RunDiff changes = analysis::compare_runs(a, b);
   if (arguments.json)
     write_json(analysis::diff_json(changes, a, b) + "\n");
@@ -46,12 +50,15 @@ void add_diff(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<DiffArguments>();
   command->add_option("A", arguments->a, "The run folder before, or one trace file")->required();
   command->add_option("B", arguments->b, "The run folder after, or one trace file")->required();
+  add_job_option(*command, arguments->job_a, "--job-a");
+  add_job_option(*command, arguments->job_b, "--job-b");
   command->add_flag("--json", arguments->json, "One JSON document instead of text");
   add_memory_option(*command, arguments->memory_mb);
   command->footer(
       "Steps are the samples: a change is named only where it exceeds what the steps of one run differ by among\n"
       "themselves. Exit 0 whether or not anything changed, 1 where a run cannot be read.\n"
       "Examples:\n  hostprobe diff RUN-BEFORE RUN-AFTER\n"
+      "  hostprobe diff RUN RUN --job-a 1 --job-b 2            two jobs of one folder\n"
       "  hostprobe diff A B --json | jq '.findings[] | select(.change != \"same\")'");
   command->callback([arguments, &context] { context.status = diff(*arguments); });
 }

@@ -6,22 +6,23 @@
 #include "analysis/report/csv_table.h"
 #include "analysis/report/perfetto_timeline.h"
 #include "analysis/report/text_output.h"
-#include "analysis/trace/reader.h"
 #include "commands.h"
+#include "job_option.h"
 #include "missing_trace.h"
 #include "output.h"
-#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
 
 struct ExportArguments {
   std::string run, chrome, perfetto, csv;
+  JobNumber job;
 };
 
-using Export = std::vector<std::string> (*)(const std::string&, const analysis::Sink&, const analysis::ExportProgress&);
+using Export = std::vector<std::string> (*)(const analysis::ChosenJob&, const analysis::Sink&,
+                                            const analysis::ExportProgress&);
 
-void export_into(Export form, const std::string& run, const std::string& path) {
+void export_into(Export form, const analysis::ChosenJob& run, const std::string& path) {
   if (path.empty()) return;
   analysis::TextOutput output(path);
   const auto problems = form(
@@ -34,11 +35,12 @@ void export_into(Export form, const std::string& run, const std::string& path) {
 int export_run(const ExportArguments& arguments) {
   if (arguments.chrome.empty() && arguments.perfetto.empty() && arguments.csv.empty())
     throw UsageError("export: say what to make, --perfetto PATH, --chrome PATH or --csv PATH");
-  require_run(arguments.run);
-  if (analysis::trace_paths(arguments.run).empty()) throw std::runtime_error(no_trace_text(arguments.run));
-  export_into(analysis::export_chrome, arguments.run, arguments.chrome);
-  export_into(analysis::export_perfetto, arguments.run, arguments.perfetto);
-  export_into(analysis::export_csv, arguments.run, arguments.csv);
+  const analysis::ChosenJob chosen = choose_job(arguments.run, arguments.job);
+  if (chosen.traces.empty()) throw std::runtime_error(no_trace_text(chosen));
+  say_job(chosen);
+  export_into(analysis::export_chrome, chosen, arguments.chrome);
+  export_into(analysis::export_perfetto, chosen, arguments.perfetto);
+  export_into(analysis::export_csv, chosen, arguments.csv);
   return kDone;
 }
 
@@ -48,6 +50,7 @@ void add_export(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("export", "Writes a run in a form that other tools read.");
   auto arguments = std::make_shared<ExportArguments>();
   command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
+  add_job_option(*command, arguments->job);
   command->add_option("--chrome", arguments->chrome, "A timeline for ui.perfetto.dev and chrome://tracing")
       ->type_name("PATH");
   command

@@ -5,11 +5,11 @@
 #include "analysis/questions/run_answer.h"
 #include "analysis/trace/hook_list.h"
 #include "commands.h"
+#include "job_option.h"
 #include "layout.h"
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
-#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -45,12 +45,13 @@ struct Use {
   std::uint64_t records = 0;
 };
 
-void list_hooks_of_run(const std::string& path) {
-  require_run(path);
-  const analysis::RunAnswer run = analysis::analyse_run(path, progress_on_stderr(), within_memory(kMemoryMb));
+void list_hooks_of_run(const std::string& path, const JobNumber& job) {
+  const analysis::ChosenJob chosen = choose_job(path, job);
+  say_job(chosen);
+  const analysis::RunAnswer run = analysis::analyse_run(chosen, progress_on_stderr(), within_memory(kMemoryMb));
   end_progress();
   if (run.processes.empty())
-    throw std::runtime_error(run.unreadable.empty() ? no_trace_text(path) : "no trace in " + path + " could be read");
+    throw std::runtime_error(run.unreadable.empty() ? no_trace_text(chosen) : "no trace in " + path + " could be read");
   std::vector<Hook> hooks;
   std::map<std::string, Use> uses;
   for (const auto& process : run.processes) {
@@ -80,7 +81,9 @@ void add_hooks(CLI::App& app, Context& context) {
   auto* command =
       app.add_subcommand("hooks", "Lists the hooked functions; with RUN: which were there and which recorded.");
   auto run = std::make_shared<std::string>();
+  auto job = std::make_shared<JobNumber>();
   command->add_option("RUN", *run, "A run folder, or one trace file");
+  add_job_option(*command, *job);
   command->footer(
       "FAMILY       what the function belongs to: cuda, nccl, wait, wake, thread, io, python\n"
       "EXPORTED AS  the symbol version under which libhostprobe.so stands in front of it. \"not exported\": functions "
@@ -89,11 +92,11 @@ void add_hooks(CLI::App& app, Context& context) {
       "IN THIS RUN  with RUN. \"missing\": no process had such a function; \"not used\": nobody called it;\n"
       "             \"used, no record\": its calls were too short to be kept one by one, or are only passed on\n"
       "Examples:\n  hostprobe hooks\n  hostprobe hooks RUN");
-  command->callback([run, &context] {
+  command->callback([run, job, &context] {
     if (run->empty()) {
       list_hooks();
     } else {
-      list_hooks_of_run(*run);
+      list_hooks_of_run(*run, *job);
     }
     context.status = kDone;
   });

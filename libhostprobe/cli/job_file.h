@@ -25,6 +25,7 @@ class JobFile {
   ~JobFile();
   JobFile(const JobFile&) = delete;
   JobFile& operator=(const JobFile&) = delete;
+  const std::string& path() const { return path_; }
   // Adds wall time and status. Never throws: the program's own result is what counts by then.
   void finish(int status) noexcept;
   // The program could not be started.
@@ -34,6 +35,7 @@ class JobFile {
   void write(const std::optional<int>& status, const std::string& start_error) noexcept;
   std::string text(const std::optional<int>& status, const std::string& start_error) const;
 
+  std::string path_;
   int file_ = -1;  // open until the end: by then something else may lie in its place
   std::string host_;
   std::vector<std::string> arguments_;

@@ -21,6 +21,15 @@ constexpr char kWhoRecords[] = "HOSTPROBE_TARGET=all records every process";
 
 std::string text_of(const Json& job, const char* key) { return job.value(key, std::string()); }
 
+// A null document when it cannot be read.
+Json read_job(const std::string& path) {
+  std::error_code gone;
+  if (!fs::is_regular_file(path, gone)) return {};  // a pipe would keep who opens it waiting
+  std::ifstream file(path);
+  Json job = Json::parse(file, nullptr, false);
+  return job.is_object() ? job : Json();
+}
+
 // The job that was written last; a null document when there is none that can be read.
 Json last_job(const std::string& run) {
   Json last;
@@ -29,9 +38,8 @@ Json last_job(const std::string& run) {
   for (const auto& entry : fs::directory_iterator(run, error)) {
     if (!entry.path().string().ends_with(".job.json") || !entry.is_regular_file(error)) continue;
     if (entry.last_write_time(error) < newest) continue;
-    std::ifstream file(entry.path());
-    Json job = Json::parse(file, nullptr, false);
-    if (!job.is_object()) continue;
+    Json job = read_job(entry.path().string());
+    if (job.is_null()) continue;
     last = std::move(job);
     newest = entry.last_write_time(error);
   }
@@ -62,14 +70,23 @@ std::string reason(const Json& job) {
 
 }  // namespace
 
-std::string no_trace_text(const std::string& run) {
-  if (!analysis::trace_paths(run).empty())
-    return fmt::format("{} holds what the kernel recorded, and no trace of a process. {}", run, kWhoRecords);
-  const Json job = last_job(run);
+std::string no_trace_text(const std::string& run, const std::string& job_file) {
+  const Json job = read_job(job_file);
+  return job.is_null() ? fmt::format("{} holds no trace of this job, and its job file is gone", run)
+                       : fmt::format("{} holds no trace: {}", run, reason(job));
+}
+
+std::string no_trace_text(const analysis::ChosenJob& chosen) {
+  const std::string& run = chosen.path;
+  if (!chosen.traces.empty())
+    return fmt::format("{} holds what the kernel recorded, and no trace of a process. {}", chosen.words(), kWhoRecords);
+  const Json job = chosen.files.empty() ? last_job(run) : read_job(chosen.files.back().path);
   if (job.is_null())
     return fmt::format("{} holds nothing recorded: is it the folder that `hostprobe run` printed?{}", run,
                        run_folders_note(run));
-  return fmt::format("{} holds no trace: {}", run, reason(job));
+  const std::string text = fmt::format("{} holds no trace: {}", chosen.words(), reason(job));
+  if (!chosen.has_others()) return text;
+  return fmt::format("{}. Earlier jobs have traces there: --job 1..{}", text, chosen.all.size() - 1);
 }
 
 }  // namespace hostprobe::cli

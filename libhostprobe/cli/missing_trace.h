@@ -5,10 +5,14 @@
 
 #include <string>
 
+#include "analysis/trace/jobs.h"
+
 namespace hostprobe::cli {
 
-// One sentence or two for the path a command was given: no run folder at all, or what the job files in it say about the
-// last program that was started into it, and what to do.
-std::string no_trace_text(const std::string& run);
+// One sentence or two for what a command was given: no run folder at all, or what its job file says about the program that
+// was started, and what to do; and that other jobs of the folder have traces.
+std::string no_trace_text(const analysis::ChosenJob& chosen);
+// The same where a job file is known and nothing else.
+std::string no_trace_text(const std::string& run, const std::string& job_file);
 
 }  // namespace hostprobe::cli

@@ -5,9 +5,9 @@
 #include "analysis/trace/recover.h"
 #include "analysis/trace/trace.h"
 #include "commands.h"
+#include "job_option.h"
 #include "missing_trace.h"
 #include "output.h"
-#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -35,10 +35,10 @@ std::string describe(const analysis::RecoveryAnswer& answer) {
   return {};
 }
 
-int recover(const std::string& run) {
-  require_run(run);
-  const auto answers = analysis::recover_run(run);
-  if (answers.empty()) throw std::runtime_error(no_trace_text(run));
+int recover(const std::string& given) {
+  const analysis::ChosenJob chosen = choose_job(given, {});  // of all jobs that are beside it
+  const auto answers = analysis::recover_run(chosen.path);
+  if (answers.empty()) throw std::runtime_error(no_trace_text(chosen));
   int status = kDone;
   for (const auto& answer : answers) {
     write_out(fmt::format("{}: {}\n", analysis::base_name(answer.path), describe(answer)));

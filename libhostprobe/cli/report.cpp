@@ -9,16 +9,17 @@
 #include "analysis/report/json.h"
 #include "analysis/report/text.h"
 #include "commands.h"
+#include "job_option.h"
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
-#include "run_folders.h"
 
 namespace hostprobe::cli {
 namespace {
 
 struct ReportArguments {
   std::string run;
+  JobNumber job;
   bool json = false;
   unsigned memory_mb = kMemoryMb;
   std::string step;
@@ -51,13 +52,13 @@ void require_rank(const analysis::RunAnswer& run, const analysis::ReportOptions&
 }
 
 int report(const ReportArguments& arguments) {
-  require_run(arguments.run);
-  analysis::RunAnswer run = analysis::analyse_run(arguments.run, progress_on_stderr(),
-                                                  within_memory(arguments.memory_mb), step_query(arguments));
+  const analysis::ChosenJob chosen = choose_job(arguments.run, arguments.job);
+  analysis::RunAnswer run =
+      analysis::analyse_run(chosen, progress_on_stderr(), within_memory(arguments.memory_mb), step_query(arguments));
   end_progress();
   analysis::add_python_places(run);
   const bool is_empty = run.processes.empty() && run.kernel.files.empty();
-  if (is_empty && run.unreadable.empty()) throw std::runtime_error(no_trace_text(arguments.run));
+  if (is_empty && run.unreadable.empty()) throw std::runtime_error(no_trace_text(chosen));
   const std::string why = run.unreadable.empty() ? "" : run.unreadable.front().what;
   const std::string problem = std::filesystem::is_directory(arguments.run)
                                   ? fmt::format("no trace in {} could be read; the first: {}", arguments.run, why)
@@ -80,6 +81,7 @@ void add_report(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("report", "Says what a run lost on the host side, and what to do now.");
   auto arguments = std::make_shared<ReportArguments>();
   command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
+  add_job_option(*command, arguments->job);
   command->add_flag("--json", arguments->json, "One JSON document instead of text");
   command->add_option("--rank", arguments->options.rank, "Only the processes of this rank")->type_name("N");
   command->add_flag("--all", arguments->options.all, "Every wait site, thread and process, not only the heaviest");

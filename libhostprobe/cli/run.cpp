@@ -4,12 +4,13 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 
-#include "analysis/trace/reader.h"
+#include "analysis/trace/jobs.h"
 #include "analysis/trace/recover.h"
 #include "commands.h"
 #include "job_file.h"
@@ -103,22 +104,42 @@ void set_environment(const Environment& environment) {
   setenv("HOSTPROBE_LAUNCHED", std::to_string(getpid()).c_str(), 1);
 }
 
+// Of one job, among all that are in the folder; of the newest where there was no room for its file.
+std::vector<std::string> traces_of_job(const std::string& run, const std::string& job_file) {
+  const std::vector<analysis::Job> jobs = analysis::jobs_of(run);
+  if (job_file.empty()) return jobs.empty() ? std::vector<std::string>() : jobs.back().traces;
+  for (const analysis::Job& job : jobs)
+    if (std::any_of(job.files.begin(), job.files.end(), [&](const auto& file) { return file.path == job_file; }))
+      return job.traces;
+  return {};
+}
+
+// Why this job recorded nothing. What earlier ones did must not be taken for its own.
+std::string nothing_recorded(const std::string& run, const std::string& job_file, std::size_t traces) {
+  const std::string text = no_trace_text(run, job_file);
+  if (traces == 0) return text;
+  return fmt::format("nothing of this job: {}. The {} there {} of other jobs", text,
+                     traces == 1 ? "1 trace" : fmt::format("{} traces", traces), traces == 1 ? "is" : "are");
+}
+
 // Only a note: whatever happens to the traces, the program's own status is what `run` exits with.
-void say_end(const std::string& run) {
+void say_end(const std::string& run, const std::string& job_file) {
   try {
     std::size_t recovered = 0;
     const std::vector<analysis::RecoveryAnswer> answers = analysis::recover_run(run);
+    const std::vector<std::string> own = traces_of_job(run, job_file);
     for (const auto& answer : answers) {
-      recovered += answer.result == analysis::Recovery::kDone ? 1 : 0;
+      const bool is_own = std::find(own.begin(), own.end(), answer.path) != own.end();
+      recovered += is_own && answer.result == analysis::Recovery::kDone ? 1 : 0;
       if (answer.result == analysis::Recovery::kFailed) say(answer.path + ": " + answer.what);
     }
-    if (answers.empty()) {
-      say(no_trace_text(run));
+    if (own.empty()) {
+      say(nothing_recorded(run, job_file, answers.size()));
       return;
     }
     const std::string note =
         recovered == 0 ? "" : fmt::format(", {} of them saved from processes that were killed", recovered);
-    say(fmt::format("{} trace{} in {}{}", answers.size(), answers.size() == 1 ? "" : "s", run, note));
+    say(fmt::format("{} trace{} in {}{}", own.size(), own.size() == 1 ? "" : "s", run, note));
     say("next: hostprobe report " + run);
   } catch (const std::exception& error) {
     say(fmt::format("cannot look into {}: {}", run, error.what()));
@@ -192,7 +213,7 @@ int run(const RunArguments& arguments, const Context& context) {
     return end.start_error == ENOENT ? kNotFound : kNotExecutable;
   }
   if (job) job->finish(end.status);
-  say_end(folder.path);
+  say_end(folder.path, job ? job->path() : std::string());
   return end.status;
 }
 

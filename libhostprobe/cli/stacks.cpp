@@ -5,6 +5,7 @@
 #include "analysis/live/process_stacks.h"
 #include "analysis/live/stacks_text.h"
 #include "commands.h"
+#include "job_option.h"
 #include "output.h"
 #include "process_id.h"
 
@@ -24,13 +25,21 @@ constexpr char kFooter[] =
 
 struct StacksArguments {
   std::string target;
+  JobNumber job;
   bool json = false;
 };
 
+analysis::StacksAnswer stacks_of_job(const StacksArguments& arguments) {
+  const analysis::ChosenJob chosen = choose_job(arguments.target, arguments.job);
+  say_job(chosen);
+  return analysis::stacks_of_run(chosen);
+}
+
 void show(const StacksArguments& arguments) {
-  const analysis::StacksAnswer answer = is_process_id(arguments.target)
-                                            ? analysis::stacks_of_process(std::stoi(arguments.target))
-                                            : analysis::stacks_of_run(arguments.target);
+  const bool of_process = is_process_id(arguments.target);
+  if (of_process && arguments.job) throw UsageError("stacks: --job is for a run folder");
+  const analysis::StacksAnswer answer =
+      of_process ? analysis::stacks_of_process(std::stoi(arguments.target)) : stacks_of_job(arguments);
   if (arguments.json)
     write_json(analysis::stacks_json(answer));
   else
@@ -44,6 +53,7 @@ void add_stacks(CLI::App& app, Context& context) {
       app.add_subcommand("stacks", "Shows what every thread of a process, or of a run's processes, is doing now.");
   auto arguments = std::make_shared<StacksArguments>();
   command->add_option("TARGET", arguments->target, "A process id, or the run folder of a job")->required();
+  add_job_option(*command, arguments->job);
   command->add_flag("--json", arguments->json, "One JSON document instead of text");
   command->footer(kFooter);
   command->callback([arguments, &context] {

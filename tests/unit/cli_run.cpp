@@ -173,6 +173,29 @@ TEST_F(Run, JobFileTellsWhatWasStartedAndIsPrivate) {
   EXPECT_TRUE(seen);
 }
 
+// The folder may hold more: what this job did is what counts, here and in what is read later.
+TEST_F(Run, SecondJobOfAFolderIsShownAndCountedAlone) {
+  ASSERT_THAT(run({"--", "sleep", "0.02"}).err, HasSubstr("1 trace in"));
+  const Said nothing = run({"--", "true"});
+  EXPECT_THAT(nothing.err, HasSubstr("made no call that is recorded"));
+  EXPECT_THAT(nothing.err, testing::Not(HasSubstr("1 trace in")));
+  EXPECT_THAT(nothing.err, testing::Not(HasSubstr("next: ")));
+  const Said report = hostprobe({"report", folder_.file("run")});
+  EXPECT_EQ(report.status, 1) << "not what the first job did";
+  EXPECT_THAT(report.err, HasSubstr("--job 1"));
+  EXPECT_EQ(hostprobe({"report", folder_.file("run"), "--job", "1"}).status, 0);
+  EXPECT_THAT(run({"--", "sleep", "0.02"}).err, HasSubstr("1 trace in"));
+  const auto json = nlohmann::json::parse(hostprobe({"report", folder_.file("run"), "--json"}).out);
+  EXPECT_EQ(json["run"]["job"], 2);
+  EXPECT_EQ(json["processes"].size(), 1u);
+  EXPECT_LT(json["run"]["wall_s"].get<double>(), 60);
+  EXPECT_THAT(hostprobe({"report", folder_.file("run")}).out, HasSubstr("job 2 of 2"));
+  EXPECT_THAT(hostprobe({"dump", folder_.file("run")}).err, HasSubstr("job 2 of 2"));
+  EXPECT_EQ(hostprobe({"report", folder_.file("run"), "--job", "3"}).status, 1);
+  const Said diff = hostprobe({"diff", folder_.file("run"), folder_.file("run"), "--job-a", "1", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(diff.out)["a"]["job"], 1) << diff.err;
+}
+
 TEST_F(Run, WhatLiesInThePlaceOfItsJobFileIsLeftAlone) {
   const Said said = run({"--", "sh", "-c",
                          "until ls $HOSTPROBE_OUT/*.job.json; do sleep 0.01; done >/dev/null 2>&1\n"

@@ -297,10 +297,10 @@ std::optional<pid_t> living_process_of(const std::string& trace_path) {
   return std::nullopt;
 }
 
-StacksAnswer stacks_of_run(const std::string& run) {
+StacksAnswer stacks_of_run(const ChosenJob& run) {
   StacksAnswer answer;
   std::size_t traces = 0;
-  for (const std::string& path : trace_paths(run)) {
+  for (const std::string& path : run.traces) {
     ++traces;
     const std::optional<pid_t> pid = living_process_of(path);
     if (!pid) {
@@ -316,8 +316,8 @@ StacksAnswer stacks_of_run(const std::string& run) {
     }
   }
   if (answer.processes.empty())
-    throw std::runtime_error(traces == 0 ? fmt::format("{} holds no trace", run)
-                                         : fmt::format("no process of {} lives on this machine", run));
+    throw std::runtime_error(traces == 0 ? fmt::format("{} holds no trace", run.path)
+                                         : fmt::format("no process of {} lives on this machine", run.words()));
   std::stable_sort(answer.processes.begin(), answer.processes.end(), [](const auto& l, const auto& r) {
     return std::pair(l.rank.value_or(INT32_MAX), l.pid) < std::pair(r.rank.value_or(INT32_MAX), r.pid);
   });

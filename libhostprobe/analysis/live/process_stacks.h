@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/trace/jobs.h"
 #include "analysis/trace/roles.h"
 
 namespace hostprobe::analysis {
@@ -65,7 +66,7 @@ struct StacksAnswer {
 // Of one process. Throws std::runtime_error when there is none, TraceForbidden when we may not look.
 StacksAnswer stacks_of_process(pid_t pid);
 // Of all processes of a run that live on this machine.
-StacksAnswer stacks_of_run(const std::string& run);
+StacksAnswer stacks_of_run(const ChosenJob& run);
 
 // Nothing where it has ended, lives elsewhere, or the trace does not tell.
 std::optional<pid_t> living_process_of(const std::string& trace_path);

@@ -6,10 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "run_answer.h"
 
@@ -58,7 +55,7 @@ void note_child(RunAnswer& run, const ProcessAnswer& parent, const ChildEnd& chi
 }
 
 // What it became last, if it became another program (exec).
-ProcessAnswer* program_of(RunAnswer& run, const JobEnd& job) {
+ProcessAnswer* program_of(RunAnswer& run, const JobFile& job) {
   ProcessAnswer* found = nullptr;
   for (ProcessAnswer& process : run.processes) {
     if (process.pid != job.pid || process.host != job.host) continue;
@@ -67,16 +64,16 @@ ProcessAnswer* program_of(RunAnswer& run, const JobEnd& job) {
   return found;
 }
 
-void note_job(RunAnswer& run, const JobEnd& job) {
+void note_job(RunAnswer& run, const JobFile& job) {
   ProcessAnswer* process = program_of(run, job);
   if (process == nullptr) return;
   // A program that ended properly chose its status itself, whatever it means to a shell.
-  const bool by_signal = job.status > kShellSignal && process->end != EndState::kEnded;
+  const bool by_signal = *job.status > kShellSignal && process->end != EndState::kEnded;
   const double at_s = since_begin_s(run, process->start_realtime_ns) + job.wall_s;
   if (by_signal)
-    note(*process, job.status - kShellSignal, {}, std::min(at_s, run.wall_s + 1));
+    note(*process, *job.status - kShellSignal, {}, std::min(at_s, run.wall_s + 1));
   else
-    note(*process, {}, job.status, process->end_s);
+    note(*process, {}, *job.status, process->end_s);
 }
 
 bool has_traced_parent(const RunAnswer& run, const ProcessAnswer& process) {
@@ -103,28 +100,10 @@ bool is_told_to_end(const ProcessAnswer& process) { return process.end_signal ==
 
 }  // namespace
 
-std::vector<JobEnd> job_ends(const std::string& run) {
-  std::vector<JobEnd> jobs;
-  std::error_code gone;
-  if (!std::filesystem::is_directory(run, gone)) return jobs;
-  for (const auto& entry : std::filesystem::directory_iterator(run, gone)) {
-    if (!entry.path().string().ends_with(".job.json")) continue;
-    std::ifstream file(entry.path());
-    const auto json = nlohmann::json::parse(file, nullptr, false);
-    if (!json.is_object()) continue;
-    const auto host = json.find("host"), pid = json.find("pid"), status = json.find("status"),
-               wall_s = json.find("wall_s");
-    if (host == json.end() || pid == json.end() || status == json.end() || wall_s == json.end()) continue;
-    if (!host->is_string() || !pid->is_number_unsigned() || !status->is_number_integer() || !wall_s->is_number())
-      continue;
-    jobs.push_back({*host, *pid, *status, *wall_s});
-  }
-  return jobs;
-}
-
-void tell_endings(RunAnswer& run, const std::vector<JobEnd>& jobs) {
+void tell_endings(RunAnswer& run, const std::vector<JobFile>& jobs) {
   for (ProcessAnswer& process : run.processes) process.end_s = last_sign_s(run, process);
-  for (const JobEnd& job : jobs) note_job(run, job);
+  for (const JobFile& job : jobs)
+    if (job.status) note_job(run, job);
   for (const ProcessAnswer& parent : run.processes)
     for (const ChildEnd& child : parent.children_ended) note_child(run, parent, child);
 }

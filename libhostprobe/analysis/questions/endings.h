@@ -9,25 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "analysis/trace/job_file.h"
 #include "process.h"
 
 namespace hostprobe::analysis {
 
 struct RunAnswer;
 
-// The program that `hostprobe run` started, from its job file.
-struct JobEnd {
-  std::string host;
-  std::uint32_t pid = 0;
-  int status = 0;  // as a shell gives it: 128 + signal
-  double wall_s = 0;
-};
-
-// What can be read of the job files in a run folder; others are as if they were not there.
-std::vector<JobEnd> job_ends(const std::string& run);
-
 // Fills in signal, status and time of each process that somebody saw end, and the time of the others' ends.
-void tell_endings(RunAnswer& run, const std::vector<JobEnd>& jobs);
+void tell_endings(RunAnswer& run, const std::vector<JobFile>& jobs);
 
 // A process that did not end as programs do: by a signal, with a status that is not 0, or without a word.
 struct Death {

@@ -20,6 +20,7 @@
 #include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/kernel_totals.h"
 #include "analysis/trace/reader.h"
+#include "analysis/trace/trace_head.h"
 #include "endings.h"
 #include "import_answer.h"
 #include "kernel_wakers.h"
@@ -498,9 +499,11 @@ const ProcessAnswer* RunAnswer::traced(const ProcessAnswer& profile) const {
   return nullptr;
 }
 
-std::string RunAnswer::started() const {
-  if (start_realtime_ns == 0) return {};
-  const auto seconds = static_cast<time_t>(start_realtime_ns / 1'000'000'000);
+std::string RunAnswer::started() const { return utc_text(start_realtime_ns); }
+
+std::string utc_text(std::uint64_t realtime_ns) {
+  if (realtime_ns == 0) return {};
+  const auto seconds = static_cast<time_t>(realtime_ns / 1'000'000'000);
   tm parts{};
   gmtime_r(&seconds, &parts);
   char text[32];
@@ -508,17 +511,19 @@ std::string RunAnswer::started() const {
   return text;
 }
 
-RunAnswer analyse_run(const std::string& path, const Progress& progress, const Effort& effort, const StepQuery& query) {
+RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const Effort& effort, const StepQuery& query) {
   RunAnswer run;
-  run.path = path;
+  run.path = chosen.path;
+  run.job = chosen.number;
+  run.jobs = chosen.all;
   Symbols symbols;
   MemoryBudget unlimited(PTRDIFF_MAX);
   MemoryBudget& budget = effort.memory != nullptr ? *effort.memory : unlimited;
   const unsigned cores = effort.cores == 0 ? usable_cores() : effort.cores;
-  const std::vector<RunFile> files = run_files(path);
+  const std::vector<RunFile> files = run_files(chosen.traces);
   const bool has_kernel =
       std::any_of(files.begin(), files.end(), [](const RunFile& one) { return one.header.source == kFromKernel; });
-  std::vector<Opened> opened = read_all(trace_paths(path), symbols, budget, progress, cores, query, has_kernel);
+  std::vector<Opened> opened = read_all(chosen.traces, symbols, budget, progress, cores, query, has_kernel);
   drop_disagreeing(opened);
   if (query.is_one()) limit_to_one(opened, query, symbols, cores);
   for (Opened& one : opened) {
@@ -540,7 +545,7 @@ RunAnswer analyse_run(const std::string& path, const Progress& progress, const E
   follow_over_ranks(opened, run, cores);
   answer_job_of(opened, run, symbols, cores);
   answer_kernel(opened, run);
-  if (!query.is_one()) tell_endings(run, job_ends(path));
+  if (!query.is_one()) tell_endings(run, chosen.files);
   if (!query.is_one()) run.stuck = find_missing_ranks(run.processes);
   return run;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/trace/jobs.h"
 #include "collective_join.h"
 #include "host_alignment.h"
 #include "missing_ranks.h"
@@ -26,6 +27,8 @@ struct Unreadable {
 
 struct RunAnswer {
   std::string path;
+  std::size_t job = 1;                   // of `jobs`, counted from 1: it is all that is told of
+  std::vector<JobSummary> jobs;          // of the run folder
   std::vector<ProcessAnswer> processes;  // ranks first, then by start time
   std::vector<Unreadable> unreadable;
   std::vector<CollectiveAnswer> collectives;
@@ -52,6 +55,9 @@ struct RunAnswer {
   std::string started() const;  // ISO 8601, UTC; "" when unknown
 };
 
+// ISO 8601, UTC; "" for 0, which is not known.
+std::string utc_text(std::uint64_t realtime_ns);
+
 // Called now and then with the bytes read so far and the bytes of all traces; by one thread at a time.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
@@ -70,8 +76,8 @@ struct Effort {
   MemoryBudget* memory = nullptr;  // see memory_budget.h; nullptr: without limit
 };
 
-// Throws std::system_error when there is no such path, std::invalid_argument when there is no such step.
-RunAnswer analyse_run(const std::string& path, const Progress& progress, const Effort& effort = {},
+// Throws std::invalid_argument when there is no such step.
+RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const Effort& effort = {},
                       const StepQuery& query = {});
 
 }  // namespace hostprobe::analysis

@@ -104,7 +104,7 @@ class Document : public TimelineForm {
 
 }  // namespace
 
-std::vector<std::string> export_chrome(const std::string& run, const Sink& sink, const ExportProgress& progress) {
+std::vector<std::string> export_chrome(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
   Document out(sink, first_moment_ns(run));
   std::vector<std::string> problems = visit_traces(
       run, [&](const Timeline& timeline) { write_timeline_rows(timeline, out); },

@@ -266,7 +266,7 @@ class TraceTable {
 
 }  // namespace
 
-std::vector<std::string> export_csv(const std::string& run, const Sink& sink, const ExportProgress& progress) {
+std::vector<std::string> export_csv(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
   sink(fmt::format("{}\n", fmt::join(kColumnNames, ",")));
   return visit_traces(
       run, [&sink](const Timeline& timeline) { TraceTable(timeline, sink).write(); },

@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "analysis/trace/jobs.h"
+
 #include "dump.h"
 #include "exported_run.h"
 
 namespace hostprobe::analysis {
 
-// Returns what could not be read, one line each. Throws std::system_error when there is no such path.
-std::vector<std::string> export_csv(const std::string& run, const Sink& sink, const ExportProgress& progress = {});
+// Returns what could not be read, one line each.
+std::vector<std::string> export_csv(const ChosenJob& run, const Sink& sink, const ExportProgress& progress = {});
 
 }  // namespace hostprobe::analysis

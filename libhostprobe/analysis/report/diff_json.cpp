@@ -1,6 +1,7 @@
 // diff_json.cpp: see diff_json.h.
 #include "diff_json.h"
 
+#include "json_jobs.h"
 #include "json_values.h"
 #include "version.h"
 
@@ -70,13 +71,15 @@ Json path_json(const std::vector<PathChange>& path) {
 }
 
 Json run_json(const RunAnswer& run) {
-  return {{"path", run.path},
-          {"ranks", run.ranks},
-          {"hosts", run.hosts},
-          {"mode", run.mode},
-          {"wall_s", run.wall_s},
-          {"processes", run.processes.size()},
-          {"unreadable", run.unreadable.size()}};
+  Json json = {{"path", run.path},
+               {"ranks", run.ranks},
+               {"hosts", run.hosts},
+               {"mode", run.mode},
+               {"wall_s", run.wall_s},
+               {"processes", run.processes.size()},
+               {"unreadable", run.unreadable.size()}};
+  add_jobs_json(run, json);
+  return json;
 }
 
 }  // namespace

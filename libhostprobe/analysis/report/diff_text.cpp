@@ -61,9 +61,10 @@ class DiffPage {
   void write_run(const char* name, const RunAnswer& run, std::size_t steps, const std::optional<double>& median_ms) {
     const std::string what =
         run.ranks > 0 ? plural(run.ranks, "rank", "ranks") : plural(run.processes.size(), "process", "processes");
-    line("{}  {} · {:.2f} s · {} · mode {}{}", name, what, run.wall_s,
+    line("{}  {} · {:.2f} s · {} · mode {}{}{}", name, what, run.wall_s,
          median_ms ? fmt::format("{} steps, median {}", grouped(steps), ms_text(*median_ms)) : "no steps marked",
          run.mode.empty() ? "?" : printable(run.mode),
+         run.jobs.size() > 1 ? fmt::format(" · job {} of {} in its folder", run.job, run.jobs.size()) : "",
          run.unreadable.empty() ? "" : fmt::format(" · {} files cannot be read", run.unreadable.size()));
   }
 

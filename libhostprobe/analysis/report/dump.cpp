@@ -165,10 +165,10 @@ class Dump : DumpOutput {
 
 }  // namespace
 
-std::vector<std::string> dump_run(const std::string& path, DumpForm form, const Sink& sink, bool switches) {
+std::vector<std::string> dump_run(const ChosenJob& chosen, DumpForm form, const Sink& sink, bool switches) {
   std::vector<std::string> problems;
   Symbols symbols;
-  for (const std::string& file : trace_paths(path)) {
+  for (const std::string& file : chosen.traces) {
     try {
       const Trace trace = read_trace(file);
       if (is_kernel_trace(trace))

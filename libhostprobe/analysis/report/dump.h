@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/trace/jobs.h"
+
 namespace hostprobe::analysis {
 
 using Sink = std::function<void(std::string_view)>;
@@ -16,7 +18,7 @@ using Sink = std::function<void(std::string_view)>;
 enum class DumpForm { kText, kJson };
 
 // With `switches`, behind the records of a thread, when it was off its CPU, where that was recorded.
-// Returns what could not be read, one line each. Throws std::system_error when there is no such path.
-std::vector<std::string> dump_run(const std::string& path, DumpForm form, const Sink& sink, bool switches = false);
+// Returns what could not be read, one line each.
+std::vector<std::string> dump_run(const ChosenJob& chosen, DumpForm form, const Sink& sink, bool switches = false);
 
 }  // namespace hostprobe::analysis

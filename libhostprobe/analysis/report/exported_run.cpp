@@ -9,14 +9,15 @@
 #include "analysis/trace/file_bytes.h"
 #include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/reader.h"
+#include "analysis/trace/trace_head.h"
 
 namespace hostprobe::analysis {
-std::vector<std::string> visit_traces(const std::string& run, const std::function<void(const Timeline&)>& visit,
+std::vector<std::string> visit_traces(const ChosenJob& run, const std::function<void(const Timeline&)>& visit,
                                       const std::function<void(const Trace&)>& visit_kernel,
                                       const ExportProgress& progress) {
   std::vector<std::string> problems;
   Symbols symbols;
-  const std::vector<std::string> paths = trace_paths(run);
+  const std::vector<std::string>& paths = run.traces;
   std::uint64_t all = 0, done = 0;
   for (const std::string& path : paths) all += file_bytes(path);
   for (const std::string& path : paths) {
@@ -40,10 +41,10 @@ std::vector<std::string> visit_traces(const std::string& run, const std::functio
   return problems;
 }
 
-std::uint64_t first_moment_ns(const std::string& run) {
+std::uint64_t first_moment_ns(const ChosenJob& run) {
   constexpr std::uint64_t kClockChangeNs = 1'000'000;  // of the hosts' clocks, while the run lasts
   std::uint64_t first = UINT64_MAX;
-  for (const auto& [path, header] : run_files(run))
+  for (const auto& [path, header] : run_files(run.traces))
     for (const ClockPair* pair : {&header.start, &header.first})
       if (pair->realtime_ns != 0) first = std::min(first, pair->realtime_ns);
   return first == UINT64_MAX ? 0 : first - std::min(first, kClockChangeNs);

@@ -9,19 +9,20 @@
 #include <vector>
 
 #include "analysis/timeline/timeline.h"
+#include "analysis/trace/jobs.h"
 
 namespace hostprobe::analysis {
 
 // Called now and then with the bytes read so far and the bytes of all traces.
 using ExportProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
-// `visit_kernel` has those of the kernel, which are of no process. Returns what could not be read, one line each. Throws std::system_error when there is no such path.
-std::vector<std::string> visit_traces(const std::string& run, const std::function<void(const Timeline&)>& visit,
+// `visit_kernel` has those of the kernel, which are of no process. Returns what could not be read, one line each.
+std::vector<std::string> visit_traces(const ChosenJob& run, const std::function<void(const Timeline&)>& visit,
                                       const std::function<void(const Trace&)>& visit_kernel,
                                       const ExportProgress& progress);
 
 // CLOCK_REALTIME at which the first process of the run began, a little earlier rather than later; 0 where nothing tells.
-std::uint64_t first_moment_ns(const std::string& run);
+std::uint64_t first_moment_ns(const ChosenJob& run);
 
 // Who ended a wait, and when.
 struct Wake {

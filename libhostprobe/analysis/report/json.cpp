@@ -8,6 +8,7 @@
 #include "json_chains.h"
 #include "json_collectives.h"
 #include "json_gpu.h"
+#include "json_jobs.h"
 #include "json_path.h"
 #include "json_python.h"
 #include "json_running.h"
@@ -304,6 +305,7 @@ std::string report_json(const RunAnswer& run, const ReportOptions& options) {
                {"delay_chain", delay_chain_json(run)},
                {"trials", trials_json(run)},
                {"unreadable", Json::array()}};
+  add_jobs_json(run, json["run"]);
   for (const Finding& finding : findings) json["findings"].push_back(finding_json(finding));
   for (const ProcessAnswer& process : run.processes)
     if (options.shows(process)) {

@@ -6,6 +6,7 @@
 
 #include "analysis/trace/kernel_rows.h"
 #include "analysis/trace/reader.h"
+#include "analysis/trace/trace_head.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -14,8 +15,8 @@ std::string host_of(const FileHeader& header) { return {header.host, strnlen(hea
 
 }  // namespace
 
-PerfettoAxis::PerfettoAxis(const std::string& run) {
-  const std::vector<RunFile> files = run_files(run);
+PerfettoAxis::PerfettoAxis(const ChosenJob& run) {
+  const std::vector<RunFile> files = run_files(run.traces);
   const auto with_kernel = std::find_if(files.begin(), files.end(), [](const RunFile& one) {
     return one.header.source == kFromKernel && !host_of(one.header).empty();
   });

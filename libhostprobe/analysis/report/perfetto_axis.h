@@ -10,13 +10,14 @@
 #include <set>
 #include <string>
 
+#include "analysis/trace/jobs.h"
 #include "analysis/trace/trace.h"
 
 namespace hostprobe::analysis {
 
 class PerfettoAxis {
  public:
-  explicit PerfettoAxis(const std::string& run);
+  explicit PerfettoAxis(const ChosenJob& run);
 
   bool is_here(const Trace& trace) const;
   std::uint64_t moment(const Trace& trace, std::int64_t monotonic_ns) const;

@@ -214,7 +214,7 @@ class KernelChoice {
 
 }  // namespace
 
-std::vector<std::string> export_perfetto(const std::string& run, const Sink& sink, const ExportProgress& progress) {
+std::vector<std::string> export_perfetto(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
   const PerfettoAxis axis(run);
   PerfettoPackets packets(sink);
   PerfettoTimeline out(axis, packets);

@@ -92,6 +92,9 @@ class TextReport : private Lines {
     const std::string where = run_.hosts.empty() ? "" : " on " + plural(run_.hosts.size(), "host", "hosts");
     line("{}{} · {:.2f} s · started {} · mode {}", what, where, run_.wall_s,
          run_.started().empty() ? "?" : run_.started(), run_.mode.empty() ? "?" : printable(run_.mode));
+    if (run_.jobs.size() > 1)
+      line("job {} of {} in this folder{} · another one: --job 1..{}", run_.job, run_.jobs.size(),
+           run_.job == run_.jobs.size() ? ", the newest" : "", run_.jobs.size());
     if (run_.hosts.size() > 1)
       line("clocks of the hosts {}", run_.clock_error_us
                                          ? fmt::format("aligned to ± {}", duration_text(1e3 * *run_.clock_error_us))

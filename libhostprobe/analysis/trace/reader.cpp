@@ -11,7 +11,6 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "blocks.h"
@@ -20,6 +19,7 @@
 #include "liveness.h"
 #include "segment_copy.h"
 #include "slice_order.h"
+#include "trace_head.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -372,14 +372,21 @@ std::vector<std::string> trace_paths(const std::string& run) {
   return paths;
 }
 
-std::vector<RunFile> run_files(const std::string& run) {
+std::optional<FileHeader> head_of(const std::string& path) {
+  try {
+    const RawHeader raw = read_header(path);
+    if (!raw.whole) return std::nullopt;
+    const FileHeader header = raw.fields();
+    if (header.magic == kFileMagic && header.version <= kFileVersion) return header;
+  } catch (const std::system_error&) {
+  }  // whoever reads it whole will say why it cannot be opened
+  return std::nullopt;
+}
+
+std::vector<RunFile> run_files(const std::vector<std::string>& paths) {
   std::vector<RunFile> files;
-  for (const std::string& path : trace_paths(run)) {
-    alignas(8) std::byte page[kFileHeaderBytes];
-    std::ifstream file(path, std::ios::binary);
-    if (!file.read(reinterpret_cast<char*>(page), sizeof(page)) || !header_is_whole(page)) continue;
-    std::memcpy(&files.emplace_back(RunFile{path, {}}).header, page, sizeof(FileHeader));
-  }
+  for (const std::string& path : paths)
+    if (const auto header = head_of(path)) files.push_back({path, *header});
   return files;
 }
 

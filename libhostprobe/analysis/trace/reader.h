@@ -25,11 +25,4 @@ Trace read_trace_file_only(const std::string& path);
 // nothing at that path.
 std::vector<std::string> trace_paths(const std::string& run);
 
-// Of those the ones whose head can be read; nothing else of them is.
-struct RunFile {
-  std::string path;
-  FileHeader header;
-};
-std::vector<RunFile> run_files(const std::string& run);
-
 }  // namespace hostprobe::analysis

@@ -1,0 +1,19 @@
+// json_jobs.cpp: see json_jobs.h.
+#include "json_jobs.h"
+
+namespace hostprobe::analysis {
+
+void add_jobs_json(const RunAnswer& run, Json& json) {
+  if (run.jobs.size() < 2) return;
+  json["job"] = run.job;
+  json["jobs"] = Json::array();
+  for (const JobSummary& job : run.jobs) {
+    const std::string started = utc_text(job.begin_realtime_ns);
+    json["jobs"].push_back({{"job", json["jobs"].size() + 1},
+                            {"started", started.empty() ? Json(nullptr) : Json(started)},
+                            {"command", job.command},
+                            {"traces", job.traces}});
+  }
+}
+
+}  // namespace hostprobe::analysis

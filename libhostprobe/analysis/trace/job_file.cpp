@@ -1,0 +1,99 @@
+// job_file.cpp: see job_file.h.
+#include "job_file.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace hostprobe::analysis {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kSuffix[] = ".job.json";
+
+std::uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::string own_host() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// The text in the file has seconds only; the name ends in the moment to the nanosecond, unless somebody renamed it.
+std::uint64_t begin_of(const std::string& path, const Json& json) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  tm parts{};
+  const auto text = json.find("started");
+  if (text == json.end() || !text->is_string() ||
+      strptime(text->get<std::string>().c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts) == nullptr)
+    return 0;
+  const std::uint64_t told = static_cast<std::uint64_t>(std::max<time_t>(0, timegm(&parts))) * kSecond;
+  const std::string name = path.substr(0, path.size() - std::size(kSuffix) + 1);
+  std::uint64_t ns = 0;
+  if (const auto dash = name.rfind('-'); dash != std::string::npos)
+    std::from_chars(name.data() + dash + 1, name.data() + name.size(), ns);
+  return ns >= told && ns - told < kSecond ? ns : told;
+}
+
+std::string command_of(const Json& json) {
+  std::string command;
+  for (const Json& word : json.value("argv", Json::array()))
+    if (word.is_string()) command += (command.empty() ? "" : " ") + word.get<std::string>();
+  return command;
+}
+
+std::uint64_t end_of(const JobFile& job) {
+  if (job.status) return job.begin_realtime_ns + static_cast<std::uint64_t>(std::clamp(job.wall_s, 0.0, 1e9) * 1e9);
+  const bool lives = job.host == own_host() && kill(static_cast<pid_t>(job.pid), 0) == 0;
+  return lives ? std::max(now_ns(), job.begin_realtime_ns) : job.begin_realtime_ns;
+}
+
+std::optional<JobFile> read_job_file(const std::string& path) {
+  std::ifstream file(path);
+  const Json json = Json::parse(file, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const auto host = json.find("host"), pid = json.find("pid"), status = json.find("status"),
+             wall_s = json.find("wall_s"), error = json.find("start_error");
+  if (host == json.end() || !host->is_string() || pid == json.end() || !pid->is_number_unsigned()) return std::nullopt;
+  JobFile job;
+  job.path = path;
+  job.host = *host;
+  job.pid = *pid;
+  job.begin_realtime_ns = begin_of(path, json);
+  if (status != json.end() && status->is_number_integer() && wall_s != json.end() && wall_s->is_number()) {
+    job.status = *status;
+    job.wall_s = *wall_s;
+  }
+  job.command = command_of(json);
+  job.started = error == json.end() || !error->is_string() || error->get<std::string>().empty();
+  job.end_realtime_ns = end_of(job);
+  return job;
+}
+
+}  // namespace
+
+std::vector<JobFile> job_files(const std::string& run) {
+  std::vector<JobFile> jobs;
+  std::error_code gone;
+  if (!std::filesystem::is_directory(run, gone)) return jobs;
+  for (const auto& entry : std::filesystem::directory_iterator(run, gone)) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(kSuffix) || !entry.is_regular_file(gone)) continue;
+    if (auto job = read_job_file(path)) jobs.push_back(std::move(*job));
+  }
+  std::sort(jobs.begin(), jobs.end(), [](const JobFile& l, const JobFile& r) { return l.path < r.path; });
+  return jobs;
+}
+
+}  // namespace hostprobe::analysis

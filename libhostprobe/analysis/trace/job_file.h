@@ -1,0 +1,28 @@
+// job_file.h: what `hostprobe run` wrote into the run folder about one launch, as cli/job_file.h writes it.
+//
+// Room 3. A file that cannot be understood is as if it were not there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hostprobe::analysis {
+
+struct JobFile {
+  std::string path;
+  std::string host;
+  std::uint32_t pid = 0;                // of the program that it started
+  std::uint64_t begin_realtime_ns = 0;  // 0: not known
+  std::uint64_t end_realtime_ns = 0;    // now, while it runs; the beginning, where `run` itself was killed
+  std::optional<int> status;            // as a shell gives it: 128 + signal; nothing: it has not ended
+  double wall_s = 0;
+  std::string command;   // its words, joined by blanks
+  bool started = false;  // the program could be started
+};
+
+// Of a run folder, by name; none where the path is no folder.
+std::vector<JobFile> job_files(const std::string& run);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,182 @@
+// jobs.cpp: see jobs.h. Processes make the jobs (job_groups.h); what others measured joins the job that it was measured of.
+#include "jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+#include "job_groups.h"
+#include "reader.h"
+#include "trace_head.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Heads {
+  std::vector<RunFile> processes, imported, kernel;
+  std::vector<std::string> unknown;  // heads that cannot be read
+};
+
+Heads read_heads(const std::vector<std::string>& paths) {
+  Heads heads;
+  for (const std::string& path : paths) {
+    const std::optional<FileHeader> header = head_of(path);
+    if (!header)
+      heads.unknown.push_back(path);
+    else if (header->source == kFromKernel)
+      heads.kernel.push_back({path, *header});
+    else
+      (header->source == kFromProbe ? heads.processes : heads.imported).push_back({path, *header});
+  }
+  return heads;
+}
+
+bool is_of(const RunFile& profile, const RunFile& process) {
+  const std::string host = host_of(profile.header);
+  return profile.header.pid == process.header.pid && (host.empty() || host == host_of(process.header)) &&
+         time_of(profile.header).overlaps(time_of(process.header));
+}
+
+// The job of the process that it is of, else the last that was there at that time.
+JobGroup* job_of(std::vector<JobGroup>& jobs, const RunFile& profile) {
+  JobGroup* found = nullptr;
+  for (JobGroup& job : jobs) {
+    if (std::any_of(job.processes.begin(), job.processes.end(),
+                    [&](const RunFile& process) { return is_of(profile, process); }))
+      return &job;
+    const bool is_at_time = time_of(profile.header).known() && job.time.overlaps(time_of(profile.header));
+    if (is_at_time && (found == nullptr || found->time.begin_ns <= job.time.begin_ns)) found = &job;
+  }
+  return found;
+}
+
+// What is of none of several jobs is one of its own: somebody keeps his profiles there.
+void add_imported(std::vector<JobGroup>& jobs, const std::vector<RunFile>& imported) {
+  JobGroup others;
+  std::vector<std::pair<JobGroup*, const RunFile*>> own;
+  for (const RunFile& file : imported) {
+    JobGroup* job = jobs.size() == 1 ? &jobs.front() : job_of(jobs, file);
+    if (job != nullptr)
+      own.emplace_back(job, &file);
+    else
+      others.add(file);
+  }
+  for (const auto& [job, file] : own) job->processes.push_back(*file);
+  if (!others.processes.empty()) jobs.push_back(std::move(others));
+}
+
+// A recording of the machine tells of every job that ran meanwhile. One whose time is not known, or is nobody's, may be of each.
+void add_kernel(std::vector<JobGroup>& jobs, const std::vector<RunFile>& kernel) {
+  for (const RunFile& file : kernel) {
+    const auto covers = [&file](const JobGroup& job) {
+      const std::string host = host_of(file.header);
+      return (host.empty() || job.hosts.contains(host)) && time_of(file.header).overlaps(job.time);
+    };
+    const bool is_of_any = std::any_of(jobs.begin(), jobs.end(), covers);
+    for (JobGroup& job : jobs)
+      if (!is_of_any || covers(job)) job.processes.push_back(file);
+  }
+}
+
+Job job_from(JobGroup group) {
+  Job job;
+  job.begin_realtime_ns = group.time.begin_ns;
+  std::sort(group.files.begin(), group.files.end(),
+            [](const JobFile& l, const JobFile& r) { return l.begin_realtime_ns < r.begin_realtime_ns; });
+  job.files = std::move(group.files);
+  // Without `hostprobe run`: what began first started the others.
+  const auto first =
+      std::min_element(group.processes.begin(), group.processes.end(), [](const RunFile& l, const RunFile& r) {
+        return std::pair(l.header.source, l.header.start.realtime_ns) <
+               std::pair(r.header.source, r.header.start.realtime_ns);
+      });
+  if (!job.files.empty())
+    job.command = job.files.front().command;
+  else if (first != group.processes.end())
+    job.command = std::string(first->header.command, strnlen(first->header.command, sizeof first->header.command));
+  for (const RunFile& process : group.processes) job.traces.push_back(process.path);
+  std::sort(job.traces.begin(), job.traces.end());
+  return job;
+}
+
+// A launch that recorded nothing is worth a word as long as it is the last.
+void drop_empty(std::vector<Job>& jobs) {
+  for (std::size_t i = jobs.size(); i-- > 0;)
+    if (jobs[i].traces.empty() && i + 1 < jobs.size()) jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+// Damage is never passed over: it stands in the newest job, where it is seen.
+void add_unknown(std::vector<Job>& jobs, const std::vector<std::string>& unknown) {
+  for (const std::string& path : unknown) jobs.back().traces.push_back(path);
+  if (!unknown.empty()) std::sort(jobs.back().traces.begin(), jobs.back().traces.end());
+}
+
+bool is_run_folder(const fs::path& folder) {
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(folder, gone)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() == kFileSuffix || name.ends_with(".job.json")) return true;
+  }
+  return false;
+}
+
+// A program that is preloaded and told of no folder makes one of its own for each job, in one that they share.
+std::optional<std::string> newest_run_in(const std::string& folder) {
+  std::optional<std::string> newest;
+  std::uint64_t newest_begin_ns = 0;
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(folder, gone)) {
+    std::error_code unreadable;
+    if (!entry.is_directory(unreadable) || !is_run_folder(entry.path())) continue;
+    const std::string path = entry.path().string();
+    const std::uint64_t begin_ns = jobs_of(path).back().begin_realtime_ns;
+    if (newest && std::pair(begin_ns, path) < std::pair(newest_begin_ns, *newest)) continue;
+    newest = path;
+    newest_begin_ns = begin_ns;
+  }
+  return newest;
+}
+
+}  // namespace
+
+std::vector<Job> jobs_of(const std::string& run) {
+  const Heads heads = read_heads(trace_paths(run));
+  std::vector<JobFile> files = job_files(run);
+  std::erase_if(files, [](const JobFile& file) { return !file.started; });
+  std::vector<JobGroup> groups = group_processes(heads.processes, files);
+  add_imported(groups, heads.imported);
+  if (groups.empty()) groups.emplace_back();
+  add_kernel(groups, heads.kernel);
+  std::vector<Job> jobs;
+  for (JobGroup& group : groups) jobs.push_back(job_from(std::move(group)));
+  std::stable_sort(jobs.begin(), jobs.end(), [](const Job& l, const Job& r) {
+    return std::pair(l.begin_realtime_ns, l.traces) < std::pair(r.begin_realtime_ns, r.traces);
+  });
+  drop_empty(jobs);
+  add_unknown(jobs, heads.unknown);
+  return jobs;
+}
+
+ChosenJob::ChosenJob(const std::string& given, std::optional<unsigned> wanted) : path(given) {
+  std::error_code error;
+  if (fs::is_directory(given, error) && !is_run_folder(given))
+    if (const auto newest = newest_run_in(given)) path = *newest, is_newest_folder = true;
+  std::vector<Job> jobs = jobs_of(path);
+  if (wanted && (*wanted < 1 || *wanted > jobs.size()))
+    throw std::invalid_argument(jobs.size() == 1
+                                    ? fmt::format("{} has one job, and no job {}", path, *wanted)
+                                    : fmt::format("{} has jobs 1 to {}, and no job {}", path, jobs.size(), *wanted));
+  number = wanted.value_or(jobs.size());
+  for (const Job& job : jobs) all.push_back({job.begin_realtime_ns, job.command, job.traces.size()});
+  traces = std::move(jobs[number - 1].traces);
+  files = std::move(jobs[number - 1].files);
+}
+
+std::string ChosenJob::words() const { return has_others() ? fmt::format("job {} of {}", number, path) : path; }
+
+}  // namespace hostprobe::analysis

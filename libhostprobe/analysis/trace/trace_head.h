@@ -1,0 +1,24 @@
+// trace_head.h: what the head of a trace file says, without reading more of it.
+//
+// Room 3.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/file.h"
+
+namespace hostprobe::analysis {
+
+// Nothing: it cannot be opened, is damaged, foreign, or newer than this; whoever reads it whole will say which.
+std::optional<FileHeader> head_of(const std::string& path);
+
+struct RunFile {
+  std::string path;
+  FileHeader header;
+};
+// Of these the ones whose head can be read.
+std::vector<RunFile> run_files(const std::vector<std::string>& paths);
+
+}  // namespace hostprobe::analysis

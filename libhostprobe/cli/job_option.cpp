@@ -1,0 +1,30 @@
+// job_option.cpp: see job_option.h.
+#include "job_option.h"
+
+#include <fmt/format.h>
+
+#include "output.h"
+#include "run_folders.h"
+
+namespace hostprobe::cli {
+
+void add_job_option(CLI::App& command, JobNumber& job, const std::string& name) {
+  command.add_option(name, job, "Which job of the run folder, counted from 1 as they began; else the newest")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1u << 30));
+}
+
+analysis::ChosenJob choose_job(const std::string& run, const JobNumber& job) {
+  require_run(run);
+  analysis::ChosenJob chosen(run, job);
+  if (chosen.is_newest_folder) say(fmt::format("{} is the newest run in {}", chosen.path, run));
+  return chosen;
+}
+
+void say_job(const analysis::ChosenJob& chosen) {
+  if (!chosen.has_others()) return;
+  say(fmt::format("job {} of {} in {}; --job 1..{} takes another", chosen.number, chosen.all.size(), chosen.path,
+                  chosen.all.size()));
+}
+
+}  // namespace hostprobe::cli

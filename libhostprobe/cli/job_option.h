@@ -1,0 +1,25 @@
+// job_option.h: which job of a run folder a command is about: --job, else the newest, and what is said about the others.
+//
+// Room 4.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <optional>
+#include <string>
+
+#include "analysis/trace/jobs.h"
+
+namespace hostprobe::cli {
+
+using JobNumber = std::optional<unsigned>;
+
+void add_job_option(CLI::App& command, JobNumber& job, const std::string& name = "--job");
+
+// Throws as analysis::ChosenJob. Says which run it took where it was given a folder of runs.
+analysis::ChosenJob choose_job(const std::string& run, const JobNumber& job);
+
+// Where nothing else in the output says so: which job it is of, if there are several.
+void say_job(const analysis::ChosenJob& chosen);
+
+}  // namespace hostprobe::cli
