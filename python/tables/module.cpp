@@ -99,11 +99,11 @@ PyObject* list_of(const All& all, Make make) {
 
 // ---- functions ----
 
-PyObject* opened(const std::string& path) {
+PyObject* opened(const std::string& path, std::optional<unsigned> job) {
   auto holder = std::make_unique<RunHolder>();
   {
     const WithoutLock without;
-    *holder = std::make_shared<Run>(path);
+    *holder = std::make_shared<Run>(path, job);
   }
   return capsule_of(std::move(holder), kRunCapsule, delete_held<RunHolder>);
 }
@@ -111,11 +111,12 @@ PyObject* opened(const std::string& path) {
 // FileNotFoundError and its like, with the path.
 PyObject* open_run(PyObject*, PyObject* arguments) {
   PyObject* path = nullptr;
-  if (!PyArg_ParseTuple(arguments, "O&:open", PyUnicode_FSConverter, &path)) return nullptr;
-  PyObject* made = guarded([path]() -> PyObject* {
+  unsigned number = 0;  // the newest
+  if (!PyArg_ParseTuple(arguments, "O&|I:open", PyUnicode_FSConverter, &path, &number)) return nullptr;
+  PyObject* made = guarded([path, number]() -> PyObject* {
     const std::string text = PyBytes_AsString(path);
     try {
-      return opened(text);
+      return opened(text, number == 0 ? std::nullopt : std::optional(number));
     } catch (const std::system_error& error) {
       errno = error.code().value();
       return PyErr_SetFromErrnoWithFilename(PyExc_OSError, text.c_str());
@@ -221,6 +222,14 @@ PyObject* traces(PyObject*, PyObject* capsule) {
   });
 }
 
+// (number, how many there are)
+PyObject* job(PyObject*, PyObject* capsule) {
+  const RunHolder* run = run_of(capsule);
+  if (run == nullptr) return nullptr;
+  const analysis::ChosenJob& chosen = (*run)->chosen();
+  return Py_BuildValue("(nn)", static_cast<Py_ssize_t>(chosen.number), static_cast<Py_ssize_t>(chosen.all.size()));
+}
+
 PyObject* problems(PyObject*, PyObject* capsule) {
   const RunHolder* run = run_of(capsule);
   return run == nullptr ? nullptr : list_of((*run)->problems(), [](const std::string& line) { return text_of(line); });
@@ -270,6 +279,7 @@ PyMethodDef g_functions[] = {{"open", open_run, METH_VARARGS, nullptr},
                              {"schema", schema, METH_VARARGS, nullptr},
                              {"schema_columns", schema_columns, METH_O, nullptr},
                              {"traces", traces, METH_O, nullptr},
+                             {"job", job, METH_O, nullptr},
                              {"problems", problems, METH_O, nullptr},
                              {"start_realtime_ns", start_realtime_ns, METH_O, nullptr},
                              {"report", report, METH_O, nullptr},

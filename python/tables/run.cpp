@@ -26,15 +26,25 @@ std::string line_of(const std::string& path, const analysis::Damage& damage) {
   return fmt::format("{}: {} bytes at offset {}: {}", path, damage.bytes, damage.offset, damage.what);
 }
 
+analysis::ChosenJob choose(const std::string& path, std::optional<unsigned> job) {
+  try {
+    return {path, job};
+  } catch (const std::invalid_argument& error) {
+    throw BadRequest(error.what());
+  }
+}
+
 }  // namespace
 
-Run::Run(const std::string& path) : path_(path), budget_(kHeldBytes) {
-  const std::vector<std::string> paths = analysis::trace_paths(path);
+Run::Run(const std::string& path, std::optional<unsigned> job)
+    : chosen_(choose(path, job)), path_(chosen_.path), budget_(kHeldBytes) {
+  const std::vector<std::string>& paths = chosen_.traces;
   for (const std::string& one : paths)
     if (!read_head(one)) read_damaged(one);
-  if (paths.empty()) throw BadRequest(fmt::format("{} holds no trace: a run folder has *.hptrace files in it", path));
+  if (paths.empty())
+    throw BadRequest(fmt::format("{} holds no trace: a run folder has *.hptrace files in it", chosen_.words()));
   if (traces_.empty())
-    throw BadRequest(fmt::format("no trace in {} could be read; {}", path,
+    throw BadRequest(fmt::format("no trace in {} could be read; {}", chosen_.words(),
                                  problems_.empty() ? "it holds only what the kernel told" : problems_.front()));
   std::int64_t start_ns = INT64_MAX;
   for (const TraceHead& head : traces_)
@@ -108,7 +118,8 @@ std::shared_ptr<const Answer> Run::answer() {
   const std::lock_guard lock(answer_mutex_);
   if (answer_ != nullptr) return answer_;
   auto made = std::make_shared<Answer>();
-  made->run = analysis::analyse_run(path_, {});
+  analysis::trace_paths(path_);  // throws where the run went away, which is more than traces that cannot be read
+  made->run = analysis::analyse_run(chosen_, {});
   made->report = nlohmann::ordered_json::parse(analysis::report_json(made->run));
   for (const analysis::Unreadable& one : made->run.unreadable)
     note(fmt::format("{}: offset {}: {}", one.path, one.offset, one.what));

@@ -46,9 +46,11 @@ struct Answer {
 class Run {
  public:
   // Throws std::system_error when there is no such path, BadRequest when it holds no trace that can be read.
-  explicit Run(const std::string& path);
+  // Of a run folder the job with this number, else its newest.
+  Run(const std::string& path, std::optional<unsigned> job);
 
   const std::string& path() const { return path_; }
+  const analysis::ChosenJob& chosen() const { return chosen_; }
   const std::vector<TraceHead>& traces() const { return traces_; }
   std::uint64_t start_realtime_ns() const { return start_realtime_ns_; }
   Metadata metadata() const;
@@ -72,6 +74,7 @@ class Run {
   void add(TraceHead head, std::int64_t realtime_offset_ns);
   std::shared_ptr<const OpenTrace> read(const std::string& path);
 
+  const analysis::ChosenJob chosen_;
   std::string path_;
   std::vector<TraceHead> traces_;
   std::map<HostBoot, std::int64_t>

@@ -42,8 +42,8 @@ def ask(*words):
     return done.stdout
 
 
-def record(run, *command, **changes):
-    subprocess.run([str(word) for word in (COMMAND, "run", "-o", run, "--mode", "trace", "--budget", "0", "--simgpu", "2", "--",
+def record(run, *command, options=("--simgpu", "2"), **changes):
+    subprocess.run([str(word) for word in (COMMAND, "run", "-o", run, "--mode", "trace", "--budget", "0", *options, "--",
                                            *command)],
                    check=True, capture_output=True, env={**os.environ, **changes}, cwd=Path(run).parent)
 
@@ -52,16 +52,34 @@ def rows_of(table):
     return pyarrow.table(table).to_pylist()
 
 
+class Jobs(unittest.TestCase):
+    """A folder of two jobs: a program that was run twice."""
+
+    def test_one_job_is_opened_and_none_is_mixed_in(self):
+        with tempfile.TemporaryDirectory(prefix="hostprobe-test.") as folder:
+            path = Path(folder, "run")
+            for steps in (40, 7):
+                record(path, sys.executable, "-c", MARKED.replace("40", str(steps)), options=(), **MODULES)
+            newest, first = hostprobe.open(path), hostprobe.open(path, job=1)
+            self.assertEqual((newest.job, newest.jobs, first.job, first.jobs), (2, 2, 1, 2))
+            for run, steps in ((newest, 7), (first, 40)):
+                self.assertEqual(pyarrow.table(run.marks).num_rows, steps)
+                self.assertEqual(pyarrow.table(run.processes).num_rows, 1)
+                self.assertEqual(run.report()["run"]["job"], run.job)
+            for job in (0, 3, -1):
+                self.assertRaises(ValueError, hostprobe.open, path, job=job)
+
+
 class Tables(unittest.TestCase):
-    """One run of two jobs: ranks that train, and a program that marks what it does."""
+    """One job of two programs: ranks that train, and a program that marks what it does."""
 
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="hostprobe-test.")
         cls.addClassCleanup(folder.cleanup)
         cls.path = Path(folder.name, "run")
-        record(cls.path, BUILD / "examples/train_parallel", "--ranks", "2", "--steps", "12", "--pipeline", "1")
-        record(cls.path, sys.executable, "-c", MARKED, **MODULES)
+        record(cls.path, "sh", "-c", '"$0" --ranks 2 --steps 12 --pipeline 1 && "$1" -c "$2"', BUILD / "examples/train_parallel",
+               sys.executable, MARKED, options=("--simgpu", "2", "--target", "all"), **MODULES)
         cls.run_ = hostprobe.open(cls.path)
         cls.dumped = [line for line in map(json.loads, ask("dump", cls.path, "--json").splitlines()) if "function" in line]
         cls.report = json.loads(ask("report", cls.path, "--json"))
@@ -277,11 +295,11 @@ class Words(unittest.TestCase):
         """A dictionary grows from batch to batch, and readers keep what they made of an earlier one."""
         with tempfile.TemporaryDirectory(prefix="hostprobe-test.") as folder:
             run = Path(folder, "run")
-            for process in range(3):
-                program = ("import hostprobe\n"
-                           "for i in range(90_000):\n"
-                           f"    with hostprobe.region(f'r{{i // 15_000 + {2 * process}}}'): pass\n")
-                record(run, sys.executable, "-c", program, HOSTPROBE_BUFFER_MB="256", **MODULES)
+            programs = [("import hostprobe\n"
+                         "for i in range(90_000):\n"
+                         f"    with hostprobe.region(f'r{{i // 15_000 + {2 * process}}}'): pass\n") for process in range(3)]
+            record(run, "sh", "-c", 'for program; do "$0" -c "$program"; done', sys.executable, *programs,
+                   options=("--target", "all"), HOSTPROBE_BUFFER_MB="256", **MODULES)
             regions = hostprobe.open(run).regions
             dumped = (json.loads(line) for line in ask("dump", run, "--json").splitlines())
             expected = Counter(line["args"]["name"] for line in dumped if line.get("function") == "hostprobe_region")
