@@ -70,10 +70,10 @@ std::string reason(const Json& job) {
 
 }  // namespace
 
-std::string no_trace_text(const std::string& run, const std::string& job_file) {
+std::string no_trace_text(const std::string& run, const std::string& job_file, bool has_others) {
   const Json job = read_job(job_file);
-  return job.is_null() ? fmt::format("{} holds no trace of this job, and its job file is gone", run)
-                       : fmt::format("{} holds no trace: {}", run, reason(job));
+  const std::string why = job.is_null() ? "its job file is gone, so nothing tells why" : reason(job);
+  return fmt::format("{} holds no trace{}: {}", run, has_others ? " of this job, only of others" : "", why);
 }
 
 std::string no_trace_text(const analysis::ChosenJob& chosen) {
@@ -86,7 +86,8 @@ std::string no_trace_text(const analysis::ChosenJob& chosen) {
                        run_folders_note(run));
   const std::string text = fmt::format("{} holds no trace: {}", chosen.words(), reason(job));
   if (!chosen.has_others()) return text;
-  return fmt::format("{}. Earlier jobs have traces there: --job 1..{}", text, chosen.all.size() - 1);
+  const std::size_t earlier = chosen.all.size() - 1;
+  return fmt::format("{}. Earlier jobs have: --job 1{}", text, earlier > 1 ? fmt::format("..{}", earlier) : "");
 }
 
 }  // namespace hostprobe::cli

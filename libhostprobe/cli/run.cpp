@@ -114,14 +114,6 @@ std::vector<std::string> traces_of_job(const std::string& run, const std::string
   return {};
 }
 
-// Why this job recorded nothing. What earlier ones did must not be taken for its own.
-std::string nothing_recorded(const std::string& run, const std::string& job_file, std::size_t traces) {
-  const std::string text = no_trace_text(run, job_file);
-  if (traces == 0) return text;
-  return fmt::format("nothing of this job: {}. The {} there {} of other jobs", text,
-                     traces == 1 ? "1 trace" : fmt::format("{} traces", traces), traces == 1 ? "is" : "are");
-}
-
 // Only a note: whatever happens to the traces, the program's own status is what `run` exits with.
 void say_end(const std::string& run, const std::string& job_file) {
   try {
@@ -134,7 +126,7 @@ void say_end(const std::string& run, const std::string& job_file) {
       if (answer.result == analysis::Recovery::kFailed) say(answer.path + ": " + answer.what);
     }
     if (own.empty()) {
-      say(nothing_recorded(run, job_file, answers.size()));
+      say(no_trace_text(run, job_file, !answers.empty()));  // what earlier ones did must not be taken for its own
       return;
     }
     const std::string note =

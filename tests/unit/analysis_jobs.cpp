@@ -191,6 +191,19 @@ TEST_F(Jobs, HostsOfOneJobMayHaveWrongClocks) {
   EXPECT_THAT(pids(), ElementsAre(Pids{10, 11}));
 }
 
+TEST_F(Jobs, SimulatedHostsAreOneMachine) {
+  for (std::uint32_t again = 0; again < 2; ++again) {
+    job_file(10 + 20 * again, 20.0 * again, 9);
+    for (int number = 0; number < 2; ++number) {
+      TraceFile file = rank(number, 2, 11 + 20 * again + static_cast<std::uint32_t>(number),
+                            20.0 * again + 0.1 * number, 20.0 * again + 9, 10 + 20 * again);
+      test::set_text(file.header.host, "testhost-sim" + std::to_string(number));
+      keep(file);
+    }
+  }
+  EXPECT_THAT(pids(), ElementsAre(Pids{11, 12}, Pids{31, 32}));
+}
+
 TEST_F(Jobs, KernelsRecordIsOfEachJobWhoseTimeItCovers) {
   keep(process(10, 0, 5));
   keep(process(20, 10, 15));

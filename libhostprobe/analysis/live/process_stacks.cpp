@@ -316,7 +316,7 @@ StacksAnswer stacks_of_run(const ChosenJob& run) {
     }
   }
   if (answer.processes.empty())
-    throw std::runtime_error(traces == 0 ? fmt::format("{} holds no trace", run.path)
+    throw std::runtime_error(traces == 0 ? fmt::format("{} holds no trace", run.words())
                                          : fmt::format("no process of {} lives on this machine", run.words()));
   std::stable_sort(answer.processes.begin(), answer.processes.end(), [](const auto& l, const auto& r) {
     return std::pair(l.rank.value_or(INT32_MAX), l.pid) < std::pair(r.rank.value_or(INT32_MAX), r.pid);

@@ -48,6 +48,15 @@ std::string boot_of(const FileHeader& header) {
   return {header.boot_id, strnlen(header.boot_id, sizeof header.boot_id)};
 }
 
+// Hosts of the simulated node, HOST-simN, are one machine, whose processes start each other.
+std::string machine_of(const FileHeader& header) {
+  const std::string host = host_of(header);
+  const auto end = host.rfind("-sim");
+  const bool simulated = end != std::string::npos && end + 4 < host.size() &&
+                         host.find_first_not_of("0123456789", end + 4) == std::string::npos;
+  return simulated ? host.substr(0, end) : host;
+}
+
 std::uint64_t begin_of(const FileHeader& header) {
   return header.start.realtime_ns != 0 ? header.start.realtime_ns : header.first.realtime_ns;
 }
@@ -73,11 +82,11 @@ class Ties {
   }
 
  private:
-  using Id = std::tuple<std::string, std::string, std::uint32_t>;  // host, boot, process
+  using Id = std::tuple<std::string, std::string, std::uint32_t>;  // machine, boot, process
 
   Id id_of(std::size_t i, std::uint32_t pid) const {
     const FileHeader& header = processes_[i].header;
-    return {host_of(header), boot_of(header), pid};
+    return {machine_of(header), boot_of(header), pid};
   }
 
   std::size_t root(std::size_t i) {
@@ -99,7 +108,7 @@ class Ties {
     std::optional<std::size_t> best;
     for (std::size_t f = 0; f < files_.size(); ++f) {
       const JobFile& file = files_[f];
-      if (file.host != host_of(header) || (file.pid != header.pid && file.pid != header.parent_pid)) continue;
+      if (file.host != machine_of(header) || (file.pid != header.pid && file.pid != header.parent_pid)) continue;
       // Its program is started before it is written.
       const JobTime time{file.begin_realtime_ns - std::min(file.begin_realtime_ns, kSecondNs), file.end_realtime_ns};
       if (time.overlaps(times_[i]) && (!best || files_[*best].begin_realtime_ns < file.begin_realtime_ns)) best = f;
