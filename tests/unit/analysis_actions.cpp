@@ -65,6 +65,25 @@ TEST_F(Events, OfATrialAreARowOfTheirTable) {
   EXPECT_NE(text().find("too few windows"), std::string::npos);
 }
 
+// A launcher, a rank, and a worker that it forked: each was asked to try fixes.
+TEST_F(Events, OfAutoAreSaidOfRanksOnly) {
+  file_.header.rank = -1;
+  test::set_text(file_.header.command, "python -m torch.distributed.run train.py");
+  event(1'000, kEventFix, 0, 0, 0, "auto tried nothing: too few steps");
+  file_.write(folder_.file("h-100-1.hptrace"));
+  file_.header.pid = 102;
+  file_.header.rank = 0;
+  file_.header.forked_from = file_.header.parent_pid = 101;
+  test::set_text(file_.header.command, "python train.py");
+  file_.write(folder_.file("h-102-1.hptrace"));
+  const auto sentences_of = [this] { return action_sentences(analyse_run(folder_.path().string(), {}), true).size(); };
+  EXPECT_EQ(sentences_of(), 0u);
+  file_.header.pid = 101;
+  file_.header.forked_from = file_.header.parent_pid = 0;
+  file_.write(folder_.file("h-101-1.hptrace"));
+  EXPECT_EQ(sentences_of(), 1u) << "of the rank";
+}
+
 TEST_F(Events, ThatAreNearlyTrialsAreNone) {
   event(250'000, kEventFix, 0, 1, 0, "auto: gc kept: 8+8 windows, 12.3456 -> ");
   event(250'000, kEventFix, 0, 1, 0, "auto: ");

@@ -42,6 +42,14 @@ std::string trigger_text(std::uint32_t reason) {
   }
 }
 
+// The fix `auto` is asked for in every process of a job, and speaks of steps: of its ranks, or without ranks of the program. Workers
+// and launchers make none, and have nothing to say about that.
+bool is_beside_the_point(const RunAnswer& run, const ProcessAnswer& process, const ActionAnswer& event) {
+  if (event.kind != kEventFix || !event.text.starts_with("auto")) return false;
+  if (process.kind == ProcessKind::kRank || process.steps.lengths.count > 0) return false;
+  return run.ranks > 0 || process.kind == ProcessKind::kWorker || process.task != ProcessTask::kUnknown;
+}
+
 std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 1048576); }
 
 bool is_asked_trigger(const ActionAnswer& event) {
@@ -112,7 +120,7 @@ std::vector<std::string> action_sentences(const RunAnswer& run, bool all) {
     std::size_t told = 0, left_out = 0;
     for (const ActionAnswer& event : process.actions) {
       const std::string sentence = trial_of(process, event) ? "" : sentence_of(event);  // those have a table
-      if (sentence.empty()) continue;
+      if (sentence.empty() || is_beside_the_point(run, process, event)) continue;
       if (!all && told >= kMostPerProcess && !is_asked_trigger(event)) {
         ++left_out;
         continue;
