@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 #include "analysis/trace/recover.h"
 #include "analysis/trace/trace.h"
 #include "commands.h"
@@ -39,6 +41,12 @@ int recover(const std::string& given) {
   const analysis::ChosenJob chosen = choose_job(given, {});  // of all jobs that are beside it
   const auto answers = analysis::recover_run(chosen.path);
   if (answers.empty()) throw std::runtime_error(no_trace_text(chosen));
+  const auto is_complete = [](const auto& answer) { return answer.result == Recovery::kNotNeeded; };
+  if (std::all_of(answers.begin(), answers.end(), is_complete)) {
+    write_out(answers.size() == 1 ? "1 trace, complete: nothing to do\n"
+                                  : fmt::format("{} traces, all complete: nothing to do\n", answers.size()));
+    return kDone;
+  }
   int status = kDone;
   for (const auto& answer : answers) {
     write_out(fmt::format("{}: {}\n", analysis::base_name(answer.path), describe(answer)));

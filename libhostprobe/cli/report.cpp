@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "analysis/live/python_places.h"
+#include "analysis/questions/number_ranges.h"
 #include "analysis/report/json.h"
 #include "analysis/report/text.h"
 #include "commands.h"
@@ -47,8 +49,13 @@ std::string check_step(const std::string& text) {
 // A rank that the run does not have is a mistake, not an empty report.
 void require_rank(const analysis::RunAnswer& run, const analysis::ReportOptions& options) {
   const auto shown = [&options](const analysis::ProcessAnswer& process) { return options.shows(process); };
-  if (options.rank && std::none_of(run.processes.begin(), run.processes.end(), shown))
-    throw std::runtime_error(fmt::format("the run has no rank {}", *options.rank));
+  if (!options.rank || std::any_of(run.processes.begin(), run.processes.end(), shown)) return;
+  std::set<std::uint64_t> ranks;
+  for (const analysis::ProcessAnswer& process : run.processes)
+    if (process.rank && *process.rank >= 0) ranks.insert(static_cast<std::uint64_t>(*process.rank));
+  throw std::runtime_error(
+      fmt::format("this run has no rank {}; {}", *options.rank,
+                  ranks.empty() ? "none of its processes is a rank" : "its ranks are " + analysis::ranges_text(ranks)));
 }
 
 int report(const ReportArguments& arguments) {

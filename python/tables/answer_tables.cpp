@@ -178,7 +178,7 @@ void list_steps(const Run& run, AnswerRows& rows) {
       const double at_ns = begin_ns + (step.begin_ns - process.start_since_first_ns);
       rows.made.push_back({{"number", step.number},
                            {"type", process.steps.types[step.type].name},
-                           {"source", step_source_name(process.steps.source)},
+                           {"source", step_source_name(process.steps)},
                            {"begin_ns", std::llround(at_ns)},
                            {"duration_ns", std::llround(step.length_ns())}});
       rows.rows.push_back({&rows.answer->report.at("processes").at(i), &rows.made.back()});

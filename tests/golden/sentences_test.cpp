@@ -103,6 +103,8 @@ void say_python() {
   one.evidence.add("held_by", "dataloader");
   one.evidence.add("held_by_tid", std::uint64_t{4243});
   say("interpreter lock, its holder known", finding_text(one));
+  one.evidence.add("held_by_name", "Prefetcher._fill");
+  say("interpreter lock, its holder known by name", finding_text(one));
   one = finding(Symptom::kGarbage, "gc_pause", 8.31);
   one.fix = "gc";
   one.of_steps = true;
@@ -192,6 +194,12 @@ void say_own_work(Finding one) {
   say("lost time by samples", finding_text(one));
 }
 
+void say_one_step(Finding one) {
+  one.of_one_step = true;
+  one.evidence.add("held_by_name", "Queue._feed");
+  say("lost time of one step, for a thread that has a name", finding_text(one));
+}
+
 void say_lost_time() {
   for (const char* cause :
        {"gc_pause",        "gil_contention", "lock_contention", "dataloader_wait", "file_io",
@@ -216,6 +224,7 @@ void say_lost_time() {
   say("lost time at a line, for a thread", finding_text(one));
   one.cause = "dataloader_wait";
   say("lost time for a loader thread", finding_text(one));
+  say_one_step(one);
   one.cause = "unexplained";
   for (const char* function : {"recv", "wait4"}) {
     one.site = FindingSite{function, "python3.11", Role::kMain, {"socket.recv (socket.py:9)", "plant (train.py:61)"}};

@@ -162,7 +162,7 @@ class Shim(ProbedTest):
     def test_steps_are_those_of_the_first_optimizer(self):
         self.record(path_of("TORCH_PYTHON"), self.script(STEPS.replace("MARKS", "")))
         steps = self.report()["steps"]
-        self.assertEqual((steps["source"], steps["marked_by"], steps["count"]), ("marks", "optimizer", 11))
+        self.assertEqual((steps["source"], steps["detected_by"], steps["count"]), ("detected", "optimizer", 11))
 
     def test_marks_of_the_program_take_the_optimizers_place(self):
         marks = "sys.path.insert(0, sys.argv[1]); import hostprobe\nfor i in range(30): hostprobe.step()\n"

@@ -1,4 +1,5 @@
 // One step as it is explained, part by part: analysis/questions/causes/lost_parts.cpp
+#include "analysis/questions/causes/longest_pieces.h"
 #include "analysis/questions/causes/lost_parts.h"
 
 #include <gtest/gtest.h>
@@ -76,6 +77,44 @@ TEST_F(LostPartsOfAStep, WhatTheOtherLostIsWhyOneWaitsAndTheRestIsLongerWork) {
 TEST_F(LostPartsOfAStep, OfNoLengthAreNone) {
   add(100, 100, Cause::kFileIo);
   EXPECT_TRUE(parts_.parts()[0].empty());
+}
+
+class Longest : public testing::Test {
+ protected:
+  static LostPart part(double begin_ns, double end_ns, Cause cause, double share = 1) {
+    return {{begin_ns, end_ns}, share * (end_ns - begin_ns), cause, 0, {}};
+  }
+  std::vector<double> begins(Cause cause) const {
+    const auto all = pieces_.finish();
+    std::vector<double> begins;
+    if (const auto own = all.find({cause, 0}); own != all.end())
+      for (const LongestPiece& piece : own->second) begins.push_back(piece.window.begin_ns);
+    return begins;
+  }
+  LongestPieces pieces_;
+};
+
+TEST_F(Longest, PieceOfTwoCausesIsOfTheOneWithMoreOfIt) {
+  pieces_.add(std::vector{part(0, 100, Cause::kCpuContention, 0.4), part(0, 100, Cause::kDataloaderWait, 0.6),
+                          part(100, 150, Cause::kCpuContention)});
+  EXPECT_EQ(begins(Cause::kDataloaderWait), std::vector<double>({0}));
+  EXPECT_EQ(begins(Cause::kCpuContention), std::vector<double>({100}));
+}
+
+TEST_F(Longest, PieceThatOtherRanksWaitForIsNamedWhereItWasLost) {
+  LostPart own = part(0, 100, Cause::kFileIo), repeated = part(60, 110, Cause::kFileIo);
+  repeated.at = {0, 100};
+  repeated.is_repeated = true;
+  pieces_.add(std::vector{own});
+  pieces_.add(std::vector{repeated, repeated, repeated});
+  EXPECT_EQ(begins(Cause::kFileIo), std::vector<double>({0}));
+}
+
+// A batch that two steps waited for was made in one stretch.
+TEST_F(Longest, PiecesThatOverlapAreOne) {
+  for (const double end_ns : {80.0, 100.0}) pieces_.add(std::vector{part(0, end_ns, Cause::kFileIo)});
+  pieces_.add(std::vector{part(200, 210, Cause::kFileIo)});
+  EXPECT_EQ(begins(Cause::kFileIo), std::vector<double>({0, 200}));
 }
 
 }  // namespace

@@ -120,17 +120,27 @@ TEST_F(PythonAnswers, WaitsForTheLockArePricedPerStep) {
   EXPECT_NEAR(thread(kMain).at("gil").at("ms_per_step").get<double>(), 0.010, 1e-9);
 }
 
-TEST_F(PythonAnswers, OptimizersMarkStepsWhereTheProgramDoesNot) {
+TEST_F(PythonAnswers, StepsOfOptimizersAreDetectedBecauseNobodyMarkedThem) {
   file_.calls(kMain, 0, {step(kOptimizer, 0, 100, 0), step(kOptimizer, 100, 300, 1), step(kOptimizer, 300, 400, 2)});
   const json steps = report().at("steps");
-  EXPECT_EQ(steps.at("source"), "marks");
-  EXPECT_EQ(steps.at("marked_by"), "optimizer");
+  EXPECT_EQ(steps.at("source"), "detected");
+  EXPECT_EQ(steps.at("detected_by"), "optimizer");
+  EXPECT_FALSE(steps.contains("marked_by"));
   EXPECT_EQ(steps.at("count"), 3);
+}
+
+TEST_F(PythonAnswers, StepsOfOptimizersAreDetectedWhereOnlyCountersAreLeft) {
+  file_.block(kBlockCounters, test::sums_row({.tid = kMain, .hook = kOptimizer, .counters = {{30'000, 40'000}, {}}}));
+  const json steps = report().at("steps");
+  EXPECT_EQ(steps.at("source"), "detected");
+  EXPECT_EQ(steps.at("detected_by"), "optimizer");
+  EXPECT_TRUE(steps.at("median_of").is_null()) << "their types are not known";
 }
 
 TEST_F(PythonAnswers, TheProgramsOwnMarksGoFirst) {
   file_.calls(kMain, 0, {step(kOptimizer, 0, 100, 0), step(kOptimizer, 100, 300, 1), step(kStep, 300, 400, 2)});
   const json steps = report().at("steps");
+  EXPECT_EQ(steps.at("source"), "marks");
   EXPECT_EQ(steps.at("marked_by"), "program");
   EXPECT_EQ(steps.at("count"), 1);
 }

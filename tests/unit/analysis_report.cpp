@@ -197,6 +197,64 @@ TEST_F(Reports, PartsOfAThreadsTimeSumToItsWallTime) {
   EXPECT_NEAR(thread["wall_ms"].get<double>(), 1000, 1e-6);
 }
 
+TEST_F(Reports, AShareOfWaitsIsOfTheColumnBesideIt) {
+  TraceFile file = process(0, 100);
+  file.thread(test::thread_entry(7, "helper"));
+  // Half of each wait is behind its post: that is no waiting.
+  for (int i = 0; i < 2; ++i)
+    file.calls(100, static_cast<std::uint64_t>(i),
+               {{.hook = 1,
+                 .begin_us = 300'000.0 * i,
+                 .end_us = 300'000.0 * i + 200'000,
+                 .b = pack_post(7, test::at_us(300'000.0 * i + 100'000)),
+                 .c = 0x1010}});
+  keep(file);
+  const WaitSite& site = run().processes.at(0).waits.at(0);
+  EXPECT_NEAR(site.own_ms, 200, 1);
+  EXPECT_NEAR(site.time.total_ns(), 400e6, 1e6);
+  const std::string text = as_text();
+  const std::string row = text.substr(text.find("\nsem_clockwait"), 100);
+  EXPECT_NE(row.find("200 ms  20.0"), std::string::npos) << row;
+  EXPECT_EQ(row.find("400 ms"), std::string::npos) << row;
+}
+
+TEST_F(Reports, AJobWithoutAGpuComputesInWhatIsShown) {
+  RunAnswer run;
+  run.processes.resize(1);
+  run.step_members = {""};
+  run.step_time.emplace();
+  run.step_time->length_ns = 1e9;
+  run.step_time->steps = 10;
+  run.step_time->lost.emplace_back();
+  run.step_time->lost[0].cause = Cause::kGpuBound;
+  run.step_time->lost[0].ns = 1e9;
+  EXPECT_NE(report_text(run, {}).find("compute "), std::string::npos);
+  EXPECT_EQ(report_text(run, {}).find("gpu_bound"), std::string::npos);
+  EXPECT_NEAR(json::parse(report_json(run))["step_share_pct"]["gpu_bound"].get<double>(), 100, 1e-9) << "ids stay";
+  run.processes[0].launches.call.add(1000);
+  EXPECT_NE(report_text(run, {}).find("gpu_bound "), std::string::npos);
+}
+
+TEST_F(Reports, AThreadOfNoRoleIsCalledByItsNameOrByWhatItRuns) {
+  ProcessAnswer process;
+  process.pid = 100;
+  const auto add = [&process](std::uint32_t tid, Role role, const char* name, const char* runs) {
+    ThreadAnswer& thread = process.threads.emplace_back();
+    thread.tid = tid, thread.role = role, thread.name = name, thread.runs = runs;
+  };
+  add(100, Role::kMain, "python3", "");
+  add(101, Role::kOther, "QueueFeederThre", "");
+  add(102, Role::kOther, "python3", "Prefetcher._fill");
+  add(103, Role::kOther, "python3", "");
+  add(104, Role::kGloo, "pt_gloo_runloop", "");
+  const auto title = [&](std::uint32_t tid, Role role = Role::kOther) { return process.thread_title({tid, 0}, role); };
+  EXPECT_EQ(title(101), "QueueFeederThre");
+  EXPECT_EQ(title(102), "Prefetcher._fill");
+  EXPECT_EQ(title(103), "other");
+  EXPECT_EQ(title(104, Role::kGloo), "gloo");
+  EXPECT_EQ(title(999), "other");
+}
+
 TEST_F(Reports, NoLineOfTheTextIsWiderThanAHundredColumns) {
   TraceFile file = process(0, 100);
   test::set_text(file.header.command, std::string(400, 'c'));

@@ -7,6 +7,7 @@
 #include "analysis/questions/delay_chain.h"
 #include "analysis/report/diff_json.h"
 #include "analysis/report/diff_text.h"
+#include "analysis/report/json.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -121,6 +122,24 @@ TEST(RunDiff, ARunAgainstItselfIsAllTheSame) {
       EXPECT_FALSE(row["significant"]) << row;
       EXPECT_EQ(row["a_count"], row["b_count"]);
     }
+}
+
+TEST(RunDiff, TheMedianOfARunIsOneNumberInAllReports) {
+  RunAnswer run = run_of(1);
+  run.steps.steps.clear();
+  std::vector<double> all;
+  for (const double ms : {10, 11, 80, 12, 13, 90}) {
+    run.steps.steps.push_back({run.steps.steps.size(), 0, 1e6 * ms, ms < 50 ? 0u : 1u});
+    all.push_back(1e6 * ms);
+  }
+  run.steps.lengths = lengths_of(all);
+  run.steps.types = {{"train", lengths_of({10e6, 11e6, 12e6, 13e6})}, {"evaluation", lengths_of({80e6, 90e6})}};
+  run.steps.types[0].lengths.total_ns = 1e9;
+  const auto steps = nlohmann::json::parse(report_json(run, {}))["steps"];
+  EXPECT_EQ(steps["median_ms"], 11);
+  EXPECT_EQ(steps["median_of"], "train");
+  EXPECT_EQ(steps["types"][0]["median_ms"], steps["median_ms"]);
+  EXPECT_EQ(json_of(run, run)["steps"]["a_median_ms"], steps["median_ms"]);
 }
 
 TEST(RunDiff, NoiseIsNoChange) {

@@ -36,6 +36,7 @@ class StepTimes : public SimulatedRanks {
     }
     EXPECT_NEAR(ns, time_->length_ns, 1e-6 * time_->length_ns);
     expect_no_more_than_the_kernel_counted();
+    expect_pieces_apart();
   }
   // On each rank, and so on all of them.
   void expect_no_more_than_the_kernel_counted() const {
@@ -49,6 +50,24 @@ class StepTimes : public SimulatedRanks {
       EXPECT_LE(without_cpu_ns, 1000 * one.ready_us + 1) << "rank " << one.rank;
       EXPECT_LE(pieces_ms, 1e-3 * one.ready_us + 1e-6) << "rank " << one.rank;
     }
+  }
+  // Of one process and thread, or of a process as a whole.
+  void expect_pieces_apart() const {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<LostPiece>> pieces;
+    for (const LostTime& lost : time_->lost)
+      for (const LostPiece& piece : lost.longest) pieces[{lost.member, piece.tid}].push_back(piece);
+    for (auto& [thread, own] : pieces) {
+      std::sort(own.begin(), own.end(), [](const LostPiece& l, const LostPiece& r) { return l.at_ms < r.at_ms; });
+      for (std::size_t i = 1; i < own.size(); ++i)
+        EXPECT_GE(own[i].at_ms, own[i - 1].at_ms + own[i - 1].ms - 1e-6)
+            << "member " << thread.first << ", thread " << thread.second << ": one piece is named twice";
+    }
+  }
+  std::size_t named_pieces(Cause cause) const {
+    std::size_t count = 0;
+    for (const LostTime& lost : time_->lost)
+      if (lost.cause == cause) count += lost.longest.size();
+    return count;
   }
   template <typename Plant>
   void steps(std::uint64_t count, Plant plant) {
@@ -103,6 +122,12 @@ TEST_F(StepTimes, LackNoCpuWhereTheKernelCountedNone) {
   ranks(3);
   steps(10, [this] { ranks_[1].wait_on(1700, 0); });
   EXPECT_EQ(lost_us(Cause::kCpuContention), 0);
+}
+
+TEST_F(StepTimes, ArePiecesThatEachBelongToOneCauseAndAreNamedOnce) {
+  ranks(3);
+  steps(10, [this] { ranks_[1].host_us += 500; });
+  EXPECT_EQ(named_pieces(Cause::kHostWork), 3u) << "the two that wait for it name no pieces of their own";
 }
 
 TEST_F(StepTimes, OfARankOnSlowCpusAreThatAsFarAsItsWorkTookLonger) {

@@ -214,6 +214,31 @@ TEST_F(WithRun, RecoverOfACompleteRunHasNothingToDo) {
   EXPECT_THAT(said.out, HasSubstr("nothing to do"));
 }
 
+TEST_F(WithRun, RecoverOfManyCompleteTracesIsOneLine) {
+  std::filesystem::copy_file(folder_.file("h-4242-1.hptrace"), folder_.file("h-4243-1.hptrace"));
+  const Said said = hostprobe({"recover", run()});
+  EXPECT_EQ(said.status, 0);
+  EXPECT_EQ(lines(said.out), 1u);
+  EXPECT_THAT(said.out, HasSubstr("2 traces"));
+}
+
+TEST_F(WithRun, ARankOrAStepThatDoesNotExistSaysWhichDo) {
+  TraceFile second;
+  second.header.rank = 1;
+  second.header.pid = 4243;
+  second.hooks({{.name = "hostprobe_step", .family = Family::kPython, .labels = {"number"}, .blocking = false}});
+  second.calls(4243, 0, {{.begin_us = 0, .end_us = 5, .a = 30}, {.begin_us = 5, .end_us = 9, .a = 31}});
+  second.write(folder_.file("h-4243-1.hptrace"));
+  const Said rank = hostprobe({"report", run(), "--rank", "7"});
+  EXPECT_EQ(rank.status, 1);
+  EXPECT_EQ(lines(rank.err), 1u);
+  EXPECT_THAT(rank.err, HasSubstr("0, 1"));
+  const Said step = hostprobe({"report", run(), "--step", "9999"});
+  EXPECT_EQ(step.status, 1);
+  EXPECT_EQ(lines(step.err), 1u);
+  EXPECT_THAT(step.err, HasSubstr("30, 31"));
+}
+
 TEST_F(WithRun, FullStdoutIsAnError) {
   const Said said = hostprobe({"options"});
   EXPECT_EQ(said.status, 0);

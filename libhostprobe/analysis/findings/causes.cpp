@@ -215,8 +215,10 @@ void add_holder(Finding& finding, const RunAnswer& run, const ProcessAnswer& pro
       if (waiter.role != Role::kMain || waiter.holders.empty()) continue;
       finding.evidence.add("requests", waiter.requests);
       finding.evidence.add("total_ms", 1e-6 * waiter.ns);
-      finding.evidence.add("held_by", role_name(waiter.holders.front().role));
-      finding.evidence.add("held_by_tid", std::uint64_t{waiter.holders.front().thread.tid});
+      const GilHolder& holder = waiter.holders.front();
+      finding.evidence.add("held_by", role_name(holder.role));
+      finding.evidence.add("held_by_tid", std::uint64_t{holder.thread.tid});
+      finding.evidence.add("held_by_name", whole.thread_title(holder.thread, holder.role));
     }
   }
 }
@@ -442,9 +444,7 @@ void add_counts(const RunAnswer& run, Finding& finding) {
   }
 }
 
-}  // namespace
-
-std::vector<Finding> find_causes(const RunAnswer& run) {
+std::vector<Finding> causes_of(const RunAnswer& run) {
   if (auto finding = stands_still(run)) return {std::move(*finding)};
   // Where the time of the steps went explains all but the probe's own cost.
   if (run.step_time) {
@@ -462,6 +462,14 @@ std::vector<Finding> find_causes(const RunAnswer& run) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& l, const Finding& r) {
     return std::pair(r.with_start_up, l.share_pct) > std::pair(l.with_start_up, r.share_pct);
   });
+  return findings;
+}
+
+}  // namespace
+
+std::vector<Finding> find_causes(const RunAnswer& run) {
+  std::vector<Finding> findings = causes_of(run);
+  for (Finding& finding : findings) finding.of_one_step = run.one_step.has_value();
   return findings;
 }
 

@@ -69,6 +69,7 @@ struct Finding {
   bool only_process = false;   // the run has no other
   double share_pct = 0;        // of wall time
   bool of_steps = false;       // of the time of the steps instead
+  bool of_one_step = false;    // of that one alone
   bool of_part = false;        // of what was read of an imported file
   bool with_start_up = false;  // most of it may have been before the first step, so nothing is advised
   bool without_gpu = false;    // the process computes without one

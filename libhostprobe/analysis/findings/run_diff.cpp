@@ -195,13 +195,9 @@ std::vector<DiffRow> chain_rows(const Table& a, const Table& b, const Judge& jud
   return rows;
 }
 
-// Of the type that takes most of the time, in order: types are never pooled.
+// Those of the usual type that have a place in time, in order: types are never pooled.
 std::vector<double> step_ms(const RunAnswer& run) {
-  const std::vector<StepTypeAnswer>& types = run.steps.types;
-  const auto less = [](const StepTypeAnswer& l, const StepTypeAnswer& r) {
-    return l.lengths.total_ns < r.lengths.total_ns;
-  };
-  const auto type = static_cast<std::uint32_t>(std::max_element(types.begin(), types.end(), less) - types.begin());
+  const std::size_t type = run.steps.usual_type();
   std::vector<double> ms;
   for (const Step& step : run.steps.steps)
     if (step.type == type) ms.push_back(1e-6 * step.length_ns());

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include "analysis/questions/median.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -14,13 +16,6 @@ constexpr std::size_t kDraws = 1000;
 constexpr double kLuck = 0.01;
 
 using Steps = std::vector<double>;
-
-double median(Steps steps) {
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  if (steps.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(steps.begin(), middle)) / 2;
-}
 
 Steps thinned(const Steps& steps) {
   const std::size_t every = steps.size() / kMostSteps + 1;
@@ -64,11 +59,11 @@ double at_share(Steps& values, double share) {
 
 // What one half of a run differs from the other by, over draws of which blocks make up each.
 double own_noise(const Steps& steps, std::size_t block, std::mt19937_64& random) {
-  const double all = median(steps);
+  const double all = median_of(steps);
   Steps differences;
   for (std::size_t i = 0; all > 0 && i < kDraws; ++i) {
-    const double l = median(drawn(steps, block, steps.size() / 2, random));
-    const double r = median(drawn(steps, block, steps.size() / 2, random));
+    const double l = median_of(drawn(steps, block, steps.size() / 2, random));
+    const double r = median_of(drawn(steps, block, steps.size() / 2, random));
     differences.push_back(std::abs(l - r) / all);
   }
   return differences.empty() ? 0 : at_share(differences, 0.99);
@@ -90,7 +85,8 @@ void judge(const Steps& a, const Steps& b, StepChange& change) {
   const std::size_t block_a = block_length(a), block_b = block_length(b);
   Steps changes;
   for (std::size_t i = 0; i < kDraws; ++i) {
-    const double from = median(drawn(a, block_a, a.size(), random)), to = median(drawn(b, block_b, b.size(), random));
+    const double from = median_of(drawn(a, block_a, a.size(), random)),
+                 to = median_of(drawn(b, block_b, b.size(), random));
     if (from > 0) changes.push_back(100 * (to - from) / from);
   }
   if (changes.empty()) return;
@@ -109,7 +105,7 @@ StepChange compare_steps(const std::vector<double>& a, const std::vector<double>
   change.b_count = b.size();
   const auto tell = [](const Steps& steps, auto& middle, auto& least, auto& most) {
     if (steps.empty()) return;
-    middle = median(steps);
+    middle = median_of(steps);
     least = *std::min_element(steps.begin(), steps.end());
     most = *std::max_element(steps.begin(), steps.end());
   };

@@ -91,6 +91,7 @@ void add_evidence(const StepTime& time, const CauseSum& sum, Finding& finding) {
   if (!most.site.holder.empty()) {
     finding.evidence.add("held_by", most.site.holder);
     finding.evidence.add("held_by_tid", std::uint64_t{most.site.holder_tid});
+    finding.evidence.add("held_by_name", most.site.holder_title);
   }
   if (most.longest.empty()) return;
   finding.evidence.add("longest_ms", most.longest.front().ms);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "number_ranges.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -14,6 +16,11 @@ struct Meanwhile {
 
 double monotonic_of(const Timeline& timeline, double ns) {
   return static_cast<double>(timeline.trace().clock.monotonic_ns_of(ns));
+}
+
+bool lived(const ProcessAnswer& process, const Meanwhile& meanwhile) {
+  const auto begin_ns = static_cast<double>(process.start_monotonic_ns);
+  return begin_ns < meanwhile.end_ns && begin_ns + 1e6 * process.wall_ms > meanwhile.begin_ns;
 }
 
 Window window_of(const Timeline& timeline, const Meanwhile& meanwhile) {
@@ -33,7 +40,20 @@ StepAnswer only(const StepAnswer& all, const Step& step) {
   return one;
 }
 
+void add_longest(const ProcessAnswer& process, const Step& step, std::optional<OneStep>& longest) {
+  const double ms = 1e-6 * step.length_ns();
+  if (!longest || ms > longest->ms)
+    longest = OneStep{step.number, process.steps.types[step.type].name, ms, process.trace_path};
+}
+
 }  // namespace
+
+std::string known_steps_text(const std::vector<SteppedProcess>& processes) {
+  std::set<std::uint64_t> numbers;
+  for (const SteppedProcess& process : processes)
+    for (const Step& step : process.answer->steps.steps) numbers.insert(step.number);
+  return ranges_text(numbers);
+}
 
 std::optional<std::uint64_t> slowest_step(const std::vector<SteppedProcess>& processes) {
   std::optional<SlowStep> worst;
@@ -43,24 +63,27 @@ std::optional<std::uint64_t> slowest_step(const std::vector<SteppedProcess>& pro
   return worst ? std::optional(worst->step.number) : std::nullopt;
 }
 
-bool limit_to_step(const std::vector<SteppedProcess>& processes, std::uint64_t number, Symbols& symbols,
-                   unsigned cores) {
+std::optional<OneStep> limit_to_step(std::vector<SteppedProcess>& processes, std::uint64_t number, Symbols& symbols,
+                                     unsigned cores) {
+  std::optional<OneStep> longest;
   std::map<std::string, Meanwhile> hosts;
   for (const SteppedProcess& process : processes) {
     const Step* step = process.answer->steps.numbered(number);
     if (step == nullptr) continue;
+    add_longest(*process.answer, *step, longest);
     Meanwhile& host = hosts[process.answer->host];
     host.begin_ns = std::min(host.begin_ns, monotonic_of(*process.timeline, step->begin_ns));
     host.end_ns = std::max(host.end_ns, monotonic_of(*process.timeline, step->end_ns));
   }
-  if (hosts.empty()) return false;
-  for (const SteppedProcess& process : processes) {
+  if (!longest) return std::nullopt;
+  for (SteppedProcess& process : processes) {
     const StepAnswer steps = std::move(process.answer->steps);
     const Step* step = steps.numbered(number);
     const auto host = hosts.find(process.answer->host);
     const Window window = step != nullptr       ? Window{step->begin_ns, step->end_ns}
                           : host != hosts.end() ? window_of(*process.timeline, host->second)
                                                 : Window{0, 0};
+    process.lived_then = step != nullptr || (host != hosts.end() && lived(*process.answer, host->second));
     StepPlan plan;
     plan.choice = StepChoice::kOff;
     for (const Track& track : process.timeline->tracks())
@@ -69,7 +92,7 @@ bool limit_to_step(const std::vector<SteppedProcess>& processes, std::uint64_t n
     process.answer->collective_records.reset();  // those of the whole are held
     if (step != nullptr) process.answer->steps = only(steps, *step);
   }
-  return true;
+  return longest;
 }
 
 }  // namespace hostprobe::analysis

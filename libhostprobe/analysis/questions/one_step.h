@@ -17,13 +17,24 @@ struct SteppedProcess {
   const Timeline* timeline = nullptr;
   ProcessAnswer* answer = nullptr;
   const DeviceTimeline* device = nullptr;  // nullptr: to be read
+  bool lived_then = true;                  // during the step, as far as that is known of its host
+};
+
+struct OneStep {
+  std::uint64_t number = 0;
+  std::string type;  // on the rank where it took longest, as the next two
+  double ms = 0;
+  std::string trace_path;
 };
 
 // The step that is longest beside others of its type; nothing: there are no steps.
 std::optional<std::uint64_t> slowest_step(const std::vector<SteppedProcess>& processes);
 
-// Puts the answers about the step in the place of those about the whole. False: no process made that one.
-bool limit_to_step(const std::vector<SteppedProcess>& processes, std::uint64_t number, Symbols& symbols,
-                   unsigned cores);
+// Puts the answers about the step in the place of those about the whole. Nothing: no process made that one.
+std::optional<OneStep> limit_to_step(std::vector<SteppedProcess>& processes, std::uint64_t number, Symbols& symbols,
+                                     unsigned cores);
+
+// "0 to 148": the steps that have a place in time.
+std::string known_steps_text(const std::vector<SteppedProcess>& processes);
 
 }  // namespace hostprobe::analysis

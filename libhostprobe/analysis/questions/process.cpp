@@ -219,6 +219,14 @@ const ThreadAnswer* ProcessAnswer::thread(const ThreadKey& key) const {
   return nullptr;
 }
 
+std::string ProcessAnswer::thread_title(const ThreadKey& key, Role role) const {
+  const ThreadAnswer *one = thread(key), *main = main_thread();
+  if (role != Role::kOther || one == nullptr) return role_name(role);
+  // A thread that nobody named has the name of the one that made it.
+  const bool is_named = !one->name.empty() && (main == nullptr || one->name != main->name);
+  return is_named ? one->name : one->runs.empty() ? role_name(role) : one->runs;
+}
+
 const RunningAnswer* ProcessAnswer::running_of(const ThreadAnswer& thread) const {
   for (const RunningAnswer& one : running)
     if (one.thread == ThreadKey{thread.tid, thread.start_ticks}) return &one;

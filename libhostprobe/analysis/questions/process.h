@@ -148,6 +148,8 @@ struct ProcessAnswer {
   double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
   const ThreadAnswer* main_thread() const;
   const ThreadAnswer* thread(const ThreadKey& key) const;
+  // What a person calls a thread: its role; where that is `other`, its own name, or what it runs.
+  std::string thread_title(const ThreadKey& key, Role role) const;
   const RunningAnswer* running_of(const ThreadAnswer& thread) const;  // nullptr: it was not sampled
   void set_chains(WakeChainAnswer chains);
 };

@@ -96,6 +96,7 @@ struct Opened {
   std::optional<ProcessAnswer> answer;
   std::optional<Unreadable> unreadable;
   bool is_kernel = false;  // of a machine, no process: there is a trace and nothing else
+  bool is_absent = false;  // it did not live during the step that is asked about
 
   std::shared_ptr<const DeviceTimeline> read_device() const {
     return device ? device : std::make_shared<const DeviceTimeline>(device_timeline(*trace));
@@ -228,14 +229,32 @@ void drop_disagreeing(std::vector<Opened>& opened) {
   }
 }
 
-void limit_to_one(std::vector<Opened>& opened, const StepQuery& query, Symbols& symbols, unsigned cores) {
+OneStep limit_to_one(std::vector<Opened>& opened, const StepQuery& query, Symbols& symbols, unsigned cores) {
   std::vector<SteppedProcess> processes;
-  for (Opened& one : opened)
-    if (one.answer) processes.push_back({one.timeline.get(), &*one.answer, one.device.get()});
+  std::vector<Opened*> stepped;
+  for (Opened& one : opened) {
+    if (!one.answer) continue;
+    processes.push_back({one.timeline.get(), &*one.answer, one.device.get()});
+    stepped.push_back(&one);
+  }
   const std::optional<std::uint64_t> number = query.slowest ? slowest_step(processes) : query.number;
   if (!number) throw std::invalid_argument("no step of this run has a place in time");
-  if (!limit_to_step(processes, *number, symbols, cores))
-    throw std::invalid_argument("this run has no step " + std::to_string(*number));
+  const std::string known = known_steps_text(processes);
+  std::optional<OneStep> step = limit_to_step(processes, *number, symbols, cores);
+  if (!step)
+    throw std::invalid_argument(
+        "this run has no step " + std::to_string(*number) +
+        (known.empty() ? ", and no other that has a place in time" : "; those that have a place in time are " + known));
+  for (std::size_t i = 0; i < stepped.size(); ++i) stepped[i]->is_absent = !processes[i].lived_then;
+  return std::move(*step);
+}
+
+// Once it is known which processes are ranks: parents say so too.
+void drop_absent(const std::vector<Opened>& opened, RunAnswer& run) {
+  std::set<std::string> absent;
+  for (const Opened& one : opened)
+    if (one.is_absent) absent.insert(one.path);
+  std::erase_if(run.processes, [&](const ProcessAnswer& process) { return absent.contains(process.trace_path); });
 }
 
 // Only what the answer of its process is about.
@@ -499,6 +518,13 @@ const ProcessAnswer* RunAnswer::traced(const ProcessAnswer& profile) const {
   return nullptr;
 }
 
+bool RunAnswer::uses_gpu() const {
+  return std::any_of(processes.begin(), processes.end(), [](const ProcessAnswer& process) {
+    return process.launches.call.count() > 0 || process.syncs.time.count() > 0 ||
+           process.gpu.source != ActivitySource::kNone;
+  });
+}
+
 std::string RunAnswer::started() const { return utc_text(start_realtime_ns); }
 
 std::string utc_text(std::uint64_t realtime_ns) {
@@ -525,12 +551,13 @@ RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const E
       std::any_of(files.begin(), files.end(), [](const RunFile& one) { return one.header.source == kFromKernel; });
   std::vector<Opened> opened = read_all(chosen.traces, symbols, budget, progress, cores, query, has_kernel);
   drop_disagreeing(opened);
-  if (query.is_one()) limit_to_one(opened, query, symbols, cores);
+  if (query.is_one()) run.one_step = limit_to_one(opened, query, symbols, cores);
   for (Opened& one : opened) {
     if (one.answer) run.processes.push_back(std::move(*one.answer));
     if (one.unreadable) run.unreadable.push_back(*one.unreadable);
   }
   tell_kinds(run.processes);
+  drop_absent(opened, run);
   std::stable_sort(run.processes.begin(), run.processes.end(), [](const ProcessAnswer& l, const ProcessAnswer& r) {
     const auto order = [](const ProcessAnswer& p) {
       return std::tuple(p.kind != ProcessKind::kRank, p.kind == ProcessKind::kRank ? p.rank.value_or(0) : 0,

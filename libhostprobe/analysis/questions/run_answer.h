@@ -14,6 +14,7 @@
 #include "host_alignment.h"
 #include "missing_ranks.h"
 #include "neighbours.h"
+#include "one_step.h"
 #include "process.h"
 #include "run_path.h"
 
@@ -39,6 +40,7 @@ struct RunAnswer {
   TimeUnknown step_time_unknown = TimeUnknown::kNoWorker;
   std::vector<std::string> step_members;  // whose it is, by their traces
   StepAnswer steps;                       // of the process that made most of them
+  std::optional<OneStep> one_step;        // the answer is of that one alone
   std::optional<double> start_up_ms;      // the longest of the ranks; nothing: no step has a place in time
   std::vector<std::string> hosts;
   std::string mode;
@@ -53,6 +55,8 @@ struct RunAnswer {
   // The probe's own trace of the process that a profile is of; nullptr: it is no profile, or the run has none.
   const ProcessAnswer* traced(const ProcessAnswer& profile) const;
   std::string started() const;  // ISO 8601, UTC; "" when unknown
+  // Some process launched work for one, waited for one, or somebody saw what ran there.
+  bool uses_gpu() const;
 };
 
 // ISO 8601, UTC; "" for 0, which is not known.

@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "median.h"
+
 namespace hostprobe::analysis {
 namespace {
 
 constexpr std::uint64_t kOwnType = 3;       // so many alike steps, and
 constexpr std::uint64_t kOwnTypePart = 20;  // one of so many of those that call the same functions, are a type
 constexpr std::uint64_t kStepsOfType = 3;   // with fewer to each type, types tell nothing
-constexpr double kFar = 4;                  // times the median: no step like the others
-constexpr double kCheckpoint = 1.5;         // times as long as without the copies
+constexpr std::uint64_t kRarePart =
+    10;                              // at most one of so many steps: a type is not the usual one, however long it takes
+constexpr double kFar = 4;           // times the median: no step like the others
+constexpr double kCheckpoint = 1.5;  // times as long as without the copies
 
 double at_rank(std::vector<double>& ns, double percent) {
   const auto rank = static_cast<std::size_t>(std::ceil(percent / 100 * static_cast<double>(ns.size())));
@@ -32,10 +36,23 @@ bool take_most_of_the_time(const StepAnswer& answer) {
   return far_ns <= 0.5 * answer.lengths.total_ns;
 }
 
+// What takes most of the time; what is rare only where all are.
+std::size_t usual_of(const std::vector<StepTypeAnswer>& types) {
+  std::uint64_t count = 0;
+  for (const StepTypeAnswer& type : types) count += type.lengths.count;
+  const auto rank = [count](const StepTypeAnswer& type) {
+    return std::pair(type.lengths.count * kRarePart > count, type.lengths.total_ns);
+  };
+  const auto usual = std::max_element(
+      types.begin(), types.end(), [&](const StepTypeAnswer& l, const StepTypeAnswer& r) { return rank(l) < rank(r); });
+  return static_cast<std::size_t>(usual - types.begin());
+}
+
 }  // namespace
 
-const char* step_source_name(StepSource source) {
-  return source == StepSource::kMarks ? "marks" : source == StepSource::kDetected ? "detected" : "none";
+const char* step_source_name(const StepAnswer& steps) {
+  if (steps.source == StepSource::kNone) return "none";
+  return steps.source == StepSource::kMarks && !steps.by_optimizer ? "marks" : "detected";
 }
 
 StepLengths lengths_of(std::vector<double> ns) {
@@ -46,7 +63,7 @@ StepLengths lengths_of(std::vector<double> ns) {
     lengths.total_ns += one;
     lengths.max_ns = std::max(lengths.max_ns, one);
   }
-  lengths.median_ns = at_rank(ns, 50);
+  lengths.median_ns = median_of(ns);
   lengths.p99_ns = at_rank(ns, 99);
   return lengths;
 }
@@ -66,6 +83,12 @@ std::vector<SlowStep> StepAnswer::slowest(std::size_t most) const {
 const Step* StepAnswer::numbered(std::uint64_t number) const {
   const auto found = std::find_if(steps.begin(), steps.end(), [number](const Step& s) { return s.number == number; });
   return found == steps.end() ? nullptr : &*found;
+}
+
+std::size_t StepAnswer::usual_type() const { return usual_of(types); }
+
+double StepAnswer::usual_ns() const {
+  return all_have_types() ? types[usual_type()].lengths.median_ns : lengths.median_ns;
 }
 
 bool Steps::Content::is_within(const Content& whole) const {
@@ -213,11 +236,8 @@ void Steps::tell_types(StepAnswer& answer) {
     step.type = classes_[step.type].type;
     ns[step.type].push_back(step.length_ns());
   }
-  std::uint32_t train = 0;
-  for (std::uint32_t type = 0; type < types.size(); ++type) {
-    answer.types.push_back({"", lengths_of(std::move(ns[type]))});
-    if (answer.types[type].lengths.total_ns > answer.types[train].lengths.total_ns) train = type;
-  }
+  for (std::vector<double>& own : ns) answer.types.push_back({"", lengths_of(std::move(own))});
+  const std::size_t train = types.empty() ? 0 : usual_of(answer.types);
   for (std::uint32_t type = 0; type < types.size(); ++type)
     answer.types[type].name = name_of(*types[type], *types[train], answer);
   if (!types.empty()) answer.collectives = types[train]->content.collectives;
@@ -235,6 +255,7 @@ void Steps::tell_counted(StepAnswer& answer) {
   Histogram all = records_;
   if (own != counters_.end()) all.add(own->second);
   answer.source = StepSource::kMarks;
+  answer.by_optimizer = plan_.by_optimizer;
   answer.lengths = {all.count(), all.total_ns(), all.percentile_ns(50), all.percentile_ns(99), all.max_ns()};
 }
 

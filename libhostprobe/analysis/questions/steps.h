@@ -15,13 +15,11 @@
 
 namespace hostprobe::analysis {
 
-const char* step_source_name(StepSource source);
-
 // Of some lengths; exactly where they are listed.
 struct StepLengths {
   std::uint64_t count = 0;
   double total_ns = 0;
-  double median_ns = 0;  // the lower one of two
+  double median_ns = 0;
   double p99_ns = 0;
   double max_ns = 0;
 };
@@ -39,7 +37,7 @@ struct SlowStep {
 
 struct StepAnswer {
   StepSource source = StepSource::kNone;
-  bool by_optimizer = false;  // marks that torch's optimizer made, not the program
+  bool by_optimizer = false;  // marks that hostprobe made at torch's optimizer, not the program
   ThreadKey thread{};
   StepLengths lengths;                // of all
   std::vector<Step> steps;            // those with a place in time, in order
@@ -51,7 +49,17 @@ struct StepAnswer {
   // Beside others of their type, slowest first.
   std::vector<SlowStep> slowest(std::size_t most) const;
   const Step* numbered(std::uint64_t number) const;
+  // What every report calls the median: that of the usual type, because one over different types is the length of no step. Of all,
+  // where most of them have no place in time any more.
+  double usual_ns() const;
+  // Index of the type, of steps that have a place in time; 0: there are none.
+  std::size_t usual_type() const;
+  // The types say something of all steps.
+  bool all_have_types() const { return !types.empty() && lengths.count <= steps.size(); }
 };
+
+// "marks", "detected", "none". Steps of torch's optimizer are detected: nobody marked them.
+const char* step_source_name(const StepAnswer& steps);
 
 class Steps {
  public:

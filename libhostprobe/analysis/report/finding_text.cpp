@@ -160,10 +160,8 @@ std::string late_rank(const Finding& finding) {
 }
 
 std::string interpreter_lock(const Finding& finding) {
-  const std::string role = finding.evidence.text("held_by");
-  const std::string holder = role.empty() ? ""
-                                          : fmt::format(", most of it while thread {} ({}) had it",
-                                                        finding.evidence.count("held_by_tid"), role);
+  std::string holder = holder_text(finding.evidence);
+  if (!holder.empty()) holder = fmt::format(", most of it while {} had it", holder);
   return fmt::format("{} waits {:.1f} % of the run for Python's interpreter lock{}: {}.", main_of(finding),
                      finding.share_pct, holder, fix_text(finding));
 }
@@ -224,10 +222,11 @@ std::string all_well(const RunAnswer& run) {
     if (is_read_in_part(process))
       return "What was read of this run shows nothing that stands out; what is missing may: see LOST OR DAMAGED.";
   if (run.step_time && run.step_time->length_ns > 0)
-    return fmt::format(
-        "Nothing on the host side stands out: the GPU, or without one the program itself, works in {:.1f} % "
-        "of the {}.",
-        bound_pct(*run.step_time), run.steps.lengths.count > 0 ? "steps" : "run");
+    return fmt::format("Nothing on the host side stands out: the {} works in {:.1f} % of the {}.",
+                       run.uses_gpu() ? "GPU" : "program itself", bound_pct(*run.step_time),
+                       run.one_step                  ? "step"
+                       : run.steps.lengths.count > 0 ? "steps"
+                                                     : "run");
   const WorstWaits worst = worst_waits(run);
   std::string text =
       fmt::format("Nothing on the host side stands out: no wait of a main thread takes more than {:.1f} % of the run",
@@ -257,6 +256,12 @@ std::string loader_advice(const Evidence& evidence) {
       "each other",
       workers, count == 1 ? "runs" : "run", cpu_pct,
       in.empty() ? "" : fmt::format(" and {} most in {}", count == 1 ? "waits" : "wait", in));
+}
+
+std::string holder_text(const Evidence& evidence) {
+  const std::string role = evidence.text("held_by"), name = evidence.text("held_by_name");
+  if (role.empty()) return {};
+  return fmt::format("thread {} ({})", evidence.count("held_by_tid"), printable(name.empty() ? role : name));
 }
 
 std::string stop_advice() {
@@ -304,7 +309,10 @@ std::string finding_text(const Finding& finding) {
   std::string text = plain_text(finding);
   const std::string run = " of the run";
   if (finding.with_start_up) text = without_advice(std::move(text), run);
-  const std::string of = finding.of_part ? " of what was read" : finding.of_steps ? " of the steps" : run;
+  const std::string of = finding.of_part       ? " of what was read"
+                         : finding.of_one_step ? " of the step"
+                         : finding.of_steps    ? " of the steps"
+                                               : run;
   for (auto at = text.find(run); at != std::string::npos; at = text.find(run, at + of.size()))
     text.replace(at, run.size(), of);
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));

@@ -16,6 +16,8 @@ std::string finding_text(const Finding& finding);
 
 // What to do about it; "" where nothing is known to help.
 std::string fix_text(const Finding& finding);
+// "thread 77 (Prefetcher._fill)", that another one waits for; "": none is known.
+std::string holder_text(const Evidence& evidence);
 // Of a process that somebody stopped: how to find who.
 std::string stop_advice();
 // Of a wait for a DataLoader: what its workers show.

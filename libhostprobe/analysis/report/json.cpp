@@ -314,6 +314,8 @@ std::string report_json(const RunAnswer& run, const ReportOptions& options) {
     }
   json["collectives"] = collectives_json(run.collectives);
   add_kernel_json(run, json);
+  if (run.one_step)
+    json["step"] = {{"number", run.one_step->number}, {"type", run.one_step->type}, {"ms", run.one_step->ms}};
   // Absent where nothing hangs.
   for (const StuckCollective& stuck : run.stuck) json["stuck"].push_back(stuck_json(stuck));
   for (const Unreadable& file : run.unreadable) {

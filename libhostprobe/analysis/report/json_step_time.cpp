@@ -9,7 +9,8 @@ namespace {
 Json site_json(const LostSite& site) {
   Json json = {{"function", site.function}, {"library", site.library}, {"role", role_name(site.role)}};
   if (!site.code.empty()) json["code"] = site.code;
-  if (!site.holder.empty()) json["holder"] = {{"role", site.holder}, {"tid", site.holder_tid}};
+  if (!site.holder.empty())
+    json["holder"] = {{"role", site.holder}, {"tid", site.holder_tid}, {"name", site.holder_title}};
   if (!site.stack.empty()) json["stack"] = site.stack;
   if (site.transfer.us > 0)
     json["transfer"] = {

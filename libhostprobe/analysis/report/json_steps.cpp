@@ -2,6 +2,7 @@
 #include "json_steps.h"
 
 #include <algorithm>
+#include <string>
 
 namespace hostprobe::analysis {
 namespace {
@@ -20,9 +21,13 @@ void add_lengths(Json& json, const StepLengths& lengths) {
 }  // namespace
 
 Json steps_json(const StepAnswer& steps, const std::optional<double>& start_up_ms) {
-  Json json = {{"source", step_source_name(steps.source)}};
-  if (steps.source == StepSource::kMarks) json["marked_by"] = steps.by_optimizer ? "optimizer" : "program";
+  const std::string source = step_source_name(steps);
+  Json json = {{"source", source}};
+  if (source == "marks") json["marked_by"] = "program";
+  if (source == "detected") json["detected_by"] = steps.by_optimizer ? "optimizer" : "calls";
   add_lengths(json, steps.lengths);
+  if (steps.lengths.count > 0) json["median_ms"] = 1e-6 * steps.usual_ns();
+  json["median_of"] = steps.all_have_types() ? Json(steps.types[steps.usual_type()].name) : Json(nullptr);
   json["start_up_ms"] = or_null(start_up_ms);
   json["types"] = Json::array();
   for (const StepTypeAnswer& type : steps.types) {

@@ -122,9 +122,8 @@ std::string place_of(const Finding& finding) {
     place = " in " + shortened(printable(frame), 80);
   else if (!finding.site->function.empty())
     place = fmt::format(" in {}", printable(finding.site->function));
-  const std::string holder = finding.evidence.text("held_by");
-  if (!holder.empty())
-    place += fmt::format(", most of it for thread {} ({})", finding.evidence.count("held_by_tid"), printable(holder));
+  const std::string holder = holder_text(finding.evidence);
+  if (!holder.empty()) place += ", most of it for " + holder;
   return place;
 }
 
@@ -151,7 +150,8 @@ std::string how_text(const Finding& finding, const Row* row) {
 }
 
 std::string duration_of(const Finding& finding) {
-  return finding.ms_per_step ? fmt::format(" ({} each)", duration_text(1e6 * *finding.ms_per_step)) : "";
+  if (!finding.ms_per_step) return {};
+  return fmt::format(" ({}{})", duration_text(1e6 * *finding.ms_per_step), finding.of_one_step ? "" : " each");
 }
 
 }  // namespace
@@ -167,9 +167,10 @@ static std::string gain_text(const Finding& finding) {
 std::string lost_time_text(const Finding& finding, const std::string& who) {
   const Row* row = row_of(finding.cause);
   const std::string advice = advice_of(finding, row);
-  return fmt::format("{} loses {:.0f} % of its {}{} {}{}{}.{}", who, finding.share_pct,
-                     finding.of_steps ? "steps" : "time", duration_of(finding), how_text(finding, row),
-                     place_of(finding), advice.empty() ? "" : ": " + advice, gain_text(finding));
+  const char* whole = finding.of_one_step ? "the step" : finding.of_steps ? "its steps" : "its time";
+  return fmt::format("{} loses {:.0f} % of {}{} {}{}{}.{}", who, finding.share_pct, whole, duration_of(finding),
+                     how_text(finding, row), place_of(finding), advice.empty() ? "" : ": " + advice,
+                     gain_text(finding));
 }
 
 }  // namespace hostprobe::analysis

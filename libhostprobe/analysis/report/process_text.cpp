@@ -179,8 +179,9 @@ class ProcessSection : private Lines {
   void write_waits() {
     if (sites_.empty()) return;
     line("");
-    line("{} {} {} {:>7} {:>7} {:>5} {:>7} {:>7} {:>7}", left("Waits", 22), left("called from", 16),
-         left("thread role", 13), "count", "total", "%wall", "p50", "p99", "max");
+    line("Waits · waited: each moment once; %life: that, of the lives of the threads that wait there");
+    line("{} {} {} {:>7} {:>7} {:>5} {:>7} {:>7} {:>7}", left("function", 22), left("called from", 16),
+         left("thread role", 13), "count", "waited", "%life", "p50", "p99", "max");
     const std::size_t shown = std::min(sites_.size(), shown_.sites);
     for (std::size_t i = 0; i < shown; ++i) {
       const WaitSite& site = *sites_[i];
@@ -189,8 +190,8 @@ class ProcessSection : private Lines {
         return right(any ? duration_text(site.time.percentile_ns(percent)) : "-", 7);
       };
       line("{} {} {:>5.1f} {} {} {}", site_columns(site) + " " + right(compact(site.time.count()), 7),
-           right(ms_text(1e-6 * site.time.total_ns() + site.open_ms), 7), site.share_pct, percentile(50),
-           percentile(99), right(any ? duration_text(site.time.max_ns()) : "-", 7));
+           right(ms_text(site.own_ms), 7), site.share_pct, percentile(50), percentile(99),
+           right(any ? duration_text(site.time.max_ns()) : "-", 7));
       write_open(site);
       if (shown_.places && site.share_pct >= kDetailPct) write_site_detail(site);
     }

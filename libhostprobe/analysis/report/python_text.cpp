@@ -25,13 +25,17 @@ std::string pauses_line(const ProcessAnswer& process, const GcAnswer& gc) {
   return text;
 }
 
+std::string title_of(const ProcessAnswer& process, const GilHolder& holder) {
+  return printable(process.thread_title(holder.thread, holder.role));
+}
+
 std::string lock_line(const ProcessAnswer& process, const GilThread& thread) {
   std::string text =
       fmt::format("  {} {} {:>7} {:>8} {}, max {}{}", left(role_name(thread.role), 13),
                   right(std::to_string(thread.thread.tid), 7), compact(thread.requests), "requests",
                   ms_text(1e-6 * thread.ns), duration_text(thread.longest_ns), per_step(process, thread.in_steps_ns));
   if (!thread.holders.empty())
-    text += fmt::format(" · held mostly by {} {}", role_name(thread.holders.front().role),
+    text += fmt::format(" · held mostly by {} {}", title_of(process, thread.holders.front()),
                         thread.holders.front().thread.tid);
   return text;
 }

@@ -64,7 +64,8 @@ void add_thread(const ProcessAnswer& process, const RunningAnswer& running, std:
   const bool is_python = running.python_samples > running.torn;
   const double all_ns = is_python ? running.python_ns : running.code_ns;
   const std::string name =
-      fmt::format("CPU time of {} {}, by {} samples", thread == nullptr ? "thread" : role_name(thread->role),
+      fmt::format("CPU time of {} {}, by {} samples",
+                  thread == nullptr ? "thread" : printable(process.thread_title(running.thread, thread->role)),
                   running.thread.tid, is_python ? running.python_samples : running.code_samples);
   lines.push_back(
       fmt::format("{} {} {} {}", left(name, kPlaceWidth + 2), right("a step", 9), right("total", 9), right("%", 5)));

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/timeline/telling_frames.h"
+#include "cause_word.h"
 #include "columns.h"
 #include "words.h"
 
@@ -57,7 +58,7 @@ std::string site_text(const Row& row) {
   if (row.cause == "gpu_bound") return "";
   std::string text = !site.stack.empty() ? telling_place(site.stack) : site.function;
   if (!site.holder.empty())
-    text += fmt::format("{}for thread {} ({})", text.empty() ? "" : ", ", site.holder_tid, site.holder);
+    text += fmt::format("{}for thread {} ({})", text.empty() ? "" : ", ", site.holder_tid, site.holder_title);
   return printable(text);
 }
 
@@ -112,7 +113,7 @@ std::string step_time_text(const RunAnswer& run, bool all) {
       continue;
     }
     ++shown;
-    text.line("{} {:>5.1f}% {} {:>8}  {} {}", left(row.cause, 16), pct,
+    text.line("{} {:>5.1f}% {} {:>8}  {} {}", left(cause_word(run, row.cause), 16), pct,
               right(duration_text(row.ns / static_cast<double>(time.steps)), 9), compact(row.pieces),
               left(ranks_text(run, row), 14), shortened(site_text(row), 40));
   }

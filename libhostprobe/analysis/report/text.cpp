@@ -107,13 +107,28 @@ class TextReport : private Lines {
       return fmt::format("median {}, p99 {}, max {}", duration_text(all.median_ns), duration_text(all.p99_ns),
                          duration_text(all.max_ns));
     };
+    if (run_.one_step) return write_one_step(*run_.one_step);
     if (run_.steps.lengths.count == 0) return;
-    line("{} steps{} · {}", grouped(run_.steps.lengths.count),
-         run_.steps.source == StepSource::kDetected ? ", as calls repeat" : "", lengths(run_.steps.lengths));
+    StepLengths all = run_.steps.lengths;
+    all.median_ns = run_.steps.usual_ns();
+    line("{} steps{} · {}", grouped(all.count), step_origin(run_.steps), lengths(all));
     if (run_.start_up_ms) line("start-up {} until the first of them", ms_text(*run_.start_up_ms));
     if (run_.steps.types.size() < 2) return;
     for (const StepTypeAnswer& type : run_.steps.types)
       line("  {} {:>9} · {}", left(type.name, 12), grouped(type.lengths.count), lengths(type.lengths));
+  }
+
+  static const char* step_origin(const StepAnswer& steps) {
+    if (steps.source == StepSource::kDetected) return ", as calls repeat";
+    return steps.by_optimizer ? ", of torch's optimizer" : "";
+  }
+
+  void write_one_step(const OneStep& step) {
+    std::string where;
+    for (const ProcessAnswer& process : run_.processes)
+      if (process.trace_path == step.trace_path && process.kind == ProcessKind::kRank && run_.ranks > 1)
+        where = fmt::format(" on rank {}", process.rank.value_or(0));
+    line("step {} · {} · {}{}", step.number, step.type, ms_text(step.ms), where);
   }
 
   void write_losses() {

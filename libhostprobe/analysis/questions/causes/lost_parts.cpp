@@ -163,6 +163,7 @@ void LostParts::resolve(const OpenWait& open) {
   for (LostPart delay : delays) {
     delay.ns *= part;
     delay.window = window;
+    delay.is_repeated = true;
     left_ns -= delay.ns;
     put(open.member, delay);
   }

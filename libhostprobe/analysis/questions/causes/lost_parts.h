@@ -30,8 +30,11 @@ struct LostPart {
   const HostThread* delayed = nullptr;  // of this rank, where the spot is another's
   bool on_gpu = false;                  // a stream stood still, and not the spot's thread
   Window at = {0, 0};                   // where it was laid over another time, its own (lay_over)
+  bool is_repeated = false;             // of another rank's part, which is in that rank's list
 
   const Window& own_window() const { return at.length_ns() > 0 ? at : window; }
+  // Of this rank's time: parts of one stretch divide it.
+  const Window& stretch() const { return is_repeated ? window : own_window(); }
 };
 
 struct PeerWait {

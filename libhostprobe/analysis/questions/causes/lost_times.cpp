@@ -6,16 +6,12 @@
 #include "../wait_purpose.h"
 
 namespace hostprobe::analysis {
-namespace {
-
-constexpr std::size_t kLongestKept = 3;
-
-}  // namespace
-
 void LostTimes::add_step(const std::vector<std::vector<LostPart>>& ranks) {
   ++steps_;
-  for (const std::vector<LostPart>& parts : ranks)
+  for (const std::vector<LostPart>& parts : ranks) {
     for (const LostPart& part : parts) add(part);
+    longest_.add(parts);
+  }
 }
 
 void LostTimes::add(const LostPart& part) {
@@ -32,13 +28,6 @@ void LostTimes::add(const LostPart& part) {
   const bool has_stack = call != nullptr && call->stack != 0;
   if (has_stack != site.has_stack ? has_stack : part.ns > site.longest_ns)
     site.longest_ns = part.ns, site.longest = part.spot, site.has_stack = has_stack;
-  // The rest of its window is another cause's.
-  const Window window{part.own_window().begin_ns, part.own_window().begin_ns + part.ns};
-  if (sum.longest.size() == kLongestKept && window.length_ns() <= sum.longest.back().first.length_ns()) return;
-  sum.longest.emplace_back(window, part.spot.thread);
-  std::sort(sum.longest.begin(), sum.longest.end(),
-            [](const auto& l, const auto& r) { return l.first.length_ns() > r.first.length_ns(); });
-  if (sum.longest.size() > kLongestKept) sum.longest.pop_back();
 }
 
 LostSite LostTimes::site_of(std::uint32_t member, const Spot& spot) const {
@@ -52,6 +41,9 @@ LostSite LostTimes::site_of(std::uint32_t member, const Spot& spot) const {
   if (spot.holder != nullptr && spot.holder != spot.thread && spot.holder->track != nullptr) {
     site.holder = role_name(spot.holder->track->role);
     site.holder_tid = spot.holder->track->key().tid;
+    const ProcessAnswer* process = whole.process_of(*spot.holder).answer;
+    site.holder_title =
+        process == nullptr ? site.holder : process->thread_title(spot.holder->track->key(), spot.holder->track->role);
   }
   if (spot.call == nullptr || spot.call->function == nullptr) return site;
   site.function = wait_site_function(spot.call->function->name, spot.call->on_file);
@@ -63,9 +55,18 @@ LostSite LostTimes::site_of(std::uint32_t member, const Spot& spot) const {
   return site;
 }
 
+LostPiece LostTimes::located(std::uint32_t member, const LongestPiece& piece) const {
+  const StepTimeMember& whole = members_[member];
+  const HostThread* thread = piece.thread;
+  const TimeAxis& axis = (thread == nullptr ? whole : whole.process_of(*thread)).axis;
+  return {1e-6 * axis.back(piece.window).begin_ns, 1e-6 * piece.window.length_ns(),
+          thread == nullptr || thread->track == nullptr ? 0 : thread->track->key().tid};
+}
+
 std::vector<LostTime> LostTimes::finish() {
   std::vector<LostTime> all;
   const auto ranks = static_cast<double>(members_.size());
+  const auto longest = longest_.finish();
   for (auto& [key, sum] : sums_) {
     LostTime lost;
     lost.cause = key.first;
@@ -76,12 +77,8 @@ std::vector<LostTime> LostTimes::finish() {
                                        [](const auto& l, const auto& r) { return l.second.ns < r.second.ns; });
     lost.site_ns = most->second.ns / ranks;
     lost.site = site_of(key.second, most->second.longest);
-    const StepTimeMember& member = members_[key.second];
-    for (const auto& [part, thread] : sum.longest) {
-      const TimeAxis& axis = (thread == nullptr ? member : member.process_of(*thread)).axis;
-      lost.longest.push_back({1e-6 * axis.back(part).begin_ns, 1e-6 * part.length_ns(),
-                              thread == nullptr || thread->track == nullptr ? 0 : thread->track->key().tid});
-    }
+    if (const auto own = longest.find(key); own != longest.end())
+      for (const LongestPiece& piece : own->second) lost.longest.push_back(located(key.second, piece));
     sum.step_ns.resize(steps_);
     for (const double ns : sum.step_ns) lost.step_ns.push_back(ns / ranks);
     all.push_back(std::move(lost));

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "longest_pieces.h"
 #include "lost_parts.h"
 #include "step_time.h"
 
@@ -32,16 +33,17 @@ class LostTimes {
     double ns = 0;
     std::uint64_t pieces = 0;
     std::map<SiteKey, Site> sites;
-    std::vector<std::pair<Window, const HostThread*>> longest;
     std::vector<double> step_ns;
   };
   void add(const LostPart& part);
   LostSite site_of(std::uint32_t member, const Spot& spot) const;
+  LostPiece located(std::uint32_t member, const LongestPiece& piece) const;
 
   const std::vector<StepTimeMember>& members_;
   Symbols& symbols_;
   std::size_t steps_ = 0;
   std::map<std::pair<Cause, std::uint32_t>, Sum> sums_;
+  LongestPieces longest_;
 };
 
 // That part of `from`, in each step, becomes one of `to`.

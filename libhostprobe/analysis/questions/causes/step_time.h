@@ -31,6 +31,7 @@ struct LostSite {
   Role role = Role::kMain;         // of the thread
   std::string holder;              // the role of the thread that made it wait; "" = none
   std::uint32_t holder_tid = 0;    // 0 = none
+  std::string holder_title = {};   // what a person calls it
   std::string code;                // who called, "function (library)"
   std::vector<std::string> stack;  // innermost first, of the longest piece
   std::uint32_t tid = 0;           // of the thread; 0 = none
@@ -53,7 +54,7 @@ struct LostTime {
   std::uint64_t pieces = 0;
   double site_ns = 0;  // of that, at the site below
   LostSite site;
-  std::vector<LostPiece> longest;  // at most three
+  std::vector<LostPiece> longest;  // at most three, that are no other row's (longest_pieces.h)
   std::vector<double> step_ns;     // of each step, of the mean rank
   bool of_all = false;             // of no rank in particular, whatever `member` says
 };
