@@ -30,10 +30,10 @@ std::string title_of(const ProcessAnswer& process, const GilHolder& holder) {
 }
 
 std::string lock_line(const ProcessAnswer& process, const GilThread& thread) {
-  std::string text =
-      fmt::format("  {} {} {:>7} {:>8} {}, max {}{}", left(role_name(thread.role), 13),
-                  right(std::to_string(thread.thread.tid), 7), compact(thread.requests), "requests",
-                  ms_text(1e-6 * thread.ns), duration_text(thread.longest_ns), per_step(process, thread.in_steps_ns));
+  std::string text = fmt::format(
+      "  {} {} {:>7} {:>8} {}, max {}{}", left(printable(process.thread_title(thread.thread, thread.role)), 13),
+      right(std::to_string(thread.thread.tid), 7), compact(thread.requests), "requests", ms_text(1e-6 * thread.ns),
+      duration_text(thread.longest_ns), per_step(process, thread.in_steps_ns));
   if (!thread.holders.empty())
     text += fmt::format(" · held mostly by {} {}", title_of(process, thread.holders.front()),
                         thread.holders.front().thread.tid);
