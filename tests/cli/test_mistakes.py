@@ -179,9 +179,9 @@ class ProgramTest(MistakeTest):
                               env=self.environment({"HOSTPROBE_VERBOSE": "1", "LD_PRELOAD": preload}))
         self.assertIn("HOSTPROBE_TARGET", done.stderr)
 
-    def on_small_disk(self, size, program):
+    def on_small_disk(self, size, program, before="true"):
         """What `run` and then `report` say in a mount namespace of its own, on a file system of `size`."""
-        script = f"mkdir -p run; mount -t tmpfs -o size={size} tmpfs run || exit 99; " \
+        script = f"mkdir -p run; mount -t tmpfs -o size={size} tmpfs run || exit 99; {before}; " \
                  f'"$@" --compress none -- {program}; echo "status $?"; "$1" report run'
         words = [COMMAND, "run", "-o", "run", "--mode", "trace"]
         done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *words], cwd=self.folder, capture_output=True, text=True,
@@ -199,7 +199,7 @@ class ProgramTest(MistakeTest):
             self.assertIn("not taken by the file system", done.stdout)
 
     def test_disk_without_room_for_the_job_file_leaves_the_status_to_the_program(self):
-        done = self.on_small_disk("4k", "sh -c 'sleep 0.2; exit 7'")
+        done = self.on_small_disk("4k", "sh -c 'exit 7'", before="head -c 4096 /dev/zero > run/filler")
         self.assertIn("status 7", done.stdout, done.stderr)
 
 
