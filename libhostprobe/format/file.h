@@ -207,6 +207,7 @@ enum EventKind : std::uint32_t {
       10,  // its group's CPU quota was used up; `number`: periods, `amount`: ns, both since the reading before,
            // which was `reason` ms ago
   kEventSource = 11,  // a source of facts is missing; `reason`: errno; text: which, why, what to do
+  // 12 and 13 are of traces made of another tool's file: imported.h.
 };
 
 // Why a trigger came, in EventRow::reason.
