@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "analysis/trace/liveness.h"
-#include "analysis/trace/reader.h"
+#include "analysis/trace/trace_head.h"
 #include "open_trace.h"
 
 namespace hostprobe::analysis {
@@ -27,9 +27,9 @@ RunProcess process_of(const RunFile& file) {
 }
 
 // Of a process that has begun other programs (exec) the newest trace.
-std::map<pid_t, RunFile> living(const std::string& run) {
+std::map<pid_t, RunFile> living(const ChosenJob& job) {
   std::map<pid_t, RunFile> newest;
-  for (RunFile& file : run_files(run)) {
+  for (RunFile& file : run_files(job.traces)) {
     if (file.header.state != kFileOpen || process_liveness(file.header) != Liveness::kLives) continue;
     RunFile& known = newest[static_cast<pid_t>(file.header.pid)];
     if (known.header.first.monotonic_ns <= file.header.first.monotonic_ns) known = std::move(file);
@@ -45,9 +45,9 @@ std::string RunProcess::title() const {
                    : fmt::format("rank {} (process {})", *rank, pid);
 }
 
-std::vector<RunProcess> processes_of_run(const std::string& run) {
+std::vector<RunProcess> processes_of_run(const ChosenJob& job) {
   std::vector<RunProcess> processes;
-  const std::map<pid_t, RunFile> files = living(run);
+  const std::map<pid_t, RunFile> files = living(job);
   for (const auto& [pid, file] : files) {
     processes.push_back(process_of(file));
     // One that was spawned is no fork of its parent's, and yet has the rank from it.
@@ -65,7 +65,7 @@ std::vector<RunProcess> processes_of_run(const std::string& run) {
 RunProcess run_process(pid_t pid) {
   const std::string path = open_trace_of(pid);
   if (!path.empty())
-    for (const RunFile& file : run_files(path)) {
+    for (const RunFile& file : run_files({path})) {
       RunProcess process = process_of(file);
       process.pid = pid;
       return process;

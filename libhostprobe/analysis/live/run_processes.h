@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "format/file.h"
+#include "analysis/trace/jobs.h"
 
 namespace hostprobe::analysis {
 
@@ -23,8 +23,8 @@ struct RunProcess {
   std::string title() const;  // "rank 0 (process 4711)"
 };
 
-// By rank, its own process first, then by number. Throws std::system_error when there is nothing at that path.
-std::vector<RunProcess> processes_of_run(const std::string& run);
+// By rank, its own process first, then by number.
+std::vector<RunProcess> processes_of_run(const ChosenJob& job);
 // By its open trace; with `pid` alone where it has none.
 RunProcess run_process(pid_t pid);
 
