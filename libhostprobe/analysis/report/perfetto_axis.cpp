@@ -38,7 +38,9 @@ PerfettoAxis::PerfettoAxis(const ChosenJob& run) {
 // A damaged file tells none.
 void PerfettoAxis::read_ids(const std::string& path) {
   try {
-    for (const auto& [outside, inside] : KernelNames(read_trace_file_only(path)).all_inside())
+    const Trace trace = read_trace_file_only(path);
+    const KernelNames names(trace);
+    for (const auto& [outside, inside] : names.all_inside())
       if (const auto [known, is_new] = ids_.try_emplace(inside, outside); !is_new && known->second != outside)
         known->second = 0;
   } catch (const TraceError&) {
