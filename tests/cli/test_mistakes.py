@@ -143,7 +143,7 @@ class ValueTest(MistakeTest):
 
     def test_what_takes_a_number_says_so(self):
         self.assertIn("--rank takes a number, not 'x'", self.refused("report", "--rank", "x", "run"))
-        self.assertIn("PID takes a number, not 'x'", self.refused("ctl", "x", "status"))
+        self.assertIn("neither a process id nor a run folder", self.refused("ctl", "x", "status", status=1))
         self.assertIn("--json takes no value, not 'x'", self.refused("report", "--json=x", "run"))
 
     def test_unknown_setting_far_from_all_is_given_no_nearest(self):
@@ -253,7 +253,6 @@ class RunFolderTest(MistakeTest):
 LATER = unittest.skip("answered by changes that are not here yet")
 
 
-@LATER
 class ControlTest(MistakeTest):
     def start(self, *words):
         """A recorded program that stays until the test ends: its process id."""
@@ -306,7 +305,6 @@ class ProgramThatCannotLoadTest(MistakeTest):
         self.assertIn("hostprobe report", done.stderr)
 
 
-@LATER
 class TwoJobsTest(MistakeTest):
     def test_job_that_recorded_nothing_does_not_count_the_traces_of_others(self):
         self.record("both")
@@ -321,7 +319,6 @@ class TwoJobsTest(MistakeTest):
         self.assertEqual(len(json.loads(self.ask("report", "both", "--json")[0])["processes"]), 1)
 
 
-@LATER
 class RankAndStepTest(MistakeTest):
     def test_rank_that_is_not_there_is_answered_with_those_that_are(self):
         self.record(env={"RANK": "3"})
