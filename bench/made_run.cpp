@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/trace/checksum.h"
-#include "analysis/trace/trace_writer.h"
 #include "probe/writer/file/pack.h"
+#include "trace/checksum.h"
+#include "trace/trace_writer.h"
 
 namespace hostprobe::bench {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <filesystem>
 
-#include "analysis/live/run_control.h"
-#include "analysis/live/status.h"
 #include "commands.h"
 #include "format/file.h"
+#include "live/run_control.h"
+#include "live/status.h"
 #include "output.h"
 #include "process_id.h"
 #include "unrecorded.h"

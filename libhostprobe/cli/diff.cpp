@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "analysis/report/diff_json.h"
-#include "analysis/report/diff_text.h"
 #include "commands.h"
 #include "job_option.h"
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "report/diff/diff_json.h"
+#include "report/diff/diff_text.h"
 #include "run_folders.h"
 
 namespace hostprobe::cli {

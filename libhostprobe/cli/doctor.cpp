@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
-#include "kernel/doctor.h"
 #include "layout.h"
 #include "output.h"
+#include "recorder/doctor.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "analysis/report/dump.h"
 #include "commands.h"
+#include "export/dump.h"
 #include "job_option.h"
 #include "missing_trace.h"
 #include "output.h"

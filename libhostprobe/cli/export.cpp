@@ -2,14 +2,14 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "analysis/report/chrome_timeline.h"
-#include "analysis/report/csv_table.h"
-#include "analysis/report/perfetto_timeline.h"
-#include "analysis/report/text_output.h"
 #include "commands.h"
+#include "export/chrome_timeline.h"
+#include "export/csv_table.h"
+#include "export/perfetto_timeline.h"
 #include "job_option.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "report/text_output.h"
 
 namespace hostprobe::cli {
 namespace {

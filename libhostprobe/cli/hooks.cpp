@@ -2,14 +2,14 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "analysis/questions/run_answer.h"
-#include "analysis/trace/hook_list.h"
+#include "analysis/run_answer.h"
 #include "commands.h"
 #include "job_option.h"
 #include "layout.h"
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "trace/hook_list.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "analysis/import/import_files.h"
-#include "analysis/import/kernel_clock.h"
 #include "commands.h"
-#include "kernel/trace_dat.h"
+#include "import/ftrace/kernel_clock.h"
+#include "import/import_files.h"
 #include "output.h"
+#include "recorder/trace_dat.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "analysis/report/version.h"
+#include "report/version.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/trace/jobs.h"
+#include "trace/jobs.h"
 
 namespace hostprobe::cli {
 

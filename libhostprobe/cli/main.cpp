@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <new>
 
-#include "analysis/report/version.h"
-#include "analysis/trace/trace.h"
 #include "commands.h"
 #include "memory.h"
 #include "output.h"
+#include "report/version.h"
+#include "trace/trace.h"
 #include "usage.h"
 
 namespace hostprobe::cli {

@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "analysis/report/version.h"
 #include "command_names.h"
 #include "commands.h"
 #include "output.h"
+#include "report/version.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <new>
 
-#include "analysis/trace/memory_budget.h"
-#include "analysis/trace/unnamed_file.h"
+#include "trace/memory_budget.h"
+#include "trace/unnamed_file.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -1,7 +1,7 @@
 // memory.h: how much memory the command takes: kMemoryMb, or what --memory-mb says.
 //
 // Room 4. Every block of a page or more that operator new makes is counted; where there is no room left for one of
-// kLeastInFile bytes, it lies in a file without a name (analysis/trace/unnamed_file.h). So a run may be larger than the memory,
+// kLeastInFile bytes, it lies in a file without a name (trace/unnamed_file.h). So a run may be larger than the memory,
 // whatever the questions hold of it, and no question has to know.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/questions/run_answer.h"
+#include "analysis/run_answer.h"
 
 namespace hostprobe::cli {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "analysis/trace/reader.h"
 #include "run_folders.h"
+#include "trace/reader.h"
 
 namespace hostprobe::cli {
 namespace {

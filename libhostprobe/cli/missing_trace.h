@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "analysis/trace/jobs.h"
+#include "trace/jobs.h"
 
 namespace hostprobe::cli {
 

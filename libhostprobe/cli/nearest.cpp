@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "pure/edit_distance.h"
+#include "settings/edit_distance.h"
 
 namespace hostprobe::cli {
 

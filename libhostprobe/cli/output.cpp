@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "analysis/report/words.h"
+#include "report/words.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "analysis/trace/recover.h"
-#include "analysis/trace/trace.h"
 #include "commands.h"
 #include "job_option.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "trace/recover.h"
+#include "trace/trace.h"
 
 namespace hostprobe::cli {
 namespace {

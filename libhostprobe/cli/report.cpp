@@ -6,15 +6,15 @@
 #include <filesystem>
 #include <set>
 
-#include "analysis/live/python_places.h"
-#include "analysis/questions/number_ranges.h"
-#include "analysis/report/json.h"
-#include "analysis/report/text.h"
+#include "analysis/number_ranges.h"
 #include "commands.h"
 #include "job_option.h"
+#include "live/python_places.h"
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 
 namespace hostprobe::cli {
 namespace {

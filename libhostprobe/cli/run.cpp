@@ -10,8 +10,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "analysis/trace/jobs.h"
-#include "analysis/trace/recover.h"
 #include "commands.h"
 #include "job_file.h"
 #include "layout.h"
@@ -20,8 +18,10 @@
 #include "output.h"
 #include "program.h"
 #include "program_file.h"
-#include "pure/setting_value.h"
 #include "setting_value.h"
+#include "settings/setting_value.h"
+#include "trace/jobs.h"
+#include "trace/recover.h"
 
 namespace hostprobe::cli {
 namespace {

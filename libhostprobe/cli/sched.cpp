@@ -7,12 +7,12 @@
 #include <cstring>
 #include <filesystem>
 
-#include "analysis/live/process_stacks.h"
-#include "analysis/trace/reader.h"
 #include "commands.h"
-#include "kernel/recording.h"
+#include "live/process_stacks.h"
 #include "output.h"
 #include "program.h"
+#include "recorder/recording.h"
+#include "trace/reader.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include <algorithm>
 
 #include "nearest.h"
-#include "pure/fix_list.h"
-#include "pure/setting_value.h"
-#include "pure/signal_name.h"
+#include "settings/fix_list.h"
+#include "settings/setting_value.h"
+#include "settings/signal_name.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "analysis/live/process_stacks.h"
-#include "analysis/live/stacks_text.h"
 #include "commands.h"
 #include "job_option.h"
+#include "live/process_stacks.h"
+#include "live/stacks_text.h"
 #include "output.h"
 #include "process_id.h"
 

@@ -1,6 +1,6 @@
 // activity_file.h: what ran on the simulated devices of one process, as the simulated driver itself knows it.
 //
-// Room 1 (format/). Written by simnode/node/activities.cpp into a mapped file, read by analysis/trace/activity_file.cpp. The
+// Room 1 (format/). Written by simnode/node/activities.cpp into a mapped file, read by trace/activity_file.cpp. The
 // file is right at any instant, also after SIGKILL: a row is whole before `rows` counts it. All times are CLOCK_MONOTONIC.
 #pragma once
 

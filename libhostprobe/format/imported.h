@@ -1,6 +1,6 @@
 // imported.h: what a trace that was made of another tool's file says is missing of it: kinds of EventRow beside those in file.h.
 //
-// Room 1 (format/). Written by analysis/import/, read by analysis/questions/import_answer.cpp.
+// Room 1 (format/). Written by analysis/import/, read by analysis/measures/import_answer.cpp.
 #pragma once
 
 #include <cstdint>

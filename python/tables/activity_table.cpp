@@ -1,9 +1,9 @@
 // activity_table.cpp: the table of what ran on the GPU, as a profile or the simulated node tells it; see batches.h.
 #include <cmath>
 
-#include "analysis/report/words.h"
-#include "analysis/timeline/activity.h"
 #include "batches.h"
+#include "model/activity.h"
+#include "report/words.h"
 
 namespace hostprobe::tables {
 namespace {

@@ -2,8 +2,8 @@
 // that it is made of; see batches.h.
 #include <deque>
 
-#include "analysis/trace/roles.h"
 #include "batches.h"
+#include "trace/roles.h"
 
 namespace hostprobe::tables {
 namespace {

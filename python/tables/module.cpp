@@ -9,8 +9,8 @@
 #include <functional>
 #include <system_error>
 
-#include "analysis/report/json.h"
-#include "analysis/report/version.h"
+#include "report/json/json.h"
+#include "report/version.h"
 #include "stream.h"
 
 namespace hostprobe::tables {

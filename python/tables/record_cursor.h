@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/trace/trace.h"
+#include "trace/trace.h"
 
 namespace hostprobe::tables {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/report/exported_run.h"
-#include "analysis/report/record_arguments.h"
 #include "column.h"
+#include "export/exported_run.h"
+#include "export/record_arguments.h"
 #include "run.h"
 
 namespace hostprobe::tables {

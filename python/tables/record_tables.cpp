@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "analysis/report/words.h"
-#include "analysis/trace/hook_list.h"
 #include "record_row.h"
+#include "report/words.h"
+#include "trace/hook_list.h"
 
 namespace hostprobe::tables {
 namespace {

@@ -7,10 +7,10 @@
 #include <fstream>
 #include <system_error>
 
-#include "analysis/report/json.h"
-#include "analysis/trace/blocks.h"
-#include "analysis/trace/file_bytes.h"
-#include "analysis/trace/reader.h"
+#include "report/json/json.h"
+#include "trace/blocks.h"
+#include "trace/file_bytes.h"
+#include "trace/reader.h"
 
 namespace hostprobe::tables {
 namespace {

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/questions/run_answer.h"
-#include "analysis/timeline/timeline.h"
-#include "analysis/trace/memory_budget.h"
-#include "analysis/trace/symbols.h"
+#include "analysis/run_answer.h"
+#include "model/timeline.h"
 #include "table.h"
+#include "trace/memory_budget.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::tables {
 

@@ -8,15 +8,15 @@
 #include <filesystem>
 #include <string>
 
-#include "analysis/import/import_files.h"
-#include "analysis/import/profile_reader.h"
-#include "analysis/questions/neighbours.h"
-#include "analysis/questions/process.h"
-#include "analysis/report/chrome_timeline.h"
-#include "analysis/report/csv_table.h"
-#include "analysis/report/perfetto_timeline.h"
-#include "analysis/trace/kernel_rows.h"
-#include "analysis/trace/reader.h"
+#include "analysis/process.h"
+#include "analysis/ranks/neighbours.h"
+#include "export/chrome_timeline.h"
+#include "export/csv_table.h"
+#include "export/perfetto_timeline.h"
+#include "import/import_files.h"
+#include "import/kineto/profile_reader.h"
+#include "trace/kernel_rows.h"
+#include "trace/reader.h"
 
 namespace {
 

@@ -11,10 +11,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "analysis/questions/process.h"
-#include "analysis/report/dump.h"
-#include "analysis/trace/checksum.h"
-#include "analysis/trace/reader.h"
+#include "analysis/process.h"
+#include "export/dump.h"
+#include "trace/checksum.h"
+#include "trace/reader.h"
 
 namespace {
 

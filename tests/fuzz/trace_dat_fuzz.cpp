@@ -10,15 +10,15 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/import/import_files.h"
-#include "analysis/import/kernel_text.h"
-#include "analysis/questions/neighbours.h"
-#include "analysis/report/chrome_timeline.h"
-#include "analysis/report/perfetto_timeline.h"
-#include "analysis/trace/kernel_rows.h"
-#include "analysis/trace/reader.h"
-#include "kernel/trace_dat.h"
-#include "kernel/trace_dat_pieces.h"
+#include "analysis/ranks/neighbours.h"
+#include "export/chrome_timeline.h"
+#include "export/perfetto_timeline.h"
+#include "import/ftrace/kernel_text.h"
+#include "import/import_files.h"
+#include "recorder/trace_dat.h"
+#include "recorder/trace_dat_pieces.h"
+#include "trace/kernel_rows.h"
+#include "trace/reader.h"
 
 namespace {
 

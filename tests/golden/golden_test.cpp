@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/questions/run_answer.h"
-#include "analysis/report/dump.h"
-#include "analysis/report/json.h"
+#include "analysis/run_answer.h"
+#include "export/dump.h"
+#include "report/json/json.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -5,11 +5,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "analysis/report/action_sentences.h"
-#include "analysis/report/finding_text.h"
-#include "analysis/report/losses.h"
-#include "analysis/report/news.h"
-#include "analysis/report/stuck_text.h"
+#include "report/finding_text.h"
+#include "report/losses.h"
+#include "report/news.h"
+#include "report/stuck_text.h"
+#include "report/text/action_sentences.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,7 +1,7 @@
 // native_stacks TRACE: the return addresses of the stacks in a trace file, a stack a line, innermost first.
 #include <cstdio>
 
-#include "analysis/trace/reader.h"
+#include "trace/reader.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

@@ -32,7 +32,7 @@ class Rules(unittest.TestCase):
         probe = "libhostprobe/probe/record/chunk.cpp"
         self.assert_rule("rooms_include_only_what_they_may",
                          {probe: '#include <atomic>\n#include <sys/mman.h>\n#include "format/record.h"\n#include "chunk.h"\n',
-                          "libhostprobe/probe/record/chunk.h": "", "libhostprobe/probe/fixes/pin.cpp": '#include "../record/chunk.h"\n'},
+                          "libhostprobe/probe/record/chunk.h": "", "libhostprobe/probe/fixes/placement/pin.cpp": '#include "../../record/chunk.h"\n'},
                          {probe: '#include <string>\n#include "analysis/trace.h"\n#include <iostream>\n'}, breaches=3)
 
     def test_analysis_may_not_include_the_probe(self):
@@ -44,15 +44,22 @@ class Rules(unittest.TestCase):
     def test_python_may_include_the_analysis_and_neither_the_probe_nor_the_command(self):
         name = "python/tables/run.cpp"
         self.assert_rule("rooms_include_only_what_they_may",
-                         {name: '#include "analysis/trace/reader.h"\n#include "hostprobe/hostprobe.h"\n#include "table.h"\n'},
+                         {name: '#include "trace/reader.h"\n#include "hostprobe/hostprobe.h"\n#include "table.h"\n'},
                          {name: '#include "probe/record/chunk.h"\n#include "../../libhostprobe/cli/output.h"\n'}, breaches=2)
 
     def test_sub_rooms_know_only_those_below(self):
-        reader, waits = "libhostprobe/analysis/trace/reader.h", "libhostprobe/analysis/questions/waits.h"
+        waits, ranks = "libhostprobe/analysis/measures/waits.h", "libhostprobe/analysis/ranks/collectives.h"
         self.assert_rule("sub_rooms_know_only_those_below",
-                         {reader: '#include "clock.h"\n', waits: '#include "analysis/trace/reader.h"\n'},
-                         {reader: '#include "analysis/questions/waits.h"\n#include "../questions/waits.h"\n', waits: "",
-                          "libhostprobe/analysis/stray.h": ""}, breaches=3)
+                         {waits: '#include "blocked.h"\n#include "../process.h"\n', ranks: '#include "analysis/measures/waits.h"\n',
+                          "libhostprobe/analysis/process.h": '#include "ranks/collectives.h"\n'},
+                         {waits: '#include "analysis/ranks/collectives.h"\n#include "../ranks/collectives.h"\n', ranks: "",
+                          "libhostprobe/probe/stray.h": ""}, breaches=3)
+
+    def test_rooms_stay_small(self):
+        room = {f"libhostprobe/trace/unit{number}.cpp": "" for number in range(rules.MOST_UNITS)}
+        crowded = {f"libhostprobe/probe/writer/unit{number}.h": "" for number in range(rules.MOST_UNITS + 1)}
+        self.assert_rule("rooms_stay_small", {**room, **crowded, "libhostprobe/trace/unit0.h": ""},
+                         {**room, **crowded, "libhostprobe/trace/unit.h": ""})
 
     def test_the_simulated_libraries_know_the_node_and_not_each_other(self):
         room = "libhostprobe/simnode/"
@@ -85,10 +92,10 @@ class Rules(unittest.TestCase):
                          {name: "inline int f() {\n  for (;;) {}\n}\n"})
 
     def test_pure_is_headers_that_need_no_runtime(self):
-        name = "libhostprobe/pure/step_period.h"
-        self.assert_rule("pure_is_headers_without_memory_of_their_own",
+        name = "libhostprobe/steps/step_period.h"
+        self.assert_rule("shared_rooms_are_headers_without_memory_of_their_own",
                          {name: "// new, std::vector\nstd::size_t f() {\n  for (;;) {}\n}\nstd::uint64_t g();\n"},
-                         {name: "std::vector<int> v;\nint* p = new int;\n", "libhostprobe/pure/period.cpp": ""}, breaches=3)
+                         {name: "std::vector<int> v;\nint* p = new int;\n", "libhostprobe/steps/period.cpp": ""}, breaches=3)
         self.assert_rule("rooms_include_only_what_they_may", {name: "#include <cstdint>\n"}, {name: "#include <vector>\n"})
 
     def test_analysis_neither_prints_nor_exits(self):

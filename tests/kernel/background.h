@@ -14,9 +14,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/live/process_stacks.h"
-#include "analysis/trace/reader.h"
 #include "format/file.h"
+#include "live/process_stacks.h"
+#include "trace/reader.h"
 #include "unit/cli_command.h"
 
 namespace hostprobe::test {

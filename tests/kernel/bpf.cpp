@@ -19,11 +19,11 @@
 #include <set>
 #include <thread>
 
-#include "analysis/trace/kernel_rows.h"
-#include "analysis/trace/kernel_totals.h"
-#include "analysis/trace/reader.h"
-#include "kernel/bpf/bpf_problem.h"
+#include "recorder/bpf_problem.h"
 #include "support/trace_file.h"
+#include "trace/kernel_rows.h"
+#include "trace/kernel_totals.h"
+#include "trace/reader.h"
 #include "unit/cli_command.h"
 
 #include "background.h"

@@ -16,10 +16,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "analysis/trace/kernel_rows.h"
-#include "analysis/trace/reader.h"
-#include "kernel/sched_options.h"
+#include "recorder/sched_options.h"
 #include "support/trace_file.h"
+#include "trace/kernel_rows.h"
+#include "trace/reader.h"
 #include "unit/cli_command.h"
 
 #include "background.h"

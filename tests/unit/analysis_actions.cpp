@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/report/action_sentences.h"
-#include "analysis/report/json.h"
-#include "analysis/report/text.h"
-#include "analysis/report/words.h"
+#include "report/json/json.h"
+#include "report/text/action_sentences.h"
+#include "report/text/text.h"
+#include "report/words.h"
 #include "support/counters.h"
 
 namespace hostprobe::analysis {

@@ -1,15 +1,15 @@
 // Activities of the GPU, and how busy it was: analysis/timeline/{activity,busy_time,launch_calls}.cpp,
-// analysis/questions/{gpu_busy,gaps}.cpp, analysis/trace/activity_file.cpp
+// analysis/questions/{gpu_busy,gaps}.cpp, trace/activity_file.cpp
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "analysis/questions/gaps.h"
-#include "analysis/questions/gpu_busy.h"
-#include "analysis/timeline/activity.h"
-#include "analysis/trace/reader.h"
+#include "analysis/measures/gaps.h"
+#include "analysis/measures/gpu_busy.h"
 #include "format/activity_file.h"
+#include "model/activity.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,7 +1,7 @@
 // Ticks become nanoseconds: analysis/clock.cpp.
 #include <gtest/gtest.h>
 
-#include "analysis/trace/clock.h"
+#include "trace/clock.h"
 
 namespace hostprobe::analysis {
 namespace {

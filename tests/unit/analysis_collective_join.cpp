@@ -1,5 +1,5 @@
-// Streams of calls of all ranks, merged by running number: analysis/questions/collective_join.cpp
-#include "analysis/questions/collective_join.h"
+// Streams of calls of all ranks, merged by running number: analysis/ranks/collective_join.cpp
+#include "analysis/ranks/collective_join.h"
 
 #include <gtest/gtest.h>
 

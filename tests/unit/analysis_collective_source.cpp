@@ -1,10 +1,10 @@
-// The collective calls of a trace, one after the other: analysis/questions/collective_source.cpp
-#include "analysis/questions/collective_source.h"
+// The collective calls of a trace, one after the other: analysis/ranks/collective_source.cpp
+#include "analysis/ranks/collective_source.h"
 
 #include <gtest/gtest.h>
 
-#include "analysis/trace/reader.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,14 +1,14 @@
-// Collectives with GPU times, by size, and who is last beyond chance: analysis/questions/collective_join.cpp,
+// Collectives with GPU times, by size, and who is last beyond chance: analysis/ranks/collective_join.cpp,
 // collective_sizes.cpp, collective_kernels.cpp, chance.cpp
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "analysis/questions/chance.h"
-#include "analysis/questions/collective_join.h"
-#include "analysis/questions/collective_kernels.h"
-#include "analysis/report/json_collectives.h"
+#include "analysis/ranks/chance.h"
+#include "analysis/ranks/collective_join.h"
+#include "analysis/ranks/collective_kernels.h"
+#include "report/json/json_collectives.h"
 
 namespace hostprobe::analysis {
 namespace {

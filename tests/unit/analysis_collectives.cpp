@@ -1,7 +1,7 @@
-// Operations of all ranks, put together by communicator and running number: analysis/questions/collectives.cpp
+// Operations of all ranks, put together by communicator and running number: analysis/ranks/collectives.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/questions/collective_join.h"
+#include "analysis/ranks/collective_join.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/live/control_link.h"
-#include "analysis/live/process_segment.h"
-#include "analysis/live/status.h"
+#include "live/control_link.h"
+#include "live/process_segment.h"
+#include "live/status.h"
 
 namespace hostprobe::analysis {
 namespace {

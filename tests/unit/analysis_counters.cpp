@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/questions/run_answer.h"
-#include "analysis/report/json.h"
-#include "analysis/trace/reader.h"
+#include "analysis/run_answer.h"
+#include "report/json/json.h"
 #include "support/counters.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

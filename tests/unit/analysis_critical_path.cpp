@@ -1,13 +1,13 @@
-// The critical path and what-if: analysis/questions/{critical_path,path_graph,path_replay}.cpp, analysis/timeline/host_calls.cpp
+// The critical path and what-if: analysis/questions/{critical_path,path_graph,path_replay}.cpp, model/host_calls.cpp
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "analysis/questions/critical_path.h"
-#include "analysis/questions/step_sample.h"
-#include "analysis/timeline/busy_time.h"
-#include "analysis/trace/reader.h"
+#include "analysis/graph/critical_path.h"
+#include "analysis/graph/step_sample.h"
+#include "model/busy_time.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -5,9 +5,9 @@
 #include <set>
 #include <system_error>
 
-#include "analysis/report/dump.h"
-#include "analysis/trace/reader.h"
+#include "export/dump.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

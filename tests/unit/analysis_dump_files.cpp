@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/report/dump.h"
-#include "analysis/trace/reader.h"
+#include "export/dump.h"
 #include "support/counters.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

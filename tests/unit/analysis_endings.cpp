@@ -9,9 +9,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "analysis/questions/endings.h"
-#include "analysis/questions/open_waits.h"
-#include "analysis/report/json.h"
+#include "analysis/ranks/endings.h"
+#include "analysis/ranks/open_waits.h"
+#include "report/json/json.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

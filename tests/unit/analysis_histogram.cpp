@@ -1,10 +1,10 @@
-// Percentiles from few buckets: analysis/timeline/histogram.h.
+// Percentiles from few buckets: model/histogram.h.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "analysis/timeline/histogram.h"
+#include "model/histogram.h"
 
 namespace hostprobe::analysis {
 namespace {

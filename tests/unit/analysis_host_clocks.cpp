@@ -1,11 +1,11 @@
-// Clocks of hosts with planted errors, seen through noisy collectives: analysis/timeline/host_clocks.cpp,
-// analysis/questions/host_alignment.cpp
+// Clocks of hosts with planted errors, seen through noisy collectives: model/host_clocks.cpp,
+// analysis/ranks/host_alignment.cpp
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "analysis/questions/host_alignment.h"
+#include "analysis/ranks/host_alignment.h"
 
 namespace hostprobe::analysis {
 namespace {

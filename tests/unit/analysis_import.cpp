@@ -1,9 +1,9 @@
 // What numbers and names of a profile mean. Whole profiles and tables: tests/import.
 #include <gtest/gtest.h>
 
-#include "analysis/import/call_traits.h"
-#include "analysis/import/collective_names.h"
-#include "analysis/import/profile_event.h"
+#include "import/kineto/collective_names.h"
+#include "import/kineto/profile_event.h"
+#include "model/call_traits.h"
 
 namespace hostprobe::analysis {
 namespace {

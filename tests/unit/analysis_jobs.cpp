@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/questions/run_answer.h"
-#include "analysis/report/json.h"
-#include "analysis/trace/jobs.h"
+#include "analysis/run_answer.h"
+#include "report/json/json.h"
 #include "support/trace_file.h"
+#include "trace/jobs.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -5,15 +5,15 @@
 #include <fmt/format.h>
 #include <fstream>
 
-#include "analysis/import/import_files.h"
-#include "analysis/import/kernel_event.h"
-#include "analysis/import/kernel_line.h"
-#include "analysis/questions/neighbours.h"
-#include "analysis/report/dump.h"
-#include "analysis/trace/kernel_rows.h"
-#include "analysis/trace/reader.h"
-#include "analysis/trace/trace_writer.h"
+#include "analysis/ranks/neighbours.h"
+#include "export/dump.h"
+#include "import/ftrace/kernel_event.h"
+#include "import/ftrace/kernel_line.h"
+#include "import/import_files.h"
 #include "support/trace_file.h"
+#include "trace/kernel_rows.h"
+#include "trace/reader.h"
+#include "trace/trace_writer.h"
 
 namespace hostprobe::analysis {
 namespace {

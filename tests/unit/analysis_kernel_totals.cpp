@@ -1,19 +1,19 @@
 // Totals that the kernel kept of threads: what a report makes of them, and blocks that are damaged or of a later version:
 // trace/kernel_totals.cpp, questions/kernel_share.cpp
-#include "analysis/trace/kernel_totals.h"
+#include "trace/kernel_totals.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "analysis/import/kernel_table.h"
-#include "analysis/questions/neighbours.h"
-#include "analysis/report/dump.h"
-#include "analysis/trace/block_head.h"
-#include "analysis/trace/reader.h"
-#include "analysis/trace/trace_writer.h"
+#include "analysis/ranks/neighbours.h"
+#include "export/dump.h"
+#include "import/ftrace/kernel_table.h"
 #include "support/trace_file.h"
+#include "trace/block_head.h"
+#include "trace/reader.h"
+#include "trace/trace_writer.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,4 +1,4 @@
-// Who ended a wait of which the probe knows no waker: analysis/questions/kernel_wakers.cpp, and where it is told.
+// Who ended a wait of which the probe knows no waker: analysis/ranks/kernel_wakers.cpp, and where it is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "analysis/import/kernel_table.h"
-#include "analysis/questions/run_answer.h"
-#include "analysis/report/chrome_timeline.h"
-#include "analysis/report/json.h"
-#include "analysis/report/text.h"
-#include "analysis/trace/trace_writer.h"
+#include "analysis/run_answer.h"
+#include "export/chrome_timeline.h"
+#include "import/ftrace/kernel_table.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 #include "support/trace_file.h"
+#include "trace/trace_writer.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,5 +1,5 @@
-// Pairs of launches with and without a context switch between them: analysis/questions/launch_pairs.cpp
-#include "analysis/questions/launch_pairs.h"
+// Pairs of launches with and without a context switch between them: analysis/measures/launch_pairs.cpp
+#include "analysis/measures/launch_pairs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,15 +1,15 @@
-// Launches that are told together are the same as one after the other: analysis/timeline/launch_run.h, timeline.h, and all
+// Launches that are told together are the same as one after the other: model/launch_run.h, timeline.h, and all
 // questions that take them so.
 #include <gtest/gtest.h>
 
 #include <random>
 #include <sstream>
 
-#include "analysis/questions/questions.h"
-#include "analysis/report/json.h"
-#include "analysis/trace/reader.h"
+#include "analysis/questions.h"
 #include "format/switches.h"
+#include "report/json/json.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,9 +1,9 @@
 // Launches, gaps between them, and synchronisations: analysis/launches.cpp, analysis/syncs.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/questions/process.h"
-#include "analysis/trace/reader.h"
+#include "analysis/process.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

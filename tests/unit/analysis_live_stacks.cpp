@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "analysis/live/process_memory.h"
-#include "analysis/live/process_stacks.h"
+#include "live/process_memory.h"
+#include "live/process_stacks.h"
 
 namespace hostprobe::analysis {
 namespace {

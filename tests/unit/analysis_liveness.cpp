@@ -3,9 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analysis/trace/clock.h"
-#include "analysis/trace/liveness.h"
 #include "support/trace_file.h"
+#include "trace/clock.h"
+#include "trace/liveness.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,13 +1,13 @@
-// How fast CPUs ran, and what else the machine did: analysis/questions/frequency.cpp, machine_load.cpp, report/machine_report.cpp
+// How fast CPUs ran, and what else the machine did: analysis/measures/frequency.cpp, machine_load.cpp, report/machine_report.cpp
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/questions/run_answer.h"
-#include "analysis/report/json.h"
-#include "analysis/report/text.h"
+#include "analysis/run_answer.h"
 #include "format/frequency.h"
 #include "format/machine.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

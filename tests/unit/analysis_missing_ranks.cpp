@@ -1,5 +1,5 @@
-// Which ranks a hanging job waits for: analysis/questions/missing_ranks.cpp
-#include "analysis/questions/missing_ranks.h"
+// Which ranks a hanging job waits for: analysis/ranks/missing_ranks.cpp
+#include "analysis/ranks/missing_ranks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-// Records of a thread by begin time: analysis/timeline/ordered_records.h.
+// Records of a thread by begin time: model/ordered_records.h.
 #include <gtest/gtest.h>
 
 #include <list>
 #include <random>
 
-#include "analysis/timeline/ordered_records.h"
+#include "model/ordered_records.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

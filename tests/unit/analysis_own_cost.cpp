@@ -1,9 +1,9 @@
 // What hostprobe cost a process: analysis/own_cost.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/questions/own_cost.h"
-#include "analysis/trace/reader.h"
+#include "analysis/measures/own_cost.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

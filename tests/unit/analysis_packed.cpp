@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
-#include "analysis/timeline/ordered_records.h"
-#include "analysis/trace/reader.h"
+#include "model/ordered_records.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

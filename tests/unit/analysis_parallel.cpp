@@ -1,5 +1,5 @@
-// The same work for many things: analysis/questions/parallel.cpp
-#include "analysis/questions/parallel.h"
+// The same work for many things: analysis/graph/parallel.cpp
+#include "analysis/graph/parallel.h"
 
 #include <gtest/gtest.h>
 

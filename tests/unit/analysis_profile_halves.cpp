@@ -1,12 +1,12 @@
-// A profile that is read from its begin and from its middle on at a time: analysis/import/profile_reader.cpp, profile.cpp
+// A profile that is read from its begin and from its middle on at a time: import/kineto/profile_reader.cpp, profile.cpp
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "analysis/import/profile.h"
-#include "analysis/import/profile_reader.h"
+#include "import/kineto/profile.h"
+#include "import/kineto/profile_reader.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

@@ -1,11 +1,11 @@
 // What Python tells of itself: garbage collections, waits for the interpreter lock, steps of torch's optimizers:
-// analysis/questions/gc_pauses.cpp, gil_waits.cpp, analysis/timeline/steps.cpp, analysis/report/json_python.cpp
+// analysis/measures/gc_pauses.cpp, gil_waits.cpp, model/steps.cpp, report/json/json_python.cpp
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/questions/run_answer.h"
-#include "analysis/report/json.h"
+#include "analysis/run_answer.h"
+#include "report/json/json.h"
 #include "support/counters.h"
 
 namespace hostprobe::analysis {

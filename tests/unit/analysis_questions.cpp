@@ -1,12 +1,12 @@
-// The questions of a run on any number of cores: analysis/questions/questions.cpp, process.cpp, run_answer.cpp
-#include "analysis/questions/questions.h"
+// The questions of a run on any number of cores: analysis/questions.cpp, process.cpp, run_answer.cpp
+#include "analysis/questions.h"
 
 #include <gtest/gtest.h>
 
-#include "analysis/report/json.h"
-#include "analysis/report/text.h"
-#include "analysis/trace/reader.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 #include "support/counters.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,7 +1,7 @@
 // The share of launches that found their stream empty, and how sure it is.
 #include <gtest/gtest.h>
 
-#include "analysis/questions/queue_samples.h"
+#include "analysis/measures/queue_samples.h"
 
 namespace hostprobe::analysis {
 namespace {

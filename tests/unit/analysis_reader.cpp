@@ -3,8 +3,8 @@
 
 #include <system_error>
 
-#include "analysis/trace/reader.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

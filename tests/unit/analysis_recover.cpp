@@ -1,4 +1,4 @@
-// What a killed process left behind is brought into its file: analysis/trace/recover.cpp
+// What a killed process left behind is brought into its file: trace/recover.cpp
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
@@ -7,10 +7,10 @@
 #include <functional>
 #include <utility>
 
-#include "analysis/trace/reader.h"
-#include "analysis/trace/recover.h"
 #include "support/counters.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
+#include "trace/recover.h"
 
 namespace {
 std::function<void()> g_after_lock;

@@ -7,12 +7,12 @@
 #include <sstream>
 
 #include "analysis/findings/causes.h"
-#include "analysis/report/finding_text.h"
-#include "analysis/report/json.h"
-#include "analysis/report/losses.h"
-#include "analysis/report/rank_table.h"
-#include "analysis/report/text.h"
-#include "analysis/report/words.h"
+#include "report/finding_text.h"
+#include "report/json/json.h"
+#include "report/losses.h"
+#include "report/text/rank_table.h"
+#include "report/text/text.h"
+#include "report/words.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

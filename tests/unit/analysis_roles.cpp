@@ -1,9 +1,9 @@
 // What a thread is for: analysis/roles.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/trace/reader.h"
-#include "analysis/trace/roles.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
+#include "trace/roles.h"
 
 namespace hostprobe::analysis {
 namespace {

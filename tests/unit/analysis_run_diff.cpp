@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "analysis/questions/delay_chain.h"
-#include "analysis/report/diff_json.h"
-#include "analysis/report/diff_text.h"
-#include "analysis/report/json.h"
+#include "analysis/ranks/delay_chain.h"
+#include "report/diff/diff_json.h"
+#include "report/diff/diff_text.h"
+#include "report/json/json.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,5 +1,5 @@
 // The critical path of a job over its ranks: analysis/questions/{run_path,path_operations,job_graph,path_replay}
-#include "analysis/questions/run_path.h"
+#include "analysis/run_path.h"
 
 #include <gtest/gtest.h>
 

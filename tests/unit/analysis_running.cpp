@@ -1,16 +1,16 @@
-// What the CPU time of threads went into, by samples: analysis/timeline/samples.cpp, analysis/questions/running.cpp,
-// analysis/report/json_running.cpp, running_text.cpp
-#include "analysis/questions/running.h"
+// What the CPU time of threads went into, by samples: model/samples.cpp, analysis/measures/running.cpp,
+// report/json/json_running.cpp, running_text.cpp
+#include "analysis/measures/running.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/questions/causes/own_code.h"
-#include "analysis/questions/run_answer.h"
-#include "analysis/report/json.h"
-#include "analysis/report/text.h"
+#include "analysis/causes/own_code.h"
+#include "analysis/run_answer.h"
 #include "format/samples.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <thread>
 
-#include "analysis/trace/reader.h"
-#include "analysis/trace/segment_copy.h"
 #include "support/counters.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
+#include "trace/segment_copy.h"
 
 namespace hostprobe::analysis {
 namespace {

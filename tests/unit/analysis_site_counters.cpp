@@ -1,14 +1,14 @@
 // Waits below the recording threshold: analysis/site_counters.cpp, and what waits.cpp and progress.cpp make of them.
-#include "analysis/trace/site_counters.h"
+#include "trace/site_counters.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "analysis/questions/process.h"
-#include "analysis/trace/reader.h"
+#include "analysis/process.h"
 #include "support/counters.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

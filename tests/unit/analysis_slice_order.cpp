@@ -4,8 +4,8 @@
 
 #include <list>
 
-#include "analysis/trace/slice_order.h"
 #include "support/trace_file.h"
+#include "trace/slice_order.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,12 +1,12 @@
-// Searches in sorted lists, and lists that are nearly sorted: analysis/timeline/search_hint.h, nearly_sorted.h
+// Searches in sorted lists, and lists that are nearly sorted: model/search_hint.h, nearly_sorted.h
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <vector>
 
-#include "analysis/timeline/nearly_sorted.h"
-#include "analysis/timeline/search_hint.h"
+#include "model/nearly_sorted.h"
+#include "model/search_hint.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,12 +1,12 @@
-// What repeats once in a step, and what only seems to: analysis/timeline/step_period.cpp
-#include "analysis/timeline/step_period.h"
+// What repeats once in a step, and what only seems to: model/step_period.cpp
+#include "model/step_period.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 
-#include "analysis/timeline/steps.h"
+#include "model/steps.h"
 
 namespace hostprobe::analysis {
 namespace {

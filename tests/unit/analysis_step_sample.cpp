@@ -1,5 +1,5 @@
-// Some of many steps: analysis/questions/step_sample.cpp
-#include "analysis/questions/step_sample.h"
+// Some of many steps: analysis/graph/step_sample.cpp
+#include "analysis/graph/step_sample.h"
 
 #include <gtest/gtest.h>
 

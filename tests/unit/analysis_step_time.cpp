@@ -1,13 +1,13 @@
 // Where the time of the steps went: analysis/questions/causes/
-#include "analysis/questions/causes/step_time.h"
+#include "analysis/causes/step_time.h"
 
-#include "analysis/questions/causes/throttled.h"
+#include "analysis/causes/throttled.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
-#include "analysis/questions/causes/blocked_code.h"
-#include "analysis/questions/causes/own_code.h"
+#include "analysis/causes/blocked_code.h"
+#include "analysis/causes/own_code.h"
 #include "simulated_ranks.h"
 
 namespace hostprobe::analysis {

@@ -1,5 +1,5 @@
 // Steps of a process: planned, listed, typed, one of them alone, and what is told of the time before them:
-// analysis/timeline/steps.cpp, analysis/questions/steps.cpp, steady_state.cpp, one_step.cpp
+// model/steps.cpp, analysis/measures/steps.cpp, steady_state.cpp, one_step.cpp
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/findings/causes.h"
-#include "analysis/questions/run_answer.h"
-#include "analysis/report/json.h"
-#include "analysis/report/text.h"
+#include "analysis/run_answer.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

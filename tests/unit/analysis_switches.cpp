@@ -1,14 +1,14 @@
-// When threads were off their CPU: analysis/timeline/switches.cpp, and what the questions make of it.
+// When threads were off their CPU: model/switches.cpp, and what the questions make of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "analysis/questions/process.h"
-#include "analysis/report/dump.h"
-#include "analysis/timeline/timeline.h"
-#include "analysis/trace/reader.h"
+#include "analysis/process.h"
+#include "export/dump.h"
+#include "model/timeline.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

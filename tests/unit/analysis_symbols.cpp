@@ -1,8 +1,8 @@
 // Code addresses become names, or module and offset when no symbol covers them: analysis/symbols.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/trace/reader.h"
-#include "analysis/trace/symbols.h"
+#include "trace/reader.h"
+#include "trace/symbols.h"
 #include "unit/analysis_sample_library.h"
 
 namespace hostprobe::analysis {

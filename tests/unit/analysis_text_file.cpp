@@ -1,5 +1,5 @@
-// Text that is longer than what is held of it: analysis/import/text_file.cpp
-#include "analysis/import/text_file.h"
+// Text that is longer than what is held of it: import/input/text_file.cpp
+#include "import/input/text_file.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -1,9 +1,9 @@
-// What a thread did with its life, each instant once: analysis/questions/thread_time.cpp
+// What a thread did with its life, each instant once: analysis/measures/thread_time.cpp
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "analysis/questions/thread_time.h"
+#include "analysis/measures/thread_time.h"
 
 namespace hostprobe::analysis {
 namespace {

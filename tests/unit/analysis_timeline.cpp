@@ -1,12 +1,12 @@
-// Records and counters as typed events: analysis/timeline/timeline.cpp, function.cpp, window.h
-#include "analysis/timeline/timeline.h"
+// Records and counters as typed events: model/timeline.cpp, function.cpp, window.h
+#include "model/timeline.h"
 
 #include <gtest/gtest.h>
 
-#include "analysis/questions/process.h"
-#include "analysis/timeline/window.h"
-#include "analysis/trace/reader.h"
+#include "analysis/process.h"
+#include "model/window.h"
 #include "support/counters.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

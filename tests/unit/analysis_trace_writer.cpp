@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "analysis/trace/reader.h"
-#include "analysis/trace/trace_writer.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
+#include "trace/trace_writer.h"
 
 namespace hostprobe::analysis {
 namespace {

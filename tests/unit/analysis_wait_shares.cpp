@@ -1,7 +1,7 @@
-// Shares of waits in their threads' lives: analysis/questions/wait_shares.cpp
+// Shares of waits in their threads' lives: analysis/measures/wait_shares.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/questions/wait_shares.h"
+#include "analysis/measures/wait_shares.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,8 +1,8 @@
 // Waits per site and wake latency: analysis/waits.cpp, analysis/wait_purpose.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/questions/process.h"
-#include "analysis/trace/reader.h"
+#include "analysis/process.h"
+#include "trace/reader.h"
 #include "unit/analysis_sample_library.h"
 
 namespace hostprobe::analysis {

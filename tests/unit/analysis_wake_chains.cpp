@@ -3,11 +3,11 @@
 
 #include <random>
 
-#include "analysis/questions/process.h"
-#include "analysis/questions/rank_waits.h"
-#include "analysis/report/json_chains.h"
-#include "analysis/trace/reader.h"
+#include "analysis/graph/rank_waits.h"
+#include "analysis/process.h"
+#include "report/json/json_chains.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,5 +1,5 @@
-// A file's text in one piece, and profiles that are read so: analysis/import/whole_text.cpp, analysis/import/profile_reader.cpp
-#include "analysis/import/whole_text.h"
+// A file's text in one piece, and profiles that are read so: import/input/whole_text.cpp, import/kineto/profile_reader.cpp
+#include "import/input/whole_text.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <system_error>
 
-#include "analysis/import/profile_reader.h"
+#include "import/kineto/profile_reader.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

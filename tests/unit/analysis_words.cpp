@@ -1,7 +1,7 @@
-// Numbers and names as people read them: analysis/report/words.cpp
+// Numbers and names as people read them: report/words.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/report/words.h"
+#include "report/words.h"
 
 namespace hostprobe::analysis {
 namespace {

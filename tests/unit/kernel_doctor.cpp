@@ -1,5 +1,5 @@
-// What `hostprobe doctor` says of machines and containers, most of which nobody has at hand: kernel/doctor.cpp, doctor_facts.cpp
-#include "kernel/doctor.h"
+// What `hostprobe doctor` says of machines and containers, most of which nobody has at hand: recorder/doctor.cpp, doctor_facts.cpp
+#include "recorder/doctor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

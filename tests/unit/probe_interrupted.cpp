@@ -12,13 +12,13 @@
 #include <fstream>
 #include <vector>
 
-#include "analysis/trace/unpack.h"
 #include "probe/record/hook.h"
 #include "probe/runtime/options.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe_fakes.h"
+#include "trace/unpack.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "probe/fixes/launch_queue.h"
+#include "probe/fixes/launching/launch_queue.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/trace/unpack.h"
 #include "probe/writer/file/compress.h"
 #include "probe/writer/file/pack.h"
+#include "trace/unpack.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "probe/fixes/cpu_claims.h"
-#include "probe/fixes/machine.h"
-#include "probe/fixes/placement.h"
+#include "probe/fixes/placement/cpu_claims.h"
+#include "probe/fixes/placement/machine.h"
+#include "probe/fixes/placement/placement.h"
 #include "probe/runtime/of_process.h"
 #include "probe_fakes.h"
 

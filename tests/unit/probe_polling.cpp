@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <thread>
 
-#include "probe/fixes/idle_cpus.h"
-#include "probe/fixes/machine.h"
-#include "probe/fixes/polling.h"
+#include "probe/fixes/placement/idle_cpus.h"
+#include "probe/fixes/placement/machine.h"
+#include "probe/fixes/waiting/polling.h"
 #include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {

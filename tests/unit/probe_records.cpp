@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "analysis/trace/unpack.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/pairing.h"
@@ -21,6 +20,7 @@
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe_fakes.h"
+#include "trace/unpack.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -6,12 +6,12 @@
 #include <iterator>
 #include <vector>
 
-#include "analysis/trace/reader.h"
 #include "probe/runtime/clock.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/perf_ring.h"
 #include "probe/writer/sample_rows.h"
 #include "probe_fakes.h"
+#include "trace/reader.h"
 
 namespace hostprobe::probe {
 namespace {

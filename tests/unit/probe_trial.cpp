@@ -5,7 +5,7 @@
 #include <functional>
 #include <random>
 
-#include "probe/fixes/trial.h"
+#include "probe/fixes/trial/trial.h"
 
 namespace hostprobe::probe {
 namespace {

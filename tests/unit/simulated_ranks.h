@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/questions/run_path.h"
-#include "analysis/trace/reader.h"
+#include "analysis/run_path.h"
 #include "format/frequency.h"
 #include "format/samples.h"
 #include "format/switches.h"
 #include "support/trace_file.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/questions/import_answer.h"
-#include "analysis/questions/open_waits.h"
+#include "analysis/measures/import_answer.h"
+#include "analysis/ranks/open_waits.h"
 #include "step_findings.h"
 #include "supply.h"
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/trace/roles.h"
+#include "trace/roles.h"
 
 namespace hostprobe::analysis {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/questions/causes/step_mean.h"
+#include "analysis/causes/step_mean.h"
 #include "causes.h"
 
 namespace hostprobe::analysis {

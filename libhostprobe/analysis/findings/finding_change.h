@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/questions/run_answer.h"
+#include "analysis/run_answer.h"
 #include "step_change.h"
 
 namespace hostprobe::analysis {

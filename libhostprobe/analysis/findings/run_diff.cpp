@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/questions/delay_chain.h"
+#include "analysis/ranks/delay_chain.h"
 
 namespace hostprobe::analysis {
 namespace {

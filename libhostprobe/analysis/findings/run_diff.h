@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/questions/run_answer.h"
+#include "analysis/run_answer.h"
 #include "finding_change.h"
 #include "step_change.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/questions/median.h"
+#include "analysis/measures/median.h"
 
 namespace hostprobe::analysis {
 namespace {

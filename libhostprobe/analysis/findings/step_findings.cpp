@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/questions/causes/step_mean.h"
-#include "analysis/timeline/samples.h"
-#include "analysis/timeline/telling_frames.h"
+#include "analysis/causes/step_mean.h"
+#include "model/samples.h"
+#include "model/telling_frames.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "analysis/questions/run_answer.h"
+#include "analysis/run_answer.h"
 #include "finding.h"
 
 namespace hostprobe::analysis {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/questions/run_answer.h"
+#include "analysis/run_answer.h"
 
 namespace hostprobe::analysis {
 

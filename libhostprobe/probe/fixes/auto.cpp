@@ -12,8 +12,8 @@
 
 #include "format/trial_text.h"
 #include "probe/fixes/fixes.h"
-#include "probe/fixes/job_file.h"
-#include "probe/fixes/trial.h"
+#include "probe/fixes/trial/job_file.h"
+#include "probe/fixes/trial/trial.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"

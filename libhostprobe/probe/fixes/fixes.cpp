@@ -6,21 +6,21 @@
 #include <unistd.h>
 
 #include "probe/fixes/auto.h"
-#include "probe/fixes/batch_launch.h"
 #include "probe/fixes/gc.h"
-#include "probe/fixes/launch_targets.h"
-#include "probe/fixes/nice.h"
-#include "probe/fixes/numa.h"
-#include "probe/fixes/pin.h"
-#include "probe/fixes/pinned_threads.h"
-#include "probe/fixes/spin.h"
-#include "probe/fixes/thread_slack.h"
-#include "probe/fixes/timer_slack.h"
+#include "probe/fixes/launching/batch_launch.h"
+#include "probe/fixes/launching/launch_targets.h"
+#include "probe/fixes/placement/nice.h"
+#include "probe/fixes/placement/numa.h"
+#include "probe/fixes/placement/pin.h"
+#include "probe/fixes/placement/pinned_threads.h"
+#include "probe/fixes/waiting/spin.h"
+#include "probe/fixes/waiting/thread_slack.h"
+#include "probe/fixes/waiting/timer_slack.h"
 #include "probe/record/doors.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/say.h"
-#include "pure/fix_list.h"
+#include "settings/fix_list.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "probe/fixes/fix.h"
+#include "probe/fixes/row/fix.h"
 
 namespace hostprobe::probe {
 

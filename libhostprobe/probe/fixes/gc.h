@@ -5,7 +5,7 @@
 // collector off, is left alone.
 #pragma once
 
-#include "probe/fixes/fix.h"
+#include "probe/fixes/row/fix.h"
 
 namespace hostprobe::probe {
 

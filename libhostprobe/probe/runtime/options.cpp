@@ -9,7 +9,7 @@
 
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/say.h"
-#include "pure/edit_distance.h"
+#include "settings/edit_distance.h"
 
 namespace hostprobe::probe {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "pure/setting_value.h"
+#include "settings/setting_value.h"
 
 namespace hostprobe::probe {
 

@@ -7,7 +7,7 @@
 
 #include "probe/record/chunk.h"
 #include "probe/runtime/clock.h"
-#include "pure/wait_period.h"
+#include "steps/wait_period.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -5,7 +5,7 @@
 // a core.
 #pragma once
 
-#include "pure/step_period.h"
+#include "steps/step_period.h"
 
 namespace hostprobe::probe {
 

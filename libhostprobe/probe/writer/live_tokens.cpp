@@ -1,4 +1,4 @@
-// live_tokens.cpp: see live_tokens.h. The same words by the same names as analysis/timeline/function.cpp takes.
+// live_tokens.cpp: see live_tokens.h. The same words by the same names as model/function.cpp takes.
 #include "probe/writer/live_tokens.h"
 
 #include "probe/record/hook_row.h"

@@ -1,10 +1,10 @@
-// live_tokens.h: records as the search for steps sees them (pure/step_token.h).
+// live_tokens.h: records as the search for steps sees them (steps/step_token.h).
 //
 // Room 2 (probe/). The writer thread. What a hook's calls are is worked out once, from its row.
 #pragma once
 
 #include "format/record.h"
-#include "pure/step_token.h"
+#include "steps/step_token.h"
 
 namespace hostprobe::probe {
 

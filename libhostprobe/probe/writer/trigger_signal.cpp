@@ -9,7 +9,7 @@
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/say.h"
-#include "pure/signal_name.h"
+#include "settings/signal_name.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -1,14 +1,14 @@
 // machine_runs.cpp: see runs.h.
 #include <algorithm>
 
-#include "analysis/import/kernel_table.h"
-#include "analysis/trace/trace_writer.h"
 #include "format/frequency.h"
 #include "format/machine.h"
 #include "format/samples.h"
 #include "format/switches.h"
+#include "import/ftrace/kernel_table.h"
 #include "runs.h"
 #include "support/trace_file.h"
+#include "trace/trace_writer.h"
 
 namespace hostprobe::test {
 namespace {

@@ -1,0 +1,47 @@
+// blocked_code.h: what a thread waits for that is blocked in no recorded call, by samples of it: files, or others.
+//
+// Room 3. Its switches say for how long it was blocked; samples say in what: a page of a mapped file, or a system call without a
+// hook. All of a thread's samples in steps are taken together, because one span has seldom one of its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/graph/path_graph.h"
+#include "cause.h"
+#include "model/samples.h"
+#include "own_code.h"
+
+namespace hostprobe::analysis {
+
+inline constexpr const char* kPageFault = "page fault";  // in the place of a function
+
+// Of the time that it is blocked so. The rest has no name: other threads of the program's compute meanwhile (OpenMP), or a timer runs.
+struct BlockedParts {
+  double files = 0, others = 0;
+};
+
+class BlockedCode {
+ public:
+  // Of one process; `number`: HostThread::process of its threads. `steps`, and times of the graph, are on the axis.
+  BlockedCode(const Timeline& timeline, const PathGraph& graph, const TimeAxis& axis, const std::vector<Window>& steps,
+              std::uint32_t number, Symbols& symbols);
+
+  // Nothing: too few samples.
+  std::optional<BlockedParts> parts(const HostThread& thread) const;
+  // Where most of it was, of kFileIo and kUnexplained; `function`: the system call's, or kPageFault. Nothing: too few samples.
+  std::optional<OwnSite> site(std::uint32_t tid, Cause cause) const;
+
+ private:
+  std::vector<const BlockedSample*> samples_of(std::uint32_t tid, Cause cause) const;
+
+  const Trace& trace_;
+  Symbols& symbols_;
+  std::map<std::uint32_t, std::vector<BlockedSample>> threads_;  // by tid
+  std::map<std::uint32_t, BlockedParts> parts_;                  // of those with enough samples
+};
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,138 @@
+// gains.cpp: see gains.h.
+#include "gains.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/graph/step_sample.h"
+#include "step_mean.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kMostDrift = 0.01;  // as for the critical path
+// Of a copy's time, from pinned memory instead of pageable: 25 GB/s and more over PCIe 4 and 5, against 5 to 10 (CUDA's bandwidthTest).
+constexpr double kPinned = 0.25;
+
+// Of steps that last `all_ns` together, from those that were looked at. Longer steps lose more, so it is their share that is
+// estimated (a ratio of means, with the error of its residuals). The same of what they lost.
+Gain gain_of(const std::vector<double>& gain_ns, const std::vector<double>& length_ns, double all_ns) {
+  const double sum_ns = std::accumulate(length_ns.begin(), length_ns.end(), 0.0);
+  if (sum_ns <= 0) return {};
+  // What runs ahead without its waits hides other causes besides, and those have gains of their own.
+  const double share = std::min(1.0, std::accumulate(gain_ns.begin(), gain_ns.end(), 0.0) / sum_ns);
+  std::vector<double> rest_ns;
+  for (std::size_t i = 0; i < gain_ns.size(); ++i) rest_ns.push_back(gain_ns[i] - share * length_ns[i]);
+  const double error = mean_of_steps(rest_ns).error_ns * static_cast<double>(rest_ns.size()) / sum_ns;
+  return {all_ns * share, all_ns * std::max(0.0, share - error), all_ns * std::min(1.0, share + error)};
+}
+
+PathReplay::Factors unchanged() {
+  PathReplay::Factors factors;
+  factors.fill(1);
+  return factors;
+}
+
+}  // namespace
+
+double Gains::all_ns() const { return std::accumulate(length_ns_.begin(), length_ns_.end(), 0.0); }
+
+void Gains::add_step(double length_ns, const std::vector<std::vector<LostPart>>& ranks) {
+  length_ns_.push_back(length_ns);
+  std::vector<Chain>& chains = chains_.emplace_back(ranks.size());
+  std::map<Cause, double>& lost_ns = lost_ns_.emplace_back();
+  for (std::uint32_t i = 0; i < ranks.size(); ++i) {
+    chains[i].ns = length_ns;
+    for (const LostPart& part : ranks[i]) {
+      lost_ns[part.cause] += part.ns;
+      // All others have waited for it.
+      if (part.cause == Cause::kUnevenWork)
+        chains[part.member].lost_ns[part.cause] += part.ns / static_cast<double>(ranks.size() - 1);
+      if (part.waits || part.cause == Cause::kTransfer) {
+        chains[i].ns -= part.ns;
+        continue;
+      }
+      chains[i].lost_ns[part.cause] += part.ns;
+      const HostThread* delayed = part.delayed != nullptr ? part.delayed : part.spot.thread;
+      if (delayed == nullptr && part.cause != Cause::kProcessStopped) continue;
+      const auto thread = delayed == nullptr || part.on_gpu
+                              ? kGpuCuts
+                              : static_cast<std::int32_t>(delayed - job_.parts[i].host.threads.data());
+      // A wait that is left out is overlapped, and what follows it is done all the same.
+      if (part.cause != Cause::kSyncCalls) cuts_[part.cause].add(i, thread, part.window, part.ns);
+    }
+  }
+}
+
+std::map<Cause, Gain> Gains::of_chains() const {
+  std::map<Cause, std::vector<double>> step_ns;
+  for (std::size_t step = 0; step < chains_.size(); ++step) {
+    double longest_ns = 0;
+    for (const Chain& chain : chains_[step]) longest_ns = std::max(longest_ns, chain.ns);
+    for (std::size_t cause = 0; cause < kCauses; ++cause) {
+      double rest_ns = 0;
+      for (const Chain& chain : chains_[step]) {
+        const auto lost = chain.lost_ns.find(static_cast<Cause>(cause));
+        rest_ns = std::max(rest_ns, chain.ns - (lost == chain.lost_ns.end() ? 0 : lost->second));
+      }
+      if (rest_ns < longest_ns) {
+        step_ns[static_cast<Cause>(cause)].resize(chains_.size());
+        step_ns[static_cast<Cause>(cause)][step] = longest_ns - rest_ns;
+      }
+    }
+  }
+  std::map<Cause, Gain> gains;
+  for (const auto& [cause, ns] : step_ns) gains[cause] = gain_of(ns, length_ns_, all_ns());
+  return gains;
+}
+
+// What is rare is in few of the steps that are run again. How much of it is lost is known of all, so only the gain from each lost
+// moment is taken from those few. Of a GPU and of transfers no moments are lost that could be counted.
+Gain Gains::of_sample(Cause cause, const std::vector<std::size_t>& steps, const std::vector<double>& gain_ns) const {
+  const auto lost_in = [&](std::size_t step) {
+    const auto found = lost_ns_[step].find(cause);
+    return found == lost_ns_[step].end() ? 0 : found->second;
+  };
+  double lost_in_all_ns = 0;
+  for (std::size_t step = 0; step < lost_ns_.size(); ++step) lost_in_all_ns += lost_in(step);
+  std::vector<double> sample_ns, length_ns;
+  for (const std::size_t step : steps) sample_ns.push_back(lost_in(step)), length_ns.push_back(length_ns_[step]);
+  const bool is_of_moments = cause != Cause::kSlowGpu && cause != Cause::kProxyDelay && cause != Cause::kCommBandwidth;
+  if (is_of_moments && std::accumulate(sample_ns.begin(), sample_ns.end(), 0.0) > 0)
+    return gain_of(gain_ns, sample_ns, lost_in_all_ns);
+  return gain_of(gain_ns, length_ns, all_ns());
+}
+
+void Gains::finish_cuts(const std::set<Cause>& causes, const std::vector<double>& slow, const GainFactors& factors) {
+  for (const Cause cause : causes) cuts_[cause].sort();
+  cuts_[Cause::kProxyDelay].transfer_factor = factors.late_progress;
+  cuts_[Cause::kCommBandwidth].transfer_factors = factors.slow_transfers;
+  cuts_[Cause::kSyncCalls].without_syncs = true;
+  cuts_[Cause::kPageableCopy].blocking_copy_factor = kPinned;
+  for (std::uint32_t i = 0; i < slow.size(); ++i) cuts_[Cause::kSlowGpu].gpu_factors[i] = 1 / slow[i];
+}
+
+std::map<Cause, Gain> Gains::of_replays(const std::set<Cause>& causes, const std::vector<Window>& steps,
+                                        const std::vector<PathEnds>& ends, const std::vector<double>& slow,
+                                        const GainFactors& factors) {
+  finish_cuts(causes, slow, factors);
+  PathReplay replay(job_);
+  std::map<Cause, std::vector<double>> step_ns;
+  std::vector<std::size_t> looked_at;
+  double recorded_ns = 0, repeated_ns = 0;
+  for (const std::size_t i : spread_over(ends.size(), kMostReplayed)) {
+    replay.enter(steps[i].begin_ns, ends[i]);
+    const double whole_ns = replay.run(unchanged());
+    looked_at.push_back(i);
+    recorded_ns += steps[i].length_ns();
+    repeated_ns += whole_ns;
+    for (const Cause cause : causes) step_ns[cause].push_back(whole_ns - replay.run(unchanged(), cuts_.at(cause)));
+  }
+  std::map<Cause, Gain> gains;
+  if (std::abs(repeated_ns - recorded_ns) > kMostDrift * recorded_ns) return gains;
+  for (const auto& [cause, ns] : step_ns) gains[cause] = of_sample(cause, looked_at, ns);
+  return gains;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,54 @@
+// gains.h: by how much steps would be shorter without a cause.
+//
+// Room 3. The steps are run once more without its time (path_replay.h), where the replay repeats what was recorded. Without GPUs each
+// rank is its own chain of work between waits for the others: then a step lasts as long as the longest of them.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "analysis/graph/path_replay.h"
+#include "lost_parts.h"
+#include "step_time.h"
+
+namespace hostprobe::analysis {
+
+// What is left of the time of transfers without a cause.
+struct GainFactors {
+  double late_progress = 1;            // 1: all
+  std::vector<double> slow_transfers;  // of JobGraph::transfers; empty: all
+};
+
+class Gains {
+ public:
+  explicit Gains(const JobGraph& job) : job_(job) {}
+
+  // A step's length, and what each rank lost in it.
+  void add_step(double length_ns, const std::vector<std::vector<LostPart>>& ranks);
+  // Without GPUs.
+  std::map<Cause, Gain> of_chains() const;
+  // `slow`: of ranks whose GPU is slow, how many times longer it takes.
+  // Empty: the replay does not repeat the steps.
+  std::map<Cause, Gain> of_replays(const std::set<Cause>& causes, const std::vector<Window>& steps,
+                                   const std::vector<PathEnds>& ends, const std::vector<double>& slow,
+                                   const GainFactors& factors);
+
+ private:
+  struct Chain {
+    double ns = 0;  // without waiting for others
+    std::map<Cause, double> lost_ns;
+  };
+  double all_ns() const;
+  Gain of_sample(Cause cause, const std::vector<std::size_t>& steps, const std::vector<double>& gain_ns) const;
+  // Once, before the replays.
+  void finish_cuts(const std::set<Cause>& causes, const std::vector<double>& slow, const GainFactors& factors);
+
+  const JobGraph& job_;
+  std::vector<double> length_ns_;                 // of each step
+  std::vector<std::map<Cause, double>> lost_ns_;  // of each step, of all ranks, with what they waited for
+  std::vector<std::vector<Chain>> chains_;        // of each step, of each rank
+  std::map<Cause, ReplayCuts> cuts_;
+};
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,31 @@
+// gpu_states.h: what one process's GPU did at each moment: worked, moved data, waited for another rank, or nothing.
+//
+// Room 3. Over all its streams: where one works, another one's waiting costs nothing.
+#pragma once
+
+#include <vector>
+
+#include "analysis/graph/job_graph.h"
+
+namespace hostprobe::analysis {
+
+enum class GpuState : std::uint8_t {
+  kWorks,      // a kernel, copy or fill
+  kBlocks,     // only a copy that the host waits for
+  kTransfers,  // only kernels of NCCL's for which all ranks had come
+  kWaits,      // only such for which one had not
+  kIdle,
+};
+
+struct GpuStretch {
+  double begin_ns = 0;
+  double end_ns = 0;
+  GpuState state = GpuState::kIdle;
+  const PathOperation* operation = nullptr;  // of kWaits
+  std::uint32_t activity = kNoActivity;      // of kIdle: what ended it; of kBlocks and kWaits: what it is
+};
+
+// From the first activity of the part to the last, without holes, by time.
+std::vector<GpuStretch> gpu_stretches(const JobGraph& job, std::uint32_t part);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,279 @@
+// own_code.cpp: see own_code.h.
+#include "own_code.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/measures/wait_purpose.h"
+#include "model/telling_frames.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+// The modules of Python's own library are written in C as the interpreter is.
+bool is_interpreter(const std::string& path) {
+  return is_python_library(base_name(path)) || path.find("/lib-dynload/") != std::string::npos;
+}
+
+// What computes for a framework, and the framework itself.
+bool is_framework(const std::string& library) {
+  for (const char* name : {"libtorch", "libc10", "libmkl", "libopenblas", "libblas", "libgomp", "libomp", "libiomp",
+                           "libdnnl", "libtensorflow", "xla_extension", "libjax"})
+    if (library.starts_with(name)) return true;
+  return false;
+}
+
+// Of a framework's functions that run a program's model. What a module's `forward` calls is the model's, too.
+bool runs_model(std::string_view frame) {
+  for (const char* name : {"_call_impl (module.py:", "_engine_run_backward (graph.py:", "Optimizer.profile_hook_step.",
+                           "(optimizer.py:", "(functional.py:", "(grad_mode.py:"})
+    if (frame.find(name) != std::string_view::npos) return true;
+  return false;
+}
+
+// Whoever called it decides.
+bool is_shared_by_all(const std::string& library) {
+  for (const char* name :
+       {"libc.so", "libc-", "libm.so", "libm-", "libpthread", "ld-linux", "libdl.so", "linux-vdso", "libstdc++"})
+    if (library.starts_with(name)) return true;
+  return false;
+}
+
+// Of the time in a framework's own calls, in the interpreter: half of it where tensors are small.
+constexpr double kMostDispatch = 0.5;
+
+// The thread is in no call then, and longer so than it takes to launch.
+bool is_own(const PathGraph& graph, const HostThread& thread, const LaunchPace& pace, double at_ns) {
+  if (is_in_call(thread, at_ns)) return false;
+  const std::vector<Window>& collections = graph.host.collections;
+  if (is_in_one(collections, at_ns)) return false;
+  return !pace.is_usual(thread, {at_ns, at_ns});
+}
+
+}  // namespace
+
+bool is_in_one(const std::vector<Window>& windows, double at_ns) {
+  const auto after = std::partition_point(windows.begin(), windows.end(),
+                                          [&](const Window& window) { return window.begin_ns <= at_ns; });
+  return after != windows.begin() && at_ns < std::prev(after)->end_ns;
+}
+
+bool is_in_call(const HostThread& thread, double at_ns) {
+  const std::ptrdiff_t at = thread.call_at(at_ns);
+  return at >= 0 && thread.calls[static_cast<std::size_t>(at)].end_ns > at_ns;
+}
+
+SampledShare share_of_samples(std::uint64_t hits, std::uint64_t samples) {
+  if (samples == 0) return {};
+  constexpr double kZ = 1.96;  // standard deviations: 95 of 100
+  const auto n = static_cast<double>(samples);
+  const double part = static_cast<double>(hits) / n, spread = kZ * kZ / n;
+  const double middle = (part + spread / 2) / (1 + spread);
+  const double half = kZ * std::sqrt(part * (1 - part) / n + spread / (4 * n)) / (1 + spread);
+  return {part, std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
+OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchPace& pace, const TimeAxis& axis,
+                 const std::vector<Window>& steps, Symbols& symbols)
+    : trace_(timeline.trace()), symbols_(symbols) {
+  if (trace_.samples.empty()) return;
+  const std::map<ThreadKey, ThreadSamples> all = running_samples(trace_);
+  for (const HostThread& thread : graph.host.threads) {
+    const auto found = thread.track == nullptr || thread.process != 0 ? all.end() : all.find(thread.track->key());
+    if (found == all.end()) continue;
+    const auto counts = [&](double at_ns) { return is_in_one(steps, at_ns) && is_own(graph, thread, pace, at_ns); };
+    Samples& own = threads_[thread.track->key().tid];
+    for (const RunningSample& sample : found->second.code)
+      if (const double at_ns = axis.of(sample.at_ns); counts(at_ns)) own.code.push_back(code_of(sample, at_ns));
+    for (const RunningSample& sample : found->second.python)
+      if (counts(axis.of(sample.at_ns)))
+        if (const std::string_view frame = innermost_frame(trace_, sample.stack); !frame.empty())
+          own.python.push_back({frame, sample.stack, is_of_framework(sample.stack)});
+    own.program = parts_of_program(own);
+  }
+}
+
+OwnCode::Code OwnCode::code_of(const RunningSample& sample, double at_ns) {
+  if (sample.address == 0) return {at_ns, Place::kEither, "", ""};
+  const CodePlace place = symbols_.place(trace_, sample.address, false);
+  const Module* module = trace_.module_at(sample.address);
+  Place kind = Place::kElsewhere;
+  if (module == nullptr || is_shared_by_all(place.library)) kind = Place::kEither;
+  if (module != nullptr && is_interpreter(module->path)) kind = Place::kInterpreter;
+  if (is_framework(place.library)) kind = Place::kFramework;
+  return {at_ns, kind, place.function, place.library};
+}
+
+// Where no code is known the Python frames say that it is Python.
+std::optional<double> OwnCode::part_of(const Code* begin, const Code* end, std::uint64_t python) {
+  std::uint64_t inside = 0, elsewhere = 0;
+  for (; begin != end; ++begin) {
+    inside += begin->place == Place::kInterpreter;
+    elsewhere += begin->place == Place::kElsewhere || begin->place == Place::kFramework;
+  }
+  if (inside + elsewhere >= kFewestSamples) return share_of_samples(inside, inside + elsewhere).part;
+  if (inside + elsewhere == 0 && python >= kFewestSamples) return 1;
+  return std::nullopt;
+}
+
+std::optional<double> OwnCode::interpreter_part(const HostThread& thread, const Window& window) const {
+  const auto found = thread.track == nullptr ? threads_.end() : threads_.find(thread.track->key().tid);
+  if (found == threads_.end()) return std::nullopt;
+  const std::vector<Code>& code = found->second.code;
+  const auto at = [&](double ns) {
+    return code.data() +
+           (std::partition_point(code.begin(), code.end(), [&](const Code& one) { return one.at_ns < ns; }) -
+            code.begin());
+  };
+  if (const auto own = part_of(at(window.begin_ns), at(window.end_ns), 0)) return own;
+  return part_of(code.data(), code.data() + code.size(), found->second.python.size());
+}
+
+bool OwnCode::is_of_framework(std::uint32_t stack) const {
+  const auto frames = trace_.stacks.find(stack - 1u);
+  if (frames == trace_.stacks.end()) return false;
+  return std::any_of(frames->second.python.begin(), frames->second.python.end(),
+                     [this](std::uint32_t id) { return runs_model(trace_.strings.text(id)); });
+}
+
+// Samples of Python say who called, samples of code where it was, and none says both. Of what a framework was called for some is
+// spent in the interpreter, too: so much, and not more, is taken off what was seen there.
+std::optional<ProgramParts> OwnCode::parts_of_program(const Samples& samples) const {
+  if (!python_site(samples, true)) return std::nullopt;
+  double inside = 0, framework = 0, elsewhere = 0;
+  for (const Code& one : samples.code) {
+    inside += one.place == Place::kInterpreter;
+    framework += one.place == Place::kFramework;
+    elsewhere += one.place == Place::kElsewhere;
+  }
+  const double code = inside + framework + elsewhere;
+  if (code < static_cast<double>(kFewestSamples)) return std::nullopt;
+  const std::vector<Frames>& python = samples.python;
+  const auto called = std::count_if(python.begin(), python.end(), [](const Frames& one) { return one.of_framework; });
+  const double called_part = static_cast<double>(called) / static_cast<double>(python.size());
+  const double own = std::min(1 - called_part, (inside + elsewhere) / code - kMostDispatch * called_part);
+  if (own < kNamedShare) return std::nullopt;
+  const double in_python = inside / (inside + elsewhere);
+  return ProgramParts{own * in_python, own * (1 - in_python)};
+}
+
+std::optional<ProgramParts> OwnCode::program_parts(const HostThread& thread) const {
+  const auto found = thread.track == nullptr ? threads_.end() : threads_.find(thread.track->key().tid);
+  return found == threads_.end() ? std::nullopt : found->second.program;
+}
+
+std::optional<OwnSite> OwnCode::program_site(std::uint32_t tid, Cause cause) const {
+  const auto found = threads_.find(tid);
+  if (found == threads_.end()) return std::nullopt;
+  std::optional<OwnSite> site = python_site(found->second, true);
+  if (!site || cause != Cause::kHostWork) return site;
+  std::map<std::string, std::uint64_t> libraries;
+  for (const Code& one : found->second.code)
+    if (one.place == Place::kElsewhere) ++libraries[one.library];
+  const auto most = std::max_element(libraries.begin(), libraries.end(),
+                                     [](const auto& l, const auto& r) { return l.second < r.second; });
+  site->library = most == libraries.end() ? "" : most->first;
+  return site;
+}
+
+std::map<std::string, OwnCode::ProgramPlace> OwnCode::program_places(std::uint32_t tid) const {
+  std::map<std::string, ProgramPlace> places;
+  const auto found = threads_.find(tid);
+  if (found == threads_.end()) return places;
+  for (const Frames& one : found->second.python) {
+    const auto frames = trace_.stacks.find(one.stack - 1u);
+    if (frames == trace_.stacks.end()) continue;
+    std::vector<std::string> stack = stack_text(trace_, frames->second, symbols_);
+    const std::string frame = program_frame(stack);
+    if (frame.empty()) continue;
+    stack.erase(stack.begin(), std::find(stack.begin(), stack.end(), frame));
+    const PythonPlace place = python_place(frame);
+    ProgramPlace& sum = places[place.function + " " + place.file];
+    ++sum.samples;
+    if (sum.stack.empty()) sum.stack = std::move(stack);
+  }
+  return places;
+}
+
+// All are sampled as often, so their numbers can be compared; those of chance differ by twice their root in 5 of 100 cases.
+std::optional<OwnSite> OwnCode::longer_site(std::uint32_t tid, const std::vector<Peer>& others) const {
+  std::map<std::string, double> elsewhere;
+  for (const Peer& other : others)
+    for (const auto& [name, place] : other.code->program_places(other.tid))
+      elsewhere[name] += static_cast<double>(place.samples) / static_cast<double>(others.size());
+  const std::map<std::string, ProgramPlace> places = program_places(tid);
+  std::uint64_t all = 0;
+  double most = 0;
+  const ProgramPlace* site = nullptr;
+  for (const auto& [name, place] : places) {
+    const auto own = static_cast<double>(place.samples);
+    const double beyond = own - elsewhere[name];
+    all += place.samples;
+    if (place.samples < kFewestOfPlace || beyond <= std::max(most, 2 * std::sqrt(own + elsewhere[name]))) continue;
+    most = beyond;
+    site = &place;
+  }
+  if (site == nullptr) return std::nullopt;
+  return OwnSite{python_place(site->stack.front()).function, "", site->stack, all,
+                 share_of_samples(site->samples, all)};
+}
+
+std::optional<OwnSite> OwnCode::python_site(const Samples& samples, bool program) const {
+  struct Group {
+    std::uint64_t samples = 0;
+    std::map<std::uint32_t, std::uint64_t> stacks;
+  };
+  std::map<std::pair<std::string, std::string>, Group> groups;
+  for (const Frames& one : samples.python) {
+    if (program && one.of_framework) continue;
+    const PythonPlace place = python_place(one.innermost);
+    Group& group = groups[{place.function, place.file}];
+    ++group.samples;
+    ++group.stacks[one.stack];
+  }
+  const auto most = std::max_element(groups.begin(), groups.end(),
+                                     [](const auto& l, const auto& r) { return l.second.samples < r.second.samples; });
+  if (most == groups.end() || samples.python.size() < kFewestOfPlace) return std::nullopt;
+  OwnSite site{
+      most->first.first, "", {}, samples.python.size(), share_of_samples(most->second.samples, samples.python.size())};
+  if (site.share.low < kNamedShare) return std::nullopt;
+  const auto stack = std::max_element(most->second.stacks.begin(), most->second.stacks.end(),
+                                      [](const auto& l, const auto& r) { return l.second < r.second; });
+  if (const auto frames = trace_.stacks.find(stack->first - 1u); frames != trace_.stacks.end())
+    site.stack = stack_text(trace_, frames->second, symbols_);
+  for (const Code& one : samples.code)
+    if (one.place == Place::kInterpreter && site.library.empty()) site.library = one.library;
+  return site;
+}
+
+std::optional<OwnSite> OwnCode::code_site(const Samples& samples) {
+  std::map<std::pair<std::string, std::string>, std::uint64_t> groups;
+  std::uint64_t all = 0;
+  for (const Code& one : samples.code) {
+    if (one.place != Place::kElsewhere && one.place != Place::kFramework) continue;
+    ++groups[{one.function, one.library}];
+    ++all;
+  }
+  const auto most =
+      std::max_element(groups.begin(), groups.end(), [](const auto& l, const auto& r) { return l.second < r.second; });
+  if (all < kFewestSamples) return std::nullopt;
+  OwnSite site{most->first.first, most->first.second, {}, all, share_of_samples(most->second, all)};
+  if (site.share.low < kNamedShare) return std::nullopt;
+  return site;
+}
+
+std::optional<OwnSite> OwnCode::site(std::uint32_t tid, Cause cause) const {
+  const auto found = threads_.find(tid);
+  if (found == threads_.end()) return std::nullopt;
+  const std::optional<OwnSite> python = python_site(found->second, false);
+  if (cause == Cause::kPythonOverhead) return python;
+  if (cause != Cause::kHostWork) return std::nullopt;
+  std::optional<OwnSite> code = code_site(found->second);
+  // Python's frames are of all of the thread's own time; they say who called where most of it is in the library.
+  const std::optional<double> part =
+      part_of(found->second.code.data(), found->second.code.data() + found->second.code.size(), 0);
+  if (code && python && part && *part < 0.5) code->stack = python->stack;
+  return code;
+}
+
+}  // namespace hostprobe::analysis

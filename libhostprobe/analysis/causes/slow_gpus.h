@@ -1,0 +1,25 @@
+// slow_gpus.h: ranks whose GPU takes longer for the same kernels than the others' do.
+//
+// Room 3. Collectives say nothing: they last as long as the slowest.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/graph/path_graph.h"
+#include "model/activity.h"
+
+namespace hostprobe::analysis {
+
+// Of each name, sorted.
+using KernelDurations = std::map<std::string, std::vector<double>>;
+
+// Of what is in the graph.
+KernelDurations kernel_durations(const PathGraph& graph, const DeviceTimeline& device);
+
+// Of each member: how much longer its kernels last, where most of its kernel time is in kernels that there last longer than nearly all
+// of the same name elsewhere; else 1.
+std::vector<double> slow_gpus(const std::vector<KernelDurations>& members);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,170 @@
+// without_cpu.cpp: see without_cpu.h.
+#include "without_cpu.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "analysis/measures/run_delay.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kLongestWayBackNs = 200'000;  // no CPU that is idle takes longer to be there
+
+// A quarter of the returns is quicker: also where most of them are late.
+double usual_of(std::vector<double>& ns) {
+  if (ns.empty()) return 0;
+  const auto quarter = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 4);
+  std::nth_element(ns.begin(), quarter, ns.end());
+  return *quarter;
+}
+
+double beyond(double ns, double usual_ns) { return std::max(0.0, ns - usual_ns); }
+
+// Blocked for longer than the way back takes.
+double blocked_on(const OffTime& off, double usual_ns) {
+  return beyond(off.waiting_ns, std::min(usual_ns, kLongestWayBackNs));
+}
+
+// The first thread runs since its process does.
+double begin_ns(const Trace& trace, const Thread& thread) {
+  const bool is_first = thread.key.tid == trace.header.pid && trace.header.start.ticks != 0;
+  const std::uint64_t ticks = is_first ? trace.header.start.ticks : thread.entry.start_ticks;
+  return ticks == 0 ? -1e300 : TickReader(trace.clock).since_first_ns(ticks);
+}
+
+}  // namespace
+
+// From the moment at which a thread was to go on until it did.
+struct WithoutCpu::Returns {
+  struct One {
+    double ns = 0;
+    HostCallType type = HostCallType::kWait;
+    std::optional<OffTime> off;  // where its switches are recorded
+  };
+  std::vector<One> all;
+
+  double usual_ns(HostCallType type) const {
+    std::vector<double> ns;
+    for (const One& one : all)
+      if (one.type == type) ns.push_back(one.ns);
+    return usual_of(ns);
+  }
+};
+
+WithoutCpu::WithoutCpu(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline,
+                       const TimeAxis& axis, std::uint32_t process)
+    : switches_(timeline.switches()), axis_(axis) {
+  for (std::size_t i = 0; i < graph.host.threads.size(); ++i)
+    if (graph.host.threads[i].process == process && graph.host.threads[i].track != nullptr)
+      threads_[&graph.host.threads[i]] = estimate(answer, graph, timeline, i);
+}
+
+WithoutCpu::Returns WithoutCpu::returns_of(const PathGraph& graph, std::size_t number) const {
+  Returns returns;
+  const HostThread& thread = graph.host.threads[number];
+  for (std::size_t i = 0; i < thread.calls.size(); ++i) {
+    const HostCall& call = thread.calls[i];
+    const std::uint32_t ended_by = graph.sync_activities[number][i];
+    const bool is_sync = call.type == HostCallType::kSynchronise && ended_by != kNoActivity;
+    if (!is_sync && call.type != HostCallType::kWait) continue;
+    const Window window{is_sync ? graph.nodes[ended_by].end_ns : call.post_ns, call.end_ns};
+    Returns::One one{std::max(0.0, window.length_ns()), call.type, {}};
+    const Window own = axis_.back(window);
+    if (const ThreadSwitches* switches = window.length_ns() > 0 ? switches_in(thread, own) : nullptr)
+      one.off = switches->between(own.begin_ns, own.end_ns);
+    returns.all.push_back(one);
+  }
+  return returns;
+}
+
+WithoutCpu::Thread WithoutCpu::estimate(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline,
+                                        std::size_t number) const {
+  Thread thread;
+  const HostThread& one = graph.host.threads[number];
+  const Returns returns = returns_of(graph, number);
+  thread.usual_sync_ns = returns.usual_ns(HostCallType::kSynchronise);
+  thread.usual_wait_ns = returns.usual_ns(HostCallType::kWait);
+  thread.since_ns = begin_ns(timeline.trace(), *one.track->thread);
+  const std::optional<double> delay_ns = run_delay_ns(*one.track->thread);
+  if (!delay_ns) return thread;
+  const Window whole;
+  const double left_ns = thread.bound_recorded(
+      *delay_ns, switches_.of(one.track->key()).between(whole.begin_ns, whole.end_ns).preempted_ns, returns);
+  thread.left_ns = axis_.rate * *delay_ns;
+  // Of a part of its life the total says nothing.
+  const ThreadAnswer* times = answer.thread(one.track->key());
+  if (times != nullptr && times->time.cpu_ms && times->time.run_delay_ms) thread.spread(left_ns, *times, returns);
+  return thread;
+}
+
+// What is recorded for sure comes first; then what is blocked behind a wake, for that may have been something else. Returns what is left.
+double WithoutCpu::Thread::bound_recorded(double delay_ns, double preempted_ns, const Returns& returns) {
+  double blocked_ns = 0;
+  for (const Returns::One& one : returns.all)
+    if (one.off) blocked_ns += blocked_on(*one.off, usual_ns(one.type));
+  preempted_part = preempted_ns > 0 ? std::min(1.0, delay_ns / preempted_ns) : 1;
+  delay_ns -= preempted_part * preempted_ns;
+  recorded_return_part = blocked_ns > 0 ? std::min(1.0, delay_ns / blocked_ns) : 1;
+  return std::max(0.0, delay_ns - recorded_return_part * blocked_ns);
+}
+
+void WithoutCpu::Thread::spread(double delay_ns, const ThreadAnswer& times, const Returns& returns) {
+  double late_ns = 0;
+  for (const Returns::One& one : returns.all)
+    if (!one.off) late_ns += beyond(one.ns, usual_ns(one.type));
+  if (late_ns > 0) return_part = std::min(1.0, delay_ns / late_ns);
+  const double rest_ns = std::max(0.0, delay_ns - late_ns), cpu_ns = 1e6 * *times.time.cpu_ms;
+  const double outside_ns = 1e6 * (times.time.wall_ms - times.blocked_ms);
+  if (rest_ns > 0) own_part = rest_ns / std::max(rest_ns + cpu_ns, outside_ns);
+}
+
+double WithoutCpu::Thread::take(double ns) {
+  const double taken_ns = std::min(ns, left_ns);
+  left_ns -= taken_ns;
+  return taken_ns;
+}
+
+WithoutCpu::Thread* WithoutCpu::find(const HostThread& thread) {
+  const auto found = threads_.find(&thread);
+  return found == threads_.end() ? nullptr : &found->second;
+}
+
+const ThreadSwitches* WithoutCpu::switches_in(const HostThread& thread, const Window& own) const {
+  if (!switches_.any() || thread.track == nullptr) return nullptr;
+  return switches_.in(thread.track->key(), own.begin_ns, own.end_ns);
+}
+
+double WithoutCpu::take_of_own(const HostThread& thread, const Window& window) {
+  Thread* one = find(thread);
+  if (one == nullptr) return 0;
+  const Window own = axis_.back(window);
+  if (const ThreadSwitches* switches = switches_in(thread, own))
+    return one->take(axis_.rate * one->preempted_part * switches->between(own.begin_ns, own.end_ns).preempted_ns);
+  const double ran_ns = own.end_ns - std::max(own.begin_ns, one->since_ns);
+  return one->take(axis_.rate * one->own_part * std::max(0.0, ran_ns));
+}
+
+double WithoutCpu::blocked_of_own(const HostThread& thread, const Window& window) const {
+  const Window own = axis_.back(window);
+  const ThreadSwitches* switches = switches_in(thread, own);
+  return switches == nullptr ? 0 : axis_.rate * switches->between(own.begin_ns, own.end_ns).waiting_ns;
+}
+
+WayBack WithoutCpu::take_of_return(const HostThread& thread, HostCallType type, const Window& window) {
+  Thread* one = find(thread);
+  if (one == nullptr) return {};
+  const double usual_ns = one->usual_ns(type);
+  const Window own = axis_.back(window);
+  const ThreadSwitches* switches = switches_in(thread, own);
+  if (switches == nullptr) return {one->take(one->return_part * beyond(window.length_ns(), usual_ns)), 0};
+  const OffTime off = switches->between(own.begin_ns, own.end_ns);
+  const double blocked_ns = blocked_on(off, usual_ns), ready_ns = one->recorded_return_part * blocked_ns;
+  const double taken_ns = one->take(axis_.rate * (one->preempted_part * off.preempted_ns + ready_ns));
+  // As long as that it may be a deep idle state.
+  const double waits_on_ns = beyond(off.waiting_ns - ready_ns, kLongestWayBackNs);
+  return {taken_ns, axis_.rate * waits_on_ns};
+}
+
+}  // namespace hostprobe::analysis

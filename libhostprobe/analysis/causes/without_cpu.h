@@ -1,0 +1,65 @@
+// without_cpu.h: for which part of the time in which it had something to do a thread had no CPU.
+//
+// Room 3. Where the thread's switches are recorded: it was taken off its CPU, or woken and not put on one for longer than the way back
+// takes. Elsewhere estimated: the kernel tells how long a thread was ready and not running, but only for all of its life. Most of that is behind the
+// moments at which it was to go on: a wake, the end of the GPU's work. What is usual there is the way back; what is beyond, as far as
+// the kernel's total reaches, is a lack of a CPU. The rest of the total is spread over the time in which the thread ran.
+// That total is a bound, and what is taken here never exceeds it: a thread that seems to be late, and that the kernel did not count as
+// ready, still waits. A process that is being started waits for no CPU before it runs.
+#pragma once
+
+#include <map>
+
+#include "analysis/graph/path_graph.h"
+#include "analysis/process.h"
+
+namespace hostprobe::analysis {
+
+// Of the way back from a call that had nothing left to wait for.
+struct WayBack {
+  double without_cpu_ns = 0;
+  double blocked_ns = 0;  // it waited on: nothing was ready to run
+};
+
+class WithoutCpu {
+ public:
+  // Windows are on the axis of the graph. `process`: HostThread::process of its threads.
+  WithoutCpu(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline, const TimeAxis& axis,
+             std::uint32_t process = 0);
+  // Whether its switches are, and the next three are no estimates.
+  bool is_recorded(const HostThread& thread, const Window& window) const {
+    return switches_in(thread, axis_.back(window)) != nullptr;
+  }
+  // Of time in which it was in no call. What is taken from the kernel's total is gone from it.
+  double take_of_own(const HostThread& thread, const Window& window);
+  // Of the same: for how long it was blocked, and nobody had taken it off its CPU. 0 where its switches are not recorded.
+  double blocked_of_own(const HostThread& thread, const Window& window) const;
+  WayBack take_of_return(const HostThread& thread, HostCallType type, const Window& window);
+
+ private:
+  struct Returns;
+  struct Thread {
+    double usual_sync_ns = 0, usual_wait_ns = 0;
+    double own_part = 0, return_part = 0;                 // of what is estimated
+    double preempted_part = 1, recorded_return_part = 0;  // of what is recorded: as far as the total reaches
+    double since_ns = -1e300;                             // it began to run, on the trace's axis
+    double left_ns = 1e300;                               // of the kernel's total
+
+    double usual_ns(HostCallType type) const { return type == HostCallType::kWait ? usual_wait_ns : usual_sync_ns; }
+    double bound_recorded(double delay_ns, double preempted_ns, const Returns& returns);
+    void spread(double delay_ns, const ThreadAnswer& times, const Returns& returns);
+    double take(double ns);
+  };
+  Thread estimate(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline,
+                  std::size_t number) const;
+  Returns returns_of(const PathGraph& graph, std::size_t number) const;
+  Thread* find(const HostThread& thread);
+  // nullptr: they are not recorded there.
+  const ThreadSwitches* switches_in(const HostThread& thread, const Window& own) const;
+
+  const Switches& switches_;
+  TimeAxis axis_;
+  std::map<const HostThread*, Thread> threads_;
+};
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,266 @@
+// path_graph.cpp: see path_graph.h.
+#include "path_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "model/nearly_sorted.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kClockErrorNs = 1000;  // the host's clock and the GPU's tell of the same moment
+// A kernel of a real GPU begins so long after the end of what it waited for; a simulated one at once.
+constexpr double kHandOverNs = 3000;
+constexpr double kBehindNs = 10'000;         // an activity ends so late behind the call that waited for it
+constexpr double kMostWithoutLaunch = 0.01;  // share of the activities
+
+class Builder {
+ public:
+  Builder(const DeviceTimeline& device, const std::vector<Window>& windows, PathGraph& graph)
+      : device_(device), graph_(graph) {
+    for (std::uint32_t i = 0; i < device.activities.size(); ++i)
+      if (window_of(device.activities[i], windows) != windows.end()) graph_.numbers.push_back(i);
+    graph_.nodes.reserve(graph_.numbers.size());
+    for (const std::uint32_t number : graph_.numbers) add_node(device.activities[number], windows);
+    by_end_.resize(graph_.nodes.size());
+    std::iota(by_end_.begin(), by_end_.end(), 0);
+    const auto ends_before = [this](std::uint32_t l, std::uint32_t r) {
+      return activity(l).end_ns < activity(r).end_ns;
+    };
+    if (!move_into_order(by_end_.begin(), by_end_.end(), ends_before))
+      std::stable_sort(by_end_.begin(), by_end_.end(), ends_before);
+  }
+
+  void build() {
+    for (std::size_t i = 0; i < graph_.host.threads.size(); ++i)
+      threads_of_[graph_.host.threads[i].track == nullptr ? 0 : graph_.host.threads[i].track->key().tid].push_back(i);
+    std::vector<std::uint32_t> last(device_.streams.size(), kNoActivity);
+    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+      link_launch(i);
+      std::uint32_t& before = last[activity(i).stream];
+      // Branches of a graph overlap in one stream: the earlier one is then nothing to wait for.
+      if (before != kNoActivity && activity(before).end_ns <= activity(i).begin_ns) graph_.nodes[i].before = before;
+      if (before == kNoActivity || activity(before).end_ns <= activity(i).end_ns) before = i;
+    }
+    for (const HostThread& thread : graph_.host.threads)
+      has_callbacks_ =
+          has_callbacks_ || std::any_of(thread.calls.begin(), thread.calls.end(), [](const HostCall& call) {
+            return call.type == HostCallType::kLaunch && calls_back(call.function->name);
+          });
+    const double lag_ns = usual_lag_ns();
+    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) link_others(i, lag_ns);
+    link_synchronises();
+  }
+
+ private:
+  const Activity& activity(std::uint32_t number) const { return device_.activities[graph_.numbers[number]]; }
+
+  // The end: it lies in none.
+  static std::vector<Window>::const_iterator window_of(const Activity& one, const std::vector<Window>& windows) {
+    const auto window = std::upper_bound(windows.begin(), windows.end(), one.begin_ns,
+                                         [](double at, const Window& w) { return at < w.end_ns + kBehindNs; });
+    return window == windows.end() || one.end_ns <= window->begin_ns ? windows.end() : window;
+  }
+
+  void add_node(const Activity& one, const std::vector<Window>& windows) {
+    ActivityNode node;
+    node.begin_ns = one.begin_ns;
+    node.end_ns = one.end_ns;
+    node.collective = one.collective;
+    node.launched_before = one.launch_tid != 0 && one.launch_ns < window_of(one, windows)->begin_ns;
+    graph_.nodes.push_back(node);
+  }
+
+  void link_launch(std::uint32_t number) {
+    ActivityNode& node = graph_.nodes[number];
+    if (node.launched_before) return;
+    const auto threads = threads_of_.find(activity(number).launch_tid);
+    if (activity(number).launch_tid != 0 && threads != threads_of_.end())
+      for (const std::size_t thread : threads->second) {
+        const std::ptrdiff_t at = call_round(graph_.host.threads[thread], activity(number).launch_ns);
+        if (at < 0) continue;
+        HostCall& call = graph_.host.threads[thread].calls[static_cast<std::size_t>(at)];
+        if (call.type == HostCallType::kOther) call.type = HostCallType::kLaunch;
+        node.launch = {static_cast<std::int32_t>(thread), static_cast<std::int32_t>(at)};
+        node.blocks = activity(number).type == ActivityType::kCopy && !call.function->is(kSynchronises) &&
+                      call.end_ns >= node.end_ns - kClockErrorNs;
+      }
+    graph_.without_launch += node.launch.thread < 0;
+  }
+
+  // The call that holds the moment, else the nearest within the error of the clocks.
+  static std::ptrdiff_t call_round(const HostThread& thread, double at_ns) {
+    const std::ptrdiff_t before = thread.call_at(at_ns);
+    double nearest_ns = kClockErrorNs;
+    std::ptrdiff_t found = -1;
+    if (before >= 0) {
+      const double away_ns = std::max(0.0, at_ns - thread.calls[static_cast<std::size_t>(before)].end_ns);
+      if (away_ns <= nearest_ns) found = before, nearest_ns = away_ns;
+    }
+    const auto after = static_cast<std::size_t>(before + 1);
+    if (after < thread.calls.size() && thread.calls[after].begin_ns - at_ns < nearest_ns) found = before + 1;
+    return found;
+  }
+
+  double since_launch_ns(std::uint32_t number) const {
+    return std::max(0.0, activity(number).begin_ns - graph_.call(graph_.nodes[number].launch).begin_ns);
+  }
+
+  // Of what began on an empty stream, and had nothing else to wait for.
+  double usual_lag_ns() const {
+    std::vector<double> lags;
+    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+      const ActivityNode& node = graph_.nodes[i];
+      if (node.launch.thread < 0 || (has_callbacks_ && callback_before(node).thread >= 0)) continue;
+      if (node.before == kNoActivity || activity(node.before).end_ns < graph_.call(node.launch).begin_ns)
+        lags.push_back(since_launch_ns(i));
+    }
+    if (lags.empty()) return 0;
+    const auto middle = lags.begin() + static_cast<std::ptrdiff_t>((lags.size() - 1) / 2);
+    std::nth_element(lags.begin(), middle, lags.end());
+    return *middle;
+  }
+
+  void link_others(std::uint32_t number, double lag_ns) {
+    ActivityNode& node = graph_.nodes[number];
+    const double begin_ns = activity(number).begin_ns;
+    double ready_ns = node.before == kNoActivity ? -1e300 : activity(node.before).end_ns;
+    const bool simulated = device_.source == ActivitySource::kSimulated;
+    if (node.launch.thread >= 0) {
+      const double since_ns = since_launch_ns(number);
+      if (ready_ns < begin_ns && (simulated || since_ns > 3 * lag_ns)) find_other(number, simulated ? 0 : kHandOverNs);
+      if (node.from_other != kNoActivity) ready_ns = std::max(ready_ns, activity(node.from_other).end_ns);
+      if (has_callbacks_) node.callback = callback_before(node);
+      // What waited for nothing else waited for its launch.
+      const bool queued =
+          node.callback.thread >= 0 || ready_ns >= graph_.call(node.launch).begin_ns + std::min(lag_ns, since_ns);
+      node.lag_ns = queued ? std::min(lag_ns, since_ns) : since_ns;
+      ready_ns = std::max(ready_ns, graph_.call(node.launch).begin_ns + node.lag_ns);
+    } else if (ready_ns < begin_ns) {
+      find_other(number, simulated ? 0 : kHandOverNs);
+      if (node.from_other != kNoActivity) ready_ns = std::max(ready_ns, activity(node.from_other).end_ns);
+    }
+    node.rest_ns = ready_ns > -1e300 ? std::max(0.0, begin_ns - ready_ns) : 0;
+    if (node.rest_ns <= kHandOverNs) node.callback = {};
+  }
+
+  // The last function of the program's that was put into its stream since what ran before it, by the same thread.
+  CallNumber callback_before(const ActivityNode& node) const {
+    const CallNumber before = node.before == kNoActivity ? CallNumber{} : graph_.nodes[node.before].launch;
+    const std::vector<HostCall>& calls = graph_.host.threads[static_cast<std::size_t>(node.launch.thread)].calls;
+    for (std::int32_t i = node.launch.call - 1; i >= 0; --i) {
+      if (before.thread == node.launch.thread && i <= before.call) break;
+      const HostCall& call = calls[static_cast<std::size_t>(i)];
+      if (calls_back(call.function->name) && call.stream == graph_.call(node.launch).stream)
+        return {node.launch.thread, i};
+    }
+    return {};
+  }
+
+  // Behind the last that has ended by then.
+  std::vector<std::uint32_t>::const_iterator ended_until(double ns) const {
+    const std::size_t count =
+        last_.find(by_end_.size(), [&](std::size_t i) { return activity(by_end_[i]).end_ns <= ns; });
+    return by_end_.begin() + static_cast<std::ptrdiff_t>(count);
+  }
+
+  // The last to end before it on another stream, if that was just before.
+  void find_other(std::uint32_t number, double tolerance_ns) {
+    const double begin_ns = activity(number).begin_ns;
+    auto one = ended_until(begin_ns);
+    while (one != by_end_.begin()) {
+      --one;
+      if (activity(*one).end_ns < begin_ns - tolerance_ns) return;
+      // One without a length that begins now could wait for this one as well.
+      if (*one == number || activity(*one).begin_ns >= begin_ns) continue;
+      graph_.nodes[number].from_other = *one;
+      return;
+    }
+  }
+
+  void link_synchronises() {
+    for (const HostThread& thread : graph_.host.threads) {
+      std::vector<std::uint32_t>& ended_by = graph_.sync_activities.emplace_back(thread.calls.size(), kNoActivity);
+      for (std::size_t i = 0; i < thread.calls.size(); ++i)
+        if (thread.calls[i].type == HostCallType::kSynchronise) ended_by[i] = last_to_end_in(thread.calls[i]);
+    }
+    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i)
+      if (const ActivityNode& node = graph_.nodes[i]; node.blocks)
+        graph_
+            .sync_activities[static_cast<std::size_t>(node.launch.thread)][static_cast<std::size_t>(node.launch.call)] =
+            i;
+  }
+
+  std::uint32_t last_to_end_in(const HostCall& call) const {
+    auto one = ended_until(call.end_ns + kClockErrorNs);
+    while (one != by_end_.begin()) {
+      --one;
+      if (activity(*one).end_ns <= call.begin_ns) return kNoActivity;
+      if (activity(*one).launch_ns <= call.end_ns && activity(*one).begin_ns < call.end_ns) return *one;
+    }
+    return kNoActivity;
+  }
+
+  const DeviceTimeline& device_;
+  PathGraph& graph_;
+  bool has_callbacks_ = false;
+  std::vector<std::uint32_t> by_end_;
+  SearchHint last_;  // of ended_until()
+  std::map<std::uint32_t, std::vector<std::size_t>> threads_of_;
+};
+
+std::int32_t launching_thread(const HostCalls& host) {
+  std::int32_t most = -1;
+  for (std::size_t i = 0; i < host.threads.size(); ++i) {
+    const std::size_t launches = host.threads[i].launches;
+    if (launches > 0 && (most < 0 || launches > host.threads[static_cast<std::size_t>(most)].launches))
+      most = static_cast<std::int32_t>(i);
+  }
+  return most;
+}
+
+}  // namespace
+
+TimeAxis axis_of(const Timeline& timeline, const HostClock& clock, std::uint64_t base_ns) {
+  const std::uint64_t first_ns = clock.to_reference(timeline.trace().clock.monotonic_ns_of(0));
+  return {static_cast<double>(static_cast<std::int64_t>(first_ns - base_ns)), 1 - clock.drift};
+}
+
+void put_on(const TimeAxis& axis, HostCalls& host) {
+  for (Window& collection : host.collections) collection = {axis.of(collection.begin_ns), axis.of(collection.end_ns)};
+  for (HostThread& thread : host.threads)
+    for (HostCall& call : thread.calls) {
+      call.begin_ns = axis.of(call.begin_ns);
+      call.end_ns = axis.of(call.end_ns);
+      call.post_ns = axis.of(call.post_ns);
+    }
+}
+
+bool PathGraph::is_whole() const {
+  return main >= 0 && host.whole && host.threads[static_cast<std::size_t>(main)].whole &&
+         static_cast<double>(without_launch) <= kMostWithoutLaunch * static_cast<double>(nodes.size());
+}
+
+std::uint32_t PathGraph::node_of(std::uint32_t activity) const {
+  const auto found = std::lower_bound(numbers.begin(), numbers.end(), activity);
+  return found == numbers.end() || *found != activity ? kNoActivity
+                                                      : static_cast<std::uint32_t>(found - numbers.begin());
+}
+
+PathGraph make_path_graph(const Timeline& timeline, const DeviceTimeline& device, const std::vector<Window>& windows,
+                          const TimeAxis& axis) {
+  PathGraph graph;
+  graph.host = host_calls(timeline, windows);
+  Builder(device, windows, graph).build();
+  graph.main = launching_thread(graph.host);
+  for (ActivityNode& node : graph.nodes) {
+    node.begin_ns = axis.of(node.begin_ns);
+    node.end_ns = axis.of(node.end_ns);
+  }
+  put_on(axis, graph.host);
+  return graph;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,22 @@
+// step_sample.h: some of many steps, evenly spread over them: of a run that is too large to look at all of it.
+//
+// Room 3.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "model/window.h"
+
+namespace hostprobe::analysis {
+
+// Of so many things at most `most`: the middle one of each of as many equal parts. All where there are no more.
+std::vector<std::size_t> spread_over(std::size_t all, std::size_t most);
+
+// How many of the steps hold at most `most_events` of the `events` of all the time from the first to the last.
+std::size_t steps_that_fit(const std::vector<Window>& steps, std::size_t events, std::size_t most_events);
+
+// Steps that are run again with something left out: what that would gain is known well enough from so many.
+inline constexpr std::size_t kMostReplayed = 60;
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,44 @@
+// gc_pauses.h: how often and how long Python's garbage collector stood in the way, by generation.
+//
+// Room 3. A process whose interpreter told nothing (no Python, or none that could be asked) has no answer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "model/steps.h"
+#include "model/timeline.h"
+
+namespace hostprobe::analysis {
+
+struct GcAnswer {
+  Histogram time;
+  std::map<std::uint64_t, Histogram> by_generation;
+  // Of the pauses that have a place in time:
+  double in_steps_ns = 0;
+  double placed_ns = 0;
+  double late_ns = 0;  // in the later half of the process's life: of a process without steps, what is not its start-up
+  double later_half_ns = 0;  // how long that is
+};
+
+class GcPauses {
+ public:
+  GcPauses(const Timeline& timeline, const StepPlan& plan);
+  void add(const Event& event) {
+    if (event.is(kCollectsGarbage) && !event.below_limit) add_pause(event);
+  }
+  void merge(const GcPauses& other);
+  std::optional<GcAnswer> finish() const;
+
+ private:
+  void add_pause(const Event& event);
+
+  bool is_told_;  // the interpreter was asked, and answered
+  bool has_steps_;
+  Window span_;
+  Window later_half_;
+  GcAnswer answer_;
+};
+
+}  // namespace hostprobe::analysis

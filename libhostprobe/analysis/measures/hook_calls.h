@@ -1,0 +1,30 @@
+// hook_calls.h: how often each hooked function was called, also where no record is left.
+//
+// Room 3. For `report` and for the list of hooks.
+#pragma once
+
+#include <vector>
+
+#include "model/timeline.h"
+
+namespace hostprobe::analysis {
+
+class HookCalls {
+ public:
+  explicit HookCalls(const Timeline& timeline) : calls_(timeline.functions().size()) {}
+  void add(const Event& event) {
+    if (event.function != nullptr && !event.counted) calls_[event.function->row] += event.count;
+  }
+  void add(const LaunchRun& run) {
+    for (const PlainLaunch& launch : run.launches) ++calls_[launch.function->row];
+  }
+  void merge(const HookCalls& other) {
+    for (std::size_t i = 0; i < calls_.size(); ++i) calls_[i] += other.calls_[i];
+  }
+  std::vector<std::uint64_t> finish() { return std::move(calls_); }
+
+ private:
+  std::vector<std::uint64_t> calls_;  // by row of the hook table
+};
+
+}  // namespace hostprobe::analysis

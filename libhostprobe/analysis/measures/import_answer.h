@@ -1,0 +1,35 @@
+// import_answer.h: what is missing in a process's trace that was made of another tool's file.
+//
+// Room 3. Who read that file has put it into the trace. Of a file that was read in part, whatever is said because something is not there
+// may be wrong: it may stand in the rest.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/process.h"
+
+namespace hostprobe::analysis {
+
+struct ImportAnswer {
+  bool in_part = false;
+  std::uint64_t read_bytes = 0, all_bytes = 0;                  // of the text; `all_bytes` 0: not known
+  std::string why;                                              // no more was read
+  std::vector<std::pair<std::string, std::uint64_t>> left_out;  // by kind, how many could not be used, or in part only
+
+  std::uint64_t left_out_count() const;
+  std::optional<double> read_pct() const;
+};
+
+// Nothing: nothing is missing.
+std::optional<ImportAnswer> answer_import(const ProcessAnswer& process);
+
+bool is_read_in_part(const ProcessAnswer& process);
+
+// That the GPU had nothing to do is not known where its work may stand in the rest of the file.
+void forget_what_may_be_missing(ProcessAnswer& process);
+
+}  // namespace hostprobe::analysis

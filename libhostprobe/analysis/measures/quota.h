@@ -1,0 +1,33 @@
+// quota.h: when the CPU quota of the control group that a process was in was used up.
+//
+// Room 3.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/timeline.h"
+#include "model/window.h"
+
+namespace hostprobe::analysis {
+
+struct Throttled {
+  Window window;  // on the trace's own axis
+  double ns = 0;  // for which the group was stopped meanwhile, on all CPUs together: more than any one thread of it was
+};
+
+struct QuotaAnswer {
+  std::uint64_t periods = 0;
+  double throttled_ns = 0;
+  double cpus = 0;    // 0: not known
+  std::string group;  // its folder
+};
+
+// By time; those that follow each other closely are one.
+std::vector<Throttled> throttled_times(const Trace& trace);
+// Nothing: it never was.
+std::optional<QuotaAnswer> answer_quota(const Trace& trace);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,138 @@
+// steps.h: the training steps of a process: how many, how long, of which types, and which of them were slow.
+//
+// Room 3. Where they begin and end is planned beforehand (timeline/steps.h). Steps that differ in what they call (an
+// evaluation, a checkpoint) are of different types: a step is slow only beside others of its own.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/steps.h"
+
+namespace hostprobe::analysis {
+
+// Of some lengths; exactly where they are listed.
+struct StepLengths {
+  std::uint64_t count = 0;
+  double total_ns = 0;
+  double median_ns = 0;
+  double p99_ns = 0;
+  double max_ns = 0;
+};
+StepLengths lengths_of(std::vector<double> ns);
+
+struct StepTypeAnswer {
+  std::string name;  // train: what takes most of the time; warm_up, evaluation, checkpoint, other
+  StepLengths lengths;
+};
+
+struct SlowStep {
+  Step step;
+  double excess_ns = 0;  // over the median of its type
+};
+
+struct StepAnswer {
+  StepSource source = StepSource::kNone;
+  bool by_optimizer = false;  // marks that hostprobe made at torch's optimizer, not the program
+  ThreadKey thread{};
+  StepLengths lengths;                // of all
+  std::vector<Step> steps;            // those with a place in time, in order
+  double begin_ns = 0;                // of the first of these, in the process's time
+  double end_ns = 0;                  // of the last
+  double collectives = 0;             // in a step, of the type that takes most of the time
+  std::vector<StepTypeAnswer> types;  // by Step::type
+
+  // Beside others of their type, slowest first.
+  std::vector<SlowStep> slowest(std::size_t most) const;
+  const Step* numbered(std::uint64_t number) const;
+  // What every report calls the median: that of the usual type, because one over different types is the length of no step. Of all,
+  // where most of them have no place in time any more.
+  double usual_ns() const;
+  // Index of the type, of steps that have a place in time; 0: there are none.
+  std::size_t usual_type() const;
+  // The types say something of all steps.
+  bool all_have_types() const { return !types.empty() && lengths.count <= steps.size(); }
+};
+
+// "marks", "detected", "none". Steps of torch's optimizer are detected: nobody marked them.
+const char* step_source_name(const StepAnswer& steps);
+
+class Steps {
+ public:
+  explicit Steps(const StepPlan& plan) : plan_(plan), cutter_(plan.cut) {}
+  void add(const Event& event) {
+    if (event.is(kMarksStep) && !event.below_limit) add_mark(event);
+    if (event.track == plan_.track && plan_.track != nullptr) add_call(event);
+  }
+  void add(const LaunchRun& run) {
+    if (run.track == plan_.track) add_launches(run);
+  }
+  void merge(Steps&& other);
+  StepAnswer finish();
+
+ private:
+  // What the calls of a step were, whatever their order.
+  struct Content {
+    std::uint64_t calls = 0;    // sum over their kinds
+    std::uint64_t compute = 0;  // of launches and collectives alone
+    std::array<std::uint64_t, 4> kinds{};
+    std::uint32_t launched = 0;
+    std::uint32_t collectives = 0;
+    std::uint32_t other = 0;
+
+    void add_kind(std::uint64_t work) {
+      calls += work;
+      kinds[work & 3] |= std::uint64_t{1} << (work >> 58);
+    }
+    void add_launch(std::uint64_t work) {
+      add_kind(work);
+      compute += work;
+      ++launched;
+    }
+    void add(const Token& token) {
+      if (token.type == StepToken::kLaunch || token.type == StepToken::kCollective) {
+        add_launch(token.work);
+        collectives += token.type == StepToken::kCollective;
+      } else {
+        add_kind(token.work);
+        ++other;
+      }
+    }
+    bool is_within(const Content& whole) const;
+  };
+  struct Class {
+    Content content;
+    std::uint64_t count = 0;
+    double ns = 0;
+    std::uint32_t type = 0;
+  };
+
+  void add_mark(const Event& event);
+  void add_call(const Event& event);
+  void add_launches(const LaunchRun& run);
+  void add_token(const Token& token);
+  bool cut_at(const Token& token);
+  void open(std::uint64_t number, double begin_ns, double end_ns);
+  void close(double end_ns);
+  std::vector<const Class*> type_classes();
+  std::vector<const Class*> one_type();
+  std::string name_of(const Class& one, const Class& train, const StepAnswer& answer) const;
+  void tell_types(StepAnswer& answer);
+  void tell_counted(StepAnswer& answer);
+
+  StepPlan plan_;
+  StepCutter cutter_;
+  std::optional<Step> open_;
+  Content content_;
+  std::vector<Step> steps_;  // their type is a class for now
+  std::vector<Class> classes_;
+  std::unordered_map<std::uint64_t, std::uint32_t> class_of_;  // by Content::calls
+  std::map<ThreadKey, Histogram> counters_;                    // of marks that have no place in time any more
+  Histogram records_;                                          // of those that are in no counter
+};
+
+}  // namespace hostprobe::analysis

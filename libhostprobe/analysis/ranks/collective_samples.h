@@ -1,0 +1,37 @@
+// collective_samples.h: what a few collectives of one process took on the GPU, by pairs of events round their calls.
+//
+// Room 3. The probe draws the same ones on all ranks; docs/decisions/0016-gpu-times.md. Where a stream was empty its pair begins
+// with the call, before the work: the time is then too long by at most `slack_ns`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "collective_sizes.h"
+#include "model/timeline.h"
+
+namespace hostprobe::analysis {
+
+struct CollectiveSample {
+  double gpu_ns = 0;
+  double slack_ns = 0;
+  double middle_ns() const { return std::max(0.0, gpu_ns - slack_ns / 2); }
+};
+
+using CollectiveSamples = std::map<std::pair<std::uint64_t, std::uint32_t>, CollectiveSample>;  // communicator, number
+
+CollectiveSamples collective_samples(const Timeline& timeline);
+
+// What samples tell of one operation on one communicator. A rank waits in its kernel until the last one is there: so long as it
+// takes longer than the fastest rank does.
+struct SampledTimes {
+  Histogram gpu;             // of each rank, waiting included
+  Histogram wait;            // of each rank, where all were sampled: for the last arrival
+  Histogram transfer;        // there: of the fastest rank
+  double bus_bytes = 0;      // of those in `transfer`
+  double most_slack_ns = 0;  // what any of the times may be wrong by is half of this
+  void add(const SampledTimes& other);
+};
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,70 @@
+// steady_state.cpp: see steady_state.h.
+#include "steady_state.h"
+
+#include <algorithm>
+
+#include "analysis/measures/wait_shares.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kOpenSteps = 3;  // a wait that has lasted as long as so many steps is what is to be told
+
+}  // namespace
+
+void SteadyState::add_cut(const Event& event) {
+  if (span_.holds(event)) ask(cut_, span_.part_of(event));
+  if (event.is(kWaits) && event.track->role == Role::kMain && before_.holds(event))
+    start_up_.add(before_.part_of(event));
+}
+
+void SteadyState::merge(Asked& asked, Asked&& other) {
+  std::get<Waits>(asked).merge(std::move(std::get<Waits>(other)));
+  std::get<Launches>(asked).merge(std::get<Launches>(other));
+  std::get<Syncs>(asked).merge(std::get<Syncs>(other));
+}
+
+void SteadyState::merge(SteadyState&& other) {
+  start_up_.merge(std::move(other.start_up_));
+  merge(outside_, std::move(other.outside_));
+  merge(inside_, std::move(other.inside_));
+  merge(cut_, std::move(other.cut_));
+}
+
+void SteadyState::finish_whole(Symbols& symbols, ProcessAnswer& answer) {
+  merge(outside_, Asked(inside_));
+  answer.waits = std::get<Waits>(outside_).finish(symbols);
+  answer.launches = std::get<Launches>(outside_).finish(1e6 * answer.wall_ms);
+  answer.syncs = std::get<Syncs>(outside_).finish();
+}
+
+// Not where the main thread has left its steps behind: what it is in now, or did longer since, comes first then.
+bool SteadyState::tells_the_run(const ProcessAnswer& answer, double before_ms) const {
+  const double steps_ms = 1e-6 * span_.length_ns(), after_ms = answer.wall_ms - before_ms - steps_ms;
+  const ThreadAnswer* main = answer.main_thread();
+  const double open_ms = main != nullptr && main->open_wait ? main->open_wait->ms : 0;
+  return after_ms <= steps_ms && open_ms <= kOpenSteps * 1e-6 * answer.steps.lengths.median_ns;
+}
+
+void SteadyState::finish(const Timeline& timeline, Symbols& symbols, ProcessAnswer& answer) {
+  if (!has_steps_ || answer.steps.steps.empty()) return;
+  const std::uint64_t begin = timeline.trace().clock.monotonic_ns_of(span_.begin_ns);
+  const double before_ms =
+      begin > answer.start_monotonic_ns ? 1e-6 * static_cast<double>(begin - answer.start_monotonic_ns) : 0;
+  // Steps are detected in records; where older ones are gone, so are older steps.
+  const bool has_first_step = answer.steps.source == StepSource::kMarks || answer.whole_since_ms.value_or(0) <= 0;
+  if (has_first_step) answer.start_up = StartUpAnswer{before_ms, start_up_.finish(symbols)};
+  if (!tells_the_run(answer, before_ms)) return;
+  auto steady = std::make_shared<ProcessAnswer>(answer);
+  steady->blocked.reset();
+  steady->collective_records.reset();
+  steady->wall_ms = 1e-6 * span_.length_ns();
+  merge(inside_, std::move(cut_));
+  steady->waits = std::get<Waits>(inside_).finish(symbols);
+  steady->launches = std::get<Launches>(inside_).finish(span_.length_ns());
+  steady->syncs = std::get<Syncs>(inside_).finish();
+  share_out_waits(*steady);
+  answer.steady = std::move(steady);
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,120 @@
+// chrome_timeline.cpp: see chrome_timeline.h.
+#include "chrome_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "chrome_kernel.h"
+#include "report/words.h"
+#include "timeline_rows.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::size_t kFlushBytes = 1 << 16;
+constexpr std::uint64_t kOtherProcess = 10'000'000;
+constexpr std::uint32_t kCpusProcess = 9'000'000;  // what the kernel told is of no process
+
+std::string micros(std::int64_t ns) {
+  const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
+}
+
+// All traces write one document.
+class Document : public TimelineForm {
+ public:
+  Document(const Sink& sink, std::uint64_t first_ns) : sink_(sink), first_ns_(static_cast<std::int64_t>(first_ns)) {
+    sink_("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+  }
+
+  template <typename... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    if (any_) buffer_.append(std::string_view(",\n"));
+    any_ = true;
+    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
+    if (buffer_.size() >= kFlushBytes) flush();
+  }
+  void finish() {
+    buffer_.append(std::string_view("\n]}\n"));
+    flush();
+  }
+  void begin_process(const Trace& trace, const std::string& text) override {
+    pid_ = process_id(trace.header.pid);
+    shift_ns_ = shift_of(trace);
+    name("process_name", 0, text);
+    add(R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", pid_,
+        trace.header.rank < 0 ? 1 << 20 : trace.header.rank);
+  }
+  void add_row(std::uint64_t row, const std::string& text) override { name("thread_name", row, text); }
+  void add_slice(const TimelineSlice& slice) override {
+    std::string arguments;
+    for (const SliceArgument& one : slice.arguments)
+      arguments += fmt::format("{}{}:{}", arguments.empty() ? "" : ",", json_text(one.name), one.value);
+    add(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})", json_text(slice.name),
+        slice.category, pid_, slice.row, micros(slice.begin_ns + shift_ns_), micros(slice.end_ns - slice.begin_ns),
+        arguments);
+    if (slice.launch) lead("launch", *slice.launch, slice.row, slice.begin_ns);
+    // It ends where the waiter ran again; the very end is no part of a wait any more.
+    if (slice.wake) lead("wake", *slice.wake, slice.row, std::max(slice.wake->ns, slice.end_ns - 1));
+  }
+  void add_number(std::string_view text, std::int64_t ns, double value) override {
+    add(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{{"value":{}}}}})", json_text(text), pid_,
+        micros(ns + shift_ns_), value);
+  }
+  // The process's own id, where no other process of the run has it.
+  std::uint64_t process_id(std::uint32_t pid) {
+    return pids_.insert(pid).second ? pid : kOtherProcess + pids_.size() + ++again_;
+  }
+  // What to add to CLOCK_MONOTONIC: all processes of a host are moved by the same.
+  std::int64_t shift_of(const Trace& trace) {
+    const std::string host(trace.header.host, strnlen(trace.header.host, sizeof(trace.header.host)));
+    return offsets_.try_emplace(host, trace.clock.realtime_offset_ns()).first->second - first_ns_;
+  }
+
+ private:
+  void name(const char* what, std::uint64_t tid, const std::string& text) {
+    add(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, pid_, tid, json_text(text));
+  }
+  void lead(const char* what, const ArrowBegin& from, std::uint64_t to, std::int64_t to_ns) {
+    ++arrows_;
+    add(R"({{"ph":"s","name":"{0}","cat":"{0}","id":{1},"pid":{2},"tid":{3},"ts":{4}}})", what, arrows_, pid_, from.row,
+        micros(from.ns + shift_ns_));
+    add(R"({{"ph":"f","bp":"e","name":"{0}","cat":"{0}","id":{1},"pid":{2},"tid":{3},"ts":{4}}})", what, arrows_, pid_,
+        to, micros(to_ns + shift_ns_));
+  }
+  void flush() {
+    sink_({buffer_.data(), buffer_.size()});
+    buffer_.clear();
+  }
+
+  const Sink& sink_;
+  const std::int64_t first_ns_;
+  std::uint64_t pid_ = 0;
+  std::int64_t shift_ns_ = 0;
+  fmt::memory_buffer buffer_;
+  bool any_ = false;
+  std::uint64_t arrows_ = 0;
+  std::uint64_t again_ = 0;
+  std::set<std::uint32_t> pids_;
+  std::map<std::string, std::int64_t> offsets_;
+};
+
+}  // namespace
+
+std::vector<std::string> export_chrome(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
+  Document out(sink, first_moment_ns(run));
+  std::vector<std::string> problems = visit_traces(
+      run, [&](const Timeline& timeline) { write_timeline_rows(timeline, out); },
+      [&](const Trace& trace) {
+        write_chrome_kernel(trace, out.process_id(kCpusProcess), out.shift_of(trace),
+                            [&out](std::string_view event) { out.add("{}", event); });
+      },
+      progress);
+  out.finish();
+  return problems;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,152 @@
+// status.cpp: see status.h.
+#include "status.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "report/words.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+std::string time_text(std::uint64_t realtime_ns) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(realtime_ns / 1000000000)));
+}
+
+double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+double own_cost_pct(const ProcessStatus& status) { return static_cast<double>(status.number("own_cost")) / 1000; }
+
+std::string trigger_text(const ProcessStatus& status) {
+  const std::uint64_t count = status.number("trigger_number");
+  if (count == 0) return "no trigger so far";
+  std::string reason = status.text("trigger_reason");
+  std::replace(reason.begin(), reason.end(), '_', ' ');
+  const std::string why = printable(status.text("trigger_text"));
+  return fmt::format("last trigger {}: {}{}{} ({} so far)", time_text(status.number("trigger_ns")), reason,
+                     why.empty() ? "" : ": ", why, grouped(count));
+}
+
+// "": a process of an older hostprobe.
+std::string steps_text(const ProcessStatus& status) {
+  const std::string from = status.text("steps_from");
+  const std::uint64_t count = status.number("steps");
+  if (from.empty()) return "";
+  if (from == "none") return "no steps: none are marked, and none are found in what repeats\n";
+  if (count == 0) return "no steps so far\n";
+  const std::string whose = from == "detected" ? "as calls repeat"
+                            : from == "marks"  ? "marked"
+                                               : "of torch's optimizer";
+  return fmt::format("steps {}, {} · median of the last {:.4g} ms\n", grouped(count), whose,
+                     1e-6 * static_cast<double>(status.number("step_ns")));
+}
+
+}  // namespace
+
+std::string ProcessStatus::text(const std::string& word) const {
+  const auto found = words.find(word);
+  return found == words.end() ? "" : found->second;
+}
+
+std::uint64_t ProcessStatus::number(const std::string& word) const {
+  const std::string digits = text(word);
+  std::uint64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+ProcessStatus parse_status(const std::string& answer) {
+  ProcessStatus status;
+  std::istringstream lines(answer);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t blank = std::min(line.find(' '), line.size());
+    const std::string word = line.substr(0, blank), rest = line.substr(std::min(blank + 1, line.size()));
+    const std::size_t equals = rest.find('=');
+    if (word == "set" && equals != std::string::npos) {
+      status.settings.emplace_back(rest.substr(0, equals), rest.substr(equals + 1));
+    } else if (!word.empty()) {
+      status.words[word] = rest;
+    }
+  }
+  return status;
+}
+
+std::string status_text(int pid, const ProcessStatus& status) {
+  std::string text =
+      fmt::format("process {} · mode {} · {} since {}\n", pid, printable(status.text("mode")),
+                  status.number("recording") != 0 ? "recording" : "paused", time_text(status.number("since_ns")));
+  text +=
+      fmt::format("records {} · lost {} · threads {} · buffer {:.1f} of {:.0f} MiB · own cost {:.3g} %\n",
+                  grouped(status.number("records")), grouped(status.number("lost")), status.number("threads"),
+                  mib(status.number("buffer_bytes")), mib(status.number("buffer_most_bytes")), own_cost_pct(status));
+  text += steps_text(status) + trigger_text(status) + "\nset";
+  for (const auto& [name, value] : status.settings) text += fmt::format(" {}={}", name, value);
+  return text + "\n";
+}
+
+std::string status_line(const std::string& who, const ProcessStatus& status) {
+  return fmt::format("{} · mode {} · {} · records {} · lost {} · own cost {:.3g} % · steps {} · {}\n", who,
+                     printable(status.text("mode")), status.number("recording") != 0 ? "recording" : "paused",
+                     grouped(status.number("records")), grouped(status.number("lost")), own_cost_pct(status),
+                     grouped(status.number("steps")), trigger_text(status));
+}
+
+namespace {
+
+nlohmann::ordered_json document_of(int pid, const ProcessStatus& status) {
+  nlohmann::ordered_json json = {{"pid", pid},
+                                 {"mode", status.text("mode")},
+                                 {"recording", status.number("recording") != 0},
+                                 {"since", time_text(status.number("since_ns"))},
+                                 {"records", status.number("records")},
+                                 {"lost", status.number("lost")},
+                                 {"threads", status.number("threads")},
+                                 {"buffer_bytes", status.number("buffer_bytes")},
+                                 {"buffer_most_bytes", status.number("buffer_most_bytes")},
+                                 {"own_cost_pct", own_cost_pct(status)},
+                                 {"steps",
+                                  {{"source", status.text("steps_from")},
+                                   {"count", status.number("steps")},
+                                   {"median_ms", 1e-6 * static_cast<double>(status.number("step_ns"))}}},
+                                 {"triggers", status.number("trigger_number")},
+                                 {"last_trigger", nullptr},
+                                 {"settings", nlohmann::ordered_json::object()}};
+  if (status.number("trigger_number") != 0) {
+    json["last_trigger"] = {{"at", time_text(status.number("trigger_ns"))},
+                            {"reason", status.text("trigger_reason")},
+                            {"text", status.text("trigger_text")}};
+  }
+  for (const auto& [name, value] : status.settings) {
+    const auto number = nlohmann::ordered_json::parse(value, nullptr, false);
+    json["settings"][name] = number.is_number() ? number : nlohmann::ordered_json(value);
+  }
+  return json;
+}
+
+std::string text_of(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string status_json(int pid, const ProcessStatus& status) { return text_of(document_of(pid, status)); }
+
+std::string statuses_json(const std::vector<ControlAnswer>& answers, std::size_t left_out) {
+  nlohmann::ordered_json processes = nlohmann::ordered_json::array();
+  for (const ControlAnswer& answer : answers) {
+    const std::string why = answer.why();
+    nlohmann::ordered_json one = why.empty() ? document_of(answer.process.pid, parse_status(answer.text))
+                                             : nlohmann::ordered_json{{"pid", answer.process.pid}};
+    one["rank"] = answer.process.rank ? nlohmann::ordered_json(*answer.process.rank) : nullptr;
+    one["worker"] = answer.process.is_worker;
+    one["error"] = why.empty() ? nullptr : nlohmann::ordered_json(why);
+    processes.push_back(std::move(one));
+  }
+  return text_of({{"schema", 1}, {"processes", std::move(processes)}, {"workers_not_asked", left_out}});
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,56 @@
+// activity.h: what ran on the GPU, as a profile or the simulated node knows it: kernels, copies and fills on streams.
+//
+// Room 3. Exact, where it is there at all; without it only calls of the host are known. Each activity names the launch call
+// that caused it by thread and begin, which is the same for both sources; the activities of a graph share one launch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace hostprobe::analysis {
+
+enum class ActivityType : std::uint8_t { kKernel, kCopy, kFill };
+
+enum class ActivitySource : std::uint8_t { kNone, kProfile, kSimulated };
+
+// Times as in event.h.
+struct Activity {
+  ActivityType type = ActivityType::kKernel;
+  bool collective = false;  // a kernel of NCCL: it waits for those of other ranks
+  double begin_ns = 0;
+  double end_ns = 0;
+  std::uint32_t stream = 0;       // in DeviceTimeline::streams
+  std::uint32_t name = 0;         // in DeviceTimeline::names
+  std::uint32_t launch_tid = 0;   // 0 = the launch is not known
+  std::uint32_t correlation = 0;  // of a profile
+  double launch_ns = 0;           // begin of the launch call, or a moment inside it
+  std::uint64_t bytes = 0;        // of a copy or fill
+};
+
+struct DeviceStream {
+  std::uint32_t device = 0;
+  std::uint64_t id = 0;
+};
+
+// All activities of one process.
+struct DeviceTimeline {
+  ActivitySource source = ActivitySource::kNone;
+  std::vector<DeviceStream> streams;
+  std::vector<std::string> names;
+  std::vector<Activity> activities;  // by begin
+  // Kernels that are counted and nothing else, because the file was full.
+  std::uint64_t kernels_without_time = 0;
+  double ns_without_time = 0;
+  std::uint64_t others_without_time = 0;  // copies and fills
+  std::uint64_t damaged = 0;              // rows of the file that make no sense
+
+  bool is_whole() const { return kernels_without_time + others_without_time + damaged == 0; }
+};
+
+// Of an imported profile, else of the simulated node, which writes a file of its own beside the trace.
+DeviceTimeline device_timeline(const Trace& trace);
+
+}  // namespace hostprobe::analysis

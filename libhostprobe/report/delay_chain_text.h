@@ -1,0 +1,17 @@
+// delay_chain_text.h: the way of a delay through a job, as a table and as data.
+//
+// Room 3.
+#pragma once
+
+#include <string>
+
+#include "analysis/run_answer.h"
+#include "json_values.h"
+
+namespace hostprobe::analysis {
+
+// With its heading; "": there is no chain.
+std::string delay_chain_text(const RunAnswer& run);
+Json delay_chain_json(const RunAnswer& run);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,328 @@
+// json.cpp: see json.h.
+#include "json.h"
+
+#include "analysis/findings/causes.h"
+#include "analysis/measures/import_answer.h"
+#include "json_chains.h"
+#include "json_collectives.h"
+#include "json_gpu.h"
+#include "json_jobs.h"
+#include "json_path.h"
+#include "json_python.h"
+#include "json_running.h"
+#include "json_step_time.h"
+#include "json_steps.h"
+#include "json_threads.h"
+#include "report/delay_chain_text.h"
+#include "report/finding_text.h"
+#include "report/kernel_report.h"
+#include "report/losses.h"
+#include "report/machine_report.h"
+#include "report/stuck_text.h"
+#include "report/trials.h"
+#include "report/version.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+Json pairs_json(const LaunchPairAnswer& pairs) {
+  const auto us = [](const std::optional<double>& ns) { return ns ? Json(1e-3 * *ns) : Json(nullptr); };
+  Json json = {
+      {"count", pairs.count},
+      {"gap_p95_us", us(pairs.p95_ns)},
+      {"gap_p99_us", us(pairs.p99_ns)},
+      {"switched", or_null(pairs.switched)},
+      {"penalty_us", us(pairs.penalty_ns)},
+      {"impact_pct", or_null(pairs.impact_pct)},
+      {"no_cpu_ms", or_null(pairs.no_cpu_ms)},
+      {"no_cpu_pct", or_null(pairs.no_cpu_pct)},
+      {"tail_p95_switched_pct", or_null(pairs.tail95_pct)},
+      {"tail_p99_switched_pct", or_null(pairs.tail99_pct)},
+      {"per_1000_launches",
+       {{"context_switches", or_null(pairs.switches_per_1000)}, {"hard_irqs", nullptr}, {"soft_irqs", nullptr}}}};
+  if (!pairs.switched) json["not_measured"] = "context switches and interrupts were not recorded";
+  return json;
+}
+
+Json launches_json(const LaunchAnswer& launches) {
+  Json by_function = Json::object();
+  std::uint64_t count = 0;
+  for (const auto& [name, calls] : launches.by_function) {
+    by_function[name] = calls;
+    count += calls;
+  }
+  return {{"count", count},
+          {"kernels", launches.kernels ? Json(*launches.kernels) : Json(nullptr)},
+          {"captured", launches.captured},
+          {"by_function", by_function},
+          {"gap_p50_us", percentile_us(launches.gap, 50)},
+          {"gap_p99_us", percentile_us(launches.gap, 99)},
+          {"gap_max_us", us_or_null(launches.gap, launches.gap.max_ns())},
+          {"gaps", launches.gap.count()},
+          {"gaps_unknown", launches.gaps_unknown},
+          {"pairs", pairs_json(launches.pairs)},
+          {"call_p50_us", percentile_us(launches.call, 50)},
+          {"call_p99_us", percentile_us(launches.call, 99)},
+          {"call_total_ms", ms_or_null(launches.call, launches.call.total_ns())}};
+}
+
+Json syncs_json(const ProcessAnswer& process) {
+  const SyncAnswer& syncs = process.syncs;
+  Json json = {{"count", syncs.time.count()},
+               {"total_ms", syncs.time.total_ns() * 1e-6},
+               {"p50_us", percentile_us(syncs.time, 50)},
+               {"p99_us", percentile_us(syncs.time, 99)},
+               {"max_us", us_or_null(syncs.time, syncs.time.max_ns())},
+               {"share_pct", syncs.share_pct},
+               {"memory", {{"count", syncs.memory.count}, {"total_ms", syncs.memory.total_ms()}}},
+               {"copies", {{"count", syncs.copies.count}, {"total_ms", syncs.copies.total_ms()}}},
+               {"by_function", syncs.by_function}};
+  if (process.sync_chain.waits > 0) json["chain"] = chain_json(process.sync_chain);
+  return json;
+}
+
+Json progress_json(const ProgressAnswer& thread) {
+  return {{"tid", thread.tid},
+          {"comm", thread.communicator.empty() ? Json(nullptr) : Json(thread.communicator)},
+          {"name", thread.name},
+          {"role", role_name(thread.role)},
+          {"polls", thread.poll.count()},
+          {"poll_p50_us", percentile_us(thread.poll, 50)},
+          {"poll_p99_us", percentile_us(thread.poll, 99)},
+          {"poll_max_us", us_or_null(thread.poll, thread.poll.max_ns())},
+          {"active_ms", thread.poll.total_ns() * 1e-6},
+          {"stalls", thread.stalls},
+          {"stall_ms", thread.stall_ms},
+          {"migrations", thread.migrations},
+          {"cpu_ms", or_null(thread.cpu_ms)},
+          {"run_delay_ms", or_null(thread.run_delay_ms)}};
+}
+
+Json region_json(const RegionAnswer& region) {
+  return {{"name", region.name},
+          {"source", region.source},
+          {"count", region.time.count()},
+          {"total_ms", 1e-6 * region.time.total_ns()},
+          {"p50_us", percentile_us(region.time, 50)},
+          {"p99_us", percentile_us(region.time, 99)},
+          {"max_us", us_or_null(region.time, region.time.max_ns())}};
+}
+
+Json action_json(const ActionAnswer& event) {
+  Json json = {{"kind", action_kind_name(event.kind)}, {"at_s", event.at_s}, {"text", event.text}};
+  switch (event.kind) {
+    case kEventTrigger:
+      json["reason"] = trigger_reason_name(event.reason);
+      json["dump"] = event.is_refused_trigger() ? Json(nullptr) : Json(event.number);
+      json[event.is_refused_trigger() ? "refused" : "records"] = event.amount;
+      break;
+    case kEventDumpGone:
+      json["dump"] = event.number;
+      json["bytes"] = event.amount;
+      break;
+    case kEventHalted:
+      json["ms"] = 1e-6 * static_cast<double>(event.amount);
+      break;
+    case kEventThrottled:
+      json["periods"] = event.number;
+      json["ms"] = 1e-6 * static_cast<double>(event.amount);
+      break;
+    case kEventDetail:
+      json["shed"] = event.number;
+      json["cost_pct"] = 1e-3 * static_cast<double>(event.amount);
+      break;
+    case kEventSource:
+      json["errno"] = event.reason;
+      break;
+    default:
+      break;
+  }
+  return json;
+}
+
+Json lost_by_json(const ProcessAnswer& process) {
+  Json json = Json::object();
+  for (const LossShare& share : loss_shares(process)) json[share.id] = share.records;
+  return json;
+}
+
+Json damages_json(const ProcessAnswer& process) {
+  Json list = Json::array();
+  for (const Damage& damage : process.damages) {
+    list.push_back({{"offset", damage.offset}, {"bytes", damage.bytes}, {"what", damage.what}});
+  }
+  return list;
+}
+
+Json imported_json(const ImportAnswer& imported) {
+  Json json = {{"in_part", imported.in_part}, {"left_out", Json::array()}};
+  for (const auto& [kind, count] : imported.left_out) json["left_out"].push_back({{"kind", kind}, {"count", count}});
+  if (!imported.in_part) return json;
+  json["read_bytes"] = imported.read_bytes;
+  json["all_bytes"] = imported.all_bytes == 0 ? Json(nullptr) : Json(imported.all_bytes);
+  json["read_pct"] = or_null(imported.read_pct());
+  json["why"] = imported.why;
+  return json;
+}
+
+void add_missing_json(const ProcessAnswer& process, Json& json) {
+  json["damages"] = damages_json(process);
+  if (const auto imported = answer_import(process)) json["imported"] = imported_json(*imported);
+}
+
+Json own_cost_pct(const ProcessAnswer& process) {
+  if (!process.own_cost || process.wall_ms <= 0) return nullptr;
+  return process.wall_share(process.own_cost->total_ms());
+}
+
+Json scheduler_json(const ProcessAnswer& process) {
+  if (!process.scheduler) return nullptr;
+  return {{"source", "perf"},
+          {"switches", process.scheduler->switches},
+          {"lost", process.scheduler->lost},
+          {"covered_pct", process.scheduler->covered_pct}};
+}
+
+Json thread_of(const ProcessAnswer& process, const ThreadAnswer& thread) {
+  Json json = thread_json(thread);
+  add_running(process, thread, json);
+  if (Json gil = gil_json(process, thread); !gil.is_null()) json["gil"] = std::move(gil);
+  return json;
+}
+
+Json process_json(const ProcessAnswer& process) {
+  Json json = {{"rank", or_null(process.rank)},
+               {"kind", kind_name(process.kind)},
+               {"pid", process.pid},
+               {"parent_pid", process.parent_pid},
+               {"host", process.host},
+               {"command", process.command},
+               {"task", task_name(process.task)},
+               {"end", end_json(process)},
+               {"wall_ms", process.wall_ms},
+               {"cpu_ms", or_null(process.cpu_ms)},
+               {"records", process.records},
+               {"lost", process.lost},
+               {"unfinished", process.unfinished},
+               {"own_cost_pct", own_cost_pct(process)},
+               {"scheduler", scheduler_json(process)},
+               {"threads", Json::array()},
+               {"waits", Json::array()}};
+  if (process.restart) json["restart"] = *process.restart;
+  for (const ThreadAnswer& thread : process.threads) json["threads"].push_back(thread_of(process, thread));
+  for (const WaitSite& site : process.waits) json["waits"].push_back(wait_json(site));
+  // Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
+  if (process.launches.hooked) json["launches"] = launches_json(process.launches);
+  if (process.syncs.hooked) json["syncs"] = syncs_json(process);
+  if (process.start_up) json["start_up"] = start_up_json(*process.start_up);
+  json["gc"] = gc_json(process);
+  if (process.launches.hooked) {
+    json["gpu"] = gpu_json(process);
+    json["critical_path"] = path_json(process.path);
+  }
+  json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
+  for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
+  for (const RegionAnswer& region : process.regions) json["regions"].push_back(region_json(region));
+  json["events"] = Json::array();
+  for (const ActionAnswer& event : process.actions) json["events"].push_back(action_json(event));
+  json["skipped"] = process.skipped;
+  json["summed_only"] = process.summed_only;
+  json["whole_since_s"] = process.whole_since_ms ? Json(1e-3 * *process.whole_since_ms) : Json(nullptr);
+  json["trace"] = process.trace_path;
+  json["lost_by"] = lost_by_json(process);
+  add_machine_json(process, json);
+  json["lost_tail_unknown"] = process.tail_gone;
+  add_missing_json(process, json);
+  return json;
+}
+
+Json evidence_json(const Evidence& evidence) {
+  Json json = Json::object();
+  for (const auto& [name, value] : evidence.values())
+    std::visit([&json, &name = name](const auto& one) { json[name] = one; }, value);
+  return json;
+}
+
+Json finding_json(const Finding& finding) {
+  Json json = {{"cause", finding.cause},
+               {"rank", or_null(finding.rank)},
+               {"text", finding_text(finding)},
+               {"share_pct", finding.share_pct},
+               {"ms_per_step", or_null(finding.ms_per_step)},
+               {"gain_pct", or_null(finding.gain_pct)},
+               {"gain_low_pct", or_null(finding.gain_low_pct)},
+               {"gain_high_pct", or_null(finding.gain_high_pct)}};
+  json["share_of"] = finding.of_part ? "read_part" : finding.of_steps ? "steps" : "run";
+  if (finding.with_start_up) json["with_start_up"] = true;
+  if (!finding.rank && finding.pid != 0) json["pid"] = finding.pid;
+  if (!finding.fix.empty()) json["fix"] = {{"name", finding.fix}, {"how", fix_text(finding)}};
+  if (finding.site)
+    json["site"] = {{"function", finding.site->function},
+                    {"library", finding.site->library},
+                    {"role", role_name(finding.site->role)},
+                    {"stack", finding.site->stack}};
+  json["evidence"] = evidence_json(finding.evidence);
+  return json;
+}
+
+Json stuck_json(const StuckCollective& stuck) {
+  Json missing = Json::array();
+  for (const MissingRank& one : stuck.missing) {
+    missing.push_back({{"rank", one.job_rank ? Json(*one.job_rank) : Json(one.rank)},
+                       {"sequence", one.sequence},
+                       {"doing", one.has_main ? Json(doing_text(one)) : Json(nullptr)}});
+  }
+  return {{"comm", stuck.communicator}, {"ranks", stuck.ranks},     {"op", stuck.operation},
+          {"sequence", stuck.sequence}, {"arrived", stuck.arrived}, {"since_ms", stuck.since_ms},
+          {"text", stuck_text(stuck)},  {"missing", missing}};
+}
+
+}  // namespace
+
+std::string report_json(const RunAnswer& run, const ReportOptions& options) {
+  const std::vector<Finding> findings = find_causes(run);
+  Json json = {{"schema", 1},
+               {"hostprobe", {{"version", version()}, {"commit", commit()}}},
+               {"run",
+                {{"path", run.path},
+                 {"started", run.started().empty() ? Json(nullptr) : Json(run.started())},
+                 {"hosts", run.hosts},
+                 {"mode", run.mode},
+                 {"ranks", run.ranks},
+                 {"wall_s", run.wall_s},
+                 {"clock_error_us", or_null(run.clock_error_us)}}},
+               {"clocks", clocks_json(run.host_clocks)},
+               {"headline", headline(run, findings)},
+               {"findings", Json::array()},
+               {"step_share_pct", step_shares_json(run)},
+               {"step_time", step_time_json(run)},
+               {"step_time_unknown", run.step_time ? Json(nullptr) : Json(time_unknown_id(run.step_time_unknown))},
+               {"steps", steps_json(run.steps, run.start_up_ms)},
+               {"critical_path_pct", path_shares_json(run.critical_path)},
+               {"critical_path", run_path_json(run.critical_path)},
+               {"processes", Json::array()},
+               {"collectives", Json::array()},
+               {"delay_chain", delay_chain_json(run)},
+               {"trials", trials_json(run)},
+               {"unreadable", Json::array()}};
+  add_jobs_json(run, json["run"]);
+  for (const Finding& finding : findings) json["findings"].push_back(finding_json(finding));
+  for (const ProcessAnswer& process : run.processes)
+    if (options.shows(process)) {
+      json["processes"].push_back(process_json(process));
+      add_kernel_json(run.kernel.of(process.trace_path), json["processes"].back());
+    }
+  json["collectives"] = collectives_json(run.collectives);
+  add_kernel_json(run, json);
+  if (run.one_step)
+    json["step"] = {{"number", run.one_step->number}, {"type", run.one_step->type}, {"ms", run.one_step->ms}};
+  // Absent where nothing hangs.
+  for (const StuckCollective& stuck : run.stuck) json["stuck"].push_back(stuck_json(stuck));
+  for (const Unreadable& file : run.unreadable) {
+    json["unreadable"].push_back({{"path", file.path}, {"what", file.what}, {"offset", file.offset}});
+  }
+  // Thread names and arguments of other people's programs need not be UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace hostprobe::analysis

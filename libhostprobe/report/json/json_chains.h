@@ -1,0 +1,15 @@
+// json_chains.h: who made the main thread wait, and what that thread did meanwhile, as JSON.
+//
+// Room 3.
+#pragma once
+
+#include "analysis/measures/wake_chains.h"
+#include "report/json_values.h"
+
+namespace hostprobe::analysis {
+
+// {"comm", "pid"}, or {"interrupt"}: then nobody woke it.
+Json waker_json(const KernelWaker& waker);
+Json chain_json(const WakeChain& chain);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,14 @@
+// json_jobs.h: which job of its run folder a document is about. Only json.cpp and diff_json.cpp include this.
+//
+// Room 3.
+#pragma once
+
+#include "analysis/run_answer.h"
+#include "report/json_values.h"
+
+namespace hostprobe::analysis {
+
+// Adds `job` and `jobs` to what is told of a run, where its folder holds several.
+void add_jobs_json(const RunAnswer& run, Json& json);
+
+}  // namespace hostprobe::analysis

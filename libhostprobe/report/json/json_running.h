@@ -1,0 +1,14 @@
+// json_running.h: what the CPU time of a thread went into, in the JSON report.
+//
+// Room 3.
+#pragma once
+
+#include "analysis/process.h"
+#include "report/json_values.h"
+
+namespace hostprobe::analysis {
+
+// Adds `running`, `running_code` and `running_samples` where the thread was sampled.
+void add_running(const ProcessAnswer& process, const ThreadAnswer& thread, Json& json);
+
+}  // namespace hostprobe::analysis

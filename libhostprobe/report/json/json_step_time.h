@@ -1,0 +1,15 @@
+// json_step_time.h: where the time of the steps went, as JSON.
+//
+// Room 3.
+#pragma once
+
+#include "analysis/run_answer.h"
+#include "report/json_values.h"
+
+namespace hostprobe::analysis {
+
+// null where that is not known. The shares sum to 100.
+Json step_shares_json(const RunAnswer& run);
+Json step_time_json(const RunAnswer& run);
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,26 @@
+// json_values.h: numbers as the JSON report writes them: what was not measured is null, never 0.
+//
+// Room 3.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "model/histogram.h"
+
+namespace hostprobe::analysis {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+inline Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+inline Json ms_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-6); }
+inline Json us_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-3); }
+inline Json percentile_us(const Histogram& time, double percent) {
+  return us_or_null(time, time.percentile_ns(percent));
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,152 @@
+// action_sentences.cpp: see action_sentences.h.
+#include "action_sentences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "format/asked_trigger.h"
+#include "format/imported.h"
+#include "report/trials.h"
+#include "report/words.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr std::size_t kMostPerProcess = 6;
+
+std::string who(const ProcessAnswer& process) {
+  return process.kind == ProcessKind::kRank ? fmt::format("Rank {}", process.rank.value_or(0))
+                                            : fmt::format("Process {}", process.pid);
+}
+
+std::string with_text(const std::string& sentence, const ActionAnswer& event) {
+  return event.text.empty() ? sentence : sentence + " (" + printable(event.text) + ")";
+}
+
+std::string trigger_text(std::uint32_t reason) {
+  switch (reason) {
+    case kBySlowStep:
+      return "a slow step";
+    case kBySignal:
+      return "a signal";
+    case kByCommand:
+      return "`hostprobe ctl`";
+    case kByProgram:
+      return "a call of the program";
+    case kByHang:
+      return "no progress";
+    default:
+      return trigger_reason_name(reason);
+  }
+}
+
+// The fix `auto` is asked for in every process of a job, and speaks of steps: of its ranks, or without ranks of the program. Workers
+// and launchers make none, and have nothing to say about that.
+bool is_beside_the_point(const RunAnswer& run, const ProcessAnswer& process, const ActionAnswer& event) {
+  if (event.kind != kEventFix || !event.text.starts_with("auto")) return false;
+  if (process.kind == ProcessKind::kRank || process.steps.lengths.count > 0) return false;
+  return run.ranks > 0 || process.kind == ProcessKind::kWorker || process.task != ProcessTask::kUnknown;
+}
+
+std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 1048576); }
+
+bool is_asked_trigger(const ActionAnswer& event) {
+  return event.kind == kEventTrigger && is_asked_by_person(event.reason);
+}
+
+// "" = told in sum.
+std::string sentence_of(const ActionAnswer& event) {
+  switch (event.kind) {
+    case kEventTrigger:
+      if (event.is_refused_trigger()) return {};
+      return with_text(
+          fmt::format("dump {}, for {}: {} records", event.number, trigger_text(event.reason), grouped(event.amount)),
+          event);
+    case kEventDumpGone:
+    case kEventHalted:  // nothing that hostprobe did: findings tell of these two
+    case kEventThrottled:
+    case kEventReadInPart:  // losses tell of them
+    case kEventLeftOut:
+      return {};
+    case kEventStarted:
+      return with_text("recording goes on", event);
+    case kEventStopped:
+      return with_text("recording pauses", event);
+    case kEventSetting:
+      return "setting " + printable(event.text);
+    case kEventFix:
+      return "fix " + printable(event.text);
+    case kEventDetail:
+      return with_text(event.number == 0 ? fmt::format("all detail again, at a cost of {:.2f} %",
+                                                       1e-3 * static_cast<double>(event.amount))
+                                         : fmt::format("detail shed, level {} of 4, for it cost {:.2f} %", event.number,
+                                                       1e-3 * static_cast<double>(event.amount)),
+                       event);
+    case kEventSource:
+      return fmt::format("not recorded: {} ({})", printable(event.text), std::strerror(static_cast<int>(event.reason)));
+    default:
+      return with_text(action_kind_name(event.kind), event);
+  }
+}
+
+// What is worth a number, not a line each.
+void add_totals(const ProcessAnswer& process, std::vector<std::string>& sentences) {
+  std::uint64_t refused = 0, gone = 0, gone_bytes = 0;
+  for (const ActionAnswer& event : process.actions) {
+    refused += event.is_refused_trigger() ? std::max<std::uint64_t>(event.amount, 1) : 0;
+    gone += event.kind == kEventDumpGone;
+    gone_bytes += event.kind == kEventDumpGone ? event.amount : 0;
+  }
+  if (refused > 0)
+    sentences.push_back(
+        fmt::format("{}: {} too soon after a dump and only noted.", who(process),
+                    refused == 1 ? "1 trigger was" : fmt::format("{} triggers were", grouped(refused))));
+  if (gone > 0)
+    sentences.push_back(fmt::format("{}: {} ({}) removed, the oldest first, to keep to HOSTPROBE_DUMPS_MB.",
+                                    who(process), gone == 1 ? "1 dump" : fmt::format("{} dumps", grouped(gone)),
+                                    megabytes(gone_bytes)));
+  if (process.skipped > 0)
+    sentences.push_back(fmt::format("{}: {} calls were not recorded, to keep to HOSTPROBE_BUDGET.", who(process),
+                                    grouped(process.skipped)));
+}
+
+}  // namespace
+
+std::vector<std::string> action_sentences(const RunAnswer& run, bool all) {
+  std::vector<std::string> sentences;
+  for (const ProcessAnswer& process : run.processes) {
+    std::size_t told = 0, left_out = 0;
+    for (const ActionAnswer& event : process.actions) {
+      const std::string sentence = trial_of(process, event) ? "" : sentence_of(event);  // those have a table
+      if (sentence.empty() || is_beside_the_point(run, process, event)) continue;
+      if (!all && told >= kMostPerProcess && !is_asked_trigger(event)) {
+        ++left_out;
+        continue;
+      }
+      ++told;
+      sentences.push_back(fmt::format("{} at {:.2f} s: {}.", who(process), event.at_s, sentence));
+    }
+    if (left_out > 0) sentences.push_back(fmt::format("{}: … and {} more (--all).", who(process), left_out));
+    add_totals(process, sentences);
+  }
+  return sentences;
+}
+
+std::string visible_part(const ProcessAnswer& process) {
+  if (process.summed_only == 0) return {};
+  const auto dumps = std::count_if(process.actions.begin(), process.actions.end(), [](const ActionAnswer& event) {
+    return event.kind == kEventTrigger && !event.is_refused_trigger();
+  });
+  const std::string in_dumps =
+      dumps == 0 ? "" : fmt::format(" and what {} kept", dumps == 1 ? "the dump" : fmt::format("the {} dumps", dumps));
+  if (!process.whole_since_ms)
+    return fmt::format("Only counters: {} calls have no records of their own, so no order, no skew, no stacks{}.",
+                       grouped(process.summed_only), dumps == 0 ? "" : " but in what the dumps kept");
+  const double seen_ms = std::max(0.0, process.wall_ms - *process.whole_since_ms);
+  return fmt::format("Call by call: the last {}{}; of {} calls before only counters.", duration_text(1e6 * seen_ms),
+                     in_dumps, grouped(process.summed_only));
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,19 @@
+// action_sentences.h: what hostprobe itself did, in words: dumps, pauses, settings, detail given up.
+//
+// Room 3. For report/text.cpp; the JSON report has them one by one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/run_answer.h"
+
+namespace hostprobe::analysis {
+
+// One sentence each, by process and time. Not `all`: those that a reader can do without are left out, and counted.
+std::vector<std::string> action_sentences(const RunAnswer& run, bool all);
+
+// Of a process whose records went into counters: what of its life can be seen call by call. "" = all of it.
+std::string visible_part(const ProcessAnswer& process);
+
+}  // namespace hostprobe::analysis
