@@ -143,7 +143,7 @@ class ValueTest(MistakeTest):
 
     def test_what_takes_a_number_says_so(self):
         self.assertIn("--rank takes a number, not 'x'", self.refused("report", "--rank", "x", "run"))
-        self.assertIn("neither a process id nor a run folder", self.refused("ctl", "x", "status", status=1))
+        self.assertIn("neither a process id nor a run folder", self.refused("ctl", "x", "status"))
         self.assertIn("--json takes no value, not 'x'", self.refused("report", "--json=x", "run"))
 
     def test_unknown_setting_far_from_all_is_given_no_nearest(self):
