@@ -52,7 +52,8 @@ class TraceWriter {
   void add_counter(const ThreadKey& thread, const SumKey& key, const SiteSum& sum);
   void add_short_wait(const ThreadKey& thread, std::uint64_t key, const SiteSum& sum);
   // Of one CPU, in time order; `lost` were between `begin_ticks` and the last row and are missing.
-  void add_kernel(std::uint32_t cpu, std::uint64_t begin_ticks, std::uint64_t lost, const std::vector<KernelRow>& rows);
+  void add_kernel(std::uint32_t cpu, std::uint64_t begin_ticks, std::uint64_t lost,
+                  const std::vector<hostprobe::KernelRow>& rows);
   void add_kernel_names(const std::vector<KernelNameRow>& names);
   // The head's counts are those of the lists.
   void add_kernel_totals(KernelTotalsHead head, const std::vector<KernelThreadTotals>& threads,

@@ -132,8 +132,11 @@ TEST_P(Losses, NameTheirReason) {
   const Pair jumps({.program = "signals_jump_out", .args = {"calls"}, .probe = in_mode(GetParam())});
   const nlohmann::json of_jumps = lost_by(jumps);
   // A jump may come between the count and its reason.
-  for (const auto& [reason, records] : of_jumps.items())
-    if (records > 2) EXPECT_EQ(reason, "jumped_out") << records;
+  for (const auto& [reason, records] : of_jumps.items()) {
+    if (records > 2) {
+      EXPECT_EQ(reason, "jumped_out") << records;
+    }
+  }
 }
 
 // A child that has its parent's memory takes neither the trace nor the calls from it.

@@ -102,9 +102,9 @@ TEST_F(Causes, WhatMayAllBeBeforeTheFirstStepHasNoAdvice) {
     TraceFile file = process(0);
     file.thread(test::thread_entry(1000, "main"));
     const auto ticks = [](double ms) { return static_cast<std::uint64_t>(1e6 * ms * test::kTicksPerNs); };
-    const auto count = [&file](std::uint16_t hook, std::size_t count, std::uint64_t each) {
+    const auto count = [&file](std::uint16_t hook, std::size_t times, std::uint64_t each) {
       file.block(kBlockCounters,
-                 test::sums_row({.tid = 1000, .hook = hook, .counters = {std::vector<std::uint64_t>(count, each)}}));
+                 test::sums_row({.tid = 1000, .hook = hook, .counters = {std::vector<std::uint64_t>(times, each)}}));
     };
     count(7, steps, ticks(2));
     count(6, collections, ticks(2));

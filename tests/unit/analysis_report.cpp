@@ -56,7 +56,9 @@ TEST_F(Reports, AProfileOfATracedProcessIsNoIncarnationOfItsRank) {
   for (const ProcessAnswer& one : answer.processes) {
     const ProcessAnswer* traced = answer.traced(one);
     EXPECT_EQ(traced != nullptr, one.mode == "profile");
-    if (traced != nullptr) EXPECT_EQ(traced->pid, one.pid);
+    if (traced != nullptr) {
+      EXPECT_EQ(traced->pid, one.pid);
+    }
   }
   EXPECT_EQ(rank_table(answer, {}).find("×"), std::string::npos) << rank_table(answer, {});
 }
