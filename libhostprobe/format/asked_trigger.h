@@ -1,4 +1,4 @@
-// asked_trigger.h: which triggers somebody asked for from outside, and waits to see.
+// asked_trigger.h: which triggers a person asked for, and waits to see.
 //
 // Room 1 (format/). The writer never passes over one, the report never leaves one out.
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace hostprobe {
 
-// The others come by themselves, and in many programs again and again.
-constexpr bool is_asked_by_person(std::uint32_t reason) { return reason == kByCommand || reason == kBySignal; }
+// Slow steps come by themselves, and signals from scripts, again and again: a storm of them must not fill a disk.
+constexpr bool is_asked_by_person(std::uint32_t reason) { return reason == kByCommand; }
 
 }  // namespace hostprobe
