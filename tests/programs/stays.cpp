@@ -1,7 +1,8 @@
 // stays [WHAT]: waits 2 ms at a time until SIGTERM, so that somebody has time to ask for something. WHAT it does before:
 // `slow`: ten steps of 3 ms and one of 300 ms; `handles`: has a handler of its own for SIGUSR2; `ignores`: ignores it;
 // `forks`: a child that stays as well, and prints how it ended; `pauses`: stops recording before anything was recorded;
-// `threads`: three threads that wait five times each and end while recording is paused.
+// `threads`: three threads that wait five times each and end while recording is paused; `even`: until SIGUSR1, waits for another
+// thread at even intervals.
 #include <hostprobe/hostprobe.h>
 
 #include "victim.h"
@@ -40,6 +41,31 @@ static void end_threads_in_a_pause() {
   tell("start %d", hostprobe_start());
 }
 
+static volatile sig_atomic_t g_even_ended = 0;
+static sem_t g_asked, g_answered;
+
+static void* answer(void*) {
+  for (;;) {
+    sem_wait(&g_asked);
+    if (g_even_ended != 0) return nullptr;
+    nap();
+    sem_post(&g_answered);
+  }
+}
+
+static void wait_evenly() {
+  signal(SIGUSR1, [](int) { g_even_ended = 1; });
+  const pthread_t thread = start(answer);
+  tell("ready");
+  while (g_even_ended == 0 && g_done == 0) {
+    sem_post(&g_asked);
+    if (g_even_ended == 0) sem_wait(&g_answered);
+  }
+  g_even_ended = 1;
+  sem_post(&g_asked);
+  pthread_join(thread, nullptr);
+}
+
 // From here on hostprobe has a thread of its own: in a process that only waits nobody ever starts one.
 static void stay() {
   hostprobe_active();
@@ -54,6 +80,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "handles") == 0) signal(SIGUSR2, [](int) { g_handled = g_handled + 1; });
   if (strcmp(what, "ignores") == 0) signal(SIGUSR2, SIG_IGN);
   if (strcmp(what, "slow") == 0) take_steps();
+  if (strcmp(what, "even") == 0) wait_evenly();
   if (strcmp(what, "pauses") == 0) tell("stop %d", hostprobe_stop());
   if (strcmp(what, "threads") == 0) end_threads_in_a_pause();
   pid_t child = 0;

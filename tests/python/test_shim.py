@@ -100,6 +100,32 @@ for step in range(12):
     first.zero_grad()
 """
 
+# As torch has them; then it stands still, and a thread of its own goes on waiting.
+STANDS_STILL = """
+import gc, sys, threading, time, types
+hooks = []
+for name, member, value in (("torch.optim.optimizer", "register_optimizer_step_post_hook", lambda hook: hooks.append(hook) or 1),
+                            ("torch.compiler", "is_compiling", lambda: False)):
+    sys.modules[name] = types.ModuleType(name)
+    setattr(sys.modules[name], member, value)
+while not hooks:
+    gc.collect()
+    time.sleep(0.05)
+optimizer = object()
+for step in range(40):
+    time.sleep(0.005)
+    hooks[0](optimizer, (), {})
+still = threading.Event()
+def polls():
+    while not still.wait(0.01):
+        pass
+poller = threading.Thread(target=polls)
+poller.start()
+time.sleep(5)
+still.set()
+poller.join()
+"""
+
 
 def interpreters():
     """The distribution's, and those that a version manager has beside it."""
@@ -170,6 +196,11 @@ class Shim(ProbedTest):
                     probed.BUILD / "lib/hostprobe/python")
         steps = self.report()["steps"]
         self.assertEqual((steps["marked_by"], steps["count"]), ("program", 29))
+
+    def test_a_job_whose_optimizer_steps_no_more_asks_for_a_dump(self):
+        self.record("/usr/bin/python3", self.script(STANDS_STILL), options=("--hang-s", "2"))
+        reasons = [event["reason"] for event in self.report()["processes"][0]["events"] if event["what"] == "trigger"]
+        self.assertEqual(reasons, ["hang"])
 
     def test_a_program_that_clears_the_callbacks_runs_on(self):
         out, _ = self.record("/usr/bin/python3", "-c",

@@ -143,5 +143,23 @@ TEST(Hang, IsNoticedThroughTheWaitsThatGoOn) {
               [](pid_t pid) { EXPECT_EQ(await_status(pid, has_trigger).at("last_trigger").at("reason"), "hang"); });
 }
 
+// As in a job on CPUs, where nothing is launched and nothing marked. Such steps are looked for in ranks, after ten seconds.
+TEST(Hang, IsNoticedWhereStepsWereFoundInWaitsAlone) {
+  ScratchFolder scratch;
+  Victim victim{.program = "stays",
+                .args = {"even"},
+                .probe = {{"HOSTPROBE_HANG_S", "1"}, {"HOSTPROBE_SLOW_STEP_PCT", "0"}, {"RANK", "0"}},
+                .limit = std::chrono::seconds(120)};
+  run_staying(victim, scratch, [](pid_t pid) {
+    bool found = false;
+    const auto has_steps = [](const auto& status) { return status.at("steps").at("count") > 100; };
+    for (int i = 0; i < 8 && !found; ++i) found = has_steps(await_status(pid, has_steps));
+    ASSERT_TRUE(found);
+    EXPECT_EQ(await_status(pid, anything).at("triggers"), 0);
+    kill(pid, SIGUSR1);
+    EXPECT_EQ(await_status(pid, has_trigger).at("last_trigger").at("reason"), "hang");
+  });
+}
+
 }  // namespace
 }  // namespace hostprobe::test

@@ -3,7 +3,9 @@
 #include <signal.h>
 
 #include <string>
+#include <vector>
 
+#include "probe/record/step_lengths.h"
 #include "probe/runtime/options.h"
 #include "probe/writer/trigger_signal.h"
 
@@ -72,6 +74,67 @@ TEST_F(SetOption, DescribesEachThatCanBeSetAndWhatItSaysCanBeSet) {
   }
   EXPECT_EQ(count, 12u);
   EXPECT_EQ(described(11), "budget=0.5");
+}
+
+constexpr std::uint64_t kTwice = 200;  // HOSTPROBE_SLOW_STEP_PCT
+
+// Steps of 12 to 13 ms, with what a schedule adds to some of them.
+struct Job {
+  StepLengths lengths{};
+  std::uint64_t step = 0;
+
+  std::uint64_t usual() const { return 12'000'000 + step * 7919 % 1'000'000; }
+  bool take(std::uint64_t length) {
+    const bool outlier = lengths.is_outlier(length, kTwice);
+    lengths.add(length);
+    ++step;
+    return outlier;
+  }
+  // Evaluations each 20 steps and checkpoints each 150, each a third longer or shorter than others of its kind.
+  unsigned outliers_in(std::uint64_t steps) {
+    unsigned count = 0;
+    for (const std::uint64_t end = step + steps; step < end;) {
+      const std::uint64_t percent = 80 + step * 31 % 40;
+      const std::uint64_t extra = step % 150 == 149 ? 9'000'000 * percent : step % 20 == 19 ? 750'000 * percent : 0;
+      count += take(usual() + extra);
+    }
+    return count;
+  }
+};
+
+TEST(Outlier, IsNoStepThatTheScheduleMakesSlowAgainAndAgain) {
+  Job job;
+  EXPECT_LE(job.outliers_in(900), 4u) << "twice for each of the two kinds";
+  EXPECT_EQ(job.outliers_in(9000), 0u);
+}
+
+TEST(Outlier, IsAStepBetweenTheKindsAndOneBeyondThem) {
+  Job job;
+  job.outliers_in(905);
+  for (const std::uint64_t length : {250'000'000ul, 5'000'000'000ul, 30'000'000ul}) EXPECT_TRUE(job.take(length));
+}
+
+TEST(Outlier, IsTheFirstSlowStepAndASecondLikeIt) {
+  Job job;
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(job.take(job.usual()));
+  for (const bool outlier : {true, true, false, false}) EXPECT_EQ(job.take(90'000'000), outlier);
+}
+
+TEST(Outlier, DoesNotMakeAKindThatRecursForgotten) {
+  Job job;
+  job.outliers_in(905);
+  for (std::uint64_t length = 2'700'000'000; length < 100'000'000'000'000; length *= 3) {
+    EXPECT_TRUE(job.take(length));
+    for (int usual = 0; usual < 31; ++usual) job.take(job.usual());
+  }
+  EXPECT_FALSE(job.take(87'000'000));
+  EXPECT_FALSE(job.take(912'000'000));
+}
+
+TEST(Outlier, IsEachSlowStepWhereTheSettingAsksForEach) {
+  Job job;
+  for (int i = 0; i < 20; ++i) job.take(10);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(job.lengths.is_outlier(10, 100));
 }
 
 }  // namespace

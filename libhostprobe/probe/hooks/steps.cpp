@@ -54,8 +54,8 @@ bool finish_step(const Hook& hook, std::uint64_t begin, std::uint64_t end, std::
   Steps& s = t_steps;
   write_record(hook, begin, end, number, 0, reinterpret_cast<std::uint64_t>(site));
   const std::uint64_t length = end - begin;
-  const bool slow = s.lengths.is_slow(length, g_options.slow_step_pct);
-  const std::uint64_t usual = HP_UNLIKELY(slow) ? s.lengths.median() : 0;
+  const bool outlier = s.lengths.is_outlier(length, g_options.slow_step_pct);
+  const std::uint64_t usual = HP_UNLIKELY(outlier) ? s.lengths.median() : 0;
   s.lengths.add(length);
   if (HP_UNLIKELY(usual != 0)) request_slow_step(number, ms_of(length), ms_of(usual));
   return true;

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "probe/record/slow_kinds.h"
+
 namespace hostprobe::probe {
 
 inline constexpr unsigned kStepsKept = 31;
@@ -15,6 +17,7 @@ inline constexpr unsigned kStepsNeeded = 8;  // before a median means anything
 struct StepLengths {
   std::uint32_t count;  // of all steps; from twice the ring on it goes on from once the ring
   std::uint64_t lengths[kStepsKept];
+  SlowKinds slow_kinds;
 
   unsigned kept() const { return count < kStepsKept ? count : kStepsKept; }
 
@@ -43,6 +46,11 @@ struct StepLengths {
     unsigned within = 0;
     for (unsigned i = 0; i < kept(); ++i) within += lengths[i] <= bound;
     return within > kept() / 2;
+  }
+
+  // Of each step, once: whether it is slow, and of no kind that recurs.
+  bool is_outlier(std::uint64_t length, std::uint64_t percent) {
+    return is_slow(length, percent) && !slow_kinds.take(length, percent);
   }
 };
 

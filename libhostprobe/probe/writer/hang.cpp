@@ -1,5 +1,5 @@
 // hang.cpp: see hang.h. Chunks are looked at wherever they are in their life: those that were written and given back since
-// the last look still hold their records. Price: two cache lines per chunk in which nothing is new, and in a process that
+// the last look still hold their records. What progress is: live_tokens.h, where the search for steps has it from too. Price: two cache lines per chunk in which nothing is new, and in a process that
 // makes progress mostly the first few chunks: some microseconds a second.
 #include "probe/writer/hang.h"
 
@@ -8,13 +8,14 @@
 #include <atomic>
 
 #include "probe/record/chunk.h"
-#include "probe/record/hook.h"
+#include "probe/record/gate.h"
 #include "probe/record/trigger.h"
-#include "probe/runtime/at_start.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/writer/file/record_block.h"
+#include "probe/writer/live_steps.h"
+#include "probe/writer/live_tokens.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -27,14 +28,9 @@ struct Watch {
   std::uint64_t looked_ns, looked_ticks;
   std::uint64_t quiet_ns;  // without progress
   bool armed;              // there was progress, and no trigger since
+  StepEnds ends;
 };
 HP_OF_PROCESS Watch g_watch{};
-
-bool is_progress(std::uint16_t hook) {
-  if (hook == 0 || hook > hook_count()) return false;
-  const HookRow& row = __start_hp_hooks[hook - 1];
-  return row.launch != 0 || row.family == static_cast<std::uint8_t>(Family::kNccl) || same(row.name, "hostprobe_step");
-}
 
 // One past the newest record of this lap. Slots are filled in order; one that is not finished yet, or never will be, makes
 // the answer a few records too small.
@@ -58,7 +54,7 @@ bool has_progress(const ChunkHead* chunk, std::uint64_t since_ticks) {
     const Record& r = slots[i - 1];
     if (!is_complete(r, lap)) continue;
     if (__atomic_load_n(&r.end_ticks, __ATOMIC_RELAXED) <= since_ticks) return false;
-    if (is_progress(__atomic_load_n(&r.hook, __ATOMIC_RELAXED))) return true;
+    if (row_facts(__atomic_load_n(&r.hook, __ATOMIC_RELAXED)).is_progress) return true;
   }
   return false;
 }
@@ -73,8 +69,11 @@ bool has_progress_since(std::uint64_t since_ticks) {
 void look(std::uint64_t now_ns) {
   Watch& w = g_watch;
   std::uint64_t now_ticks = ticks(), passed = now_ns - w.looked_ns;
-  bool progress = has_progress_since(w.looked_ticks);
-  if (progress) w.armed = true;
+  const StepEnds ends = live_step_ends();
+  // Where steps are made of waits alone, as on CPUs, only their ends are progress.
+  bool progress = ends.seen != w.ends.seen || has_progress_since(w.looked_ticks);
+  if (progress || ends.lost != w.ends.lost) w.armed = progress;
+  w.ends = ends;
   // Nothing is recorded in a pause. And a writer that comes back after a long time was suspended with its process.
   if (progress || g_gate.recording == 0 || passed > 10 * kLookNs)
     w.quiet_ns = 0;

@@ -54,6 +54,7 @@ struct Live {
   double cut_ns;                   // where the step under way began; 0: not known
   std::uint64_t since_cut, usual;  // calls
   std::uint64_t count;
+  StepEnds ends;
   StepLengths lengths;  // ns
   std::uint32_t first, waiting;
 };
@@ -62,7 +63,9 @@ HP_OF_RECORDING LivePeriod g_period{};
 HP_OF_RECORDING Seen g_seen[kThreadsSeen];
 HP_OF_RECORDING LiveStep g_steps[kWaiting];
 
-bool is_on() { return g_live.wanted || (g_options.mode == kFlight && g_options.slow_step_pct != 0); }
+bool is_on() {
+  return g_live.wanted || (g_options.mode == kFlight && (g_options.slow_step_pct != 0 || g_options.hang_s != 0));
+}
 
 // Where the table is full, in the place of the one that makes fewest calls.
 Seen* seen_of(const ChunkHead& chunk) {
@@ -81,12 +84,17 @@ Seen* seen_of(const ChunkHead& chunk) {
 
 void forget_step() { g_live.cut_ns = 0; }
 
+void forget_cut() {
+  if (g_live.has_cut) ++g_live.ends.lost;
+  g_live.has_cut = false;
+}
+
 // A new source begins with nothing.
 void tell_from(LiveSource source, const Seen* thread) {
   g_period.end();
+  forget_cut();
   g_live.source = source;
   g_live.thread = thread;
-  g_live.has_cut = false;
   g_live.count = 0;
   g_live.lengths = {};
   g_live.waiting = 0;
@@ -95,8 +103,8 @@ void tell_from(LiveSource source, const Seen* thread) {
 
 void search_again(std::uint64_t after_ns) {
   g_period.end();
+  forget_cut();
   g_live.thread = nullptr;
-  g_live.has_cut = false;
   g_live.tried = 0;
   g_live.again_ns = after_ns;
   for (Seen& one : g_seen) one.gpu = one.waits = 0;
@@ -107,7 +115,7 @@ void end_step(double begin_ns, double end_ns) {
   const bool paused = begin_ns < live.moved_ns && live.moved_ns < end_ns;
   if (end_ns <= begin_ns || paused || (live.source == LiveSource::kDetected && begin_ns < live.recorded_ns)) return;
   const auto length = static_cast<std::uint64_t>(end_ns - begin_ns);
-  if (live.source == LiveSource::kDetected && live.lengths.is_slow(length, g_options.slow_step_pct))
+  if (live.source == LiveSource::kDetected && live.lengths.is_outlier(length, g_options.slow_step_pct))
     request_slow_step(live.count, 1e-6 * static_cast<double>(length),
                       1e-6 * static_cast<double>(live.lengths.median()));
   live.lengths.add(length);
@@ -139,6 +147,7 @@ void take_call(const Record& record, const RowFacts& facts) {
     if (g_live.since_cut > 1000 + kLostAfter * g_live.usual) search_again(0), tell_from(LiveSource::kNotYet, nullptr);
     return;
   }
+  ++g_live.ends.seen;
   if (g_live.cut_ns != 0) end_step(g_live.cut_ns, at_ns);
   g_live.usual = g_live.since_cut > g_live.usual ? g_live.since_cut : g_live.usual - g_live.usual / 16;
   g_live.since_cut = 0;
@@ -146,7 +155,7 @@ void take_call(const Record& record, const RowFacts& facts) {
 }
 
 void take(Seen* seen, const Record& record) {
-  const RowFacts& facts = row_facts(record);
+  const RowFacts& facts = row_facts(record.hook);
   if (facts.mark != StepMark::kNone) return take_mark(seen, facts.mark, record);
   if (facts.type == StepToken::kNone || is_left_out(record)) return;
   if (g_live.source == LiveSource::kMarks || g_live.source == LiveSource::kOptimizer) return;
@@ -263,6 +272,7 @@ void see_open_chunks() {
 }
 
 LiveSource live_source() { return g_live.source; }
+StepEnds live_step_ends() { return g_live.ends; }
 std::uint64_t live_step_count() { return g_live.count; }
 double live_step_median_ns() { return static_cast<double>(g_live.lengths.median()); }
 

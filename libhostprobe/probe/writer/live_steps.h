@@ -37,6 +37,13 @@ LiveSource live_source();
 std::uint64_t live_step_count();
 double live_step_median_ns();
 
+// Ends of steps seen so far, whatever shows them; it never falls. `lost`: how often what showed them was lost, so that nothing says
+// any more whether steps go on.
+struct StepEnds {
+  std::uint64_t seen = 0, lost = 0;
+};
+StepEnds live_step_ends();
+
 // Those that ended since the last call, oldest first; a step next to which records are missing is not among them.
 unsigned take_live_steps(LiveStep* steps, unsigned most);
 

@@ -23,6 +23,12 @@ std::uint8_t work_word(const HookRow& row) {
   return 0;
 }
 
+// The GPU, or other ranks, got something to do by it; every other call only waits for them.
+bool submits_work(StepToken type) {
+  return type == StepToken::kLaunch || type == StepToken::kGraph || type == StepToken::kCollective ||
+         type == StepToken::kCopy || type == StepToken::kInput;
+}
+
 RowFacts facts_of(const HookRow& row) {
   RowFacts facts{};
   facts.known = true;
@@ -40,6 +46,7 @@ RowFacts facts_of(const HookRow& row) {
   facts.type = step_token_of({row.name, row.launch != 0, facts.call != 0 && facts.elements != 0,
                               family == Family::kCuda && row.blocking != 0, family == Family::kWait,
                               facts.mark != StepMark::kNone || same(row.name, "sched_yield")});
+  facts.is_progress = facts.mark != StepMark::kNone || is_nccl || submits_work(facts.type);
   return facts;
 }
 

@@ -22,6 +22,9 @@ struct RowFacts {
   bool known;
   StepToken type;
   StepMark mark;
+  // A step of the program is made of such calls, or ends with one: work that was submitted, or a mark. Waits are no progress:
+  // a job that hangs makes them too.
+  bool is_progress;
   // Which of the five words is what, plus 1; 0: none.
   std::uint8_t work, grid, communicator, elements, call, site;
 };
@@ -29,9 +32,9 @@ inline constexpr unsigned kMostRows = 512;
 extern RowFacts g_row_facts[kMostRows];  // by Record::hook
 __attribute__((cold)) const RowFacts& work_out_row(std::uint16_t hook);
 
-inline const RowFacts& row_facts(const Record& record) {
-  const bool known = record.hook < kMostRows && g_row_facts[record.hook].known;
-  return __builtin_expect(known, 1) ? g_row_facts[record.hook] : work_out_row(record.hook);
+inline const RowFacts& row_facts(std::uint16_t hook) {
+  const bool known = hook < kMostRows && g_row_facts[hook].known;
+  return __builtin_expect(known, 1) ? g_row_facts[hook] : work_out_row(hook);
 }
 
 // A call that the analysis leaves out too.
