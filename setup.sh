@@ -45,7 +45,7 @@ readonly build_packages=(
   libtracefs-dev libtraceevent-dev libtracecmd-dev libbpf1
   libgtest-dev libgmock-dev libbenchmark-dev)
 # clang, bpftool and libbpf-dev (55 MB) make the programs of `hostprobe sched --source bpf`; the build does without.
-readonly test_packages=(ccache clang-format-14 libpython3.11-testsuite valgrind clang-14 bpftool libbpf-dev)
+readonly test_packages=(ccache clang-format-14 libpython3.11-testsuite valgrind clang-14 bpftool libbpf-dev musl-tools)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.
 readonly guest_packages=(stress-ng redis-tools postgresql-15 libjemalloc2 libtcmalloc-minimal4 ffmpeg
   nodejs openjdk-17-jdk-headless golang-go gdb libboost-context-dev trace-cmd)

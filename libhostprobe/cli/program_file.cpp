@@ -1,16 +1,14 @@
 // program_file.cpp: see program_file.h.
 #include "program_file.h"
 
-#include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <optional>
 #include <sstream>
-#include <vector>
+
+#include "elf/program_head.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -33,38 +31,6 @@ std::string along_path(const std::string& program) {
   return program;
 }
 
-// Of `#!/usr/bin/env -S python3 -u` it is env, which execs the rest: that is as good.
-std::string interpreter_of_script(std::ifstream& file) {
-  std::string line, word;
-  file.seekg(2);
-  std::getline(file, line);
-  std::istringstream(line) >> word;
-  return word;
-}
-
-std::optional<Elf64_Phdr> segment_of(std::ifstream& file, const Elf64_Ehdr& header, Elf64_Word type) {
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment{};
-    file.seekg(static_cast<std::streamoff>(header.e_phoff + std::uint64_t{i} * header.e_phentsize));
-    if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) return {};
-    if (segment.p_type == type) return segment;
-  }
-  return {};
-}
-
-std::string obstacle_of_elf(std::ifstream& file) {
-  Elf64_Ehdr header{};
-  file.seekg(0);
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return {};
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) return "not a 64-bit x86 program";
-  const auto loader = segment_of(file, header, PT_INTERP);
-  if (!loader) return "statically linked";
-  std::string name(std::min<std::size_t>(loader->p_filesz, 4096), '\0');
-  file.seekg(static_cast<std::streamoff>(loader->p_offset));
-  file.read(name.data(), static_cast<std::streamsize>(name.size()));
-  return name.find("ld-musl") != std::string::npos ? "built against musl" : "";
-}
-
 // The kernel takes no notice of these bits on scripts.
 bool changes_user(const std::string& path) {
   struct stat file {};
@@ -72,20 +38,41 @@ bool changes_user(const std::string& path) {
                                             ((file.st_mode & S_ISGID) != 0 && file.st_gid != getegid()));
 }
 
+std::string obstacle_of(const std::string& path, ProgramKind kind) {
+  if (kind != ProgramKind::kUnknown && changes_user(path)) return "setuid";
+  if (kind == ProgramKind::kOther) return "not a 64-bit x86 program";
+  if (kind == ProgramKind::kStatic) return "statically linked";
+  return kind == ProgramKind::kMusl ? "built against musl" : "";
+}
+
+ProgramHead head_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const auto read = [&file](std::uint64_t offset, void* to, std::size_t bytes) {
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(offset));
+    file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+    return static_cast<std::size_t>(file.gcount());
+  };
+  ProgramHead head;
+  read_program_head(read, head);
+  return head;
+}
+
 }  // namespace
 
-std::string load_obstacle(const std::string& program) {
+ProgramFile look_at_program(const std::string& program) {
   std::string path = along_path(program);
-  for (int i = 0; i < kMostInterpreters; ++i) {
-    std::ifstream file(path, std::ios::binary);
-    char start[4] = {};
-    file.read(start, sizeof start);
-    if (std::memcmp(start, ELFMAG, SELFMAG) == 0) return changes_user(path) ? "setuid" : obstacle_of_elf(file);
-    if (start[0] != '#' || start[1] != '!') return {};
-    file.clear();
-    path = interpreter_of_script(file);
+  ProgramHead head = head_of(path);
+  for (int i = 0; i < kMostInterpreters && head.kind == ProgramKind::kScript; ++i) {
+    // Of `#!/usr/bin/env -S python3 -u` it is env, which execs the rest: that is as good.
+    path = head.text;
+    head = head_of(path);
   }
-  return {};
+  ProgramFile file;
+  file.obstacle = obstacle_of(path, head.kind);
+  file.fails_with_us = head.kind == ProgramKind::kMusl;
+  if (head.kind == ProgramKind::kAsanFirst) file.runtime_before_us = head.text;
+  return file;
 }
 
 }  // namespace hostprobe::cli

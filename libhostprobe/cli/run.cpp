@@ -82,15 +82,23 @@ std::string preloaded_library() {
   return library;
 }
 
+// The empty name behind a runtime says that it stands there for this program alone: the probe takes it out again.
+std::string preload_for(const ProgramFile& program) {
+  const std::string given = variable("LD_PRELOAD"), ours = prepended(preloaded_library(), given);
+  if (program.fails_with_us) return given;
+  return program.runtime_before_us.empty() ? ours : program.runtime_before_us + "::" + ours;
+}
+
 // Before the run folder is made: a command that cannot work must not leave an empty folder behind.
-Environment environment_of(const RunArguments& arguments) {
+Environment environment_of(const RunArguments& arguments, const ProgramFile& program) {
   Environment environment;
   for (std::size_t i = 0; i < settings().size(); ++i) {
     if (settings()[i].name != "out" && arguments.given[i]->count() > 0) {
       environment.emplace_back(settings()[i].environment(), arguments.values[i]);
     }
   }
-  environment.emplace_back("LD_PRELOAD", prepended(preloaded_library(), variable("LD_PRELOAD")));
+  if (const std::string preload = preload_for(program); !preload.empty())
+    environment.emplace_back("LD_PRELOAD", preload);
   if (arguments.simulated_gpus > 0) {
     environment.emplace_back("SIMNODE_GPUS", std::to_string(arguments.simulated_gpus));
     environment.emplace_back("LD_LIBRARY_PATH", prepended(simnode_folder(), variable("LD_LIBRARY_PATH")));
@@ -180,11 +188,12 @@ int run(const RunArguments& arguments, const Context& context) {
     throw UsageError("run: no program. Write `hostprobe run [OPTIONS] PROGRAM ARGS…`");
   }
   check_settings(arguments);
-  Environment environment = environment_of(arguments);
+  const ProgramFile program = look_at_program(context.words.front());
+  Environment environment = environment_of(arguments, program);
   const RunFolder folder = run_folder(value_given(arguments, "out"));
   environment.emplace_back("HOSTPROBE_OUT", folder.path);
   const Recording recording{setting_for_program("target", environment), setting_for_program("off", environment) == "1",
-                            load_obstacle(context.words.front())};
+                            program.obstacle};
   std::optional<JobFile> job;
   const ProgramEnd end = run_program(
       context.words, [&environment] { set_environment(environment); },

@@ -81,7 +81,7 @@ std::string why_unrecorded(pid_t pid) {
     if (environment["LD_PRELOAD"].find("libhostprobe.so") == std::string::npos)
       return fmt::format(
           "process {} does not record: libhostprobe.so is not loaded in it; start it with `hostprobe run`", pid);
-    const std::string obstacle = load_obstacle(fmt::format("/proc/{}/exe", pid));
+    const std::string obstacle = look_at_program(fmt::format("/proc/{}/exe", pid)).obstacle;
     return fmt::format("process {} does not record: {}, so nothing was loaded into it", pid,
                        obstacle.empty() ? "the loader refused LD_PRELOAD" : "its program is " + obstacle);
   }

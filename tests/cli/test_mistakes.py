@@ -249,10 +249,6 @@ class RunFolderTest(MistakeTest):
         self.assertIn("Permission denied", self.refused("report", "recorded", status=1, **stranger))
 
 
-# Answers that other parts of the command give.
-LATER = unittest.skip("answered by changes that are not here yet")
-
-
 class ControlTest(MistakeTest):
     def start(self, *words):
         """A recorded program that stays until the test ends: its process id."""
@@ -289,7 +285,6 @@ class ControlTest(MistakeTest):
         self.ask("ctl", "live", "trigger", "looks", "odd")
 
 
-@LATER
 class ProgramThatCannotLoadTest(MistakeTest):
     @unittest.skipUnless(shutil.which("musl-gcc"), "no compiler for musl")
     def test_program_of_musl_runs_as_without(self):

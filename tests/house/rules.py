@@ -71,16 +71,18 @@ BARE_CPP_HEADERS = {"atomic", "bit", "type_traits", "utility", "concepts", "limi
 LIBC_HEADERS = {"ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "fcntl.h", "inttypes.h", "limits.h", "link.h",
                 "pthread.h", "sched.h", "semaphore.h", "signal.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h",
                 "stdio.h", "stdlib.h", "string.h", "time.h", "unistd.h", "poll.h", "x86intrin.h", "cpuid.h",
-                "immintrin.h", "gnu/libc-version.h", "features.h", "alloca.h", "utmpx.h", "pwd.h", "fnmatch.h"}
+                "immintrin.h", "gnu/libc-version.h", "features.h", "alloca.h", "utmpx.h", "pwd.h", "fnmatch.h",
+                "spawn.h"}
 LIBC_FOLDERS = ("sys/", "linux/", "asm/", "bits/")
 # Headers whose code is a template, or whose library is opened at run time or is static and hidden.
 PROBE_GUESTS = {"concurrentqueue/moodycamel/concurrentqueue.h", "concurrentqueue/concurrentqueue.h",
                 "moodycamel/concurrentqueue.h", "concurrentqueue.h", "cuda.h", "cudaTypedefs.h", "zstd.h"}
-BYTES = ("format/", "steps/", "settings/", "hostprobe/")
+BYTES = ("format/", "steps/", "settings/", "elf/", "hostprobe/")
 MAY_QUOTE = {  # room → path prefixes it may name in an #include, besides its own folder
     "format": (),
     "steps": ("format/",),
     "settings": ("format/",),
+    "elf": ("format/",),
     "probe": BYTES,
     "trace": BYTES,
     "model": (*BYTES, "trace/"),
@@ -93,7 +95,7 @@ MAY_QUOTE = {  # room → path prefixes it may name in an #include, besides its 
     "cli": (*BYTES, "trace/", "model/", "import/", "analysis/", "report/", "export/", "live/", "recorder/"),
     "simnode": ("format/", "hostprobe/"),
 }
-SHARED = ("steps", "settings")  # headers that both sides compile for themselves
+SHARED = ("steps", "settings", "elf")  # headers that both sides compile for themselves
 READING_ROOMS = ("trace", "model", "import", "analysis", "report", "export", "live")
 
 

@@ -6,14 +6,13 @@
 #include <errno.h>
 
 #include "probe/fixes/fixes.h"
+#include "probe/process/next_program.h"
 #include "probe/writer/completion.h"
 
 namespace hostprobe::probe {
 
 // Whether this process has a trace of its own to complete.
 bool exec_ends_trace();
-// By what the kernel says of the file: without leave to run it, or of something else than a file, an exec will fail.
-bool may_be_run(int folder, const char* path, int flags);
 
 class TraceEnd {
  public:

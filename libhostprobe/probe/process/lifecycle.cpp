@@ -25,6 +25,8 @@
 #include "probe/intercept/resolve.h"
 #include "probe/intercept/routes.h"
 #include "probe/process/fork.h"
+#include "probe/process/job_folder.h"
+#include "probe/process/next_program.h"
 #include "probe/process/target.h"
 #include "probe/process/verdict.h"
 #include "probe/record/chunk.h"
@@ -39,6 +41,7 @@
 #include "probe/runtime/memory_owner.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
+#include "probe/runtime/sanitizer.h"
 #include "probe/runtime/say.h"
 #include "probe/runtime/simulated_host.h"
 #include "probe/runtime/stack_limits.h"
@@ -121,6 +124,7 @@ void start_recording() {
     g_plan.store(Plan::kFailed, std::memory_order_release);
     return;
   }
+  choose_job_folder();
   if (!create_trace_file()) {
     remove_segment();
     g_plan.store(Plan::kFailed, std::memory_order_release);
@@ -209,6 +213,7 @@ HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
 // Paid by every process below a job: what is only needed to record waits until then.
 HP_START_CODE __attribute__((constructor)) void load(int count, char** argv, char** environment) {
   bool has_library = look_at_start_objects();
+  if (g_has_sanitizer) take_runtime_out(environment);
   g_environment = environment;
   g_stack_end = environment;
   if (is_secure(count, argv, environment)) {
@@ -353,11 +358,13 @@ HP_START_CODE void end_trace() {
   shut_gate();
   if (finish_trace()) remove_segment();
   report_write_failure();
+  say_job_folder();
   errno = saved;
 }
 
 // Children inherit the filter: neither this process nor any that it forks records again.
 void leave_before_seccomp() {
+  leave_next_programs_alone();
   if (t_local.muted != 0) return;  // of a vfork child, whose parent's memory this is
   await_start();
   Plan plan = g_plan.load(std::memory_order_acquire);

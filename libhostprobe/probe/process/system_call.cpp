@@ -17,6 +17,7 @@
 #include "probe/process/without_writer.h"
 #include "probe/record/wait.h"
 #include "probe/record/wake.h"
+#include "probe/runtime/at_start.h"
 #include "probe/runtime/safe_memory.h"
 #include "probe/writer/writer.h"
 
@@ -69,13 +70,22 @@ bool restricts(long number, long a, long c) {
   return number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0));
 }
 
-// What an exec that is worth preparing for would run.
-bool may_exec(long number, long a, long b, long e) {
-  if (number == SYS_execve) return may_be_run(AT_FDCWD, reinterpret_cast<const char*>(a), 0);
-  return may_be_run(static_cast<int>(a), reinterpret_cast<const char*>(b), static_cast<int>(e));
+ProgramAt program_of(long number, long a, long b, long e) {
+  if (number == SYS_execve) return {AT_FDCWD, reinterpret_cast<const char*>(a), 0};
+  return {static_cast<int>(a), reinterpret_cast<const char*>(b), static_cast<int>(e)};
 }
 
 using SystemCall = long (*)(long, ...);
+
+long pass_exec_on(SystemCall real, long number, long a, long b, long c, long d, long e) {
+  const ProgramAt program = program_of(number, a, b, e);
+  const bool is_at = number == SYS_execveat;
+  return with_next_environment(program, reinterpret_cast<Words>(is_at ? d : c), [&](Words given) {
+    const long environment = word_of_pointer(given);
+    return exec([&] { return may_be_run(program); },
+                [&] { return is_at ? real(number, a, b, c, environment, e) : real(number, a, b, environment); });
+  });
+}
 
 __attribute__((noinline)) long pass_on(SystemCall real, long number, long a, long b, long c, long d, long e, long f) {
   if (restricts(number, a, c)) leave_before_seccomp();
@@ -84,8 +94,7 @@ __attribute__((noinline)) long pass_on(SystemCall real, long number, long a, lon
     join_finished_writer();  // the process ends with the status of its last thread, and not before
   }
   if (number == SYS_exit_group) return exec([] { return true; }, [=] { return real(number, a, b, c, d, e, f); });
-  if (number == SYS_execve || number == SYS_execveat)
-    return exec([=] { return may_exec(number, a, b, e); }, [=] { return real(number, a, b, c, d, e, f); });
+  if (number == SYS_execve || number == SYS_execveat) return pass_exec_on(real, number, a, b, c, d, e);
   if (forks(number, a, b) && before_bare_fork()) {
     long result = real(number, a, b, c, d, e, f);
     after_bare_fork(result);

@@ -14,6 +14,7 @@
 namespace hostprobe::probe {
 
 HP_START_DATA constinit Options g_options{};
+HP_START_DATA static bool g_out_is_given = false;
 
 namespace {
 
@@ -229,18 +230,22 @@ bool describe_option(unsigned index, char* out, std::size_t bytes) {
 // The first one of each name counts, as for getenv().
 HP_START_CODE void read_options(char** environment) {
   std::uint64_t seen = 0;
+  g_out_is_given = false;
   for (const Setting& s : kSettings) store_fallback(s);
   for (char** e = environment; e != nullptr && *e != nullptr; ++e) {
     const char* name = after(*e, kPrefix);
     for (std::size_t i = 0; name != nullptr && i < kSettingCount; ++i) {
       if (!is_named(kSettings[i], name)) continue;
       std::uint64_t bit = std::uint64_t{1} << i;
-      if ((seen & bit) == 0) store(kSettings[i], name + length_of(kSettings[i].name) + 1, field_of(kSettings[i]));
+      if ((seen & bit) == 0 && store(kSettings[i], name + length_of(kSettings[i].name) + 1, field_of(kSettings[i])))
+        g_out_is_given = g_out_is_given || field_of(kSettings[i]) == g_options.out;
       seen |= bit;
     }
   }
   make_out_absolute();
 }
+
+bool out_is_given() { return g_out_is_given; }
 
 void report_bad_options(char** environment) {
   for (char** e = environment; e != nullptr && *e != nullptr; ++e) {
