@@ -295,7 +295,7 @@ class ProgramThatCannotLoadTest(MistakeTest):
         self.assertIn("musl", lines[0])
 
     def test_bare_preload_says_at_the_end_where_its_folder_is(self):
-        done = subprocess.run(RECORDED, cwd=self.folder, capture_output=True, text=True, timeout=100,
+        done = subprocess.run([PROGRAMS / "works"], cwd=self.folder, capture_output=True, text=True, timeout=100,
                               env=self.environment({"LD_PRELOAD": str(PROBE), "HOSTPROBE_TARGET": "all", "RANK": "0"}))
         self.assertIn("hostprobe report", done.stderr)
 

@@ -123,8 +123,8 @@ class InMode : public testing::Test {
     recording_.reset();
     g_options = {};
   }
-  void dump(const char* text = "asked") {
-    request_trigger(kByCommand, text);
+  void dump(const char* text = "asked", TriggerReason reason = kByCommand) {
+    request_trigger(reason, text);
     drain_full_chunks();
     answer_trigger();
   }
@@ -278,10 +278,19 @@ TEST_F(Flight, ADumpHoldsWhatIsInMemoryAndTheTotalsStayRight) {
   EXPECT_STREQ(blocks.events[0].text, "because");
 }
 
+TEST_F(Flight, TriggersOfAPersonCountHoweverSoon) {
+  g_options.trigger_s = 3600;
+  record_many(5);
+  dump("slow", kBySlowStep);
+  dump("first");
+  dump("second");
+  EXPECT_TRUE(exists(dump_path(3)));
+}
+
 TEST_F(Flight, TriggersThatComeTooSoonAreCounted) {
   g_options.trigger_s = 3600;
   record_many(5);
-  for (int i = 0; i < 4; ++i) dump();
+  for (int i = 0; i < 4; ++i) dump("slow", kBySlowStep);
   note_refused_triggers();
   EXPECT_FALSE(exists(dump_path(2)));
   const Blocks blocks = blocks_of(g_file.path);

@@ -28,6 +28,7 @@ struct Watch {
   std::uint64_t looked_ns, looked_ticks;
   std::uint64_t quiet_ns;  // without progress
   bool armed;              // there was progress, and no trigger since
+  bool has_work;           // there were records that are progress, so that ends of steps need not show it
   StepEnds ends;
 };
 HP_OF_PROCESS Watch g_watch{};
@@ -70,9 +71,12 @@ void look(std::uint64_t now_ns) {
   Watch& w = g_watch;
   std::uint64_t now_ticks = ticks(), passed = now_ns - w.looked_ns;
   const StepEnds ends = live_step_ends();
-  // Where steps are made of waits alone, as on CPUs, only their ends are progress.
-  bool progress = ends.seen != w.ends.seen || has_progress_since(w.looked_ticks);
-  if (progress || ends.lost != w.ends.lost) w.armed = progress;
+  const bool works = has_progress_since(w.looked_ticks);
+  // Where steps are made of waits alone, as on CPUs, only their ends are progress; once nothing shows these any more, nothing is known.
+  const bool progress = works || ends.seen != w.ends.seen;
+  const bool is_blind = !w.has_work && ends.lost != w.ends.lost;
+  w.has_work = w.has_work || works;
+  if (progress || is_blind) w.armed = progress;
   w.ends = ends;
   // Nothing is recorded in a pause. And a writer that comes back after a long time was suspended with its process.
   if (progress || g_gate.recording == 0 || passed > 10 * kLookNs)
