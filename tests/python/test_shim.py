@@ -198,8 +198,8 @@ class Shim(ProbedTest):
         self.assertEqual((steps["marked_by"], steps["count"]), ("program", 29))
 
     def test_a_job_whose_optimizer_steps_no_more_asks_for_a_dump(self):
-        self.record("/usr/bin/python3", self.script(STANDS_STILL), options=("--hang-s", "2"))
-        reasons = [event["reason"] for event in self.report()["processes"][0]["events"] if event["what"] == "trigger"]
+        self.record("/usr/bin/python3", self.script(STANDS_STILL), options=("--hang-s", "2", "--slow-step-pct", "0"))
+        reasons = [event["reason"] for event in self.report()["processes"][0]["events"] if event["kind"] == "trigger"]
         self.assertEqual(reasons, ["hang"])
 
     def test_a_program_that_clears_the_callbacks_runs_on(self):

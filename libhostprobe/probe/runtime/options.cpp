@@ -237,8 +237,8 @@ HP_START_CODE void read_options(char** environment) {
     for (std::size_t i = 0; name != nullptr && i < kSettingCount; ++i) {
       if (!is_named(kSettings[i], name)) continue;
       std::uint64_t bit = std::uint64_t{1} << i;
-      if ((seen & bit) == 0 && store(kSettings[i], name + length_of(kSettings[i].name) + 1, field_of(kSettings[i])))
-        g_out_is_given = g_out_is_given || field_of(kSettings[i]) == g_options.out;
+      if ((seen & bit) == 0) store(kSettings[i], name + length_of(kSettings[i].name) + 1, field_of(kSettings[i]));
+      g_out_is_given = g_out_is_given || field_of(kSettings[i]) == g_options.out;
       seen |= bit;
     }
   }

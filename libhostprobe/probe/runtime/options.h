@@ -30,7 +30,7 @@ extern Options g_options;
 // Fills g_options from the environment; what cannot be used gets its default.
 void read_options(char** environment);
 
-// Whether the environment names the run folder; else g_options.out is the default one.
+// Whether the environment names the run folder. One that cannot be used counts, too: it is said then that the default one is used.
 bool out_is_given();
 
 // Says, once, what was unknown or malformed. Called when the process starts to record.
