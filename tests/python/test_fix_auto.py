@@ -6,7 +6,7 @@ import signal
 import time
 
 import probed
-from probed import BUILD, COMMAND, ProbedTest
+from probed import BUILD, COMMAND, PRELOAD, ProbedTest
 
 MODULES = {"PYTHONPATH": str(BUILD / "lib/hostprobe/python")}
 
@@ -36,8 +36,8 @@ class FixAuto(ProbedTest):
     def stepping(self, how, *options, fix="auto:gc", mark="hostprobe.step(number)", name="steps", **changes):
         script = self.folder / f"{name}.py"
         script.write_text(STEPS.replace("HOW", how).replace("MARK", mark))
-        process = self.start(COMMAND, "run", "-o", self.run_folder, "--fix", fix, *options, "--", "/usr/bin/python3", script,
-                             self.folder, **MODULES, **changes)
+        run = COMMAND, "run", "-o", self.run_folder, "--fix", fix, *options, "--"
+        process = self.start(*(run if fix else ()), "/usr/bin/python3", script, self.folder, **MODULES, **changes)
         self.addCleanup(lambda: process.poll() is None and process.kill())
         return process
 
@@ -96,7 +96,8 @@ class FixAuto(ProbedTest):
         self.assertEqual(self.end(process), [USUAL])
 
     def test_unknown_names_are_said_and_nothing_is_tried(self):
-        process = self.stepping(HELPS, fix="auto:gc,warp")
+        preload = {"LD_PRELOAD": str(PRELOAD), "HOSTPROBE_OUT": str(self.run_folder), "HOSTPROBE_TARGET": "all"}
+        process = self.stepping(HELPS, fix=None, HOSTPROBE_FIX="auto:gc,warp", **preload)  # `run` would refuse it
         said = self.run_program(COMMAND, "ctl", self.pid(), "fix", "on", "auto:warp", status=1)[1]
         self.assertIn("no fix 'warp'", said)
         (self.folder / "end").touch()
