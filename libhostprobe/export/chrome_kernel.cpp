@@ -10,6 +10,7 @@
 
 #include "report/words.h"
 #include "trace/kernel_rows.h"
+#include "trace/trace_head.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -30,7 +31,7 @@ class CpuRows {
       : trace_(trace), names_(trace), pauses_(trace), pid_(pid), shift_ns_(shift_ns), add_(add) {}
 
   void write() {
-    const std::string host(trace_.header.host, strnlen(trace_.header.host, sizeof(trace_.header.host)));
+    const std::string host = host_of(trace_.header);
     name("process_name", 0, host.empty() ? "CPUs" : "CPUs of " + host);
     KernelWalk walk(trace_);
     KernelStep step;

@@ -10,6 +10,7 @@
 #include "chrome_kernel.h"
 #include "report/words.h"
 #include "timeline_rows.h"
+#include "trace/trace_head.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -70,8 +71,7 @@ class Document : public TimelineForm {
   }
   // What to add to CLOCK_MONOTONIC: all processes of a host are moved by the same.
   std::int64_t shift_of(const Trace& trace) {
-    const std::string host(trace.header.host, strnlen(trace.header.host, sizeof(trace.header.host)));
-    return offsets_.try_emplace(host, trace.clock.realtime_offset_ns()).first->second - first_ns_;
+    return offsets_.try_emplace(host_of(trace.header), trace.clock.realtime_offset_ns()).first->second - first_ns_;
   }
 
  private:

@@ -9,12 +9,6 @@
 #include "trace/trace_head.h"
 
 namespace hostprobe::analysis {
-namespace {
-
-std::string host_of(const FileHeader& header) { return {header.host, strnlen(header.host, sizeof(header.host))}; }
-
-}  // namespace
-
 PerfettoAxis::PerfettoAxis(const ChosenJob& run) {
   const std::vector<RunFile> files = run_files(run.traces);
   const auto with_kernel = std::find_if(files.begin(), files.end(), [](const RunFile& one) {

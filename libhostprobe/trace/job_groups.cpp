@@ -44,10 +44,6 @@ bool contradict(const JobGroup& l, const JobGroup& r) {
   return of_two_files && !complete(l, r);
 }
 
-std::string boot_of(const FileHeader& header) {
-  return {header.boot_id, strnlen(header.boot_id, sizeof header.boot_id)};
-}
-
 // Hosts of the simulated node, HOST-simN, are one machine, whose processes start each other.
 std::string machine_of(const FileHeader& header) {
   const std::string host = host_of(header);
@@ -257,8 +253,6 @@ void JobTime::add(const JobTime& other) {
   begin_ns = known() ? std::min(begin_ns, other.begin_ns) : other.begin_ns;
   end_ns = std::max(end_ns, other.end_ns);
 }
-
-std::string host_of(const FileHeader& header) { return {header.host, strnlen(header.host, sizeof header.host)}; }
 
 JobTime time_of(const FileHeader& header) {
   JobTime time;

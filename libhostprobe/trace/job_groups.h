@@ -26,7 +26,6 @@ struct JobTime {
 };
 
 JobTime time_of(const FileHeader& header);
-std::string host_of(const FileHeader& header);
 
 struct JobGroup {
   JobTime time;

@@ -3,6 +3,7 @@
 // Room 3.
 #pragma once
 
+#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,12 @@ namespace hostprobe::analysis {
 
 // Nothing: it cannot be opened, is damaged, foreign, or newer than this; whoever reads it whole will say which.
 std::optional<FileHeader> head_of(const std::string& path);
+
+// "": not known.
+inline std::string host_of(const FileHeader& header) { return {header.host, strnlen(header.host, sizeof header.host)}; }
+inline std::string boot_of(const FileHeader& header) {
+  return {header.boot_id, strnlen(header.boot_id, sizeof header.boot_id)};
+}
 
 struct RunFile {
   std::string path;

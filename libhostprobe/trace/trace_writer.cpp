@@ -13,6 +13,7 @@
 
 #include "block_head.h"
 #include "checksum.h"
+#include "trace_head.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -227,8 +228,7 @@ void TraceWriter::write_at(std::uint64_t offset, const char* bytes, std::size_t 
 }
 
 std::string TraceWriter::give_name() {
-  const std::string host(header_.host, strnlen(header_.host, sizeof(header_.host)));
-  const std::string before = run_ + "/" + file_part(host) + "-" + std::to_string(header_.pid) + "-";
+  const std::string before = run_ + "/" + file_part(host_of(header_)) + "-" + std::to_string(header_.pid) + "-";
   for (std::uint64_t start = header_.start.monotonic_ns;; ++start) {
     const std::string path = before + std::to_string(start) + kFileSuffix;
     if (link(unfinished_.c_str(), path.c_str()) == 0) return path;

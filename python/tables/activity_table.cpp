@@ -4,6 +4,7 @@
 #include "batches.h"
 #include "model/activity.h"
 #include "report/words.h"
+#include "trace/trace_head.h"
 
 namespace hostprobe::tables {
 namespace {
@@ -40,7 +41,7 @@ void put_rank(const ActivityRow& row, Column& column) {
 
 void put_host(const ActivityRow& row, Column& column) {
   const FileHeader& header = row.open.trace.header;
-  column.add_word(0, [&] { return analysis::printable({header.host, strnlen(header.host, sizeof(header.host))}); });
+  column.add_word(0, [&] { return analysis::printable(analysis::host_of(header)); });
 }
 
 void put_type(const ActivityRow& row, Column& column) {

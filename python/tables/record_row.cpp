@@ -1,6 +1,8 @@
 // record_row.cpp: see record_row.h.
 #include "record_row.h"
 
+#include "trace/trace_head.h"
+
 namespace hostprobe::tables {
 
 Words::Words(const analysis::Hook& hook)
@@ -21,7 +23,7 @@ Words::Words(const analysis::Hook& hook)
 TraceRows::TraceRows(std::shared_ptr<const OpenTrace> one, analysis::Symbols& all_symbols)
     : open(std::move(one)), symbols(all_symbols), arguments(trace(), symbols, roles, analysis::DumpForm::kJson) {
   const FileHeader& header = trace().header;
-  host.assign(header.host, strnlen(header.host, sizeof(header.host)));
+  host = analysis::host_of(header);
   for (const analysis::Hook& hook : trace().hooks) words.emplace_back(hook);
   for (const analysis::Track& track : open->timeline.tracks()) roles[track.key()] = track.role;
 }

@@ -4,23 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <system_error>
 
 #include "report/json/json.h"
-#include "trace/blocks.h"
 #include "trace/file_bytes.h"
 #include "trace/reader.h"
+#include "trace/trace_head.h"
 
 namespace hostprobe::tables {
 namespace {
 
 constexpr std::size_t kHeldBytes = std::size_t{128} << 20;  // of blocks that would be decompressed a second time
 
-std::string field(const char* text, std::size_t size) { return std::string(text, strnlen(text, size)); }
-
-std::string host_of(const FileHeader& header) { return field(header.host, sizeof(header.host)); }
-std::string boot_of(const FileHeader& header) { return field(header.boot_id, sizeof(header.boot_id)); }
+using analysis::boot_of, analysis::host_of;
 
 std::string line_of(const std::string& path, const analysis::Damage& damage) {
   return fmt::format("{}: {} bytes at offset {}: {}", path, damage.bytes, damage.offset, damage.what);
@@ -56,12 +52,9 @@ Run::Run(const std::string& path, std::optional<unsigned> job)
 
 // False: it is damaged, foreign, or newer than this; the reader has to say.
 bool Run::read_head(const std::string& path) {
-  alignas(8) std::byte page[kFileHeaderBytes];
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(reinterpret_cast<char*>(page), sizeof(page)) || !analysis::header_is_whole(page)) return false;
-  FileHeader header;
-  std::memcpy(&header, page, sizeof(header));
-  if (header.magic != kFileMagic || header.version > kFileVersion) return false;
+  const std::optional<FileHeader> known = analysis::head_of(path);
+  if (!known) return false;
+  const FileHeader& header = *known;
   if (header.source == kFromKernel) return true;  // of no process: it has no rows for these tables
   const ClockPair& first = header.start.ticks != 0 ? header.start : header.first;
   add({path, 0, header.rank, host_of(header), boot_of(header), first.monotonic_ns},

@@ -9,6 +9,7 @@
 #include "kernel_share.h"
 #include "trace/kernel_rows.h"
 #include "trace/kernel_totals.h"
+#include "trace/trace_head.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -16,10 +17,6 @@ namespace {
 constexpr std::uint32_t kNobody = UINT32_MAX;
 constexpr std::uint64_t kSlackNs = 1'000'000'000;  // a process lives a little before and after its trace
 constexpr std::size_t kMostNested = 64;
-
-std::string host_of(const Trace& trace) {
-  return {trace.header.host, strnlen(trace.header.host, sizeof(trace.header.host))};
-}
 
 // A recorded thread; its time until `since_ns` is accounted for.
 struct Task {
@@ -288,7 +285,7 @@ class Reading {
 KernelFile kernel_file(const Trace& trace) {
   KernelFile file;
   file.path = trace.path;
-  file.host = host_of(trace);
+  file.host = host_of(trace.header);
   file.command = std::string(trace.header.command, strnlen(trace.header.command, sizeof(trace.header.command)));
   std::set<std::uint32_t> cpus;
   std::uint64_t begin = UINT64_MAX, end = 0;

@@ -27,11 +27,10 @@ std::uint64_t now_ns(clockid_t clock) {
 }
 
 // The probe's trace that was written while most of these times passed; without any, the one that ended last.
-const ProbedTrace* beside(const RunClocks& run, std::uint64_t begin, std::uint64_t end,
-                          std::uint64_t ClockPair::*reading) {
-  const ProbedTrace* best = nullptr;
+const RunFile* beside(const RunClocks& run, std::uint64_t begin, std::uint64_t end, std::uint64_t ClockPair::*reading) {
+  const RunFile* best = nullptr;
   std::uint64_t most = 0;
-  for (const ProbedTrace& trace : run.traces()) {
+  for (const RunFile& trace : run.traces()) {
     const std::uint64_t from = std::max(begin, trace.header.start.*reading),
                         to = std::min(end, trace.header.last.*reading);
     const std::uint64_t both = to > from ? to - from : 0;
@@ -72,25 +71,25 @@ class Joining {
         "or write 'hostprobe monotonic_ns=N' into trace_marker while it records";
   }
 
-  void set_host(const ProbedTrace* trace) {
+  void set_host(const RunFile* trace) {
     if (trace == nullptr) {
       clock_.note = "no trace of the probe is in the run: its host is not known";
       return;
     }
     clock_.host = field(trace->header.host, sizeof(trace->header.host));
     clock_.boot_id = field(trace->header.boot_id, sizeof(trace->header.boot_id));
-    for (const ProbedTrace& other : run_.traces())
+    for (const RunFile& other : run_.traces())
       if (field(other.header.host, sizeof(other.header.host)) != clock_.host)
         clock_.note = fmt::format("the run has several hosts; taken for a trace of {}", clock_.host);
   }
 
   // CLOCK_REALTIME at a moment of CLOCK_MONOTONIC, as the trace beside it has it.
-  std::uint64_t real_of(const ProbedTrace* trace, std::uint64_t monotonic_ns) const {
+  std::uint64_t real_of(const RunFile* trace, std::uint64_t monotonic_ns) const {
     if (trace == nullptr) return monotonic_ns + (now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC));
     return monotonic_ns + (trace->header.last.realtime_ns - trace->header.last.monotonic_ns);
   }
 
-  void add_pair(const ProbedTrace* trace, std::uint64_t time, std::uint64_t monotonic_ns) {
+  void add_pair(const RunFile* trace, std::uint64_t time, std::uint64_t monotonic_ns) {
     clock_.pairs.push_back(
         {std::max<std::uint64_t>(time, 1), std::max<std::uint64_t>(monotonic_ns, 1), real_of(trace, monotonic_ns)});
   }
@@ -100,7 +99,7 @@ class Joining {
     const std::uint64_t first = times_.first + static_cast<std::uint64_t>(offset_ns);
     if (first > kMostNs) return refuse("its times do not fit the clock that is named");
     const std::uint64_t length = std::max(times_.last - times_.first, kSecondNs);
-    const ProbedTrace* trace = beside(run_, first, first + length, &ClockPair::monotonic_ns);
+    const RunFile* trace = beside(run_, first, first + length, &ClockPair::monotonic_ns);
     set_host(trace);
     if (!note.empty()) clock_.note = note;
     add_pair(trace, times_.first, first);
@@ -110,7 +109,7 @@ class Joining {
   // The same counter as the probe's: between its own readings, as exactly as its own records.
   void by_ticks() {
     if (times_.last > kMostNs) return refuse("its ticks are too many for a counter of ticks");
-    const ProbedTrace* trace = beside(run_, times_.first, times_.last, &ClockPair::ticks);
+    const RunFile* trace = beside(run_, times_.first, times_.last, &ClockPair::ticks);
     set_host(trace);
     if (trace == nullptr) return by_ticks_of_this_boot();
     clock_.pairs = {trace->header.start, trace->header.first, trace->header.last};
@@ -135,7 +134,7 @@ class Joining {
 
   // Only where this machine was not started again; the farther back the trace lies, the less exactly.
   void by_this_boot() {
-    const ProbedTrace* any = beside(run_, times_.first, times_.last, &ClockPair::monotonic_ns);
+    const RunFile* any = beside(run_, times_.first, times_.last, &ClockPair::monotonic_ns);
     const bool same = any != nullptr && field(any->header.boot_id, sizeof(any->header.boot_id)) == current_boot_id();
     if (!same)
       return refuse(
@@ -171,7 +170,7 @@ class Joining {
     const double length_ns = static_cast<double>(last.raw_ns - first.raw_ns);
     const double ticks_per_ns = static_cast<double>(last.ticks - first.ticks) / length_ns;
     const std::uint64_t offset = now_ns(CLOCK_MONOTONIC) - last.raw_ns;  // wrong by as much as it was slewed since
-    const ProbedTrace* trace = beside(run_, times_.first + offset, times_.last + offset, &ClockPair::monotonic_ns);
+    const RunFile* trace = beside(run_, times_.first + offset, times_.last + offset, &ClockPair::monotonic_ns);
     TickClock ticks;
     ticks.set_pairs({trace->header.start, trace->header.last});
     if (!ticks.known()) return refuse("the run's own trace tells no rate of the ticks");
@@ -191,8 +190,7 @@ class Joining {
   void by_ties() {
     std::vector<ClockTie> ties = times_.ties;
     std::sort(ties.begin(), ties.end(), [](const ClockTie& l, const ClockTie& r) { return l.time < r.time; });
-    const ProbedTrace* trace =
-        beside(run_, ties.front().monotonic_ns, ties.back().monotonic_ns, &ClockPair::monotonic_ns);
+    const RunFile* trace = beside(run_, ties.front().monotonic_ns, ties.back().monotonic_ns, &ClockPair::monotonic_ns);
     if (ties.front().ticks != 0) trace = beside(run_, ties.front().ticks, ties.back().ticks, &ClockPair::ticks);
     TickClock ticks;
     if (trace != nullptr) ticks.set_pairs({trace->header.start, trace->header.last});

@@ -3,39 +3,24 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
-#include "trace/blocks.h"
 #include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-std::optional<FileHeader> header_of(const std::string& path) {
-  alignas(8) std::byte page[kFileHeaderBytes];
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(reinterpret_cast<char*>(page), sizeof(page)) || !header_is_whole(page)) return std::nullopt;
-  FileHeader header;
-  std::memcpy(&header, page, sizeof(header));
-  const bool usable = header.magic == kFileMagic && header.version <= kFileVersion && header.source == kFromProbe &&
-                      header.start.monotonic_ns != 0;
-  return usable ? std::optional(header) : std::nullopt;
-}
-
 bool overlap(const FileHeader& header, const RealSpan& span) {
   return header.start.realtime_ns <= span.end_ns && span.begin_ns <= header.last.realtime_ns;
 }
-
-std::string host_of(const FileHeader& header) { return {header.host, strnlen(header.host, sizeof(header.host))}; }
 
 }  // namespace
 
 RunClocks::RunClocks(const std::string& run) {
   std::error_code error;
   if (!std::filesystem::is_directory(run, error)) return;
-  for (const std::string& path : trace_paths(run))
-    if (const auto header = header_of(path)) traces_.push_back({path, *header});
+  for (RunFile& file : run_files(trace_paths(run)))
+    if (file.header.source == kFromProbe && file.header.start.monotonic_ns != 0) traces_.push_back(std::move(file));
 }
 
 const FileHeader* RunClocks::nearest(std::uint32_t pid, const std::string& host, const RealSpan& span) const {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "format/file.h"
+#include "trace/trace_head.h"
 
 namespace hostprobe::analysis {
 
@@ -19,11 +19,6 @@ struct RealSpan {
   std::uint64_t end_ns = 0;
 };
 
-struct ProbedTrace {
-  std::string path;
-  FileHeader header;
-};
-
 class RunClocks {
  public:
   // Reads the headers of the probe's traces in `run`; there may be none, or no such folder.
@@ -31,10 +26,10 @@ class RunClocks {
 
   // The trace of that process, else one of its host. `host` "": only a trace of the process itself tells.
   const FileHeader* nearest(std::uint32_t pid, const std::string& host, const RealSpan& span) const;
-  const std::vector<ProbedTrace>& traces() const { return traces_; }
+  const std::vector<RunFile>& traces() const { return traces_; }
 
  private:
-  std::vector<ProbedTrace> traces_;
+  std::vector<RunFile> traces_;
 };
 
 // CLOCK_MONOTONIC of that process's host.
