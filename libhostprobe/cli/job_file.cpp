@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "report/version.h"
+#include "trace/job_file.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -34,7 +35,7 @@ JobFile::JobFile(const std::string& run, const std::vector<std::string>& argumen
                  int program_pid)
     : host_(host_name()), arguments_(arguments), recording_(recording), program_pid_(program_pid) {
   const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(started_.time_since_epoch()).count();
-  path_ = fmt::format("{}/{}-{}-{}.job.json", run, host_, program_pid, ns);
+  path_ = fmt::format("{}/{}-{}-{}{}", run, host_, program_pid, ns, analysis::kJobFileSuffix);
   file_ = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), "cannot make " + path_);
   try {

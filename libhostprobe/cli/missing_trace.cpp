@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "run_folders.h"
+#include "trace/job_file.h"
 #include "trace/reader.h"
 
 namespace hostprobe::cli {
@@ -36,7 +37,7 @@ Json last_job(const std::string& run) {
   fs::file_time_type newest = fs::file_time_type::min();
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run, error)) {
-    if (!entry.path().string().ends_with(".job.json") || !entry.is_regular_file(error)) continue;
+    if (!entry.path().string().ends_with(analysis::kJobFileSuffix) || !entry.is_regular_file(error)) continue;
     if (entry.last_write_time(error) < newest) continue;
     Json job = read_job(entry.path().string());
     if (job.is_null()) continue;

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "format/file.h"
+#include "trace/jobs.h"
 
 namespace hostprobe::cli {
 namespace {
@@ -31,10 +31,8 @@ bool any_entry(const fs::path& folder, Visit visit) {
 }
 
 bool is_run_folder(const fs::path& folder) {
-  return any_entry(folder, [](const fs::directory_entry& entry) {
-    const std::string name = entry.path().filename().string();
-    return name.ends_with(kFileSuffix) || name.ends_with(".job.json");
-  });
+  return any_entry(folder,
+                   [](const fs::directory_entry& entry) { return analysis::is_run_file(entry.path().string()); });
 }
 
 std::vector<std::string> run_folders_in(const fs::path& folder) {

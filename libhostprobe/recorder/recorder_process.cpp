@@ -11,6 +11,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "live/own_thread.h"
 #include "recorded_processes.h"
 #include "source.h"
 #include "tasks.h"
@@ -68,7 +69,7 @@ class RecorderProcess {
   std::vector<int> own_tids() const {
     std::vector<int> tids;
     for (const int pid : options_.pids) {
-      const std::vector<int> threads = threads_of(pid);
+      const std::vector<pid_t> threads = analysis::threads_of(pid);
       tids.insert(tids.end(), threads.begin(), threads.end());
     }
     if (tids.empty() && !options_.pids.empty()) throw std::runtime_error("none of the processes is alive");

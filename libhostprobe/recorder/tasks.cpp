@@ -1,7 +1,6 @@
 // tasks.cpp: see tasks.h.
 #include "tasks.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -31,16 +30,6 @@ std::optional<TaskStatus> task_status(int tid) {
     if (key.ends_with("ctxt_switches")) status.switches += std::strtoull(text, nullptr, 10);
   }
   return status.process == 0 ? std::nullopt : std::optional(status);
-}
-
-std::vector<int> threads_of(int pid) {
-  std::vector<int> tids;
-  DIR* open = opendir(fmt::format("/proc/{}/task", pid).c_str());
-  if (open == nullptr) return tids;
-  while (const dirent* entry = readdir(open))
-    if (entry->d_name[0] != '.') tids.push_back(std::atoi(entry->d_name));
-  closedir(open);
-  return tids;
 }
 
 bool is_alive(int pid) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace hostprobe::kernel {
 
@@ -19,7 +18,6 @@ struct TaskStatus {
 
 // Nothing: it has ended.
 std::optional<TaskStatus> task_status(int tid);
-std::vector<int> threads_of(int pid);
 bool is_alive(int pid);
 
 // Numbers of tasks are the same for the kernel's trace and for us.

@@ -16,8 +16,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr char kSuffix[] = ".job.json";
-
 std::uint64_t now_ns() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -39,7 +37,7 @@ std::uint64_t begin_of(const std::string& path, const Json& json) {
       strptime(text->get<std::string>().c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts) == nullptr)
     return 0;
   const std::uint64_t told = static_cast<std::uint64_t>(std::max<time_t>(0, timegm(&parts))) * kSecond;
-  const std::string name = path.substr(0, path.size() - std::size(kSuffix) + 1);
+  const std::string name = path.substr(0, path.size() - std::size(kJobFileSuffix) + 1);
   std::uint64_t ns = 0;
   if (const auto dash = name.rfind('-'); dash != std::string::npos)
     std::from_chars(name.data() + dash + 1, name.data() + name.size(), ns);
@@ -89,7 +87,7 @@ std::vector<JobFile> job_files(const std::string& run) {
   if (!std::filesystem::is_directory(run, gone)) return jobs;
   for (const auto& entry : std::filesystem::directory_iterator(run, gone)) {
     const std::string path = entry.path().string();
-    if (!path.ends_with(kSuffix) || !entry.is_regular_file(gone)) continue;
+    if (!path.ends_with(kJobFileSuffix) || !entry.is_regular_file(gone)) continue;
     if (auto job = read_job_file(path)) jobs.push_back(std::move(*job));
   }
   std::sort(jobs.begin(), jobs.end(), [](const JobFile& l, const JobFile& r) { return l.path < r.path; });

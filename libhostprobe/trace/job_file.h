@@ -10,6 +10,8 @@
 
 namespace hostprobe::analysis {
 
+inline constexpr char kJobFileSuffix[] = ".job.json";
+
 struct JobFile {
   std::string path;
   std::string host;

@@ -118,10 +118,8 @@ void add_unknown(std::vector<Job>& jobs, const std::vector<std::string>& unknown
 
 bool is_run_folder(const fs::path& folder) {
   std::error_code gone;
-  for (const auto& entry : fs::directory_iterator(folder, gone)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.path().extension() == kFileSuffix || name.ends_with(".job.json")) return true;
-  }
+  for (const auto& entry : fs::directory_iterator(folder, gone))
+    if (is_run_file(entry.path().string())) return true;
   return false;
 }
 
@@ -143,6 +141,10 @@ std::optional<std::string> newest_run_in(const std::string& folder) {
 }
 
 }  // namespace
+
+bool is_run_file(const std::string& path) {
+  return fs::path(path).extension() == kFileSuffix || path.ends_with(kJobFileSuffix);
+}
 
 std::vector<Job> jobs_of(const std::string& run) {
   const Heads heads = read_heads(trace_paths(run));

@@ -32,6 +32,9 @@ struct Job {
 // only as long as no later one recorded something. Throws std::system_error when there is nothing at that path.
 std::vector<Job> jobs_of(const std::string& run);
 
+// By its name: a trace, or what a launch left of itself.
+bool is_run_file(const std::string& path);
+
 struct JobSummary {
   std::uint64_t begin_realtime_ns = 0;
   std::string command;
