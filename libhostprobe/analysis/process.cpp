@@ -150,6 +150,20 @@ void ask_device(const Timeline& timeline, const DeviceTimeline& device, const Tr
   answer.kernels = kernel_times(device);
 }
 
+// What the process itself saw of steps that left neither records nor counters of marks.
+void tell_seen_steps(const Trace& trace, const StepPlan& plan, StepAnswer& steps) {
+  if (!trace.steps_seen || steps.lengths.count > 0) return;
+  const StepsSeen& seen = *trace.steps_seen;
+  const bool calls = seen.from == kStepsFromCalls;
+  if (plan.choice == StepChoice::kOff || plan.choice == (calls ? StepChoice::kMarks : StepChoice::kDetected)) return;
+  const Histogram lengths = histogram_of(seen.lengths.time, trace.clock);
+  steps.source = calls ? StepSource::kDetected : StepSource::kMarks;
+  steps.by_optimizer = seen.from == kStepsFromOptimizer;
+  steps.thread = seen.thread;
+  steps.lengths = {lengths.count(), lengths.total_ns(), lengths.percentile_ns(50), lengths.percentile_ns(99),
+                   lengths.max_ns()};
+}
+
 // A part of its life, of which totals of the kernel tell nothing.
 void tell_window(const Timeline& timeline, const Window& window, ProcessAnswer& answer) {
   const TickClock& clock = timeline.trace().clock;
@@ -249,6 +263,7 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
   if (!window.is_whole()) tell_window(timeline, window, answer);
   Questions questions = ask(timeline, cores, plan, window);
   const std::map<ThreadKey, Blocked> blocked = questions.finish(symbols, answer);
+  if (window.is_whole()) tell_seen_steps(trace, plan, answer.steps);
   for (const Track& track : timeline.tracks()) {
     const auto own = blocked.find(track.key());
     answer.threads.push_back(describe_thread(timeline, track, own == blocked.end() ? Blocked{} : own->second));

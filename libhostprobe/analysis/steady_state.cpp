@@ -12,7 +12,17 @@ constexpr double kOpenSteps = 3;  // a wait that has lasted as long as so many s
 
 }  // namespace
 
+std::optional<double> SteadyState::steps_known_ns(const Timeline& timeline) {
+  const auto ticks = timeline.trace().steps_known_ticks();
+  if (!ticks) return std::nullopt;
+  return TickReader(timeline.trace().clock).since_first_ns(*ticks);
+}
+
 void SteadyState::add_cut(const Event& event) {
+  if (event.in_steps != nullptr) {
+    if (event.in_steps->count != 0) ask(cut_, *event.in_steps);
+    return;
+  }
   if (span_.holds(event)) ask(cut_, span_.part_of(event));
   if (event.is(kWaits) && event.track->role == Role::kMain && before_.holds(event))
     start_up_.add(before_.part_of(event));
@@ -38,30 +48,35 @@ void SteadyState::finish_whole(Symbols& symbols, ProcessAnswer& answer) {
   answer.syncs = std::get<Syncs>(outside_).finish();
 }
 
+double SteadyState::steps_ms(const ProcessAnswer& answer, double before_ms) const {
+  return counted_since_ns_ ? std::max(0.0, answer.wall_ms - before_ms) : 1e-6 * span_.length_ns();
+}
+
 // Not where the main thread has left its steps behind: what it is in now, or did longer since, comes first then.
 bool SteadyState::tells_the_run(const ProcessAnswer& answer, double before_ms) const {
-  const double steps_ms = 1e-6 * span_.length_ns(), after_ms = answer.wall_ms - before_ms - steps_ms;
+  const double steps_ms = this->steps_ms(answer, before_ms), after_ms = answer.wall_ms - before_ms - steps_ms;
   const ThreadAnswer* main = answer.main_thread();
   const double open_ms = main != nullptr && main->open_wait ? main->open_wait->ms : 0;
   return after_ms <= steps_ms && open_ms <= kOpenSteps * 1e-6 * answer.steps.lengths.median_ns;
 }
 
 void SteadyState::finish(const Timeline& timeline, Symbols& symbols, ProcessAnswer& answer) {
-  if (!has_steps_ || answer.steps.steps.empty()) return;
+  if (!counted_since_ns_ && (!has_steps_ || answer.steps.steps.empty())) return;
   const std::uint64_t begin = timeline.trace().clock.monotonic_ns_of(span_.begin_ns);
   const double before_ms =
       begin > answer.start_monotonic_ns ? 1e-6 * static_cast<double>(begin - answer.start_monotonic_ns) : 0;
   // Steps are detected in records; where older ones are gone, so are older steps.
-  const bool has_first_step = answer.steps.source == StepSource::kMarks || answer.whole_since_ms.value_or(0) <= 0;
+  const bool has_first_step = !counted_since_ns_ && (answer.steps.source == StepSource::kMarks ||
+                                                     answer.whole_since_ms.value_or(0) <= 0);
   if (has_first_step) answer.start_up = StartUpAnswer{before_ms, start_up_.finish(symbols)};
   if (!tells_the_run(answer, before_ms)) return;
   auto steady = std::make_shared<ProcessAnswer>(answer);
   steady->blocked.reset();
   steady->collective_records.reset();
-  steady->wall_ms = 1e-6 * span_.length_ns();
+  steady->wall_ms = steps_ms(answer, before_ms);
   merge(inside_, std::move(cut_));
   steady->waits = std::get<Waits>(inside_).finish(symbols);
-  steady->launches = std::get<Launches>(inside_).finish(span_.length_ns());
+  steady->launches = std::get<Launches>(inside_).finish(1e6 * steady->wall_ms);
   steady->syncs = std::get<Syncs>(inside_).finish();
   share_out_waits(*steady);
   answer.steady = std::move(steady);

@@ -5,6 +5,7 @@
 // in the steps and count for both: they are added once.
 #pragma once
 
+#include <optional>
 #include <tuple>
 
 #include "analysis/measures/launches.h"
@@ -19,8 +20,9 @@ class SteadyState {
  public:
   SteadyState(const Timeline& timeline, const StepPlan& plan)
       : has_steps_(plan.source != StepSource::kNone),
-        span_(plan.span),
-        before_{-std::numeric_limits<double>::infinity(), plan.span.begin_ns},
+        counted_since_ns_(has_steps_ ? std::nullopt : steps_known_ns(timeline)),
+        span_(counted_since_ns_ ? Window{*counted_since_ns_, Window().end_ns} : plan.span),
+        before_{-std::numeric_limits<double>::infinity(), span_.begin_ns},
         start_up_(timeline),
         outside_(timeline, timeline, timeline),
         inside_(timeline, timeline, timeline),
@@ -29,10 +31,10 @@ class SteadyState {
     if (!event.is(kAsked)) return;
     if (is_inside(event)) return ask(inside_, event);
     ask(outside_, event);
-    if (has_steps_) add_cut(event);
+    if (has_span()) add_cut(event);
   }
   void add(const LaunchRun& run) {
-    if (!has_steps_) return std::get<Launches>(outside_).add(run);
+    if (!has_span()) return std::get<Launches>(outside_).add(run);
     if (is_inside(run)) return std::get<Launches>(inside_).add(run);
     for (const PlainLaunch& launch : run.launches) add(event_of(*run.track, launch));
   }
@@ -49,9 +51,11 @@ class SteadyState {
     std::apply([&event](auto&... each) { (each.add(event), ...); }, asked);
   }
   static void merge(Asked& asked, Asked&& other);
+  static std::optional<double> steps_known_ns(const Timeline& timeline);
+  bool has_span() const { return has_steps_ || counted_since_ns_; }
   // All of it, and what counters know of it they know of the whole run.
   bool is_inside(const Event& event) const {
-    return has_steps_ && event.type != EventType::kCounter && !event.counted && event.begin_ns >= span_.begin_ns &&
+    return has_span() && event.type != EventType::kCounter && !event.counted && event.begin_ns >= span_.begin_ns &&
            event.end_ns <= span_.end_ns && (!event.has_gap || event.begin_ns - event.gap_ns >= span_.begin_ns);
   }
   bool is_inside(const LaunchRun& run) const {
@@ -60,9 +64,12 @@ class SteadyState {
            run.last_end_ns <= span_.end_ns;
   }
   void add_cut(const Event& event);
+  double steps_ms(const ProcessAnswer& answer, double before_ms) const;
   bool tells_the_run(const ProcessAnswer& answer, double before_ms) const;
 
   bool has_steps_;
+  // Of steps that have no place in time: when what counters held until then was put aside.
+  std::optional<double> counted_since_ns_;
   Window span_, before_;
   Waits start_up_;
   Asked outside_;  // of the run alone

@@ -107,6 +107,10 @@ enum BlockKind : std::uint16_t {
   kBlockFrequency = 17,     // see frequency.h; in dumps too
   kBlockMachine = 18,       // see machine.h; in dumps too
   kBlockKernelTotals = 19,  // see kernel_totals.h
+  kBlockStartCounters = 20,    // as kBlockCounters: what they held when steps became known (kEventStepsKnown); once
+  kBlockStartShortWaits = 21,  // as kBlockShortWaits: the same of these
+  kBlockSteps = 22,  // CounterRow with its buckets: lengths of steps that were seen so far, `site.key` is a StepsFrom; a
+                     // later row replaces an earlier one
 };
 
 //  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |
@@ -208,7 +212,11 @@ enum EventKind : std::uint32_t {
            // which was `reason` ms ago
   kEventSource = 11,  // a source of facts is missing; `reason`: errno; text: which, why, what to do
   // 12 and 13 are of traces made of another tool's file: imported.h.
+  kEventStepsKnown = 14,  // mode monitor: what counters held until now is start-up; `number`: steps seen before that
 };
+
+// What shows the steps of kBlockSteps.
+enum StepsFrom : std::uint32_t { kStepsFromMarks = 1, kStepsFromOptimizer = 2, kStepsFromCalls = 3 };
 
 // Why a trigger came, in EventRow::reason.
 enum TriggerReason : std::uint32_t {

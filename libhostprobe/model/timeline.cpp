@@ -8,6 +8,8 @@ namespace {
 
 std::int32_t bits(std::uint64_t word, unsigned shift) { return static_cast<std::int32_t>(word >> shift & 0x1fffff); }
 
+}  // namespace
+
 Histogram histogram_of(const SpansSum& spans, const TickClock& clock) {
   Histogram histogram;
   for (const auto& [bucket, count] : spans.buckets) {
@@ -20,8 +22,6 @@ Histogram histogram_of(const SpansSum& spans, const TickClock& clock) {
                       clock.length_ns(static_cast<double>(spans.max_ticks)));
   return histogram;
 }
-
-}  // namespace
 
 Timeline::Timeline(const Trace& trace, Symbols& symbols) : trace_(trace), switches_(trace) {
   for (const Hook& hook : trace.hooks)

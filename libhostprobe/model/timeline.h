@@ -18,6 +18,9 @@
 
 namespace hostprobe::analysis {
 
+// Of lengths in ticks, of which only counts in buckets are left.
+Histogram histogram_of(const SpansSum& spans, const TickClock& clock);
+
 class Timeline {
  public:
   // The trace must outlive it.
@@ -250,17 +253,33 @@ void Timeline::walk_records(const Track& track, OnEvent& on_event, Walk walk) co
   walk(records);
 }
 
+template <typename Key>
+const SiteSum* found_in(const std::map<Key, SiteSum>& sums, const Key& key) {
+  const auto found = sums.find(key);
+  return found == sums.end() ? nullptr : &found->second;
+}
+
 template <typename OnEvent>
 void Timeline::walk_counters(const Track& track, OnEvent& on_event) const {
-  const auto count = [&](std::uint64_t place, std::uint64_t object, const SiteSum& sum, bool below_limit) {
-    Event counter;
-    Distribution distribution;
-    counter.track = &track;
-    counter.below_limit = below_limit;
-    if (decode_counter(place, object, sum, counter, distribution)) on_event(counter);
+  const bool knows_start = trace_.steps_known_ticks().has_value();
+  const auto found = trace_.start_counters.find(track.key());
+  const StartCounters* start = found == trace_.start_counters.end() ? nullptr : &found->second;
+  const auto count = [&](const SumKey& key, const SiteSum& sum, const SiteSum* before, bool below_limit) {
+    Event counter, in_steps;
+    Distribution distribution, rest;
+    counter.track = in_steps.track = &track;
+    counter.below_limit = in_steps.below_limit = below_limit;
+    if (!decode_counter(key.first, key.second, sum, counter, distribution)) return;
+    if (knows_start) {
+      decode_counter(key.first, key.second, before == nullptr ? sum : since(sum, *before), in_steps, rest);
+      counter.in_steps = &in_steps;
+    }
+    on_event(counter);
   };
-  for (const auto& [place, sum] : track.thread->short_waits) count(place, 0, sum, true);
-  for (const auto& [key, sum] : track.thread->counters) count(key.first, key.second, sum, false);
+  for (const auto& [place, sum] : track.thread->short_waits)
+    count({place, 0}, sum, start == nullptr ? nullptr : found_in(start->short_waits, place), true);
+  for (const auto& [key, sum] : track.thread->counters)
+    count(key, sum, start == nullptr ? nullptr : found_in(start->counters, key), false);
 }
 
 }  // namespace hostprobe::analysis

@@ -48,13 +48,18 @@ const char* kind_name(std::uint16_t kind) {
                                            "names of the kernel",
                                            "frequency",
                                            "the machine",
-                                           "totals of the kernel"};
-  static_assert(std::size(kNames) == kBlockKernelTotals + 1);
+                                           "totals of the kernel",
+                                           "counters of the start-up",
+                                           "short waits of the start-up",
+                                           "steps"};
+  static_assert(std::size(kNames) == kBlockSteps + 1);
   return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
 
 const SiteRow& site_of(const SiteRow& row) { return row; }
 const SiteRow& site_of(const CounterRow& row) { return row.site; }
+std::uint64_t amount_of(const SiteRow&) { return 0; }
+std::uint64_t amount_of(const CounterRow& row) { return row.amount; }
 
 // The row at `at`, and its buckets in `sum`; `at` is behind them then. False: they do not fit, or name no bucket.
 template <typename Row>
@@ -67,6 +72,18 @@ bool read_sum(const Block& block, std::uint64_t& at, Row& row, SiteSum& sum) {
   sum = site_sum(site_of(row));
   for (std::uint32_t i = 0; i < buckets; ++i, at += sizeof(std::uint64_t)) {
     if (!sum.add_bucket(read_at<std::uint64_t>(block.payload + at))) return false;
+  }
+  sum.amount = amount_of(row);
+  return true;
+}
+
+// False: a row is not whole, or `take` refuses it.
+template <typename Row, typename Take>
+bool for_each_sum(const Block& block, Take take) {
+  for (std::uint64_t at = 0; at < block.payload_bytes;) {
+    Row row;
+    SiteSum sum;
+    if (!read_sum(block, at, row, sum) || !take(row, std::move(sum))) return false;
   }
   return true;
 }
@@ -217,6 +234,12 @@ bool BlockContent::add(const Block& block) {
       return add_packed_slice(block);
     case kBlockCounters:
       return add_sums(block);
+    case kBlockStartShortWaits:
+      return add_start_short_waits(block);
+    case kBlockStartCounters:
+      return add_start_counters(block);
+    case kBlockSteps:
+      return add_steps(block);
     case kBlockEvents:
       return add_events(block);
     case kBlockSwitches:
@@ -356,27 +379,45 @@ bool BlockContent::add_clock(const Block& block) {
 }
 
 bool BlockContent::add_short_waits(const Block& block) {
-  std::uint64_t at = 0;
-  while (at < block.payload_bytes) {
-    SiteRow row;
-    SiteSum sum;
-    if (!read_sum(block, at, row, sum)) return false;
+  return for_each_sum<SiteRow>(block, [this](const SiteRow& row, SiteSum&& sum) {
     keep_newer(trace_.threads[{row.tid, row.thread_start_ticks}].short_waits, row.key, std::move(sum));
-  }
-  return true;
+    return true;
+  });
+}
+
+bool BlockContent::add_start_short_waits(const Block& block) {
+  return for_each_sum<SiteRow>(block, [this](const SiteRow& row, SiteSum&& sum) {
+    trace_.start_counters[{row.tid, row.thread_start_ticks}].short_waits[row.key] = std::move(sum);
+    return true;
+  });
 }
 
 bool BlockContent::add_sums(const Block& block) {
-  std::uint64_t at = 0;
-  while (at < block.payload_bytes) {
-    CounterRow row;
-    SiteSum sum;
-    if (!read_sum(block, at, row, sum) || sum_hook(row.site.key) == 0) return false;
-    sum.amount = row.amount;
+  return for_each_sum<CounterRow>(block, [this](const CounterRow& row, SiteSum&& sum) {
+    if (sum_hook(row.site.key) == 0) return false;
     Thread& thread = trace_.threads[{row.site.tid, row.site.thread_start_ticks}];
     keep_newer(thread.counters, SumKey{row.site.key, row.object}, std::move(sum));
-  }
-  return true;
+    return true;
+  });
+}
+
+bool BlockContent::add_start_counters(const Block& block) {
+  return for_each_sum<CounterRow>(block, [this](const CounterRow& row, SiteSum&& sum) {
+    if (sum_hook(row.site.key) == 0) return false;
+    StartCounters& start = trace_.start_counters[{row.site.tid, row.site.thread_start_ticks}];
+    start.counters[{row.site.key, row.object}] = std::move(sum);
+    return true;
+  });
+}
+
+bool BlockContent::add_steps(const Block& block) {
+  return for_each_sum<CounterRow>(block, [this](const CounterRow& row, SiteSum&& sum) {
+    if (row.site.key < kStepsFromMarks || row.site.key > kStepsFromCalls) return false;
+    if (trace_.steps_seen && trace_.steps_seen->lengths.time.count() > sum.time.count()) return true;
+    trace_.steps_seen = StepsSeen{
+        static_cast<StepsFrom>(row.site.key), {row.site.tid, row.site.thread_start_ticks}, std::move(sum)};
+    return true;
+  });
 }
 
 bool BlockContent::add_events(const Block& block) {

@@ -64,6 +64,9 @@ class BlockContent {
   bool add_clock(const Block& block);
   bool add_short_waits(const Block& block);
   bool add_sums(const Block& block);
+  bool add_start_short_waits(const Block& block);
+  bool add_start_counters(const Block& block);
+  bool add_steps(const Block& block);
   bool add_events(const Block& block);
 
   Trace& trace_;

@@ -230,6 +230,7 @@ class Reader {
       count_records(thread);
     }
     settle_merged();
+    settle_start_counters();
     if (segment_) return;
     std::uint64_t counted = 0;
     for (const auto& [key, thread] : trace_.threads) counted += thread.lost;
@@ -250,6 +251,24 @@ class Reader {
       thread.merged = true;
     }
     shared.lost = std::max(shared.entry.records - std::min(shared.entry.records, kept), shared.entry.lost);
+  }
+
+  // Counters of a thread that ended since may have been merged: what they held at first is in the shared ones.
+  void settle_start_counters() {
+    const auto merged = std::find_if(trace_.threads.begin(), trace_.threads.end(),
+                                     [](const auto& each) { return each.second.entry.stands_for != 0; });
+    if (merged == trace_.threads.end()) return;
+    const Thread& shared = merged->second;
+    StartCounters of_shared = std::move(trace_.start_counters[shared.key]);
+    for (const auto& [key, start] : trace_.start_counters) {
+      const auto thread = trace_.threads.find(key);
+      const Thread* own = thread == trace_.threads.end() ? nullptr : &thread->second;
+      for (const auto& [place, sum] : start.counters)
+        if (own == nullptr || !own->counters.contains(place)) add(of_shared.counters[place], sum);
+      for (const auto& [place, sum] : start.short_waits)
+        if (own == nullptr || !own->short_waits.contains(place)) add(of_shared.short_waits[place], sum);
+    }
+    trace_.start_counters[shared.key] = std::move(of_shared);
   }
 
   void count_records(Thread& thread) {

@@ -1,6 +1,8 @@
 // site_counters.cpp: see site_counters.h.
 #include "site_counters.h"
 
+#include <algorithm>
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -10,6 +12,30 @@ SpansSum spans_sum(const Spans& spans) {
     if (spans.buckets[i] != 0) sum.buckets.emplace_back(i, spans.buckets[i]);
   }
   return sum;
+}
+
+std::uint64_t less(std::uint64_t now, std::uint64_t before) { return now - std::min(now, before); }
+
+SpansSum since(const SpansSum& now, const SpansSum& before) {
+  std::map<std::uint32_t, std::uint64_t> counts(now.buckets.begin(), now.buckets.end());
+  for (const auto& [bucket, count] : before.buckets)
+    if (const auto at = counts.find(bucket); at != counts.end()) at->second = less(at->second, count);
+  SpansSum rest{less(now.ticks, before.ticks), 0, {}};
+  for (const auto& [bucket, count] : counts)
+    if (count != 0) rest.buckets.emplace_back(bucket, count);
+  if (rest.buckets.empty()) return {};
+  const bool is_new = now.max_ticks > before.max_ticks;
+  const auto middle = static_cast<std::uint64_t>(bucket_middle_ticks(rest.buckets.back().first));
+  rest.max_ticks = is_new ? now.max_ticks : std::min(middle, now.max_ticks);
+  return rest;
+}
+
+void add(SpansSum& sum, const SpansSum& other) {
+  std::map<std::uint32_t, std::uint64_t> counts(sum.buckets.begin(), sum.buckets.end());
+  for (const auto& [bucket, count] : other.buckets) counts[bucket] += count;
+  sum.ticks += other.ticks;
+  sum.max_ticks = std::max(sum.max_ticks, other.max_ticks);
+  sum.buckets.assign(counts.begin(), counts.end());
 }
 
 void add_buckets(const SpansSum& spans, std::uint64_t mark, std::vector<std::uint64_t>& words) {
@@ -44,6 +70,16 @@ SiteSum site_sum(const SiteCounter& counters) {
 
 SiteSum site_sum(const SiteRow& row) {
   return {row.waker_tid, 0, {row.time.ticks, row.time.max_ticks, {}}, {row.wake.ticks, row.wake.max_ticks, {}}};
+}
+
+SiteSum since(const SiteSum& now, const SiteSum& before) {
+  return {now.waker_tid, less(now.amount, before.amount), since(now.time, before.time), since(now.wake, before.wake)};
+}
+
+void add(SiteSum& sum, const SiteSum& other) {
+  sum.amount += other.amount;
+  add(sum.time, other.time);
+  add(sum.wake, other.wake);
 }
 
 std::vector<std::uint64_t> bucket_words(const SiteSum& sum) {

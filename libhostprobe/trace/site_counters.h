@@ -46,6 +46,11 @@ SiteRow site_row(std::uint32_t tid, std::uint64_t start_ticks, std::uint64_t key
 // What tells the counters of a thread apart: key and object of SiteCounter.
 using SumKey = std::pair<std::uint64_t, std::uint64_t>;
 
+// What came to `before` until it was `now`. The greatest value is that of its bucket where it may have been before.
+SiteSum since(const SiteSum& now, const SiteSum& before);
+// Of threads whose counters are merged.
+void add(SiteSum& sum, const SiteSum& other);
+
 // Counters only grow: of two readings the one with the greater count is the later one.
 template <typename Key>
 void keep_newer(std::map<Key, SiteSum>& known, const Key& key, SiteSum&& sum) {

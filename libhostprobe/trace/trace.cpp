@@ -116,6 +116,12 @@ std::uint64_t Trace::lost() const {
   return std::max(sum, header.lost);
 }
 
+std::optional<std::uint64_t> Trace::steps_known_ticks() const {
+  const auto known =
+      std::find_if(events.begin(), events.end(), [](const EventRow& row) { return row.kind == kEventStepsKnown; });
+  return known == events.end() ? std::nullopt : std::optional(known->ticks);
+}
+
 bool Trace::aggregates() const {
   const std::string_view mode(header.mode, strnlen(header.mode, sizeof(header.mode)));
   return mode == "monitor" || mode == "flight";

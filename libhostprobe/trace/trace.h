@@ -128,6 +128,19 @@ struct Thread {
   std::string name;
 };
 
+// What the counters of a thread held when steps became known, in mode monitor.
+struct StartCounters {
+  std::map<std::uint64_t, SiteSum> short_waits;
+  std::map<SumKey, SiteSum> counters;
+};
+
+// Steps that the process itself saw while it ran, in mode monitor.
+struct StepsSeen {
+  StepsFrom from{};
+  ThreadKey thread;
+  SiteSum lengths;
+};
+
 // The content of a block, where it lies in the file; aligned to 8 bytes or not.
 struct BlockBytes {
   const std::byte* bytes;
@@ -174,6 +187,8 @@ struct Trace {
   Strings strings;
   std::map<std::uint32_t, Stack> stacks;  // by index, which is Record::stack - 1
   std::map<ThreadKey, Thread> threads;
+  std::map<ThreadKey, StartCounters> start_counters;
+  std::optional<StepsSeen> steps_seen;
   std::vector<EventRow> events;
   std::vector<BlockBytes> switches;  // see format/switches.h; the heads are whole and tell the truth about their length
   std::vector<BlockBytes> samples;   // see format/samples.h
@@ -202,6 +217,8 @@ struct Trace {
   std::uint64_t lost() const;
   // Gives what is held of it back: whoever walks its records again expands them again.
   void release();
+  // When it was, in ticks; nothing: steps never became known, or in another mode.
+  std::optional<std::uint64_t> steps_known_ticks() const;
   // The process moves records into counters, instead of writing each of them to its file.
   bool aggregates() const;
 };

@@ -1,4 +1,5 @@
-// makes_steps SHAPE STEPS: two ranks that train or decode in the pattern of SHAPE, and mark each step:
+// makes_steps SHAPE STEPS [START_MS]: two ranks that train or decode in the pattern of SHAPE, and mark each step. With START_MS
+// they wait so long for a semaphore first, as for an import, and mark none.
 //   sharded    all-gathers before each layer, forwards and backwards, reduce-scatters behind it; accumulates over two batches
 //   pipelined  micro-batches, one forward and one backward in turns, between two stages
 //   decode     a graph for each token, then a small copy and a wait; prompts and answers of any length
@@ -6,7 +7,9 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <hostprobe/hostprobe.h>
+#include <semaphore.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <cstring>
 
@@ -51,6 +54,22 @@ Function* nccl(const char* name) {
   return find<Function>("libnccl.so.2", name);
 }
 
+bool marks_steps = true;
+void mark_step(int step) {
+  if (marks_steps) hostprobe_step(static_cast<uint64_t>(step));
+}
+
+void start_for(int ms) {
+  sem_t nobody_posts;
+  sem_init(&nobody_posts, 0, 0);
+  timespec end{};
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += ms / 1000;
+  end.tv_nsec += ms % 1000 * 1'000'000;
+  if (end.tv_nsec >= 1'000'000'000) ++end.tv_sec, end.tv_nsec -= 1'000'000'000;
+  sem_timedwait(&nobody_posts, &end);
+}
+
 constexpr int kLayers = 6, kMicroBatches = 4;
 constexpr size_t kBytes = 1 << 16;
 
@@ -80,7 +99,7 @@ class Rank {
     launch("optimizer", 3);
     reduce(1);
     wait();
-    hostprobe_step(static_cast<uint64_t>(step));
+    mark_step(step);
   }
 
   void pipelined(int step) {
@@ -92,7 +111,7 @@ class Rank {
     reduce(kBytes / sizeof(float));
     launch("optimizer", 3);
     wait();
-    hostprobe_step(static_cast<uint64_t>(step));
+    mark_step(step);
   }
 
   void evaluate() {
@@ -115,7 +134,7 @@ class Rank {
       must(DRIVER(cuGraphLaunch)(graph_, stream_), "graph");
       must(DRIVER(cuMemcpyDtoHAsync_v2)(host_, memory_, 4, stream_), "copy");
       wait();
-      hostprobe_step(static_cast<uint64_t>(token));
+      mark_step(token);
     }
   }
 
@@ -211,8 +230,12 @@ void start_rank(const char* number, const ncclUniqueId& id, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  if (const char* id = getenv("MAKES_STEPS_ID")) return run(atoi(getenv("RANK")), id_of(id), argv[1], atoi(argv[2]));
+  if (argc < 3 || argc > 4) return 2;
+  marks_steps = argc == 3;
+  if (const char* id = getenv("MAKES_STEPS_ID")) {
+    if (argc == 4) start_for(atoi(argv[3]));
+    return run(atoi(getenv("RANK")), id_of(id), argv[1], atoi(argv[2]));
+  }
   ncclUniqueId id;
   must(nccl<UniqueId>("ncclGetUniqueId")(&id), "id");
   start_rank("0", id, argv);

@@ -29,7 +29,7 @@ std::vector<ActionAnswer> actions_of(const Trace& trace, std::uint64_t start_mon
 std::string action_kind_name(std::uint32_t kind) {
   static constexpr const char* kNames[] = {"unknown_0", "trigger", "dump_gone",    "started", "stopped",
                                            "setting",   "detail",  "child_ended",  "fix",     "halted",
-                                           "throttled", "source",  "read_in_part", "left_out"};
+                                           "throttled", "source",  "read_in_part", "left_out", "steps_known"};
   return name_of(kNames, kind);
 }
 

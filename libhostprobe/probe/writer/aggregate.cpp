@@ -212,6 +212,6 @@ void aggregate(ChunkHead* chunk, std::uint32_t end) {
 std::uint64_t aggregated_slots() { return g_slots; }
 std::uint64_t aggregated_lost() { return g_lost; }
 
-std::uint64_t write_sums() { return write_all_rows(); }
+std::uint64_t write_sums(BlockKind kind) { return write_all_rows(kind); }
 
 }  // namespace hostprobe::probe

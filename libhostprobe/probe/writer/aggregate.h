@@ -5,7 +5,7 @@
 // (Undo): so every record is counted once, whenever the process dies. Price: about 20 ns a record.
 #pragma once
 
-#include "format/segment.h"
+#include "format/file.h"
 
 namespace hostprobe::probe {
 
@@ -16,7 +16,7 @@ void aggregate(ChunkHead* chunk, std::uint32_t end);
 std::uint64_t aggregated_slots();
 std::uint64_t aggregated_lost();
 
-// All counters into the file. How many calls are in those that it did not take.
-std::uint64_t write_sums();
+// All counters into the file, as rows of that kind. How many calls are in those that it did not take.
+std::uint64_t write_sums(BlockKind kind);
 
 }  // namespace hostprobe::probe

@@ -312,7 +312,7 @@ void drain_last_chunks() {
       write_slots(chunk, last_complete(chunk));
   }
   merge_ended_rows();
-  std::uint64_t refused = write_sums();
+  std::uint64_t refused = write_sums(kBlockCounters);
   g_totals.lost += refused;
   g_header.lost_in_file += refused;
 }
@@ -390,12 +390,29 @@ void drain_rest(bool ask_kernel, bool last) {
   sum_up();
 }
 
+namespace {
+
+void write_owned_short_waits(BlockKind kind) {
+  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)
+    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0) write_row(kind, g_segment.shorts[i]);
+}
+
+}  // namespace
+
 void write_living() {
   write_living_threads(true);
-  for (std::uint32_t i = 0; i < g_segment.header->short_count; ++i)
-    if (std::atomic_ref(g_short_owners[i]).load(std::memory_order_acquire) != 0)
-      write_row(kBlockShortWaits, g_segment.shorts[i]);
-  write_sums();
+  write_owned_short_waits(kBlockShortWaits);
+  write_sums(kBlockCounters);
+}
+
+void aggregate_open_chunks() {
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i)
+    if (ChunkHead* chunk = open_chunk_of(g_segment.threads[i])) aggregate(chunk, first_incomplete(chunk));
+}
+
+void write_start_counters() {
+  write_owned_short_waits(kBlockStartShortWaits);
+  write_sums(kBlockStartCounters);
 }
 
 std::uint64_t records_in_memory() {

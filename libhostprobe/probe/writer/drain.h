@@ -20,6 +20,10 @@ void drain_last_chunks();
 void drain_rest(bool ask_kernel, bool last);
 // Whether enough time has passed to ask it again.
 bool kernel_is_due(std::uint64_t now_ns);
+// What threads have in the chunks that they are filling becomes counters. Mode monitor.
+void aggregate_open_chunks();
+// Counters and short waits as they are now: those of the start-up.
+void write_start_counters();
 // Into a dump: living threads, short waits and counters as they are now.
 void write_living();
 // The chunk that thread `entry` is filling, if any. It cannot be recycled meanwhile: only the caller's thread recycles.

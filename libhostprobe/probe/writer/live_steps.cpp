@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "probe/record/gate.h"
+#include "probe/record/spans.h"
 #include "probe/record/step_lengths.h"
 #include "probe/record/thread.h"
 #include "probe/record/trigger.h"
@@ -62,9 +63,10 @@ HP_OF_RECORDING Live g_live{};
 HP_OF_RECORDING LivePeriod g_period{};
 HP_OF_RECORDING Seen g_seen[kThreadsSeen];
 HP_OF_RECORDING LiveStep g_steps[kWaiting];
+HP_OF_RECORDING SiteCounter g_counter{};  // all of `g_live.count`
 
 bool is_on() {
-  return g_live.wanted || (g_options.mode == kFlight && (g_options.slow_step_pct != 0 || g_options.hang_s != 0));
+  return g_live.wanted || g_options.mode == kMonitor || (g_options.mode == kFlight && (g_options.slow_step_pct != 0 || g_options.hang_s != 0));
 }
 
 // Where the table is full, in the place of the one that makes fewest calls.
@@ -98,6 +100,7 @@ void tell_from(LiveSource source, const Seen* thread) {
   g_live.count = 0;
   g_live.lengths = {};
   g_live.waiting = 0;
+  clear_spans(g_counter.time);
   forget_step();
 }
 
@@ -119,6 +122,7 @@ void end_step(double begin_ns, double end_ns) {
     request_slow_step(live.count, 1e-6 * static_cast<double>(length),
                       1e-6 * static_cast<double>(live.lengths.median()));
   live.lengths.add(length);
+  add_span(g_counter.time, static_cast<std::uint64_t>((end_ns - begin_ns) / live.clock.ns_per_tick));
   g_steps[(live.first + live.waiting) % kWaiting] = {live.count++, begin_ns, end_ns};
   if (live.waiting < kWaiting)
     ++live.waiting;
@@ -274,6 +278,15 @@ void see_open_chunks() {
 LiveSource live_source() { return g_live.source; }
 StepEnds live_step_ends() { return g_live.ends; }
 std::uint64_t live_step_count() { return g_live.count; }
+const SiteCounter& live_step_counter() {
+  constexpr StepsFrom kFrom[] = {StepsFrom{}, kStepsFromMarks, kStepsFromOptimizer, kStepsFromCalls, StepsFrom{}};
+  g_counter.key = kFrom[static_cast<unsigned>(g_live.source)];
+  if (g_live.thread != nullptr) {
+    g_counter.tid = g_live.thread->tid;
+    g_counter.thread_start_ticks = g_live.thread->start_ticks;
+  }
+  return g_counter;
+}
 double live_step_median_ns() { return static_cast<double>(g_live.lengths.median()); }
 
 unsigned take_live_steps(LiveStep* steps, unsigned most) {

@@ -36,6 +36,8 @@ LiveSource live_source();
 // Steps that ended so far, and the median of the last kStepsKept; 0: none.
 std::uint64_t live_step_count();
 double live_step_median_ns();
+// Their lengths, as a row for the file: see kBlockSteps.
+const SiteCounter& live_step_counter();
 
 // Ends of steps seen so far, whatever shows them; it never falls. `lost`: how often what showed them was lost, so that nothing says
 // any more whether steps go on.

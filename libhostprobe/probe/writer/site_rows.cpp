@@ -162,11 +162,11 @@ void merge_ended_rows() {
   enter_all();
 }
 
-std::uint64_t write_all_rows() {
+std::uint64_t write_all_rows(BlockKind kind) {
   std::uint64_t refused = 0;
   for (std::uint32_t i = 0; i < g_rows; ++i) {
     const SiteCounter& counters = g_segment.counters[i];
-    if (counters.key != 0 && !(write_hook_table() && write_row(kBlockCounters, counters)))
+    if (counters.key != 0 && !(write_hook_table() && write_row(kind, counters)))
       refused += count_of(counters.time);
   }
   return refused;

@@ -4,7 +4,7 @@
 // threads that have ended and of which nothing is in memory any more go to the file and make room.
 #pragma once
 
-#include "format/segment.h"
+#include "format/file.h"
 
 namespace hostprobe::probe {
 
@@ -16,6 +16,6 @@ bool has_free_row();
 void merge_ended_rows();
 
 // Every row into the file. How many calls are in those that it did not take.
-std::uint64_t write_all_rows();
+std::uint64_t write_all_rows(BlockKind kind);
 
 }  // namespace hostprobe::probe

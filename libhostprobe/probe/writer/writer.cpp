@@ -56,6 +56,7 @@
 #include "probe/writer/own_entry.h"
 #include "probe/writer/quota.h"
 #include "probe/writer/running_samples.h"
+#include "probe/writer/start_up.h"
 #include "probe/writer/switches.h"
 #include "probe/writer/tick_rate.h"
 
@@ -138,6 +139,7 @@ void work(bool last) {
   answer_trigger();
   if (last) drain_last_chunks();
   drain_rest(last || kernel_is_due(now_ns), last);
+  note_start_up(now_ns, last);
   drain_switches(last);
   if (last) count_lost_short_waits(), note_refused_triggers();
   if (last || (g_options.mode == kTrace && now_ns >= g_next_clock_ns)) {

@@ -67,6 +67,7 @@ std::string sentence_of(const ActionAnswer& event) {
     case kEventDumpGone:
     case kEventHalted:  // nothing that hostprobe did: findings tell of these two
     case kEventThrottled:
+    case kEventStepsKnown:
     case kEventReadInPart:  // losses tell of them
     case kEventLeftOut:
       return {};

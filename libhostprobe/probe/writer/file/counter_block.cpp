@@ -29,7 +29,8 @@ bool write_row(BlockKind kind, const SiteCounter& counters) {
                  counters.amount};
   row.site.bucket_count = gather(counters.time, row.site.time, 0, 0);
   row.site.bucket_count = gather(counters.wake, row.site.wake, kWakeBucket, row.site.bucket_count);
-  std::size_t head = kind == kBlockCounters ? sizeof row : sizeof row.site;
+  const bool is_short = kind == kBlockShortWaits || kind == kBlockStartShortWaits;
+  std::size_t head = is_short ? sizeof row.site : sizeof row;
   iovec parts[] = {{&row, head}, {g_buckets, row.site.bucket_count * sizeof(std::uint64_t)}};
   return append_block(kind, parts, 2);
 }

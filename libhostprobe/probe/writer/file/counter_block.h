@@ -7,7 +7,7 @@
 
 namespace hostprobe::probe {
 
-// As kBlockShortWaits (SiteRow) or kBlockCounters (CounterRow). False: the file did not take it.
+// As kBlockShortWaits and kBlockStartShortWaits (SiteRow), or as one of the others (CounterRow). False: the file did not take it.
 bool write_row(BlockKind kind, const SiteCounter& counters);
 
 // How many calls are in it.
