@@ -211,7 +211,7 @@ TEST_F(Reports, AShareOfWaitsIsOfTheColumnBesideIt) {
                  .b = pack_post(7, test::at_us(300'000.0 * i + 100'000)),
                  .c = 0x1010}});
   keep(file);
-  const WaitSite& site = run().processes.at(0).waits.at(0);
+  const WaitSite site = run().processes.at(0).waits.at(0);
   EXPECT_NEAR(site.own_ms, 200, 1);
   EXPECT_NEAR(site.time.total_ns(), 400e6, 1e6);
   const std::string text = as_text();
