@@ -1,46 +1,29 @@
-// commands.h: the subcommands of `hostprobe`, one file each.
+// commands.h: the commands of `hostprobe`, one file each.
 //
-// Room 4. main.cpp asks each to add itself to the parser; the one that was chosen does its work in its callback and
-// leaves the exit status in Context. Errors are thrown: main.cpp holds the only catch.
+// Room 4. Each makes its table; what its options are set to lives in what its `run` holds. Errors are thrown: main.cpp
+// holds the only catch.
 #pragma once
 
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-namespace CLI {
-class App;
-}
+#include "command.h"
 
 namespace hostprobe::cli {
 
-inline constexpr int kDone = 0;
-inline constexpr int kCouldNot = 1;
-inline constexpr int kUsage = 2;
+Command run_command();
+Command report_command();
+Command diff_command();
+Command doctor_command();
+Command dump_command();
+Command export_command();
+Command import_command();
+Command recover_command();
+Command hooks_command();
+Command ctl_command();
+Command sched_command();
+Command stacks_command();
+Command options_command();
 
-struct Context {
-  int status = kDone;
-  std::vector<std::string> words;  // of `run`: the program and its arguments; elsewhere what stands behind `--`
-};
-
-// The command line asks for something that cannot be: exit status 2.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-void add_run(CLI::App& app, Context& context);
-void add_report(CLI::App& app, Context& context);
-void add_diff(CLI::App& app, Context& context);
-void add_doctor(CLI::App& app, Context& context);
-void add_dump(CLI::App& app, Context& context);
-void add_export(CLI::App& app, Context& context);
-void add_import(CLI::App& app, Context& context);
-void add_recover(CLI::App& app, Context& context);
-void add_hooks(CLI::App& app, Context& context);
-void add_ctl(CLI::App& app, Context& context);
-void add_sched(CLI::App& app, Context& context);
-void add_stacks(CLI::App& app, Context& context);
-void add_options(CLI::App& app, Context& context);
-void add_manual(CLI::App& app, Context& context);  // and completion
+// Both show what stands in `whole`, which must outlive them.
+Command manual_command(const Command& whole);
+Command completion_command(const Command& whole);
 
 }  // namespace hostprobe::cli

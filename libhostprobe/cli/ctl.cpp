@@ -1,10 +1,10 @@
 // ctl.cpp: `hostprobe ctl`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 
 #include "commands.h"
 #include "format/file.h"
@@ -17,7 +17,7 @@
 namespace hostprobe::cli {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kNotes[] =
     "VERB is one of\n"
     "  status           what it records, what that costs, the last trigger, the settings that can be set\n"
     "  trigger [TEXT]   the last seconds are to be written out; TEXT says why, and stands in the report\n"
@@ -210,22 +210,31 @@ bool ask(const Arguments& arguments) {
 
 }  // namespace
 
-void add_ctl(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand(
-      "ctl", "Asks hostprobe in a running process, or in a run's: status, trigger, stop, start, set, fix.");
+Command ctl_command() {
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("TARGET", arguments->target, "A process id, or the run folder of a job")->required();
-  command->add_option("VERB", arguments->verb, "What is asked for, see below")->required();
-  command->add_option("WORDS", arguments->words, "What the verb takes");
-  command->add_option("--timeout", arguments->timeout_s, "How long to wait for an answer, seconds")
-      ->capture_default_str();
-  command->add_flag("--json", arguments->json, "status as a JSON document");
-  command->footer(kFooter);
-  command->callback([arguments, &context] {
+  const auto run = [arguments](const Words& words) {
     // Behind `--` stand words that look like flags.
-    for (const std::string& word : context.words) arguments->words.push_back(word);
-    context.status = ask(*arguments) ? kDone : kCouldNot;
-  });
+    arguments->words.insert(arguments->words.end(), words.begin(), words.end());
+    return ask(*arguments) ? kDone : kCouldNot;
+  };
+  return {.name = "ctl",
+          .summary = "Asks hostprobe in a running process, or in a run's: status, trigger, stop, start, set, fix.",
+          .options = {{.names = "TARGET",
+                       .target = &arguments->target,
+                       .meaning = "A process id, or the run folder of a job",
+                       .required = true},
+                      {.names = "VERB",
+                       .target = &arguments->verb,
+                       .meaning = "What is asked for, see below",
+                       .required = true},
+                      {.names = "WORDS", .target = &arguments->words, .meaning = "What the verb takes"},
+                      {.names = "--timeout",
+                       .target = &arguments->timeout_s,
+                       .meaning = "How long to wait for an answer, seconds",
+                       .shows_usual = true},
+                      {.names = "--json", .target = &arguments->json, .meaning = "status as a JSON document"}},
+          .notes = kNotes,
+          .run = run};
 }
 
 }  // namespace hostprobe::cli

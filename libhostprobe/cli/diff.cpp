@@ -1,6 +1,7 @@
 // diff.cpp: `hostprobe diff`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+
+#include <memory>
 
 #include "commands.h"
 #include "job_option.h"
@@ -45,22 +46,30 @@ int diff(const DiffArguments& arguments) {
 
 }  // namespace
 
-void add_diff(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("diff", "Says what changed from one run to another, and what is only noise.");
+Command diff_command() {
   auto arguments = std::make_shared<DiffArguments>();
-  command->add_option("A", arguments->a, "The run folder before, or one trace file")->required();
-  command->add_option("B", arguments->b, "The run folder after, or one trace file")->required();
-  add_job_option(*command, arguments->job_a, "--job-a");
-  add_job_option(*command, arguments->job_b, "--job-b");
-  command->add_flag("--json", arguments->json, "One JSON document instead of text");
-  add_memory_option(*command, arguments->memory_mb);
-  command->footer(
-      "Steps are the samples: a change is named only where it exceeds what the steps of one run differ by among\n"
-      "themselves. Exit 0 whether or not anything changed, 1 where a run cannot be read.\n"
-      "Examples:\n  hostprobe diff RUN-BEFORE RUN-AFTER\n"
-      "  hostprobe diff RUN RUN --job-a 1 --job-b 2            two jobs of one folder\n"
-      "  hostprobe diff A B --json | jq '.findings[] | select(.change != \"same\")'");
-  command->callback([arguments, &context] { context.status = diff(*arguments); });
+  return {
+      .name = "diff",
+      .summary = "Says what changed from one run to another, and what is only noise.",
+      .options = {{.names = "A",
+                   .target = &arguments->a,
+                   .meaning = "The run folder before, or one trace file",
+                   .required = true},
+                  {.names = "B",
+                   .target = &arguments->b,
+                   .meaning = "The run folder after, or one trace file",
+                   .required = true},
+                  job_option(arguments->job_a, "--job-a"),
+                  job_option(arguments->job_b, "--job-b"),
+                  {.names = "--json", .target = &arguments->json, .meaning = "One JSON document instead of text"},
+                  memory_option(arguments->memory_mb)},
+      .notes =
+          "Steps are the samples: a change is named only where it exceeds what the steps of one run differ by among\n"
+          "themselves. Exit 0 whether or not anything changed, 1 where a run cannot be read.\n"
+          "Examples:\n  hostprobe diff RUN-BEFORE RUN-AFTER\n"
+          "  hostprobe diff RUN RUN --job-a 1 --job-b 2            two jobs of one folder\n"
+          "  hostprobe diff A B --json | jq '.findings[] | select(.change != \"same\")'",
+      .run = [arguments](const Words&) { return diff(*arguments); }};
 }
 
 }  // namespace hostprobe::cli

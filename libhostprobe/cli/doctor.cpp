@@ -1,7 +1,7 @@
 // doctor.cpp: `hostprobe doctor`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
@@ -14,6 +14,10 @@ namespace {
 
 using kernel::Finding;
 using kernel::Health;
+
+struct DoctorArguments {
+  bool json = false, all = false;
+};
 
 std::string as_text(const std::vector<Finding>& findings, bool all) {
   std::string text;
@@ -42,31 +46,35 @@ std::string as_json(const std::vector<Finding>& findings, const kernel::MachineF
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+int examine(const DoctorArguments& arguments) {
+  const kernel::MachineFacts facts = kernel::look_at_machine(place_of_probe_library());
+  const std::vector<Finding> findings = kernel::judge(facts);
+  if (arguments.json)
+    write_json(as_json(findings, facts));
+  else
+    write_out(as_text(findings, arguments.all));
+  return kDone;
+}
+
 }  // namespace
 
-void add_doctor(CLI::App& app, Context& context) {
-  auto* command =
-      app.add_subcommand("doctor", "Says what this machine or container lets hostprobe do, and what to change.");
-  auto json = std::make_shared<bool>(false), all = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "One document for scripts");
-  command->add_flag("--all", *all, "Also what is good");
-  command->footer(
-      "Asks as the user, and in the container, that it runs in: run it where the job runs. As root it also removes "
-      "what\n"
-      "killed recordings of `hostprobe sched` have left in tracefs, which slows the whole machine. It changes nothing "
-      "else.\n"
-      "Exits 0 when it could look, whatever it found.\n"
-      "Examples:\n  hostprobe doctor\n  hostprobe doctor --all\n  hostprobe doctor --json | jq '.findings[] | "
-      "select(.health != \"good\")'");
-  command->callback([json, all, &context] {
-    const kernel::MachineFacts facts = kernel::look_at_machine(place_of_probe_library());
-    const std::vector<Finding> findings = kernel::judge(facts);
-    if (*json)
-      write_json(as_json(findings, facts));
-    else
-      write_out(as_text(findings, *all));
-    context.status = kDone;
-  });
+Command doctor_command() {
+  auto arguments = std::make_shared<DoctorArguments>();
+  return {
+      .name = "doctor",
+      .summary = "Says what this machine or container lets hostprobe do, and what to change.",
+      .options = {{.names = "--json", .target = &arguments->json, .meaning = "One document for scripts"},
+                  {.names = "--all", .target = &arguments->all, .meaning = "Also what is good"}},
+      .notes =
+          "Asks as the user, and in the container, that it runs in: run it where the job runs. As root it also removes "
+          "what\n"
+          "killed recordings of `hostprobe sched` have left in tracefs, which slows the whole machine. It changes "
+          "nothing "
+          "else.\n"
+          "Exits 0 when it could look, whatever it found.\n"
+          "Examples:\n  hostprobe doctor\n  hostprobe doctor --all\n  hostprobe doctor --json | jq '.findings[] | "
+          "select(.health != \"good\")'",
+      .run = [arguments](const Words&) { return examine(*arguments); }};
 }
 
 }  // namespace hostprobe::cli

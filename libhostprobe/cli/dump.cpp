@@ -1,6 +1,7 @@
 // dump.cpp: `hostprobe dump`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+
+#include <memory>
 
 #include "commands.h"
 #include "export/dump.h"
@@ -30,19 +31,25 @@ int dump(const DumpArguments& arguments) {
 
 }  // namespace
 
-void add_dump(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("dump", "Prints every record of a run, one a line, in time order per thread.");
+Command dump_command() {
   auto arguments = std::make_shared<DumpArguments>();
-  command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
-  add_job_option(*command, arguments->job);
-  command->add_flag("--json", arguments->json, "One JSON object a line");
-  command->add_flag("--switches", arguments->switches,
-                    "Also when each thread was off its CPU, behind its records, where that was recorded");
-  command->footer(
-      "begin_ns is CLOCK_MONOTONIC of the host that was traced.\n"
-      "Examples:\n  hostprobe dump RUN | less\n"
-      "  hostprobe dump RUN --json | jq -c 'select(.function == \"cuLaunchKernel\") | .args.grid'");
-  command->callback([arguments, &context] { context.status = dump(*arguments); });
+  return {
+      .name = "dump",
+      .summary = "Prints every record of a run, one a line, in time order per thread.",
+      .options = {{.names = "RUN",
+                   .target = &arguments->run,
+                   .meaning = "The run folder, or one trace file",
+                   .required = true},
+                  job_option(arguments->job),
+                  {.names = "--json", .target = &arguments->json, .meaning = "One JSON object a line"},
+                  {.names = "--switches",
+                   .target = &arguments->switches,
+                   .meaning = "Also when each thread was off its CPU, behind its records, where that was recorded"}},
+      .notes =
+          "begin_ns is CLOCK_MONOTONIC of the host that was traced.\n"
+          "Examples:\n  hostprobe dump RUN | less\n"
+          "  hostprobe dump RUN --json | jq -c 'select(.function == \"cuLaunchKernel\") | .args.grid'",
+      .run = [arguments](const Words&) { return dump(*arguments); }};
 }
 
 }  // namespace hostprobe::cli

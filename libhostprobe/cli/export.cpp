@@ -1,6 +1,7 @@
 // export.cpp: `hostprobe export`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+
+#include <memory>
 
 #include "commands.h"
 #include "export/chrome_timeline.h"
@@ -46,25 +47,35 @@ int export_run(const ExportArguments& arguments) {
 
 }  // namespace
 
-void add_export(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("export", "Writes a run in a form that other tools read.");
+Command export_command() {
   auto arguments = std::make_shared<ExportArguments>();
-  command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
-  add_job_option(*command, arguments->job);
-  command->add_option("--chrome", arguments->chrome, "A timeline for ui.perfetto.dev and chrome://tracing")
-      ->type_name("PATH");
-  command
-      ->add_option("--perfetto", arguments->perfetto,
-                   "The same in Perfetto's own form: smaller, and with the scheduler's tracks where it was recorded")
-      ->type_name("PATH");
-  command->add_option("--csv", arguments->csv, "A table of launches, synchronisations, waits and collectives")
-      ->type_name("PATH");
-  command->footer(
-      "What is at PATH is replaced once the new file is complete; it is compressed where PATH ends in .gz.\n"
-      "Examples:\n  hostprobe export RUN --chrome timeline.json.gz\n"
-      "  hostprobe export RUN --perfetto timeline.pftrace\n"
-      "  hostprobe export RUN --csv events.csv && hostprobe import -o COPY --csv events.csv");
-  command->callback([arguments, &context] { context.status = export_run(*arguments); });
+  return {.name = "export",
+          .summary = "Writes a run in a form that other tools read.",
+          .options =
+              {{.names = "RUN",
+                .target = &arguments->run,
+                .meaning = "The run folder, or one trace file",
+                .required = true},
+               job_option(arguments->job),
+               {.names = "--chrome",
+                .target = &arguments->chrome,
+                .meaning = "A timeline for ui.perfetto.dev and chrome://tracing",
+                .value_name = "PATH"},
+               {.names = "--perfetto",
+                .target = &arguments->perfetto,
+                .meaning =
+                    "The same in Perfetto's own form: smaller, and with the scheduler's tracks where it was recorded",
+                .value_name = "PATH"},
+               {.names = "--csv",
+                .target = &arguments->csv,
+                .meaning = "A table of launches, synchronisations, waits and collectives",
+                .value_name = "PATH"}},
+          .notes =
+              "What is at PATH is replaced once the new file is complete; it is compressed where PATH ends in .gz.\n"
+              "Examples:\n  hostprobe export RUN --chrome timeline.json.gz\n"
+              "  hostprobe export RUN --perfetto timeline.pftrace\n"
+              "  hostprobe export RUN --csv events.csv && hostprobe import -o COPY --csv events.csv",
+          .run = [arguments](const Words&) { return export_run(*arguments); }};
 }
 
 }  // namespace hostprobe::cli

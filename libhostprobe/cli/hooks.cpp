@@ -1,6 +1,10 @@
 // hooks.cpp: `hostprobe hooks`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <tuple>
 
 #include "analysis/run_answer.h"
 #include "commands.h"
@@ -15,6 +19,11 @@ namespace hostprobe::cli {
 namespace {
 
 using analysis::Hook;
+
+struct HooksArguments {
+  std::string run;
+  JobNumber job;
+};
 
 // The name comes last: it is the only part without a bound to its length.
 std::string row(std::string_view family, std::string_view state, std::string_view name) {
@@ -75,31 +84,33 @@ void list_hooks_of_run(const std::string& path, const JobNumber& job) {
   }
 }
 
+int hooks(const HooksArguments& arguments) {
+  if (arguments.run.empty())
+    list_hooks();
+  else
+    list_hooks_of_run(arguments.run, arguments.job);
+  return kDone;
+}
+
 }  // namespace
 
-void add_hooks(CLI::App& app, Context& context) {
-  auto* command =
-      app.add_subcommand("hooks", "Lists the hooked functions; with RUN: which were there and which recorded.");
-  auto run = std::make_shared<std::string>();
-  auto job = std::make_shared<JobNumber>();
-  command->add_option("RUN", *run, "A run folder, or one trace file");
-  add_job_option(*command, *job);
-  command->footer(
-      "FAMILY       what the function belongs to: cuda, nccl, wait, wake, thread, io, python\n"
-      "EXPORTED AS  the symbol version under which libhostprobe.so stands in front of it. \"not exported\": functions "
-      "of "
-      "the\n             GPU driver and NCCL, which are found at run time and never taken by their names\n"
-      "IN THIS RUN  with RUN. \"missing\": no process had such a function; \"not used\": nobody called it;\n"
-      "             \"used, no record\": its calls were too short to be kept one by one, or are only passed on\n"
-      "Examples:\n  hostprobe hooks\n  hostprobe hooks RUN");
-  command->callback([run, job, &context] {
-    if (run->empty()) {
-      list_hooks();
-    } else {
-      list_hooks_of_run(*run, *job);
-    }
-    context.status = kDone;
-  });
+Command hooks_command() {
+  auto arguments = std::make_shared<HooksArguments>();
+  return {
+      .name = "hooks",
+      .summary = "Lists the hooked functions; with RUN: which were there and which recorded.",
+      .options = {{.names = "RUN", .target = &arguments->run, .meaning = "A run folder, or one trace file"},
+                  job_option(arguments->job)},
+      .notes =
+          "FAMILY       what the function belongs to: cuda, nccl, wait, wake, thread, io, python\n"
+          "EXPORTED AS  the symbol version under which libhostprobe.so stands in front of it. \"not exported\": "
+          "functions "
+          "of "
+          "the\n             GPU driver and NCCL, which are found at run time and never taken by their names\n"
+          "IN THIS RUN  with RUN. \"missing\": no process had such a function; \"not used\": nobody called it;\n"
+          "             \"used, no record\": its calls were too short to be kept one by one, or are only passed on\n"
+          "Examples:\n  hostprobe hooks\n  hostprobe hooks RUN",
+      .run = [arguments](const Words&) { return hooks(*arguments); }};
 }
 
 }  // namespace hostprobe::cli

@@ -1,6 +1,7 @@
 // import.cpp: `hostprobe import`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+
+#include <memory>
 
 #include "commands.h"
 #include "import/ftrace/kernel_clock.h"
@@ -50,25 +51,36 @@ int import_files(const ImportArguments& arguments) {
 
 }  // namespace
 
-void add_import(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("import", "Makes traces out of what other tools have measured.");
+Command import_command() {
   auto arguments = std::make_shared<ImportArguments>();
-  command->add_option("-o,--out", arguments->run, "The run folder; made if missing, what is in it stays")->required();
-  command->add_flag("--kineto", arguments->kineto, "The files are profiles of PyTorch (Kineto), .json or .json.gz");
-  command->add_flag("--csv", arguments->csv,
-                    "The files are tables of events, of `export --csv` or a tracer with its columns");
-  command->add_flag("--ftrace", arguments->ftrace,
-                    "The files are traces of the kernel: trace, trace_pipe, trace-cmd report, trace.dat, perf script");
-  command
-      ->add_option("--clock", arguments->clock, "With --ftrace: what its trace_clock was, where the file does not say")
-      ->type_name("NAME");
-  command->add_option("FILE", arguments->files, "What to import")->required();
-  command->footer(
-      "Prints the traces it makes. What it cannot use is counted, a line for each kind, on stderr.\n"
-      "Into the run folder of the probed process itself, the profile comes to stand on the same clock.\n"
-      "Examples:\n  hostprobe import -o RUN --kineto profile/*.pt.trace.json.gz && hostprobe report RUN\n"
-      "  hostprobe import -o RUN --ftrace --clock mono trace.txt");
-  command->callback([arguments, &context] { context.status = import_files(*arguments); });
+  return {.name = "import",
+          .summary = "Makes traces out of what other tools have measured.",
+          .options =
+              {{.names = "-o,--out",
+                .target = &arguments->run,
+                .meaning = "The run folder; made if missing, what is in it stays",
+                .required = true},
+               {.names = "--kineto",
+                .target = &arguments->kineto,
+                .meaning = "The files are profiles of PyTorch (Kineto), .json or .json.gz"},
+               {.names = "--csv",
+                .target = &arguments->csv,
+                .meaning = "The files are tables of events, of `export --csv` or a tracer with its columns"},
+               {.names = "--ftrace",
+                .target = &arguments->ftrace,
+                .meaning =
+                    "The files are traces of the kernel: trace, trace_pipe, trace-cmd report, trace.dat, perf script"},
+               {.names = "--clock",
+                .target = &arguments->clock,
+                .meaning = "With --ftrace: what its trace_clock was, where the file does not say",
+                .value_name = "NAME"},
+               {.names = "FILE", .target = &arguments->files, .meaning = "What to import", .required = true}},
+          .notes =
+              "Prints the traces it makes. What it cannot use is counted, a line for each kind, on stderr.\n"
+              "Into the run folder of the probed process itself, the profile comes to stand on the same clock.\n"
+              "Examples:\n  hostprobe import -o RUN --kineto profile/*.pt.trace.json.gz && hostprobe report RUN\n"
+              "  hostprobe import -o RUN --ftrace --clock mono trace.txt",
+          .run = [arguments](const Words&) { return import_files(*arguments); }};
 }
 
 }  // namespace hostprobe::cli

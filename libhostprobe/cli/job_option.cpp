@@ -8,10 +8,12 @@
 
 namespace hostprobe::cli {
 
-void add_job_option(CLI::App& command, JobNumber& job, const std::string& name) {
-  command.add_option(name, job, "Which job of the run folder, counted from 1 as they began; else the newest")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 30));
+Option job_option(JobNumber& job, const std::string& name) {
+  return {.names = name,
+          .target = &job,
+          .meaning = "Which job of the run folder, counted from 1 as they began; else the newest",
+          .value_name = "N",
+          .range = Range{1, 1u << 30}};
 }
 
 analysis::ChosenJob choose_job(const std::string& run, const JobNumber& job) {

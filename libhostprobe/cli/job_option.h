@@ -3,18 +3,17 @@
 // Room 4.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <optional>
 #include <string>
 
+#include "command.h"
 #include "trace/jobs.h"
 
 namespace hostprobe::cli {
 
 using JobNumber = std::optional<unsigned>;
 
-void add_job_option(CLI::App& command, JobNumber& job, const std::string& name = "--job");
+Option job_option(JobNumber& job, const std::string& name = "--job");
 
 // Throws as analysis::ChosenJob. Says which run it took where it was given a folder of runs.
 analysis::ChosenJob choose_job(const std::string& run, const JobNumber& job);

@@ -1,14 +1,14 @@
-// manual.cpp: `hostprobe manual` and `hostprobe completion`: man pages and the completion of bash, out of the parser itself.
+// manual.cpp: `hostprobe manual` and `hostprobe completion`: man pages and the completion of bash, made of the table of commands.
 //
 // Room 4. The build installs what they print; hidden from --help.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
-#include "command_names.h"
+#include "command_line.h"
 #include "commands.h"
 #include "output.h"
 #include "report/version.h"
@@ -33,51 +33,45 @@ std::string roff(const std::string& text) {
   return result;
 }
 
-std::string flags_of(const CLI::Option& option) {
-  std::vector<std::string> names;
-  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
-  const bool takes_value = option.get_items_expected_max() > 0;
-  return fmt::format("{}{}", fmt::join(names, ", "), takes_value ? " " + option.get_type_name() : "");
-}
-
-std::string options_section(const CLI::App& command) {
+std::string options_section(const Command& whole, const Command& command) {
   std::string text = ".SH OPTIONS\n";
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string name = option->get_positional() ? option->get_name(true) : flags_of(*option);
-    text += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(name), roff(option->get_description()));
-  }
+  for (const OptionText& option : option_texts(whole, command))
+    text += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(option.names), roff(option.meaning));
   return text;
 }
 
-std::string commands_section(const CLI::App& app) {
+std::string commands_section(const Command& whole) {
   std::string text = ".SH COMMANDS\n";
-  for (const CLI::App* command : shown_commands(app))
-    text += fmt::format(".TP\n\\fBhostprobe\\-{}\\fR(1)\n{}\n", command->get_name(), roff(command->get_description()));
+  for (const Command* command : shown_commands(whole))
+    text += fmt::format(".TP\n\\fBhostprobe\\-{}\\fR(1)\n{}\n", command->name, roff(command->summary));
   return text;
 }
 
-std::string page(const CLI::App& app, const CLI::App& command) {
-  const bool whole = &app == &command;
-  const std::string name = whole ? "hostprobe" : "hostprobe-" + command.get_name();
-  std::string text = fmt::format(".TH \"{}\" 1 \"\" \"hostprobe {}\"\n.SH NAME\n{} \\- {}\n", name, analysis::version(),
-                                 roff(name), roff(command.get_description()));
-  text += fmt::format(".SH SYNOPSIS\n\\fBhostprobe {}\\fR [OPTIONS] \\fI...\\fR\n",
-                      whole ? "COMMAND" : roff(command.get_name()));
-  if (whole) text += commands_section(app);
-  text += options_section(command);
-  return text + fmt::format(".SH NOTES\n.nf\n{}\n.fi\n", roff(command.get_footer()));
+std::string page_name(const Command& whole, const Command& command) {
+  return &command == &whole ? whole.name : whole.name + "-" + command.name;
 }
 
-void write_pages(const CLI::App& app, const std::string& folder) {
+std::string page(const Command& whole, const Command& command) {
+  const bool is_whole = &command == &whole;
+  const std::string name = page_name(whole, command);
+  std::string text = fmt::format(".TH \"{}\" 1 \"\" \"hostprobe {}\"\n.SH NAME\n{} \\- {}\n", name, analysis::version(),
+                                 roff(name), roff(command.summary));
+  text += fmt::format(".SH SYNOPSIS\n\\fBhostprobe {}\\fR [OPTIONS] \\fI...\\fR\n",
+                      is_whole ? "COMMAND" : roff(command.name));
+  if (is_whole) text += commands_section(whole);
+  text += options_section(whole, command);
+  return text + fmt::format(".SH NOTES\n.nf\n{}\n.fi\n", roff(command.notes));
+}
+
+void write_pages(const Command& whole, const std::string& folder) {
   std::filesystem::create_directories(folder);
-  std::vector<const CLI::App*> commands = shown_commands(app);
-  commands.push_back(&app);
-  for (const CLI::App* command : commands) {
-    const std::string name = command == &app ? "hostprobe" : "hostprobe-" + command->get_name();
-    std::ofstream file(folder + "/" + name + ".1");
-    file << page(app, *command);
-    if (!file.flush()) throw std::runtime_error("cannot write " + folder + "/" + name + ".1");
+  std::vector<const Command*> commands = shown_commands(whole);
+  commands.push_back(&whole);
+  for (const Command* command : commands) {
+    const std::string path = folder + "/" + page_name(whole, *command) + ".1";
+    std::ofstream file(path);
+    file << page(whole, *command);
+    if (!file.flush()) throw std::runtime_error("cannot write " + path);
   }
 }
 
@@ -107,30 +101,36 @@ _hostprobe() {{
 complete -o default -F _hostprobe hostprobe
 )";
 
-std::string completion(const CLI::App& app) {
+std::string completion(const Command& whole) {
   std::string names, cases;
-  for (const CLI::App* command : shown_commands(app)) {
-    names += (names.empty() ? "" : " ") + command->get_name();
-    cases += fmt::format("    {}) options='{}' ;;\n", command->get_name(), fmt::join(long_options(*command), " "));
+  for (const Command* command : shown_commands(whole)) {
+    names += (names.empty() ? "" : " ") + command->name;
+    cases += fmt::format("    {}) options='{}' ;;\n", command->name, fmt::join(long_options(*command), " "));
   }
   return fmt::format(kScript, names, cases);
 }
 
 }  // namespace
 
-void add_manual(CLI::App& app, Context& context) {
-  auto* manual = app.add_subcommand("manual", "Writes the man pages into a folder.")->group("");
+Command manual_command(const Command& whole) {
   auto folder = std::make_shared<std::string>();
-  manual->add_option("FOLDER", *folder, "Made if missing")->required();
-  manual->callback([folder, &app, &context] {
-    write_pages(app, *folder);
-    context.status = kDone;
-  });
-  auto* script = app.add_subcommand("completion", "Prints the completion script of bash.")->group("");
-  script->callback([&app, &context] {
-    write_out(completion(app));
-    context.status = kDone;
-  });
+  const auto run = [folder, &whole](const Words&) {
+    write_pages(whole, *folder);
+    return kDone;
+  };
+  return {.name = "manual",
+          .summary = "Writes the man pages into a folder.",
+          .options = {{.names = "FOLDER", .target = folder.get(), .meaning = "Made if missing", .required = true}},
+          .run = run,
+          .hidden = true};
+}
+
+Command completion_command(const Command& whole) {
+  const auto run = [&whole](const Words&) {
+    write_out(completion(whole));
+    return kDone;
+  };
+  return {.name = "completion", .summary = "Prints the completion script of bash.", .run = run, .hidden = true};
 }
 
 }  // namespace hostprobe::cli

@@ -96,14 +96,15 @@ void give_back(void* block) {
 
 }  // namespace
 
-void add_memory_option(CLI::App& command, unsigned& memory_mb) {
-  command
-      .add_option(
-          "--memory-mb", memory_mb,
+Option memory_option(unsigned& memory_mb) {
+  return {
+      .names = "--memory-mb",
+      .target = &memory_mb,
+      .meaning =
           "Most memory to work with, MiB; what a large run needs beyond lies in a file without a name in TMPDIR, or "
-          "/var/tmp. Less makes it slower, nothing else")
-      ->check(CLI::Range(0u, 1u << 20))
-      ->capture_default_str();
+          "/var/tmp. Less makes it slower, nothing else",
+      .range = Range{0, 1u << 20},
+      .shows_usual = true};
 }
 
 analysis::Effort within_memory(unsigned memory_mb) {

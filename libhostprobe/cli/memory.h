@@ -5,19 +5,18 @@
 // whatever the questions hold of it, and no question has to know.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <optional>
 #include <string>
 
 #include "analysis/run_answer.h"
+#include "command.h"
 
 namespace hostprobe::cli {
 
 inline constexpr unsigned kMemoryMb = 1024;  // of every command, unless it is told otherwise
 
 // --memory-mb of a command that reads runs.
-void add_memory_option(CLI::App& command, unsigned& memory_mb);
+Option memory_option(unsigned& memory_mb);
 
 // From here on no more than that is taken.
 analysis::Effort within_memory(unsigned memory_mb);

@@ -2,9 +2,9 @@
 #include "options.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <memory>
 
 #include "commands.h"
 #include "output.h"
@@ -99,16 +99,18 @@ const std::vector<FixName>& fix_names() {
   return kFixes;
 }
 
-void add_options(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("options", "Prints every setting with its default and its meaning.");
+Command options_command() {
   auto markdown = std::make_shared<bool>(false);
-  command->add_flag("--markdown", *markdown, "As the table of docs/options.md");
-  command->footer(
-      "Each setting is an environment variable and a flag of `hostprobe run`.\nExample:\n  hostprobe options");
-  command->callback([markdown, &context] {
+  const auto run = [markdown](const Words&) {
     write_out(*markdown ? as_markdown() : as_text());
-    context.status = kDone;
-  });
+    return kDone;
+  };
+  return {
+      .name = "options",
+      .summary = "Prints every setting with its default and its meaning.",
+      .options = {{.names = "--markdown", .target = markdown.get(), .meaning = "As the table of docs/options.md"}},
+      .notes = "Each setting is an environment variable and a flag of `hostprobe run`.\nExample:\n  hostprobe options",
+      .run = run};
 }
 
 }  // namespace hostprobe::cli

@@ -1,8 +1,8 @@
 // recover.cpp: `hostprobe recover`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <memory>
 
 #include "commands.h"
 #include "job_option.h"
@@ -60,15 +60,17 @@ int recover(const std::string& given) {
 
 }  // namespace
 
-void add_recover(CLI::App& app, Context& context) {
-  auto* command =
-      app.add_subcommand("recover", "Saves what killed processes left in shared memory, and frees the memory.");
+Command recover_command() {
   auto run = std::make_shared<std::string>();
-  command->add_option("RUN", *run, "The run folder, or one trace file")->required();
-  command->footer(
-      "Only needed after a kill, and only when the job was not started by `hostprobe run`, which does it at its end.\n"
-      "Running processes are left alone.\nExample:\n  hostprobe recover hostprobe-run");
-  command->callback([run, &context] { context.status = recover(*run); });
+  return {.name = "recover",
+          .summary = "Saves what killed processes left in shared memory, and frees the memory.",
+          .options =
+              {{.names = "RUN", .target = run.get(), .meaning = "The run folder, or one trace file", .required = true}},
+          .notes =
+              "Only needed after a kill, and only when the job was not started by `hostprobe run`, which does it at "
+              "its end.\n"
+              "Running processes are left alone.\nExample:\n  hostprobe recover hostprobe-run",
+          .run = [run](const Words&) { return recover(*run); }};
 }
 
 }  // namespace hostprobe::cli

@@ -1,9 +1,9 @@
 // report.cpp: `hostprobe report`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <set>
 
 #include "analysis/number_ranges.h"
@@ -84,24 +84,36 @@ int report(const ReportArguments& arguments) {
 
 }  // namespace
 
-void add_report(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("report", "Says what a run lost on the host side, and what to do now.");
+Command report_command() {
   auto arguments = std::make_shared<ReportArguments>();
-  command->add_option("RUN", arguments->run, "The run folder, or one trace file")->required();
-  add_job_option(*command, arguments->job);
-  command->add_flag("--json", arguments->json, "One JSON document instead of text");
-  command->add_option("--rank", arguments->options.rank, "Only the processes of this rank")->type_name("N");
-  command->add_flag("--all", arguments->options.all, "Every wait site, thread and process, not only the heaviest");
-  command->add_option("--step", arguments->step, "Only this step: its number, or slowest")->check(check_step);
-  command
-      ->add_option("--steps", arguments->steps,
-                   "auto: as the run was told (HOSTPROBE_STEPS); marks, detected, off: these, whatever it was told")
-      ->check(CLI::IsMember({"auto", "marks", "detected", "off"}));
-  add_memory_option(*command, arguments->memory_mb);
-  command->footer(
-      "Works at any time: while the job runs, after it ended, after it was killed.\n"
-      "Examples:\n  hostprobe report hostprobe-run\n  hostprobe report RUN --json | jq '.processes[].waits[0]'");
-  command->callback([arguments, &context] { context.status = report(*arguments); });
+  analysis::ReportOptions& shown = arguments->options;
+  return {
+      .name = "report",
+      .summary = "Says what a run lost on the host side, and what to do now.",
+      .options =
+          {{.names = "RUN",
+            .target = &arguments->run,
+            .meaning = "The run folder, or one trace file",
+            .required = true},
+           job_option(arguments->job),
+           {.names = "--json", .target = &arguments->json, .meaning = "One JSON document instead of text"},
+           {.names = "--rank", .target = &shown.rank, .meaning = "Only the processes of this rank", .value_name = "N"},
+           {.names = "--all",
+            .target = &shown.all,
+            .meaning = "Every wait site, thread and process, not only the heaviest"},
+           {.names = "--step",
+            .target = &arguments->step,
+            .meaning = "Only this step: its number, or slowest",
+            .check = check_step},
+           {.names = "--steps",
+            .target = &arguments->steps,
+            .meaning = "auto: as the run was told (HOSTPROBE_STEPS); marks, detected, off: these, whatever it was told",
+            .choices = {"auto", "marks", "detected", "off"}},
+           memory_option(arguments->memory_mb)},
+      .notes =
+          "Works at any time: while the job runs, after it ended, after it was killed.\n"
+          "Examples:\n  hostprobe report hostprobe-run\n  hostprobe report RUN --json | jq '.processes[].waits[0]'",
+      .run = [arguments](const Words&) { return report(*arguments); }};
 }
 
 }  // namespace hostprobe::cli

@@ -2,12 +2,12 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include "commands.h"
@@ -30,8 +30,7 @@ namespace fs = std::filesystem;
 constexpr int kMostSimulatedGpus = 64;
 
 struct RunArguments {
-  std::vector<std::string> values;  // of settings(), same order
-  std::vector<CLI::Option*> given;
+  std::vector<std::optional<std::string>> values;  // of settings(), same order; without one where it is not given
   int simulated_gpus = 0;
 };
 
@@ -93,9 +92,8 @@ std::string preload_for(const ProgramFile& program) {
 Environment environment_of(const RunArguments& arguments, const ProgramFile& program) {
   Environment environment;
   for (std::size_t i = 0; i < settings().size(); ++i) {
-    if (settings()[i].name != "out" && arguments.given[i]->count() > 0) {
-      environment.emplace_back(settings()[i].environment(), arguments.values[i]);
-    }
+    if (settings()[i].name != "out" && arguments.values[i])
+      environment.emplace_back(settings()[i].environment(), *arguments.values[i]);
   }
   if (const std::string preload = preload_for(program); !preload.empty())
     environment.emplace_back("LD_PRELOAD", preload);
@@ -166,7 +164,7 @@ std::string start_failure(const std::string& program, int error) {
 
 std::string value_given(const RunArguments& arguments, const std::string& name) {
   for (std::size_t i = 0; i < settings().size(); ++i)
-    if (settings()[i].name == name) return arguments.values[i];
+    if (settings()[i].name == name) return arguments.values[i].value_or("");
   return {};
 }
 
@@ -174,21 +172,21 @@ std::string value_given(const RunArguments& arguments, const std::string& name) 
 void check_settings(const RunArguments& arguments) {
   for (std::size_t i = 0; i < settings().size(); ++i) {
     const Setting& setting = settings()[i];
-    const bool is_given = arguments.given[i]->count() > 0;
+    const std::optional<std::string>& given = arguments.values[i];
     const char* inherited = std::getenv(setting.environment().c_str());
-    if (!is_given && inherited == nullptr) continue;
-    const std::string problem = is_given ? complaint(setting, arguments.values[i], setting.flag())
-                                         : complaint(setting, inherited, setting.environment());
+    if (!given && inherited == nullptr) continue;
+    const std::string problem =
+        given ? complaint(setting, *given, setting.flag()) : complaint(setting, inherited, setting.environment());
     if (!problem.empty()) throw UsageError("run: " + problem);
   }
 }
 
-int run(const RunArguments& arguments, const Context& context) {
-  if (context.words.empty()) {
+int run(const RunArguments& arguments, const Words& words) {
+  if (words.empty()) {
     throw UsageError("run: no program. Write `hostprobe run [OPTIONS] PROGRAM ARGS…`");
   }
   check_settings(arguments);
-  const ProgramFile program = look_at_program(context.words.front());
+  const ProgramFile program = look_at_program(words.front());
   Environment environment = environment_of(arguments, program);
   const RunFolder folder = run_folder(value_given(arguments, "out"));
   environment.emplace_back("HOSTPROBE_OUT", folder.path);
@@ -196,12 +194,12 @@ int run(const RunArguments& arguments, const Context& context) {
                             program.obstacle};
   std::optional<JobFile> job;
   const ProgramEnd end = run_program(
-      context.words, [&environment] { set_environment(environment); },
+      words, [&environment] { set_environment(environment); },
       [&](int pid, int start_error) {
         // Of a program that did not start nothing is left, but in a folder of other jobs the reason.
         if (start_error != 0 && folder.is_new) return;
         try {
-          job.emplace(folder.path, context.words, recording, pid);
+          job.emplace(folder.path, words, recording, pid);
         } catch (const std::exception& error) {
           say(error.what());  // a full disk: the program runs already, and `run` waits for it all the same
         }
@@ -210,7 +208,7 @@ int run(const RunArguments& arguments, const Context& context) {
     if (job) job->fail(std::strerror(end.start_error));
     std::error_code ignored;
     if (folder.is_new) fs::remove(folder.path, ignored);  // as long as nobody else has put anything into it
-    say(start_failure(context.words.front(), end.start_error));
+    say(start_failure(words.front(), end.start_error));
     return end.start_error == ENOENT ? kNotFound : kNotExecutable;
   }
   if (job) job->finish(end.status);
@@ -218,36 +216,46 @@ int run(const RunArguments& arguments, const Context& context) {
   return end.status;
 }
 
+Option setting_option(const Setting& setting, std::optional<std::string>& value) {
+  const bool is_out = setting.name == "out";
+  const std::string usual = is_out ? "HOSTPROBE_OUT, else hostprobe-run-DATE-TIME" : setting.usual;
+  return {.names = is_out ? "-o,--out" : setting.flag(),
+          .target = &value,
+          .meaning = fmt::format("{} [{}]", setting.meaning, usual),
+          .value_name = is_out ? "RUN" : setting.values()};
+}
+
+std::vector<Option> options_into(RunArguments& arguments) {
+  std::vector<Option> options;
+  arguments.values.resize(settings().size());
+  for (std::size_t i = 0; i < settings().size(); ++i)
+    options.push_back(setting_option(settings()[i], arguments.values[i]));
+  options.push_back({.names = "--simgpu",
+                     .target = &arguments.simulated_gpus,
+                     .meaning = "Put a simulated GPU driver with N devices on the library path",
+                     .value_name = "N",
+                     .range = Range{1, kMostSimulatedGpus}});
+  return options;
+}
+
 }  // namespace
 
-void add_run(CLI::App& app, Context& context) {
-  auto* command =
-      app.add_subcommand("run", "Runs a program with hostprobe loaded: hostprobe run [OPTIONS] [--] PROGRAM ARGS…");
+Command run_command() {
   auto arguments = std::make_shared<RunArguments>();
-  arguments->values.resize(settings().size());
-  for (std::size_t i = 0; i < settings().size(); ++i) {
-    const Setting& setting = settings()[i];
-    const std::string names = setting.name == "out" ? "-o,--out" : setting.flag();
-    const std::string usual = setting.name == "out" ? "HOSTPROBE_OUT, else hostprobe-run-DATE-TIME" : setting.usual;
-    auto* option = command->add_option(names, arguments->values[i], fmt::format("{} [{}]", setting.meaning, usual));
-    option->type_name(setting.name == "out" ? "RUN" : setting.values());
-    arguments->given.push_back(option);
-  }
-  command
-      ->add_option("--simgpu", arguments->simulated_gpus,
-                   "Put a simulated GPU driver with N devices on the library path")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMostSimulatedGpus));
-  command->footer(
-      "The first word that is no option begins the program; all behind it is the program's.\n"
-      "Exits with the program's status, 128 + signal when it was killed, 127 when there is no such program, 126 when "
-      "it\n"
-      "cannot be executed; then a run folder that was made for it is removed. Says nothing on stdout.\n"
-      "A setting that cannot be used, here or in the environment, ends it with 2 before the program starts.\n"
-      "Examples:\n  hostprobe run -o RUN -- torchrun --nproc-per-node=2 train.py\n"
-      "  hostprobe run --simgpu 1 -- build/examples/train_loop\n"
-      "  hostprobe run --target all --buffer-mb 64 -- make -j8");
-  command->callback([arguments, &context] { context.status = run(*arguments, context); });
+  return {.name = "run",
+          .summary = "Runs a program with hostprobe loaded: hostprobe run [OPTIONS] [--] PROGRAM ARGS…",
+          .options = options_into(*arguments),
+          .notes =
+              "The first word that is no option begins the program; all behind it is the program's.\n"
+              "Exits with the program's status, 128 + signal when it was killed, 127 when there is no such program, "
+              "126 when "
+              "it\n"
+              "cannot be executed; then a run folder that was made for it is removed. Says nothing on stdout.\n"
+              "A setting that cannot be used, here or in the environment, ends it with 2 before the program starts.\n"
+              "Examples:\n  hostprobe run -o RUN -- torchrun --nproc-per-node=2 train.py\n"
+              "  hostprobe run --simgpu 1 -- build/examples/train_loop\n"
+              "  hostprobe run --target all --buffer-mb 64 -- make -j8",
+          .run = [arguments](const Words& words) { return run(*arguments, words); }};
 }
 
 }  // namespace hostprobe::cli

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "commands.h"
 #include "live/process_stacks.h"
@@ -33,9 +33,9 @@ std::vector<int> living_processes(const std::string& run) {
   return pids;
 }
 
-kernel::SchedOptions options_of(const SchedArguments& arguments, const Context& context) {
+kernel::SchedOptions options_of(const SchedArguments& arguments, const Words& words) {
   kernel::SchedOptions options;
-  options.program = !context.words.empty();
+  options.program = !words.empty();
   if ((arguments.pid != 0) + arguments.of_run + arguments.all > 1)
     throw UsageError("sched: one of --pid, --run and --all");
   if (arguments.pid == 0 && !arguments.of_run && !arguments.all && !options.program)
@@ -55,7 +55,7 @@ kernel::SchedOptions options_of(const SchedArguments& arguments, const Context& 
   if (arguments.pid != 0) options.pids = {arguments.pid};
   if (arguments.of_run) options.pids = living_processes(arguments.run);
   options.command = fmt::format("hostprobe sched{}", options.program ? " -- " : "");
-  for (std::size_t i = 0; i < context.words.size(); ++i) options.command += (i == 0 ? "" : " ") + context.words[i];
+  for (std::size_t i = 0; i < words.size(); ++i) options.command += (i == 0 ? "" : " ") + words[i];
   return options;
 }
 
@@ -80,10 +80,10 @@ std::uint64_t switches_of_children() {
   return static_cast<std::uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw);
 }
 
-int with_program(kernel::Recording& recording, kernel::SourceKind source, const Context& context) {
+int with_program(kernel::Recording& recording, kernel::SourceKind source, const Words& words) {
   const std::uint64_t before = switches_of_children();
   const ProgramEnd end = run_program(
-      context.words,
+      words,
       [&recording] {
         if (!recording.hold()) _exit(kCouldNot);
       },
@@ -91,19 +91,19 @@ int with_program(kernel::Recording& recording, kernel::SourceKind source, const 
   const kernel::RecordingEnd recorded = recording.stop(switches_of_children() - before);
   say_end(recorded, source);
   if (end.start_error == 0) return end.status;
-  say(fmt::format("cannot start {}: {}", context.words.front(), std::strerror(end.start_error)));
+  say(fmt::format("cannot start {}: {}", words.front(), std::strerror(end.start_error)));
   return end.start_error == ENOENT ? kNotFound : kNotExecutable;
 }
 
-int sched(const SchedArguments& arguments, const Context& context) {
-  const kernel::SchedOptions options = options_of(arguments, context);
+int sched(const SchedArguments& arguments, const Words& words) {
+  const kernel::SchedOptions options = options_of(arguments, words);
   kernel::Recording recording(options);
   try {
     recording.start();
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(std::string("sched: ") + error.what());
   }
-  if (!context.words.empty()) return with_program(recording, options.source, context);
+  if (!words.empty()) return with_program(recording, options.source, words);
   recording.wait();
   const kernel::RecordingEnd end = recording.stop(0);
   say_end(end, options.source);
@@ -111,37 +111,57 @@ int sched(const SchedArguments& arguments, const Context& context) {
   return end.path.empty() || !end.problem.empty() ? kCouldNot : kDone;
 }
 
+std::vector<Option> options_into(SchedArguments& arguments) {
+  return {{.names = "-o,--out",
+           .target = &arguments.run,
+           .meaning = "The run folder; made if missing, what is in it stays",
+           .required = true},
+          {.names = "--pid",
+           .target = &arguments.pid,
+           .meaning = "Record this process and what it starts",
+           .value_name = "PID",
+           .range = Range{1, 1 << 30}},
+          {.names = "--run",
+           .target = &arguments.of_run,
+           .meaning = "Record the processes of the run folder that are alive"},
+          {.names = "--all", .target = &arguments.all, .meaning = "Record the whole machine"},
+          {.names = "--source",
+           .target = &arguments.source,
+           .meaning = "By what: tracefs (events) or bpf (totals that the kernel keeps)",
+           .value_name = "NAME",
+           .choices = {"tracefs", "bpf"},
+           .shows_usual = true},
+          {.names = "--cpus", .target = &arguments.cpus, .meaning = "Only on these CPUs", .value_name = "LIST"},
+          {.names = "--events",
+           .target = &arguments.events,
+           .meaning = "Only these: sched, irq, softirq, or names such as sched_switch",
+           .value_name = "LIST"},
+          {.names = "--for",
+           .target = &arguments.seconds,
+           .meaning = "So many seconds; else until Ctrl-C, or until all of it has ended",
+           .value_name = "S",
+           .range = Range{0.001, 1e7}}};
+}
+
 }  // namespace
 
-void add_sched(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand(
-      "sched", "Records the kernel's scheduler and interrupts: hostprobe sched -o RUN [OPTIONS] [-- PROGRAM ARGS…]");
+Command sched_command() {
   auto arguments = std::make_shared<SchedArguments>();
-  command->add_option("-o,--out", arguments->run, "The run folder; made if missing, what is in it stays")->required();
-  command->add_option("--pid", arguments->pid, "Record this process and what it starts")
-      ->type_name("PID")
-      ->check(CLI::Range(1, 1 << 30));
-  command->add_flag("--run", arguments->of_run, "Record the processes of the run folder that are alive");
-  command->add_flag("--all", arguments->all, "Record the whole machine");
-  command->add_option("--source", arguments->source, "By what: tracefs (events) or bpf (totals that the kernel keeps)")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"tracefs", "bpf"}))
-      ->capture_default_str();
-  command->add_option("--cpus", arguments->cpus, "Only on these CPUs")->type_name("LIST");
-  command->add_option("--events", arguments->events, "Only these: sched, irq, softirq, or names such as sched_switch")
-      ->type_name("LIST");
-  command->add_option("--for", arguments->seconds, "So many seconds; else until Ctrl-C, or until all of it has ended")
-      ->type_name("S")
-      ->check(CLI::Range(0.001, 1e7));
-  command->footer(
-      "Needs root. Exits with the program's status, as `run` does. It costs the whole machine as long as it records. "
-      "With --pid and\n"
-      "--run it pauses while all of these processes do (hostprobe_stop, hostprobe.stop(), `hostprobe ctl PID stop`).\n"
-      "Examples:\n  hostprobe sched -o RUN -- hostprobe run -o RUN --mode trace -- python3 train.py\n"
-      "  hostprobe sched -o RUN --run --for 30 && hostprobe report RUN\n"
-      "  hostprobe sched -o RUN --all --for 5\n"
-      "  hostprobe sched -o RUN --source bpf --run        # as long as the job runs: no history, and it costs less");
-  command->callback([arguments, &context] { context.status = sched(*arguments, context); });
+  return {
+      .name = "sched",
+      .summary = "Records the kernel's scheduler and interrupts: hostprobe sched -o RUN [OPTIONS] [-- PROGRAM ARGS…]",
+      .options = options_into(*arguments),
+      .notes =
+          "Needs root. Exits with the program's status, as `run` does. It costs the whole machine as long as it "
+          "records. "
+          "With --pid and\n"
+          "--run it pauses while all of these processes do (hostprobe_stop, hostprobe.stop(), `hostprobe ctl PID "
+          "stop`).\n"
+          "Examples:\n  hostprobe sched -o RUN -- hostprobe run -o RUN --mode trace -- python3 train.py\n"
+          "  hostprobe sched -o RUN --run --for 30 && hostprobe report RUN\n"
+          "  hostprobe sched -o RUN --all --for 5\n"
+          "  hostprobe sched -o RUN --source bpf --run        # as long as the job runs: no history, and it costs less",
+      .run = [arguments](const Words& words) { return sched(*arguments, words); }};
 }
 
 }  // namespace hostprobe::cli

@@ -1,6 +1,7 @@
 // stacks.cpp: `hostprobe stacks`.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+
+#include <memory>
 
 #include "commands.h"
 #include "job_option.h"
@@ -12,7 +13,7 @@
 namespace hostprobe::cli {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kNotes[] =
     "Of a process that hostprobe records it also says each thread's role, what it waits for and since when; others "
     "are\n"
     "shown without. Each thread is stopped for the moment that copying its stack takes, and goes on as if nothing had\n"
@@ -48,18 +49,22 @@ void show(const StacksArguments& arguments) {
 
 }  // namespace
 
-void add_stacks(CLI::App& app, Context& context) {
-  auto* command =
-      app.add_subcommand("stacks", "Shows what every thread of a process, or of a run's processes, is doing now.");
+Command stacks_command() {
   auto arguments = std::make_shared<StacksArguments>();
-  command->add_option("TARGET", arguments->target, "A process id, or the run folder of a job")->required();
-  add_job_option(*command, arguments->job);
-  command->add_flag("--json", arguments->json, "One JSON document instead of text");
-  command->footer(kFooter);
-  command->callback([arguments, &context] {
+  const auto run = [arguments](const Words&) {
     show(*arguments);
-    context.status = kDone;
-  });
+    return kDone;
+  };
+  return {.name = "stacks",
+          .summary = "Shows what every thread of a process, or of a run's processes, is doing now.",
+          .options = {{.names = "TARGET",
+                       .target = &arguments->target,
+                       .meaning = "A process id, or the run folder of a job",
+                       .required = true},
+                      job_option(arguments->job),
+                      {.names = "--json", .target = &arguments->json, .meaning = "One JSON document instead of text"}},
+          .notes = kNotes,
+          .run = run};
 }
 
 }  // namespace hostprobe::cli
