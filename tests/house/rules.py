@@ -138,6 +138,19 @@ def rooms_include_only_what_they_may(tree):
                 yield f"{name}:{number}: python/ may not include {header}"
 
 
+# Header, or its folder → the one file that includes it. Such a header costs seconds in each file that does.
+HEAVY_HEADERS = {"CLI/": "libhostprobe/cli/command_line.cpp"}
+
+
+@rule
+def heavy_headers_are_in_one_file(tree):
+    for name in tree.files(*CPP, ".inc"):
+        for number, _, header in includes(tree.text(name)):
+            for heavy, home in HEAVY_HEADERS.items():
+                if header.startswith(heavy) and str(name) != home:
+                    yield f"{name}:{number}: only {home} includes {header}, which is slow to compile"
+
+
 HERE = "."  # the files that lie in a room itself
 # Rooms with floors: sub-rooms from the lowest up. A file may know those below its own sub-room, and nobody above.
 SUB_ROOMS = {

@@ -47,6 +47,13 @@ class Rules(unittest.TestCase):
                          {name: '#include "trace/reader.h"\n#include "hostprobe/hostprobe.h"\n#include "table.h"\n'},
                          {name: '#include "probe/record/chunk.h"\n#include "../../libhostprobe/cli/output.h"\n'}, breaches=2)
 
+    def test_a_heavy_header_is_in_one_file(self):
+        home, other = "libhostprobe/cli/command_line.cpp", "libhostprobe/cli/job_option"
+        self.assert_rule("heavy_headers_are_in_one_file",
+                         {home: "#include <CLI/CLI.hpp>\n", other + ".cpp": '// #include <CLI/CLI.hpp>\n#include "command_line.h"\n'},
+                         {home: "#include <CLI/CLI.hpp>\n", other + ".h": "#include <CLI/App.hpp>\n", "tests/unit/a.cpp": '#include "CLI/CLI.hpp"\n'},
+                         breaches=2)
+
     def test_sub_rooms_know_only_those_below(self):
         waits, ranks = "libhostprobe/analysis/measures/waits.h", "libhostprobe/analysis/ranks/collectives.h"
         self.assert_rule("sub_rooms_know_only_those_below",
