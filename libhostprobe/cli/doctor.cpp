@@ -2,16 +2,17 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "layout.h"
 #include "output.h"
 #include "recorder/doctor.h"
+#include "report/json_text.h"
 
 namespace hostprobe::cli {
 namespace {
 
+using analysis::JsonValue;
 using kernel::Finding;
 using kernel::Health;
 
@@ -35,15 +36,15 @@ std::string as_text(const std::vector<Finding>& findings, bool all) {
 }
 
 std::string as_json(const std::vector<Finding>& findings, const kernel::MachineFacts& facts) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  JsonValue list = JsonValue::array();
   for (const Finding& one : findings)
     list.push_back({{"name", one.name},
                     {"health", kernel::health_name(one.health)},
                     {"what", one.what},
                     {"why", one.why},
-                    {"do", one.todo.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(one.todo)}});
-  const nlohmann::ordered_json json = {{"schema", 1}, {"swept", facts.swept}, {"findings", list}};
-  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+                    {"do", one.todo.empty() ? JsonValue(nullptr) : JsonValue(one.todo)}});
+  const JsonValue json = {{"schema", 1}, {"swept", facts.swept}, {"findings", list}};
+  return json_text(json, 1);
 }
 
 int examine(const DoctorArguments& arguments) {

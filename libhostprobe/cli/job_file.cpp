@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "report/json_text.h"
 #include "report/version.h"
 #include "trace/job_file.h"
 
@@ -61,7 +61,7 @@ void JobFile::write(const std::optional<int>& status, const std::string& start_e
 }
 
 std::string JobFile::text(const std::optional<int>& status, const std::string& start_error) const {
-  nlohmann::ordered_json json = {
+  analysis::JsonValue json = {
       {"schema", 1},
       {"hostprobe", {{"version", analysis::version()}, {"commit", analysis::commit()}}},
       {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(started_)))},
@@ -78,7 +78,7 @@ std::string JobFile::text(const std::optional<int>& status, const std::string& s
     json["status"] = *status;
     json["wall_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return analysis::json_text(json, 1) + "\n";
 }
 
 }  // namespace hostprobe::cli

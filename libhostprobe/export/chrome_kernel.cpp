@@ -8,7 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "report/words.h"
+#include "report/json_text.h"
 #include "trace/kernel_rows.h"
 #include "trace/trace_head.h"
 

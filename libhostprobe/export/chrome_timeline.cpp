@@ -8,7 +8,7 @@
 #include <set>
 
 #include "chrome_kernel.h"
-#include "report/words.h"
+#include "report/json_text.h"
 #include "timeline_rows.h"
 #include "trace/trace_head.h"
 

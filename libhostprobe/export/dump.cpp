@@ -11,6 +11,7 @@
 #include "model/ordered_records.h"
 #include "model/switches.h"
 #include "record_arguments.h"
+#include "report/json_text.h"
 #include "report/words.h"
 #include "trace/kernel_rows.h"
 #include "trace/reader.h"

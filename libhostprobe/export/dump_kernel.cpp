@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "dump_output.h"
+#include "report/json_text.h"
 #include "report/words.h"
 #include "trace/kernel_rows.h"
 #include "trace/kernel_totals.h"

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "report/json_text.h"
 #include "report/words.h"
 
 namespace hostprobe::analysis {

@@ -12,6 +12,7 @@
 #include "exported_run.h"
 #include "model/activity.h"
 #include "model/ordered_records.h"
+#include "report/json_text.h"
 #include "report/words.h"
 #include "trace/hook_list.h"
 

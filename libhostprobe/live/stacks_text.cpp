@@ -5,14 +5,14 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "report/json_text.h"
 #include "report/words.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = JsonValue;
 
 std::string title(pid_t pid, const std::optional<int>& rank) {
   return rank ? fmt::format("rank {}", *rank) : fmt::format("process {}", pid);
@@ -145,7 +145,7 @@ std::string stacks_json(const StacksAnswer& answer) {
                      {"processes", std::move(processes)},
                      {"shared_calls", std::move(shared)},
                      {"ended_processes", answer.ended}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace hostprobe::analysis

@@ -4,10 +4,14 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
 #include <sstream>
 
+#include "report/json_text.h"
 #include "report/words.h"
 
 namespace hostprobe::analysis {
@@ -97,53 +101,84 @@ std::string status_line(const std::string& who, const ProcessStatus& status) {
 
 namespace {
 
-nlohmann::ordered_json document_of(int pid, const ProcessStatus& status) {
-  nlohmann::ordered_json json = {{"pid", pid},
-                                 {"mode", status.text("mode")},
-                                 {"recording", status.number("recording") != 0},
-                                 {"since", time_text(status.number("since_ns"))},
-                                 {"records", status.number("records")},
-                                 {"lost", status.number("lost")},
-                                 {"threads", status.number("threads")},
-                                 {"buffer_bytes", status.number("buffer_bytes")},
-                                 {"buffer_most_bytes", status.number("buffer_most_bytes")},
-                                 {"own_cost_pct", own_cost_pct(status)},
-                                 {"steps",
-                                  {{"source", status.text("steps_from")},
-                                   {"count", status.number("steps")},
-                                   {"median_ms", 1e-6 * static_cast<double>(status.number("step_ns"))}}},
-                                 {"triggers", status.number("trigger_number")},
-                                 {"last_trigger", nullptr},
-                                 {"settings", nlohmann::ordered_json::object()}};
+std::size_t past_digits(const std::string& text, std::size_t at) {
+  return std::min(text.find_first_not_of("0123456789", at), text.size());
+}
+
+// By the grammar of JSON.
+bool is_number(const std::string& text) {
+  const std::size_t begin = text.starts_with('-') ? 1 : 0;
+  std::size_t at = past_digits(text, begin);
+  if (at == begin || (text[begin] == '0' && at > begin + 1)) return false;
+  if (text[at] == '.') {
+    const std::size_t fraction = at + 1;
+    if ((at = past_digits(text, fraction)) == fraction) return false;
+  }
+  if (text[at] == 'e' || text[at] == 'E') {
+    const std::size_t exponent = text.find_first_not_of("+-", at + 1) == at + 2 ? at + 2 : at + 1;
+    if ((at = past_digits(text, exponent)) == exponent) return false;
+  }
+  return at == text.size();
+}
+
+template <typename Number>
+std::optional<Number> whole_number(const std::string& text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+// Settings come as text; those that are numbers are numbers in the document too.
+JsonValue setting_json(const std::string& text) {
+  if (!is_number(text)) return text;
+  if (const auto number = whole_number<std::uint64_t>(text)) return *number;
+  if (const auto number = whole_number<std::int64_t>(text)) return *number;
+  const double number = std::strtod(text.c_str(), nullptr);
+  return std::isfinite(number) ? JsonValue(number) : JsonValue(text);
+}
+
+JsonValue document_of(int pid, const ProcessStatus& status) {
+  JsonValue json = {{"pid", pid},
+                    {"mode", status.text("mode")},
+                    {"recording", status.number("recording") != 0},
+                    {"since", time_text(status.number("since_ns"))},
+                    {"records", status.number("records")},
+                    {"lost", status.number("lost")},
+                    {"threads", status.number("threads")},
+                    {"buffer_bytes", status.number("buffer_bytes")},
+                    {"buffer_most_bytes", status.number("buffer_most_bytes")},
+                    {"own_cost_pct", own_cost_pct(status)},
+                    {"steps",
+                     {{"source", status.text("steps_from")},
+                      {"count", status.number("steps")},
+                      {"median_ms", 1e-6 * static_cast<double>(status.number("step_ns"))}}},
+                    {"triggers", status.number("trigger_number")},
+                    {"last_trigger", nullptr},
+                    {"settings", JsonValue::object()}};
   if (status.number("trigger_number") != 0) {
     json["last_trigger"] = {{"at", time_text(status.number("trigger_ns"))},
                             {"reason", status.text("trigger_reason")},
                             {"text", status.text("trigger_text")}};
   }
-  for (const auto& [name, value] : status.settings) {
-    const auto number = nlohmann::ordered_json::parse(value, nullptr, false);
-    json["settings"][name] = number.is_number() ? number : nlohmann::ordered_json(value);
-  }
+  for (const auto& [name, value] : status.settings) json["settings"][name] = setting_json(value);
   return json;
 }
 
-std::string text_of(const nlohmann::ordered_json& json) {
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
+std::string text_of(const JsonValue& json) { return json_text(json, 2) + "\n"; }
 
 }  // namespace
 
 std::string status_json(int pid, const ProcessStatus& status) { return text_of(document_of(pid, status)); }
 
 std::string statuses_json(const std::vector<ControlAnswer>& answers, std::size_t left_out) {
-  nlohmann::ordered_json processes = nlohmann::ordered_json::array();
+  JsonValue processes = JsonValue::array();
   for (const ControlAnswer& answer : answers) {
     const std::string why = answer.why();
-    nlohmann::ordered_json one = why.empty() ? document_of(answer.process.pid, parse_status(answer.text))
-                                             : nlohmann::ordered_json{{"pid", answer.process.pid}};
-    one["rank"] = answer.process.rank ? nlohmann::ordered_json(*answer.process.rank) : nullptr;
+    JsonValue one = why.empty() ? document_of(answer.process.pid, parse_status(answer.text))
+                                : JsonValue{{"pid", answer.process.pid}};
+    one["rank"] = answer.process.rank ? JsonValue(*answer.process.rank) : nullptr;
     one["worker"] = answer.process.is_worker;
-    one["error"] = why.empty() ? nullptr : nlohmann::ordered_json(why);
+    one["error"] = why.empty() ? nullptr : JsonValue(why);
     processes.push_back(std::move(one));
   }
   return text_of({{"schema", 1}, {"processes", std::move(processes)}, {"workers_not_asked", left_out}});

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analysis/run_answer.h"
-#include "json_values.h"
+#include "json_numbers.h"
 
 namespace hostprobe::analysis {
 

@@ -39,8 +39,8 @@ Json irqs_json(const KernelShare& share) {
 }
 
 std::uint64_t launches_of(const Json& process) {
-  const auto launches = process.find("launches");
-  return launches == process.end() ? 0 : (*launches)["count"].get<std::uint64_t>();
+  const Json* launches = process.find("launches");
+  return launches == nullptr ? 0 : launches->at("count").count();
 }
 
 Json per_1000(std::uint64_t count, std::uint64_t launches) {

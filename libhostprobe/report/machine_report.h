@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/process.h"
-#include "json_values.h"
+#include "json_numbers.h"
 
 namespace hostprobe::analysis {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/run_answer.h"
-#include "json_values.h"
+#include "json_numbers.h"
 
 namespace hostprobe::analysis {
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace hostprobe::analysis {
 namespace {
@@ -116,9 +115,5 @@ std::string duration_text(double ns) {
 }
 
 std::string real_text(double value) { return std::isfinite(value) ? fmt::to_string(value) : "null"; }
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 }  // namespace hostprobe::analysis

@@ -27,9 +27,6 @@ std::string grouped(std::uint64_t number);
 // Three significant digits with a unit that fits: "842 ns", "7.31 µs", "12.4 ms", "3.20 s".
 std::string duration_text(double ns);
 
-// A JSON string literal, quotes included.
-std::string json_text(std::string_view text);
-
 // A number as JSON has it; null: it is none, or infinite.
 std::string real_text(double value);
 

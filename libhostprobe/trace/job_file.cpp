@@ -57,12 +57,23 @@ std::uint64_t end_of(const JobFile& job) {
   return lives ? std::max(now_ns(), job.begin_realtime_ns) : job.begin_realtime_ns;
 }
 
-std::optional<JobFile> read_job_file(const std::string& path) {
+// Null: it is no job file.
+Json parse(const std::string& path) {
   std::ifstream file(path);
-  const Json json = Json::parse(file, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
+  Json json = Json::parse(file, nullptr, false);
+  return json.is_object() ? json : Json();
+}
+
+std::string text_of(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<JobFile> read_job_file(const std::string& path) {
+  const Json json = parse(path);
+  if (json.is_null()) return std::nullopt;
   const auto host = json.find("host"), pid = json.find("pid"), status = json.find("status"),
-             wall_s = json.find("wall_s"), error = json.find("start_error");
+             wall_s = json.find("wall_s");
   if (host == json.end() || !host->is_string() || pid == json.end() || !pid->is_number_unsigned()) return std::nullopt;
   JobFile job;
   job.path = path;
@@ -74,12 +85,29 @@ std::optional<JobFile> read_job_file(const std::string& path) {
     job.wall_s = *wall_s;
   }
   job.command = command_of(json);
-  job.started = error == json.end() || !error->is_string() || error->get<std::string>().empty();
+  job.started = text_of(json, "start_error").empty();
   job.end_realtime_ns = end_of(job);
   return job;
 }
 
 }  // namespace
+
+std::optional<JobStart> job_start(const std::string& path) {
+  std::error_code gone;
+  if (!std::filesystem::is_regular_file(path, gone)) return std::nullopt;  // a pipe would keep who opens it waiting
+  const Json json = parse(path);
+  if (json.is_null()) return std::nullopt;
+  const auto argv = json.find("argv"), off = json.find("off"), status = json.find("status");
+  JobStart start;
+  if (argv != json.end() && argv->is_array() && !argv->empty() && argv->front().is_string())
+    start.program = argv->front().get<std::string>();
+  start.target = text_of(json, "target");
+  start.load_obstacle = text_of(json, "load_obstacle");
+  start.start_error = text_of(json, "start_error");
+  start.off = off != json.end() && off->is_boolean() && off->get<bool>();
+  start.ended = status != json.end() && !status->is_null();
+  return start;
+}
 
 std::vector<JobFile> job_files(const std::string& run) {
   std::vector<JobFile> jobs;

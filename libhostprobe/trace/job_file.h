@@ -24,6 +24,20 @@ struct JobFile {
   bool started = false;  // the program could be started
 };
 
+// What a job file says of the program that was started, where it may tell why there is no trace of it. A part that is missing, or
+// has another type than `run` writes, is empty.
+struct JobStart {
+  std::optional<std::string> program;  // as it was called
+  std::string target;                  // HOSTPROBE_TARGET
+  std::string load_obstacle;           // why nothing can be loaded into it
+  std::string start_error;
+  bool off = false;    // HOSTPROBE_OFF
+  bool ended = false;  // the program, as far as is known
+};
+
+// Nothing: it cannot be read.
+std::optional<JobStart> job_start(const std::string& path);
+
 // Of a run folder, by name; none where the path is no folder.
 std::vector<JobFile> job_files(const std::string& run);
 

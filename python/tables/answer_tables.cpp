@@ -3,12 +3,13 @@
 #include <deque>
 
 #include "batches.h"
+#include "report/json_text.h"
 #include "trace/roles.h"
 
 namespace hostprobe::tables {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = analysis::JsonValue;
 
 // Where a cell is: in the process, or the thing itself.
 enum class From : std::uint8_t { kProcess, kOwn };
@@ -108,8 +109,8 @@ AnswerTable processes() {
 // ---- what a process has lists of ----
 
 void list_all(AnswerRows& rows, const char* key) {
-  for (const Json& process : rows.answer->report.at("processes"))
-    for (const Json& own : process.at(key)) rows.rows.push_back({&process, &own});
+  for (const Json& process : rows.answer->report.at("processes").elements())
+    for (const Json& own : process.at(key).elements()) rows.rows.push_back({&process, &own});
 }
 
 AnswerTable threads() {
@@ -204,7 +205,7 @@ AnswerTable steps() {
 
 void list_own(AnswerRows& rows, const char* key) {
   static const Json kNobody = Json::object();
-  for (const Json& own : rows.answer->report.at(key)) rows.rows.push_back({&kNobody, &own});
+  for (const Json& own : rows.answer->report.at(key).elements()) rows.rows.push_back({&kNobody, &own});
 }
 
 AnswerTable collective_sites() {
@@ -262,27 +263,41 @@ const std::vector<AnswerTable>& all_tables() {
 // ---- cells ----
 
 std::string text_of(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return value.dump();
+  if (const auto* text = std::get_if<std::string>(&value.content())) return analysis::valid_utf8(*text);
+  const auto* list = std::get_if<Json::Array>(&value.content());
+  if (list == nullptr) return json_text(value, analysis::kOneLine);
   std::string text;
-  for (const Json& one : value) text += (text.empty() ? "" : ";") + text_of(one);
+  for (const Json& one : *list) text += (text.empty() ? "" : ";") + text_of(one);
   return text;
+}
+
+// Of a path such as "/launches/count"; null where there is none.
+const Json& value_at(const Json& json, std::string_view pointer) {
+  static const Json kNull;
+  const Json* value = &json;
+  while (value != nullptr && !pointer.empty()) {
+    pointer.remove_prefix(1);
+    const std::string_view name = pointer.substr(0, pointer.find('/'));
+    pointer.remove_prefix(name.size());
+    value = value->find(name);
+  }
+  return value == nullptr ? kNull : *value;
 }
 
 void put(const Json& value, Column& column) {
   if (value.is_null()) return column.add_null();
   switch (column.type()) {
     case Type::kReal:
-      return column.add(value.get<double>());
+      return column.add(value.real());
     case Type::kUint64:
-      return column.add(value.get<std::uint64_t>());
+      return column.add(value.count());
     case Type::kBool:
-      return column.add(value.get<bool>());
+      return column.add(value.flag());
     case Type::kText:
     case Type::kWord:
       return column.add_text(text_of(value));
     default:
-      return column.add(value.get<std::int64_t>());
+      return column.add(value.whole());
   }
 }
 
@@ -293,7 +308,7 @@ class AnswerBatches : public Batches {
       : run_(std::move(run)), table_(table), columns_(name, columns) {
     for (const std::size_t column : columns) {
       const AnswerColumn& one = table.columns[column];
-      cells_.push_back({one.from, Json::json_pointer(one.pointer)});
+      cells_.push_back({one.from, one.pointer});
     }
   }
 
@@ -310,14 +325,13 @@ class AnswerBatches : public Batches {
  private:
   struct Cell {
     From from;
-    Json::json_pointer pointer;
+    const char* pointer;
   };
 
   void add(const AnswerRow& row) {
-    static const Json kNull;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       const Json& json = cells_[i].from == From::kProcess ? *row.process : *row.own;
-      put(json.contains(cells_[i].pointer) ? json.at(cells_[i].pointer) : kNull, columns_[i]);
+      put(value_at(json, cells_[i].pointer), columns_[i]);
     }
     columns_.end_row();
   }

@@ -113,7 +113,7 @@ std::shared_ptr<const Answer> Run::answer() {
   auto made = std::make_shared<Answer>();
   analysis::trace_paths(path_);  // throws where the run went away, which is more than traces that cannot be read
   made->run = analysis::analyse_run(chosen_, {});
-  made->report = nlohmann::ordered_json::parse(analysis::report_json(made->run));
+  made->report = analysis::report_document(made->run);
   for (const analysis::Unreadable& one : made->run.unreadable)
     note(fmt::format("{}: offset {}: {}", one.path, one.offset, one.what));
   for (const analysis::ProcessAnswer& process : made->run.processes)

@@ -7,12 +7,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "analysis/run_answer.h"
 #include "model/timeline.h"
+#include "report/json_value.h"
 #include "table.h"
 #include "trace/memory_budget.h"
 #include "trace/symbols.h"
@@ -40,7 +40,7 @@ struct TraceHead {
 // All that the analysed tables are made of.
 struct Answer {
   analysis::RunAnswer run;
-  nlohmann::ordered_json report;  // the document of `report --json`
+  analysis::JsonValue report;  // the document of `report --json`
 };
 
 class Run {

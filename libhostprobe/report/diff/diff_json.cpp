@@ -2,7 +2,8 @@
 #include "diff_json.h"
 
 #include "report/json/json_jobs.h"
-#include "report/json_values.h"
+#include "report/json_numbers.h"
+#include "report/json_text.h"
 #include "report/version.h"
 
 namespace hostprobe::analysis {
@@ -102,7 +103,7 @@ std::string diff_json(const RunDiff& diff, const RunAnswer& a, const RunAnswer& 
                {"critical_path_pct", path_json(diff.path)},
                {"nothing_in_common", diff.nothing_in_common}};
   for (const FindingChange& finding : diff.findings) json["findings"].push_back(finding_json(finding));
-  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json, 1);
 }
 
 }  // namespace hostprobe::analysis

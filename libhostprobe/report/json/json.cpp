@@ -15,6 +15,7 @@
 #include "json_threads.h"
 #include "report/delay_chain_text.h"
 #include "report/finding_text.h"
+#include "report/json_text.h"
 #include "report/kernel_report.h"
 #include "report/losses.h"
 #include "report/machine_report.h"
@@ -279,7 +280,7 @@ Json stuck_json(const StuckCollective& stuck) {
 
 }  // namespace
 
-std::string report_json(const RunAnswer& run, const ReportOptions& options) {
+JsonValue report_document(const RunAnswer& run, const ReportOptions& options) {
   const std::vector<Finding> findings = find_causes(run);
   Json json = {{"schema", 1},
                {"hostprobe", {{"version", version()}, {"commit", commit()}}},
@@ -321,8 +322,11 @@ std::string report_json(const RunAnswer& run, const ReportOptions& options) {
   for (const Unreadable& file : run.unreadable) {
     json["unreadable"].push_back({{"path", file.path}, {"what", file.what}, {"offset", file.offset}});
   }
-  // Thread names and arguments of other people's programs need not be UTF-8.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+  return json;
+}
+
+std::string report_json(const RunAnswer& run, const ReportOptions& options) {
+  return json_text(report_document(run, options), 1);
 }
 
 }  // namespace hostprobe::analysis

@@ -5,10 +5,12 @@
 
 #include <string>
 
+#include "report/json_value.h"
 #include "report/report_options.h"
 
 namespace hostprobe::analysis {
 
+JsonValue report_document(const RunAnswer& run, const ReportOptions& options = {});
 std::string report_json(const RunAnswer& run, const ReportOptions& options = {});
 
 }  // namespace hostprobe::analysis

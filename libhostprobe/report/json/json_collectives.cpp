@@ -1,7 +1,7 @@
 // json_collectives.cpp: see json_collectives.h.
 #include "json_collectives.h"
 
-#include "report/json_values.h"
+#include "report/json_numbers.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -3,13 +3,12 @@
 // Room 3. A part of report/json.h.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "analysis/ranks/collective_join.h"
+#include "report/json_value.h"
 
 namespace hostprobe::analysis {
 
-nlohmann::ordered_json collectives_json(const std::vector<CollectiveAnswer>& collectives);
-nlohmann::ordered_json clocks_json(const std::map<std::string, HostClock>& clocks);
+JsonValue collectives_json(const std::vector<CollectiveAnswer>& collectives);
+JsonValue clocks_json(const std::map<std::string, HostClock>& clocks);
 
 }  // namespace hostprobe::analysis

@@ -1,16 +1,12 @@
 // json_gpu.cpp: see json_gpu.h.
 #include "json_gpu.h"
 
-#include <nlohmann/json.hpp>
+#include "report/json_numbers.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-Json us_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-3); }
 
 const char* source_name(ActivitySource source) { return source == ActivitySource::kProfile ? "profile" : "stand-in"; }
 

@@ -3,13 +3,12 @@
 // Room 3. Shapes of the contract; keys may be added.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "analysis/process.h"
+#include "report/json_value.h"
 
 namespace hostprobe::analysis {
 
 // null where nothing was measured.
-nlohmann::ordered_json gpu_json(const ProcessAnswer& process);
+JsonValue gpu_json(const ProcessAnswer& process);
 
 }  // namespace hostprobe::analysis

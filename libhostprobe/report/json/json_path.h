@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "analysis/run_path.h"
-#include "report/json_values.h"
+#include "report/json_numbers.h"
 
 namespace hostprobe::analysis {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "analysis/process.h"
-#include "report/json_values.h"
+#include "report/json_numbers.h"
 
 namespace hostprobe::analysis {
 

@@ -1,16 +1,16 @@
-// json_values.h: numbers as the JSON report writes them: what was not measured is null, never 0.
+// json_numbers.h: numbers as the JSON report writes them: what was not measured is null, never 0.
 //
 // Room 3.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "json_value.h"
 #include "model/histogram.h"
 
 namespace hostprobe::analysis {
 
-using Json = nlohmann::ordered_json;
+using Json = JsonValue;
 
 template <typename T>
 inline Json or_null(const std::optional<T>& value) {
