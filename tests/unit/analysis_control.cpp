@@ -65,6 +65,17 @@ TEST(ProcessStatus, IsADocumentForScripts) {
   EXPECT_EQ(json.at("last_trigger").at("text"), "step 12 took 300 ms");
 }
 
+TEST(ProcessStatus, SettingsThatAreNumbersOfJsonAreNumbersInTheDocument) {
+  for (const char* text : {"0",     "-0",     "-5",  "007", "1.50",   "-0.5e-3", "2E+2", "1e3", "18446744073709551616",
+                           "1e999", "-1e999", "",    "-",   ".5",     "1.",      "1.e5", "1e",  "1e+-5",
+                           "+1",    "0x10",   "inf", "nan", "12 MiB", "all"}) {
+    const auto number = nlohmann::json::parse(text, nullptr, false);
+    const auto said =
+        nlohmann::json::parse(status_json(1, parse_status(std::string("set x=") + text))).at("settings").at("x");
+    EXPECT_EQ(said.dump(), (number.is_number() ? number : nlohmann::json(text)).dump());
+  }
+}
+
 // It comes out of memory that another process writes.
 TEST(ProcessStatus, OfNonsenseIsHarmless) {
   const ProcessStatus status =

@@ -7,6 +7,7 @@
 #include "analysis/run_answer.h"
 #include "report/json/json.h"
 #include "support/trace_file.h"
+#include "trace/job_file.h"
 #include "trace/jobs.h"
 
 namespace hostprobe::analysis {
@@ -258,6 +259,28 @@ TEST_F(Jobs, FolderOfRunsMeansItsNewest) {
   EXPECT_TRUE(chosen.is_newest_folder);
   EXPECT_EQ(chosen.path, folder_.file("b"));
   EXPECT_EQ(chosen.traces.size(), 1u);
+}
+
+TEST_F(Jobs, StartOfAJobIsWhatItsFileSays) {
+  job_file(10, 1, 2);
+  const auto start = job_start(job_files(folder_.path().string()).at(0).path);
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->program, "python3");
+  EXPECT_TRUE(start->ended);
+  EXPECT_FALSE(start->off);
+  EXPECT_EQ(start->start_error, "");
+}
+
+TEST_F(Jobs, StartIsEmptyWhereItsFileHasOtherTypesAndNothingWhereItIsNone) {
+  const std::string path = folder_.file("h-1-1.job.json");
+  TraceFile::write_bytes(path, R"({"argv": 7, "target": [], "off": "yes", "start_error": null})");
+  const auto start = job_start(path);
+  ASSERT_TRUE(start);
+  EXPECT_FALSE(start->program || start->off || start->ended);
+  EXPECT_EQ(start->target + start->start_error + start->load_obstacle, "");
+  TraceFile::write_bytes(path, "[{}]");
+  EXPECT_FALSE(job_start(path));
+  EXPECT_FALSE(job_start(folder_.file("absent.job.json")));
 }
 
 }  // namespace

@@ -47,10 +47,5 @@ TEST(Text, LongNamesLoseTheirMiddle) {
   EXPECT_EQ(columns("ää…ää"), 5u);
 }
 
-TEST(Text, JsonTextIsValidWhateverTheBytes) {
-  EXPECT_EQ(json_text("a\"\\\n"), "\"a\\\"\\\\\\n\"");
-  EXPECT_EQ(json_text("\xff"), "\"\xef\xbf\xbd\"");
-}
-
 }  // namespace
 }  // namespace hostprobe::analysis
