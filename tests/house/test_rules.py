@@ -51,7 +51,7 @@ class Rules(unittest.TestCase):
         home, other = "libhostprobe/cli/command_line.cpp", "libhostprobe/cli/job_option"
         self.assert_rule("heavy_headers_are_in_one_file",
                          {home: "#include <CLI/CLI.hpp>\n", other + ".cpp": '// #include <CLI/CLI.hpp>\n#include "command_line.h"\n'},
-                         {home: "#include <CLI/CLI.hpp>\n", other + ".h": "#include <CLI/App.hpp>\n", "tests/unit/a.cpp": '#include "CLI/CLI.hpp"\n'},
+                         {home: "#include <CLI/CLI.hpp>\n", other + ".h": "#include <CLI/App.hpp>\n", "libhostprobe/live/a.cpp": '#include "CLI/CLI.hpp"\n'},
                          breaches=2)
 
     def test_sub_rooms_know_only_those_below(self):
