@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/measures/steps.h"
 #include "number_ranges.h"
 
 namespace hostprobe::analysis {
@@ -88,8 +89,8 @@ std::optional<OneStep> limit_to_step(std::vector<SteppedProcess>& processes, std
     plan.choice = StepChoice::kOff;
     for (const Track& track : process.timeline->tracks())
       if (step != nullptr && track.key() == steps.thread) plan.track = &track;
-    *process.answer = analyse_process(*process.timeline, symbols, cores, plan, window, process.device);
-    process.answer->collective_records.reset();  // those of the whole are held
+    *process.answer = analyse_process(*process.timeline, symbols, cores, plan, window, process.device, process.work);
+    process.work->collective_records.reset();  // those of the whole are held
     if (step != nullptr) process.answer->steps = only(steps, *step);
   }
   return longest;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "answer/run.h"
 #include "process.h"
 
 namespace hostprobe::analysis {
@@ -16,15 +17,9 @@ namespace hostprobe::analysis {
 struct SteppedProcess {
   const Timeline* timeline = nullptr;
   ProcessAnswer* answer = nullptr;
+  ProcessWork* work = nullptr;
   const DeviceTimeline* device = nullptr;  // nullptr: to be read
   bool lived_then = true;                  // during the step, as far as that is known of its host
-};
-
-struct OneStep {
-  std::uint64_t number = 0;
-  std::string type;  // on the rank where it took longest, as the next two
-  double ms = 0;
-  std::string trace_path;
 };
 
 // The step that is longest beside others of its type; nothing: there are no steps.

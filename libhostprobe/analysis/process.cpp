@@ -6,9 +6,19 @@
 #include <optional>
 #include <tuple>
 
+#include "analysis/graph/critical_path.h"
 #include "analysis/graph/parallel.h"
+#include "analysis/measures/actions.h"
+#include "analysis/measures/frequency.h"
+#include "analysis/measures/gaps.h"
+#include "analysis/measures/gpu_busy.h"
 #include "analysis/measures/halts.h"
 #include "analysis/measures/import_answer.h"
+#include "analysis/measures/kernel_times.h"
+#include "analysis/measures/machine_load.h"
+#include "analysis/measures/own_cost.h"
+#include "analysis/measures/quota.h"
+#include "analysis/measures/thread_answer.h"
 #include "analysis/measures/wait_shares.h"
 #include "questions.h"
 
@@ -150,6 +160,11 @@ void ask_device(const Timeline& timeline, const DeviceTimeline& device, const Tr
   answer.kernels = kernel_times(device);
 }
 
+std::uint64_t records_of(const std::vector<HookAnswer>& hooks) {
+  return std::accumulate(hooks.begin(), hooks.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const HookAnswer& hook) { return sum + hook.calls; });
+}
+
 // What the process itself saw of steps that left neither records nor counters of marks.
 void tell_seen_steps(const Trace& trace, const StepPlan& plan, StepAnswer& steps) {
   if (!trace.steps_seen || steps.lengths.count > 0) return;
@@ -215,54 +230,24 @@ void limit_threads(const Timeline& timeline, const Window& window, const std::ma
 
 }  // namespace
 
-const char* kind_name(ProcessKind kind) {
-  return kind == ProcessKind::kRank ? "rank" : kind == ProcessKind::kWorker ? "worker" : "other";
-}
-
-const ThreadAnswer* ProcessAnswer::main_thread() const {
-  for (const ThreadAnswer& thread : threads) {
-    if (thread.tid == pid) return &thread;
-  }
-  return nullptr;
-}
-
-const ThreadAnswer* ProcessAnswer::thread(const ThreadKey& key) const {
-  for (const ThreadAnswer& thread : threads) {
-    if (thread.tid == key.tid && thread.start_ticks == key.start_ticks) return &thread;
-  }
-  return nullptr;
-}
-
-std::string ProcessAnswer::thread_title(const ThreadKey& key, Role role) const {
-  const ThreadAnswer *one = thread(key), *main = main_thread();
-  if (role != Role::kOther || one == nullptr) return role_name(role);
-  // A thread that nobody named has the name of the one that made it.
-  const bool is_named = !one->name.empty() && (main == nullptr || one->name != main->name);
-  return is_named ? one->name : one->runs.empty() ? role_name(role) : one->runs;
-}
-
-const RunningAnswer* ProcessAnswer::running_of(const ThreadAnswer& thread) const {
-  for (const RunningAnswer& one : running)
-    if (one.thread == ThreadKey{thread.tid, thread.start_ticks}) return &one;
-  return nullptr;
-}
-
-void ProcessAnswer::set_chains(WakeChainAnswer chains) {
-  for (WaitSite& site : waits)
+void set_chains(WakeChainAnswer chains, ProcessAnswer& answer) {
+  for (WaitSite& site : answer.waits)
     if (const auto chain = chains.waits.find({site.function, site.library, site.role}); chain != chains.waits.end())
       site.chain = std::move(chain->second);
-  sync_chain = std::move(chains.synchronises);
+  answer.sync_chain = std::move(chains.synchronises);
 }
 
 ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores, const StepPlan& plan,
-                              Window window, const DeviceTimeline* device) {
+                              Window window, const DeviceTimeline* device, ProcessWork* work) {
   const Trace& trace = timeline.trace();
   ProcessAnswer answer;
   describe(trace, answer);
   tell_times(trace, answer);
   if (!window.is_whole()) tell_window(timeline, window, answer);
   Questions questions = ask(timeline, cores, plan, window);
-  const std::map<ThreadKey, Blocked> blocked = questions.finish(symbols, answer);
+  ProcessWork own_work;
+  if (work == nullptr) work = &own_work;
+  const std::map<ThreadKey, Blocked> blocked = questions.finish(symbols, answer, *work);
   if (window.is_whole()) tell_seen_steps(trace, plan, answer.steps);
   for (const Track& track : timeline.tracks()) {
     const auto own = blocked.find(track.key());
@@ -277,7 +262,7 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
     answer.records = trace.records();
     answer.own_cost = own_cost(trace);
   } else {
-    answer.records = std::accumulate(answer.hook_calls.begin(), answer.hook_calls.end(), std::uint64_t{0});
+    answer.records = records_of(answer.hooks);
     limit_threads(timeline, window, blocked, answer);
   }
   answer.lost = trace.lost();
@@ -291,8 +276,7 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
   answer.quota = answer_quota(trace);
   answer.frequency = answer_frequency(trace);
   answer.machine = answer_machine(trace, window, answer.steps.steps);
-  answer.children_ended = children_ended(trace);
-  answer.hooks = trace.hooks;
+  work->children_ended = children_ended(trace);
   add_open_waits(answer);
   share_out_waits(answer);
   std::stable_sort(answer.threads.begin(), answer.threads.end(),

@@ -1,163 +1,24 @@
-// process.h: every answer about one process.
+// process.h: answers everything about one process, from every event of its trace, which is read once.
 //
-// Room 3. process.cpp hands every event of a trace to the questions (questions.h), once; run_answer.cpp collects the
-// processes of a run.
+// Room 3. questions.h holds who is asked; run_answer.cpp collects the processes of a run.
 #pragma once
 
-#include <array>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "analysis/graph/critical_path.h"
-#include "analysis/measures/actions.h"
-#include "analysis/measures/certain_idle.h"
-#include "analysis/measures/frequency.h"
-#include "analysis/measures/gaps.h"
-#include "analysis/measures/gc_pauses.h"
-#include "analysis/measures/gil_waits.h"
-#include "analysis/measures/gpu_busy.h"
-#include "analysis/measures/kernel_times.h"
-#include "analysis/measures/launches.h"
-#include "analysis/measures/machine_load.h"
-#include "analysis/measures/own_cost.h"
-#include "analysis/measures/process_task.h"
-#include "analysis/measures/progress.h"
-#include "analysis/measures/queue_samples.h"
-#include "analysis/measures/quota.h"
-#include "analysis/measures/regions.h"
-#include "analysis/measures/running.h"
-#include "analysis/measures/steps.h"
-#include "analysis/measures/syncs.h"
-#include "analysis/measures/thread_answer.h"
-#include "analysis/measures/waits.h"
-#include "analysis/ranks/collectives.h"
+#include "analysis/ranks/process_work.h"
+#include "answer/process.h"
+#include "model/activity.h"
+#include "model/steps.h"
+#include "model/timeline.h"
 #include "model/window.h"
-#include "trace/roles.h"
 #include "trace/symbols.h"
-#include "trace/trace.h"
 
 namespace hostprobe::analysis {
-
-enum class ProcessKind { kRank, kWorker, kOther };
-
-const char* kind_name(ProcessKind kind);
-
-// What came before the first step: imports, rendezvous, the first batch, compilation.
-struct StartUpAnswer {
-  double ms = 0;
-  std::vector<WaitSite> waits;  // of the main thread, heaviest first
-};
-
-// A child that this process collected.
-struct ChildEnd {
-  std::uint32_t pid = 0;
-  int status = 0;  // as waitpid gives it
-  std::uint64_t realtime_ns = 0;
-};
-
-// The kernel's records of threads being put on a CPU and taken off it.
-struct SchedulerAnswer {
-  std::uint64_t switches = 0;  // onto a CPU, that are recorded
-  std::uint64_t lost = 0;
-  double covered_pct = 0;  // of the time in which they would be recorded
-};
-
-enum class EndState {
-  kEnded,
-  kRunning,
-  kKilled,     // somebody saw the signal
-  kUnseen,     // its trace was left open: by a signal, or by the bare system call
-  kRecovered,  // the same; what was in its shared memory has been brought in
-};
-
-struct ProcessAnswer {
-  std::string trace_path;
-  std::optional<int> rank;
-  ProcessKind kind = ProcessKind::kOther;
-  std::uint32_t pid = 0;
-  std::uint32_t parent_pid = 0;
-  std::uint32_t forked_from = 0;  // the traced process it was forked from, without another program since; 0 = none
-  ProcessTask task = ProcessTask::kUnknown;
-  std::uint64_t cpus = 0;      // that it may use; 0 = not known
-  std::optional<int> restart;  // which incarnation of its rank, as its launcher says
-  std::string host;
-  std::string boot_id;
-  std::string program;
-  std::string command;
-  std::string mode;
-  std::string hostprobe_version;
-  EndState end = EndState::kEnded;
-  std::optional<int> end_signal;  // as far as somebody saw it, this and the next
-  std::optional<int> end_status;  // what it exited with
-  double end_s = 0;               // since the run began: its end, or its last proof of life
-  std::vector<ChildEnd> children_ended;
-  std::uint64_t start_monotonic_ns = 0;
-  std::uint64_t start_realtime_ns = 0;
-  double start_since_first_ns = 0;  // on the scale of events
-  double wall_ms = 0;
-  std::optional<double> cpu_ms;
-  std::optional<double> clock_error_us;
-  std::uint64_t records = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t unfinished = 0;
-  std::uint64_t lost_in_file = 0;
-  std::array<std::uint64_t, kLossCauses> lost_by{};  // by LossCause; of older traces nothing is known
-  int file_errno = 0;
-  bool tail_gone = false;  // it was killed, and what its shared memory held is gone, how much nobody knows
-  std::vector<Damage> damages;
-  std::optional<OwnCost> own_cost;
-  std::optional<SchedulerAnswer> scheduler;  // nothing: none were recorded
-  std::vector<ThreadAnswer> threads;         // main first, then by role
-  std::vector<WaitSite> waits;
-  WakeChain sync_chain;                 // of the main thread's synchronisations
-  std::shared_ptr<WakeChains> blocked;  // of all threads, as long as chains may go on in other processes
-  LaunchAnswer launches;
-  SyncAnswer syncs;
-  GpuAnswer gpu;
-  std::optional<CertainIdle> certain_idle;
-  std::optional<GapAnswer> gaps;
-  std::optional<PathAnswer> path;
-  ProcessCollectives collectives;
-  std::shared_ptr<Timeline::Collectives> collective_records;  // until the timeline holds them
-  KernelTimes kernels;                                        // empty where GPU times are not known
-  std::vector<ProgressAnswer> progress;
-  std::vector<Hook> hooks;
-  std::vector<std::uint64_t> hook_calls;  // records per hook, gone ones too
-  std::vector<RegionAnswer> regions;      // named parts of its time, longest first
-  std::optional<GcAnswer> gc;             // where Python told of it
-  std::vector<GilThread> gil;             // threads that waited for Python's lock, heaviest first
-  std::vector<RunningAnswer> running;     // threads that were sampled while they ran, by CPU time
-  std::optional<QueueAnswer> queue;       // launches that found their stream empty, by samples
-  StepAnswer steps;
-  std::optional<StartUpAnswer> start_up;  // where there are steps with a place in time
-  std::shared_ptr<const ProcessAnswer>
-      steady;  // waits, launches and synchronisations of the steps alone, and their shares
-  std::vector<ActionAnswer> actions;
-  std::vector<Window> halts;         // when somebody had stopped it, on the scale of events
-  std::optional<QuotaAnswer> quota;  // of CPU time, where one was used up
-  std::optional<FrequencyAnswer> frequency;
-  std::optional<MachineAnswer> machine;  // what the kernel counted of its machine meanwhile
-  std::uint64_t skipped = 0;             // calls that were not recorded, to keep to the budget
-  std::uint64_t summed_only = 0;         // records of which only counters are left
-  std::optional<double> whole_since_ms;  // from the process's begin: everything later has a record; nothing: none has
-
-  // What findings are about: the steps, where there are any.
-  const ProcessAnswer& in_steps() const { return steady ? *steady : *this; }
-  double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
-  const ThreadAnswer* main_thread() const;
-  const ThreadAnswer* thread(const ThreadKey& key) const;
-  // What a person calls a thread: its role; where that is `other`, its own name, or what it runs.
-  std::string thread_title(const ThreadKey& key, Role role) const;
-  const RunningAnswer* running_of(const ThreadAnswer& thread) const;  // nullptr: it was not sampled
-  void set_chains(WakeChainAnswer chains);
-};
 
 // `cores`: how many threads may work at it. The answer does not depend on it.
 // What ran on the GPU is read where `device` is null.
 ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores = 1, const StepPlan& plan = {},
-                              Window window = {}, const DeviceTimeline* device = nullptr);
+                              Window window = {}, const DeviceTimeline* device = nullptr, ProcessWork* work = nullptr);
 ProcessAnswer analyse_process(const Trace& trace, Symbols& symbols);
+
+void set_chains(WakeChainAnswer chains, ProcessAnswer& answer);
 
 }  // namespace hostprobe::analysis

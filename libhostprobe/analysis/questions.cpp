@@ -52,14 +52,14 @@ void Questions::merge(Questions&& other) {
   idle_.merge(std::move(other.idle_));
 }
 
-std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& answer) {
-  answer.hook_calls = hook_calls_.finish();
+std::map<ThreadKey, Blocked> Questions::finish(Symbols& symbols, ProcessAnswer& answer, ProcessWork& work) {
+  answer.hooks = hook_calls_.finish();
   steady_.finish_whole(symbols, answer);
   chains_.finish();
-  answer.blocked = std::make_shared<WakeChains>(std::move(chains_));
-  answer.set_chains(follow_chains({{answer.blocked.get()}}, 0));
-  answer.collectives = std::get<Collectives>(others_).finish();
-  answer.collective_records = std::make_shared<Timeline::Collectives>(std::get<CollectiveRecords>(others_).finish());
+  work.blocked = std::make_shared<WakeChains>(std::move(chains_));
+  set_chains(follow_chains({{work.blocked.get()}}, 0), answer);
+  work.collectives = std::get<Collectives>(others_).finish();
+  work.collective_records = std::make_shared<Timeline::Collectives>(std::get<CollectiveRecords>(others_).finish());
   answer.progress = std::get<ProgressThreads>(others_).finish();
   answer.queue = std::get<QueueSamples>(others_).finish();
   answer.regions = std::get<Regions>(others_).finish();

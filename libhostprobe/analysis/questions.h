@@ -36,8 +36,8 @@ class Questions {
   void add(const Event& event) {
     if (everything_)
       ask(event);
-    else if (window_.holds(event))
-      ask(window_.part_of(event));
+    else if (holds(window_, event))
+      ask(part_of(window_, event));
   }
   // Of a part of the timeline event_of() each is to be added.
   void add(const LaunchRun& run) {
@@ -49,7 +49,7 @@ class Questions {
   }
   void merge(Questions&& other);
   // Puts the answers where they belong. Returns how long each thread was blocked.
-  std::map<ThreadKey, Blocked> finish(Symbols& symbols, ProcessAnswer& answer);
+  std::map<ThreadKey, Blocked> finish(Symbols& symbols, ProcessAnswer& answer, ProcessWork& work);
   // Behind that, once the threads and the shares of the whole are told.
   void finish_steady(const Timeline& timeline, Symbols& symbols, ProcessAnswer& answer) {
     steady_.finish(timeline, symbols, answer);

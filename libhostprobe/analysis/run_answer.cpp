@@ -19,6 +19,9 @@
 #include "analysis/graph/parallel.h"
 #include "analysis/graph/rank_waits.h"
 #include "analysis/measures/import_answer.h"
+#include "analysis/measures/process_task.h"
+#include "analysis/measures/steps.h"
+#include "analysis/measures/waits.h"
 #include "analysis/ranks/endings.h"
 #include "analysis/ranks/kernel_wakers.h"
 #include "one_step.h"
@@ -94,6 +97,7 @@ struct Opened {
   std::shared_ptr<const DeviceTimeline> device;  // nullptr: there is no room to hold it
   std::shared_ptr<const CollectiveKernels> kernels;
   std::optional<ProcessAnswer> answer;
+  ProcessWork work;
   std::optional<Unreadable> unreadable;
   bool is_kernel = false;  // of a machine, no process: there is a trace and nothing else
   bool is_absent = false;  // it did not live during the step that is asked about
@@ -111,7 +115,7 @@ StepChoice choice_of(const Trace& trace, const StepQuery& query) {
 }
 
 void hold_collectives(Opened& opened, const MemoryBudget& budget) {
-  const auto records = std::exchange(opened.answer->collective_records, nullptr);
+  const auto records = std::exchange(opened.work.collective_records, nullptr);
   if (!budget.has_room()) return;
   for (auto& [track, own] : *records) own.shrink_to_fit();
   opened.timeline->hold_collectives(std::move(*records));
@@ -138,11 +142,11 @@ Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget,
     opened.timeline = std::make_unique<Timeline>(*opened.trace, symbols);
     const StepPlan plan = plan_steps(*opened.timeline, choice_of(*opened.trace, query));
     const auto device = std::make_shared<const DeviceTimeline>(device_timeline(*opened.trace));
-    opened.answer = analyse_process(*opened.timeline, symbols, cores, plan, {}, device.get());
+    opened.answer = analyse_process(*opened.timeline, symbols, cores, plan, {}, device.get(), &opened.work);
     opened.kernels = std::make_shared<const CollectiveKernels>(*device);
     if (budget.has_room()) opened.device = device;
     hold_collectives(opened, budget);
-    const bool works_for_job = !opened.answer->collectives.ranks.empty() || !device->activities.empty() ||
+    const bool works_for_job = !opened.work.collectives.ranks.empty() || !device->activities.empty() ||
                                !opened.answer->steps.steps.empty() ||
                                task_of(*opened.answer) == ProcessTask::kDataLoader;
     if (query.is_one() || works_for_job || has_kernel) {
@@ -150,7 +154,7 @@ Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget,
       give_back_scattered(budget);
       return opened;
     }
-    opened.answer->blocked.reset();
+    opened.work.blocked.reset();
   } catch (const TraceError& error) {
     opened.unreadable = Unreadable{path, error.what(), error.offset};
   } catch (const std::system_error& error) {
@@ -209,7 +213,7 @@ UsualStep middle_of(const std::vector<UsualStep>& all) {
 }
 
 bool is_detected_of_job(const Opened& one) {
-  return one.answer && !one.answer->collectives.ranks.empty() && one.answer->steps.source == StepSource::kDetected;
+  return one.answer && !one.work.collectives.ranks.empty() && one.answer->steps.source == StepSource::kDetected;
 }
 
 // Ranks that make collectives together make steps of one length: one that seems to make others was misunderstood.
@@ -234,7 +238,7 @@ OneStep limit_to_one(std::vector<Opened>& opened, const StepQuery& query, Symbol
   std::vector<Opened*> stepped;
   for (Opened& one : opened) {
     if (!one.answer) continue;
-    processes.push_back({one.timeline.get(), &*one.answer, one.device.get()});
+    processes.push_back({one.timeline.get(), &*one.answer, &one.work, one.device.get()});
     stepped.push_back(&one);
   }
   const std::optional<std::uint64_t> number = query.slowest ? slowest_step(processes) : query.number;
@@ -304,7 +308,8 @@ void align(const std::vector<Opened>& opened, RunAnswer& run, unsigned cores) {
   tell_clock_error(run);
 }
 
-std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, const RunAnswer& run, bool is_part) {
+std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, const RunAnswer& run,
+                                         const ProcessWorks& works, bool is_part) {
   std::map<std::string, std::vector<CollectiveSource>> sources;
   std::map<std::string, CollectiveSamples> samples;
   for (const Opened& one : opened) {
@@ -314,11 +319,12 @@ std::vector<CollectiveAnswer> join_ranks(const std::vector<Opened>& opened, cons
   }
   std::vector<CollectiveMember> members;
   for (const ProcessAnswer& process : run.processes) {
-    if (process.collectives.shares.empty()) continue;
+    const ProcessCollectives& collectives = works.at(process.trace_path).collectives;
+    if (collectives.shares.empty()) continue;
     std::vector<CollectiveSource> own = std::move(sources[process.trace_path]);
     if (is_part)
-      for (CollectiveSource& source : own) source = within(process.collectives, std::move(source));
-    members.push_back({&process.collectives, process.host, process.rank, std::move(own)});
+      for (CollectiveSource& source : own) source = within(collectives, std::move(source));
+    members.push_back({&collectives, process.host, process.rank, std::move(own)});
     if (const auto clock = run.host_clocks.find(process.host); clock != run.host_clocks.end())
       members.back().clock = clock->second;
     members.back().samples = std::move(samples[process.trace_path]);
@@ -408,8 +414,7 @@ void answer_job_of(const std::vector<Opened>& opened, RunAnswer& run, Symbols& s
   }
 }
 
-void count_kernel_wakers(ProcessAnswer& process) {
-  const WakeChains& chains = *process.blocked;
+void count_kernel_wakers(const WakeChains& chains, ProcessAnswer& process) {
   std::map<ChainSite, WaitSite*> sites;
   for (WaitSite& site : process.waits) sites[{site.function, site.library, site.role}] = &site;
   for (const auto& [track, thread] : chains.threads())
@@ -422,28 +427,29 @@ void count_kernel_wakers(ProcessAnswer& process) {
 }
 
 // Waits that the probe knows no waker of. A kernel's trace whose host is not known is taken for one of the only host.
-void answer_kernel_wakers(const std::vector<Opened>& opened, RunAnswer& run) {
+void answer_kernel_wakers(const std::vector<Opened>& opened, ProcessWorks& works, RunAnswer& run) {
   bool any = false;
   for (const Opened& one : opened) {
     if (!one.is_kernel) continue;
     const std::string host = kernel_file(*one.trace).host;
     std::vector<WokenProcess> woken;
     for (const ProcessAnswer& process : run.processes)
-      if (process.blocked && (host.empty() || process.host == host))
-        woken.push_back({process.blocked.get(), process.pid});
+      if (const auto& blocked = works.at(process.trace_path).blocked; blocked && (host.empty() || process.host == host))
+        woken.push_back({blocked.get(), process.pid});
     find_kernel_wakers(*one.trace, woken);
     any = any || !woken.empty();
   }
   if (!any) return;
   for (ProcessAnswer& process : run.processes) {
-    if (!process.blocked) continue;
-    count_kernel_wakers(process);
-    process.set_chains(follow_chains({{process.blocked.get()}}, 0));
+    const auto& blocked = works.at(process.trace_path).blocked;
+    if (!blocked) continue;
+    count_kernel_wakers(*blocked, process);
+    set_chains(follow_chains({{blocked.get()}}, 0), process);
   }
 }
 
 // Chains that end in a wait for another rank go on there.
-void follow_over_ranks(const std::vector<Opened>& opened, RunAnswer& run, unsigned cores) {
+void follow_over_ranks(const std::vector<Opened>& opened, ProcessWorks& works, RunAnswer& run, unsigned cores) {
   const std::map<std::string, const Opened*> by_path = by_trace(opened);
   std::vector<ChainMember> members;
   std::vector<std::shared_ptr<const CollectiveKernels>> kernels;
@@ -452,23 +458,24 @@ void follow_over_ranks(const std::vector<Opened>& opened, RunAnswer& run, unsign
   for (ProcessAnswer& process : run.processes) {
     const auto clock = run.host_clocks.find(process.host);
     const auto found = by_path.find(process.trace_path);
-    if (found == by_path.end() || !process.blocked || process.collectives.ranks.empty()) continue;
+    const ProcessWork& work = works.at(process.trace_path);
+    if (found == by_path.end() || !work.blocked || work.collectives.ranks.empty()) continue;
     if (run.hosts.size() > 1 && clock == run.host_clocks.end()) continue;
     const HostClock own = clock == run.host_clocks.end() ? HostClock{} : clock->second;
-    members.push_back({process.blocked.get(), {}, process.pid, process.rank});
+    members.push_back({work.blocked.get(), {}, process.pid, process.rank});
     members.back().axis = axis_of(*found->second->timeline, own, base_ns);
-    for (const auto& [key, share] : process.collectives.shares) members.back().collectives += share.count;
+    for (const auto& [key, share] : work.collectives.shares) members.back().collectives += share.count;
     kernels.push_back(found->second->kernels);
     answers.push_back(&process);
   }
   try {
     if (members.size() > 1 && find_rank_waits(members, kernels))
       run_parallel(members.size(), cores, [&](std::size_t i) {
-        answers[i]->set_chains(follow_chains(members, static_cast<std::uint32_t>(i)));
+        set_chains(follow_chains(members, static_cast<std::uint32_t>(i)), *answers[i]);
       });
   } catch (const TraceError&) {
   }  // somebody changed a file since it was read: they end where they ended
-  for (ProcessAnswer& process : run.processes) process.blocked.reset();
+  for (auto& [path, work] : works) work.blocked.reset();
 }
 
 // What the kernel told of the machines that the processes ran on.
@@ -497,46 +504,6 @@ void answer_kernel(const std::vector<Opened>& opened, RunAnswer& run) {
 
 }  // namespace
 
-const ProcessAnswer* RunAnswer::step_member(std::uint32_t member) const {
-  for (const ProcessAnswer& process : processes)
-    if (process.trace_path == step_members[member]) return &process;
-  return nullptr;
-}
-
-const ProcessAnswer* RunAnswer::traced(const ProcessAnswer& profile) const {
-  if (profile.mode != "profile") return nullptr;
-  // Numbers of processes are used again, but not at a time.
-  const auto began_by_end_of = [](const ProcessAnswer& l, const ProcessAnswer& r) {
-    return static_cast<double>(l.start_monotonic_ns) <= static_cast<double>(r.start_monotonic_ns) + 1e6 * r.wall_ms;
-  };
-  for (const ProcessAnswer& process : processes) {
-    const bool is_same = process.pid == profile.pid && process.host == profile.host && process.rank == profile.rank;
-    if (process.mode != profile.mode && is_same && began_by_end_of(profile, process) &&
-        began_by_end_of(process, profile))
-      return &process;
-  }
-  return nullptr;
-}
-
-bool RunAnswer::uses_gpu() const {
-  return std::any_of(processes.begin(), processes.end(), [](const ProcessAnswer& process) {
-    return process.launches.call.count() > 0 || process.syncs.time.count() > 0 ||
-           process.gpu.source != ActivitySource::kNone;
-  });
-}
-
-std::string RunAnswer::started() const { return utc_text(start_realtime_ns); }
-
-std::string utc_text(std::uint64_t realtime_ns) {
-  if (realtime_ns == 0) return {};
-  const auto seconds = static_cast<time_t>(realtime_ns / 1'000'000'000);
-  tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
 RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const Effort& effort, const StepQuery& query) {
   RunAnswer run;
   run.path = chosen.path;
@@ -552,7 +519,9 @@ RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const E
   std::vector<Opened> opened = read_all(chosen.traces, symbols, budget, progress, cores, query, has_kernel);
   drop_disagreeing(opened);
   if (query.is_one()) run.one_step = limit_to_one(opened, query, symbols, cores);
+  ProcessWorks works;
   for (Opened& one : opened) {
+    if (one.answer) works.emplace(one.answer->trace_path, std::move(one.work));
     if (one.answer) run.processes.push_back(std::move(*one.answer));
     if (one.unreadable) run.unreadable.push_back(*one.unreadable);
   }
@@ -567,13 +536,13 @@ RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const E
   });
   tell_times(run);
   align(opened, run, cores);
-  run.collectives = join_ranks(opened, run, query.is_one());
-  answer_kernel_wakers(opened, run);
-  follow_over_ranks(opened, run, cores);
+  run.collectives = join_ranks(opened, run, works, query.is_one());
+  answer_kernel_wakers(opened, works, run);
+  follow_over_ranks(opened, works, run, cores);
   answer_job_of(opened, run, symbols, cores);
   answer_kernel(opened, run);
-  if (!query.is_one()) tell_endings(run, chosen.files);
-  if (!query.is_one()) run.stuck = find_missing_ranks(run.processes);
+  if (!query.is_one()) tell_endings(run, works, chosen.files);
+  if (!query.is_one()) run.stuck = find_missing_ranks(run.processes, works);
   return run;
 }
 

@@ -344,32 +344,6 @@ class RunPathQuestion {
 
 }  // namespace
 
-const char* time_unknown_id(TimeUnknown why) {
-  switch (why) {
-    case TimeUnknown::kKnown:
-      return "";
-    case TimeUnknown::kNoWorker:
-      return "no_worker";
-    case TimeUnknown::kClocks:
-      return "clocks";
-    case TimeUnknown::kNoSteps:
-      return "no_steps";
-    case TimeUnknown::kNoRecords:
-      return "no_records";
-    case TimeUnknown::kLostRecords:
-      return "lost_records";
-    case TimeUnknown::kGpuUnseen:
-      return "gpu_unseen";
-    case TimeUnknown::kLostActivities:
-      return "lost_activities";
-    case TimeUnknown::kTooMany:
-      return "too_many";
-    case TimeUnknown::kChanged:
-      return "changed";
-  }
-  return "";
-}
-
 JobAnswer answer_job(const std::vector<RunPathMember>& members, Symbols& symbols, unsigned cores,
                      std::size_t most_events) {
   if (members.empty()) return {};

@@ -13,6 +13,8 @@
 #include "analysis/causes/step_time.h"
 #include "analysis/graph/critical_path.h"
 #include "analysis/ranks/collective_kernels.h"
+#include "answer/path.h"
+#include "answer/step_time.h"
 #include "model/host_clocks.h"
 #include "process.h"
 
@@ -34,36 +36,7 @@ struct RunPathMember {
   std::vector<RunPathWorker> workers = {};  // on that host
 };
 
-// What of the path lies on one process.
-struct RankPath {
-  std::optional<int> rank;
-  std::uint32_t pid = 0;
-  PathShares share_ns{};
-};
-
-struct RunPath {
-  PathAnswer path;
-  std::vector<RankPath> ranks;  // as the members
-  std::uint64_t steps = 0;      // that all ranks made; 0: none has a place in time, and the run is looked at as one
-  std::uint64_t looked_at = 0;  // of these
-};
-
 inline constexpr std::size_t kMostPathEvents = 4'000'000;  // calls and activities
-
-// Why it is not known where the time of the steps went.
-enum class TimeUnknown : std::uint8_t {
-  kKnown,
-  kNoWorker,        // no process is known to make the steps, or two say they are the same rank
-  kClocks,          // ranks on hosts whose clocks cannot be aligned
-  kNoSteps,         // and no GPU's work either
-  kNoRecords,       // only counters
-  kLostRecords,     // of a thread that makes the steps
-  kGpuUnseen,       // it launches on a GPU that nobody watched
-  kLostActivities,  // of a GPU that was watched
-  kTooMany,         // without steps: calls and activities, for what is held
-  kChanged,         // a file did while it was read
-};
-const char* time_unknown_id(TimeUnknown why);  // "" for kKnown
 
 struct JobAnswer {
   // Nothing where of any member activities, records of launches, or its part in collectives are not known.

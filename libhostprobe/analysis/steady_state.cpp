@@ -23,9 +23,9 @@ void SteadyState::add_cut(const Event& event) {
     if (event.in_steps->count != 0) ask(cut_, *event.in_steps);
     return;
   }
-  if (span_.holds(event)) ask(cut_, span_.part_of(event));
-  if (event.is(kWaits) && event.track->role == Role::kMain && before_.holds(event))
-    start_up_.add(before_.part_of(event));
+  if (holds(span_, event)) ask(cut_, part_of(span_, event));
+  if (event.is(kWaits) && event.track->role == Role::kMain && holds(before_, event))
+    start_up_.add(part_of(before_, event));
 }
 
 void SteadyState::merge(Asked& asked, Asked&& other) {
@@ -66,13 +66,11 @@ void SteadyState::finish(const Timeline& timeline, Symbols& symbols, ProcessAnsw
   const double before_ms =
       begin > answer.start_monotonic_ns ? 1e-6 * static_cast<double>(begin - answer.start_monotonic_ns) : 0;
   // Steps are detected in records; where older ones are gone, so are older steps.
-  const bool has_first_step = !counted_since_ns_ && (answer.steps.source == StepSource::kMarks ||
-                                                     answer.whole_since_ms.value_or(0) <= 0);
+  const bool has_first_step =
+      !counted_since_ns_ && (answer.steps.source == StepSource::kMarks || answer.whole_since_ms.value_or(0) <= 0);
   if (has_first_step) answer.start_up = StartUpAnswer{before_ms, start_up_.finish(symbols)};
   if (!tells_the_run(answer, before_ms)) return;
   auto steady = std::make_shared<ProcessAnswer>(answer);
-  steady->blocked.reset();
-  steady->collective_records.reset();
   steady->wall_ms = steps_ms(answer, before_ms);
   merge(inside_, std::move(cut_));
   steady->waits = std::get<Waits>(inside_).finish(symbols);

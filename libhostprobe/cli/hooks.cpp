@@ -30,15 +30,18 @@ std::string row(std::string_view family, std::string_view state, std::string_vie
   return fmt::format("{:<7} {:<14} {}\n", family, state, name);
 }
 
-std::string described(const Hook& hook, const std::string& state) {
+template <typename Described>
+std::string described(const Described& hook, const std::string& state) {
   return row(analysis::family_name(hook.family), state, analysis::demangle(hook.name));
 }
 
 std::string versions_of(const Hook& hook) { return hook.versions.empty() ? "not exported" : hook.versions; }
 
-void sort_for_people(std::vector<Hook>& hooks) {
-  std::sort(hooks.begin(), hooks.end(),
-            [](const Hook& l, const Hook& r) { return std::tie(l.family, l.name) < std::tie(r.family, r.name); });
+template <typename Described>
+void sort_for_people(std::vector<Described>& hooks) {
+  std::sort(hooks.begin(), hooks.end(), [](const Described& l, const Described& r) {
+    return std::tie(l.family, l.name) < std::tie(r.family, r.name);
+  });
 }
 
 void list_hooks() {
@@ -61,20 +64,20 @@ void list_hooks_of_run(const std::string& path, const JobNumber& job) {
   end_progress();
   if (run.processes.empty())
     throw std::runtime_error(run.unreadable.empty() ? no_trace_text(chosen) : "no trace in " + path + " could be read");
-  std::vector<Hook> hooks;
+  std::vector<analysis::HookAnswer> hooks;
   std::map<std::string, Use> uses;
   for (const auto& process : run.processes) {
-    for (std::size_t i = 0; i < process.hooks.size(); ++i) {
-      const auto [use, fresh] = uses.try_emplace(process.hooks[i].name);
-      if (fresh) hooks.push_back(process.hooks[i]);
-      use->second.found_in += process.hooks[i].found ? 1 : 0;
-      use->second.used_in += process.hooks[i].used ? 1 : 0;
-      use->second.records += process.hook_calls[i];
+    for (const analysis::HookAnswer& hook : process.hooks) {
+      const auto [use, fresh] = uses.try_emplace(hook.name);
+      if (fresh) hooks.push_back(hook);
+      use->second.found_in += hook.found ? 1 : 0;
+      use->second.used_in += hook.used ? 1 : 0;
+      use->second.records += hook.calls;
     }
   }
   sort_for_people(hooks);
   write_out(row("FAMILY", "IN THIS RUN", "FUNCTION"));
-  for (const Hook& hook : hooks) {
+  for (const analysis::HookAnswer& hook : hooks) {
     const Use& use = uses[hook.name];
     const std::string state = use.records > 0     ? fmt::format("{} records", use.records)
                               : use.used_in > 0   ? "used, no record"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "answer/file_name.h"
 #include "commands.h"
 #include "job_option.h"
 #include "missing_trace.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "answer/file_name.h"
 #include "csv_kernel.h"
 #include "import/tracer_csv/table_columns.h"
 #include "model/ordered_records.h"

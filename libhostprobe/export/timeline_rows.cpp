@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "answer/file_name.h"
 #include "exported_run.h"
 #include "model/activity.h"
 #include "model/ordered_records.h"

@@ -103,14 +103,15 @@ enum BlockKind : std::uint16_t {
   kBlockSwitches = 13,  // see switches.h
   kBlockSamples = 14,   // see samples.h
   kBlockKernel = 15,    // see kernel.h
-  kBlockKernelNames = 16,   // see kernel.h
-  kBlockFrequency = 17,     // see frequency.h; in dumps too
-  kBlockMachine = 18,       // see machine.h; in dumps too
-  kBlockKernelTotals = 19,  // see kernel_totals.h
+  kBlockKernelNames = 16,      // see kernel.h
+  kBlockFrequency = 17,        // see frequency.h; in dumps too
+  kBlockMachine = 18,          // see machine.h; in dumps too
+  kBlockKernelTotals = 19,     // see kernel_totals.h
   kBlockStartCounters = 20,    // as kBlockCounters: what they held when steps became known (kEventStepsKnown); once
   kBlockStartShortWaits = 21,  // as kBlockShortWaits: the same of these
-  kBlockSteps = 22,  // CounterRow with its buckets: lengths of steps that were seen so far, `site.key` is a StepsFrom; a
-                     // later row replaces an earlier one
+  kBlockSteps =
+      22,  // CounterRow with its buckets: lengths of steps that were seen so far, `site.key` is a StepsFrom; a
+           // later row replaces an earlier one
 };
 
 //  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |

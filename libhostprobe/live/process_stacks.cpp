@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "answer/file_name.h"
 #include "limited_sleep.h"
 #include "memory_map.h"
 #include "native_stack.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "analysis/measures/waits.h"
 #include "memory_map.h"
 #include "python_process.h"
 

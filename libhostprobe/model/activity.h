@@ -8,13 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "answer/gpu.h"
 #include "trace/trace.h"
 
 namespace hostprobe::analysis {
 
 enum class ActivityType : std::uint8_t { kKernel, kCopy, kFill };
-
-enum class ActivitySource : std::uint8_t { kNone, kProfile, kSimulated };
 
 // Times as in event.h.
 struct Activity {

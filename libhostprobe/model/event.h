@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
+#include "answer/histogram.h"
 #include "function.h"
-#include "histogram.h"
 #include "trace/roles.h"
 #include "trace/trace.h"
 
@@ -83,7 +83,8 @@ struct Event {
   std::int32_t gap_switches = -1;
   CollectiveWords collective;
   const Distribution* distribution = nullptr;  // of a counter
-  const Event* in_steps = nullptr;  // of a counter whose part before the first step is known: the rest, of 0 calls or more
+  const Event* in_steps =
+      nullptr;  // of a counter whose part before the first step is known: the rest, of 0 calls or more
 
   bool is(Trait trait) const { return (traits & trait) != 0; }
   void set_function(const Function* one) {

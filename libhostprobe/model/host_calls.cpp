@@ -21,12 +21,12 @@ class Collector {
       return;
     }
     if (event.type != EventType::kCall) {
-      thread_.whole = thread_.whole && !(window_.is_whole() || window_.holds(event));
+      thread_.whole = thread_.whole && !(window_.is_whole() || holds(window_, event));
       return;
     }
-    if (event.is(kCollectsGarbage) && window_.inside_ns(event) > 0)
+    if (event.is(kCollectsGarbage) && inside_ns(window_, event) > 0)
       collections_.push_back({event.begin_ns, event.end_ns});
-    if (!window_.holds(event) || !(event.is(kOfDriver) || event.is(kWaits))) return;
+    if (!holds(window_, event) || !(event.is(kOfDriver) || event.is(kWaits))) return;
     if (!thread_.calls.empty() && event.begin_ns < thread_.calls.back().end_ns) return nested(event);
     thread_.calls.push_back(call_of(event));
     thread_.launches += event.is(kLaunches);

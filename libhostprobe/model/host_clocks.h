@@ -12,21 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "answer/host_clock.h"
+
 namespace hostprobe::analysis {
-
-// Turns CLOCK_MONOTONIC of one host into that of the reference host.
-struct HostClock {
-  double at_ns = 0;      // on this host's clock, where the offset holds
-  double offset_ns = 0;  // this host's clock minus the reference's
-  double drift = 0;      // what the offset grows by, per ns
-  double error_ns = 0;   // between the first and the last moment that both hosts share
-  std::uint64_t moments = 0;
-
-  double offset_at(double ns) const { return offset_ns + drift * (ns - at_ns); }
-  std::uint64_t to_reference(std::uint64_t ns) const {
-    return ns - static_cast<std::uint64_t>(static_cast<std::int64_t>(offset_at(static_cast<double>(ns))));
-  }
-};
 
 // One host in one collective, on its own clock.
 struct SharedMoment {

@@ -6,25 +6,15 @@
 
 #include <cstdint>
 
+#include "answer/step.h"
 #include "step_period.h"
 #include "timeline.h"
 #include "window.h"
 
 namespace hostprobe::analysis {
 
-enum class StepSource : std::uint8_t { kNone, kMarks, kDetected };
-
 // Which of them are asked for.
 enum class StepChoice : std::uint8_t { kAuto, kMarks, kDetected, kOff };
-
-struct Step {
-  std::uint64_t number = 0;
-  double begin_ns = 0;
-  double end_ns = 0;
-  std::uint32_t type = 0;
-
-  double length_ns() const { return end_ns - begin_ns; }
-};
 
 struct StepPlan {
   StepChoice choice = StepChoice::kAuto;

@@ -1,45 +1,40 @@
-// window.h: the part of a timeline that is asked about: all of it, or one step.
+// window.h: which events lie in a part of a timeline, and how much of each.
 //
 // Room 3. Counters have no place in time, so they belong to the whole only.
 #pragma once
 
 #include <algorithm>
-#include <limits>
 
+#include "answer/window.h"
 #include "event.h"
 
 namespace hostprobe::analysis {
 
-struct Window {
-  double begin_ns = -std::numeric_limits<double>::infinity();
-  double end_ns = std::numeric_limits<double>::infinity();
+// How much of a call lies inside.
+inline double inside_ns(const Window& window, const Event& event) {
+  return std::max(0.0, std::min(event.end_ns, window.end_ns) - std::max(event.begin_ns, window.begin_ns));
+}
 
-  bool is_whole() const { return begin_ns == -std::numeric_limits<double>::infinity() && end_ns == -begin_ns; }
-  double length_ns() const { return end_ns - begin_ns; }
-  // How much of a call lies inside.
-  double inside_ns(const Event& event) const {
-    return std::max(0.0, std::min(event.end_ns, end_ns) - std::max(event.begin_ns, begin_ns));
-  }
-  // Of a call that blocks, the part inside counts; any other belongs to the window in which it begins.
-  bool holds(const Event& event) const {
-    if (event.type == EventType::kCounter) return is_whole();
-    if (event.begin_ns >= end_ns) return false;
-    return event.begin_ns >= begin_ns || (event.is(kBlocks) && event.end_ns > begin_ns);
-  }
-  // What no counter holds for a part of the time, the record must tell.
-  Event part_of(const Event& event) const {
-    Event part = event;
-    part.counted = false;
-    part.has_gap = event.has_gap && event.begin_ns - event.gap_ns >= begin_ns;
-    if (!event.is(kBlocks)) return part;
-    part.begin_ns = std::max(event.begin_ns, begin_ns);
-    part.end_ns = std::min(event.end_ns, end_ns);
-    part.duration_ns = part.end_ns - part.begin_ns;
-    // It was woken in the window in which it ran again.
-    part.wake_ns = event.end_ns > end_ns ? -1 : std::min(event.wake_ns, part.duration_ns);
-    part.run_queue_ns = std::min(event.run_queue_ns, part.wake_ns);
-    return part;
-  }
-};
+// Of a call that blocks, the part inside counts; any other belongs to the window in which it begins.
+inline bool holds(const Window& window, const Event& event) {
+  if (event.type == EventType::kCounter) return window.is_whole();
+  if (event.begin_ns >= window.end_ns) return false;
+  return event.begin_ns >= window.begin_ns || (event.is(kBlocks) && event.end_ns > window.begin_ns);
+}
+
+// What no counter holds for a part of the time, the record must tell.
+inline Event part_of(const Window& window, const Event& event) {
+  Event part = event;
+  part.counted = false;
+  part.has_gap = event.has_gap && event.begin_ns - event.gap_ns >= window.begin_ns;
+  if (!event.is(kBlocks)) return part;
+  part.begin_ns = std::max(event.begin_ns, window.begin_ns);
+  part.end_ns = std::min(event.end_ns, window.end_ns);
+  part.duration_ns = part.end_ns - part.begin_ns;
+  // It was woken in the window in which it ran again.
+  part.wake_ns = event.end_ns > window.end_ns ? -1 : std::min(event.wake_ns, part.duration_ns);
+  part.run_queue_ns = std::min(event.run_queue_ns, part.wake_ns);
+  return part;
+}
 
 }  // namespace hostprobe::analysis

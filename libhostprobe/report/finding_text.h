@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/findings/finding.h"
-#include "analysis/run_answer.h"
+#include "answer/finding.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 

@@ -5,8 +5,8 @@
 
 #include <optional>
 
+#include "answer/histogram.h"
 #include "json_value.h"
-#include "model/histogram.h"
 
 namespace hostprobe::analysis {
 

@@ -7,7 +7,8 @@
 #include <cstring>
 
 #include "analysis/measures/import_answer.h"
-#include "analysis/run_answer.h"
+#include "answer/file_name.h"
+#include "answer/run.h"
 #include "words.h"
 
 namespace hostprobe::analysis {

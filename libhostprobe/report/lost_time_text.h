@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "analysis/findings/finding.h"
+#include "answer/finding.h"
 
 namespace hostprobe::analysis {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run_answer.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run_answer.h"
+#include "answer/run.h"
 #include "json_numbers.h"
 
 namespace hostprobe::analysis {

@@ -414,8 +414,8 @@ bool BlockContent::add_steps(const Block& block) {
   return for_each_sum<CounterRow>(block, [this](const CounterRow& row, SiteSum&& sum) {
     if (row.site.key < kStepsFromMarks || row.site.key > kStepsFromCalls) return false;
     if (trace_.steps_seen && trace_.steps_seen->lengths.time.count() > sum.time.count()) return true;
-    trace_.steps_seen = StepsSeen{
-        static_cast<StepsFrom>(row.site.key), {row.site.tid, row.site.thread_start_ticks}, std::move(sum)};
+    trace_.steps_seen =
+        StepsSeen{static_cast<StepsFrom>(row.site.key), {row.site.tid, row.site.thread_start_ticks}, std::move(sum)};
     return true;
   });
 }

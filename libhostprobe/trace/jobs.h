@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "answer/job.h"
 #include "job_file.h"
 
 namespace hostprobe::analysis {
@@ -34,12 +35,6 @@ std::vector<Job> jobs_of(const std::string& run);
 
 // By its name: a trace, or what a launch left of itself.
 bool is_run_file(const std::string& path);
-
-struct JobSummary {
-  std::uint64_t begin_realtime_ns = 0;
-  std::string command;
-  std::size_t traces = 0;
-};
 
 // What a command was asked to read.
 struct ChosenJob {

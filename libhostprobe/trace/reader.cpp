@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "answer/file_name.h"
 #include "blocks.h"
 #include "dump_files.h"
 #include "last_moment.h"

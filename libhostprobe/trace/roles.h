@@ -7,28 +7,11 @@
 
 #include <string>
 
+#include "answer/role.h"
 #include "symbols.h"
 #include "trace.h"
 
 namespace hostprobe::analysis {
-
-enum class Role {
-  kMain,
-  kAutograd,
-  kNcclProgress,
-  kNcclService,
-  kNcclOther,
-  kPinMemory,
-  kDataloader,
-  kGloo,
-  kOpenmp,
-  kWatchdog,
-  kCudaInternal,
-  kHostprobe,
-  kOther,
-};
-
-const char* role_name(Role role);
 
 Role role_of(const Trace& trace, const Thread& thread, Symbols& symbols);
 

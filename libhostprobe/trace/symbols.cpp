@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "answer/file_name.h"
 #include "elf_file.h"
 
 namespace hostprobe::analysis {

@@ -127,9 +127,4 @@ bool Trace::aggregates() const {
   return mode == "monitor" || mode == "flight";
 }
 
-std::string base_name(std::string_view path) {
-  const auto slash = path.rfind('/');
-  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
-}
-
 }  // namespace hostprobe::analysis

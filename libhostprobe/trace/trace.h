@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "answer/damage.h"
+#include "answer/thread_key.h"
 #include "clock.h"
 #include "format/file.h"
 #include "mapped_file.h"
@@ -31,13 +33,6 @@ namespace hostprobe::analysis {
 struct TraceError : std::runtime_error {
   TraceError(const std::string& what, std::uint64_t at) : std::runtime_error(what), offset(at) {}
   std::uint64_t offset;
-};
-
-// A part of a file that could not be read; what stands before and behind it could.
-struct Damage {
-  std::uint64_t offset;
-  std::uint64_t bytes;
-  std::string what;
 };
 
 // How a word of a record is to be understood; see format/record.h.
@@ -70,12 +65,6 @@ struct Module {
   std::uint64_t seen_ticks;
   std::string path;
   std::string build_id;  // hexadecimal
-};
-
-struct ThreadKey {
-  std::uint32_t tid;
-  std::uint64_t start_ticks;
-  auto operator<=>(const ThreadKey&) const = default;
 };
 
 // Of the GPU, not a thread: see format/record.h.
@@ -237,8 +226,5 @@ inline std::uint64_t word(const Record& record, int index) {
               8);
   return value;
 }
-
-// The last part of a path, which is what a report calls a library.
-std::string base_name(std::string_view path);
 
 }  // namespace hostprobe::analysis

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "answer/file_name.h"
 #include "record_row.h"
 #include "report/words.h"
 #include "trace/hook_list.h"

@@ -84,19 +84,20 @@ MAY_QUOTE = {  # room → path prefixes it may name in an #include, besides its 
     "settings": ("format/",),
     "elf": ("format/",),
     "probe": BYTES,
-    "trace": BYTES,
-    "model": (*BYTES, "trace/"),
-    "import": (*BYTES, "trace/", "model/"),
-    "analysis": (*BYTES, "trace/", "model/"),
-    "report": (*BYTES, "model/", "analysis/"),
-    "export": (*BYTES, "trace/", "model/", "import/", "analysis/", "report/"),
-    "live": (*BYTES, "trace/", "analysis/", "report/"),
-    "recorder": (*BYTES, "trace/", "import/", "report/", "live/"),
-    "cli": (*BYTES, "trace/", "model/", "import/", "analysis/", "report/", "export/", "live/", "recorder/"),
+    "answer": (),
+    "trace": (*BYTES, "answer/"),
+    "model": (*BYTES, "answer/", "trace/"),
+    "import": (*BYTES, "answer/", "trace/", "model/"),
+    "analysis": (*BYTES, "answer/", "trace/", "model/"),
+    "report": (*BYTES, "answer/", "model/", "analysis/"),
+    "export": (*BYTES, "answer/", "trace/", "model/", "import/", "analysis/", "report/"),
+    "live": (*BYTES, "answer/", "trace/", "analysis/", "report/"),
+    "recorder": (*BYTES, "answer/", "trace/", "import/", "report/", "live/"),
+    "cli": (*BYTES, "answer/", "trace/", "model/", "import/", "analysis/", "report/", "export/", "live/", "recorder/"),
     "simnode": ("format/", "hostprobe/"),
 }
 SHARED = ("steps", "settings", "elf")  # headers that both sides compile for themselves
-READING_ROOMS = ("trace", "model", "import", "analysis", "report", "export", "live")
+READING_ROOMS = ("answer", "trace", "model", "import", "analysis", "report", "export", "live")
 
 
 def probe_may_include(header):
@@ -130,6 +131,8 @@ def rooms_include_only_what_they_may(tree):
                     yield f"{name}:{number}: format/ may include only {sorted(FORMAT_HEADERS)}"
                 elif not quoted and room in SHARED and header not in FORMAT_HEADERS:
                     yield f"{name}:{number}: {room}/ may include only {sorted(FORMAT_HEADERS)}"
+                elif not quoted and room == "answer" and not re.fullmatch(r"[a-z_0-9]+", header):
+                    yield f"{name}:{number}: answer/ may include only the standard library, not <{header}>"
                 elif not quoted and room == "probe" and not probe_may_include(header):
                     yield f"{name}:{number}: probe/ may not include <{header}>: libc and headers without a runtime only"
     for name in tree.files(*CPP, under="python/"):
@@ -166,10 +169,6 @@ SUB_ROOMS = {
 KNOWS_ONLY = {"nccl": {"node"}, "nvml": {"node"}}
 
 
-# What all sub-rooms of the analysis fill.
-ANSWERS = {"process.h", "run_answer.h"}
-
-
 def sub_room_of(room, path):
     """Number of the sub-room that holds `path` (relative to the room); None where none does."""
     holding = [number for number, name in enumerate(SUB_ROOMS[room])
@@ -198,7 +197,7 @@ def sub_rooms_know_only_those_below(tree):
             for number, quoted, header in includes(tree.text(name)):
                 place = place_in_room(tree, room, name, header) if quoted else None
                 other = None if place is None else sub_room_of(room, place)
-                if other is None or other == own or str(place) in ANSWERS:
+                if other is None or other == own:
                     continue
                 if other > own or names[other] not in KNOWS_ONLY.get(names[own], names):
                     yield f"{name}:{number}: {names[own]}/ may not know {names[other]}/: {header}"

@@ -57,7 +57,7 @@ class Rules(unittest.TestCase):
     def test_sub_rooms_know_only_those_below(self):
         waits, ranks = "libhostprobe/analysis/measures/waits.h", "libhostprobe/analysis/ranks/collectives.h"
         self.assert_rule("sub_rooms_know_only_those_below",
-                         {waits: '#include "blocked.h"\n#include "../process.h"\n', ranks: '#include "analysis/measures/waits.h"\n',
+                         {waits: '#include "blocked.h"\n', ranks: '#include "analysis/measures/waits.h"\n',
                           "libhostprobe/analysis/process.h": '#include "ranks/collectives.h"\n'},
                          {waits: '#include "analysis/ranks/collectives.h"\n#include "../ranks/collectives.h"\n', ranks: "",
                           "libhostprobe/probe/stray.h": ""}, breaches=3)
@@ -88,6 +88,11 @@ class Rules(unittest.TestCase):
                    "writer": ({"probe::start_writer()", "probe::drain(int)"}, {"probe::ring()"})}
         self.assertEqual(list(rules.calls_up(symbols, "void start_writer();\nvoid drain(int);\n")), [])
         self.assertEqual(len(list(rules.calls_up(symbols, "void start_writer();\nvoid drained(int);\n"))), 1)
+
+    def test_answers_need_the_standard_library_alone(self):
+        name = "libhostprobe/answer/run.h"
+        self.assert_rule("rooms_include_only_what_they_may", {name: '#include <vector>\n#include "role.h"\n', "libhostprobe/answer/role.h": ""},
+                         {name: '#include <fmt/format.h>\n#include "trace/trace.h"\n'}, breaches=2)
 
     def test_format_may_include_three_headers(self):
         self.assert_rule("rooms_include_only_what_they_may", {"libhostprobe/format/file.h": "#include <cstdint>\n"},

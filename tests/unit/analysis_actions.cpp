@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "analysis/run_answer.h"
 #include "report/json/json.h"
 #include "report/text/action_sentences.h"
 #include "report/text/text.h"

@@ -9,6 +9,7 @@
 #include "analysis/ranks/collective_join.h"
 #include "analysis/ranks/collective_kernels.h"
 #include "report/json/json_collectives.h"
+#include "report/json_text.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -52,7 +53,7 @@ TEST(CollectiveTimes, TransferRunsFromTheLastStartAndTheRestIsWaiting) {
   EXPECT_EQ(size.transfer.max_ns(), 20'500);
   EXPECT_EQ(answers[0].gpu_wait.max_ns(), 40'000);
   EXPECT_EQ(answers[0].gpu_wait.min_ns(), 0);
-  const auto json = collectives_json(answers)[0];
+  const auto json = nlohmann::json::parse(json_text(collectives_json(answers), -1))[0];
   EXPECT_NEAR(json["bus_gb_s"].get<double>(), (1 << 20) / 20'500.0, 1e-9) << "all-reduce of two: 2 × 1/2 of its bytes";
   EXPECT_EQ(json["sizes"][0]["source"], "gpu");
 }
@@ -73,7 +74,7 @@ TEST(CollectiveTimes, SharesOfAllSizesSumToAHundred) {
     first.push_back(call(i, 0, i * 1000, 1u << (i % 20)));
     second.push_back(call(i, 1, i * 1000 + 3, 1u << (i % 20)));
   }
-  const auto json = collectives_json(answer({first, second}));
+  const auto json = nlohmann::json::parse(json_text(collectives_json(answer({first, second})), -1));
   double share = 0;
   std::uint64_t count = 0;
   for (const auto& size : json[0]["sizes"]) {

@@ -91,7 +91,7 @@ TEST_F(SumAnswers, OfWaitsComeWithPercentilesAndTheThreadThatWoke) {
   EXPECT_EQ(site.code.at(0).count, 3u);
   EXPECT_DOUBLE_EQ(answer.threads[0].time.wait_ms, 0.057) << "without what was behind the wakes";
   EXPECT_EQ(answer.records, 3u);
-  EXPECT_EQ(answer.hook_calls.at(kSem - 1), 3u);
+  EXPECT_EQ(answer.hooks.at(kSem - 1).calls, 3u);
 }
 
 TEST_F(SumAnswers, OfReadsFromFilesStayApartFromOthers) {

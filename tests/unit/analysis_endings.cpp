@@ -9,8 +9,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "analysis/measures/process_task.h"
 #include "analysis/ranks/endings.h"
 #include "analysis/ranks/open_waits.h"
+#include "analysis/run_answer.h"
 #include "report/json/json.h"
 #include "support/trace_file.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "model/histogram.h"
+#include "answer/histogram.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -143,9 +143,9 @@ class LaunchRuns : public testing::TestWithParam<unsigned> {
         timeline_->walk(track, [&](const Event& event) { questions.add(event); });
     RunAnswer run;
     ProcessAnswer& answer = run.processes.emplace_back();
-    answer.hooks = trace_.hooks;
     answer.wall_ms = 1e-3 * now_us_;
-    questions.finish(symbols_, answer);
+    ProcessWork work;
+    questions.finish(symbols_, answer, work);
     questions.finish_steady(*timeline_, symbols_, answer);
     return report_json(run);
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/run_answer.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
 #include "support/counters.h"
@@ -107,7 +108,7 @@ TEST_F(Cores, ShareTheThreadsOfOneTrace) {
   EXPECT_EQ(one.waits.at(0).time.count(), kCalls + 3u);
   EXPECT_EQ(many.waits.at(0).time.count(), kCalls + 3u);
   EXPECT_EQ(many.waits.at(0).waker_threads.at(ThreadKey{60, test::at_us(0)}), kCalls);
-  EXPECT_EQ(one.hook_calls, many.hook_calls);
+  EXPECT_EQ(one.hooks, many.hooks);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "analysis/measures/steps.h"
 #include "analysis/ranks/delay_chain.h"
 #include "report/diff/diff_json.h"
 #include "report/diff/diff_text.h"

@@ -1,5 +1,6 @@
 // Findings from where the time of the steps went: analysis/findings/step_findings.cpp
 #include "analysis/findings/step_findings.h"
+#include "analysis/measures/steps.h"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/findings/causes.h"
+#include "analysis/measures/steps.h"
 #include "analysis/run_answer.h"
 #include "report/json/json.h"
 #include "report/text/text.h"

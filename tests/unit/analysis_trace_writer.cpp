@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "answer/file_name.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
 #include "trace/trace_writer.h"

@@ -1,6 +1,7 @@
 // Shares of waits in their threads' lives: analysis/measures/wait_shares.cpp
 #include <gtest/gtest.h>
 
+#include "analysis/measures/thread_time.h"
 #include "analysis/measures/wait_shares.h"
 
 namespace hostprobe::analysis {

@@ -1,11 +1,14 @@
 // Who made the main thread wait, down to the first link: analysis/questions/{wake_chains,chain_walk,rank_waits}.cpp
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <random>
 
 #include "analysis/graph/rank_waits.h"
 #include "analysis/process.h"
 #include "report/json/json_chains.h"
+#include "report/json_text.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
 
@@ -143,7 +146,7 @@ class ChainsOverRanks : public testing::Test {
     test::TraceFile file;
     std::unique_ptr<Trace> trace;
     std::unique_ptr<Timeline> timeline;
-    ProcessAnswer answer;
+    ProcessWork work;
     DeviceTimeline device;
   };
   static constexpr std::uint16_t kAllReduce = 5;
@@ -192,9 +195,9 @@ class ChainsOverRanks : public testing::Test {
       one.file.write(folder_.file("t.hptrace"));
       one.trace = std::make_unique<Trace>(read_trace(folder_.file("t.hptrace")));
       one.timeline = std::make_unique<Timeline>(*one.trace, symbols_);
-      one.answer = analyse_process(*one.timeline, symbols_);
-      members.all.push_back({one.answer.blocked.get(), {}, static_cast<std::uint32_t>(500 + i), static_cast<int>(i)});
-      for (const auto& [key, share] : one.answer.collectives.shares) members.all.back().collectives += share.count;
+      analyse_process(*one.timeline, symbols_, 1, {}, {}, nullptr, &one.work);
+      members.all.push_back({one.work.blocked.get(), {}, static_cast<std::uint32_t>(500 + i), static_cast<int>(i)});
+      for (const auto& [key, share] : one.work.collectives.shares) members.all.back().collectives += share.count;
       members.kernels.push_back(std::make_shared<const CollectiveKernels>(one.device));
     }
     return members;
@@ -233,7 +236,7 @@ TEST_F(ChainsOverRanks, GoOnInTheRankThatCameLast) {
   EXPECT_NEAR(ms_of(own, LinkType::kWakesLate, 1, 501), 0.05, 1e-6);
   EXPECT_NEAR(ms_of(own, LinkType::kGpu, 1, 501), 0.1, 1e-6) << "called, and its GPU was not there yet";
   EXPECT_NEAR(ms_of(own, LinkType::kGpu, 0, 0), 0.03, 1e-6) << "the operation itself";
-  const auto json = chain_json(own);
+  const auto json = nlohmann::json::parse(json_text(chain_json(own), -1));
   EXPECT_EQ(json["links"][0]["rank"], 1);
   EXPECT_EQ(json["links"][0]["pid"], 501);
   EXPECT_EQ(follow(1).synchronises.waits, 0u);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/graph/path_graph.h"
-#include "cause.h"
+#include "answer/cause.h"
 #include "model/samples.h"
 #include "own_code.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "cause.h"
+#include "answer/cause.h"
 #include "model/host_calls.h"
 #include "trace/symbols.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/graph/job_graph.h"
-#include "cause.h"
+#include "answer/cause.h"
 #include "model/window.h"
 
 namespace hostprobe::analysis {

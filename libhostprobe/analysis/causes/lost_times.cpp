@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/measures/wait_purpose.h"
+#include "analysis/measures/waits.h"
 
 namespace hostprobe::analysis {
 void LostTimes::add_step(const std::vector<std::vector<LostPart>>& ranks) {

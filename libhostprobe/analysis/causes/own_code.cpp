@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/measures/wait_purpose.h"
+#include "answer/file_name.h"
 #include "model/telling_frames.h"
 
 namespace hostprobe::analysis {

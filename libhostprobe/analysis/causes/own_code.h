@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/graph/path_graph.h"
-#include "cause.h"
+#include "answer/cause.h"
 #include "launch_pace.h"
 #include "model/samples.h"
 

@@ -12,64 +12,11 @@
 #include <vector>
 
 #include "analysis/graph/job_graph.h"
-#include "analysis/process.h"
-#include "cause.h"
+#include "answer/cause.h"
+#include "answer/process.h"
+#include "answer/step_time.h"
 
 namespace hostprobe::analysis {
-
-// Of a collective: what it moves, how quickly, and how quickly the same is moved on other communicators.
-struct TransferSite {
-  std::uint64_t bytes = 0;
-  double us = 0, bus_gb_s = 0, usual_bus_gb_s = 0;  // medians; 0 = not known
-  double pcie_bus_gb_s = 0;  // over PCIe 3.0 alone, by NCCL's model; 0 = it is quicker, or not known
-};
-
-// Where a cause sits.
-struct LostSite {
-  std::string function;  // the call that held the thread; "" = it was in none
-  std::string library;
-  Role role = Role::kMain;         // of the thread
-  std::string holder;              // the role of the thread that made it wait; "" = none
-  std::uint32_t holder_tid = 0;    // 0 = none
-  std::string holder_title = {};   // what a person calls it
-  std::string code;                // who called, "function (library)"
-  std::vector<std::string> stack;  // innermost first, of the longest piece
-  std::uint32_t tid = 0;           // of the thread; 0 = none
-  std::uint64_t samples = 0;       // of a thread in no call: that the place is known by; 0: it is not
-  double sampled_pct = 0, low_pct = 0,
-         high_pct = 0;  // of them there, and what it is at least and at most in 95 of 100 cases
-  TransferSite transfer = {};
-};
-
-struct LostPiece {
-  double at_ms = 0;  // since the trace of that process began
-  double ms = 0;
-  std::uint32_t tid = 0;
-};
-
-struct LostTime {
-  Cause cause = Cause::kUnexplained;
-  std::uint32_t member = 0;  // of the rank where it sits, in the order asked
-  double ns = 0;             // of the mean rank, in all steps looked at
-  std::uint64_t pieces = 0;
-  double site_ns = 0;  // of that, at the site below
-  LostSite site;
-  std::vector<LostPiece> longest;  // at most three, that are no other row's (longest_pieces.h)
-  std::vector<double> step_ns;     // of each step, of the mean rank
-  bool of_all = false;             // of no rank in particular, whatever `member` says
-};
-
-// By how much the steps would be shorter without a cause; with what it is at least and at most, in 99 of 100 cases.
-struct Gain {
-  double ns = 0, low_ns = 0, high_ns = 0;
-};
-
-struct StepTime {
-  double length_ns = 0;  // of all steps looked at
-  std::uint64_t steps = 0;
-  std::vector<LostTime> lost;   // heaviest first; one for each cause and rank where it sits; they sum to the length
-  std::map<Cause, Gain> gains;  // of the heavier causes, on all ranks; none where that is not known
-};
 
 // The answer's `threads` say how much of a thread's own time it had no CPU.
 struct StepTimeProcess {

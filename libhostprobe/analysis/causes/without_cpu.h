@@ -11,7 +11,7 @@
 #include <map>
 
 #include "analysis/graph/path_graph.h"
-#include "analysis/process.h"
+#include "answer/process.h"
 
 namespace hostprobe::analysis {
 

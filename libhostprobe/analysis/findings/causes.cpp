@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/measures/import_answer.h"
+#include "analysis/measures/wait_purpose.h"
 #include "analysis/ranks/open_waits.h"
 #include "step_findings.h"
 #include "supply.h"

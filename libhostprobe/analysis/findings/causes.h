@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "analysis/run_answer.h"
-#include "finding.h"
+#include "answer/finding.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 

@@ -158,22 +158,6 @@ FindingChange compare(const RunAnswer& run_a, const RunAnswer& run_b, const Find
 
 }  // namespace
 
-const char* change_name(Change change) {
-  switch (change) {
-    case Change::kAppeared:
-      return "appeared";
-    case Change::kGone:
-      return "gone";
-    case Change::kGrew:
-      return "grew";
-    case Change::kShrank:
-      return "shrank";
-    case Change::kSame:
-      return "same";
-  }
-  return "same";
-}
-
 std::vector<FindingChange> compare_findings(const RunAnswer& a, const RunAnswer& b, const StepChange& steps) {
   const std::map<FindingKey, Finding> own_a = heaviest(a), own_b = heaviest(b);
   std::vector<FindingChange> changes;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/measures/process_task.h"
+
 namespace hostprobe::analysis {
 namespace {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/run_answer.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 

@@ -9,8 +9,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kMostDriftPct = 1;
-
 // From the end of a stretch backwards, always along what ended last: the others had time to spare.
 class Walk {
  public:
@@ -116,11 +114,6 @@ class Walk {
 
 }  // namespace
 
-const char* path_class_name(PathClass one) {
-  constexpr const char* kNames[kPathClasses] = {"cpu", "gpu_compute", "communication", "launch"};
-  return kNames[static_cast<std::size_t>(one)];
-}
-
 const PathOperation* JobGraph::awaited(const PathPlace& place) const {
   const ActivityNode& own = node(place);
   const PathOperation* longest = nullptr;
@@ -129,29 +122,6 @@ const PathOperation* JobGraph::awaited(const PathPlace& place) const {
     if (one.last_ns > own.begin_ns && (longest == nullptr || one.last_ns > longest->last_ns)) longest = &one;
   }
   return longest;
-}
-
-void PathAnswer::add(const PathAnswer& other) {
-  stretches += other.stretches;
-  length_ns += other.length_ns;
-  recorded_ns += other.recorded_ns;
-  replayed_ns += other.replayed_ns;
-  for (std::size_t i = 0; i < kPathClasses; ++i) {
-    share_ns[i] += other.share_ns[i];
-    without_ns[i] += other.without_ns[i];
-  }
-}
-
-double PathAnswer::share_pct(PathClass one) const { return 100 * share_ns[static_cast<std::size_t>(one)] / length_ns; }
-
-std::optional<double> PathAnswer::drift_pct() const {
-  if (recorded_ns <= 0) return std::nullopt;
-  return 100 * (replayed_ns - recorded_ns) / recorded_ns;
-}
-
-std::optional<double> PathAnswer::gain_pct(PathClass one) const {
-  if (const auto drift = drift_pct(); !drift || std::abs(*drift) > kMostDriftPct) return std::nullopt;
-  return 100 * (replayed_ns - without_ns[static_cast<std::size_t>(one)]) / replayed_ns;
 }
 
 PathStretch answer_stretch(const JobGraph& job, PathReplay* replay, double begin_ns, const PathEnds& ends) {

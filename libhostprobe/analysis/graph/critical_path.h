@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "answer/path.h"
 #include "job_graph.h"
 #include "model/activity.h"
 #include "model/timeline.h"
@@ -16,25 +17,6 @@
 #include "path_replay.h"
 
 namespace hostprobe::analysis {
-
-const char* path_class_name(PathClass one);  // as in the contract
-
-struct PathAnswer {
-  std::uint64_t stretches = 0;  // that were looked at
-  double length_ns = 0;         // of them together
-  PathShares share_ns{};        // together the length
-  // Of at most kMostReplayed stretches (step_sample.h), which together are `recorded_ns` long:
-  double recorded_ns = 0;
-  PathShares without_ns{};  // how long they take when nothing of that class takes time
-  double replayed_ns = 0;   // the same with nothing changed
-
-  void add(const PathAnswer& other);
-  double share_pct(PathClass one) const;
-  // Nothing: no stretch was run again.
-  std::optional<double> drift_pct() const;
-  // Of the length; nothing where the replay does not repeat what was recorded.
-  std::optional<double> gain_pct(PathClass one) const;
-};
 
 // One stretch of time that ends somewhere.
 struct PathStretch {

@@ -8,13 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "answer/path.h"
 #include "path_graph.h"
 
 namespace hostprobe::analysis {
-
-enum class PathClass : std::uint8_t { kCpu, kGpuCompute, kCommunication, kLaunch };
-inline constexpr std::size_t kPathClasses = 4;
-using PathShares = std::array<double, kPathClasses>;
 
 inline PathClass class_of(const ActivityNode& node) {
   return node.collective ? PathClass::kCommunication : PathClass::kGpuCompute;

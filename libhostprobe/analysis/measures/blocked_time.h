@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "answer/file_name.h"
 #include "model/timeline.h"
 #include "syncs.h"
 #include "thread_time.h"

@@ -10,15 +10,11 @@
 #include <optional>
 #include <vector>
 
+#include "answer/gpu.h"
 #include "model/timeline.h"
 #include "model/window.h"
 
 namespace hostprobe::analysis {
-
-struct CertainIdle {
-  std::uint64_t spans = 0;
-  double ms = 0;
-};
 
 class CertainIdleTime {
  public:

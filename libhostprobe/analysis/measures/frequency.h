@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "answer/machine.h"
 #include "trace/trace.h"
 
 namespace hostprobe::analysis {
@@ -18,27 +19,6 @@ struct FrequencySample {
   double ghz = 0;
   std::uint32_t tid = 0;  // whose CPU it was
   std::uint32_t cpu = 0;
-};
-
-struct CpuFrequency {
-  std::uint32_t cpu = 0;
-  std::uint64_t samples = 0;
-  double median_ghz = 0;
-  bool is_slow = false;  // beside the others
-};
-
-// The longest time in which it was lower than before or afterwards.
-struct FrequencyDrop {
-  double begin_ns = 0, end_ns = 0;  // since the first clock pair
-  double ghz = 0, usual_ghz = 0;
-  std::uint32_t tid = 0;
-};
-
-struct FrequencyAnswer {
-  std::uint64_t samples = 0, dropped = 0;
-  double median_ghz = 0, low_ghz = 0, high_ghz = 0;  // 5 and 95 of 100
-  std::vector<CpuFrequency> cpus;                    // by number
-  std::optional<FrequencyDrop> drop;
 };
 
 // By time; rows that no CPU could have made are left out.

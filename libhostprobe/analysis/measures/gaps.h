@@ -9,28 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "answer/gpu.h"
+#include "answer/histogram.h"
 #include "model/activity.h"
-#include "model/histogram.h"
 #include "model/timeline.h"
 #include "model/window.h"
 
 namespace hostprobe::analysis {
-
-struct Gap {
-  double begin_ns = 0;
-  double end_ns = 0;
-  // What ended it: the activity that ran next, and the call that launched that one.
-  std::string kernel;
-  std::string function;  // "" = no record of it
-  std::uint32_t tid = 0;
-  std::string thread;
-  double launch_ns = 0;
-};
-
-struct GapAnswer {
-  Histogram length;
-  std::vector<Gap> longest;  // at most ten, longest first
-};
 
 // Nothing where the GPU's activities are not known, or not all of them.
 std::optional<GapAnswer> answer_gaps(const Timeline& timeline, const DeviceTimeline& device, const Window& window,

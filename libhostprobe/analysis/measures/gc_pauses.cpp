@@ -31,9 +31,9 @@ GcPauses::GcPauses(const Timeline& timeline, const StepPlan& plan)
 void GcPauses::add_pause(const Event& event) {
   // The records of what counters hold, too, tell when it was.
   if (event.type == EventType::kCall) {
-    if (has_steps_) answer_.in_steps_ns += span_.inside_ns(event);
+    if (has_steps_) answer_.in_steps_ns += inside_ns(span_, event);
     answer_.placed_ns += event.duration_ns;
-    answer_.late_ns += later_half_.inside_ns(event);
+    answer_.late_ns += inside_ns(later_half_, event);
   }
   if (event.counted) return;
   Histogram& generation = answer_.by_generation[event.work];

@@ -7,20 +7,11 @@
 #include <map>
 #include <optional>
 
+#include "answer/python.h"
 #include "model/steps.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {
-
-struct GcAnswer {
-  Histogram time;
-  std::map<std::uint64_t, Histogram> by_generation;
-  // Of the pauses that have a place in time:
-  double in_steps_ns = 0;
-  double placed_ns = 0;
-  double late_ns = 0;  // in the later half of the process's life: of a process without steps, what is not its start-up
-  double later_half_ns = 0;  // how long that is
-};
 
 class GcPauses {
  public:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "answer/file_name.h"
 #include "wait_purpose.h"
 
 namespace hostprobe::analysis {
@@ -27,7 +28,7 @@ void GilWaits::add_wait(const Event& event) {
   Waiter& waiter = waiters_[event.track->key()];
   waiter.track = event.track;
   if (event.type == EventType::kCall) {
-    if (has_steps_) waiter.in_steps_ns += span_.inside_ns(event);
+    if (has_steps_) waiter.in_steps_ns += inside_ns(span_, event);
     waiter.request_ns += event.duration_ns;
     waiter.longest_ns = std::max(waiter.longest_ns, waiter.request_ns);
     if (!event.timed_out) {

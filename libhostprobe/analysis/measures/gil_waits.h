@@ -10,27 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "answer/python.h"
 #include "model/steps.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {
-
-struct GilHolder {
-  ThreadKey thread;
-  Role role = Role::kOther;
-  std::uint64_t requests = 0;
-  double ns = 0;  // of the waits that its release ended, and of those before them in the same request
-};
-
-struct GilThread {
-  ThreadKey thread;
-  Role role = Role::kOther;
-  std::uint64_t requests = 0;  // that waited
-  double ns = 0;
-  double in_steps_ns = 0;
-  double longest_ns = 0;           // request
-  std::vector<GilHolder> holders;  // who had it as the request ended, as far as it is known; heaviest first
-};
 
 class GilWaits {
  public:

@@ -5,13 +5,14 @@
 
 #include <vector>
 
+#include "answer/hook.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {
 
 class HookCalls {
  public:
-  explicit HookCalls(const Timeline& timeline) : calls_(timeline.functions().size()) {}
+  explicit HookCalls(const Timeline& timeline) : hooks_(&timeline.trace().hooks), calls_(timeline.functions().size()) {}
   void add(const Event& event) {
     if (event.function != nullptr && !event.counted) calls_[event.function->row] += event.count;
   }
@@ -21,9 +22,17 @@ class HookCalls {
   void merge(const HookCalls& other) {
     for (std::size_t i = 0; i < calls_.size(); ++i) calls_[i] += other.calls_[i];
   }
-  std::vector<std::uint64_t> finish() { return std::move(calls_); }
+  std::vector<HookAnswer> finish() const {
+    std::vector<HookAnswer> hooks;
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      const Hook& hook = (*hooks_)[i];
+      hooks.push_back({hook.name, hook.family, hook.found, hook.used, calls_[i]});
+    }
+    return hooks;
+  }
 
  private:
+  const std::vector<Hook>* hooks_;
   std::vector<std::uint64_t> calls_;  // by row of the hook table
 };
 

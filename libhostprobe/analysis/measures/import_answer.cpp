@@ -7,17 +7,6 @@
 
 namespace hostprobe::analysis {
 
-std::uint64_t ImportAnswer::left_out_count() const {
-  std::uint64_t all = 0;
-  for (const auto& [kind, count] : left_out) all += count;
-  return all;
-}
-
-std::optional<double> ImportAnswer::read_pct() const {
-  if (!in_part || all_bytes == 0) return std::nullopt;
-  return 100 * std::min(1.0, static_cast<double>(read_bytes) / static_cast<double>(all_bytes));
-}
-
 std::optional<ImportAnswer> answer_import(const ProcessAnswer& process) {
   ImportAnswer answer;
   for (const ActionAnswer& event : process.actions) {

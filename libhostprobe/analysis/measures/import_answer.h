@@ -10,19 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/process.h"
+#include "answer/process.h"
 
 namespace hostprobe::analysis {
-
-struct ImportAnswer {
-  bool in_part = false;
-  std::uint64_t read_bytes = 0, all_bytes = 0;                  // of the text; `all_bytes` 0: not known
-  std::string why;                                              // no more was read
-  std::vector<std::pair<std::string, std::uint64_t>> left_out;  // by kind, how many could not be used, or in part only
-
-  std::uint64_t left_out_count() const;
-  std::optional<double> read_pct() const;
-};
 
 // Nothing: nothing is missing.
 std::optional<ImportAnswer> answer_import(const ProcessAnswer& process);

@@ -6,12 +6,11 @@
 #include <map>
 #include <string>
 
+#include "answer/gpu.h"
+#include "answer/histogram.h"
 #include "model/activity.h"
-#include "model/histogram.h"
 
 namespace hostprobe::analysis {
-
-using KernelTimes = std::map<std::string, Histogram>;  // by name
 
 KernelTimes kernel_times(const DeviceTimeline& device);
 

@@ -8,22 +8,10 @@
 #include <optional>
 #include <span>
 
-#include "model/histogram.h"
+#include "answer/histogram.h"
+#include "answer/launch.h"
 
 namespace hostprobe::analysis {
-
-struct LaunchPairAnswer {
-  std::uint64_t count = 0;
-  std::optional<double> p95_ns, p99_ns;  // of the gap
-  // What follows is known where switches are.
-  std::optional<std::uint64_t> switched;         // pairs in B
-  std::optional<double> penalty_ns;              // median gap of B over that of A
-  std::optional<double> impact_pct;              // what B costs, of the run's time
-  std::optional<double> tail95_pct, tail99_pct;  // of the pairs above P95 and P99, those in B
-  std::optional<double> switches_per_1000;       // launches
-  // In the gaps the thread was preempted, or woken and not yet running: what the switches cost, whatever the medians say.
-  std::optional<double> no_cpu_ms, no_cpu_pct;  // of the run's time
-};
 
 // Of the gap between two launches; nothing is known of it where no switches are recorded.
 struct GapSwitches {

@@ -12,24 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "answer/launch.h"
 #include "launch_pairs.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {
-
-struct LaunchAnswer {
-  bool hooked = false;  // the launch functions of a driver were found: 0 launches is then a measured 0
-  // That ran: of launches outside captures, and of the graphs that were launched. Nothing: what a graph holds was not seen.
-  std::optional<std::uint64_t> kernels;
-  std::uint64_t captured = 0;  // launches that a stream capture took
-  std::map<std::string, std::uint64_t> by_function;
-  Histogram call;
-  Histogram gap;
-  LaunchPairAnswer pairs;
-  std::uint64_t gaps_unknown = 0;
-  Role role = Role::kOther;  // of the thread that launches most
-  double span_ms = 0;        // of that thread: from its first launch to the end of its last
-};
 
 class Launches {
  public:

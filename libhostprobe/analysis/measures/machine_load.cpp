@@ -10,22 +10,15 @@ namespace hostprobe::analysis {
 namespace {
 
 struct Count {
-  const char* name;
   std::uint64_t MachineRow::*value;
-  double unit;  // what one of it is, in the unit of the name
+  double unit;  // what one of it is, in the unit of the count's name
 };
 // By MachineCount.
 constexpr Count kCounts[] = {
-    {"steal_ms", &MachineRow::steal_ns, 1e-6},
-    {"hard_irq_ms", &MachineRow::interrupt_ns, 1e-6},
-    {"soft_irq_ms", &MachineRow::soft_interrupt_ns, 1e-6},
-    {"hard_irqs", &MachineRow::interrupts, 1},
-    {"soft_irqs", &MachineRow::soft_interrupts, 1},
-    {"cpu_some_ms", &MachineRow::cpu_some_us, 1e-3},
-    {"memory_some_ms", &MachineRow::memory_some_us, 1e-3},
-    {"memory_full_ms", &MachineRow::memory_full_us, 1e-3},
-    {"io_some_ms", &MachineRow::io_some_us, 1e-3},
-    {"io_full_ms", &MachineRow::io_full_us, 1e-3},
+    {&MachineRow::steal_ns, 1e-6},       {&MachineRow::interrupt_ns, 1e-6},   {&MachineRow::soft_interrupt_ns, 1e-6},
+    {&MachineRow::interrupts, 1},        {&MachineRow::soft_interrupts, 1},   {&MachineRow::cpu_some_us, 1e-3},
+    {&MachineRow::memory_some_us, 1e-3}, {&MachineRow::memory_full_us, 1e-3}, {&MachineRow::io_some_us, 1e-3},
+    {&MachineRow::io_full_us, 1e-3},
 };
 static_assert(sizeof kCounts / sizeof kCounts[0] == kMachineCounts);
 
@@ -73,10 +66,6 @@ bool is_readable(const std::vector<Reading>& readings, const Count& count) {
 }
 
 }  // namespace
-
-const char* machine_count_name(MachineCount count) { return kCounts[static_cast<std::size_t>(count)].name; }
-
-bool is_pressure(MachineCount count) { return count >= MachineCount::kCpuSomeMs; }
 
 std::optional<MachineAnswer> answer_machine(const Trace& trace, const Window& window, const std::vector<Step>& steps) {
   const std::vector<Reading> readings = readings_of(trace);

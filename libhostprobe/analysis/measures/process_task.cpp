@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "analysis/process.h"
+#include "answer/process.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -89,18 +89,6 @@ void find_first_rank(std::vector<ProcessAnswer>& processes) {
 }
 
 }  // namespace
-
-const char* task_name(ProcessTask task) {
-  static constexpr const char* kNames[] = {"unknown",     "dataloader",       "launcher", "compiler",
-                                           "fork_server", "resource_tracker", "spawned"};
-  return kNames[static_cast<std::size_t>(task)];
-}
-
-const char* task_words(ProcessTask task) {
-  static constexpr const char* kWords[] = {"process",     "DataLoader worker", "launcher",       "compile worker",
-                                           "fork server", "resource tracker",  "spawned process"};
-  return kWords[static_cast<std::size_t>(task)];
-}
 
 ProcessTask task_of(const ProcessAnswer& process) {
   const ThreadAnswer* main = process.main_thread();

@@ -6,24 +6,11 @@
 
 #include <vector>
 
+#include "answer/process.h"
+
 namespace hostprobe::analysis {
 
 struct ProcessAnswer;
-
-enum class ProcessTask {
-  kUnknown,
-  kDataLoader,       // a worker of PyTorch's DataLoader, however it was started
-  kLauncher,         // torchrun's agent
-  kCompiler,         // Inductor's compile worker, and those that it forks
-  kForkServer,       // of Python's multiprocessing
-  kResourceTracker,  // the same
-  kSpawned,          // by Python's multiprocessing, for what is not known
-};
-
-// An id, for scripts.
-const char* task_name(ProcessTask task);
-// "DataLoader worker"
-const char* task_words(ProcessTask task);
 
 // By its command line; a DataLoader worker by its first thread too.
 ProcessTask task_of(const ProcessAnswer& process);

@@ -5,17 +5,10 @@
 
 #include <optional>
 
+#include "answer/queue.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {
-
-struct QueueAnswer {
-  std::uint64_t samples = 0;
-  std::uint64_t empty = 0;
-  double share_pct = 0;
-  double low_pct = 0;
-  double high_pct = 0;
-};
 
 class QueueSamples {
  public:

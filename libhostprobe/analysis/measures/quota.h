@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "answer/machine.h"
 #include "model/timeline.h"
 #include "model/window.h"
 
@@ -16,13 +17,6 @@ namespace hostprobe::analysis {
 struct Throttled {
   Window window;  // on the trace's own axis
   double ns = 0;  // for which the group was stopped meanwhile, on all CPUs together: more than any one thread of it was
-};
-
-struct QuotaAnswer {
-  std::uint64_t periods = 0;
-  double throttled_ns = 0;
-  double cpus = 0;    // 0: not known
-  std::string group;  // its folder
 };
 
 // By time; those that follow each other closely are one.

@@ -9,15 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "answer/region.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {
-
-struct RegionAnswer {
-  std::string name;
-  std::string source;  // who named it: the row of the hook table
-  Histogram time;
-};
 
 class Regions {
  public:

@@ -12,10 +12,8 @@ namespace {
 constexpr std::uint64_t kOwnType = 3;       // so many alike steps, and
 constexpr std::uint64_t kOwnTypePart = 20;  // one of so many of those that call the same functions, are a type
 constexpr std::uint64_t kStepsOfType = 3;   // with fewer to each type, types tell nothing
-constexpr std::uint64_t kRarePart =
-    10;                              // at most one of so many steps: a type is not the usual one, however long it takes
-constexpr double kFar = 4;           // times the median: no step like the others
-constexpr double kCheckpoint = 1.5;  // times as long as without the copies
+constexpr double kFar = 4;                  // times the median: no step like the others
+constexpr double kCheckpoint = 1.5;         // times as long as without the copies
 
 double at_rank(std::vector<double>& ns, double percent) {
   const auto rank = static_cast<std::size_t>(std::ceil(percent / 100 * static_cast<double>(ns.size())));
@@ -36,24 +34,7 @@ bool take_most_of_the_time(const StepAnswer& answer) {
   return far_ns <= 0.5 * answer.lengths.total_ns;
 }
 
-// What takes most of the time; what is rare only where all are.
-std::size_t usual_of(const std::vector<StepTypeAnswer>& types) {
-  std::uint64_t count = 0;
-  for (const StepTypeAnswer& type : types) count += type.lengths.count;
-  const auto rank = [count](const StepTypeAnswer& type) {
-    return std::pair(type.lengths.count * kRarePart > count, type.lengths.total_ns);
-  };
-  const auto usual = std::max_element(
-      types.begin(), types.end(), [&](const StepTypeAnswer& l, const StepTypeAnswer& r) { return rank(l) < rank(r); });
-  return static_cast<std::size_t>(usual - types.begin());
-}
-
 }  // namespace
-
-const char* step_source_name(const StepAnswer& steps) {
-  if (steps.source == StepSource::kNone) return "none";
-  return steps.source == StepSource::kMarks && !steps.by_optimizer ? "marks" : "detected";
-}
 
 StepLengths lengths_of(std::vector<double> ns) {
   StepLengths lengths;
@@ -66,29 +47,6 @@ StepLengths lengths_of(std::vector<double> ns) {
   lengths.median_ns = median_of(ns);
   lengths.p99_ns = at_rank(ns, 99);
   return lengths;
-}
-
-std::vector<SlowStep> StepAnswer::slowest(std::size_t most) const {
-  std::vector<SlowStep> slow;
-  slow.reserve(steps.size());
-  for (const Step& step : steps) slow.push_back({step, step.length_ns() - types[step.type].lengths.median_ns});
-  const auto end = slow.begin() + static_cast<std::ptrdiff_t>(std::min(most, slow.size()));
-  std::partial_sort(slow.begin(), end, slow.end(), [](const SlowStep& l, const SlowStep& r) {
-    return l.excess_ns != r.excess_ns ? l.excess_ns > r.excess_ns : l.step.begin_ns < r.step.begin_ns;
-  });
-  slow.erase(end, slow.end());
-  return slow;
-}
-
-const Step* StepAnswer::numbered(std::uint64_t number) const {
-  const auto found = std::find_if(steps.begin(), steps.end(), [number](const Step& s) { return s.number == number; });
-  return found == steps.end() ? nullptr : &*found;
-}
-
-std::size_t StepAnswer::usual_type() const { return usual_of(types); }
-
-double StepAnswer::usual_ns() const {
-  return all_have_types() ? types[usual_type()].lengths.median_ns : lengths.median_ns;
 }
 
 bool Steps::Content::is_within(const Content& whole) const {
@@ -237,7 +195,7 @@ void Steps::tell_types(StepAnswer& answer) {
     ns[step.type].push_back(step.length_ns());
   }
   for (std::vector<double>& own : ns) answer.types.push_back({"", lengths_of(std::move(own))});
-  const std::size_t train = types.empty() ? 0 : usual_of(answer.types);
+  const std::size_t train = types.empty() ? 0 : answer.usual_type();
   for (std::uint32_t type = 0; type < types.size(); ++type)
     answer.types[type].name = name_of(*types[type], *types[train], answer);
   if (!types.empty()) answer.collectives = types[train]->content.collectives;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "answer/file_name.h"
 #include "model/window.h"
 #include "run_delay.h"
 

@@ -8,6 +8,8 @@
 
 #include <optional>
 
+#include "answer/thread.h"
+
 namespace hostprobe::analysis {
 
 // Of one thread, in blocking calls.
@@ -16,17 +18,6 @@ struct Blocked {
   double woken_ms = 0;      // of that: calls whose waker is known
   double wake_ms = 0;       // of that: behind the post
   double run_queue_ms = 0;  // of that: until it had a CPU again, as far as switches are recorded
-};
-
-struct ThreadTime {
-  double wall_ms = 0;                  // 0 = not known
-  std::optional<double> cpu_ms;        // running
-  std::optional<double> run_delay_ms;  // runnable, but not running: preempted, or behind a wake
-  std::optional<double> preempted_ms;  // taken off its CPU while it had work
-  std::optional<double> run_queue_ms;  // from a wake to running again
-  double wait_ms = 0;                  // in blocking calls, without what was behind the wake
-  double unexplained_ms = 0;
-  bool from_switches = false;
 };
 
 // `measured`: wall, CPU and run delay; with `from_switches` the preempted time too. The answer's wall is longer where the thread ran before it was first seen.

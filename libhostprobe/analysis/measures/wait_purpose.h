@@ -6,19 +6,11 @@
 
 #include <string_view>
 
+#include "answer/wait.h"
 #include "trace/symbols.h"
 #include "trace/trace.h"
 
 namespace hostprobe::analysis {
-
-enum class WaitPurpose {
-  kUnknown,
-  kGil,         // Python's interpreter lock
-  kDataLoader,  // the next batch of a PyTorch DataLoader
-  kQueue,       // something out of (or room in) a Python queue
-  kPeers,       // other ranks: gradient exchange, barrier, store
-  kGpu,         // the driver
-};
 
 // An interpreter or its shared library, by its file name.
 bool is_python_library(std::string_view library);

@@ -4,7 +4,7 @@
 // Room 3.
 #pragma once
 
-#include "analysis/process.h"
+#include "answer/process.h"
 
 namespace hostprobe::analysis {
 

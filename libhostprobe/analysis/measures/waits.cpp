@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "answer/file_name.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -76,28 +78,6 @@ std::string telling_frame(const Trace& trace, const Stack& stack) {
   std::vector<std::string_view> python;
   for (const std::uint32_t id : stack.python) python.push_back(trace.strings.text(id));
   return telling_frame(python);
-}
-
-Role WaitSite::main_waker() const {
-  const auto most =
-      std::max_element(wakers.begin(), wakers.end(), [](const auto& l, const auto& r) { return l.second < r.second; });
-  return most == wakers.end() ? Role::kOther : most->first;
-}
-
-ThreadKey WaitSite::main_waker_thread() const {
-  const auto most = std::max_element(waker_threads.begin(), waker_threads.end(),
-                                     [](const auto& l, const auto& r) { return l.second < r.second; });
-  return most == waker_threads.end() ? ThreadKey{} : most->first;
-}
-
-double WaitSite::ms_for(WaitPurpose purpose) const {
-  const auto found = purpose_ms.find(purpose);
-  return found == purpose_ms.end() ? 0 : found->second;
-}
-
-double WaitSite::share_for(WaitPurpose purpose) const {
-  const double total_ms = kMsPerNs * time.total_ns();
-  return total_ms > 0 ? share_pct * std::min(1.0, ms_for(purpose) / total_ms) : 0;
 }
 
 Waits::Call& Waits::call_of(const Event& event) {

@@ -12,51 +12,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "answer/wait.h"
 #include "model/timeline.h"
 #include "wait_purpose.h"
 #include "wake_chains.h"
 
 namespace hostprobe::analysis {
-
-// A line of code (or of Python) and how much of a site's time was seen there.
-struct WaitPlace {
-  std::string text;
-  std::uint64_t count = 0;
-  double total_ms = 0;
-};
-
-struct WaitSite {
-  std::string function;
-  std::string library;
-  Role role = Role::kOther;
-  Histogram time;  // of calls that blocked
-  Histogram wake;  // return of the wait minus the waker's post
-  // Of wakes where the thread's switches are recorded: until it had a CPU again, and the rest of the way back.
-  Histogram run_queue, rest;
-  std::map<Role, std::uint64_t> wakers;
-  std::map<ThreadKey, std::uint64_t> waker_threads;
-  std::map<KernelWaker, std::uint64_t> kernel_wakers;  // of waits without a post that is known
-  std::uint64_t unknown_wakers = 0;                    // the post came from a thread this trace does not know
-  std::uint64_t timed_out = 0;
-  std::set<ThreadKey> threads;               // that waited there
-  std::uint64_t open = 0;                    // threads that are in it now, or were when the trace ended
-  double open_ms = 0;                        // for so long, all together
-  double own_ms = 0;                         // waiting, without what ran meanwhile or was behind a wake; open ones too
-  double share_pct = 0;                      // that, of the lives of its threads
-  std::map<WaitPurpose, double> purpose_ms;  // how much of the total is proven to be for what
-  std::vector<WaitPlace> code;               // calling functions, heaviest first
-  std::vector<WaitPlace> python;             // innermost telling Python frame of the sampled waits
-  std::vector<std::string> stack;            // the heaviest sampled stack, innermost first
-  double sampled_ms = 0;                     // how much of the total carried a stack
-  WakeChain chain;                           // of the main thread's sites
-
-  Role main_waker() const;
-  // The thread that woke it most often; zeros when none is known.
-  ThreadKey main_waker_thread() const;
-  double ms_for(WaitPurpose purpose) const;
-  // The part of share_pct that is proven to be for that.
-  double share_for(WaitPurpose purpose) const;
-};
 
 class Waits {
  public:

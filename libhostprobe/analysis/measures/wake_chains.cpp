@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "answer/file_name.h"
 #include "waits.h"
 
 namespace hostprobe::analysis {
@@ -12,26 +13,6 @@ namespace {
 constexpr std::size_t kMostWaits = 200'000;  // of a thread
 
 }  // namespace
-
-const char* link_name(LinkType type) {
-  switch (type) {
-    case LinkType::kRuns:
-      return "runs";
-    case LinkType::kWakesLate:
-      return "wakes_late";
-    case LinkType::kGpu:
-      return "gpu";
-    case LinkType::kIo:
-      return "io";
-    case LinkType::kTimer:
-      return "timer";
-    case LinkType::kForeign:
-      return "foreign";
-    case LinkType::kUnexplained:
-      return "unexplained";
-  }
-  return "unexplained";
-}
 
 BlockedThread& WakeChains::of(const Event& event) {
   if (track_ == event.track) return *own_;

@@ -10,49 +10,10 @@
 #include <tuple>
 #include <vector>
 
+#include "answer/wait.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {
-
-enum class LinkType : std::uint8_t {
-  kRuns,       // it did work of its own
-  kWakesLate,  // it had been posted, and did not run yet
-  kGpu,        // it waited for the GPU
-  kIo,         // for a file, a socket, another process
-  kTimer,      // for time to pass
-  kForeign,    // its waker is a thread that the trace does not know
-  kUnexplained,
-};
-const char* link_name(LinkType type);
-
-// Who ended a wait that the probe knows no waker of, by the kernel's own records (kernel_wakers.h).
-struct KernelWaker {
-  bool interrupt = false;
-  std::string name;       // of the task, or of the interrupt; "" = not known
-  std::uint32_t pid = 0;  // 0: an interrupt
-  auto operator<=>(const KernelWaker&) const = default;
-};
-
-// Where chains end, and what the way there took.
-struct ChainLink {
-  LinkType type = LinkType::kUnexplained;
-  std::vector<Role> roles;  // from the direct waker to the thread at the end
-  std::string function;     // in which that thread was, where it was in one
-  std::string library;      // that called it
-  std::uint64_t count = 0;  // pieces of time
-  double ms = 0;
-  std::uint32_t pid = 0;         // the process of that thread, where it is another
-  std::optional<int> rank = {};  // that one's
-  std::optional<KernelWaker> waker = {};
-};
-
-// Of all waits of the main thread at one site, or of all in which it waited for the GPU.
-struct WakeChain {
-  std::uint64_t waits = 0;
-  double dependency_ms = 0;      // until the posts; of waits whose post nobody saw, all
-  double wake_ms = 0;            // from the posts to the returns
-  std::vector<ChainLink> links;  // heaviest first; they sum to dependency_ms
-};
 
 using ChainSite = std::tuple<std::string, std::string, Role>;  // function, library, role; as WaitSite
 struct WakeChainAnswer {

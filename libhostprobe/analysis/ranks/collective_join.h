@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "answer/collective.h"
 #include "collective_samples.h"
 #include "collective_source.h"
 #include "model/host_clocks.h"
@@ -56,25 +57,6 @@ struct CollectiveJoin {
 inline constexpr std::uint32_t kJoinAhead = 256;  // operations
 
 CollectiveJoin join_collectives(std::vector<CollectiveMember>& members);
-
-struct CollectiveAnswer {
-  std::string communicator;  // hexadecimal; "" = not known
-  std::string operation;
-  std::uint32_t ranks = 0;  // size of the communicator; where no record tells it, how many processes were in it
-  std::uint64_t count = 0;  // operations; messages are counted on each side
-  std::uint64_t bytes = 0;  // of all of them together, per rank
-  std::uint64_t failed = 0;
-  Histogram host;                 // duration of the calls, on all ranks
-  Histogram skew;                 // see JoinedOperation
-  std::uint64_t partly_seen = 0;  // operations of which not all ranks were seen
-  std::optional<int> last_rank;   // who was last most often, by the job's ranks where they are known
-  double last_share_pct = 0;
-  Histogram last_late;                  // by how much that rank was later than the second last
-  bool last_beyond_chance = false;      // somebody is always last: this one more often than luck and the clocks explain
-  std::map<int, CollectiveSize> sizes;  // by size class
-  Histogram gpu_wait;                   // see JoinedOperation
-  SampledTimes sampled;
-};
 
 // Heaviest in bytes first. `steps`: how many the run had, 0 = not known; operations of one step are late together.
 std::vector<CollectiveAnswer> answer_collectives(std::vector<CollectiveMember>& members, std::uint64_t steps = 0);

@@ -44,12 +44,4 @@ CollectiveSamples collective_samples(const Timeline& timeline) {
   return samples;
 }
 
-void SampledTimes::add(const SampledTimes& other) {
-  gpu.add(other.gpu);
-  wait.add(other.wait);
-  transfer.add(other.transfer);
-  bus_bytes += other.bus_bytes;
-  most_slack_ns = std::max(most_slack_ns, other.most_slack_ns);
-}
-
 }  // namespace hostprobe::analysis

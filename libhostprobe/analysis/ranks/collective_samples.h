@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "answer/collective.h"
 #include "collective_sizes.h"
 #include "model/timeline.h"
 
@@ -22,16 +23,5 @@ struct CollectiveSample {
 using CollectiveSamples = std::map<std::pair<std::uint64_t, std::uint32_t>, CollectiveSample>;  // communicator, number
 
 CollectiveSamples collective_samples(const Timeline& timeline);
-
-// What samples tell of one operation on one communicator. A rank waits in its kernel until the last one is there: so long as it
-// takes longer than the fastest rank does.
-struct SampledTimes {
-  Histogram gpu;             // of each rank, waiting included
-  Histogram wait;            // of each rank, where all were sampled: for the last arrival
-  Histogram transfer;        // there: of the fastest rank
-  double bus_bytes = 0;      // of those in `transfer`
-  double most_slack_ns = 0;  // what any of the times may be wrong by is half of this
-  void add(const SampledTimes& other);
-};
 
 }  // namespace hostprobe::analysis

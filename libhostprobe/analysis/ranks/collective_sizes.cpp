@@ -7,12 +7,6 @@ namespace hostprobe::analysis {
 
 int size_class(std::uint64_t bytes) { return bytes == 0 ? kNoBytes : (std::bit_width(bytes) - 1) / 2; }
 
-std::uint64_t least_bytes(int size_class) { return size_class < 0 ? 0 : std::uint64_t{1} << (2 * size_class); }
-
-std::uint64_t next_least_bytes(int size_class) {
-  return size_class < 0 ? 1 : size_class >= 31 ? UINT64_MAX : std::uint64_t{1} << (2 * size_class + 2);
-}
-
 double bus_bytes(const std::string& operation, std::uint64_t bytes, std::uint32_t ranks) {
   const auto own = static_cast<double>(bytes);
   const double others = ranks > 1 ? static_cast<double>(ranks - 1) : 0;

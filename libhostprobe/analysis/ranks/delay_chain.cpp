@@ -54,24 +54,6 @@ void add_gaps(const ProcessAnswer& process, Histogram& all) { all.add(process.in
 
 }  // namespace
 
-const char* delay_link_name(DelayLink link) {
-  switch (link) {
-    case DelayLink::kPoll:
-      return "poll";
-    case DelayLink::kProgressIo:
-      return "progress_io";
-    case DelayLink::kWake:
-      return "wake";
-    case DelayLink::kLaunchGap:
-      return "launch_gap";
-    case DelayLink::kArrival:
-      return "arrival";
-    case DelayLink::kOthersWait:
-      return "others_wait";
-  }
-  return "";
-}
-
 std::vector<DelayRow> answer_delay_chain(const RunAnswer& run) {
   if (run.collectives.empty()) return {};
   std::vector<DelayRow> rows = {of_ranks(run, DelayLink::kPoll, add_polls),

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/run_answer.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -100,12 +100,13 @@ bool is_told_to_end(const ProcessAnswer& process) { return process.end_signal ==
 
 }  // namespace
 
-void tell_endings(RunAnswer& run, const std::vector<JobFile>& jobs) {
+void tell_endings(RunAnswer& run, const ProcessWorks& works, const std::vector<JobFile>& jobs) {
   for (ProcessAnswer& process : run.processes) process.end_s = last_sign_s(run, process);
   for (const JobFile& job : jobs)
     if (job.status) note_job(run, job);
   for (const ProcessAnswer& parent : run.processes)
-    for (const ChildEnd& child : parent.children_ended) note_child(run, parent, child);
+    if (const auto work = works.find(parent.trace_path); work != works.end())
+      for (const ChildEnd& child : work->second.children_ended) note_child(run, parent, child);
 }
 
 std::vector<Death> deaths_of(const RunAnswer& run) {

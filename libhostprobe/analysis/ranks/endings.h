@@ -9,15 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "analysis/process.h"
+#include "answer/run.h"
+#include "process_work.h"
 #include "trace/job_file.h"
 
 namespace hostprobe::analysis {
 
-struct RunAnswer;
-
 // Fills in signal, status and time of each process that somebody saw end, and the time of the others' ends.
-void tell_endings(RunAnswer& run, const std::vector<JobFile>& jobs);
+void tell_endings(RunAnswer& run, const ProcessWorks& works, const std::vector<JobFile>& jobs);
 
 // A process that did not end as programs do: by a signal, with a status that is not 0, or without a word.
 struct Death {

@@ -21,16 +21,18 @@ struct Standing {
 using Ranks = std::map<int, Standing>;  // of one communicator
 
 // Of somebody's calls there only counters are left: a rank without a record may have been in it long ago.
-bool has_counters(const std::vector<ProcessAnswer>& processes, std::uint64_t communicator) {
-  return std::any_of(processes.begin(), processes.end(), [communicator](const ProcessAnswer& process) {
-    return process.collectives.with_counters.contains(communicator);
+bool has_counters(const ProcessWorks& works, std::uint64_t communicator) {
+  return std::any_of(works.begin(), works.end(), [communicator](const auto& work) {
+    return work.second.collectives.with_counters.contains(communicator);
   });
 }
 
-std::map<std::uint64_t, Ranks> standings(const std::vector<ProcessAnswer>& processes) {
+std::map<std::uint64_t, Ranks> standings(const std::vector<ProcessAnswer>& processes, const ProcessWorks& works) {
   std::map<std::uint64_t, Ranks> found;
   for (const ProcessAnswer& process : processes) {
-    for (const auto& [communicator, spans] : process.collectives.ranks) {
+    const auto work = works.find(process.trace_path);
+    if (work == works.end()) continue;
+    for (const auto& [communicator, spans] : work->second.collectives.ranks) {
       for (const auto& [rank, span] : spans) {
         Standing& standing = found[communicator][rank];
         if (standing.last == nullptr || span.last.sequence > standing.last->sequence) standing = {&process, &span.last};
@@ -83,12 +85,12 @@ std::optional<StuckCollective> judge(std::uint64_t communicator, const Ranks& ra
 
 }  // namespace
 
-std::vector<StuckCollective> find_missing_ranks(const std::vector<ProcessAnswer>& processes) {
+std::vector<StuckCollective> find_missing_ranks(const std::vector<ProcessAnswer>& processes,
+                                                const ProcessWorks& works) {
   std::vector<StuckCollective> all;
   if (std::all_of(processes.begin(), processes.end(), has_ended)) return all;
-  for (const auto& [communicator, ranks] : standings(processes))
-    if (auto stuck = judge(communicator, ranks, has_counters(processes, communicator)))
-      all.push_back(std::move(*stuck));
+  for (const auto& [communicator, ranks] : standings(processes, works))
+    if (auto stuck = judge(communicator, ranks, has_counters(works, communicator))) all.push_back(std::move(*stuck));
   std::stable_sort(all.begin(), all.end(),
                    [](const StuckCollective& l, const StuckCollective& r) { return l.since_ms > r.since_ms; });
   return all;

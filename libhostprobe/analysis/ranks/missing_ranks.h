@@ -8,30 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/process.h"
+#include "answer/run.h"
+#include "process_work.h"
 
 namespace hostprobe::analysis {
 
-struct MissingRank {
-  int rank = -1;  // on the communicator
-  std::optional<int> job_rank = {};
-  std::uint32_t sequence = 0;                    // of its last collective there; 0 = none was seen
-  bool has_main = false;                         // there is a trace of its main thread
-  std::optional<OpenWaitAnswer> open_wait = {};  // that thread's; nothing: it runs
-};
-
-struct StuckCollective {
-  std::string communicator;  // hexadecimal
-  std::uint32_t ranks = 0;
-  std::string operation;
-  std::uint32_t sequence = 0;
-  std::uint32_t arrived = 0;
-  double since_ms = 0;  // the first rank is in it for so long
-  std::vector<MissingRank> missing;
-};
-
 // Longest first. Only what has lasted for a second: in a job that was killed in the middle of a step some rank is always
 // behind.
-std::vector<StuckCollective> find_missing_ranks(const std::vector<ProcessAnswer>& processes);
+std::vector<StuckCollective> find_missing_ranks(const std::vector<ProcessAnswer>& processes, const ProcessWorks& works);
 
 }  // namespace hostprobe::analysis

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/run_answer.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 

@@ -66,7 +66,8 @@ HP_OF_RECORDING LiveStep g_steps[kWaiting];
 HP_OF_RECORDING SiteCounter g_counter{};  // all of `g_live.count`
 
 bool is_on() {
-  return g_live.wanted || g_options.mode == kMonitor || (g_options.mode == kFlight && (g_options.slow_step_pct != 0 || g_options.hang_s != 0));
+  return g_live.wanted || g_options.mode == kMonitor ||
+         (g_options.mode == kFlight && (g_options.slow_step_pct != 0 || g_options.hang_s != 0));
 }
 
 // Where the table is full, in the place of the one that makes fewest calls.

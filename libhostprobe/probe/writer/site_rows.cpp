@@ -166,8 +166,7 @@ std::uint64_t write_all_rows(BlockKind kind) {
   std::uint64_t refused = 0;
   for (std::uint32_t i = 0; i < g_rows; ++i) {
     const SiteCounter& counters = g_segment.counters[i];
-    if (counters.key != 0 && !(write_hook_table() && write_row(kind, counters)))
-      refused += count_of(counters.time);
+    if (counters.key != 0 && !(write_hook_table() && write_row(kind, counters))) refused += count_of(counters.time);
   }
   return refused;
 }

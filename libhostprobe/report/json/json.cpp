@@ -114,8 +114,8 @@ Json action_json(const ActionAnswer& event) {
   switch (event.kind) {
     case kEventTrigger:
       json["reason"] = trigger_reason_name(event.reason);
-      json["dump"] = event.is_refused_trigger() ? Json(nullptr) : Json(event.number);
-      json[event.is_refused_trigger() ? "refused" : "records"] = event.amount;
+      json["dump"] = is_refused_trigger(event) ? Json(nullptr) : Json(event.number);
+      json[is_refused_trigger(event) ? "refused" : "records"] = event.amount;
       break;
     case kEventDumpGone:
       json["dump"] = event.number;

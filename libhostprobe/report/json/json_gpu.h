@@ -3,7 +3,7 @@
 // Room 3. Shapes of the contract; keys may be added.
 #pragma once
 
-#include "analysis/process.h"
+#include "answer/process.h"
 #include "report/json_value.h"
 
 namespace hostprobe::analysis {

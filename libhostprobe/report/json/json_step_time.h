@@ -3,7 +3,7 @@
 // Room 3.
 #pragma once
 
-#include "analysis/run_answer.h"
+#include "answer/run.h"
 #include "report/json_numbers.h"
 
 namespace hostprobe::analysis {

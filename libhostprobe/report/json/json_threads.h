@@ -3,7 +3,7 @@
 // Room 3.
 #pragma once
 
-#include "analysis/process.h"
+#include "answer/process.h"
 #include "report/json_numbers.h"
 
 namespace hostprobe::analysis {

@@ -60,7 +60,7 @@ bool is_asked_trigger(const ActionAnswer& event) {
 std::string sentence_of(const ActionAnswer& event) {
   switch (event.kind) {
     case kEventTrigger:
-      if (event.is_refused_trigger()) return {};
+      if (is_refused_trigger(event)) return {};
       return with_text(
           fmt::format("dump {}, for {}: {} records", event.number, trigger_text(event.reason), grouped(event.amount)),
           event);
@@ -96,7 +96,7 @@ std::string sentence_of(const ActionAnswer& event) {
 void add_totals(const ProcessAnswer& process, std::vector<std::string>& sentences) {
   std::uint64_t refused = 0, gone = 0, gone_bytes = 0;
   for (const ActionAnswer& event : process.actions) {
-    refused += event.is_refused_trigger() ? std::max<std::uint64_t>(event.amount, 1) : 0;
+    refused += is_refused_trigger(event) ? std::max<std::uint64_t>(event.amount, 1) : 0;
     gone += event.kind == kEventDumpGone;
     gone_bytes += event.kind == kEventDumpGone ? event.amount : 0;
   }
@@ -138,7 +138,7 @@ std::vector<std::string> action_sentences(const RunAnswer& run, bool all) {
 std::string visible_part(const ProcessAnswer& process) {
   if (process.summed_only == 0) return {};
   const auto dumps = std::count_if(process.actions.begin(), process.actions.end(), [](const ActionAnswer& event) {
-    return event.kind == kEventTrigger && !event.is_refused_trigger();
+    return event.kind == kEventTrigger && !is_refused_trigger(event);
   });
   const std::string in_dumps =
       dumps == 0 ? "" : fmt::format(" and what {} kept", dumps == 1 ? "the dump" : fmt::format("the {} dumps", dumps));

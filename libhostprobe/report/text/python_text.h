@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/process.h"
+#include "answer/process.h"
 
 namespace hostprobe::analysis {
 

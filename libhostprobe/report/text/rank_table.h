@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/findings/finding.h"
+#include "answer/finding.h"
 #include "report/report_options.h"
 
 namespace hostprobe::analysis {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "analysis/run_answer.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 

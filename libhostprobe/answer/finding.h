@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "trace/roles.h"
+#include "role.h"
 
 namespace hostprobe::analysis {
 

@@ -1,0 +1,64 @@
+// gpu.h: what the GPU of a process did, and when it had nothing to do.
+//
+// The waist (answer/). analysis/measures/gpu_busy.h, gaps.h, certain_idle.h and kernel_times.h fill it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "histogram.h"
+
+namespace hostprobe::analysis {
+
+enum class ActivitySource : std::uint8_t { kNone, kProfile, kSimulated };
+
+struct KernelRow {
+  std::string name;
+  Histogram time;
+};
+
+struct DeviceBusy {
+  std::uint32_t device = 0;
+  double busy_ms = 0;
+};
+
+struct GpuAnswer {
+  ActivitySource source = ActivitySource::kNone;
+  std::uint64_t kernels = 0;
+  double kernel_ms = 0;
+  std::uint64_t copies = 0;
+  std::uint64_t fills = 0;
+  // Nothing where some activities are counted and have no place in time.
+  std::optional<double> busy_ms;
+  std::optional<double> idle_in_steps_pct;  // nothing where no steps are known
+  std::vector<DeviceBusy> devices;          // where there are several
+  std::vector<KernelRow> by_name;           // longest in all first
+};
+
+struct CertainIdle {
+  std::uint64_t spans = 0;
+  double ms = 0;
+};
+
+struct Gap {
+  double begin_ns = 0;
+  double end_ns = 0;
+  // What ended it: the activity that ran next, and the call that launched that one.
+  std::string kernel;
+  std::string function;  // "" = no record of it
+  std::uint32_t tid = 0;
+  std::string thread;
+  double launch_ns = 0;
+};
+
+struct GapAnswer {
+  Histogram length;
+  std::vector<Gap> longest;  // at most ten, longest first
+};
+
+using KernelTimes = std::map<std::string, Histogram>;  // by name
+
+}  // namespace hostprobe::analysis

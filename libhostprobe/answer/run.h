@@ -1,0 +1,90 @@
+// run.h: every answer about a run: all its processes, and what could not be read.
+//
+// The waist (answer/). analysis/run_answer.h fills it; whatever is printed or exported is read from here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collective.h"
+#include "finding.h"
+#include "host_clock.h"
+#include "job.h"
+#include "kernel.h"
+#include "process.h"
+#include "step_time.h"
+
+namespace hostprobe::analysis {
+
+struct MissingRank {
+  int rank = -1;  // on the communicator
+  std::optional<int> job_rank = {};
+  std::uint32_t sequence = 0;                    // of its last collective there; 0 = none was seen
+  bool has_main = false;                         // there is a trace of its main thread
+  std::optional<OpenWaitAnswer> open_wait = {};  // that thread's; nothing: it runs
+};
+
+struct StuckCollective {
+  std::string communicator;  // hexadecimal
+  std::uint32_t ranks = 0;
+  std::string operation;
+  std::uint32_t sequence = 0;
+  std::uint32_t arrived = 0;
+  double since_ms = 0;  // the first rank is in it for so long
+  std::vector<MissingRank> missing;
+};
+
+struct OneStep {
+  std::uint64_t number = 0;
+  std::string type;  // on the rank where it took longest, as the next two
+  double ms = 0;
+  std::string trace_path;
+};
+
+struct Unreadable {
+  std::string path;
+  std::string what;
+  std::uint64_t offset = 0;
+};
+
+struct RunAnswer {
+  std::string path;
+  std::size_t job = 1;                   // of `jobs`, counted from 1: it is all that is told of
+  std::vector<JobSummary> jobs;          // of the run folder
+  std::vector<ProcessAnswer> processes;  // ranks first, then by start time
+  std::vector<Unreadable> unreadable;
+  std::vector<CollectiveAnswer> collectives;
+  std::vector<StuckCollective> stuck;
+  KernelAnswer kernel;
+  std::optional<RunPath> critical_path;
+  std::optional<StepTime> step_time;
+  TimeUnknown step_time_unknown = TimeUnknown::kNoWorker;
+  std::vector<std::string> step_members;  // whose it is, by their traces
+  StepAnswer steps;                       // of the process that made most of them
+  std::optional<OneStep> one_step;        // the answer is of that one alone
+  std::optional<double> start_up_ms;      // the longest of the ranks; nothing: no step has a place in time
+  std::vector<std::string> hosts;
+  std::string mode;
+  std::uint32_t ranks = 0;
+  std::uint64_t start_realtime_ns = 0;
+  double wall_s = 0;
+  std::optional<double> clock_error_us;          // nothing across hosts that cannot be aligned
+  std::map<std::string, HostClock> host_clocks;  // of several hosts, those that are aligned with rank 0's
+
+  // Of step_members; nullptr: its trace is not among the processes.
+  const ProcessAnswer* step_member(std::uint32_t member) const;
+  // The probe's own trace of the process that a profile is of; nullptr: it is no profile, or the run has none.
+  const ProcessAnswer* traced(const ProcessAnswer& profile) const;
+  std::string started() const;  // ISO 8601, UTC; "" when unknown
+  // Some process launched work for one, waited for one, or somebody saw what ran there.
+  bool uses_gpu() const;
+};
+
+// ISO 8601, UTC; "" for 0, which is not known.
+std::string utc_text(std::uint64_t realtime_ns);
+
+}  // namespace hostprobe::analysis
