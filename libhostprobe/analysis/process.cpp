@@ -271,6 +271,7 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
         SchedulerAnswer{timeline.switches().count(), timeline.switches().lost(), covered_pct(timeline, answer)};
   tell_sums(trace, answer);
   answer.actions = actions_of(trace, answer.start_monotonic_ns);
+  answer.imported = answer_import(answer.actions);
   if (is_read_in_part(answer)) forget_what_may_be_missing(answer);
   answer.halts = halts_of(timeline);
   answer.quota = answer_quota(trace);

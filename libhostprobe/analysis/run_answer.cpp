@@ -16,14 +16,17 @@
 #include <system_error>
 #include <utility>
 
+#include "analysis/findings/causes.h"
 #include "analysis/graph/parallel.h"
 #include "analysis/graph/rank_waits.h"
 #include "analysis/measures/import_answer.h"
 #include "analysis/measures/process_task.h"
 #include "analysis/measures/steps.h"
 #include "analysis/measures/waits.h"
+#include "analysis/ranks/delay_chain.h"
 #include "analysis/ranks/endings.h"
 #include "analysis/ranks/kernel_wakers.h"
+#include "analysis/ranks/open_waits.h"
 #include "one_step.h"
 #include "trace/file_bytes.h"
 #include "trace/kernel_rows.h"
@@ -504,6 +507,15 @@ void answer_kernel(const std::vector<Opened>& opened, RunAnswer& run) {
 
 }  // namespace
 
+void tell_of_the_whole(RunAnswer& run) {
+  run.deaths = deaths_of(run);
+  run.restarts = restarts_of(run);
+  run.long_waits = long_waits(run);
+  run.delay_chain = answer_delay_chain(run);
+  run.findings = find_causes(run);
+  run.worst_waits = worst_waits(run);
+}
+
 RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const Effort& effort, const StepQuery& query) {
   RunAnswer run;
   run.path = chosen.path;
@@ -543,6 +555,7 @@ RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const E
   answer_kernel(opened, run);
   if (!query.is_one()) tell_endings(run, works, chosen.files);
   if (!query.is_one()) run.stuck = find_missing_ranks(run.processes, works);
+  tell_of_the_whole(run);
   return run;
 }
 

@@ -39,6 +39,9 @@ struct Effort {
   MemoryBudget* memory = nullptr;  // see memory_budget.h; nullptr: without limit
 };
 
+// What is said of all processes together, findings too; the last part of analyse_run().
+void tell_of_the_whole(RunAnswer& run);
+
 // Throws std::invalid_argument when there is no such step.
 RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const Effort& effort = {},
                       const StepQuery& query = {});

@@ -40,4 +40,13 @@ struct LaunchAnswer {
   double span_ms = 0;        // of that thread: from its first launch to the end of its last
 };
 
+// Which share of launches found their stream empty, by samples of them, with the 95 % interval.
+struct QueueAnswer {
+  std::uint64_t samples = 0;
+  std::uint64_t empty = 0;
+  double share_pct = 0;
+  double low_pct = 0;
+  double high_pct = 0;
+};
+
 }  // namespace hostprobe::analysis

@@ -22,7 +22,6 @@
 #include "path.h"
 #include "progress.h"
 #include "python.h"
-#include "queue.h"
 #include "region.h"
 #include "running.h"
 #include "step.h"
@@ -153,8 +152,9 @@ struct ProcessAnswer {
   std::shared_ptr<const ProcessAnswer>
       steady;  // waits, launches and synchronisations of the steps alone, and their shares
   std::vector<ActionAnswer> actions;
-  std::vector<Window> halts;         // when somebody had stopped it, on the scale of events
-  std::optional<QuotaAnswer> quota;  // of CPU time, where one was used up
+  std::optional<ImportAnswer> imported;  // what is missing of another tool's file; nothing: nothing is
+  std::vector<Window> halts;             // when somebody had stopped it, on the scale of events
+  std::optional<QuotaAnswer> quota;      // of CPU time, where one was used up
   std::optional<FrequencyAnswer> frequency;
   std::optional<MachineAnswer> machine;  // what the kernel counted of its machine meanwhile
   std::uint64_t skipped = 0;             // calls that were not recorded, to keep to the budget
@@ -170,5 +170,8 @@ struct ProcessAnswer {
   std::string thread_title(const ThreadKey& key, Role role) const;
   const RunningAnswer* running_of(const ThreadAnswer& thread) const;  // nullptr: it was not sampled
 };
+
+// Of a file that was read in part, whatever is said because something is not there may be wrong: it may stand in the rest.
+inline bool is_read_in_part(const ProcessAnswer& process) { return process.imported && process.imported->in_part; }
 
 }  // namespace hostprobe::analysis

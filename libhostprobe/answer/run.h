@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collective.h"
+#include "delay.h"
 #include "finding.h"
 #include "host_clock.h"
 #include "job.h"
@@ -51,6 +52,36 @@ struct Unreadable {
   std::uint64_t offset = 0;
 };
 
+// Main threads that have been in one wait for long.
+struct LongWait {
+  std::string function;
+  std::string library;
+  std::string python;  // "" = not known
+  bool sleeps = false;
+  bool ended = false;               // the processes have; it is what they were in last
+  std::vector<int> ranks;           // sorted
+  std::vector<std::uint32_t> pids;  // of processes that are no ranks
+  double least_s = 0;
+  double most_s = 0;
+};
+
+// A process that did not end as programs do: by a signal, with a status that is not 0, or without a word.
+struct Death {
+  std::size_t process = 0;   // its place among the run's
+  std::uint32_t others = 0;  // that ended so later, of the same incarnation
+};
+
+struct Restarts {
+  std::uint32_t count = 0;
+  double lost_s = 0;  // between the end of an incarnation and the begin of the next
+};
+
+// What can be said where nothing stands out, of the main threads.
+struct WorstWaits {
+  double wait_pct = 0;     // the heaviest wait, of wall time
+  double wake_p99_ns = 0;  // the slowest; 0 = none was seen
+};
+
 struct RunAnswer {
   std::string path;
   std::size_t job = 1;                   // of `jobs`, counted from 1: it is all that is told of
@@ -74,6 +105,12 @@ struct RunAnswer {
   double wall_s = 0;
   std::optional<double> clock_error_us;          // nothing across hosts that cannot be aligned
   std::map<std::string, HostClock> host_clocks;  // of several hosts, those that are aligned with rank 0's
+  std::vector<Finding> findings;                 // heaviest first; empty: nothing stands out
+  WorstWaits worst_waits;                        // what can be said then
+  std::vector<LongWait> long_waits;              // longest first
+  std::vector<Death> deaths;                     // the first of each incarnation
+  Restarts restarts;
+  std::vector<DelayRow> delay_chain;  // empty: no collective was seen, so no delay reaches another rank
 
   // Of step_members; nullptr: its trace is not among the processes.
   const ProcessAnswer* step_member(std::uint32_t member) const;

@@ -83,4 +83,6 @@ enum class TimeUnknown : std::uint8_t {
 
 const char* time_unknown_id(TimeUnknown why);  // "" for kKnown
 
+inline constexpr const char* kPageFault = "page fault";  // in the place of a function
+
 }  // namespace hostprobe::analysis

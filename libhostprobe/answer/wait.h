@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "histogram.h"
@@ -106,5 +107,15 @@ struct WaitSite {
   // The part of share_pct that is proven to be for that.
   double share_for(WaitPurpose purpose) const;
 };
+
+// A call that waits for nothing but time.
+bool is_sleep(const std::string& function);
+// One that waits for a child process to end.
+bool waits_for_child(std::string_view function);
+// An interpreter or its shared library, by its file name.
+bool is_python_library(std::string_view library);
+
+// The driver calls a function of the program's, and the stream stands still until that returns.
+bool calls_back(const std::string& function);
 
 }  // namespace hostprobe::analysis

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "analysis/findings/run_diff.h"
 #include "commands.h"
 #include "job_option.h"
 #include "memory.h"

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 
+#include "answer/wait.h"
 #include "model/call_traits.h"
 
 namespace hostprobe::analysis {
@@ -118,8 +119,6 @@ const std::string* operation_name(const std::string& function) {
   const std::lock_guard lock(mutex);
   return &*names.insert(name).first;
 }
-
-bool calls_back(const std::string& function) { return function.find("LaunchHostFunc") != std::string::npos; }
 
 bool is_message(const std::string& operation) {
   return operation == "Send" || operation == "Recv" || operation.ends_with("Signal");

@@ -54,8 +54,6 @@ Function function_of(const Hook& hook, std::uint32_t row);
 
 // "ncclAllReduce" and "ncclAllReduceConfig" are both AllReduce; one text per operation, kept for good.
 const std::string* operation_name(const std::string& function);
-// The driver calls a function of the program's, and the stream stands still until that returns.
-bool calls_back(const std::string& function);
 // Sent from one rank to another, so there is nothing to wait for together.
 bool is_message(const std::string& operation);
 

@@ -1,7 +1,7 @@
 // delay_chain_text.cpp: see delay_chain_text.h.
 #include "delay_chain_text.h"
 
-#include "analysis/ranks/delay_chain.h"
+#include "answer/delay.h"
 #include "columns.h"
 #include "words.h"
 
@@ -33,7 +33,7 @@ std::string worst_text(const DelayRow& row) {
 }  // namespace
 
 std::string delay_chain_text(const RunAnswer& run) {
-  const std::vector<DelayRow> rows = answer_delay_chain(run);
+  const std::vector<DelayRow>& rows = run.delay_chain;
   if (rows.size() < 2) return {};
   Lines out;
   out.line("");
@@ -48,7 +48,7 @@ std::string delay_chain_text(const RunAnswer& run) {
 
 Json delay_chain_json(const RunAnswer& run) {
   Json json = Json::array();
-  for (const DelayRow& row : answer_delay_chain(run))
+  for (const DelayRow& row : run.delay_chain)
     json.push_back({{"link", delay_link_name(row.link)},
                     {"count", row.time.count()},
                     {"p50_us", 1e-3 * row.time.percentile_ns(50)},

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "analysis/findings/causes.h"
-#include "analysis/measures/import_answer.h"
+#include "answer/process.h"
+#include "answer/run.h"
 #include "lost_time_text.h"
 #include "news.h"
 #include "words.h"
@@ -227,7 +227,7 @@ std::string all_well(const RunAnswer& run) {
                        run.one_step                  ? "step"
                        : run.steps.lengths.count > 0 ? "steps"
                                                      : "run");
-  const WorstWaits worst = worst_waits(run);
+  const WorstWaits& worst = run.worst_waits;
   std::string text =
       fmt::format("Nothing on the host side stands out: no wait of a main thread takes more than {:.1f} % of the run",
                   worst.wait_pct);

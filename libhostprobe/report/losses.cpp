@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "analysis/measures/import_answer.h"
 #include "answer/file_name.h"
+#include "answer/process.h"
 #include "answer/run.h"
 #include "words.h"
 
@@ -104,8 +104,7 @@ std::vector<LossShare> loss_shares(const ProcessAnswer& process) {
 std::vector<std::string> loss_sentences(const RunAnswer& run) {
   std::vector<std::string> sentences;
   for (const ProcessAnswer& process : run.processes)
-    if (const auto imported = answer_import(process); imported && imported->in_part)
-      sentences.push_back(read_in_part(process, *imported));
+    if (is_read_in_part(process)) sentences.push_back(read_in_part(process, *process.imported));
   for (const Unreadable& file : run.unreadable) {
     sentences.push_back(fmt::format("{} cannot be read (offset {}): {}.", printable(base_name(file.path)), file.offset,
                                     printable(file.what)));

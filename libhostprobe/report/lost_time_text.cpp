@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "analysis/causes/blocked_code.h"
-#include "analysis/ranks/open_waits.h"
+#include "answer/step_time.h"
+#include "answer/telling_frames.h"
+#include "answer/wait.h"
 #include "columns.h"
 #include "finding_text.h"
-#include "model/function.h"
-#include "model/telling_frames.h"
 #include "words.h"
 
 namespace hostprobe::analysis {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "analysis/ranks/endings.h"
-#include "analysis/ranks/open_waits.h"
+#include "answer/process.h"
+#include "answer/wait.h"
 #include "words.h"
 
 namespace hostprobe::analysis {
@@ -38,8 +38,9 @@ std::string counted(std::uint32_t count, const char* one, const char* many) {
 }
 
 std::string death_text(const RunAnswer& run, const Death& death) {
-  std::string text = fmt::format("{} {} at {:.1f} s", name_of(run, *death.process), end_text(*death.process),
-                                 std::max(0.0, death.process->end_s));
+  const ProcessAnswer& process = run.processes[death.process];
+  std::string text =
+      fmt::format("{} {} at {:.1f} s", name_of(run, process), end_text(process), std::max(0.0, process.end_s));
   if (death.others > 0)
     text += fmt::format(", {} ended after it", counted(death.others, run.ranks > 0 ? "other rank" : "other process",
                                                        run.ranks > 0 ? "other ranks" : "other processes"));
@@ -47,8 +48,8 @@ std::string death_text(const RunAnswer& run, const Death& death) {
 }
 
 void add_deaths(const RunAnswer& run, std::vector<std::string>& sentences) {
-  const std::vector<Death> deaths = deaths_of(run);
-  const Restarts restarts = restarts_of(run);
+  const std::vector<Death>& deaths = run.deaths;
+  const Restarts& restarts = run.restarts;
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(deaths.size(), 2); ++i)
     text += (text.empty() ? "" : "; ") + death_text(run, deaths[i]);
@@ -92,7 +93,7 @@ std::string end_text(const ProcessAnswer& process) {
 std::vector<std::string> news(const RunAnswer& run) {
   std::vector<std::string> sentences;
   add_deaths(run, sentences);
-  const std::vector<LongWait> waits = long_waits(run);
+  const std::vector<LongWait>& waits = run.long_waits;
   for (std::size_t i = 0; i < std::min<std::size_t>(waits.size(), 2); ++i)
     sentences.push_back(long_wait_text(run, waits[i]));
   for (std::string& sentence : sentences)

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "analysis/ranks/missing_ranks.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 

@@ -116,4 +116,9 @@ std::string duration_text(double ns) {
 
 std::string real_text(double value) { return std::isfinite(value) ? fmt::to_string(value) : "null"; }
 
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
+}
+
 }  // namespace hostprobe::analysis

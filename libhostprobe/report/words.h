@@ -33,4 +33,7 @@ std::string real_text(double value);
 // Terminal columns that UTF-8 text takes, counting every character as one.
 std::size_t columns(std::string_view text);
 
+// "SIGKILL"
+std::string signal_name(int signal);
+
 }  // namespace hostprobe::analysis

@@ -3,7 +3,7 @@
 // wrote the earlier ones is in the history of this file (version 2: every kind of block and form of a label, packed).
 #include <filesystem>
 
-#include "support/sums.h"
+#include "support/counters.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::test {
@@ -43,12 +43,13 @@ void write(const std::filesystem::path& folder) {
   const auto wait = [](double begin_us, std::uint16_t flags) {
     return Call{.hook = 1, .begin_us = begin_us, .end_us = begin_us + 50, .c = kTorch + 0x1600, .flags = flags};
   };
-  dump.calls(4242, 20, {wait(700, kRecordSummed), wait(800, kRecordSummed), wait(900, kRecordSummed)});
+  dump.calls(4242, 20, {wait(700, kRecordAggregated), wait(800, kRecordAggregated), wait(900, kRecordAggregated)});
   dump.write(folder / "version3-0001.hpdump");
   file.calls(4242, 23, {wait(1000, 0), wait(1100, 0)});
   const std::vector<std::uint64_t> waits(19, ticks_of(50)), launches(4, ticks_of(5)), gaps(3, ticks_of(20));
-  file.block(kBlockSums, sums_row({.tid = 4242, .hook = 1, .site = kTorch + 0x1600, .sums = {waits}, .amount = 2}));
-  file.block(kBlockSums, sums_row({.tid = 4242, .hook = 2, .sums = {launches, gaps}}));
+  file.block(kBlockCounters,
+             sums_row({.tid = 4242, .hook = 1, .site = kTorch + 0x1600, .counters = {waits}, .amount = 2}));
+  file.block(kBlockCounters, sums_row({.tid = 4242, .hook = 2, .counters = {launches, gaps}}));
   file.block(kBlockEvents, event(950, kEventTrigger, kBySlowStep, 1, 3, "step 7 took 9 ms, the median is 3 ms") +
                                event(1200, kEventTrigger, kBySignal, 0, 2, "signal 12"));
   file.write(folder / "version3.hptrace");

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analysis/run_answer.h"
 #include "report/finding_text.h"
 #include "report/losses.h"
 #include "report/news.h"
@@ -282,39 +283,44 @@ void waits(ProcessAnswer& process, const char* function, const char* python, dou
   main.open_wait = OpenWaitAnswer{function, "python3.11", 0, 1e3 * s, python};
 }
 
+std::vector<std::string> told(RunAnswer run) {
+  tell_of_the_whole(run);
+  return news(run);
+}
+
 void say_news() {
   RunAnswer run;
   run.ranks = 2;
   run.processes.push_back(rank_of(1, 0, 0, 12.3));
   run.processes.back().end = EndState::kRecovered;
-  say("news of a death that nobody saw", news(run).at(0));
+  say("news of a death that nobody saw", told(run).at(0));
   run.processes.back().end_signal = 9;
-  say("news of a death", news(run).at(0));
+  say("news of a death", told(run).at(0));
   run.processes.push_back(rank_of(0, 0, 0, 12.9));
   run.processes.back().end = EndState::kKilled;
   run.processes.back().end_signal = 15;
   for (const int rank : {0, 1}) run.processes.push_back(rank_of(rank, 1, 30, 50));
   run.processes.back().end_status = 3;
   for (const int rank : {0, 1}) run.processes.push_back(rank_of(rank, 2, 64, 90));
-  say("news of deaths", news(run).at(0));
+  say("news of deaths", told(run).at(0));
   run.processes.clear();
   for (int rank = 0; rank < 6; ++rank) {
     run.processes.push_back(rank_of(rank, 0, 0, 220));
     run.processes.back().end = EndState::kRunning;
     waits(run.processes.back(), "pthread_cond_timedwait", "_create_gloo_process_group (distributed_c10d.py:9)", 206);
-    if (rank == 0 || rank == 1 || rank == 5) say("news of a long wait", news(run).at(0));
+    if (rank == 0 || rank == 1 || rank == 5) say("news of a long wait", told(run).at(0));
   }
   run = {};
   ProcessAnswer& program = run.processes.emplace_back();
   program.wall_ms = 10'000;
   program.end = EndState::kRunning;
   waits(program, "sem_wait", "", 9);
-  say("news of a program", news(run).at(0));
+  say("news of a program", told(run).at(0));
   program.end = EndState::kUnseen;
-  say("news of a dead program's wait", news(run).at(1));
+  say("news of a dead program's wait", told(run).at(1));
   program.threads[0].open_wait->function = "clock_nanosleep";
   program.end = EndState::kRunning;
-  say("news of a sleeper", news(run).at(0));
+  say("news of a sleeper", told(run).at(0));
 }
 
 void say_stuck() {

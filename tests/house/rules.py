@@ -89,7 +89,7 @@ MAY_QUOTE = {  # room → path prefixes it may name in an #include, besides its 
     "model": (*BYTES, "answer/", "trace/"),
     "import": (*BYTES, "answer/", "trace/", "model/"),
     "analysis": (*BYTES, "answer/", "trace/", "model/"),
-    "report": (*BYTES, "answer/", "model/", "analysis/"),
+    "report": (*BYTES, "answer/"),
     "export": (*BYTES, "answer/", "trace/", "model/", "import/", "analysis/", "report/"),
     "live": (*BYTES, "answer/", "trace/", "analysis/", "report/"),
     "recorder": (*BYTES, "answer/", "trace/", "import/", "report/", "live/"),

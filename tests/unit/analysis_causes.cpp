@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/findings/causes.h"
+#include "analysis/run_answer.h"
 #include "support/counters.h"
 #include "support/trace_file.h"
 

@@ -81,7 +81,7 @@ TEST_F(Endings, ThatAParentSawHaveSignalAndTime) {
   const RunAnswer answer = run();
   const std::vector<Death> deaths = deaths_of(answer);
   ASSERT_EQ(deaths.size(), 1u);
-  EXPECT_EQ(deaths[0].process->rank, 1);
+  EXPECT_EQ(answer.processes[deaths[0].process].rank, 1);
   EXPECT_EQ(deaths[0].others, 0u);
   EXPECT_TRUE(of(10)["events"].empty()) << "nothing that hostprobe did";
 }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "analysis/questions.h"
+#include "analysis/run_answer.h"
 #include "format/switches.h"
 #include "report/json/json.h"
 #include "support/trace_file.h"
@@ -147,6 +148,7 @@ class LaunchRuns : public testing::TestWithParam<unsigned> {
     ProcessWork work;
     questions.finish(symbols_, answer, work);
     questions.finish_steady(*timeline_, symbols_, answer);
+    tell_of_the_whole(run);
     return report_json(run);
   }
 

@@ -4,8 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "analysis/findings/run_diff.h"
+#include "analysis/findings/step_change.h"
 #include "analysis/measures/steps.h"
 #include "analysis/ranks/delay_chain.h"
+#include "analysis/run_answer.h"
 #include "report/diff/diff_json.h"
 #include "report/diff/diff_text.h"
 #include "report/json/json.h"
@@ -108,7 +111,8 @@ RunAnswer run_of(std::uint64_t seed, double wait_ms = 400, double kernel_us = 20
   return run;
 }
 
-nlohmann::json json_of(const RunAnswer& a, const RunAnswer& b) {
+nlohmann::json json_of(RunAnswer a, RunAnswer b) {
+  for (RunAnswer* run : {&a, &b}) tell_of_the_whole(*run);
   return nlohmann::json::parse(diff_json(compare_runs(a, b), a, b));
 }
 

@@ -1,5 +1,5 @@
 // Which frames of a stack a person would look at: model/telling_frames.cpp
-#include "model/telling_frames.h"
+#include "answer/telling_frames.h"
 
 #include <gtest/gtest.h>
 

@@ -12,12 +12,11 @@
 
 #include "analysis/graph/path_graph.h"
 #include "answer/cause.h"
+#include "answer/step_time.h"
 #include "model/samples.h"
 #include "own_code.h"
 
 namespace hostprobe::analysis {
-
-inline constexpr const char* kPageFault = "page fault";  // in the place of a function
 
 // Of the time that it is blocked so. The rest has no name: other threads of the program's compute meanwhile (OpenMP), or a timer runs.
 struct BlockedParts {

@@ -6,7 +6,7 @@
 
 #include "analysis/measures/wait_purpose.h"
 #include "answer/file_name.h"
-#include "model/telling_frames.h"
+#include "answer/telling_frames.h"
 
 namespace hostprobe::analysis {
 namespace {

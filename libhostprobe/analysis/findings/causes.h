@@ -14,11 +14,6 @@ namespace hostprobe::analysis {
 // Of the same symptom in several processes, the one that costs most. Empty: nothing stands out.
 std::vector<Finding> find_causes(const RunAnswer& run);
 
-// What can be said where nothing stands out, of the main threads.
-struct WorstWaits {
-  double wait_pct = 0;     // the heaviest wait, of wall time
-  double wake_p99_ns = 0;  // the slowest; 0 = none was seen
-};
 WorstWaits worst_waits(const RunAnswer& run);
 
 }  // namespace hostprobe::analysis

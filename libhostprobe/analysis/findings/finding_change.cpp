@@ -6,7 +6,6 @@
 #include <map>
 
 #include "analysis/causes/step_mean.h"
-#include "causes.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -19,10 +18,10 @@ using FindingKey = std::pair<std::string, std::optional<int>>;
 // Causes in series add up, those beside each other do not: of several with one cause in one rank the heaviest counts.
 std::map<FindingKey, Finding> heaviest(const RunAnswer& run) {
   std::map<FindingKey, Finding> found;
-  for (Finding& finding : find_causes(run)) {
+  for (const Finding& finding : run.findings) {
     const FindingKey key{finding.cause, finding.rank};
     const auto [own, fresh] = found.try_emplace(key, finding);
-    if (!fresh && finding.share_pct > own->second.share_pct) own->second = std::move(finding);
+    if (!fresh && finding.share_pct > own->second.share_pct) own->second = finding;
   }
   return found;
 }

@@ -121,7 +121,7 @@ Table polls_of(const RunAnswer& run) {
 
 Table chain_of(const RunAnswer& run) {
   Table table;
-  for (const DelayRow& row : answer_delay_chain(run)) table[delay_link_name(row.link)].time.add(row.time);
+  for (const DelayRow& row : run.delay_chain) table[delay_link_name(row.link)].time.add(row.time);
   return table;
 }
 

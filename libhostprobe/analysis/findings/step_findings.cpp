@@ -5,8 +5,8 @@
 #include <map>
 
 #include "analysis/causes/step_mean.h"
+#include "answer/telling_frames.h"
 #include "model/samples.h"
-#include "model/telling_frames.h"
 
 namespace hostprobe::analysis {
 namespace {

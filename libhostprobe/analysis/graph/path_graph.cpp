@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "answer/wait.h"
 #include "model/nearly_sorted.h"
 
 namespace hostprobe::analysis {

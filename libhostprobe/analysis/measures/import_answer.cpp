@@ -7,9 +7,9 @@
 
 namespace hostprobe::analysis {
 
-std::optional<ImportAnswer> answer_import(const ProcessAnswer& process) {
+std::optional<ImportAnswer> answer_import(const std::vector<ActionAnswer>& actions) {
   ImportAnswer answer;
-  for (const ActionAnswer& event : process.actions) {
+  for (const ActionAnswer& event : actions) {
     if (event.kind == kEventReadInPart) {
       answer.in_part = true;
       answer.read_bytes = event.number;
@@ -21,11 +21,6 @@ std::optional<ImportAnswer> answer_import(const ProcessAnswer& process) {
   }
   if (!answer.in_part && answer.left_out.empty()) return std::nullopt;
   return answer;
-}
-
-bool is_read_in_part(const ProcessAnswer& process) {
-  return std::any_of(process.actions.begin(), process.actions.end(),
-                     [](const ActionAnswer& event) { return event.kind == kEventReadInPart; });
 }
 
 void forget_what_may_be_missing(ProcessAnswer& process) {

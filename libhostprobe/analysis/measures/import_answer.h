@@ -15,9 +15,7 @@
 namespace hostprobe::analysis {
 
 // Nothing: nothing is missing.
-std::optional<ImportAnswer> answer_import(const ProcessAnswer& process);
-
-bool is_read_in_part(const ProcessAnswer& process);
+std::optional<ImportAnswer> answer_import(const std::vector<ActionAnswer>& actions);
 
 // That the GPU had nothing to do is not known where its work may stand in the rest of the file.
 void forget_what_may_be_missing(ProcessAnswer& process);

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "answer/queue.h"
+#include "answer/launch.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {

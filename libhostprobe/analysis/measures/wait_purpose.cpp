@@ -24,13 +24,6 @@ WaitPurpose purpose_of_python(std::string_view frame) {
 
 }  // namespace
 
-bool is_python_library(std::string_view library) {
-  if (library.starts_with("lib")) library.remove_prefix(3);
-  if (!library.starts_with("python")) return false;
-  library.remove_prefix(6);
-  return library.empty() || (library.front() >= '0' && library.front() <= '9');
-}
-
 bool is_driver_library(std::string_view library) { return library.starts_with("libcuda.so"); }
 
 WaitPurpose purpose_of_caller(const CodePlace& caller, std::string_view waiting_function) {

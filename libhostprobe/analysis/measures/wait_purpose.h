@@ -12,8 +12,6 @@
 
 namespace hostprobe::analysis {
 
-// An interpreter or its shared library, by its file name.
-bool is_python_library(std::string_view library);
 // The GPU driver, NVIDIA's or the simulated one.
 bool is_driver_library(std::string_view library);
 

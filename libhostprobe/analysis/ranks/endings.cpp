@@ -111,16 +111,16 @@ void tell_endings(RunAnswer& run, const ProcessWorks& works, const std::vector<J
 
 std::vector<Death> deaths_of(const RunAnswer& run) {
   std::map<int, Death> first;
-  for (const ProcessAnswer& process : run.processes) {
+  const auto order = [&run](std::size_t process) {
+    return std::pair(is_told_to_end(run.processes[process]), run.processes[process].end_s);
+  };
+  for (std::size_t i = 0; i < run.processes.size(); ++i) {
+    const ProcessAnswer& process = run.processes[i];
     if (!is_leading(run, process) || !is_death(process)) continue;
-    Death& death = first[process.restart.value_or(0)];
-    const auto order = [](const ProcessAnswer& p) { return std::pair(is_told_to_end(p), p.end_s); };
-    if (death.process == nullptr) {
-      death.process = &process;
-      continue;
-    }
-    if (order(process) < order(*death.process)) death.process = &process;
-    ++death.others;
+    const auto [death, fresh] = first.try_emplace(process.restart.value_or(0), Death{i, 0});
+    if (fresh) continue;
+    if (order(i) < order(death->second.process)) death->second.process = i;
+    ++death->second.others;
   }
   std::vector<Death> deaths;
   for (const auto& [restart, death] : first) deaths.push_back(death);
@@ -146,11 +146,6 @@ Restarts restarts_of(const RunAnswer& run) {
   for (auto one = std::next(incarnations.begin()); one != incarnations.end(); ++one)
     restarts.lost_s += std::max(0.0, one->second.begin_s - std::prev(one)->second.end_s);
   return restarts;
-}
-
-std::string signal_name(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
 }
 
 }  // namespace hostprobe::analysis

@@ -18,22 +18,9 @@ namespace hostprobe::analysis {
 // Fills in signal, status and time of each process that somebody saw end, and the time of the others' ends.
 void tell_endings(RunAnswer& run, const ProcessWorks& works, const std::vector<JobFile>& jobs);
 
-// A process that did not end as programs do: by a signal, with a status that is not 0, or without a word.
-struct Death {
-  const ProcessAnswer* process = nullptr;
-  std::uint32_t others = 0;  // that ended so later, of the same incarnation
-};
-
 // Of ranks, or in a run without ranks of every process that no other one started; the first of each incarnation.
 std::vector<Death> deaths_of(const RunAnswer& run);
 
-struct Restarts {
-  std::uint32_t count = 0;
-  double lost_s = 0;  // between the end of an incarnation and the begin of the next
-};
 Restarts restarts_of(const RunAnswer& run);
-
-// "SIGKILL"
-std::string signal_name(int signal);
 
 }  // namespace hostprobe::analysis

@@ -31,14 +31,6 @@ const OpenWaitAnswer* long_wait_of(const RunAnswer& run, const ProcessAnswer& pr
 
 }  // namespace
 
-bool is_sleep(const std::string& function) {
-  return function == "nanosleep" || function == "clock_nanosleep" || function == "usleep" || function == "sleep";
-}
-
-bool waits_for_child(std::string_view function) {
-  return function.starts_with("wait") || function.starts_with("__wait") || function == "system" || function == "pclose";
-}
-
 std::vector<LongWait> long_waits(const RunAnswer& run) {
   std::map<std::tuple<bool, std::string, std::string, std::string>, LongWait> all;
   for (const ProcessAnswer& process : run.processes) {

@@ -5,7 +5,8 @@
 
 #include <string>
 
-#include "analysis/findings/run_diff.h"
+#include "answer/diff.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 

@@ -1,8 +1,9 @@
 // json.cpp: see json.h.
 #include "json.h"
 
-#include "analysis/findings/causes.h"
-#include "analysis/measures/import_answer.h"
+#include "answer/process.h"
+#include "answer/run.h"
+#include "format/file.h"
 #include "json_chains.h"
 #include "json_collectives.h"
 #include "json_gpu.h"
@@ -168,7 +169,7 @@ Json imported_json(const ImportAnswer& imported) {
 
 void add_missing_json(const ProcessAnswer& process, Json& json) {
   json["damages"] = damages_json(process);
-  if (const auto imported = answer_import(process)) json["imported"] = imported_json(*imported);
+  if (process.imported) json["imported"] = imported_json(*process.imported);
 }
 
 Json own_cost_pct(const ProcessAnswer& process) {
@@ -281,7 +282,7 @@ Json stuck_json(const StuckCollective& stuck) {
 }  // namespace
 
 JsonValue report_document(const RunAnswer& run, const ReportOptions& options) {
-  const std::vector<Finding> findings = find_causes(run);
+  const std::vector<Finding>& findings = run.findings;
   Json json = {{"schema", 1},
                {"hostprobe", {{"version", version()}, {"commit", commit()}}},
                {"run",

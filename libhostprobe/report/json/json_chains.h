@@ -3,7 +3,7 @@
 // Room 3.
 #pragma once
 
-#include "analysis/measures/wake_chains.h"
+#include "answer/wait.h"
 #include "report/json_numbers.h"
 
 namespace hostprobe::analysis {

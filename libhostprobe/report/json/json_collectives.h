@@ -3,7 +3,8 @@
 // Room 3. A part of report/json.h.
 #pragma once
 
-#include "analysis/ranks/collective_join.h"
+#include "answer/collective.h"
+#include "answer/host_clock.h"
 #include "report/json_value.h"
 
 namespace hostprobe::analysis {

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "analysis/run_path.h"
+#include "answer/path.h"
 #include "report/json_numbers.h"
 
 namespace hostprobe::analysis {

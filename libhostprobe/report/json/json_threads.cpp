@@ -1,8 +1,9 @@
 // json_threads.cpp: see json_threads.h.
 #include "json_threads.h"
 
-#include "analysis/ranks/endings.h"
+#include "answer/process.h"
 #include "json_chains.h"
+#include "report/words.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "action_sentences.h"
-#include "analysis/measures/wait_purpose.h"
 #include "answer/file_name.h"
+#include "answer/wait.h"
 #include "python_text.h"
 #include "report/columns.h"
 #include "report/machine_report.h"

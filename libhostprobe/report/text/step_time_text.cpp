@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "model/telling_frames.h"
+#include "answer/telling_frames.h"
 #include "report/cause_word.h"
 #include "report/columns.h"
 #include "report/words.h"

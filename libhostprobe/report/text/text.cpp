@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "action_sentences.h"
-#include "analysis/findings/causes.h"
+#include "answer/run.h"
 #include "process_text.h"
 #include "rank_table.h"
 #include "report/columns.h"
@@ -29,7 +29,7 @@ constexpr std::uint32_t kFewRanks = 2;  // a section for each
 class TextReport : private Lines {
  public:
   TextReport(const RunAnswer& run, const ReportOptions& options)
-      : run_(run), options_(options), findings_(find_causes(run)) {}
+      : run_(run), options_(options), findings_(run.findings) {}
 
   std::string write() {
     write_head();
@@ -212,7 +212,7 @@ class TextReport : private Lines {
 
   const RunAnswer& run_;
   const ReportOptions& options_;
-  const std::vector<Finding> findings_;
+  const std::vector<Finding>& findings_;
 };
 
 }  // namespace
