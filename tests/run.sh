@@ -55,6 +55,15 @@ build() {
   "${@:3}" cmake --build --preset "$1" --target "${2:-all}" >&2
 }
 
+# Of the release build, as ctest keeps it: name, runs, mean cost.
+say_longest() {
+  local costs=build/Testing/Temporary/CTestCostData.txt
+  [[ -f $costs ]] || return 0
+  say "what took longest, in seconds:"
+  sed '/^---$/,$d' "$costs" | awk '{ printf "%.1f %s\n", $NF, $1 }' | sort -rn | sed -n 1,10p |
+    while read -r seconds name; do say "$(printf '%8s  %s' "$seconds" "$name")"; done
+}
+
 # Settings left over in the caller's shell would probe the compiler and change every test.
 for name in "${!HOSTPROBE_@}" "${!SIMNODE_@}"; do
   [[ $name == HOSTPROBE_CACHE ]] || unset "$name"
@@ -85,6 +94,7 @@ if ! ctest --preset release --no-tests=error --parallel "$(nproc)" "${exclude[@]
     failed+=(release)
   fi
 fi
+say_longest
 if [[ ${#failed[@]} -gt 0 ]]; then
   say "failed: ${failed[*]}"
   exit 1
