@@ -254,9 +254,9 @@ void Timeline::walk_records(const Track& track, OnEvent& on_event, Walk walk) co
 }
 
 template <typename Key>
-const SiteSum* found_in(const std::map<Key, SiteSum>& sums, const Key& key) {
-  const auto found = sums.find(key);
-  return found == sums.end() ? nullptr : &found->second;
+const SiteSum* found_in(const std::map<Key, SiteSum>& counters, const Key& key) {
+  const auto found = counters.find(key);
+  return found == counters.end() ? nullptr : &found->second;
 }
 
 template <typename OnEvent>
