@@ -10,6 +10,20 @@ namespace {
 
 constexpr double kOpenSteps = 3;  // a wait that has lasted as long as so many steps is what is to be told
 
+// What the kernel counted of the main thread until then is start-up too. How the rest divides is not known.
+void leave_out_start_up(const Trace& trace, ProcessAnswer& steady) {
+  const auto known = std::find_if(trace.events.begin(), trace.events.end(),
+                                  [](const EventRow& row) { return row.kind == kEventStepsKnown; });
+  for (ThreadAnswer& thread : steady.threads) {
+    if (thread.tid != steady.pid || known == trace.events.end() || known->amount == 0) continue;
+    ThreadTime& time = thread.time;
+    time.wall_ms = std::min(time.wall_ms, steady.wall_ms);
+    if (time.run_delay_ms)
+      time.run_delay_ms = std::max(0.0, *time.run_delay_ms - 1e-6 * static_cast<double>(known->amount));
+    time.cpu_ms = time.preempted_ms = time.run_queue_ms = std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::optional<double> SteadyState::steps_known_ns(const Timeline& timeline) {
@@ -77,6 +91,7 @@ void SteadyState::finish(const Timeline& timeline, Symbols& symbols, ProcessAnsw
   steady->launches = std::get<Launches>(inside_).finish(1e6 * steady->wall_ms);
   steady->syncs = std::get<Syncs>(inside_).finish();
   share_out_waits(*steady);
+  if (counted_since_ns_) leave_out_start_up(timeline.trace(), *steady);
   answer.steady = std::move(steady);
 }
 

@@ -213,7 +213,7 @@ enum EventKind : std::uint32_t {
            // which was `reason` ms ago
   kEventSource = 11,  // a source of facts is missing; `reason`: errno; text: which, why, what to do
   // 12 and 13 are of traces made of another tool's file: imported.h.
-  kEventStepsKnown = 14,  // mode monitor: what counters held until now is start-up; `number`: steps seen before that
+  kEventStepsKnown = 14,  // monitor: end of start-up; `number`: steps so far, `amount`: main thread's run delay, ns
 };
 
 // What shows the steps of kBlockSteps.

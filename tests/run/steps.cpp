@@ -99,8 +99,7 @@ TEST(MonitoredProgram, KnowsItsStepsAndLeavesItsStartUpOutOfThem) {
   EXPECT_LE(answers["steps"]["count"], 700);
   for (const json& finding : answers["findings"]) {
     EXPECT_NE(finding["evidence"].value("function", ""), "sem_timedwait") << finding;
-    // The kernel counts for the whole life of a thread, and it is said so.
-    if (finding["cause"] != "cpu_contention") EXPECT_FALSE(finding.value("with_start_up", false)) << finding;
+    EXPECT_FALSE(finding.value("with_start_up", false)) << finding;
   }
 }
 

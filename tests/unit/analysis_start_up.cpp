@@ -14,8 +14,9 @@ constexpr std::uint32_t kMain = 4242;
 constexpr std::uint64_t kMsTicks = 2'000'000;
 enum Hooks : std::uint16_t { kSem = 1, kLaunch };
 
-std::string steps_known(double us) {
+std::string steps_known(double us, std::uint64_t run_delay_ns = 0) {
   EventRow row{};
+  row.amount = run_delay_ns;
   row.ticks = test::at_us(us);
   row.kind = kEventStepsKnown;
   row.number = 3;
@@ -85,6 +86,19 @@ TEST_F(StartUp, OfAThreadThatWasMergedIsLeftOutOfWhatStandsForIt) {
   ASSERT_NE(answer.steady, nullptr);
   ASSERT_EQ(answer.steady->waits.size(), 1u);
   EXPECT_EQ(answer.steady->waits[0].time.count(), 2u);
+}
+
+TEST_F(StartUp, OfTheMainThreadsLackOfACpuIsLeftOut) {
+  ThreadEntry entry = test::thread_entry(kMain, "main");
+  entry.cpu_ns = 200'000'000;
+  entry.run_delay_ns = 350'000'000;
+  file_.thread(entry);
+  file_.block(kBlockEvents, steps_known(400'000, 320'000'000));
+  const ProcessAnswer answer = ask();
+  ASSERT_NE(answer.steady, nullptr);
+  EXPECT_NEAR(answer.main_thread()->time.run_delay_ms.value(), 350, 1e-6);
+  EXPECT_NEAR(answer.steady->main_thread()->time.run_delay_ms.value(), 30, 1e-6);
+  EXPECT_NEAR(answer.steady->main_thread()->time.wall_ms, 600, 1e-3);
 }
 
 TEST_F(StartUp, IsNotKnownWhereStepsNeverWere) {

@@ -417,7 +417,8 @@ std::optional<Finding> worst_of(const RunAnswer& run, Ask ask) {
     // That it waits little for the GPU is known only where all of its calls are.
     if (ask == launch_pace && is_read_in_part(*process)) continue;
     // The others are of the whole, or know of steps themselves.
-    const bool of_steps = process->steady != nullptr && ask != not_running && ask != stopped && ask != throttled &&
+    const bool whole_delay = ask == not_running && !process->steps.steps.empty();
+    const bool of_steps = process->steady != nullptr && !whole_delay && ask != stopped && ask != throttled &&
                           ask != dear_probe && ask != garbage;
     std::optional<Finding> finding = ask(run, of_steps ? process->in_steps() : *process);
     if (finding && of_steps) finding->of_steps = true;

@@ -410,6 +410,17 @@ void aggregate_open_chunks() {
     if (ChunkHead* chunk = open_chunk_of(g_segment.threads[i])) aggregate(chunk, first_incomplete(chunk));
 }
 
+std::uint64_t main_run_delay_ns() {
+  const auto main = static_cast<std::uint32_t>(getpid());
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (entry.tid != main || !is_live(entry)) continue;
+    read_from_kernel(entry);
+    return entry.run_delay_ns;
+  }
+  return 0;
+}
+
 void write_start_counters() {
   write_owned_short_waits(kBlockStartShortWaits);
   write_sums(kBlockStartCounters);

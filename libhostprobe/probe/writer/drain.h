@@ -24,6 +24,8 @@ bool kernel_is_due(std::uint64_t now_ns);
 void aggregate_open_chunks();
 // Counters and short waits as they are now: those of the start-up.
 void write_start_counters();
+// For how long the main thread was ready to run and did not, so far, as the kernel counts; 0: not known.
+std::uint64_t main_run_delay_ns();
 // Into a dump: living threads, short waits and counters as they are now.
 void write_living();
 // The chunk that thread `entry` is filling, if any. It cannot be recycled meanwhile: only the caller's thread recycles.

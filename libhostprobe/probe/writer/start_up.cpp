@@ -24,7 +24,7 @@ void note_start_up(std::uint64_t now_ns, bool last) {
     g_noted = true;
     aggregate_open_chunks();
     write_start_counters();
-    note_event(kEventStepsKnown, 0, steps, 0, "");
+    note_event(kEventStepsKnown, 0, steps, main_run_delay_ns(), "");
   }
   if (!last && now_ns < g_next_ns) return;
   g_next_ns = now_ns + kPauseNs;
