@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "analysis/measures/waits.h"
+#include "analysis/ranks/open_waits.h"
 #include "memory_map.h"
 #include "python_process.h"
 
@@ -40,13 +41,14 @@ void add_python_places(RunAnswer& run) {
   for (ProcessAnswer& process : run.processes) {
     if (process.end != EndState::kRunning || std::none_of(process.threads.begin(), process.threads.end(), is_long))
       continue;
-    if (looked++ == kMostProcesses) return;
+    if (looked++ == kMostProcesses) break;
     try {
       look_into(process);
     } catch (const std::runtime_error&) {
       // It has ended, or we may not look.
     }
   }
+  if (looked != 0) run.long_waits = long_waits(run);  // they say where, too
 }
 
 }  // namespace hostprobe::analysis
