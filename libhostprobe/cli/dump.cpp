@@ -36,10 +36,7 @@ Command dump_command() {
   return {
       .name = "dump",
       .summary = "Prints every record of a run, one a line, in time order per thread.",
-      .options = {{.names = "RUN",
-                   .target = &arguments->run,
-                   .meaning = "The run folder, or one trace file",
-                   .required = true},
+      .options = {run_option(arguments->run),
                   job_option(arguments->job),
                   {.names = "--json", .target = &arguments->json, .meaning = "One JSON object a line"},
                   {.names = "--switches",

@@ -52,10 +52,7 @@ Command export_command() {
   return {.name = "export",
           .summary = "Writes a run in a form that other tools read.",
           .options =
-              {{.names = "RUN",
-                .target = &arguments->run,
-                .meaning = "The run folder, or one trace file",
-                .required = true},
+              {run_option(arguments->run),
                job_option(arguments->job),
                {.names = "--chrome",
                 .target = &arguments->chrome,

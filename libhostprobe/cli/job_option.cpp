@@ -8,6 +8,10 @@
 
 namespace hostprobe::cli {
 
+Option run_option(std::string& run) {
+  return {.names = "RUN", .target = &run, .meaning = "The run folder, or one trace file", .required = true};
+}
+
 Option job_option(JobNumber& job, const std::string& name) {
   return {.names = name,
           .target = &job,

@@ -13,6 +13,8 @@ namespace hostprobe::cli {
 
 using JobNumber = std::optional<unsigned>;
 
+// RUN, of a command that reads one.
+Option run_option(std::string& run);
 Option job_option(JobNumber& job, const std::string& name = "--job");
 
 // Throws as analysis::ChosenJob. Says which run it took where it was given a folder of runs.

@@ -65,8 +65,7 @@ Command recover_command() {
   auto run = std::make_shared<std::string>();
   return {.name = "recover",
           .summary = "Saves what killed processes left in shared memory, and frees the memory.",
-          .options =
-              {{.names = "RUN", .target = run.get(), .meaning = "The run folder, or one trace file", .required = true}},
+          .options = {run_option(*run)},
           .notes =
               "Only needed after a kill, and only when the job was not started by `hostprobe run`, which does it at "
               "its end.\n"

@@ -91,10 +91,7 @@ Command report_command() {
       .name = "report",
       .summary = "Says what a run lost on the host side, and what to do now.",
       .options =
-          {{.names = "RUN",
-            .target = &arguments->run,
-            .meaning = "The run folder, or one trace file",
-            .required = true},
+          {run_option(arguments->run),
            job_option(arguments->job),
            {.names = "--json", .target = &arguments->json, .meaning = "One JSON document instead of text"},
            {.names = "--rank", .target = &shown.rank, .meaning = "Only the processes of this rank", .value_name = "N"},

@@ -110,8 +110,8 @@ enum BlockKind : std::uint16_t {
   kBlockStartCounters = 20,    // as kBlockCounters: what they held when steps became known (kEventStepsKnown); once
   kBlockStartShortWaits = 21,  // as kBlockShortWaits: the same of these
   kBlockSteps =
-      22,  // CounterRow with its buckets: lengths of steps that were seen so far, `site.key` is a StepsFrom; a
-           // later row replaces an earlier one
+      22,  // CounterRow with its buckets: lengths of steps that were seen so far, `site.key` is a StepsFrom; of
+           // several rows the one with the most steps holds
 };
 
 //  block:  | BlockHead 32 | payload, payload_bytes, a multiple of 8 |

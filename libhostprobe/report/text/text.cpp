@@ -28,8 +28,7 @@ constexpr std::uint32_t kFewRanks = 2;  // a section for each
 
 class TextReport : private Lines {
  public:
-  TextReport(const RunAnswer& run, const ReportOptions& options)
-      : run_(run), options_(options), findings_(run.findings) {}
+  TextReport(const RunAnswer& run, const ReportOptions& options) : run_(run), options_(options) {}
 
   std::string write() {
     write_head();
@@ -39,7 +38,7 @@ class TextReport : private Lines {
     add(step_time_text(run_, options_.all));
     const bool many = run_.ranks > kFewRanks && !options_.all;
     if (run_.ranks > 1) add(rank_table(run_, options_));
-    const std::vector<const ProcessAnswer*> chosen = many ? chosen_ranks(run_, findings_) : all_leading();
+    const std::vector<const ProcessAnswer*> chosen = many ? chosen_ranks(run_, run_.findings) : all_leading();
     std::vector<const ProcessAnswer*> brief;
     for (const ProcessAnswer& process : run_.processes) {
       if (!options_.shows(process)) continue;
@@ -150,7 +149,7 @@ class TextReport : private Lines {
     line("");
     line("WHAT TO DO NOW");
     int number = 0;
-    for (const std::string& sentence : headline(run_, findings_))
+    for (const std::string& sentence : headline(run_, run_.findings))
       add(wrapped(sentence, fmt::format("  {}. ", ++number), "     "));
   }
 
@@ -212,7 +211,6 @@ class TextReport : private Lines {
 
   const RunAnswer& run_;
   const ReportOptions& options_;
-  const std::vector<Finding>& findings_;
 };
 
 }  // namespace
