@@ -279,6 +279,99 @@ def rooms_stay_small(tree):
             yield f"{room} is no longer crowded; take it off the list"
 
 
+# ---- how deep, how wide, which way round ----
+
+MOST_INCLUDES = 12
+# Files that put the rest together, and do nothing else; then those that are too wide until they are divided: that list only gets shorter.
+COMPOSITION_ROOTS = {"libhostprobe/probe/process/lifecycle.cpp"}
+TOO_WIDE = {
+    "libhostprobe/analysis/process.cpp", "libhostprobe/analysis/questions.h", "libhostprobe/analysis/run_answer.cpp",
+    "libhostprobe/answer/process.h", "libhostprobe/report/json/json.cpp", "libhostprobe/report/text/text.cpp",
+    "libhostprobe/probe/fixes/fixes.cpp", "libhostprobe/probe/stacks/stacks.cpp", "libhostprobe/probe/writer/control.cpp",
+    "libhostprobe/probe/writer/drain.cpp", "libhostprobe/probe/writer/flight.cpp", "libhostprobe/probe/writer/live_steps.cpp",
+    "libhostprobe/probe/writer/running_samples.cpp", "libhostprobe/probe/writer/switches.cpp",
+    "libhostprobe/probe/writer/writer.cpp"}
+MOST_DEEP = 20  # until it is 12: a header that includes none of ours is one deep
+# Units of a folder that know each other in a circle, until these are cut; simnode/ stays as it is. No number may grow.
+IN_CIRCLES = {
+    "libhostprobe/analysis": 3, "libhostprobe/analysis/causes": 8, "libhostprobe/analysis/measures": 2,
+    "libhostprobe/analysis/ranks": 2, "libhostprobe/export": 4, "libhostprobe/report": 2, "python/tables": 5,
+    "libhostprobe/probe/intercept": 2, "libhostprobe/probe/record": 7, "libhostprobe/probe/stacks": 4,
+    "libhostprobe/probe/writer": 17, "libhostprobe/probe/fixes": 2, "libhostprobe/probe/process": 2,
+    "libhostprobe/simnode/node": 2, "libhostprobe/simnode/cuda/model": 10, "libhostprobe/simnode/nccl": 10}
+
+
+def our_includes(tree):
+    """Of each of our files the files of ours that it includes, each once."""
+    names = [name for folder in ("libhostprobe/", "include/", "python/") for name in tree.files(*CPP, ".inc", under=folder)]
+    known = {str(name) for name in names}
+    found = {}
+    for name in names:
+        room = Path(*name.parts[:2])
+        own = found.setdefault(str(name), [])
+        for _, _, header in includes(tree.text(name)):
+            places = (os.path.normpath(folder / header) for folder in (name.parent, Path("libhostprobe"), Path("include"), room))
+            place = next((place for place in places if place in known), None)
+            if place and place not in own:
+                own.append(place)
+    return found
+
+
+@rule
+def files_include_few_of_ours(tree):
+    for name, own in our_includes(tree).items():
+        if len(own) > MOST_INCLUDES and name not in COMPOSITION_ROOTS | TOO_WIDE:
+            yield f"{name} includes {len(own)} files of ours; {MOST_INCLUDES} is the most"
+        if len(own) <= MOST_INCLUDES and name in TOO_WIDE:
+            yield f"{name} is no longer too wide; take it off the list"
+
+
+def longest_chain(name, files, known):
+    """The longest way of includes from a file down, itself first; `known` remembers those of others."""
+    if name not in known:
+        known[name] = [name]  # while it is looked for: a circle ends here
+        known[name] = [name] + max((longest_chain(one, files, known) for one in files[name]), key=len, default=[])
+    return known[name]
+
+
+@rule
+def headers_are_shallow(tree):
+    files, known = our_includes(tree), {}
+    for name in files:
+        chain = longest_chain(name, files, known)
+        if name.endswith(".h") and len(chain) > MOST_DEEP:
+            yield f"{name} is {len(chain)} headers deep; {MOST_DEEP} is the most: {' > '.join(chain[1:])}"
+
+
+def reached(graph, start):
+    seen, left = set(), [start]
+    while left:
+        for one in graph[left.pop()] - seen:
+            seen.add(one)
+            left.append(one)
+    return seen
+
+
+@rule
+def units_know_each_other_one_way(tree):
+    """Of two units of a folder one is above the other, so that each can be read, tested and moved without what stands on it."""
+    graph = {}
+    for name, own in our_includes(tree).items():
+        unit = os.path.splitext(name)[0]
+        graph.setdefault(unit, set()).update({os.path.splitext(one)[0] for one in own} - {unit})
+    below = {unit: reached(graph, unit) for unit in graph}
+    circles = {}
+    for unit in sorted(graph):
+        if unit in below[unit]:
+            circles.setdefault(os.path.dirname(unit), []).append(os.path.basename(unit))
+    for folder in sorted(set(circles) | {folder for folder in IN_CIRCLES if (tree.source / folder).is_dir()}):
+        held, most = circles.get(folder, []), IN_CIRCLES.get(folder, 0)
+        if len(held) > most:
+            yield f"{folder}: {len(held)} units know each other in a circle, {most} may: {', '.join(held)}"
+        elif len(held) < most:
+            yield f"{folder}: only {len(held)} units are left in a circle; IN_CIRCLES still says {most}"
+
+
 @rule
 def format_has_no_loops(tree):
     for name in tree.files(*CPP, under="libhostprobe/format/"):

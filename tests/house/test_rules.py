@@ -68,6 +68,25 @@ class Rules(unittest.TestCase):
         self.assert_rule("rooms_stay_small", {**room, **crowded, "libhostprobe/trace/unit0.h": ""},
                          {**room, **crowded, "libhostprobe/trace/unit.h": ""})
 
+    def test_files_include_few_of_ours(self):
+        headers = {f"libhostprobe/trace/h{number}.h": "" for number in range(rules.MOST_INCLUDES + 1)}
+        quoted = "".join(f'#include "h{number}.h"\n' for number in range(rules.MOST_INCLUDES))
+        self.assert_rule("files_include_few_of_ours",
+                         {**headers, "libhostprobe/trace/reader.cpp": "#include <vector>\n" + quoted + '#include "trace/h0.h"\n'},
+                         {**headers, "libhostprobe/trace/reader.cpp": quoted + f'#include "trace/h{rules.MOST_INCLUDES}.h"\n'})
+
+    def test_headers_are_shallow(self):
+        chain = {f"libhostprobe/trace/h{number}.h": f'#include "h{number + 1}.h"\n' for number in range(1, rules.MOST_DEEP)}
+        chain[f"libhostprobe/trace/h{rules.MOST_DEEP}.h"] = ""
+        self.assert_rule("headers_are_shallow", {**chain, "libhostprobe/trace/reader.cpp": '#include "h1.h"\n'},
+                         {**chain, "libhostprobe/trace/reader.h": '#include "trace/h1.h"\n'})
+
+    def test_units_know_each_other_one_way(self):
+        reader, clock = "libhostprobe/trace/reader", "libhostprobe/trace/clock"
+        self.assert_rule("units_know_each_other_one_way",
+                         {reader + ".h": "", reader + ".cpp": '#include "reader.h"\n#include "clock.h"\n', clock + ".h": ""},
+                         {reader + ".h": "", reader + ".cpp": '#include "clock.h"\n', clock + ".h": "", clock + ".cpp": '#include "reader.h"\n'})
+
     def test_the_simulated_libraries_know_the_node_and_not_each_other(self):
         room = "libhostprobe/simnode/"
         headers = {room + "node/clock.h": "", room + "cuda/model/stream.h": '#include "node/clock.h"\n', room + "nvml/library.h": ""}
