@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/causes/step_time.h"
+#include "analysis/step_time/step_time.h"
 #include "analysis/graph/critical_path.h"
 #include "analysis/ranks/collective_kernels.h"
 #include "answer/path.h"

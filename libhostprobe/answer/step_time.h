@@ -1,6 +1,6 @@
 // step_time.h: where the time of the steps went: by cause, and by the rank where it sits.
 //
-// The waist (answer/). analysis/causes/step_time.h fills it.
+// The waist (answer/). analysis/step_time/step_time.h fills it.
 #pragma once
 
 #include <cstdint>

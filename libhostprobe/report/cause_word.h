@@ -1,4 +1,4 @@
-// cause_word.h: what people read for a cause. Scripts read its id (causes/cause.h).
+// cause_word.h: what people read for a cause. Scripts read its id (answer/cause.h).
 //
 // Room 3.
 #pragma once

@@ -160,7 +160,7 @@ SUB_ROOMS = {
     "probe": ("runtime", "record", "stacks", "intercept", "hooks", "writer/file", "writer",
               "fixes/row", "fixes/placement", "fixes/waiting", "fixes/launching", "fixes/trial", "fixes", "process"),
     "import": ("input", "kineto", "ftrace", "tracer_csv", HERE),
-    "analysis": ("measures", "ranks", "graph", "causes", "findings", HERE),
+    "analysis": ("measures", "ranks", "graph", "step_time", "causes", "findings", HERE),
     "report": (HERE, "text", "json", "diff"),
     "recorder": (HERE, "bpf"),
     "simnode": ("node", "cuda/image", "cuda/model", "cuda/entries", "nccl", "nvml"),
@@ -294,7 +294,7 @@ TOO_WIDE = {
 MOST_DEEP = 20  # until it is 12: a header that includes none of ours is one deep
 # Units of a folder that know each other in a circle, until these are cut; simnode/ stays as it is. No number may grow.
 IN_CIRCLES = {
-    "libhostprobe/analysis": 3, "libhostprobe/analysis/causes": 8, "libhostprobe/analysis/measures": 2,
+    "libhostprobe/analysis": 3, "libhostprobe/analysis/step_time": 8, "libhostprobe/analysis/measures": 2,
     "libhostprobe/analysis/ranks": 2, "libhostprobe/export": 4, "libhostprobe/report": 2, "python/tables": 5,
     "libhostprobe/probe/intercept": 2, "libhostprobe/probe/record": 7, "libhostprobe/probe/stacks": 4,
     "libhostprobe/probe/writer": 17, "libhostprobe/probe/fixes": 2, "libhostprobe/probe/process": 2,

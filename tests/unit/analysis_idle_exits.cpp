@@ -1,5 +1,5 @@
-// Threads that are late on a free CPU, and those that had none: analysis/causes/idle_exits.cpp
-#include "analysis/causes/idle_exits.h"
+// Threads that are late on a free CPU, and those that had none: analysis/step_time/idle_exits.cpp
+#include "analysis/step_time/idle_exits.h"
 
 #include <gtest/gtest.h>
 

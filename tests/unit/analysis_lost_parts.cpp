@@ -1,6 +1,6 @@
-// One step as it is explained, part by part: analysis/causes/lost_parts.cpp
-#include "analysis/causes/longest_pieces.h"
-#include "analysis/causes/lost_parts.h"
+// One step as it is explained, part by part: analysis/step_time/lost_parts.cpp
+#include "analysis/step_time/longest_pieces.h"
+#include "analysis/step_time/lost_parts.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/causes/own_code.h"
+#include "analysis/step_time/own_code.h"
 #include "analysis/run_answer.h"
 #include "format/samples.h"
 #include "report/json/json.h"

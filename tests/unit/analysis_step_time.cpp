@@ -1,13 +1,13 @@
 // Where the time of the steps went: analysis/questions/causes/
-#include "analysis/causes/step_time.h"
+#include "analysis/step_time/step_time.h"
 
-#include "analysis/causes/throttled.h"
+#include "analysis/step_time/throttled.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
-#include "analysis/causes/blocked_code.h"
-#include "analysis/causes/own_code.h"
+#include "analysis/step_time/blocked_code.h"
+#include "analysis/step_time/own_code.h"
 #include "simulated_ranks.h"
 
 namespace hostprobe::analysis {

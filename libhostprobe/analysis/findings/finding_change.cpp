@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/causes/step_mean.h"
+#include "analysis/step_time/step_mean.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/causes/step_mean.h"
+#include "analysis/step_time/step_mean.h"
 #include "answer/telling_frames.h"
 #include "model/samples.h"
 
