@@ -103,7 +103,7 @@ TEST(Device, ThePathOfAJobGoesThroughTheRankThatIsSlow) {
   const ScratchFolder scratch;
   Launch launch;
   launch.command = {probe_command(), "run", "--simgpu", "2", "-o", scratch.run(), "--"};
-  launch.command.push_back(fs::path(HOSTPROBE_TEST_BUILD) / "examples/train_parallel");
+  launch.command.push_back(built("examples/train_parallel"));
   std::istringstream switches("--ranks 2 --pipeline 1 --steps 12 --kernels 5 --kernel-us 300");
   for (std::string word; switches >> word;) launch.command.push_back(word);
   launch.environment = {{"HOSTPROBE_MODE", "trace"}, {"SIMNODE_FAULT", "slow_gpu,rank=1,amount=3"}};

@@ -15,10 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using Counts = std::map<std::string, std::uint64_t>;
 
-std::string library(const char* name) {
-  return (fs::path(HOSTPROBE_TEST_PROGRAMS) / ("lib" + std::string(name) + ".so")).string();
-}
-
 bool is_hooked(const std::string& name) {
   static const char* const kNames[] = {"cuLaunchKernel",     "cuLaunchKernelEx", "cuLaunchCooperativeKernel",
                                        "cuGraphLaunch",      "cuLaunchHostFunc", "cuStreamSynchronize",
@@ -128,7 +124,7 @@ TEST(Nccl, EveryHookedFunctionIsRecordedAsOftenAsItWasEntered) {
 Launch faulty_second_rank(const ScratchFolder& scratch, const char* fault) {
   Launch launch;
   launch.command = {probe_command(), "run", "--simgpu", "2", "-o", scratch.run(), "--"};
-  launch.command.push_back(fs::path(HOSTPROBE_TEST_BUILD) / "examples/train_parallel");
+  launch.command.push_back(built("examples/train_parallel"));
   std::istringstream switches("--ranks 2 --pipeline 1 --steps 4 --kernels 4");
   for (std::string word; switches >> word;) launch.command.push_back(word);
   launch.environment = {{"SIMNODE_COUNTS", (scratch.path() / "counts").string()}, {"SIMNODE_FAULT", fault}};
@@ -273,11 +269,11 @@ INSTANTIATE_TEST_SUITE_P(
         Route{"second_procaddress_by_its_own_answer", "driver_procaddress", {"2", "own"}},
         Route{"several_threads_at_once", "driver_threads", {}}, Route{"all_mixed", "driver_mixed", {}},
         Route{"all_mixed_in_a_fixed_program", "driver_mixed_fixed", {}},
-        Route{"late_plugin_lazily_bound", "driver_opens_plugin", {library("driver_plugin"), "lazy"}},
-        Route{"late_plugin", "driver_opens_plugin", {library("driver_plugin"), "now"}},
-        Route{"deepbind_core", "driver_opens_plugin", {library("driver_core"), "deepbind"}},
-        Route{"deepbind_plugin", "driver_opens_plugin", {library("driver_plugin"), "deepbind"}},
-        Route{"plugin_closed_and_opened_again", "driver_opens_plugin", {library("driver_plugin"), "now", "3"}},
+        Route{"late_plugin_lazily_bound", "driver_opens_plugin", {program_library("driver_plugin"), "lazy"}},
+        Route{"late_plugin", "driver_opens_plugin", {program_library("driver_plugin"), "now"}},
+        Route{"deepbind_core", "driver_opens_plugin", {program_library("driver_core"), "deepbind"}},
+        Route{"deepbind_plugin", "driver_opens_plugin", {program_library("driver_plugin"), "deepbind"}},
+        Route{"plugin_closed_and_opened_again", "driver_opens_plugin", {program_library("driver_plugin"), "now", "3"}},
         Route{"in_a_forked_child", "driver_forks", {}},
         Route{"variables_of_the_same_names", "driver_uses_variables", {}},
         Route{"functions_of_the_same_names", "driver_uses_functions", {}},
@@ -287,7 +283,7 @@ INSTANTIATE_TEST_SUITE_P(
 class BesideAnotherDlsym : public testing::TestWithParam<bool> {};
 
 TEST_P(BesideAnotherDlsym, CountsEveryCallExactlyOnce) {
-  const std::string other = library("other_dlsym"), ours = probe_library();
+  const std::string other = program_library("other_dlsym"), ours = probe_library();
   for (const Route& route : {Route{"", "driver_dlsym", {"handle"}}, Route{"", "driver_procaddress", {"2", "own"}},
                              Route{"", "driver_mixed", {}}}) {
     SCOPED_TRACE(route.program);
@@ -308,7 +304,7 @@ TEST(Driver, AnswersOddRequestsAsWithoutUs) {
 
 // NVIDIA's driver goes when it is closed, wherever its functions are still known.
 std::map<std::string, int> calls_of_closed_driver(std::vector<std::string> args) {
-  const std::string folder = (fs::path(HOSTPROBE_TEST_PROGRAMS) / "unloadable").string();
+  const std::string folder = built("tests/programs/unloadable").string();
   const Pair pair({.program = "driver_closes", .args = std::move(args), .environment = {{"LD_LIBRARY_PATH", folder}}});
   EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
   expect_same(pair);
@@ -326,7 +322,7 @@ TEST(Driver, MayBeClosedAtOnce) {
 
 TEST(Driver, MayGoWithThePluginThatIsLinkedToIt) {
   const std::map<std::string, int> called = {{"cuLaunchKernel", 12}};
-  EXPECT_EQ(calls_of_closed_driver({library("driver_unloadable_plugin")}), called);
+  EXPECT_EQ(calls_of_closed_driver({program_library("driver_unloadable_plugin")}), called);
 }
 
 TEST(Driver, WrappersAreNeverSeenWhenSwitchedOff) {

@@ -13,10 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string library(const char* name) {
-  return (fs::path(HOSTPROBE_TEST_PROGRAMS) / ("lib" + std::string(name) + ".so")).string();
-}
-
 struct Walk {
   const char* name;
   const char* what;       // the child does
@@ -49,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Loader, ForkedInAWalk,
 TEST(Loader, ForksBesideThreadsThatLoadAndThreadsThatAreMadeGoOnAsWithoutUs) {
   for (const char* target : {"all", "auto"}) {
     const Pair pair({.program = "forks_while_loading",
-                     .args = {library("symbols_local")},
+                     .args = {program_library("symbols_local")},
                      .probe = {{"HOSTPROBE_TARGET", target}},
                      .limit = std::chrono::seconds(120)});
     EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
@@ -61,7 +57,7 @@ TEST(Loader, ForksBesideThreadsThatLoadAndThreadsThatAreMadeGoOnAsWithoutUs) {
 TEST(Loader, AnExitInAConstructorLeavesACompleteTraceAndNoMemory) {
   for (const char* way : {"exits", "exits_late"}) {
     SCOPED_TRACE(way);
-    const Pair pair({.program = "opens_library", .args = {library("initialises"), way}});
+    const Pair pair({.program = "opens_library", .args = {program_library("initialises"), way}});
     EXPECT_TRUE(pair.bare.outcome.exited_with(7)) << pair.bare.outcome.describe();
     expect_same(pair);
     EXPECT_TRUE(orphaned_segments({pair.probed.outcome.pid}).empty());
@@ -74,7 +70,7 @@ TEST(Loader, AnExitInAConstructorLeavesACompleteTraceAndNoMemory) {
 TEST(Loader, AConstructorMayWaitForAThreadThatMakesAThread) {
   for (const char* target : {"all", "auto"}) {
     const Pair pair({.program = "opens_library",
-                     .args = {library("initialises"), "gives_work"},
+                     .args = {program_library("initialises"), "gives_work"},
                      .probe = {{"HOSTPROBE_TARGET", target}}});
     EXPECT_TRUE(pair.bare.outcome.exited_with(4)) << pair.bare.outcome.describe();
     expect_same(pair);

@@ -13,12 +13,8 @@
 namespace hostprobe::test {
 namespace {
 
-std::string library(const char* name) {
-  return (std::filesystem::path(HOSTPROBE_TEST_PROGRAMS) / ("lib" + std::string(name) + ".so")).string();
-}
-
 TEST(Symbols, LookupsMeanToTheirCallerWhatTheyMeanWithoutUs) {
-  const Pair pair({.program = "looks_up_symbols", .args = {library("symbols_local")}});
+  const Pair pair({.program = "looks_up_symbols", .args = {program_library("symbols_local")}});
   EXPECT_TRUE(pair.bare.outcome.exited_with(0)) << pair.bare.outcome.describe();
   EXPECT_NE(pair.bare.outcome.out.find("own 1, next 43\nby default from a local library 7\n"), std::string::npos);
   expect_same(pair);
@@ -26,9 +22,10 @@ TEST(Symbols, LookupsMeanToTheirCallerWhatTheyMeanWithoutUs) {
 
 // In both orders; the other library alone is what "without us" means here.
 TEST(Symbols, AnotherDlsymInTheProcessKeepsItsPlace) {
-  const std::string other = library("other_dlsym"), ours = probe_library();
-  const Victim alone = {
-      .program = "looks_up_symbols", .args = {library("symbols_local")}, .environment = {{"LD_PRELOAD", other}}};
+  const std::string other = program_library("other_dlsym"), ours = probe_library();
+  const Victim alone = {.program = "looks_up_symbols",
+                        .args = {program_library("symbols_local")},
+                        .environment = {{"LD_PRELOAD", other}}};
   for (const std::string& order : {other + ":" + ours, ours + ":" + other}) {
     SCOPED_TRACE(order);
     Victim both = alone;

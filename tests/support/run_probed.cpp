@@ -182,12 +182,14 @@ ScratchFolder::~ScratchFolder() {
   fs::remove_all(path_, ignored);
 }
 
+fs::path built(const std::string& path) { return fs::path(HOSTPROBE_TEST_BUILD) / path; }
 fs::path program_path(const std::string& program) {
-  return program.find('/') == std::string::npos ? fs::path(HOSTPROBE_TEST_PROGRAMS) / program : fs::path(program);
+  return program.find('/') == std::string::npos ? built("tests/programs") / program : fs::path(program);
 }
-fs::path probe_library() { return fs::path(HOSTPROBE_TEST_BUILD) / "lib/libhostprobe.so"; }
-fs::path probe_command() { return fs::path(HOSTPROBE_TEST_BUILD) / "bin/hostprobe"; }
-fs::path simnode_folder() { return fs::path(HOSTPROBE_TEST_BUILD) / "lib/hostprobe/simnode"; }
+std::string program_library(const std::string& name) { return built("tests/programs/lib" + name + ".so").string(); }
+fs::path probe_library() { return built("lib/libhostprobe.so"); }
+fs::path probe_command() { return built("bin/hostprobe"); }
+fs::path simnode_folder() { return built("lib/hostprobe/simnode"); }
 
 std::vector<std::vector<std::string>> OneRun::truth() const {
   std::vector<std::vector<std::string>> lines;

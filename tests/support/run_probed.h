@@ -64,7 +64,10 @@ struct Victim {
   std::function<void(pid_t)> while_running = {};
   std::chrono::seconds limit{40};
 };
+std::filesystem::path built(const std::string& path);  // of the build folder
 std::filesystem::path program_path(const std::string& program);
+// A shared library of tests/programs, by the name that CMake has for it.
+std::string program_library(const std::string& name);
 std::filesystem::path probe_library();
 std::filesystem::path probe_command();
 std::filesystem::path simnode_folder();
