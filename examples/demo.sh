@@ -22,6 +22,7 @@ case ${1:-} in -h | --help) usage; exit ;; esac
 
 ./setup.sh demo
 launcher=()
+export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1  # what ccache keeps of one clone serves every other
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache); fi
 cmake --preset release "${launcher[@]}" --log-level=WARNING >&2
 cmake --build build --target hostprobe_probe hostprobe_command simnode_cuda train_loop >&2

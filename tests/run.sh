@@ -44,6 +44,9 @@ say() { echo "tests: $*" >&2; }
 fixed_addresses=()
 if setarch --addr-no-randomize true 2>/dev/null; then fixed_addresses=(setarch --addr-no-randomize); fi
 
+# What ccache keeps of one clone serves every other.
+export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+
 # build PRESET [TARGET [PREFIX…]]
 build() {
   local launcher=()
