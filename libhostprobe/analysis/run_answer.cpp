@@ -16,7 +16,7 @@
 #include <system_error>
 #include <utility>
 
-#include "analysis/findings/causes.h"
+#include "analysis/findings/run_findings.h"
 #include "analysis/graph/parallel.h"
 #include "analysis/graph/rank_waits.h"
 #include "analysis/measures/import_answer.h"

@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/step_time/step_time.h"
 #include "analysis/graph/critical_path.h"
 #include "analysis/ranks/collective_kernels.h"
+#include "analysis/step_time/step_time.h"
 #include "answer/path.h"
 #include "answer/step_time.h"
 #include "model/host_clocks.h"

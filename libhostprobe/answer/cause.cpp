@@ -2,16 +2,44 @@
 #include "cause.h"
 
 namespace hostprobe::analysis {
+namespace {
 
-const char* cause_id(Cause cause) {
-  constexpr const char* kIds[] = {
-      "gpu_bound",       "gpu_bound",       "host_work",       "gc_pause",        "gil_contention",
-      "lock_contention", "dataloader_wait", "file_io",         "python_overhead", "host_work",
-      "launch_bound",    "sync_calls",      "alloc_stall",     "pageable_copy",   "jit_compile",
-      "cpu_contention",  "cpu_throttle",    "process_stopped", "low_frequency",   "idle_state_exit",
-      "proxy_delay",     "slow_gpu",        "comm_bandwidth",  "waits_for_rank",  "unexplained"};
-  static_assert(sizeof kIds / sizeof kIds[0] == kCauses);
-  return kIds[static_cast<std::size_t>(cause)];
+struct Row {
+  Cause cause;
+  const char* id = "";
+  double least_pct = 0;
+  Fix fix = Fix::kNone;
+};
+
+// A state has but the cause that it is reported as.
+constexpr Row kRows[] = {
+#define HP_CAUSE(Name, id, least_pct, fix, how, advice) {Cause::k##Name, #id, least_pct, Fix::k##fix},
+#define HP_STATE(Name, Reported) {Cause::k##Reported},
+#include "hostprobe/causes.def"
+};
+static_assert(sizeof kRows / sizeof kRows[0] == kCauses, "Unexplained is the last row of causes.def");
+
+const Row& row_of(Cause cause) { return kRows[static_cast<std::size_t>(cause)]; }
+const Row& reported_row(Cause cause) { return row_of(row_of(cause).cause); }
+
+}  // namespace
+
+Cause reported_cause(Cause cause) { return row_of(cause).cause; }
+
+const char* fix_id(Fix fix) {
+  static constexpr const char* kIds[] = {
+      "",
+#define HP_FIX(Name, name, ...) #name,
+#define HP_REMEDY(Name, name, ...) #name,
+#include "hostprobe/fixes.def"
+  };
+  return kIds[static_cast<std::size_t>(fix)];
 }
+
+const char* cause_id(Cause cause) { return reported_row(cause).id; }
+
+Fix usual_fix(Cause cause) { return reported_row(cause).fix; }
+
+double least_share_pct(Cause cause) { return reported_row(cause).least_pct; }
 
 }  // namespace hostprobe::analysis

@@ -1,6 +1,7 @@
-// cause.h: why nothing was done for the job at some moment of a step. Ids are those of the contract.
+// cause.h: why nothing was done for the job at some moment of a step, and what a finding names, by the rows of causes.def; what
+// helps against it, by those of fixes.def.
 //
-// Room 3.
+// The waist (answer/).
 #pragma once
 
 #include <cstddef>
@@ -8,36 +9,28 @@
 
 namespace hostprobe::analysis {
 
+// What helps against a cause.
+enum class Fix : std::uint8_t {
+  kNone,  // nothing is known to help
+#define HP_FIX(Name, ...) k##Name,
+#define HP_REMEDY(Name, ...) k##Name,
+#include "hostprobe/fixes.def"
+};
+
+const char* fix_id(Fix fix);  // "" for kNone
+
 enum class Cause : std::uint8_t {
-  kGpuBound,    // something was: the GPU worked, or without one the program itself
-  kTransfer,    // all ranks had come, and data were moved between them
-  kUnevenWork,  // a rank without a GPU computed longer than the one that waits for it
-  kGcPause,
-  kGilContention,
-  kLockContention,
-  kDataloaderWait,
-  kFileIo,
-  kPythonOverhead,
-  kHostWork,
-  kLaunchBound,
-  kSyncCalls,
-  kAllocStall,
-  kPageableCopy,
-  kJitCompile,
-  kCpuContention,
-  kCpuThrottle,
-  kProcessStopped,
-  kLowFrequency,
-  kIdleStateExit,
-  kProxyDelay,
-  kSlowGpu,
-  kCommBandwidth,
-  kWaitsForRank,
-  kUnexplained,
+#define HP_CAUSE(Name, ...) k##Name,
+#define HP_STATE(Name, ...) k##Name,
+#include "hostprobe/causes.def"
 };
 inline constexpr std::size_t kCauses = static_cast<std::size_t>(Cause::kUnexplained) + 1;
 
-// kTransfer is part of "gpu_bound": by itself it is no fault. kUnevenWork is "host_work".
-const char* cause_id(Cause cause);
+// As which it is reported: itself, or the cause whose id it shares.
+Cause reported_cause(Cause cause);
+const char* cause_id(Cause cause);  // of that one
+Fix usual_fix(Cause cause);         // where the evidence does not say otherwise
+// Of the steps, from which on it is a finding; 0: never.
+double least_share_pct(Cause cause);
 
 }  // namespace hostprobe::analysis

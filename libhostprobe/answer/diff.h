@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cause.h"
 #include "path.h"
 
 namespace hostprobe::analysis {
@@ -27,7 +28,7 @@ enum class Change { kAppeared, kGone, kGrew, kShrank, kSame };
 const char* change_name(Change change);
 
 struct FindingChange {
-  std::string cause;
+  Cause cause = Cause::kUnexplained;
   std::optional<int> rank;
   bool in_a = false, in_b = false;                     // a finding of that run
   std::optional<double> a_share_pct, b_share_pct;      // nothing: not known

@@ -1,6 +1,7 @@
 // finding.h: one thing that costs the job time on the host side, as data: what, where, how much, by what evidence.
 //
-// Room 3. Found by causes.h, told in words by report/finding_text.h. No sentences here: scripts ask for ids and numbers.
+// The waist (answer/). analysis/findings/run_findings.h finds them, report/finding_text.h has them in words. No sentences here:
+// scripts ask for ids and numbers.
 #pragma once
 
 #include <cstdint>
@@ -10,48 +11,75 @@
 #include <variant>
 #include <vector>
 
+#include "cause.h"
 #include "role.h"
 
 namespace hostprobe::analysis {
 
-// What was seen. Several symptoms can have one cause, and each is told in its own words.
-enum class Symptom {
-  kJobStandsStill,  // ranks wait in a collective that another one does not enter
-  kRankIsLate,      // the others wait for this one
-  kLongWait,        // the main thread's heaviest wait
-  kInterpreterLock,
-  kGarbage,  // Python collects it
-  kGpuWaits,
-  kGpuStalls,  // in calls that are not there to wait for it
-  kLaunchPace,
-  kLateWakes,
-  kNotRunning,
-  kStopped,    // somebody had stopped the process
-  kThrottled,  // a quota of CPU time was used up
-  kOwnCost,
+// What was seen, by the rows of causes.def. Several symptoms can have one cause, and each has words of its own.
+enum class Symptom : std::uint8_t {
+#define HP_RUN_SYMPTOM(Name, ...) k##Name,
+#define HP_SYMPTOM(Name, ...) k##Name,
+#include "hostprobe/causes.def"
   kLostTime,  // of the steps; the cause says how
 };
 
-// Named numbers and texts, in the order in which they matter.
+// What a share is of.
+enum class Whole : std::uint8_t {
+  kRun,       // the process's life
+  kSteps,     // of all of them
+  kOneStep,   // the answer is of that one alone
+  kReadPart,  // what was read of an imported file
+};
+
+// For what a thread waits at a place.
+enum class WaitedFor : std::uint8_t { kUnknown, kDataLoader, kQueue, kPeers, kGpu, kGil, kSleep };
+
+const char* waited_for_id(WaitedFor what);  // "" for kUnknown
+
+// What a finding was drawn from: StepsEvidence{steps, pieces, …}, LongWaitEvidence{count, total_ms, …} and the other rows of
+// causes.def, with a member for each name in documents.
+#define HP_EVIDENCE(Name) struct Name##Evidence {
+// clang-format off
+#define HP_EVIDENCE_END };
+// clang-format on
+#define HP_COUNT(name) std::uint64_t name = 0;
+#define HP_REAL(name) double name = 0;
+#define HP_TEXT(name) std::string name = {};
+#define HP_MAYBE_COUNT(name) std::optional<std::uint64_t> name = {};
+#define HP_MAYBE_REAL(name) std::optional<double> name = {};
+#define HP_MAYBE_TEXT(name) std::string name = {};
+#define HP_PURPOSE(name) WaitedFor name = WaitedFor::kUnknown;
+#include "hostprobe/causes.def"
+
+// Of several kinds, in the order in which they matter. Of two of one kind the first counts.
 class Evidence {
  public:
-  using Value = std::variant<double, std::uint64_t, std::string>;
+  using Part = std::variant<std::monostate
+#define HP_EVIDENCE(Name) , Name##Evidence
+#include "hostprobe/causes.def"
+                            >;
 
-  void add(std::string name, Value value) { values_.emplace_back(std::move(name), std::move(value)); }
-  // Unless there is one of that name.
-  void add_new(const std::string& name, const Value& value) {
-    if (find(name) == nullptr) add(name, value);
+  void add(Part part) { parts_.push_back(std::move(part)); }
+  void add(const Evidence& other) { parts_.insert(parts_.end(), other.parts_.begin(), other.parts_.end()); }
+
+  template <typename Kind>
+  const Kind* find() const {
+    for (const Part& part : parts_)
+      if (const Kind* kind = std::get_if<Kind>(&part)) return kind;
+    return nullptr;
   }
-  // 0 and "" where there is none of that name.
-  double number(const std::string& name) const;
-  std::uint64_t count(const std::string& name) const;
-  std::string text(const std::string& name) const;
-  const std::vector<std::pair<std::string, Value>>& values() const { return values_; }
+  // Where there is none of that kind, one in which nothing is known.
+  template <typename Kind>
+  const Kind& of() const {
+    static const Kind kNothing;
+    const Kind* kind = find<Kind>();
+    return kind == nullptr ? kNothing : *kind;
+  }
+  const std::vector<Part>& parts() const { return parts_; }
 
  private:
-  const Value* find(const std::string& name) const;
-
-  std::vector<std::pair<std::string, Value>> values_;
+  std::vector<Part> parts_;
 };
 
 struct FindingSite {
@@ -62,7 +90,7 @@ struct FindingSite {
 };
 
 struct Finding {
-  std::string cause;  // an id
+  Cause cause = Cause::kUnexplained;
   Symptom symptom = Symptom::kLongWait;
   std::optional<int> rank;     // where the cause sits; nothing: the whole job, or a process that is no rank
   std::uint32_t pid = 0;       // of that process; 0 = none
@@ -76,9 +104,13 @@ struct Finding {
   std::optional<double> ms_per_step = {};
   // By how much steps would be shorter without it; nothing: not known.
   std::optional<double> gain_pct = {}, gain_low_pct = {}, gain_high_pct = {};
-  std::string fix;  // an id; "" = nothing is known to help
+  Fix fix = Fix::kNone;
   std::optional<FindingSite> site = {};
   Evidence evidence = {};
+
+  Whole whole() const {
+    return of_part ? Whole::kReadPart : of_one_step ? Whole::kOneStep : of_steps ? Whole::kSteps : Whole::kRun;
+  }
 };
 
 }  // namespace hostprobe::analysis

@@ -92,9 +92,8 @@ const std::vector<Setting>& settings() {
 
 const std::vector<FixName>& fix_names() {
   static const std::vector<FixName> kFixes = {
-#define HP_FIX(name, meaning) {#name, meaning},
+#define HP_FIX(Name, name, meaning, ...) {#name, meaning},
 #include "hostprobe/fixes.def"
-#undef HP_FIX
   };
   return kFixes;
 }

@@ -3,15 +3,14 @@
 // Room 3.
 #pragma once
 
-#include <string>
-
+#include "answer/cause.h"
 #include "answer/run.h"
 
 namespace hostprobe::analysis {
 
 // A job that uses no GPU is bound by none: what is `gpu_bound` there is the program's own work.
-inline std::string cause_word(const RunAnswer& run, const std::string& cause) {
-  return cause == "gpu_bound" && !run.uses_gpu() ? "compute" : cause;
+inline const char* cause_word(const RunAnswer& run, Cause cause) {
+  return cause == Cause::kGpuBound && !run.uses_gpu() ? "compute" : cause_id(cause);
 }
 
 }  // namespace hostprobe::analysis

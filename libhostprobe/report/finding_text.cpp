@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-#include "answer/process.h"
-#include "answer/run.h"
+#include "advice_text.h"
 #include "lost_time_text.h"
 #include "news.h"
 #include "words.h"
@@ -26,7 +25,31 @@ std::string main_of(const Finding& finding) {
   return who(finding) == "the program" ? "the main thread" : who(finding) + "'s main thread";
 }
 
-std::string us_text(const Evidence& evidence, const char* name) { return duration_text(1e3 * evidence.number(name)); }
+// What its share is of: "12 % of the run". Counters of a start-up cannot be told from those of the steps.
+std::string of_whole(const Finding& finding) {
+  const char* whole = "";
+  switch (finding.whole()) {
+    case Whole::kRun:
+      whole = " of the run";
+      break;
+    case Whole::kSteps:
+      whole = " of the steps";
+      break;
+    case Whole::kOneStep:
+      whole = " of the step";
+      break;
+    case Whole::kReadPart:
+      whole = " of what was read";
+  }
+  return finding.with_start_up ? fmt::format("{} (start-up included)", whole) : whole;
+}
+
+// Nobody is advised to change what may lie before the first step.
+std::string advised(const Finding& finding, const std::string& what, const std::string& advice) {
+  return advice.empty() || finding.with_start_up ? what + "." : fmt::format("{}: {}.", what, advice);
+}
+
+std::string us_text(double us) { return duration_text(1e3 * us); }
 
 // "c10d::Reducer::finalize_backward() (libtorch_cpu.so)" without parameters and library.
 std::string function_of(const std::string& place) {
@@ -36,143 +59,177 @@ std::string function_of(const std::string& place) {
 }
 
 std::string place_of(const Finding& finding) {
-  const std::string python = finding.evidence.text("python"), code = finding.evidence.text("code");
-  if (!python.empty()) return printable(python);
-  if (!code.empty()) return shortened(function_of(code), 80);
+  const LongWaitEvidence& wait = finding.evidence.of<LongWaitEvidence>();
+  if (!wait.python.empty()) return printable(wait.python);
+  if (!wait.code.empty()) return shortened(function_of(wait.code), 80);
   return fmt::format("{} of {}", printable(finding.site->function), printable(finding.site->library));
 }
 
-std::string queue_advice(const Evidence& evidence, bool is_loader) {
-  const std::string runs = printable(evidence.text("other_side_runs"));
+std::string queue_advice(const Finding& finding) {
+  const LongWaitEvidence& wait = finding.evidence.of<LongWaitEvidence>();
+  const std::string runs = printable(wait.other_side_runs);
   if (runs.empty()) return "what is on the other side of this queue is the limit";
-  if (is_loader) {
+  if (finding.cause == Cause::kDataloaderWait) {
     return fmt::format("{} is on the other side and takes from the DataLoader, so the data loader is the limit: {}",
-                       runs, loader_advice(evidence));
+                       runs, loader_advice(finding.evidence));
   }
-  return fmt::format("{} (thread {}) is on the other side and is the limit", runs, evidence.count("other_side_tid"));
+  return fmt::format("{} (thread {}) is on the other side and is the limit", runs, wait.other_side_tid.value_or(0));
 }
 
 std::string wait_advice(const Finding& finding) {
-  const std::string purpose = finding.evidence.text("purpose"), waker = finding.evidence.text("woken_by");
-  if (purpose == "data_loader") return "the data loader is the limit: " + loader_advice(finding.evidence);
-  if (purpose == "queue") return queue_advice(finding.evidence, finding.cause == "dataloader_wait");
-  if (purpose == "peers") return "it waits for other ranks";
-  if (purpose == "gpu") return "it waits inside the GPU driver";
-  if (purpose == "gil") return "other Python threads hold the interpreter lock";
-  return waker.empty() ? "look at what it waits for there"
-                       : fmt::format("it is woken by {}, so look at what that thread does meanwhile", waker);
+  const LongWaitEvidence& wait = finding.evidence.of<LongWaitEvidence>();
+  switch (wait.purpose) {
+    case WaitedFor::kDataLoader:
+      return "the data loader is the limit: " + loader_advice(finding.evidence);
+    case WaitedFor::kQueue:
+      return queue_advice(finding);
+    case WaitedFor::kPeers:
+      return "it waits for other ranks";
+    case WaitedFor::kGpu:
+      return "it waits inside the GPU driver";
+    case WaitedFor::kGil:
+      return "other Python threads hold the interpreter lock";
+    case WaitedFor::kSleep:
+    case WaitedFor::kUnknown:
+      break;
+  }
+  return wait.woken_by.empty()
+             ? "look at what it waits for there"
+             : fmt::format("it is woken by {}, so look at what that thread does meanwhile", wait.woken_by);
 }
 
 std::string long_wait(const Finding& finding) {
-  if (finding.evidence.text("purpose") == "sleep") {
-    const bool known = !finding.evidence.text("python").empty() || !finding.evidence.text("code").empty();
-    return fmt::format("{} sleeps {:.0f} % of the run{}.", main_of(finding), finding.share_pct,
+  const LongWaitEvidence& wait = finding.evidence.of<LongWaitEvidence>();
+  if (wait.purpose == WaitedFor::kSleep) {
+    const bool known = !wait.python.empty() || !wait.code.empty();
+    return fmt::format("{} sleeps {:.0f} %{}{}.", main_of(finding), finding.share_pct, of_whole(finding),
                        known ? " in " + place_of(finding) : "");
   }
-  return fmt::format("{} waits {:.0f} % of the run in {}: {}.", main_of(finding), finding.share_pct, place_of(finding),
-                     wait_advice(finding));
+  return advised(finding,
+                 fmt::format("{} waits {:.0f} %{} in {}", main_of(finding), finding.share_pct, of_whole(finding),
+                             place_of(finding)),
+                 wait_advice(finding));
 }
 
 std::string standstill(const Finding& finding) {
-  const Evidence& evidence = finding.evidence;
-  const std::uint64_t missing = evidence.count("missing");
-  const std::string others = missing == 1 ? "" : fmt::format(" and {} more", missing - 1);
+  const StandstillEvidence& seen = finding.evidence.of<StandstillEvidence>();
+  const std::string others = seen.missing == 1 ? "" : fmt::format(" and {} more", seen.missing - 1);
   return fmt::format(
       "the job stands still: rank {}{} has not entered {} #{} of communicator {}, in which {} of {} ranks wait since "
       "{}; "
       "look at what it does.",
-      finding.rank.value_or(0), others, evidence.text("op"), evidence.count("sequence"),
-      evidence.text("comm").substr(0, 8), evidence.count("arrived"), evidence.count("ranks"),
-      duration_text(1e6 * evidence.number("since_ms")));
+      finding.rank.value_or(0), others, seen.op, seen.sequence, seen.comm.substr(0, 8), seen.arrived, seen.ranks,
+      duration_text(1e6 * seen.since_ms));
 }
 
 std::string gpu_waits(const Finding& finding) {
-  return fmt::format(
-      "{} waits {:.0f} % of the run for the GPU ({} synchronisations, {:.0f} launches between two): "
-      "the GPU is the limit, or it is waited for too often.",
-      who(finding), finding.share_pct, grouped(finding.evidence.count("count")),
-      finding.evidence.number("launches_between"));
+  const GpuWaitsEvidence& seen = finding.evidence.of<GpuWaitsEvidence>();
+  return advised(
+      finding,
+      fmt::format("{} waits {:.0f} %{} for the GPU ({} synchronisations, {:.0f} launches between two)", who(finding),
+                  finding.share_pct, of_whole(finding), grouped(seen.count), seen.launches_between),
+      "the GPU is the limit, or it is waited for too often");
 }
 
 std::string gpu_stalls(const Finding& finding) {
-  const std::string calls = grouped(finding.evidence.count("count"));
-  if (finding.cause == "alloc_stall")
-    return fmt::format("{} spends {:.1f} % of the run allocating and freeing GPU memory ({} long calls): {}.",
-                       who(finding), finding.share_pct, calls, fix_text(finding));
+  const std::string calls = grouped(finding.evidence.of<GpuStallsEvidence>().count);
+  const std::string spends = fmt::format("{} spends {:.1f} %{}", who(finding), finding.share_pct, of_whole(finding));
+  return advised(finding,
+                 finding.cause == Cause::kAllocStall
+                     ? fmt::format("{} allocating and freeing GPU memory ({} long calls)", spends, calls)
+                     : fmt::format("{} in asynchronous copies that did not return at once ({} of them)", spends, calls),
+                 fix_text(finding));
+}
+
+// What shows why, and what helps; "": nothing does.
+std::string no_cpu_advice(const Finding& finding) {
+  const NoCpuEvidence& seen = finding.evidence.of<NoCpuEvidence>();
+  const std::uint64_t cpus = seen.cpus.value_or(0);
+  const double used = seen.cpus_used.value_or(0);
+  if (cpus == 0) return {};
+  const char* noun = cpus == 1 ? "CPU" : "CPUs";
+  if (finding.fix == Fix::kMoreCpus)
+    return fmt::format("the job keeps {:.1f} of its {} {} busy and has work for {:.1f}; {}", used, cpus, noun,
+                       seen.cpus_wanted.value_or(0), fix_text(finding));
+  // Where it fills nearly all of them, nothing shows who took the rest.
+  if (used > 0.8 * static_cast<double>(cpus)) return {};
   return fmt::format(
-      "{} spends {:.1f} % of the run in asynchronous copies that did not return at once ({} of them): {}.",
-      who(finding), finding.share_pct, calls, fix_text(finding));
+      "the job itself uses only {:.1f} of its {} {}, so something else took them: other programs, or a limit on its "
+      "CPU time",
+      used, cpus, noun);
 }
 
 std::string no_cpu(const Finding& finding) {
-  const Evidence& evidence = finding.evidence;
-  const std::uint64_t cpus = evidence.count("cpus");
-  std::string text =
-      fmt::format("{} was ready to run but had no CPU for {:.0f} % of the run", main_of(finding), finding.share_pct);
-  if (cpus == 0) return text + ".";
-  const char* noun = cpus == 1 ? "CPU" : "CPUs";
-  if (finding.fix == "more_cpus")
-    return fmt::format("{}: the job keeps {:.1f} of its {} {} busy and has work for {:.1f}; {}.", text,
-                       evidence.number("cpus_used"), cpus, noun, evidence.number("cpus_wanted"), fix_text(finding));
-  // Where it fills nearly all of them, nothing shows who took the rest.
-  if (evidence.number("cpus_used") > 0.8 * static_cast<double>(cpus)) return text + ".";
-  return fmt::format(
-      "{}: the job itself uses only {:.1f} of its {} {}, so something else took them: other programs, "
-      "or a limit on its CPU time.",
-      text, evidence.number("cpus_used"), cpus, noun);
+  return advised(finding,
+                 fmt::format("{} was ready to run but had no CPU for {:.0f} %{}", main_of(finding), finding.share_pct,
+                             of_whole(finding)),
+                 no_cpu_advice(finding));
 }
 
 std::string stopped(const Finding& finding) {
-  const Evidence& evidence = finding.evidence;
-  return fmt::format("{} was stopped from outside for {:.1f} % of the run ({} times, the longest {} at {:.1f} s): {}.",
-                     who(finding), finding.share_pct, grouped(evidence.count("count")),
-                     duration_text(1e6 * evidence.number("longest_ms")), 1e-3 * evidence.number("longest_at_ms"),
-                     stop_advice());
+  const StoppedEvidence& seen = finding.evidence.of<StoppedEvidence>();
+  return advised(finding,
+                 fmt::format("{} was stopped from outside for {:.1f} %{} ({} times, the longest {} at {:.1f} s)",
+                             who(finding), finding.share_pct, of_whole(finding), grouped(seen.count),
+                             duration_text(1e6 * seen.longest_ms), 1e-3 * seen.longest_at_ms),
+                 usual_advice(finding.cause));
 }
 
 std::string throttled(const Finding& finding) {
-  return fmt::format("{} was ready to run but held back by the CPU quota of its group for {:.1f} % of the run: {}.",
-                     main_of(finding), finding.share_pct, fix_text(finding));
+  return advised(finding,
+                 fmt::format("{} was ready to run but held back by the CPU quota of its group for {:.1f} %{}",
+                             main_of(finding), finding.share_pct, of_whole(finding)),
+                 fix_text(finding));
 }
 
 std::string launch_pace(const Finding& finding) {
-  const Evidence& evidence = finding.evidence;
-  return fmt::format(
-      "{} makes {} launches, {} each plus {} until the next (medians), and waits for the "
-      "GPU only {:.1f} % of the run: the host sets the pace: {}.",
-      who(finding), grouped(evidence.count("launches")), us_text(evidence, "call_p50_us"),
-      us_text(evidence, "gap_p50_us"), evidence.number("sync_pct"), fix_text(finding));
+  const LaunchPaceEvidence& seen = finding.evidence.of<LaunchPaceEvidence>();
+  return advised(finding,
+                 fmt::format("{} makes {} launches, {} each plus {} until the next (medians), and waits for the "
+                             "GPU only {:.1f} %{}",
+                             who(finding), grouped(seen.launches), us_text(seen.call_p50_us), us_text(seen.gap_p50_us),
+                             seen.sync_pct, of_whole(finding)),
+                 "the host sets the pace: " + fix_text(finding));
 }
 
 std::string late_wakes(const Finding& finding) {
-  const Evidence& evidence = finding.evidence;
-  return fmt::format("{} runs again late after it was woken ({} wakes, p50 {}, p99 {}): {:.1f} % of the run.",
-                     main_of(finding), grouped(evidence.count("wakes")), us_text(evidence, "wake_p50_us"),
-                     us_text(evidence, "wake_p99_us"), finding.share_pct);
+  const LateWakesEvidence& seen = finding.evidence.of<LateWakesEvidence>();
+  return fmt::format("{} runs again late after it was woken ({} wakes, p50 {}, p99 {}): {:.1f} %{}.", main_of(finding),
+                     grouped(seen.wakes), us_text(seen.wake_p50_us), us_text(seen.wake_p99_us), finding.share_pct,
+                     of_whole(finding));
 }
 
 std::string late_rank(const Finding& finding) {
-  const Evidence& evidence = finding.evidence;
-  return fmt::format(
-      "rank {} waits {:.0f} % of the run for other ranks, {} only {:.0f} %: the others wait for {}, look there first.",
-      evidence.count("waits_most_rank"), evidence.number("waits_most_pct"), who(finding), evidence.number("waits_pct"),
-      who(finding));
+  const LateRankEvidence& seen = finding.evidence.of<LateRankEvidence>();
+  return advised(finding,
+                 fmt::format("rank {} waits {:.0f} %{} for other ranks, {} only {:.0f} %", seen.waits_most_rank,
+                             seen.waits_most_pct, of_whole(finding), who(finding), seen.waits_pct),
+                 fmt::format("the others wait for {}, look there first", who(finding)));
 }
 
 std::string interpreter_lock(const Finding& finding) {
   std::string holder = holder_text(finding.evidence);
   if (!holder.empty()) holder = fmt::format(", most of it while {} had it", holder);
-  return fmt::format("{} waits {:.1f} % of the run for Python's interpreter lock{}: {}.", main_of(finding),
-                     finding.share_pct, holder, fix_text(finding));
+  return advised(finding,
+                 fmt::format("{} waits {:.1f} %{} for Python's interpreter lock{}", main_of(finding), finding.share_pct,
+                             of_whole(finding), holder),
+                 fix_text(finding));
 }
 
 std::string garbage(const Finding& finding) {
-  const Evidence& evidence = finding.evidence;
-  return fmt::format(
-      "Python in {} stops for {:.1f} % of the run to collect garbage ({} times, {} of them generation {}, the longest "
-      "{}): {}.",
-      who(finding), finding.share_pct, grouped(evidence.count("count")), grouped(evidence.count("oldest_count")),
-      evidence.count("oldest_generation"), duration_text(1e6 * evidence.number("max_ms")), fix_text(finding));
+  const GarbageEvidence& seen = finding.evidence.of<GarbageEvidence>();
+  return advised(
+      finding,
+      fmt::format("Python in {} stops for {:.1f} %{} to collect garbage ({} times, {} of them generation {}, the "
+                  "longest {})",
+                  who(finding), finding.share_pct, of_whole(finding), grouped(seen.count), grouped(seen.oldest_count),
+                  seen.oldest_generation, duration_text(1e6 * seen.max_ms)),
+      fix_text(finding));
+}
+
+std::string own_cost(const Finding& finding) {
+  return fmt::format("the probe itself costs {} {:.1f} % of its wall time, so every other number here is too high.",
+                     who(finding), finding.share_pct);
 }
 
 std::string plain_text(const Finding& finding) {
@@ -201,19 +258,17 @@ std::string plain_text(const Finding& finding) {
       return stopped(finding);
     case Symptom::kThrottled:
       return throttled(finding);
-    case Symptom::kLostTime:
-      return lost_time_text(finding, finding.rank || finding.pid != 0 ? who(finding) : "the job");
     case Symptom::kOwnCost:
-      return fmt::format("the probe itself costs {} {:.1f} % of its wall time, so every other number here is too high.",
-                         who(finding), finding.share_pct);
+      return own_cost(finding);
+    default:  // a cause without words of its own has those of its row
+      return lost_time_text(finding, finding.rank || finding.pid != 0 ? who(finding) : "the job");
   }
-  return {};
 }
 
 double bound_pct(const StepTime& time) {
   double ns = 0;
   for (const LostTime& lost : time.lost)
-    if (lost.cause == Cause::kGpuBound || lost.cause == Cause::kTransfer) ns += lost.ns;
+    if (reported_cause(lost.cause) == Cause::kGpuBound) ns += lost.ns;
   return 100 * ns / time.length_ns;
 }
 
@@ -238,88 +293,13 @@ std::string all_well(const RunAnswer& run) {
 
 }  // namespace
 
-// "more" only where what is there has no time left.
-std::string loader_advice(const Evidence& evidence) {
-  const std::uint64_t count = evidence.count("workers");
-  const double cpu_pct = evidence.number("workers_cpu_pct"), no_cpu_pct = evidence.number("workers_no_cpu_pct");
-  const std::string in = printable(evidence.text("workers_wait_in"));
-  const std::string workers = count == 1 ? "its worker" : fmt::format("its {} workers", count);
-  if (count == 0) return "no worker of it was seen, so look at how samples are made";
-  if (no_cpu_pct > cpu_pct)
-    return fmt::format("{} {} ready but without a CPU for {:.0f} % of the time", workers, count == 1 ? "is" : "are",
-                       no_cpu_pct);
-  if (cpu_pct + no_cpu_pct >= 60)
-    return fmt::format("{} {} busy for {:.0f} % of the time: more workers (num_workers) or cheaper samples", workers,
-                       count == 1 ? "is" : "are", cpu_pct + no_cpu_pct);
-  return fmt::format(
-      "{} {} only {:.0f} % of the time{}: make samples quicker there; more workers help as far as they do not wait for "
-      "each other",
-      workers, count == 1 ? "runs" : "run", cpu_pct,
-      in.empty() ? "" : fmt::format(" and {} most in {}", count == 1 ? "waits" : "wait", in));
-}
-
-std::string holder_text(const Evidence& evidence) {
-  const std::string role = evidence.text("held_by"), name = evidence.text("held_by_name");
-  if (role.empty()) return {};
-  return fmt::format("thread {} ({})", evidence.count("held_by_tid"), printable(name.empty() ? role : name));
-}
-
-std::string stop_advice() {
-  return "find who stops it: a debugger or a profiler that pauses it (TracerPid in /proc/PID/status meanwhile), a "
-         "SIGSTOP "
-         "by a scheduler or a shell, or a frozen control group";
-}
-
-// As much as it had work for; a quota above that holds nobody back.
-static std::string quota_text(const Finding& finding) {
-  const Evidence& evidence = finding.evidence;
-  std::string text = "raise the CPU quota";
-  if (const std::string group = printable(evidence.text("group")); !group.empty()) text += " of " + group;
-  const double now = evidence.number("quota_cpus"), wanted = evidence.number("cpus_wanted");
-  if (now <= 0) return text;
-  text += fmt::format(" ({:g} CPUs", now);
-  return wanted > now ? fmt::format("{}, and there is work for {:.1f})", text, wanted) : text + ")";
-}
-
-std::string fix_text(const Finding& finding) {
-  if (finding.fix == "raise_quota") return quota_text(finding);
-  if (finding.fix == "num_workers") return "more workers (num_workers) or cheaper samples";
-  if (finding.fix == "keep_memory") return "keep memory (a caching allocator), they wait for the device";
-  if (finding.fix == "pin_memory") return "pin the memory (pin_memory), copies of pageable memory wait";
-  if (finding.fix == "processes") return "move the work of its other Python threads into processes";
-  if (finding.fix == "gc") return "collect less often (hostprobe run --fix gc), or gc.freeze() once the model is built";
-  if (finding.fix == "batch_launch")
-    return "launch less (fusion, graphs); whether a thread that launches for it helps, hostprobe run --fix "
-           "auto:batch_launch tells";
-  if (finding.fix == "pin") return "give that thread a CPU of its own (hostprobe run --fix pin)";
-  if (finding.fix == "spin") return "poll before it sleeps there (hostprobe run --fix spin), or hand over more at once";
-  if (finding.fix == "more_cpus") return "give the job more CPUs or start fewer threads";
-  return {};
-}
-
-// What is to be done about it stands behind the share.
-static std::string without_advice(std::string text, const std::string& run) {
-  const auto share = text.find(run);
-  if (share == std::string::npos) return text;
-  if (const auto advice = text.find(": ", share); advice != std::string::npos) text = text.substr(0, advice) + ".";
-  return text.insert(share + run.size(), " (start-up included)");
-}
-
 std::string finding_text(const Finding& finding) {
   std::string text = plain_text(finding);
-  const std::string run = " of the run";
-  if (finding.with_start_up) text = without_advice(std::move(text), run);
-  const std::string of = finding.of_part       ? " of what was read"
-                         : finding.of_one_step ? " of the step"
-                         : finding.of_steps    ? " of the steps"
-                                               : run;
-  for (auto at = text.find(run); at != std::string::npos; at = text.find(run, at + of.size()))
-    text.replace(at, run.size(), of);
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;
 }
 
-std::vector<std::string> headline(const RunAnswer& run, const std::vector<Finding>& findings) {
+std::vector<std::string> headline(const RunAnswer& run) {
   if (run.processes.empty() && !run.kernel.files.empty())
     return {
         "This run holds what the kernel recorded, and no process of a job: record one into the same folder with "
@@ -327,9 +307,9 @@ std::vector<std::string> headline(const RunAnswer& run, const std::vector<Findin
   if (run.processes.empty()) return {"No trace of this run can be read, so nothing can be said about it."};
   std::vector<std::string> sentences = news(run);
   if (sentences.size() > kMostSentences) sentences.resize(kMostSentences);
-  if (findings.empty() && sentences.empty()) return {all_well(run)};
-  for (std::size_t i = 0; i < findings.size() && sentences.size() < kMostSentences; ++i)
-    sentences.push_back(finding_text(findings[i]));
+  if (run.findings.empty() && sentences.empty()) return {all_well(run)};
+  for (const Finding& finding : run.findings)
+    if (sentences.size() < kMostSentences) sentences.push_back(finding_text(finding));
   return sentences;
 }
 

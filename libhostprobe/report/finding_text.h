@@ -14,16 +14,7 @@ namespace hostprobe::analysis {
 // One sentence.
 std::string finding_text(const Finding& finding);
 
-// What to do about it; "" where nothing is known to help.
-std::string fix_text(const Finding& finding);
-// "thread 77 (Prefetcher._fill)", that another one waits for; "": none is known.
-std::string holder_text(const Evidence& evidence);
-// Of a process that somebody stopped: how to find who.
-std::string stop_advice();
-// Of a wait for a DataLoader: what its workers show.
-std::string loader_advice(const Evidence& evidence);
-
 // At most three sentences that say what to do now. When nothing is wrong it says so.
-std::vector<std::string> headline(const RunAnswer& run, const std::vector<Finding>& findings);
+std::vector<std::string> headline(const RunAnswer& run);
 
 }  // namespace hostprobe::analysis

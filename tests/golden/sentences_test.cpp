@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "analysis/run_answer.h"
+#include "report/advice_text.h"
 #include "report/finding_text.h"
 #include "report/losses.h"
 #include "report/news.h"
@@ -19,9 +20,9 @@ std::string g_text;
 
 void say(const std::string& what, const std::string& sentence) { g_text += what + ": " + sentence + "\n"; }
 
-Finding finding(Symptom symptom, std::string cause, double share_pct, std::optional<int> rank = 3) {
+Finding finding(Symptom symptom, Cause cause, double share_pct, std::optional<int> rank = 3) {
   Finding one;
-  one.cause = std::move(cause);
+  one.cause = cause;
   one.symptom = symptom;
   one.share_pct = share_pct;
   one.rank = rank;
@@ -29,53 +30,54 @@ Finding finding(Symptom symptom, std::string cause, double share_pct, std::optio
   return one;
 }
 
-Finding wait(const std::string& purpose, std::string cause = "unexplained") {
-  Finding one = finding(Symptom::kLongWait, std::move(cause), 36.4);
+Finding wait(LongWaitEvidence evidence, Cause cause = Cause::kUnexplained) {
+  Finding one = finding(Symptom::kLongWait, cause, 36.4);
   one.site = FindingSite{"sem_wait", "libx.so", Role::kMain, {}};
-  if (!purpose.empty()) one.evidence.add("purpose", purpose);
+  one.evidence.add(std::move(evidence));
   return one;
 }
 
-void say_waits() {
-  Finding one = wait("data_loader", "dataloader_wait");
-  one.evidence.add("python", "Queue.get (queues.py:113)");
+WorkersEvidence workers(std::uint64_t count, double cpu_pct, double no_cpu_pct) {
+  return {.workers = count, .workers_cpu_pct = cpu_pct, .workers_no_cpu_pct = no_cpu_pct};
+}
+
+void say_loader_waits() {
+  Finding one =
+      wait({.python = "Queue.get (queues.py:113)", .purpose = WaitedFor::kDataLoader}, Cause::kDataloaderWait);
   say("wait for the data loader", finding_text(one));
   for (const double cpu_pct : {95.0, 12.0}) {
     for (const std::uint64_t count : {1, 4}) {
       Finding seen = one;
-      if (cpu_pct > 60) seen.fix = "num_workers";
-      seen.evidence.add("workers", count);
-      seen.evidence.add("workers_cpu_pct", cpu_pct);
-      seen.evidence.add("workers_no_cpu_pct", 3.0);
-      if (count == 4) seen.evidence.add("workers_wait_in", "read (decode.py:7)");
+      if (cpu_pct > 60) seen.fix = Fix::kNumWorkers;
+      WorkersEvidence evidence = workers(count, cpu_pct, 3);
+      if (count == 4) evidence.workers_wait_in = "read (decode.py:7)";
+      seen.evidence.add(evidence);
       say("wait for the data loader", finding_text(seen));
       say("its fix", fix_text(seen));
     }
   }
-  one.evidence.add("workers", std::uint64_t{4});
-  one.evidence.add("workers_cpu_pct", 20.0);
-  one.evidence.add("workers_no_cpu_pct", 60.0);
+  one.evidence.add(workers(4, 20, 60));
   say("wait for the data loader", finding_text(one));
-  for (const char* cause : {"unexplained", "dataloader_wait"}) {
-    one = wait("queue", cause);
-    one.evidence.add("python", "Queue.get (queue.py:180)");
-    say("wait in a queue", finding_text(one));
-    one.evidence.add("other_side_runs", "Prefetcher._fill");
-    one.evidence.add("other_side_tid", std::uint64_t{77});
-    say("wait in a queue whose other side is known", finding_text(one));
+}
+
+void say_waits() {
+  say_loader_waits();
+  for (const Cause cause : {Cause::kUnexplained, Cause::kDataloaderWait}) {
+    LongWaitEvidence queue{.python = "Queue.get (queue.py:180)", .purpose = WaitedFor::kQueue};
+    say("wait in a queue", finding_text(wait(queue, cause)));
+    queue.other_side_runs = "Prefetcher._fill";
+    queue.other_side_tid = 77;
+    say("wait in a queue whose other side is known", finding_text(wait(queue, cause)));
   }
-  one = wait("peers", "waits_for_rank");
-  one.evidence.add("code", "c10d::Reducer::finalize_backward(int) (libtorch_cpu.so)");
-  say("wait for other ranks", finding_text(one));
-  say("wait in the driver", finding_text(wait("gpu", "sync_calls")));
-  say("wait for the interpreter", finding_text(wait("gil", "gil_contention")));
-  say("wait for nobody knows what", finding_text(wait("")));
-  one = wait("sleep");
-  say("sleep", finding_text(one));
-  one.evidence.add("python", "main (train.py:12)");
-  say("sleep", finding_text(one));
-  one = wait("");
-  one.evidence.add("woken_by", "pin_memory");
+  const LongWaitEvidence peers{.code = "c10d::Reducer::finalize_backward(int) (libtorch_cpu.so)",
+                               .purpose = WaitedFor::kPeers};
+  say("wait for other ranks", finding_text(wait(peers, Cause::kWaitsForRank)));
+  say("wait in the driver", finding_text(wait({.purpose = WaitedFor::kGpu}, Cause::kSyncCalls)));
+  say("wait for the interpreter", finding_text(wait({.purpose = WaitedFor::kGil}, Cause::kGilContention)));
+  say("wait for nobody knows what", finding_text(wait({})));
+  say("sleep", finding_text(wait({.purpose = WaitedFor::kSleep})));
+  say("sleep", finding_text(wait({.python = "main (train.py:12)", .purpose = WaitedFor::kSleep})));
+  Finding one = wait({.woken_by = "pin_memory"});
   one.rank = std::nullopt;
   say("wait of a process", finding_text(one));
   one.only_process = true;
@@ -83,150 +85,143 @@ void say_waits() {
 }
 
 void say_no_cpu() {
-  Finding one = finding(Symptom::kNotRunning, "cpu_contention", 20);
+  Finding one = finding(Symptom::kNotRunning, Cause::kCpuContention, 20);
   say("no CPU", finding_text(one));
   Finding taken = one;
-  one.evidence.add("cpus", std::uint64_t{2});
-  one.evidence.add("cpus_used", 1.95);
-  one.evidence.add("cpus_wanted", 3.4);
-  taken.evidence.add("cpus", std::uint64_t{2});
-  taken.evidence.add("cpus_used", 0.75);
-  taken.evidence.add("cpus_wanted", 1.1);
+  one.evidence.add(NoCpuEvidence{.cpus = 2, .cpus_used = 1.95, .cpus_wanted = 3.4});
+  taken.evidence.add(NoCpuEvidence{.cpus = 2, .cpus_used = 0.75, .cpus_wanted = 1.1});
   say("no CPU", finding_text(taken));
-  one.fix = "more_cpus";
+  one.fix = Fix::kMoreCpus;
   say("no CPU", finding_text(one));
 }
 
 void say_python() {
-  Finding one = finding(Symptom::kInterpreterLock, "gil_contention", 4.26);
-  one.fix = "processes";
+  Finding one = finding(Symptom::kInterpreterLock, Cause::kGilContention, 4.26);
+  one.fix = Fix::kProcesses;
   say("interpreter lock", finding_text(one));
-  one.evidence.add("held_by", "dataloader");
-  one.evidence.add("held_by_tid", std::uint64_t{4243});
+  one.evidence.add(HolderEvidence{.held_by = "dataloader", .held_by_tid = 4243});
   say("interpreter lock, its holder known", finding_text(one));
-  one.evidence.add("held_by_name", "Prefetcher._fill");
+  one.evidence = {};
+  one.evidence.add(HolderEvidence{.held_by = "dataloader", .held_by_tid = 4243, .held_by_name = "Prefetcher._fill"});
   say("interpreter lock, its holder known by name", finding_text(one));
-  one = finding(Symptom::kGarbage, "gc_pause", 8.31);
-  one.fix = "gc";
+  one = finding(Symptom::kGarbage, Cause::kGcPause, 8.31);
+  one.fix = Fix::kGc;
   one.of_steps = true;
-  one.evidence.add("count", std::uint64_t{1234});
-  one.evidence.add("max_ms", 193.4);
-  one.evidence.add("oldest_generation", std::uint64_t{2});
-  one.evidence.add("oldest_count", std::uint64_t{7});
+  one.evidence.add(GarbageEvidence{.count = 1234, .max_ms = 193.4, .oldest_generation = 2, .oldest_count = 7});
   say("garbage collection", finding_text(one));
   one.of_steps = false;
   one.with_start_up = true;
-  one.fix.clear();
+  one.fix = Fix::kNone;
   say("garbage collection, perhaps before the first step", finding_text(one));
 }
 
-void say_findings() {
-  Finding one = finding(Symptom::kJobStandsStill, "slow_rank", 100);
-  one.evidence.add("op", "AllReduce");
-  one.evidence.add("sequence", std::uint64_t{196});
-  one.evidence.add("comm", "9d1ad525aaaa");
-  one.evidence.add("missing", std::uint64_t{1});
-  one.evidence.add("arrived", std::uint64_t{1});
-  one.evidence.add("ranks", std::uint64_t{2});
-  one.evidence.add("since_ms", 8360.0);
+void say_ranks() {
+  Finding one = finding(Symptom::kJobStandsStill, Cause::kSlowRank, 100);
+  one.evidence.add(StandstillEvidence{.op = "AllReduce",
+                                      .sequence = 196,
+                                      .comm = "9d1ad525aaaa",
+                                      .missing = 1,
+                                      .arrived = 1,
+                                      .ranks = 2,
+                                      .since_ms = 8360});
   say("standstill", finding_text(one));
-  one = finding(Symptom::kRankIsLate, "slow_rank", 35, 1);
-  one.evidence.add("waits_pct", 5.0);
-  one.evidence.add("waits_most_rank", std::uint64_t{0});
-  one.evidence.add("waits_most_pct", 40.0);
+  one = finding(Symptom::kRankIsLate, Cause::kSlowRank, 35, 1);
+  one.evidence.add(LateRankEvidence{.waits_pct = 5, .waits_most_rank = 0, .waits_most_pct = 40});
   say("late rank", finding_text(one));
+}
+
+void say_findings() {
+  say_ranks();
   say_python();
-  one = finding(Symptom::kGpuWaits, "sync_calls", 40);
-  one.evidence.add("count", std::uint64_t{12345});
-  one.evidence.add("launches_between", 199.6);
+  Finding one = finding(Symptom::kGpuWaits, Cause::kSyncCalls, 40);
+  one.evidence.add(GpuWaitsEvidence{.count = 12345, .launches_between = 199.6});
   say("GPU waits", finding_text(one));
   one.of_part = true;
   say("GPU waits in a profile that was read in part", finding_text(one));
-  one = finding(Symptom::kLaunchPace, "launch_bound", 80);
-  one.fix = "batch_launch";
-  one.evidence.add("launches", std::uint64_t{2000});
-  one.evidence.add("call_p50_us", 5.0);
-  one.evidence.add("gap_p50_us", 395.0);
-  one.evidence.add("sync_pct", 1.25);
+  one = finding(Symptom::kLaunchPace, Cause::kLaunchBound, 80);
+  one.fix = Fix::kBatchLaunch;
+  one.evidence.add(LaunchPaceEvidence{.launches = 2000, .call_p50_us = 5, .gap_p50_us = 395, .sync_pct = 1.25});
   say("launch pace", finding_text(one));
-  one = finding(Symptom::kLateWakes, "unexplained", 2.5);
-  one.evidence.add("wakes", std::uint64_t{5000});
-  one.evidence.add("wake_p50_us", 12.0);
-  one.evidence.add("wake_p99_us", 480.0);
+  one = finding(Symptom::kLateWakes, Cause::kUnexplained, 2.5);
+  one.evidence.add(LateWakesEvidence{.wakes = 5000, .wake_p50_us = 12, .wake_p99_us = 480});
   say("late wakes", finding_text(one));
-  for (const char* cause : {"alloc_stall", "pageable_copy"}) {
+  for (const Cause cause : {Cause::kAllocStall, Cause::kPageableCopy}) {
     one = finding(Symptom::kGpuStalls, cause, 7.25);
-    one.fix = one.cause == "alloc_stall" ? "keep_memory" : "pin_memory";
-    one.evidence.add("count", std::uint64_t{1200});
+    one.fix = usual_fix(cause);
+    one.evidence.add(GpuStallsEvidence{.count = 1200});
     say("GPU stalls", finding_text(one));
   }
   say_no_cpu();
-  say("own cost", finding_text(finding(Symptom::kOwnCost, "own_cost", 1.34)));
+  say("own cost", finding_text(finding(Symptom::kOwnCost, Cause::kOwnCost, 1.34)));
 }
 
 void say_transfers() {
-  Finding one = finding(Symptom::kLostTime, "comm_bandwidth", 12.4);
-  one.site = FindingSite{"ncclAllReduce", "", Role::kMain, {}};
-  one.evidence.add("bytes", std::uint64_t{8 << 20});
-  one.evidence.add("transfer_us", 1300.0);
-  one.evidence.add("bus_gb_s", 6.234);
-  say("lost time in transfers", finding_text(one));
-  Finding slower = one;
-  slower.evidence.add("pcie_bus_gb_s", 11.4);
-  say("lost time in transfers slower than PCIe", finding_text(slower));
-  one.evidence.add("usual_bus_gb_s", 98.1);
-  say("lost time in slow transfers", finding_text(one));
+  const auto said = [](TransferEvidence moved) {
+    Finding one = finding(Symptom::kLostTime, Cause::kCommBandwidth, 12.4);
+    one.site = FindingSite{"ncclAllReduce", "", Role::kMain, {}};
+    moved.bytes = 8 << 20;
+    moved.transfer_us = 1300;
+    moved.bus_gb_s = 6.234;
+    one.evidence.add(moved);
+    return finding_text(one);
+  };
+  say("lost time in transfers", said({}));
+  say("lost time in transfers slower than PCIe", said({.pcie_bus_gb_s = 11.4}));
+  say("lost time in slow transfers", said({.usual_bus_gb_s = 98.1}));
 }
 
 void say_own_work(Finding one) {
-  one.cause = "host_work";
+  one.cause = Cause::kHostWork;
   for (const Role role : {Role::kMain, Role::kOther}) {
     one.site = FindingSite{"clock_nanosleep", "python3.11", role, {"produce (train.py:61)"}};
     say("lost time asleep", finding_text(one));
   }
-  one.cause = "python_overhead";
+  one.cause = Cause::kPythonOverhead;
   one.without_gpu = true;
   one.site->stack = {"encode (encoder.py:7)", "log (train.py:61)", "main (train.py:3)"};
-  one.evidence.add("samples", std::uint64_t{60});
-  one.evidence.add("site_pct", 81.2);
+  one.evidence.add(SamplesEvidence{.samples = 60, .site_pct = 81.2});
   say("lost time by samples", finding_text(one));
-  one.cause = "host_work";
+  one.cause = Cause::kHostWork;
   one.site->function = "sort";
   say("lost time by samples", finding_text(one));
 }
 
 void say_one_step(Finding one) {
   one.of_one_step = true;
-  one.evidence.add("held_by_name", "Queue._feed");
+  one.evidence = {};
+  one.evidence.add(HolderEvidence{.held_by = "other", .held_by_tid = 77, .held_by_name = "Queue._feed"});
   say("lost time of one step, for a thread that has a name", finding_text(one));
 }
 
-void say_lost_time() {
-  for (const char* cause :
-       {"gc_pause",        "gil_contention", "lock_contention", "dataloader_wait", "file_io",
-        "python_overhead", "host_work",      "launch_bound",    "sync_calls",      "alloc_stall",
-        "pageable_copy",   "jit_compile",    "cpu_contention",  "low_frequency",   "idle_state_exit",
-        "proxy_delay",     "slow_gpu",       "comm_bandwidth",  "waits_for_rank",  "unexplained"})
-    say("lost time", finding_text(finding(Symptom::kLostTime, cause, 12.4)));
-  for (const auto& [cause, fix] :
-       {std::pair{"launch_bound", "batch_launch"}, {"proxy_delay", "pin"}, {"idle_state_exit", "spin"}}) {
+// By their rows alone.
+void say_causes() {
+  for (std::size_t i = 0; i < kCauses; ++i) {
+    const auto cause = static_cast<Cause>(i);
+    const bool is_in_totals = cause == Cause::kCpuThrottle || cause == Cause::kProcessStopped;  // with their numbers
+    if (reported_cause(cause) == cause && least_share_pct(cause) > 0 && !is_in_totals)
+      say("lost time", finding_text(finding(Symptom::kLostTime, cause, 12.4)));
+  }
+  for (const Cause cause : {Cause::kLaunchBound, Cause::kProxyDelay, Cause::kIdleStateExit}) {
     Finding mendable = finding(Symptom::kLostTime, cause, 12.4);
-    mendable.fix = fix;
+    mendable.fix = usual_fix(cause);
     say("lost time with a fix", finding_text(mendable));
   }
-  Finding one = finding(Symptom::kLostTime, "lock_contention", 12.4);
+}
+
+void say_lost_time() {
+  say_causes();
+  Finding one = finding(Symptom::kLostTime, Cause::kLockContention, 12.4);
   one.of_steps = true;
   one.ms_per_step = 2.31;
   one.site = FindingSite{"sem_wait", "python3.11", Role::kMain, {}};
   say("lost time at a call", finding_text(one));
   one.site->stack = {"plant (train.py:61)"};
-  one.evidence.add("held_by", "other");
-  one.evidence.add("held_by_tid", std::uint64_t{77});
+  one.evidence.add(HolderEvidence{.held_by = "other", .held_by_tid = 77});
   say("lost time at a line, for a thread", finding_text(one));
-  one.cause = "dataloader_wait";
+  one.cause = Cause::kDataloaderWait;
   say("lost time for a loader thread", finding_text(one));
   say_one_step(one);
-  one.cause = "unexplained";
+  one.cause = Cause::kUnexplained;
   for (const char* function : {"recv", "wait4"}) {
     one.site = FindingSite{function, "python3.11", Role::kMain, {"socket.recv (socket.py:9)", "plant (train.py:61)"}};
     one.evidence = {};
@@ -235,9 +230,8 @@ void say_lost_time() {
   say_own_work(one);
   one.evidence = {};
   one.site = FindingSite{"sem_wait", "python3.11", Role::kMain, {"plant (train.py:61)"}};
-  one.evidence.add("held_by", "other");
-  one.evidence.add("held_by_tid", std::uint64_t{77});
-  one.cause = "lock_contention";
+  one.evidence.add(HolderEvidence{.held_by = "other", .held_by_tid = 77});
+  one.cause = Cause::kLockContention;
   one.without_gpu = false;
   one.rank.reset();
   one.pid = 0;
@@ -249,20 +243,20 @@ void say_lost_time() {
 
 void say_headlines() {
   RunAnswer run;
-  say("headline of nothing", headline(run, {}).at(0));
+  say("headline of nothing", headline(run).at(0));
   ProcessAnswer process;
   process.wall_ms = 1000;
   run.processes.push_back(process);
-  say("headline where all is well", headline(run, {}).at(0));
+  say("headline where all is well", headline(run).at(0));
   run.step_time = StepTime{};
   run.step_time->length_ns = 1e6;
   run.step_time->lost.resize(2);
   run.step_time->lost[0].cause = Cause::kGpuBound;
   run.step_time->lost[0].ns = 983'000;
   run.step_time->lost[1].ns = 17'000;
-  say("headline where all of the time is known and well", headline(run, {}).at(0));
-  const std::vector<Finding> many(5, finding(Symptom::kOwnCost, "own_cost", 1));
-  say("headline of five findings has sentences", std::to_string(headline(run, many).size()));
+  say("headline where all of the time is known and well", headline(run).at(0));
+  run.findings.assign(5, finding(Symptom::kOwnCost, Cause::kOwnCost, 1));
+  say("headline of five findings has sentences", std::to_string(headline(run).size()));
 }
 
 ProcessAnswer rank_of(int rank, int restart, double begin_s, double end_s) {

@@ -16,7 +16,8 @@ from probed import BUILD, SOURCE, ProbedTest, path_of
 
 LIBRARIES = {"lib/libhostprobe.so", "lib/hostprobe/libhostprobe-zstd.so", "lib/hostprobe/simnode/libcuda.so.1",
              "lib/hostprobe/simnode/libnccl.so.2", "lib/hostprobe/simnode/libnvidia-ml.so.1"}
-HEADERS = {"include/hostprobe/hostprobe.h", "include/hostprobe/options.def", "include/hostprobe/fixes.def"}
+HEADERS = {"include/hostprobe/hostprobe.h", "include/hostprobe/options.def", "include/hostprobe/fixes.def",
+           "include/hostprobe/causes.def"}
 OF_LIBC = {"libc.so.6"}  # all that goes into other people's processes
 OF_THE_DISTRIBUTION = OF_LIBC | {"ld-linux-x86-64.so.2", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6", "libz.so.1", "libzstd.so.1",
                                  "libfmt.so.9", "libdw.so.1", "libelf.so.1", "libunwind-ptrace.so.0",

@@ -1,8 +1,9 @@
-// What costs a run time, as ids and numbers, and only what was measured: analysis/findings/causes.cpp, finding.cpp
+// What costs a run time, as ids and numbers, and only what was measured: analysis/findings/run_findings.cpp, analysis/causes/,
+// answer/finding.h
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/findings/causes.h"
+#include "analysis/findings/run_findings.h"
 #include "analysis/run_answer.h"
 #include "support/counters.h"
 #include "support/trace_file.h"
@@ -76,12 +77,12 @@ TEST_F(Causes, GarbageCollectionIsOneByItsShareOfTheRun) {
               {.hook = 6, .begin_us = 660'000, .end_us = 661'000}});
   keep(file);
   const Finding one = finding();
-  EXPECT_EQ(one.cause, "gc_pause");
-  EXPECT_EQ(one.fix, "gc");
+  EXPECT_EQ(one.cause, Cause::kGcPause);
+  EXPECT_EQ(one.fix, Fix::kGc);
   EXPECT_EQ(one.rank, 0);
   EXPECT_NEAR(one.share_pct, 5.1, 0.001);
-  EXPECT_EQ(one.evidence.count("oldest_generation"), 2u);
-  EXPECT_EQ(one.evidence.count("oldest_count"), 1u);
+  EXPECT_EQ(one.evidence.of<GarbageEvidence>().oldest_generation, 2u);
+  EXPECT_EQ(one.evidence.of<GarbageEvidence>().oldest_count, 1u);
 }
 
 TEST_F(Causes, GarbageCollectionOutsideOfTheStepsIsNone) {
@@ -115,13 +116,13 @@ TEST_F(Causes, WhatMayAllBeBeforeTheFirstStepHasNoAdvice) {
     return finding();
   };
   const Finding before = garbage_of(100, 60);
-  EXPECT_EQ(before.cause, "gc_pause");
+  EXPECT_EQ(before.cause, Cause::kGcPause);
   EXPECT_NEAR(before.share_pct, 12, 0.5);
   EXPECT_TRUE(before.with_start_up) << "800 ms are outside of the steps, and it took 120";
-  EXPECT_EQ(before.fix, "");
+  EXPECT_EQ(before.fix, Fix::kNone);
   const Finding inside = garbage_of(490, 60);
   EXPECT_FALSE(inside.with_start_up) << "of 120 ms at least 100 were in steps";
-  EXPECT_EQ(inside.fix, "gc");
+  EXPECT_EQ(inside.fix, Fix::kGc);
 }
 
 TEST_F(Causes, TheInterpreterLockIsToldWithItsHolder) {
@@ -133,9 +134,9 @@ TEST_F(Causes, TheInterpreterLockIsToldWithItsHolder) {
              {{.hook = 8, .begin_us = 0, .end_us = 60'000, .b = pack_post(1001, test::at_us(59'999)), .c = 0x900007}});
   keep(file);
   const Finding one = finding();
-  EXPECT_EQ(one.cause, "gil_contention");
-  EXPECT_EQ(one.evidence.count("held_by_tid"), 1001u);
-  EXPECT_EQ(one.evidence.count("requests"), 1u);
+  EXPECT_EQ(one.cause, Cause::kGilContention);
+  EXPECT_EQ(one.evidence.of<HolderEvidence>().held_by_tid, 1001u);
+  EXPECT_EQ(one.evidence.of<InterpreterLockEvidence>().requests, 1u);
 }
 
 TEST_F(Causes, DataLoaderIsOneWhereAStackShowsIt) {
@@ -147,18 +148,18 @@ TEST_F(Causes, DataLoaderIsOneWhereAStackShowsIt) {
   file.calls(1000, 0, {wait(0, 360, 1)});
   keep(file);
   const Finding found = finding();
-  EXPECT_EQ(found.cause, "dataloader_wait");
+  EXPECT_EQ(found.cause, Cause::kDataloaderWait);
   EXPECT_EQ(found.rank, 0);
   EXPECT_NEAR(found.share_pct, 36, 0.01);
-  EXPECT_EQ(found.fix, "") << "no worker was seen that would have no time left";
+  EXPECT_EQ(found.fix, Fix::kNone) << "no worker was seen that would have no time left";
   ASSERT_TRUE(found.site);
   EXPECT_EQ(found.site->function, "sem_wait");
   EXPECT_EQ(found.site->library, "libx.so");
   EXPECT_EQ(found.site->role, Role::kMain);
   EXPECT_EQ(found.site->stack.at(0), "Queue.get (queues.py:113)");
-  EXPECT_EQ(found.evidence.text("python"), "Queue.get (queues.py:113)");
-  EXPECT_EQ(found.evidence.count("count"), 1u);
-  EXPECT_NEAR(found.evidence.number("total_ms"), 360, 1e-6);
+  EXPECT_EQ(found.evidence.of<LongWaitEvidence>().python, "Queue.get (queues.py:113)");
+  EXPECT_EQ(found.evidence.of<LongWaitEvidence>().count, 1u);
+  EXPECT_NEAR(found.evidence.of<LongWaitEvidence>().total_ms, 360, 1e-6);
 }
 
 TEST_F(Causes, MoreWorkersHelpOnlyWhereThoseThatAreThereAreBusy) {
@@ -180,10 +181,10 @@ TEST_F(Causes, MoreWorkersHelpOnlyWhereThoseThatAreThereAreBusy) {
     worker.calls(2000, 0, {{.hook = 1, .begin_us = 0, .end_us = 5000, .c = kLibX + 1, .stack = 1}});
     keep(worker);
     const Finding found = finding();
-    EXPECT_EQ(found.cause, "dataloader_wait");
-    EXPECT_EQ(found.fix, busy ? "num_workers" : "");
-    EXPECT_EQ(found.evidence.count("workers"), 1u);
-    EXPECT_NEAR(found.evidence.number("workers_cpu_pct"), busy ? 95 : 10, 0.01);
+    EXPECT_EQ(found.cause, Cause::kDataloaderWait);
+    EXPECT_EQ(found.fix, busy ? Fix::kNumWorkers : Fix::kNone);
+    EXPECT_EQ(found.evidence.of<WorkersEvidence>().workers, 1u);
+    EXPECT_NEAR(found.evidence.of<WorkersEvidence>().workers_cpu_pct, busy ? 95 : 10, 0.01);
   }
 }
 
@@ -198,9 +199,9 @@ TEST_F(Causes, MoreCpusHelpOnlyWhereTheJobFillsThoseItHas) {
     file.thread(main);
     keep(file);
     const Finding found = finding();
-    EXPECT_EQ(found.cause, "cpu_contention");
-    EXPECT_EQ(found.fix, cpus == 1 ? "more_cpus" : "");
-    EXPECT_NEAR(found.evidence.number("cpus_wanted"), cpus == 0 ? 0 : 1.25, 0.001);
+    EXPECT_EQ(found.cause, Cause::kCpuContention);
+    EXPECT_EQ(found.fix, cpus == 1 ? Fix::kMoreCpus : Fix::kNone);
+    EXPECT_NEAR(found.evidence.of<NoCpuEvidence>().cpus_wanted.value_or(0), cpus == 0 ? 0 : 1.25, 0.001);
   }
 }
 
@@ -216,9 +217,9 @@ TEST_F(Causes, CallsThatWaitForTheGpuThoughTheyAreNotThereForItAreOne) {
     file.calls(1000, 0, calls);
     keep(file);
     const Finding found = finding();
-    EXPECT_EQ(found.cause, memory ? "alloc_stall" : "pageable_copy");
+    EXPECT_EQ(found.cause, memory ? Cause::kAllocStall : Cause::kPageableCopy);
     EXPECT_NEAR(found.share_pct, 10, 0.01);
-    EXPECT_EQ(found.evidence.count("count"), 50u) << "those that returned at once are none";
+    EXPECT_EQ(found.evidence.of<GpuStallsEvidence>().count, 50u) << "those that returned at once are none";
   }
 }
 
@@ -239,9 +240,9 @@ TEST_F(Causes, QueueIsFollowedToTheThreadThatFillsIt) {
     file.calls(77, 0, {wait(0, 1, 2)});
     keep(file);
     const Finding found = finding();
-    EXPECT_EQ(found.cause, loader ? "dataloader_wait" : "unexplained");
-    EXPECT_EQ(found.evidence.text("other_side_runs"), "Prefetcher._fill");
-    EXPECT_EQ(found.evidence.count("other_side_tid"), 77u);
+    EXPECT_EQ(found.cause, loader ? Cause::kDataloaderWait : Cause::kUnexplained);
+    EXPECT_EQ(found.evidence.of<LongWaitEvidence>().other_side_runs, "Prefetcher._fill");
+    EXPECT_EQ(found.evidence.of<LongWaitEvidence>().other_side_tid, 77u);
   }
 }
 
@@ -249,9 +250,9 @@ TEST_F(Causes, WaitThatNothingExplainsIsGivenNone) {
   TraceFile file = process(0);
   file.calls(1000, 0, {wait(0, 500)});
   keep(file);
-  EXPECT_EQ(finding().cause, "unexplained");
-  EXPECT_EQ(finding().evidence.text("purpose"), "");
-  EXPECT_EQ(finding().fix, "");
+  EXPECT_EQ(finding().cause, Cause::kUnexplained);
+  EXPECT_EQ(finding().evidence.of<LongWaitEvidence>().purpose, WaitedFor::kUnknown);
+  EXPECT_EQ(finding().fix, Fix::kNone);
 }
 
 TEST_F(Causes, TheWorstRankIsTheOneThatIsNamed) {
@@ -276,11 +277,11 @@ TEST_F(Causes, TheRankThatTheOthersWaitForHasIt) {
     keep(file);
   }
   const Finding found = finding();
-  EXPECT_EQ(found.cause, "slow_rank");
+  EXPECT_EQ(found.cause, Cause::kSlowRank);
   EXPECT_EQ(found.rank, 1);
   EXPECT_NEAR(found.share_pct, 35, 0.01);
-  EXPECT_EQ(found.evidence.count("waits_most_rank"), 0u);
-  EXPECT_NEAR(found.evidence.number("waits_pct"), 5, 0.01);
+  EXPECT_EQ(found.evidence.of<LateRankEvidence>().waits_most_rank, 0u);
+  EXPECT_NEAR(found.evidence.of<LateRankEvidence>().waits_pct, 5, 0.01);
 }
 
 TEST_F(Causes, SynchronisingTooMuchIsOne) {
@@ -293,10 +294,10 @@ TEST_F(Causes, SynchronisingTooMuchIsOne) {
   file.calls(1000, 0, calls);
   keep(file);
   const Finding found = finding();
-  EXPECT_EQ(found.cause, "sync_calls");
+  EXPECT_EQ(found.cause, Cause::kSyncCalls);
   EXPECT_NEAR(found.share_pct, 40, 0.01);
-  EXPECT_EQ(found.evidence.count("count"), 10u);
-  EXPECT_DOUBLE_EQ(found.evidence.number("launches_between"), 1);
+  EXPECT_EQ(found.evidence.of<GpuWaitsEvidence>().count, 10u);
+  EXPECT_DOUBLE_EQ(found.evidence.of<GpuWaitsEvidence>().launches_between, 1);
 }
 
 TEST_F(Causes, ManyLaunchesWithoutWaitingForTheGpuAreOne) {
@@ -306,11 +307,11 @@ TEST_F(Causes, ManyLaunchesWithoutWaitingForTheGpuAreOne) {
   file.calls(1000, 0, calls);
   keep(file);
   const Finding found = finding();
-  EXPECT_EQ(found.cause, "launch_bound");
-  EXPECT_EQ(found.fix, "batch_launch");
-  EXPECT_EQ(found.evidence.count("launches"), 2000u);
-  EXPECT_EQ(found.evidence.count("kernels"), 2000u);
-  EXPECT_NEAR(found.evidence.number("gap_p50_us"), 395, 10);
+  EXPECT_EQ(found.cause, Cause::kLaunchBound);
+  EXPECT_EQ(found.fix, Fix::kBatchLaunch);
+  EXPECT_EQ(found.evidence.of<LaunchPaceEvidence>().launches, 2000u);
+  EXPECT_EQ(found.evidence.of<LaunchPaceEvidence>().kernels, 2000u);
+  EXPECT_NEAR(found.evidence.of<LaunchPaceEvidence>().gap_p50_us, 395, 10);
 }
 
 TEST_F(Causes, AThreadWithoutACpuIsOne) {
@@ -320,9 +321,9 @@ TEST_F(Causes, AThreadWithoutACpuIsOne) {
   main.run_delay_ns = 200'000'000;
   file.thread(main);
   keep(file);
-  EXPECT_EQ(finding().cause, "cpu_contention");
+  EXPECT_EQ(finding().cause, Cause::kCpuContention);
   EXPECT_NEAR(finding().share_pct, 20, 0.01);
-  EXPECT_NEAR(finding().evidence.number("run_delay_ms"), 200, 1e-6);
+  EXPECT_NEAR(finding().evidence.of<NoCpuEvidence>().run_delay_ms, 200, 1e-6);
 }
 
 TEST_F(Causes, AreHeaviestFirstAndDelayBehindWakesIsToldOnce) {
@@ -336,10 +337,10 @@ TEST_F(Causes, AreHeaviestFirstAndDelayBehindWakesIsToldOnce) {
     late.b = pack_post(7, test::at_us(300'000));
     file.calls(1000, 0, {late, {.hook = 3, .begin_us = 500'010, .end_us = 800'000}});
     keep(file);
-    std::vector<std::string> causes;
+    std::vector<Cause> causes;
     for (const Finding& found : findings()) causes.push_back(found.cause);
-    EXPECT_EQ(causes,
-              (std::vector<std::string>{"unexplained", "sync_calls", contended ? "cpu_contention" : "unexplained"}));
+    EXPECT_EQ(causes, (std::vector<Cause>{Cause::kUnexplained, Cause::kSyncCalls,
+                                          contended ? Cause::kCpuContention : Cause::kUnexplained}));
     EXPECT_NEAR(findings().front().share_pct, 30, 0.5) << "without the 100 ms behind the wake";
   }
 }
@@ -357,7 +358,7 @@ TEST_F(Causes, AThreadWithoutACpuDoesNotWaitForTheGpu) {
   }
   file.calls(1000, 0, calls);
   keep(file);
-  EXPECT_EQ(finding().cause, "cpu_contention");
+  EXPECT_EQ(finding().cause, Cause::kCpuContention);
   EXPECT_NEAR(finding().share_pct, 84, 0.01);
 }
 
@@ -370,7 +371,7 @@ TEST_F(Causes, AJobThatStandsStillHasNoOther) {
   process.launches.span_ms = 9'000;
   process.launches.gap.add(5, 100);
   run.processes.push_back(process);
-  EXPECT_EQ(find_causes(run).at(0).cause, "launch_bound");
+  EXPECT_EQ(find_causes(run).at(0).cause, Cause::kLaunchBound);
   StuckCollective stuck{.communicator = "c",
                         .ranks = 2,
                         .operation = "AllReduce",
@@ -382,21 +383,22 @@ TEST_F(Causes, AJobThatStandsStillHasNoOther) {
   run.stuck.push_back(stuck);
   const std::vector<Finding> all = find_causes(run);
   ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0].cause, "slow_rank");
+  EXPECT_EQ(all[0].cause, Cause::kSlowRank);
   EXPECT_EQ(all[0].rank, 5);
-  EXPECT_EQ(all[0].evidence.count("sequence"), 8u);
-  EXPECT_EQ(all[0].evidence.number("since_ms"), 6'000);
+  EXPECT_EQ(all[0].evidence.of<StandstillEvidence>().sequence, 8u);
+  EXPECT_EQ(all[0].evidence.of<StandstillEvidence>().since_ms, 6'000);
 }
 
-TEST(Evidence, OfAnotherKindOrNameIsNothing) {
-  Evidence evidence;
-  evidence.add("count", std::uint64_t{7});
-  evidence.add("op", "AllReduce");
-  EXPECT_EQ(evidence.count("count"), 7u);
-  EXPECT_EQ(evidence.number("count"), 0);
-  EXPECT_EQ(evidence.text("count"), "");
-  EXPECT_EQ(evidence.text("op"), "AllReduce");
-  EXPECT_EQ(evidence.count("none"), 0u);
+TEST(Evidence, OfAnotherKindIsNothingAndOfTwoTheFirstCounts) {
+  Evidence evidence, more;
+  evidence.add(OwnCostEvidence{.total_ms = 7});
+  more.add(OwnCostEvidence{.total_ms = 8});
+  more.add(WorkersEvidence{.workers = 2});
+  evidence.add(more);
+  EXPECT_EQ(evidence.of<OwnCostEvidence>().total_ms, 7);
+  EXPECT_EQ(evidence.of<WorkersEvidence>().workers, 2u);
+  EXPECT_EQ(evidence.find<LongWaitEvidence>(), nullptr);
+  EXPECT_EQ(evidence.of<LongWaitEvidence>().count, 0u);
 }
 
 }  // namespace

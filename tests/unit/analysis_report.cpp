@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/findings/causes.h"
+#include "analysis/findings/run_findings.h"
 #include "analysis/run_answer.h"
 #include "report/finding_text.h"
 #include "report/json/json.h"
@@ -333,7 +333,7 @@ TEST_F(Reports, LossesStandBeforeEverythingElse) {
   ASSERT_EQ(losses.size(), 2u);
   // Their beginnings: lines are wrapped.
   const auto place = [&text](const std::string& sentence) { return text.find(sentence.substr(0, 14)); };
-  for (const std::string& loss : losses) EXPECT_LT(place(loss), place(headline(run, run.findings).at(0))) << text;
+  for (const std::string& loss : losses) EXPECT_LT(place(loss), place(headline(run).at(0))) << text;
   const json report = as_json();
   EXPECT_EQ(report["processes"].at(0)["lost"], 10);
   EXPECT_EQ(report["unreadable"].at(0)["offset"], 0);

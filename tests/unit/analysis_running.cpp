@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/step_time/own_code.h"
 #include "analysis/run_answer.h"
+#include "analysis/step_time/own_code.h"
 #include "format/samples.h"
 #include "report/json/json.h"
 #include "report/text/text.h"

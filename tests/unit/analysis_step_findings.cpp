@@ -42,7 +42,7 @@ TEST_F(StepFindings, OfOnePlaceAreOne) {
   lose(Cause::kUnevenWork, 1, 12, {"plant (train.py:63)", "main (train.py:9)"});
   const std::vector<Finding> findings = find_in_steps(run_);
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].cause, "python_overhead");
+  EXPECT_EQ(findings[0].cause, Cause::kPythonOverhead);
   EXPECT_NEAR(findings[0].share_pct, 42, 1e-9);
   EXPECT_NEAR(*findings[0].gain_pct, 42, 1e-9);
   EXPECT_NEAR(*findings[0].ms_per_step, 4.2, 1e-9);
@@ -66,7 +66,7 @@ TEST_F(StepFindings, OfAnUnknownPlaceJoinNothingButTheirOwnCause) {
   lose(Cause::kUnevenWork, 1, 15, {});
   const std::vector<Finding> findings = find_in_steps(run_);
   ASSERT_EQ(findings.size(), 2u);
-  EXPECT_EQ(findings[1].cause, "host_work");
+  EXPECT_EQ(findings[1].cause, Cause::kHostWork);
   EXPECT_NEAR(findings[1].share_pct, 27, 1e-9);
 }
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "analysis/findings/causes.h"
+#include "analysis/findings/run_findings.h"
 #include "analysis/measures/steps.h"
 #include "analysis/run_answer.h"
 #include "report/json/json.h"
@@ -280,7 +280,7 @@ TEST_F(StepsOf, StartUpIsToldByItself) {
 TEST_F(StepsOf, AWaitBeforeTheFirstIsNoCause) {
   rank({});
   for (const Finding& finding : find_causes(ask())) {
-    EXPECT_LT(finding.share_pct, 30) << finding.cause << ": 360 of 1000 ms were one wait of the start-up";
+    EXPECT_LT(finding.share_pct, 30) << cause_id(finding.cause) << ": 360 of 1000 ms were one wait of the start-up";
     EXPECT_TRUE(finding.of_steps);
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string_view>
 
 #include "analysis/step_time/step_mean.h"
 
@@ -13,13 +14,13 @@ namespace {
 // Findings move by so much of themselves, and by so many points, from run to run.
 constexpr double kFindingShare = 0.25, kFindingPoints = 2;
 
-using FindingKey = std::pair<std::string, std::optional<int>>;
+using FindingKey = std::pair<std::string_view, std::optional<int>>;  // a cause by its id
 
 // Causes in series add up, those beside each other do not: of several with one cause in one rank the heaviest counts.
 std::map<FindingKey, Finding> heaviest(const RunAnswer& run) {
   std::map<FindingKey, Finding> found;
   for (const Finding& finding : run.findings) {
-    const FindingKey key{finding.cause, finding.rank};
+    const FindingKey key{cause_id(finding.cause), finding.rank};
     const auto [own, fresh] = found.try_emplace(key, finding);
     if (!fresh && finding.share_pct > own->second.share_pct) own->second = finding;
   }
@@ -86,12 +87,12 @@ bool sits_on(const RunAnswer& run, const LostTime& lost, const std::optional<int
 }
 
 // Where the time of the steps is known, a cause that is not there takes 0.
-Taken taken_of_steps(const RunAnswer& run, const std::string& cause, const std::optional<int>& rank) {
+Taken taken_of_steps(const RunAnswer& run, Cause cause, const std::optional<int>& rank) {
   const StepTime& time = *run.step_time;
   std::vector<double> step_ns(time.steps);
   double ns = 0;
   for (const LostTime& lost : time.lost) {
-    if (cause_id(lost.cause) != cause || !sits_on(run, lost, rank)) continue;
+    if (reported_cause(lost.cause) != cause || !sits_on(run, lost, rank)) continue;
     ns += lost.ns;
     for (std::size_t i = 0; i < std::min(step_ns.size(), lost.step_ns.size()); ++i) step_ns[i] += lost.step_ns[i];
   }

@@ -11,9 +11,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kLeastPct = 3;  // of the steps
-constexpr double kLeastUnexplainedPct =
-    10;                               // nothing can be done about it, so it is only worth a word where it is much
 constexpr double kOneRank = 2.0 / 3;  // of a cause, from which on it is that rank's
 constexpr double kLongerWork = 0.8;   // of all waiting for longer work: on a busy machine one rank has 0.68 by chance
 
@@ -37,73 +34,53 @@ std::map<Cause, CauseSum> by_cause(const StepTime& time) {
 
 // Ranks that wait now for the one and now for the other are even.
 bool is_fault(Cause cause, const CauseSum& sum) {
-  if (cause == Cause::kUnevenWork) return sum.ranks.front()->ns >= kLongerWork * sum.ns;
-  return cause != Cause::kGpuBound && cause != Cause::kTransfer;
+  return cause != Cause::kUnevenWork || sum.ranks.front()->ns >= kLongerWork * sum.ns;
 }
 
 // `function`: that the thread waits in. Polling helps where semaphores are waited for.
-const char* fix_of(Cause cause, const std::string& function) {
-  switch (cause) {
-    case Cause::kGcPause:
-      return "gc";
-    case Cause::kGilContention:
-      return "processes";
-    case Cause::kLaunchBound:
-      return "batch_launch";
-    case Cause::kProxyDelay:
-      return "pin";
-    case Cause::kIdleStateExit:
-      return function.starts_with("sem_") ? "spin" : "";
-    case Cause::kAllocStall:
-      return "keep_memory";
-    case Cause::kPageableCopy:
-      return "pin_memory";
-    default:
-      return "";
+Fix fix_of(Cause cause, const std::string& function) {
+  const Fix fix = usual_fix(cause);
+  return fix == Fix::kSpin && !function.starts_with("sem_") ? Fix::kNone : fix;
+}
+
+void add_site(const LostSite& site, Evidence& evidence) {
+  if (site.samples > 0)
+    evidence.add(SamplesEvidence{.samples = site.samples,
+                                 .site_pct = site.sampled_pct,
+                                 .site_low_pct = site.low_pct,
+                                 .site_high_pct = site.high_pct});
+  if (const TransferSite& moved = site.transfer; moved.us > 0) {
+    TransferEvidence transfer{.bytes = moved.bytes, .transfer_us = moved.us, .bus_gb_s = moved.bus_gb_s};
+    if (moved.usual_bus_gb_s > 0) transfer.usual_bus_gb_s = moved.usual_bus_gb_s;
+    if (moved.pcie_bus_gb_s > 0) transfer.pcie_bus_gb_s = moved.pcie_bus_gb_s;
+    evidence.add(transfer);
   }
+  if (!site.holder.empty())
+    evidence.add(
+        HolderEvidence{.held_by = site.holder, .held_by_tid = site.holder_tid, .held_by_name = site.holder_title});
 }
 
-void add_transfer(const TransferSite& transfer, Evidence& evidence) {
-  if (transfer.us <= 0) return;
-  evidence.add("bytes", transfer.bytes);
-  evidence.add("transfer_us", transfer.us);
-  evidence.add("bus_gb_s", transfer.bus_gb_s);
-  if (transfer.usual_bus_gb_s > 0) evidence.add("usual_bus_gb_s", transfer.usual_bus_gb_s);
-  if (transfer.pcie_bus_gb_s > 0) evidence.add("pcie_bus_gb_s", transfer.pcie_bus_gb_s);
-}
-
-void add_evidence(const StepTime& time, const CauseSum& sum, Finding& finding) {
+void add_evidence(const StepTime& time, const CauseSum& sum, Evidence& evidence) {
   const LostTime& most = *sum.ranks.front();
   std::uint64_t pieces = 0;
   for (const LostTime* one : sum.ranks) pieces += one->pieces;
-  finding.evidence.add("steps", time.steps);
-  finding.evidence.add("pieces", pieces);
   const auto steps = std::count_if(sum.step_ns.begin(), sum.step_ns.end(), [](double ns) { return ns > 0; });
-  finding.evidence.add("steps_with_it", static_cast<std::uint64_t>(steps));
-  if (!most.site.code.empty()) finding.evidence.add("code", most.site.code);
-  if (most.site.samples > 0) {
-    finding.evidence.add("samples", most.site.samples);
-    finding.evidence.add("site_pct", most.site.sampled_pct);
-    finding.evidence.add("site_low_pct", most.site.low_pct);
-    finding.evidence.add("site_high_pct", most.site.high_pct);
-  }
-  add_transfer(most.site.transfer, finding.evidence);
-  if (!most.site.holder.empty()) {
-    finding.evidence.add("held_by", most.site.holder);
-    finding.evidence.add("held_by_tid", std::uint64_t{most.site.holder_tid});
-    finding.evidence.add("held_by_name", most.site.holder_title);
-  }
+  evidence.add(StepsEvidence{.steps = time.steps,
+                             .pieces = pieces,
+                             .steps_with_it = static_cast<std::uint64_t>(steps),
+                             .code = most.site.code});
+  add_site(most.site, evidence);
   if (most.longest.empty()) return;
-  finding.evidence.add("longest_ms", most.longest.front().ms);
-  finding.evidence.add("longest_at_ms", most.longest.front().at_ms);
-  finding.evidence.add("longest_tid", std::uint64_t{most.longest.front().tid});
+  const LostPiece& longest = most.longest.front();
+  evidence.add(
+      LongestPieceEvidence{.longest_ms = longest.ms, .longest_at_ms = longest.at_ms, .longest_tid = longest.tid});
 }
 
 Finding finding_of(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   const StepTime& time = *run.step_time;
   const LostTime& most = *sum.ranks.front();
   Finding finding;
-  finding.cause = cause_id(cause);
+  finding.cause = reported_cause(cause);
   finding.symptom = Symptom::kLostTime;
   finding.share_pct = 100 * sum.ns / time.length_ns;
   finding.of_steps = run.steps.lengths.count > 0;
@@ -125,31 +102,33 @@ Finding finding_of(const RunAnswer& run, Cause cause, const CauseSum& sum) {
     finding.pid = process->pid;
   }
   finding.only_process = run.step_members.size() == 1;
-  add_evidence(time, sum, finding);
+  add_evidence(time, sum, finding.evidence);
   return finding;
 }
 
 bool matters(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   const StepTime& time = *run.step_time;
-  const double least_pct = cause == Cause::kUnexplained ? kLeastUnexplainedPct : kLeastPct;
-  if (!is_fault(cause, sum) || 100 * sum.ns < least_pct * time.length_ns) return false;
+  const double least_pct = least_share_pct(cause);
+  if (least_pct == 0 || !is_fault(cause, sum) || 100 * sum.ns < least_pct * time.length_ns) return false;
   const StepMean mean = mean_of_steps(sum.step_ns);
   return mean.ns > mean.error_ns || sum.step_ns.size() < 2 || 100 * sum.ns >= 2 * least_pct * time.length_ns;
 }
 
 // The function of the program's that runs there, as samples say; "": not known.
 std::string program_place(const Finding& finding) {
-  if (!finding.site || finding.site->stack.empty() || finding.evidence.count("samples") == 0) return {};
+  if (!finding.site || finding.site->stack.empty() || finding.evidence.find<SamplesEvidence>() == nullptr) return {};
   const PythonPlace place = python_place(program_frame(finding.site->stack));
   return place.function + " " + place.file;
 }
 
+bool is_own_work(const Finding& finding) {
+  return finding.cause == Cause::kHostWork || finding.cause == Cause::kPythonOverhead;
+}
+
 // Longer work of a rank is work of its own, and one place runs Python and what that calls.
 bool are_one(const Finding& l, const Finding& r) {
-  const std::string host_work = cause_id(Cause::kHostWork), python = cause_id(Cause::kPythonOverhead);
-  const auto is_own = [&](const Finding& one) { return one.cause == host_work || one.cause == python; };
-  if (!is_own(l) || !is_own(r) || l.rank != r.rank) return false;
-  if (l.cause == host_work && r.cause == host_work) return true;
+  if (!is_own_work(l) || !is_own_work(r) || l.rank != r.rank) return false;
+  if (l.cause == Cause::kHostWork && r.cause == Cause::kHostWork) return true;
   const std::string place = program_place(l);
   return !place.empty() && place == program_place(r);
 }

@@ -25,14 +25,10 @@
 namespace hostprobe::probe {
 namespace {
 
-constexpr const Fix* kFixes[] = {&kGcFix, &kPinFix, &kSpinFix, &kBatchLaunchFix, &kTimerSlackFix, &kNiceFix, &kNumaFix};
-
-#define HP_FIX(name, meaning) +1
-constexpr std::size_t kListed = 0
+constexpr const Fix* kFixes[] = {
+#define HP_FIX(Name, ...) &k##Name##Fix,
 #include "hostprobe/fixes.def"
-    ;
-#undef HP_FIX
-static_assert(sizeof kFixes / sizeof *kFixes == kListed, "each row of fixes.def is a fix, and the other way round");
+};
 
 // "gc, pin, …"
 void write_names(char* out, std::size_t bytes) {

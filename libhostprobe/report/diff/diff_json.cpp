@@ -26,7 +26,7 @@ Json steps_json(const StepChange& steps) {
 }
 
 Json finding_json(const FindingChange& finding) {
-  return {{"cause", finding.cause},
+  return {{"cause", cause_id(finding.cause)},
           {"rank", or_null(finding.rank)},
           {"a_ms_per_step", or_null(finding.a_ms_per_step)},
           {"b_ms_per_step", or_null(finding.b_ms_per_step)},

@@ -99,8 +99,9 @@ class DiffPage {
   }
 
   static std::string finding_text(const FindingChange& one) {
-    return fmt::format("{}{} {}: {} in A, {} in B.", one.cause, one.rank ? fmt::format(" of rank {}", *one.rank) : "",
-                       change_name(one.change), amount_text(one.in_a, one.a_share_pct, one.a_ms_per_step),
+    return fmt::format("{}{} {}: {} in A, {} in B.", cause_id(one.cause),
+                       one.rank ? fmt::format(" of rank {}", *one.rank) : "", change_name(one.change),
+                       amount_text(one.in_a, one.a_share_pct, one.a_ms_per_step),
                        amount_text(one.in_b, one.b_share_pct, one.b_ms_per_step));
   }
 

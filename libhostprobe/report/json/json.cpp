@@ -6,6 +6,7 @@
 #include "format/file.h"
 #include "json_chains.h"
 #include "json_collectives.h"
+#include "json_findings.h"
 #include "json_gpu.h"
 #include "json_jobs.h"
 #include "json_path.h"
@@ -238,35 +239,6 @@ Json process_json(const ProcessAnswer& process) {
   return json;
 }
 
-Json evidence_json(const Evidence& evidence) {
-  Json json = Json::object();
-  for (const auto& [name, value] : evidence.values())
-    std::visit([&json, &name = name](const auto& one) { json[name] = one; }, value);
-  return json;
-}
-
-Json finding_json(const Finding& finding) {
-  Json json = {{"cause", finding.cause},
-               {"rank", or_null(finding.rank)},
-               {"text", finding_text(finding)},
-               {"share_pct", finding.share_pct},
-               {"ms_per_step", or_null(finding.ms_per_step)},
-               {"gain_pct", or_null(finding.gain_pct)},
-               {"gain_low_pct", or_null(finding.gain_low_pct)},
-               {"gain_high_pct", or_null(finding.gain_high_pct)}};
-  json["share_of"] = finding.of_part ? "read_part" : finding.of_steps ? "steps" : "run";
-  if (finding.with_start_up) json["with_start_up"] = true;
-  if (!finding.rank && finding.pid != 0) json["pid"] = finding.pid;
-  if (!finding.fix.empty()) json["fix"] = {{"name", finding.fix}, {"how", fix_text(finding)}};
-  if (finding.site)
-    json["site"] = {{"function", finding.site->function},
-                    {"library", finding.site->library},
-                    {"role", role_name(finding.site->role)},
-                    {"stack", finding.site->stack}};
-  json["evidence"] = evidence_json(finding.evidence);
-  return json;
-}
-
 Json stuck_json(const StuckCollective& stuck) {
   Json missing = Json::array();
   for (const MissingRank& one : stuck.missing) {
@@ -282,7 +254,6 @@ Json stuck_json(const StuckCollective& stuck) {
 }  // namespace
 
 JsonValue report_document(const RunAnswer& run, const ReportOptions& options) {
-  const std::vector<Finding>& findings = run.findings;
   Json json = {{"schema", 1},
                {"hostprobe", {{"version", version()}, {"commit", commit()}}},
                {"run",
@@ -294,8 +265,8 @@ JsonValue report_document(const RunAnswer& run, const ReportOptions& options) {
                  {"wall_s", run.wall_s},
                  {"clock_error_us", or_null(run.clock_error_us)}}},
                {"clocks", clocks_json(run.host_clocks)},
-               {"headline", headline(run, findings)},
-               {"findings", Json::array()},
+               {"headline", headline(run)},
+               {"findings", findings_json(run)},
                {"step_share_pct", step_shares_json(run)},
                {"step_time", step_time_json(run)},
                {"step_time_unknown", run.step_time ? Json(nullptr) : Json(time_unknown_id(run.step_time_unknown))},
@@ -308,7 +279,6 @@ JsonValue report_document(const RunAnswer& run, const ReportOptions& options) {
                {"trials", trials_json(run)},
                {"unreadable", Json::array()}};
   add_jobs_json(run, json["run"]);
-  for (const Finding& finding : findings) json["findings"].push_back(finding_json(finding));
   for (const ProcessAnswer& process : run.processes)
     if (options.shows(process)) {
       json["processes"].push_back(process_json(process));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "answer/telling_frames.h"
 #include "report/cause_word.h"
@@ -16,7 +17,7 @@ constexpr std::size_t kShownRows = 6;
 constexpr double kLeastPct = 0.5;  // of the steps, for a row of its own
 
 struct Row {
-  std::string cause;
+  Cause cause = Cause::kUnexplained;
   double ns = 0;
   std::uint64_t pieces = 0;
   std::map<std::uint32_t, double> ranks;
@@ -24,17 +25,17 @@ struct Row {
 };
 
 std::vector<Row> rows_of(const StepTime& time) {
-  std::map<std::string, Row> rows;
+  std::map<std::string_view, Row> rows;  // by their ids
   for (const LostTime& lost : time.lost) {
     Row& row = rows[cause_id(lost.cause)];
-    row.cause = cause_id(lost.cause);
+    row.cause = reported_cause(lost.cause);
     row.ns += lost.ns;
     row.pieces += lost.pieces;
     row.ranks[lost.member] += lost.ns;
     if (row.heaviest == nullptr || lost.ns > row.heaviest->ns) row.heaviest = &lost;
   }
   std::vector<Row> sorted;
-  for (auto& [cause, row] : rows) sorted.push_back(std::move(row));
+  for (auto& [id, row] : rows) sorted.push_back(std::move(row));
   std::sort(sorted.begin(), sorted.end(), [](const Row& l, const Row& r) { return l.ns > r.ns; });
   return sorted;
 }
@@ -55,7 +56,7 @@ std::string ranks_text(const RunAnswer& run, const Row& row) {
 
 std::string site_text(const Row& row) {
   const LostSite& site = row.heaviest->site;
-  if (row.cause == "gpu_bound") return "";
+  if (row.cause == Cause::kGpuBound) return "";
   std::string text = !site.stack.empty() ? telling_place(site.stack) : site.function;
   if (!site.holder.empty())
     text += fmt::format("{}for thread {} ({})", text.empty() ? "" : ", ", site.holder_tid, site.holder_title);

@@ -149,8 +149,7 @@ class TextReport : private Lines {
     line("");
     line("WHAT TO DO NOW");
     int number = 0;
-    for (const std::string& sentence : headline(run_, run_.findings))
-      add(wrapped(sentence, fmt::format("  {}. ", ++number), "     "));
+    for (const std::string& sentence : headline(run_)) add(wrapped(sentence, fmt::format("  {}. ", ++number), "     "));
   }
 
   void write_brief(const std::vector<const ProcessAnswer*>& processes) {

@@ -25,9 +25,8 @@ inline FixState state_of(const std::atomic<bool>& wanted, const std::atomic<FixS
 
 // The names of fixes.def: a fix that is not in that list has none, and does not compile.
 namespace fix_name {
-#define HP_FIX(name, meaning) inline constexpr char name[] = #name;
+#define HP_FIX(Name, name, ...) inline constexpr char name[] = #name;
 #include "hostprobe/fixes.def"
-#undef HP_FIX
 }  // namespace fix_name
 
 struct Fix {
@@ -40,5 +39,9 @@ struct Fix {
   // `last`: the trace ends; what was done is noted, and nothing new is begun.
   void (*tend)(bool last);
 };
+
+// Each is defined in a file of its own: one that is not does not link.
+#define HP_FIX(Name, ...) extern const Fix k##Name##Fix;
+#include "hostprobe/fixes.def"
 
 }  // namespace hostprobe::probe

@@ -1,7 +1,7 @@
-// causes.h: what costs a run time on the host side, heaviest first.
+// run_findings.h: what costs a run time on the host side, heaviest first.
 //
-// Room 3. Drawn only from what was measured in this run; the thresholds stand in causes.cpp. A cause is named only where a
-// symbol, a stack or a counter proved it; what nothing explains is `unexplained`.
+// Room 3. Drawn only from what was measured in this run, by the detectors of causes/ or from where the time of the steps went. A
+// cause is named only where a symbol, a stack or a counter proved it; what nothing explains is `unexplained`.
 #pragma once
 
 #include <vector>

@@ -1,0 +1,115 @@
+// run_findings.cpp: see run_findings.h.
+#include "run_findings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/causes/detectors.h"
+#include "analysis/causes/loader_workers.h"
+#include "analysis/causes/process_finding.h"
+#include "step_findings.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kOwnCostInStepsPct = 3;  // beside findings about steps; what it is stands in every report
+
+// The steps of a process alone, where they are known; else its life.
+bool is_asked_of_steps(AskedOf of, const ProcessAnswer& process) {
+  if (process.steady == nullptr) return false;
+  return of == AskedOf::kSteps || (of == AskedOf::kCountedSteps && process.steps.steps.empty());
+}
+
+std::optional<Finding> ask(const Detector& detector, const RunAnswer& run, const ProcessAnswer& process) {
+  const bool of_steps = is_asked_of_steps(detector.of, process);
+  std::optional<Finding> finding = detector.ask(run, of_steps ? process.in_steps() : process);
+  if (!finding) return finding;
+  finding->of_steps |= of_steps;
+  finding->of_part = is_read_in_part(process);
+  if (detector.of != AskedOf::kLife) leave_start_up(process, *finding);
+  if (process.kind != ProcessKind::kRank) finding->rank.reset();
+  return finding;
+}
+
+// Of the same symptom in several processes, the one that costs most.
+std::optional<Finding> worst_of(const RunAnswer& run, const Detector& detector) {
+  std::optional<Finding> worst;
+  for (const ProcessAnswer* process : leading_processes(run)) {
+    std::optional<Finding> finding = ask(detector, run, *process);
+    if (finding && (!worst || finding->share_pct > worst->share_pct)) worst = std::move(finding);
+  }
+  return worst;
+}
+
+// What else is known of the same cause in that process: how often, by what, what is there to do.
+void add_totals(const RunAnswer& run, Finding& finding) {
+  for (const ProcessAnswer& process : run.processes) {
+    if (process.pid != finding.pid) continue;
+    add_workers(finding, run, process);
+    for (const Detector& detector : detectors()) {
+      if (!detector.adds) continue;
+      const auto same = detector.ask(run, detector.of == AskedOf::kLife ? process : process.in_steps());
+      if (!same || same->cause != finding.cause) continue;
+      if (finding.fix == Fix::kNone) finding.fix = same->fix;
+      finding.evidence.add(same->evidence);
+    }
+  }
+}
+
+std::optional<Finding> found_alone(const RunAnswer& run) {
+  for (const RunDetector& detector : run_detectors())
+    if (detector.rule == RunRule::kAlone)
+      if (auto finding = detector.ask(run)) return finding;
+  return std::nullopt;
+}
+
+// Where the time of the steps went explains all but the probe's own cost.
+std::vector<Finding> findings_of_steps(const RunAnswer& run) {
+  std::vector<Finding> findings = find_in_steps(run);
+  for (Finding& finding : findings) add_totals(run, finding);
+  for (const Detector& detector : detectors()) {
+    if (detector.symptom != Symptom::kOwnCost) continue;
+    if (auto worst = worst_of(run, detector); worst && worst->share_pct >= kOwnCostInStepsPct)
+      findings.push_back(std::move(*worst));
+  }
+  return findings;
+}
+
+std::vector<Finding> findings_of_totals(const RunAnswer& run) {
+  std::vector<Finding> findings;
+  for (const RunDetector& detector : run_detectors())
+    if (detector.rule == RunRule::kBeside)
+      if (auto finding = detector.ask(run)) findings.push_back(std::move(*finding));
+  for (const Detector& detector : detectors())
+    if (auto worst = worst_of(run, detector)) findings.push_back(std::move(*worst));
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& l, const Finding& r) {
+    return std::pair(r.with_start_up, l.share_pct) > std::pair(l.with_start_up, r.share_pct);
+  });
+  return findings;
+}
+
+}  // namespace
+
+std::vector<Finding> find_causes(const RunAnswer& run) {
+  std::vector<Finding> findings;
+  if (auto alone = found_alone(run))
+    findings.push_back(std::move(*alone));
+  else
+    findings = run.step_time ? findings_of_steps(run) : findings_of_totals(run);
+  for (Finding& finding : findings) finding.of_one_step = run.one_step.has_value();
+  return findings;
+}
+
+WorstWaits worst_waits(const RunAnswer& run) {
+  WorstWaits worst;
+  for (const ProcessAnswer* process : leading_processes(run)) {
+    for (const WaitSite& site : process->in_steps().waits) {
+      if (site.role != Role::kMain) continue;
+      worst.wait_pct = std::max(worst.wait_pct, site.share_pct);
+      if (site.wake.count() > 0) worst.wake_p99_ns = std::max(worst.wake_p99_ns, site.wake.percentile_ns(99));
+    }
+  }
+  return worst;
+}
+
+}  // namespace hostprobe::analysis

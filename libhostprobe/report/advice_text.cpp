@@ -1,0 +1,76 @@
+// advice_text.cpp: see advice_text.h.
+#include "advice_text.h"
+
+#include <fmt/format.h>
+
+#include "words.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+// As much as it had work for; a quota above that holds nobody back.
+std::string quota_text(const ThrottledEvidence& evidence, const std::string& raise) {
+  std::string text = raise;
+  if (const std::string group = printable(evidence.group); !group.empty()) text += " of " + group;
+  const double now = evidence.quota_cpus.value_or(0), wanted = evidence.cpus_wanted.value_or(0);
+  if (now <= 0) return text;
+  text += fmt::format(" ({:g} CPUs", now);
+  return wanted > now ? fmt::format("{}, and there is work for {:.1f})", text, wanted) : text + ")";
+}
+
+const char* advice_of(Fix fix) {
+  static constexpr const char* kAdvice[] = {
+      "",
+#define HP_FIX(Name, name, meaning, advice) advice,
+#define HP_REMEDY(Name, name, advice) advice,
+#include "hostprobe/fixes.def"
+  };
+  return kAdvice[static_cast<std::size_t>(fix)];
+}
+
+}  // namespace
+
+std::string fix_text(const Finding& finding) {
+  const char* advice = advice_of(finding.fix);
+  return finding.fix == Fix::kRaiseQuota ? quota_text(finding.evidence.of<ThrottledEvidence>(), advice) : advice;
+}
+
+const char* usual_advice(Cause cause) {
+  switch (reported_cause(cause)) {
+#define HP_CAUSE(Name, id, least_pct, fix, how, advice) \
+  case Cause::k##Name:                                  \
+    return advice;
+#include "hostprobe/causes.def"
+    default:
+      return "";
+  }
+}
+
+std::string loader_advice(const Evidence& evidence) {
+  const WorkersEvidence& seen = evidence.of<WorkersEvidence>();
+  const std::uint64_t count = seen.workers;
+  const double cpu_pct = seen.workers_cpu_pct, no_cpu_pct = seen.workers_no_cpu_pct;
+  const std::string in = printable(seen.workers_wait_in);
+  const std::string workers = count == 1 ? "its worker" : fmt::format("its {} workers", count);
+  if (count == 0) return "no worker of it was seen, so look at how samples are made";
+  if (no_cpu_pct > cpu_pct)
+    return fmt::format("{} {} ready but without a CPU for {:.0f} % of the time", workers, count == 1 ? "is" : "are",
+                       no_cpu_pct);
+  if (cpu_pct + no_cpu_pct >= 60)
+    return fmt::format("{} {} busy for {:.0f} % of the time: more workers (num_workers) or cheaper samples", workers,
+                       count == 1 ? "is" : "are", cpu_pct + no_cpu_pct);
+  return fmt::format(
+      "{} {} only {:.0f} % of the time{}: make samples quicker there; more workers help as far as they do not wait for "
+      "each other",
+      workers, count == 1 ? "runs" : "run", cpu_pct,
+      in.empty() ? "" : fmt::format(" and {} most in {}", count == 1 ? "waits" : "wait", in));
+}
+
+std::string holder_text(const Evidence& evidence) {
+  const HolderEvidence* holder = evidence.find<HolderEvidence>();
+  if (holder == nullptr || holder->held_by.empty()) return {};
+  return fmt::format("thread {} ({})", holder->held_by_tid,
+                     printable(holder->held_by_name.empty() ? holder->held_by : holder->held_by_name));
+}
+
+}  // namespace hostprobe::analysis

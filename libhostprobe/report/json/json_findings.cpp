@@ -1,0 +1,73 @@
+// json_findings.cpp: see json_findings.h.
+#include "json_findings.h"
+
+#include "report/advice_text.h"
+#include "report/finding_text.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+// A name that two kinds of evidence have stands for the first.
+void add(Json& json, const char* name, Json value) {
+  if (json.find(name) == nullptr) json[name] = std::move(value);
+}
+
+template <typename Number>
+void add_known(Json& json, const char* name, const std::optional<Number>& value) {
+  if (value) add(json, name, *value);
+}
+
+void add_known(Json& json, const char* name, const std::string& text) {
+  if (!text.empty()) add(json, name, text);
+}
+
+void add_part(Json&, const std::monostate&) {}
+#define HP_EVIDENCE(Name) void add_part(Json& json, const Name##Evidence& seen) {
+#define HP_EVIDENCE_END }
+#define HP_COUNT(name) add(json, #name, seen.name);
+#define HP_REAL(name) add(json, #name, seen.name);
+#define HP_TEXT(name) add(json, #name, seen.name);
+#define HP_MAYBE_COUNT(name) add_known(json, #name, seen.name);
+#define HP_MAYBE_REAL(name) add_known(json, #name, seen.name);
+#define HP_MAYBE_TEXT(name) add_known(json, #name, seen.name);
+#define HP_PURPOSE(name) add_known(json, #name, waited_for_id(seen.name));
+#include "hostprobe/causes.def"
+
+Json evidence_json(const Evidence& evidence) {
+  Json json = Json::object();
+  for (const Evidence::Part& part : evidence.parts())
+    std::visit([&json](const auto& seen) { add_part(json, seen); }, part);
+  return json;
+}
+
+Json finding_json(const Finding& finding) {
+  Json json = {{"cause", cause_id(finding.cause)},
+               {"rank", or_null(finding.rank)},
+               {"text", finding_text(finding)},
+               {"share_pct", finding.share_pct},
+               {"ms_per_step", or_null(finding.ms_per_step)},
+               {"gain_pct", or_null(finding.gain_pct)},
+               {"gain_low_pct", or_null(finding.gain_low_pct)},
+               {"gain_high_pct", or_null(finding.gain_high_pct)}};
+  json["share_of"] = finding.of_part ? "read_part" : finding.of_steps ? "steps" : "run";
+  if (finding.with_start_up) json["with_start_up"] = true;
+  if (!finding.rank && finding.pid != 0) json["pid"] = finding.pid;
+  if (finding.fix != Fix::kNone) json["fix"] = {{"name", fix_id(finding.fix)}, {"how", fix_text(finding)}};
+  if (finding.site)
+    json["site"] = {{"function", finding.site->function},
+                    {"library", finding.site->library},
+                    {"role", role_name(finding.site->role)},
+                    {"stack", finding.site->stack}};
+  json["evidence"] = evidence_json(finding.evidence);
+  return json;
+}
+
+}  // namespace
+
+Json findings_json(const RunAnswer& run) {
+  Json json = Json::array();
+  for (const Finding& finding : run.findings) json.push_back(finding_json(finding));
+  return json;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,13 @@
+// json_findings.h: what costs the run time, for the JSON document.
+//
+// Room 3.
+#pragma once
+
+#include "answer/run.h"
+#include "report/json_numbers.h"
+
+namespace hostprobe::analysis {
+
+Json findings_json(const RunAnswer& run);
+
+}  // namespace hostprobe::analysis
