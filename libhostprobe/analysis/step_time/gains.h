@@ -8,9 +8,10 @@
 #include <set>
 #include <vector>
 
+#include "analysis/graph/job_graph.h"
 #include "analysis/graph/path_replay.h"
+#include "answer/step_time.h"
 #include "lost_parts.h"
-#include "step_time.h"
 
 namespace hostprobe::analysis {
 

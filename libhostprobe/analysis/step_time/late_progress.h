@@ -5,7 +5,8 @@
 
 #include <vector>
 
-#include "step_time.h"
+#include "answer/step_time.h"
+#include "step_time_member.h"
 
 namespace hostprobe::analysis {
 

@@ -7,9 +7,10 @@
 #include <tuple>
 #include <vector>
 
+#include "answer/step_time.h"
 #include "longest_pieces.h"
 #include "lost_parts.h"
-#include "step_time.h"
+#include "step_time_member.h"
 
 namespace hostprobe::analysis {
 

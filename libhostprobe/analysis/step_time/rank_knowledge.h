@@ -13,7 +13,7 @@
 #include "launch_pace.h"
 #include "low_frequency.h"
 #include "own_code.h"
-#include "step_time.h"
+#include "step_time_member.h"
 #include "throttled.h"
 #include "without_cpu.h"
 

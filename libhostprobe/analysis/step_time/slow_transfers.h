@@ -5,7 +5,8 @@
 // as quick as over its slowest link, at least.
 #pragma once
 
-#include "step_time.h"
+#include "answer/step_time.h"
+#include "step_time_member.h"
 
 namespace hostprobe::analysis {
 

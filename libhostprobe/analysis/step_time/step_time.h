@@ -6,33 +6,12 @@
 // Without a GPU it is the thread that makes the steps, all of the time.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
-#include "analysis/graph/job_graph.h"
-#include "answer/cause.h"
-#include "answer/process.h"
 #include "answer/step_time.h"
+#include "step_time_member.h"
 
 namespace hostprobe::analysis {
-
-// The answer's `threads` say how much of a thread's own time it had no CPU.
-struct StepTimeProcess {
-  const Timeline* timeline = nullptr;
-  const ProcessAnswer* answer = nullptr;
-  TimeAxis axis = {};
-};
-
-struct StepTimeMember : StepTimeProcess {
-  std::int32_t thread = -1;                   // that makes the steps, in the graph
-  std::vector<StepTimeProcess> workers = {};  // of its data loader
-
-  const StepTimeProcess& process_of(const HostThread& one) const {
-    return one.process == 0 ? *this : workers[one.process - 1];
-  }
-};
 
 // `slow`: see slow_gpus.h. `steps` on the graph's axis. `ends` of each step; empty: the critical path is not known.
 StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>& members,

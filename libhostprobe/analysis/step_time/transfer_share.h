@@ -3,7 +3,7 @@
 // Room 3.
 #pragma once
 
-#include "step_time.h"
+#include "answer/step_time.h"
 
 namespace hostprobe::analysis {
 
