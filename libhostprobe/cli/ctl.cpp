@@ -10,6 +10,7 @@
 #include "format/file.h"
 #include "live/run_control.h"
 #include "live/status.h"
+#include "options.h"
 #include "output.h"
 #include "process_id.h"
 #include "unrecorded.h"
@@ -22,8 +23,7 @@ constexpr char kNotes[] =
     "  status           what it records, what that costs, the last trigger, the settings that can be set\n"
     "  trigger [TEXT]   the last seconds are to be written out; TEXT says why, and stands in the report\n"
     "  stop, start      pauses recording, and goes on with it\n"
-    "  fix on|off NAME  puts a fix in place, or takes it back: gc, pin, spin, batch_launch,\n"
-    "                   timer_slack, nice, numa, or auto: docs/fixes.md\n"
+    "  fix on|off NAME  puts a fix in place, or takes it back: {}: docs/fixes.md\n"
     "  set NAME=VALUE   changes settings that can be changed while the process runs: all of them or none\n"
     "Of a RUN all its living processes are asked at the same time; exit 1 if one of them could not.\n"
     "Asked of the process itself, through shared memory: the same user or root only; it looks four times a second.\n"
@@ -35,6 +35,23 @@ constexpr char kNotes[] =
     "  hostprobe ctl RUN fix on auto\n"
     "  hostprobe ctl 4711 fix on gc\n"
     "  hostprobe ctl 4711 set stack_us=200 slow_step_pct=150";
+
+// "gc, pin, …, or auto", with room before it on the first line.
+std::string fix_list() {
+  constexpr std::size_t kFirst = 58, kLongest = 87, kIndent = 19;
+  std::string text;
+  std::size_t column = kFirst;
+  for (const FixName& fix : fix_names()) {
+    const std::string word = fmt::format("{},", fix.name);
+    if (column + word.size() > kLongest) {
+      text.back() = '\n';
+      text.append(column = kIndent, ' ');
+    }
+    text += word + " ";
+    column += word.size() + 1;
+  }
+  return text + "or auto";
+}
 
 struct Arguments {
   std::string target;
@@ -233,7 +250,7 @@ Command ctl_command() {
                        .meaning = "How long to wait for an answer, seconds",
                        .shows_usual = true},
                       {.names = "--json", .target = &arguments->json, .meaning = "status as a JSON document"}},
-          .notes = kNotes,
+          .notes = fmt::format(kNotes, fix_list()),
           .run = run};
 }
 

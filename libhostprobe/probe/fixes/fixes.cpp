@@ -6,16 +6,10 @@
 #include <unistd.h>
 
 #include "probe/fixes/auto.h"
-#include "probe/fixes/gc.h"
-#include "probe/fixes/launching/batch_launch.h"
 #include "probe/fixes/launching/launch_targets.h"
-#include "probe/fixes/placement/nice.h"
-#include "probe/fixes/placement/numa.h"
-#include "probe/fixes/placement/pin.h"
 #include "probe/fixes/placement/pinned_threads.h"
-#include "probe/fixes/waiting/spin.h"
+#include "probe/fixes/row/fix.h"
 #include "probe/fixes/waiting/thread_slack.h"
-#include "probe/fixes/waiting/timer_slack.h"
 #include "probe/record/doors.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/options.h"

@@ -1,5 +1,7 @@
-// batch_launch.cpp: see batch_launch.h. Turning it on and off, by the writer; what waits is submitted before calls that could tell.
-#include "probe/fixes/launching/batch_launch.h"
+// batch_launch.cpp: kernel launches return once they are copied; a thread of ours gives them to the driver, in the same order.
+//
+// Room 2 (probe/). docs/decisions/0021-batch-launch.md says what is held back and what never is.
+// Turning it on and off, by the writer; what waits is submitted before calls that could tell.
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 #include "probe/fixes/launching/launch_targets.h"
 #include "probe/fixes/launching/launcher.h"
 #include "probe/fixes/launching/parameter_layout.h"
+#include "probe/fixes/row/fix.h"
 #include "probe/fixes/row/own_memory.h"
 #include "probe/intercept/passages.h"
 #include "probe/intercept/routes.h"

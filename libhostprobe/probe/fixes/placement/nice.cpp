@@ -1,5 +1,7 @@
-// nice.cpp: see nice.h.
-#include "probe/fixes/placement/nice.h"
+// nice.cpp: the fix `nice`: the threads of this process come before those of others.
+//
+// Room 2 (probe/). It begins once the process uses a GPU, so that launchers, whose value children have, are left out. HOSTPROBE_NICE says by how much. Where the kernel groups sessions, that alone has no effect between them: then the
+// group's own value is set too, by the process that leads its session, and else it is said that it cannot work.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +13,7 @@
 
 #include "probe/fixes/placement/gpu_of_process.h"
 #include "probe/fixes/placement/machine.h"
+#include "probe/fixes/row/fix.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/own_threads.h"

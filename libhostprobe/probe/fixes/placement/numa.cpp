@@ -1,5 +1,8 @@
-// numa.cpp: see numa.h.
-#include "probe/fixes/placement/numa.h"
+// numa.cpp: the fix `numa`: threads and memory of this process are on the node of its GPU.
+//
+// Room 2 (probe/). Threads that may run anywhere may run on that node only, so that what they allocate lies there (a policy of its own
+// can be set by each thread only for itself); pages that lie elsewhere are moved there once. What cannot be undone: where the pages
+// were before is not known.
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +12,7 @@
 
 #include "probe/fixes/placement/gpu_of_process.h"
 #include "probe/fixes/placement/machine.h"
+#include "probe/fixes/row/fix.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/own_threads.h"
 #include "probe/writer/file/events.h"

@@ -1,6 +1,9 @@
-// pin.cpp: see pin.h. All of it on the writer thread, whose own mask nobody pins: what the kernel makes of that tells when CPUs are
+// pin.cpp: the fix `pin`: the main thread and the NCCL progress threads of a rank have CPUs of their own, next to its GPU.
+//
+// Room 2 (probe/). It begins once the process uses a GPU. Rules of the choice: placement.h; how ranks keep out of
+// each other's way: cpu_claims.h; what must not notice: pinned_threads.h.
+// All of it on the writer thread, whose own mask nobody pins: what the kernel makes of that tells when CPUs are
 // taken from the process or given to it.
-#include "probe/fixes/placement/pin.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +16,7 @@
 #include "probe/fixes/placement/gpu_of_process.h"
 #include "probe/fixes/placement/machine.h"
 #include "probe/fixes/placement/pinned_threads.h"
+#include "probe/fixes/row/fix.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/own_threads.h"

@@ -1,5 +1,8 @@
-// spin.cpp: see spin.h. The writer says four times a second how many may poll.
-#include "probe/fixes/waiting/spin.h"
+// spin.cpp: the fix `spin`: waits on semaphores poll for a moment before they sleep, as long as there are CPUs to spare.
+//
+// Room 2 (probe/). What is polled, and when: polling.h. Waits on condition variables cannot be tried without giving the mutex back and
+// taking it again in another order, so they sleep as ever.
+// The writer says four times a second how many may poll.
 
 #include <stdio.h>
 #include <unistd.h>
@@ -9,6 +12,7 @@
 #include "probe/fixes/placement/cpu_set.h"
 #include "probe/fixes/placement/idle_cpus.h"
 #include "probe/fixes/placement/machine.h"
+#include "probe/fixes/row/fix.h"
 #include "probe/fixes/waiting/polling.h"
 #include "probe/fixes/waiting/sem_waits.h"
 #include "probe/runtime/of_process.h"

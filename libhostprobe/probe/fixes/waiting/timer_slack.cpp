@@ -1,5 +1,8 @@
-// timer_slack.cpp: see timer_slack.h.
-#include "probe/fixes/waiting/timer_slack.h"
+// timer_slack.cpp: the fix `timer_slack`: waits with a time limit end when it is reached, and not up to 50 us later.
+//
+// Room 2 (probe/). The kernel lets timers of a thread be late by its slack, so that several are served at once. HOSTPROBE_TIMER_SLACK_NS
+// says how late. Nobody without privileges may set another thread's, so a thread does it before such a wait (thread_slack.h), by what
+// stands in front of the function.
 
 #include <poll.h>
 #include <pthread.h>
@@ -10,6 +13,7 @@
 
 #include <atomic>
 
+#include "probe/fixes/row/fix.h"
 #include "probe/fixes/row/hook_by_name.h"
 #include "probe/fixes/waiting/sem_waits.h"
 #include "probe/fixes/waiting/thread_slack.h"
