@@ -9,6 +9,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import list_rules
 import rules
 
 
@@ -46,6 +47,20 @@ class Rules(unittest.TestCase):
         self.assert_rule("rooms_include_only_what_they_may",
                          {name: '#include "trace/reader.h"\n#include "hostprobe/hostprobe.h"\n#include "table.h"\n'},
                          {name: '#include "probe/record/chunk.h"\n#include "../../libhostprobe/cli/output.h"\n'}, breaches=2)
+
+    def test_a_cause_is_found_and_has_a_page_with_its_evidence(self):
+        rows = "HP_CAUSE(GcPause, gc_pause, 3, Gc, \"\", \"\")\n#define HP_COUNT(name)\nHP_COUNT(periods) HP_MAYBE_REAL(quota_cpus)\n"
+        page, found = "# `gc_pause`\n\n`periods`\n", "libhostprobe/analysis/causes/garbage.cpp"
+        good = {list_rules.CAUSES: rows, "docs/findings.md": "`quota_cpus`", "docs/causes/gc_pause.md": page, found: "Cause::kGcPause;"}
+        self.assert_rule("causes_are_found_and_have_a_page", good,
+                         {**good, list_rules.CAUSES: rows + "HP_CAUSE(Dummy, dummy, 3, None, \"\", \"\")\nHP_TEXT(group)\n",
+                          "docs/causes/gone.md": "", found: "Cause::kGcPauses;"}, breaches=5)
+
+    def test_a_fix_stands_in_its_page(self):
+        pages = {"docs/fixes.md": "\n| `gc` | what |", "docs/findings.md": "`processes`"}
+        self.assert_rule("fixes_stand_in_their_page",
+                         {**pages, list_rules.FIXES: "HP_FIX(Gc, gc, \"\", \"\")\nHP_REMEDY(Processes, processes, \"\")\n"},
+                         {**pages, list_rules.FIXES: "HP_FIX(Pin, pin, \"\", \"\")\nHP_REMEDY(More, more, \"\")\n"}, breaches=2)
 
     def test_a_heavy_header_is_in_one_file(self):
         home, other = "libhostprobe/cli/command_line.cpp", "libhostprobe/cli/job_option"
