@@ -38,6 +38,7 @@ readonly torch_tests_folder="$cache/torch-tests-2.6.0"
 readonly nginx_folder="$cache/nginx"
 readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the simulated driver implements
 
+# Of NAME|NAME one is enough, as releases of Debian differ in them.
 readonly build_packages=(
   g++ cmake ninja-build git python3 python3-dev python3-venv
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
@@ -45,10 +46,11 @@ readonly build_packages=(
   libtracefs-dev libtraceevent-dev libtracecmd-dev libbpf1
   libgtest-dev libgmock-dev libbenchmark-dev)
 # clang, bpftool and libbpf-dev (55 MB) make the programs of `hostprobe sched --source bpf`; the build does without.
-readonly test_packages=(ccache clang-format-14 libpython3.11-testsuite valgrind clang-14 bpftool libbpf-dev musl-tools)
+readonly test_packages=(ccache "clang-format-14|clang-format" "libpython3.11-testsuite|libpython3-testsuite" valgrind
+  "clang-14|clang" bpftool libbpf-dev musl-tools)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.
-readonly guest_packages=(stress-ng redis-tools postgresql-15 libjemalloc2 libtcmalloc-minimal4 ffmpeg
-  nodejs openjdk-17-jdk-headless golang-go gdb libboost-context-dev trace-cmd)
+readonly guest_packages=(stress-ng redis-tools "postgresql-15|postgresql" libjemalloc2 "libtcmalloc-minimal4|libtcmalloc-minimal4t64"
+  ffmpeg nodejs "openjdk-17-jdk-headless|default-jdk-headless" golang-go gdb libboost-context-dev trace-cmd)
 
 say() { echo "setup: $*" >&2; }
 
@@ -79,10 +81,18 @@ examples
 TEXT
 }
 
+is_installed() { dpkg-query -W -f='${db:Status-Status}\n' "$@" 2>/dev/null | grep -qx installed; }
+
+# Of several names the first that apt knows, and the last where it knows none yet.
 missing_packages() {
-  local package
+  local package names name
   for package in "$@"; do
-    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+    IFS='|' read -ra names <<<"$package"
+    is_installed "${names[@]}" && continue
+    for name in "${names[@]}"; do
+      apt-cache show "$name" >/dev/null 2>&1 && break
+    done
+    echo "$name"
   done
 }
 
@@ -189,7 +199,7 @@ make_unpacked() {
   ) && dpkg-deb -x "$folder/$package"_*.deb "$folder" && rm "$folder/$package"_*.deb
 }
 
-# The same test as in cmake/cuda_headers.cmake: the first toolkit that has the headers and is new enough.
+# The same test as in libhostprobe/simnode/cuda_headers.cmake: the first toolkit that has the headers and is new enough.
 toolkit_has_headers() {
   local folder version
   for folder in ${CUDA_HOME:+"$CUDA_HOME"} /usr/local/cuda; do
