@@ -46,8 +46,7 @@ readonly build_packages=(
   libtracefs-dev libtraceevent-dev libtracecmd-dev libbpf1
   libgtest-dev libgmock-dev libbenchmark-dev)
 # clang, bpftool and libbpf-dev (55 MB) make the programs of `hostprobe sched --source bpf`; the build does without.
-readonly test_packages=(ccache "clang-format-14|clang-format" "libpython3.11-testsuite|libpython3-testsuite" valgrind
-  "clang-14|clang" bpftool libbpf-dev musl-tools)
+readonly test_packages=(ccache "clang-format-14|clang-format" valgrind "clang-14|clang" bpftool libbpf-dev musl-tools)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.
 readonly guest_packages=(stress-ng redis-tools "postgresql-15|postgresql" libjemalloc2 "libtcmalloc-minimal4|libtcmalloc-minimal4t64"
   ffmpeg nodejs "openjdk-17-jdk-headless|default-jdk-headless" golang-go gdb libboost-context-dev trace-cmd)
@@ -235,8 +234,9 @@ main() {
     *) usage >&2; exit 2 ;;
   esac
   mkdir -p "$cache" || die "cannot make the cache $cache; give another with HOSTPROBE_CACHE"
-  local packages=("${build_packages[@]}")
-  [[ $profile == demo ]] || packages+=("${test_packages[@]}")
+  install_packages "${build_packages[@]}"
+  local packages=()
+  [[ $profile == demo ]] || packages+=("${test_packages[@]}" "lib$(basename "$(realpath $python)")-testsuite")
   [[ $profile == test ]] && packages+=("${guest_packages[@]}")
   install_packages "${packages[@]}"
   if [[ $profile == test ]] || ! toolkit_has_headers; then
