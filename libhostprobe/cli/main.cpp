@@ -48,7 +48,7 @@ int run(const Words& words) {
   return status;
 }
 
-int say(const std::string& what, int status) {
+int failed(const std::string& what, int status) {
   cli::say(what);
   return status;
 }
@@ -61,13 +61,13 @@ int main(int argc, char** argv) {
   try {
     return run({argv + 1, argv + argc});
   } catch (const UsageError& error) {
-    return say(error.what(), kUsage);
+    return failed(error.what(), kUsage);
   } catch (const hostprobe::analysis::TraceError& error) {
-    return say(fmt::format("{} (offset {})", error.what(), error.offset), kCouldNot);
+    return failed(fmt::format("{} (offset {})", error.what(), error.offset), kCouldNot);
   } catch (const std::bad_alloc&) {
-    return say("the system gives no more memory; reports and diffs need less of it with a smaller --memory-mb",
-               kCouldNot);
+    return failed("the system gives no more memory; reports and diffs need less of it with a smaller --memory-mb",
+                  kCouldNot);
   } catch (const std::exception& error) {
-    return say(error.what(), kCouldNot);
+    return failed(error.what(), kCouldNot);
   }
 }

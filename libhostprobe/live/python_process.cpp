@@ -15,7 +15,7 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kMostFrames = 256;
+constexpr std::size_t kMostPythonFrames = 256;
 constexpr std::size_t kRuntimeBytes = 8192;       // the list of interpreters is near its beginning
 constexpr std::size_t kInterpreterBytes = 65536;  // and their list of threads within this
 constexpr std::uint64_t kMostTextBytes = 4096, kMostTableBytes = 1 << 20;
@@ -166,7 +166,7 @@ std::vector<PythonFrameCopy> PythonProcess::copy_frames(std::uint64_t thread_poi
   auto at = memory.value<std::uint64_t>(state->second + layout_.thread_frame);
   if (at && layout_.by_c_frame) at = memory.value<std::uint64_t>(*at + layout_.c_frame_frame);
   char raw[kMostFrameBytes];
-  for (std::size_t steps = 0; at && may_be_object(*at) && steps < kMostFrames; ++steps) {
+  for (std::size_t steps = 0; at && may_be_object(*at) && steps < kMostPythonFrames; ++steps) {
     if (!memory.copy(raw, *at, layout_.frame_bytes)) break;
     constexpr std::uint64_t kTags = 7;  // 3.14 marks references in the lowest bits
     PythonFrameCopy frame;

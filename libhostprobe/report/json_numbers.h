@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "answer/histogram.h"
 #include "json_value.h"
@@ -16,6 +17,7 @@ template <typename T>
 inline Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
+inline Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 inline Json ms_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-6); }
 inline Json us_or_null(const Histogram& time, double ns) { return time.count() == 0 ? Json(nullptr) : Json(ns * 1e-3); }

@@ -13,12 +13,12 @@ namespace {
 constexpr std::string_view kBroken = "\xef\xbf\xbd";
 
 // As many bytes at the front of a text as a character has, or could have had up to where it broke.
-struct Character {
+struct CharacterBytes {
   std::size_t bytes;
   bool is_whole;
 };
 
-Character first_character(std::string_view text) {
+CharacterBytes first_character_bytes(std::string_view text) {
   const auto byte = [text](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned first = byte(0);
   if (first < 0x80) return {1, true};
@@ -65,7 +65,7 @@ std::string_view escape_of(char character, std::array<char, 6>& buffer) {
 void add_escaped(std::string_view text, std::string& out) {
   std::array<char, 6> buffer;
   for (std::size_t at = 0; at < text.size();) {
-    const Character character = first_character(text.substr(at));
+    const CharacterBytes character = first_character_bytes(text.substr(at));
     const std::string_view escape = character.is_whole ? escape_of(text[at], buffer) : kBroken;
     out += escape.empty() ? text.substr(at, character.bytes) : escape;
     at += character.bytes;
@@ -157,7 +157,7 @@ std::string json_text(std::string_view text) {
 std::string valid_utf8(std::string_view text) {
   std::string valid;
   for (; !text.empty();) {
-    const Character character = first_character(text);
+    const CharacterBytes character = first_character_bytes(text);
     valid += character.is_whole ? text.substr(0, character.bytes) : kBroken;
     text.remove_prefix(character.bytes);
   }

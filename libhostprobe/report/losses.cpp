@@ -14,7 +14,7 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kMostSentences = 8;
+constexpr std::size_t kMostLosses = 8;
 constexpr std::size_t kDamagesPerFile = 3;
 
 std::string who(const ProcessAnswer& process) {
@@ -123,9 +123,9 @@ std::vector<std::string> loss_sentences(const RunAnswer& run) {
     }
     add_damages(process, sentences);
   }
-  if (sentences.size() > kMostSentences) {
-    const std::size_t more = sentences.size() - kMostSentences;
-    sentences.resize(kMostSentences);
+  if (sentences.size() > kMostLosses) {
+    const std::size_t more = sentences.size() - kMostLosses;
+    sentences.resize(kMostLosses);
     sentences.push_back(fmt::format("… and {} more of this kind; `hostprobe report --json` has all.", more));
   }
   return sentences;

@@ -81,7 +81,7 @@ std::string transfer_text(const Finding& finding) {
 }
 
 // The heaviest place of it.
-std::string place_of(const Finding& finding) {
+std::string heaviest_place(const Finding& finding) {
   if (!finding.site) return {};
   if (finding.evidence.find<TransferEvidence>() != nullptr) return transfer_text(finding);
   if (finding.evidence.find<SamplesEvidence>() != nullptr) return sampled_place(finding);
@@ -137,7 +137,8 @@ std::string lost_time_text(const Finding& finding, const std::string& who) {
   const std::string advice = advice_of(finding);
   const char* whole = finding.of_one_step ? "the step" : finding.of_steps ? "its steps" : "its time";
   return fmt::format("{} loses {:.0f} % of {}{} {}{}{}.{}", who, finding.share_pct, whole, duration_of(finding),
-                     how_text(finding), place_of(finding), advice.empty() ? "" : ": " + advice, gain_text(finding));
+                     how_text(finding), heaviest_place(finding), advice.empty() ? "" : ": " + advice,
+                     gain_text(finding));
 }
 
 }  // namespace hostprobe::analysis

@@ -11,6 +11,7 @@
 #include "format/samples.h"
 #include "format/switches.h"
 #include "hook_list.h"
+#include "read_at.h"
 #include "unpack.h"
 
 namespace hostprobe::analysis {
@@ -20,13 +21,6 @@ namespace {
 // byte of file, a damaged block is skipped by the length it claims.
 constexpr std::uint64_t kMostChecksPerByte = 4;
 constexpr std::uint64_t kReleaseBytes = 1 << 20;  // read, until they are let go
-
-template <typename T>
-T read_at(const std::byte* from) {
-  T value;
-  std::memcpy(static_cast<void*>(&value), from, sizeof(value));
-  return value;
-}
 
 const char* kind_name(std::uint16_t kind) {
   static constexpr const char* kNames[] = {"?",

@@ -4,18 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "read_at.h"
+
 namespace hostprobe::analysis {
-namespace {
-
-template <typename T>
-T read_at(const std::byte* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(value));
-  return value;
-}
-
-}  // namespace
-
 KernelRow KernelPart::row(std::uint32_t number) const { return read_at<KernelRow>(rows + number * sizeof(KernelRow)); }
 
 std::vector<KernelPart> kernel_parts(const Trace& trace) {

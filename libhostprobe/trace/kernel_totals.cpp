@@ -2,20 +2,10 @@
 #include "kernel_totals.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "read_at.h"
 
 namespace hostprobe::analysis {
-namespace {
-
-template <typename T>
-T read_at(const std::byte* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(value));
-  return value;
-}
-
-}  // namespace
-
 KernelThreadTotals KernelTotalsPart::thread(std::uint32_t number) const {
   return read_at<KernelThreadTotals>(rows + number * sizeof(KernelThreadTotals));
 }

@@ -17,9 +17,9 @@ std::uint64_t from_zigzag(std::uint64_t value) { return value >> 1 ^ (0 - (value
 // a record can take of them, and a number is read with the eight bytes from its begin on.
 constexpr std::size_t kSlackBytes = 128;
 
-class Row {
+class PackedRow {
  public:
-  Row(const std::uint8_t* begin, std::size_t bytes) : at_(begin), end_(begin + bytes) {}
+  PackedRow(const std::uint8_t* begin, std::size_t bytes) : at_(begin), end_(begin + bytes) {}
 
   std::uint64_t fixed(unsigned bytes) {
     std::uint64_t value;
@@ -73,7 +73,7 @@ class Unpacker {
     const Record* from = out_ + next_;
     Record* to = out_ + done_;
     const Record* const end = out_ + count;
-    Row times = times_;
+    PackedRow times = times_;
     std::uint64_t ticks = previous_end_ticks_;
     for (; to != end && (*heads & 3) == 0 && times.sound(); ++to, ++from, ++heads) {
       *to = *from;
@@ -137,7 +137,7 @@ class Unpacker {
   static constexpr std::uint8_t kTimeBytes[] = {0, 1, 2, 3, 4, 5, 6, 8};
 
   const std::uint8_t* const heads_;
-  Row times_, rest_;
+  PackedRow times_, rest_;
   Record* const out_;
   std::uint32_t done_ = 0;
   std::uint32_t next_ = 0;

@@ -42,7 +42,7 @@ double site_pct(const ProcessAnswer& process, const FindingSite& wanted) {
   return pct;
 }
 
-std::optional<double> no_cpu_pct(const ProcessAnswer& process) {
+std::optional<double> known_no_cpu_pct(const ProcessAnswer& process) {
   const ThreadAnswer* main = process.main_thread();
   if (main == nullptr || !main->time.run_delay_ms || main->time.wall_ms <= 0) return std::nullopt;
   return 100 * *main->time.run_delay_ms / main->time.wall_ms;
@@ -63,7 +63,7 @@ std::optional<double> share_in(const RunAnswer& run, const Finding& finding) {
         return process.wall_share(main_wakes_ms(process));
       case Symptom::kNotRunning:
       case Symptom::kThrottled:
-        return no_cpu_pct(process);
+        return known_no_cpu_pct(process);
       case Symptom::kOwnCost:
         return process.own_cost ? std::optional(process.wall_share(process.own_cost->total_ms())) : std::nullopt;
       default:

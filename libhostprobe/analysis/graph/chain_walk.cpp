@@ -10,7 +10,6 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kMostLinks = 8;
-constexpr double kClockErrorNs = 1000;  // the host's clock and the GPU's tell of the same moment
 
 LinkType awaited_by(const std::string& function) {
   static constexpr std::string_view kIo[] = {"poll",   "select",  "epoll", "read", "recv",

@@ -11,7 +11,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kClockErrorNs = 1000;  // the host's clock and the GPU's tell of the same moment
 // A kernel of a real GPU begins so long after the end of what it waited for; a simulated one at once.
 constexpr double kHandOverNs = 3000;
 constexpr double kBehindNs = 10'000;         // an activity ends so late behind the call that waited for it

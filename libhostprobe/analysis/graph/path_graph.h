@@ -13,6 +13,8 @@
 
 namespace hostprobe::analysis {
 
+inline constexpr double kClockErrorNs = 1000;  // the host's clock and the GPU's, of the same moment
+
 inline constexpr std::uint32_t kNoActivity = UINT32_MAX;
 
 // Turns the times of one process into those of the job.

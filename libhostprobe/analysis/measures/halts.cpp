@@ -13,13 +13,13 @@ struct Told {
   double last_look_ns, end_ns, late_ns;
 };
 
-struct Activity {
+struct CallTimes {
   std::vector<double> moments;  // at which calls of any thread begin or end
   std::vector<Window> disk;     // calls that wait for a disk
 };
 
-Activity activity_in(const Timeline& timeline, const Window& window) {
-  Activity found;
+CallTimes call_times_in(const Timeline& timeline, const Window& window) {
+  CallTimes found;
   const auto add = [&](double ns) {
     if (ns > window.begin_ns && ns < window.end_ns) found.moments.push_back(ns);
   };
@@ -45,7 +45,7 @@ bool may_be_disk(const std::vector<Window>& disk, const Window& halt) {
 
 // Empty: somebody was at work, or a disk may have been.
 Window halt_of(const Timeline& timeline, const Told& told) {
-  const Activity found = activity_in(timeline, {told.last_look_ns, told.end_ns});
+  const CallTimes found = call_times_in(timeline, {told.last_look_ns, told.end_ns});
   Window longest{told.last_look_ns, told.last_look_ns};
   double from_ns = told.last_look_ns;
   const auto until = [&](double ns) {

@@ -124,7 +124,7 @@ class Search {
   }
 
   void add(const KernelStep& step) {
-    const KernelRow& row = step.row;
+    const hostprobe::KernelRow& row = step.row;
     const std::uint64_t now = trace_.clock.monotonic_ns(row.ticks);
     if (begin_ns_ == 0) begin_ns_ = now;
     end_ns_ = now;
@@ -145,7 +145,7 @@ class Search {
     }
   }
 
-  static void add_irq(Cpu& cpu, const KernelRow& row) {
+  static void add_irq(Cpu& cpu, const hostprobe::KernelRow& row) {
     const bool soft = row.what == kKernelSoftirqBegin || row.what == kKernelSoftirqEnd;
     if (row.what == kKernelIrqBegin || row.what == kKernelSoftirqBegin) {
       if (cpu.irqs.size() < kMostNested) cpu.irqs.push_back({soft, row.value});
@@ -156,7 +156,7 @@ class Search {
   }
 
   // What was not asleep was not woken: it had just run, or it stands twice (sched_waking, sched_wakeup).
-  void add_wake(const Cpu& cpu, const KernelRow& row, std::uint64_t now) {
+  void add_wake(const Cpu& cpu, const hostprobe::KernelRow& row, std::uint64_t now) {
     Wait* wait = row.context == kContextUnknown ? nullptr : wait_at(row.other, now);
     if (wait == nullptr || !wait->asleep) return;
     const bool interrupt = row.context != kContextTask;

@@ -70,7 +70,7 @@ class Reading {
   };
 
   void add(const KernelStep& step) {
-    const KernelRow& row = step.row;
+    const hostprobe::KernelRow& row = step.row;
     const double now = ticks_.since_first_ns(row.ticks);
     Cpu& cpu = cpus_[step.cpu];
     if (pauses_.passed(row.ticks))
@@ -175,7 +175,7 @@ class Reading {
     }
   }
 
-  void add_switch(Cpu& cpu, std::uint32_t number, const KernelRow& row, double now) {
+  void add_switch(Cpu& cpu, std::uint32_t number, const hostprobe::KernelRow& row, double now) {
     account(cpu, row.tid, now, row.ticks);
     if (Task* next = task_of(row.other, row.ticks)) {
       // It was to run somewhere else, as far as was told.
@@ -204,7 +204,7 @@ class Reading {
   }
 
   // On the CPU already, about to sleep: then it is not a wait for one.
-  void add_wake(std::uint32_t on, const KernelRow& row, double now) {
+  void add_wake(std::uint32_t on, const hostprobe::KernelRow& row, double now) {
     Task* task = task_of(row.other, row.ticks);
     if (task == nullptr || task->waits) return;
     const std::uint32_t target = row.value == UINT32_MAX ? on : row.value;
@@ -212,7 +212,7 @@ class Reading {
     start_waiting(row.other, *task, target, now);
   }
 
-  void add_migration(const KernelRow& row, double now) {
+  void add_migration(const hostprobe::KernelRow& row, double now) {
     Task* task = task_of(row.other, row.ticks);
     if (task == nullptr || !task->waits || task->cpu == row.value) return;
     const Cpu& left = cpus_[task->cpu];
@@ -222,14 +222,14 @@ class Reading {
     start_waiting(row.other, *task, row.value, now);
   }
 
-  void begin_irq(Cpu& cpu, const KernelRow& row, double now) {
+  void begin_irq(Cpu& cpu, const hostprobe::KernelRow& row, double now) {
     if (cpu.irqs.size() >= kMostNested) cpu.irqs.clear();
     const bool soft = row.what == kKernelSoftirqBegin;
     cpu.irqs.push_back({subject_of(row.tid, row.ticks).value_or(SIZE_MAX), row.value, soft, now});
   }
 
   // Those inside of it whose end is missing are gone.
-  void end_irq(Cpu& cpu, const KernelRow& row, double now) {
+  void end_irq(Cpu& cpu, const hostprobe::KernelRow& row, double now) {
     const bool soft = row.what == kKernelSoftirqEnd;
     std::size_t at = cpu.irqs.size();
     while (at > 0 && (cpu.irqs[at - 1].soft != soft || cpu.irqs[at - 1].number != row.value)) --at;

@@ -7,7 +7,7 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kFewest = 10;  // of a thread: one in four seconds
+constexpr std::size_t kFewestLooks = 10;  // of a thread: one in four seconds
 // A sibling on the same core takes a little of what is measured, and nobody shall be sent after that.
 constexpr double kSurelyLow = 0.85;
 constexpr double kFarthestNs = 20e9;  // a sample says nothing of what is farther away
@@ -25,7 +25,7 @@ LowFrequency::LowFrequency(const Trace& trace, const TimeAxis& axis, const Windo
     sample.at_ns = axis.of(sample.at_ns);
     if (sample.at_ns >= steps.begin_ns && sample.at_ns < steps.end_ns) threads_[sample.tid].push_back(sample);
   }
-  std::erase_if(threads_, [](const auto& one) { return one.second.size() < kFewest; });
+  std::erase_if(threads_, [](const auto& one) { return one.second.size() < kFewestLooks; });
   for (auto& [id, samples] : threads_) samples = smoothed(samples);
   const auto own = threads_.find(tid);
   if (own == threads_.end()) return;

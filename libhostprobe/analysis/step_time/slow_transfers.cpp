@@ -11,10 +11,10 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kFewest = 8;    // collectives: their quartiles say something then
-constexpr double kClearly = 1.25;     // as far apart two medians must be
-constexpr double kLargePart = 0.1;    // of the steps
-constexpr std::uint64_t kAsMany = 2;  // times as many bytes at most
+constexpr std::size_t kFewestCollectives = 8;  // collectives: their quartiles say something then
+constexpr double kClearly = 1.25;              // as far apart two medians must be
+constexpr double kLargePart = 0.1;             // of the steps
+constexpr std::uint64_t kAsMany = 2;           // times as many bytes at most
 
 // NCCL's own model of a ring over PCIe, with its Simple protocol (src/graph/tuning.cc: baseLat, hwLat, PCI_WIDTH). Of what NCCL chooses
 // between, and of the links inside a host, it is the slowest.
@@ -57,10 +57,10 @@ bool are_alike(const PathTransfer& l, const PathTransfer& r) {
 void compare(const std::vector<PathTransfer>& kinds, std::vector<Transfers>& all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     Transfers& own = all[i];
-    if (own.ns.size() < kFewest) continue;
+    if (own.ns.size() < kFewestCollectives) continue;
     for (std::size_t k = 0; k < all.size(); ++k) {
       const Transfers& other = all[k];
-      if (!are_alike(kinds[i], kinds[k]) || other.ns.size() < kFewest) continue;
+      if (!are_alike(kinds[i], kinds[k]) || other.ns.size() < kFewestCollectives) continue;
       const double scale = std::max(
           1.0, static_cast<double>(kinds[i].bytes) / static_cast<double>(std::max<std::uint64_t>(1, kinds[k].bytes)));
       const double usual_ns = scale * quantile(other.ns, 0.5);
@@ -103,7 +103,7 @@ bool share_a_host(const std::vector<StepTimeMember>& members) {
 std::vector<double> left_over_pcie(const std::vector<PathTransfer>& kinds, const std::vector<Transfers>& all) {
   std::vector<double> left(all.size(), 1);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].ns.size() < kFewest || all[i].sum_ns <= 0) continue;
+    if (all[i].ns.size() < kFewestCollectives || all[i].sum_ns <= 0) continue;
     double left_ns = 0;
     for (const double ns : all[i].ns) left_ns += std::min(ns, pcie_ns(kinds[i]));
     left[i] = left_ns / all[i].sum_ns;

@@ -6,8 +6,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::uint64_t kMostTid = 1u << 30;
-
 // The value of `name=`, up to the next blank; of a name of a task, which may hold blanks, up to ` next=`.
 std::optional<std::string_view> value_of(std::string_view text, std::string_view name, std::string_view next = {}) {
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {

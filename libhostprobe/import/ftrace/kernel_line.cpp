@@ -7,7 +7,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::uint64_t kMostTid = 1u << 30;
 constexpr std::uint64_t kMostCpu = 1u << 16;
 constexpr std::uint64_t kMostSeconds = std::uint64_t{1} << 33;  // as nanoseconds in 63 bits
 constexpr std::size_t kMostFlags = 12;

@@ -10,6 +10,8 @@
 
 namespace hostprobe::analysis {
 
+inline constexpr std::uint64_t kMostTid = 1u << 30;
+
 // How the time was written.
 enum class LineTime : std::uint8_t {
   kSeconds,   // a clock of seconds

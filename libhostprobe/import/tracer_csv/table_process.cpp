@@ -12,7 +12,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr std::uint64_t kFirstTicks = 1'000'000'000;  // 0 would be no time at all
-constexpr std::uint64_t kMostNs = std::uint64_t{1} << 62;
+constexpr std::uint64_t kMostTimeNs = std::uint64_t{1} << 62;
 constexpr std::uint64_t kMostMissing = std::uint64_t{1} << 40;
 constexpr double kMostTicks = 4e18;  // what 64 bits hold, twice
 constexpr std::size_t kPending = kPackedMost;
@@ -98,7 +98,7 @@ std::uint64_t TableProcess::number(const TableRow& row, Column column) {
   if (is_hex) text.remove_prefix(2);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, is_hex ? 16 : 10);
   const bool is_time = column == Column::kTime || column == Column::kDuration || column == Column::kWake;
-  if (error == std::errc() && end == text.data() + text.size() && (!is_time || value <= kMostNs)) return value;
+  if (error == std::errc() && end == text.data() + text.size() && (!is_time || value <= kMostTimeNs)) return value;
   left_out_.add("numbers that are none, taken for 0");
   return 0;
 }

@@ -6,8 +6,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
 const char* source_name(ActivitySource source) { return source == ActivitySource::kProfile ? "profile" : "stand-in"; }
 
 Json gap_json(const Gap& gap, double start_ns) {

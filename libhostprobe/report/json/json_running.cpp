@@ -4,8 +4,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
 Json row_json(const RunningRow& row, const RunningAnswer& running) {
   Json json = {{"function", text_or_null(row.function)},
                {"file", text_or_null(row.file)},

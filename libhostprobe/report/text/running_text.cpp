@@ -12,8 +12,8 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kLeastPct = 1;        // of the thread's samples
-constexpr std::uint64_t kFewest = 20;  // of fewer samples nothing can be told in shares
+constexpr double kLeastSamplesPct = 1;  // of the thread's samples
+constexpr std::uint64_t kFewest = 20;   // of fewer samples nothing can be told in shares
 constexpr std::size_t kPlaceWidth = 66, kOwnWidth = 38;
 
 std::string place_of(const RunningRow& row) {
@@ -36,7 +36,7 @@ void add_rows(const std::vector<RunningRow>& rows, double all_ns, std::uint64_t 
               std::vector<std::string>& lines) {
   std::size_t shown = 0;
   for (const RunningRow& row : rows)
-    if (shown < most && 100 * row.ns >= kLeastPct * all_ns) {
+    if (shown < most && 100 * row.ns >= kLeastSamplesPct * all_ns) {
       lines.push_back(row_line(row, all_ns, steps));
       ++shown;
     }
