@@ -53,6 +53,8 @@ make_root() {
 fill_root() {
   cp /etc/resolv.conf /etc/hosts "$root/etc/"
   find /etc/apt/apt.conf.d -name '99*' -exec cp {} "$root/etc/apt/apt.conf.d/" \;
+  cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  [[ ! -f /etc/pip.conf ]] || cp /etc/pip.conf "$root/etc/"
   [[ -d $root/hostprobe ]] || git init -q "$root/hostprobe"
   git -C "$root/hostprobe" fetch -q "$PWD" HEAD
   git -C "$root/hostprobe" checkout -q --force --detach FETCH_HEAD
@@ -67,7 +69,7 @@ inside() {
     mount --rbind /dev "$0/dev"
     cd "$0"
     exec chroot "$0" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-      CCACHE_DIR=/ccache bash -c "cd /hostprobe && $1"' "$root" "$*"
+      CCACHE_DIR=/ccache PIP_CERT=/etc/ssl/certs/ca-certificates.crt bash -c "cd /hostprobe && $1"' "$root" "$*"
 }
 
 [[ -f $root/.complete ]] || make_root
