@@ -16,7 +16,11 @@
 #include <atomic>
 #include <new>
 
+#if __has_include("concurrentqueue/moodycamel/concurrentqueue.h")  // where Debian 13 has it
+#include "concurrentqueue/moodycamel/concurrentqueue.h"
+#else
 #include "concurrentqueue/concurrentqueue.h"
+#endif
 #include "probe/runtime/arena.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
