@@ -10,7 +10,8 @@ usage: ./tests/run.sh [--fast | --long] [--sanitize | --no-sanitize]
   (nothing)       every test, and the unit tests again under ASan + UBSan, the probe's also under TSan
   --fast          without PyTorch, Triton, servers, NVIDIA's drivers and other real programs (labels python,
                   real_programs, real_drivers, guests), and without sanitizers
-  --long          also what takes minutes each of CPython's and PyTorch's suites, and each stressor of stress-ng for a minute
+  --long          also what takes minutes each of CPython's and PyTorch's suites, each stressor of stress-ng for a minute,
+                  and the fast tests in a fresh Debian 13
   --sanitize      with the sanitizers, also after --fast
   --no-sanitize   without them
 
