@@ -7,7 +7,9 @@
 #include "read_at.h"
 
 namespace hostprobe::analysis {
-KernelRow KernelPart::row(std::uint32_t number) const { return read_at<KernelRow>(rows + number * sizeof(KernelRow)); }
+hostprobe::KernelRow KernelPart::row(std::uint32_t number) const {
+  return read_at<hostprobe::KernelRow>(rows + number * sizeof(hostprobe::KernelRow));
+}
 
 std::vector<KernelPart> kernel_parts(const Trace& trace) {
   std::vector<KernelPart> parts;

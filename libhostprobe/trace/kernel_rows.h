@@ -22,13 +22,13 @@ struct KernelPart {
   KernelHead head;
   const std::byte* rows = nullptr;
 
-  KernelRow row(std::uint32_t number) const;
+  hostprobe::KernelRow row(std::uint32_t number) const;
 };
 
 std::vector<KernelPart> kernel_parts(const Trace& trace);
 
 struct KernelStep {
-  KernelRow row;
+  hostprobe::KernelRow row;
   std::uint32_t cpu = 0;
   std::uint64_t lost = 0;  // on that CPU, since the row before
 };

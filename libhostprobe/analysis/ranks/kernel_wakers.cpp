@@ -10,7 +10,7 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kMostNested = 64;
+constexpr std::size_t kMostWakingIrqs = 64;
 
 struct Wait {
   std::uint64_t begin_ns = 0, end_ns = 0;  // CLOCK_MONOTONIC
@@ -25,14 +25,14 @@ struct Wait {
   std::uint64_t woken_ns = 0;
 };
 
-struct OpenIrq {
+struct WakingIrq {
   bool soft;
   std::uint32_t number;
 };
 
-struct Cpu {
+struct WakingCpu {
   std::uint64_t last_ns = 0;
-  std::vector<OpenIrq> irqs;
+  std::vector<WakingIrq> irqs;
 };
 
 bool is_unknown(const BlockedCall& call) {
@@ -128,7 +128,7 @@ class Search {
     const std::uint64_t now = trace_.clock.monotonic_ns(row.ticks);
     if (begin_ns_ == 0) begin_ns_ = now;
     end_ns_ = now;
-    Cpu& cpu = cpus_.try_emplace(step.cpu, Cpu{begin_ns_, {}}).first->second;
+    WakingCpu& cpu = cpus_.try_emplace(step.cpu, WakingCpu{begin_ns_, {}}).first->second;
     if (step.lost > 0) {
       holes_.push_back({cpu.last_ns, now});
       cpu.irqs.clear();
@@ -145,10 +145,10 @@ class Search {
     }
   }
 
-  static void add_irq(Cpu& cpu, const hostprobe::KernelRow& row) {
+  static void add_irq(WakingCpu& cpu, const hostprobe::KernelRow& row) {
     const bool soft = row.what == kKernelSoftirqBegin || row.what == kKernelSoftirqEnd;
     if (row.what == kKernelIrqBegin || row.what == kKernelSoftirqBegin) {
-      if (cpu.irqs.size() < kMostNested) cpu.irqs.push_back({soft, row.value});
+      if (cpu.irqs.size() < kMostWakingIrqs) cpu.irqs.push_back({soft, row.value});
     } else if (row.what == kKernelIrqEnd || row.what == kKernelSoftirqEnd) {
       while (!cpu.irqs.empty() && cpu.irqs.back().soft != soft) cpu.irqs.pop_back();
       if (!cpu.irqs.empty()) cpu.irqs.pop_back();
@@ -156,7 +156,7 @@ class Search {
   }
 
   // What was not asleep was not woken: it had just run, or it stands twice (sched_waking, sched_wakeup).
-  void add_wake(const Cpu& cpu, const hostprobe::KernelRow& row, std::uint64_t now) {
+  void add_wake(const WakingCpu& cpu, const hostprobe::KernelRow& row, std::uint64_t now) {
     Wait* wait = row.context == kContextUnknown ? nullptr : wait_at(row.other, now);
     if (wait == nullptr || !wait->asleep) return;
     const bool interrupt = row.context != kContextTask;
@@ -179,7 +179,7 @@ class Search {
   }
 
   // The timer of a CPU has no handler that could be recorded.
-  std::string irq_name(const Cpu& cpu, std::uint16_t context) const {
+  std::string irq_name(const WakingCpu& cpu, std::uint16_t context) const {
     const bool soft = context == kContextSoftirq;
     if (cpu.irqs.empty() || cpu.irqs.back().soft != soft) return {};
     return soft ? KernelNames::softirq(cpu.irqs.back().number) : names_.irq(cpu.irqs.back().number);
@@ -207,7 +207,7 @@ class Search {
   const KernelPauses pauses_;
   std::map<Thread, std::vector<Wait>> waits_;
   std::unordered_map<std::uint32_t, std::uint32_t> pids_;  // by tid; 0: of several
-  std::unordered_map<std::uint32_t, Cpu> cpus_;
+  std::unordered_map<std::uint32_t, WakingCpu> cpus_;
   std::vector<Hole> holes_;
   std::uint64_t begin_ns_ = 0, end_ns_ = 0;
 };

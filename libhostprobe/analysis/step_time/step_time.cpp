@@ -214,14 +214,16 @@ class Explanation {
   template <typename Explain>
   void explain_with_stops(const Window& part, double lasts_until_ns, const HostThread* delayed, Explain explain) {
     double at_ns = part.begin_ns;
-    for (std::uint32_t i = 0; i < ranks_.size(); ++i)
-      for (const Window& halt : overlapping(ranks_[i].halts(), {at_ns, part.end_ns})) {
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      const Window rest{at_ns, part.end_ns};
+      for (const Window& halt : overlapping(ranks_[i].halts(), rest)) {
         const Window inside{std::max(at_ns, halt.begin_ns), std::min(part.end_ns, halt.end_ns)};
         if (halt.end_ns > lasts_until_ns || inside.length_ns() <= 0) continue;
         if (inside.begin_ns > at_ns) explain(Window{at_ns, inside.begin_ns});
         parts_.add(member_, {inside, inside.length_ns(), Cause::kProcessStopped, i, {}, false, delayed});
         at_ns = inside.end_ns;
       }
+    }
     if (at_ns < part.end_ns) explain(Window{at_ns, part.end_ns});
   }
 
