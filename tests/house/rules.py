@@ -72,7 +72,7 @@ def code_only(text):
 # ---- who may know whom ----
 
 FORMAT_HEADERS = {"cstddef", "cstdint", "type_traits"}
-BARE_CPP_HEADERS = {"atomic", "bit", "type_traits", "utility", "concepts", "limits", "new",
+BARE_CPP_HEADERS = {"atomic", "bit", "type_traits", "utility", "concepts", "initializer_list", "limits", "new",
                     "cstddef", "cstdint", "cstring", "cstdlib", "cstdarg", "climits", "cerrno", "ctime", "cstdio"}
 LIBC_HEADERS = {"ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "fcntl.h", "inttypes.h", "limits.h", "link.h",
                 "pthread.h", "sched.h", "semaphore.h", "signal.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h",

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <bit>
+#include <initializer_list>
 
 #include "probe/hooks/nvtx_abi.h"
 #include "probe/record/hook.h"

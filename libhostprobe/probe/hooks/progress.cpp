@@ -2,6 +2,8 @@
 #include <sched.h>
 #include <string.h>
 
+#include <initializer_list>
+
 #include "probe/record/progress.h"
 #include "probe/record/short_waits.h"
 #include "probe/record/wait.h"

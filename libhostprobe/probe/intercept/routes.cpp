@@ -7,6 +7,7 @@
 #include <link.h>
 
 #include <atomic>
+#include <initializer_list>
 
 #include "probe/intercept/loader.h"
 #include "probe/intercept/passages.h"

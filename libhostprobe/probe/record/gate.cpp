@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include <atomic>
+#include <initializer_list>
 
 #include "probe/record/limits.h"
 #include "probe/runtime/clock.h"

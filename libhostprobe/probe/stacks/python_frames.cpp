@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <new>
 
 #include "probe/runtime/of_process.h"

@@ -1,6 +1,8 @@
 // live_tokens.cpp: see live_tokens.h. The same words by the same names as model/function.cpp takes.
 #include "probe/writer/live_tokens.h"
 
+#include <initializer_list>
+
 #include "probe/record/hook_row.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/of_process.h"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <initializer_list>
 
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/clock.h"
