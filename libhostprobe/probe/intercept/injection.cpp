@@ -8,8 +8,10 @@
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/options.h"
 
-// Called by its slot: its address is taken too, and a second kind of .plt would not fit layout.ld.
+// Called by its slot: its address is taken too, and a second kind of .plt would not fit layout.ld. clang has no such attribute.
+#if __has_attribute(noplt)
 extern "C" char* getenv(const char*) noexcept __attribute__((noplt));
+#endif
 
 namespace hostprobe::probe {
 

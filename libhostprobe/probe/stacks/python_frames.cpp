@@ -352,7 +352,7 @@ struct RunningWork {
   FrameWork frame;
   char code_again[kMostCodeBytes];
 };
-HP_KEPT_BY_CHILDREN alignas(8) char g_running[sizeof(RunningWork)];
+alignas(8) HP_KEPT_BY_CHILDREN char g_running[sizeof(RunningWork)];
 
 const char* frame_bytes_at(const Memory& memory, std::uint64_t at, RunningWork& work) {
   const std::size_t bytes = g_python.layout.frame_bytes;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kCalls = 200;
 constexpr unsigned kRounds = 9;
-HP_KEPT_BY_CHILDREN alignas(64) char g_scratch[kChunkBytes];
+alignas(64) HP_KEPT_BY_CHILDREN char g_scratch[kChunkBytes];
 HP_KEPT_BY_CHILDREN ThreadEntry g_entry;
 
 // A call as the hooks make it, of a function that does nothing.

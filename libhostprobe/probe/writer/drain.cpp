@@ -36,7 +36,7 @@ HP_OF_RECORDING RecordBlock g_block;
 HP_OF_RECORDING std::uint64_t g_written_shorts[kShorts];        // ticks, to see a change
 HP_OF_RECORDING std::uint64_t g_written_short_counts[kShorts];  // waits, to count those that never get there
 HP_OF_RECORDING std::uint32_t g_strings_written = 0;
-HP_OF_RECORDING alignas(8) bool g_stack_written[kStacks];
+alignas(8) HP_OF_RECORDING bool g_stack_written[kStacks];
 HP_OF_RECORDING std::uint32_t g_stacks_written = 0;
 
 // What the header says in sum: threads ended so far, to which come g_block's records and, each time, the living ones.

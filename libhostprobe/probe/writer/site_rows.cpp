@@ -18,7 +18,7 @@ namespace {
 
 // Open addressing over row numbers plus 1; never more than half full.
 constexpr std::uint32_t kPlaces = 2 * kCounters;
-HP_OF_RECORDING alignas(8) std::uint16_t g_places[kPlaces];
+alignas(8) HP_OF_RECORDING std::uint16_t g_places[kPlaces];
 HP_OF_RECORDING std::uint32_t g_rows = 0;     // rows that have ever been in use: those before this one
 HP_OF_RECORDING std::uint32_t g_used = 0;     // of them, those in use
 HP_OF_RECORDING std::uint32_t g_refused = 0;  // times that no room could be made, since it last could

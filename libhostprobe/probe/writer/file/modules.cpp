@@ -27,7 +27,7 @@ constexpr std::size_t kBufferBytes = 128 * 1024;  // for a thousand objects
 constexpr unsigned kSeen = 4096;
 // Rows of objects, those that are in the file first. A forked child writes its parent's into its own file: what it inherits
 // is mapped at the same places, and it need not walk the loader's list.
-HP_KEPT_BY_CHILDREN alignas(8) char g_rows[kBufferBytes];
+alignas(8) HP_KEPT_BY_CHILDREN char g_rows[kBufferBytes];
 HP_KEPT_BY_CHILDREN std::size_t g_rows_end = 0;
 HP_KEPT_BY_CHILDREN std::size_t g_rows_written = 0;
 HP_KEPT_BY_CHILDREN bool g_rows_dropped = false;         // the buffer has been full: it does not hold all of them

@@ -20,7 +20,7 @@ HP_KEPT_BY_CHILDREN constinit Compress g_compress = nullptr;
 
 namespace {
 
-HP_KEPT_BY_CHILDREN alignas(64) Record g_records[kChunkRecords];
+alignas(64) HP_KEPT_BY_CHILDREN Record g_records[kChunkRecords];
 
 // What packing needs, 2 MiB, mapped for the first block: most processes that load this library never write one.
 struct Room {
