@@ -9,6 +9,24 @@ from placed import PlacedTest, list_of
 
 ALL = os.sched_getaffinity(0)
 PROGRESS = "start('NCCL Progress 0')\nstart('worker')\n"
+MEET = """
+class UniqueId(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_byte * 128)]
+
+def make_communicator(rank, path):
+    nccl, made, unique_id = ctypes.CDLL("libnccl.so.2"), ctypes.c_void_p(), UniqueId()
+    if rank == 0:
+        assert nccl.ncclGetUniqueId(ctypes.byref(unique_id)) == 0
+        open(path + ".part", "wb").write(bytes(unique_id))
+        os.rename(path + ".part", path)
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    unique_id = UniqueId.from_buffer_copy(open(path, "rb").read())
+    assert nccl.ncclCommInitRank(ctypes.byref(made), 2, unique_id, rank) == 0
+
+def meet(*how):
+    threading.Thread(target=make_communicator, args=how, daemon=True).start()
+"""
 
 
 @unittest.skipIf(len(ALL) < 2, "two CPUs are needed")
@@ -141,6 +159,23 @@ class FixPin(PlacedTest):
         self.ctl(ranks[-1], "on", "pin")
         self.until(lambda: self.is_pinned(ranks[-1]))
         for process in ranks[1:]:
+            self.end(process)
+
+    def test_all_ranks_of_a_communicator_or_none(self):
+        ranks = []
+        for rank in range(2):
+            ranks.append(self.place("--fix", "pin", setup=PROGRESS + MEET, where=f"rank{rank}", RANK=str(rank), WORLD_SIZE="2",
+                                    SIMNODE_HOSTS="2"))
+            self.until(lambda: self.is_pinned(ranks[0]))  # nobody says that another rank is coming
+        for rank, process in enumerate(ranks):
+            self.ask(process, f"meet({rank}, {str(self.folder / 'unique_id')!r})")
+        if len(ALL) >= 4:
+            pinned = [self.until(lambda process=process: self.is_pinned(process)) for process in ranks]
+            self.assertNotEqual(pinned[0]["main"], pinned[1]["main"])
+        for process in ranks if len(ALL) < 4 else ():
+            self.await_event(process, f"pin stands back: 4 CPUs are needed, there are {len(ALL)}")
+            self.until(lambda process=process: self.is_as_before(process))
+        for process in ranks:
             self.end(process)
 
     def test_fewer_cpus_while_running(self):

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -267,6 +268,26 @@ TEST(CpuClaims, WhatIsRefusedIsNotHeldInPart) {
               });
             }),
             0);
+  release_claims();
+}
+
+TEST(CpuClaims, RanksOfACommunicatorAreCountedWhereTheyAre) {
+  Folder folder;
+  const std::string path = folder.path / "cpus";
+  ASSERT_EQ(open_claims(path.c_str()), 0);
+  EXPECT_EQ(count_ranks_here(0xabcdef0123456789, 3, 10'000), 1u) << "the others are elsewhere, or not here yet";
+  const auto counted_with = [&](std::uint64_t communicator, unsigned rank, const std::function<int()>& further = {}) {
+    return in_child([&] {
+      forget_claims_of_parent();
+      if (open_claims(path.c_str()) != 0) return -1;
+      const int counted = static_cast<int>(count_ranks_here(communicator, rank, 10'000));
+      return further ? further() : counted;
+    });
+  };
+  EXPECT_EQ(counted_with(0xabcdef0123456789, 9'999), 2);
+  EXPECT_EQ(counted_with(0xabcdef0123456788, 3), 1) << "another communicator";
+  EXPECT_EQ(counted_with(0xabcdef0123456789, 0, [&] { return counted_with(0xabcdef0123456789, 4); }), 3);
+  EXPECT_EQ(count_ranks_here(0xabcdef0123456789, 3, 10'000), 1u) << "the children have ended";
   release_claims();
 }
 

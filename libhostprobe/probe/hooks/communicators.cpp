@@ -141,6 +141,15 @@ void note_member(const void* handle, int rank, int size) {
   }
 }
 
+Member widest_membership() {
+  Member widest{0, -1, 0, false};
+  for (const Communicator& slot : g_communicators) {
+    if (slot.handle.load(std::memory_order_acquire) == nullptr || slot.made_unseen || slot.rank < 0) continue;
+    if (slot.size > widest.size || (slot.size == widest.size && slot.id < widest.id)) widest = member_of(&slot);
+  }
+  return widest;
+}
+
 std::uint64_t mix(std::uint64_t id, const void* bytes, std::uint64_t count) {
   auto* at = static_cast<const unsigned char*>(bytes);
   for (std::uint64_t i = 0; i < count; ++i) id = (id ^ at[i]) * 0x100000001b3u;

@@ -40,6 +40,9 @@ Member track_child(const void* handle, const void* parent, std::uint64_t how);
 Member track_use(const void* handle, bool is_gone);
 // What NCCL said about one that was made without saying it.
 void note_member(const void* handle, int rank, int size);
+// This process's place in the communicator that most ranks are in, of those the one with the lowest id, so that all of its ranks
+// name the same one. Size below 2: there is none, or NCCL has not said yet.
+Member widest_membership();
 
 // FNV-1a over bytes, and on from an earlier value.
 inline constexpr std::uint64_t kFirstId = 0xcbf29ce484222325u;

@@ -22,13 +22,36 @@ struct Claims {
 };
 HP_OF_PROCESS Claims g_claims{};
 
-bool set_lock(short type, unsigned cpu) {
+// Bytes of a communicator's ranks. Two communicators share theirs once in 2^32; the CPUs then do for more ranks than there are.
+constexpr off_t kFirstRank = off_t{1} << 61;
+constexpr off_t kMostRanks = off_t{1} << 24;
+
+bool set_lock(short type, off_t byte) {
   struct flock lock {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
-  lock.l_start = cpu;
+  lock.l_start = byte;
   lock.l_len = 1;
   return system_call(SYS_fcntl, g_claims.fd, F_SETLK, word_of_pointer(&lock)) == 0;
+}
+
+// The byte of some lock that another process has among `count` bytes; -1: none.
+off_t find_others_lock(off_t first, off_t count) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = first;
+  lock.l_len = count;
+  const bool answered = system_call(SYS_fcntl, g_claims.fd, F_GETLK, word_of_pointer(&lock)) == 0;
+  return answered && lock.l_type != F_UNLCK ? lock.l_start : -1;
+}
+
+// The kernel names any of several locks, so what lies before and behind it is asked for anew.
+unsigned count_others_locks(off_t first, off_t end) {
+  if (first >= end) return 0;
+  const off_t found = find_others_lock(first, end - first);
+  if (found < first) return 0;
+  return 1 + count_others_locks(first, found) + count_others_locks(found + 1, end);
 }
 
 }  // namespace
@@ -63,18 +86,23 @@ bool claim_cpus(const CpuSet& cpus) {
   return true;
 }
 
+void release_cpus(const CpuSet& cpus) {
+  if (!claims_hold()) return;
+  for (unsigned cpu = cpus.next(0); cpu < kMostCpus; cpu = cpus.next(cpu + 1)) set_lock(F_UNLCK, cpu);
+}
+
 CpuSet claimed_by_others(const CpuSet& among) {
   CpuSet taken{};
-  for (unsigned cpu = among.next(0); cpu < kMostCpus; cpu = among.next(cpu + 1)) {
-    struct flock lock {};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = cpu;
-    lock.l_len = 1;
-    if (system_call(SYS_fcntl, g_claims.fd, F_GETLK, word_of_pointer(&lock)) == 0 && lock.l_type != F_UNLCK)
-      taken.add(cpu);
-  }
+  for (unsigned cpu = among.next(0); cpu < kMostCpus; cpu = among.next(cpu + 1))
+    if (find_others_lock(cpu, 1) >= 0) taken.add(cpu);
   return taken;
+}
+
+unsigned count_ranks_here(std::uint64_t communicator, unsigned rank, unsigned size) {
+  if (size > kMostRanks) size = kMostRanks;
+  const off_t first = kFirstRank + static_cast<off_t>(communicator & 0xffffffff) * kMostRanks;
+  set_lock(F_WRLCK, first + rank);
+  return 1 + count_others_locks(first, first + size);
 }
 
 bool claims_hold() {

@@ -17,6 +17,7 @@
 #include "probe/fixes/placement/machine.h"
 #include "probe/fixes/placement/pinned_threads.h"
 #include "probe/fixes/row/fix.h"
+#include "probe/hooks/communicators.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/own_threads.h"
@@ -28,8 +29,8 @@ extern char** environ;
 namespace hostprobe::probe {
 namespace {
 
-constexpr int kPatience =
-    4;  // looks, a quarter of a second each, until a mask that is not ours counts as the program's
+// Looks, a quarter of a second each, until a mask that is not ours counts as the program's, and a number of ranks as whole.
+constexpr int kPatience = 4;
 constexpr int kMostTries = 40;  // to get CPUs that others are just taking
 constexpr int kSaidLater = 8;   // looks at a process that has not come to its GPU yet
 constexpr std::size_t kText = 96;
@@ -43,6 +44,7 @@ struct Pinned {
   int waited;
   int tries;
   int strange_looks;
+  int same_ranks_looks;
   int writer;  // its thread id
   LookSeldom looks;
   PinnedMasks masks;
@@ -63,24 +65,56 @@ void settle(FixState state, const char* text) {
   note(state == FixState::kOn, text);
 }
 
-// Ranks that were started with the same mask as their launcher share it; others have theirs for themselves.
-unsigned ranks_beside(const CpuSet& base) {
-  const char* text = value_of(environ, "LOCAL_WORLD_SIZE");
-  if (text == nullptr) text = value_of(environ, "OMPI_COMM_WORLD_LOCAL_SIZE");
-  if (text == nullptr && value_of(environ, "SIMNODE_HOSTS") != nullptr) text = value_of(environ, "WORLD_SIZE");
+// Of a job's ranks, those on this machine; 0: no launcher says it.
+unsigned ranks_said() {
+  for (const char* name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
+    unsigned ranks = 0;
+    for (const char* c = value_of(environ, name); c != nullptr && *c >= '0' && *c <= '9' && ranks < kMostCpus; ++c)
+      ranks = ranks * 10 + static_cast<unsigned>(*c - '0');
+    if (ranks != 0) return ranks;
+  }
+  return 0;
+}
+
+bool has_own_cpus(const CpuSet& base) {
   CpuSet parents;
-  if (cpus_of_thread(getppid(), parents) == 0 && !(parents == base)) return 1;
-  unsigned ranks = 0;
-  for (const char* c = text; c != nullptr && *c >= '0' && *c <= '9' && ranks < kMostCpus; ++c)
-    ranks = ranks * 10 + static_cast<unsigned>(*c - '0');
-  return ranks == 0 ? 1 : ranks;
+  return cpus_of_thread(getppid(), parents) == 0 && !(parents == base);
+}
+
+// 0, or why there is no file for what ranks have taken.
+int open_claims_file() {
+  if (claims_hold()) return 0;
+  char path[256];
+  claims_path(environ, path, sizeof path);
+  return open_claims(path);
+}
+
+// A number that other ranks may still raise.
+bool ranks_are_counted(const CpuSet& base) {
+  return !has_own_cpus(base) && ranks_said() == 0 && widest_membership().size > 1;
+}
+
+// Ranks that were started with the same mask as their launcher share it; others have theirs for themselves. Each rank of the
+// widest communicator is counted once its own look has said that it is here.
+unsigned ranks_beside(const CpuSet& base) {
+  if (has_own_cpus(base)) return 1;
+  if (const unsigned said = ranks_said()) return said;
+  const Member widest = widest_membership();
+  if (widest.size < 2 || open_claims_file() != 0) return 1;
+  return count_ranks_here(widest.id, static_cast<unsigned>(widest.rank), static_cast<unsigned>(widest.size));
+}
+
+// False: more ranks may come within a second.
+bool ranks_are_known(const CpuSet& base) {
+  const unsigned ranks = ranks_beside(base);
+  if (ranks != g_pin.demand.ranks) g_pin.same_ranks_looks = 0;
+  g_pin.demand.ranks = ranks;
+  return !ranks_are_counted(base) || ++g_pin.same_ranks_looks > kPatience;
 }
 
 // torchrun's NUMA binding gives each rank another mask than its own.
 bool is_bound_by_launcher(const CpuSet& base) {
-  CpuSet parents;
-  return value_of(environ, "TORCHELASTIC_RUN_ID") != nullptr && cpus_of_thread(getppid(), parents) == 0 &&
-         !(parents == base);
+  return value_of(environ, "TORCHELASTIC_RUN_ID") != nullptr && has_own_cpus(base);
 }
 
 void describe(char (&text)[kText]) {
@@ -111,11 +145,10 @@ bool main_is_bound(const CpuSet& mask) {
 
 // The ranks' file. False: it cannot be used, which is said.
 bool have_claims() {
-  if (claims_hold()) return true;
+  const int error = open_claims_file();
+  if (error == 0) return true;
   char path[256], text[kText];
   claims_path(environ, path, sizeof path);
-  const int error = open_claims(path);
-  if (error == 0) return true;
   snprintf(text, sizeof text, "pin refused: no file for what ranks have taken, %.24s (%.18s)", path,
            strerrordesc_np(error));
   settle(FixState::kRefused, text);
@@ -129,10 +162,9 @@ bool take_cpus(const CpuSet& base) {
   const char* simulated = value_of(environ, "SIMNODE_SYSFS");
   read_machine({simulated != nullptr ? simulated : "/sys", "/sys"}, bus_id, base, g_machine);
   if (!have_claims()) return false;
-  g_pin.demand = {ranks_beside(base), progress_threads()};
+  g_pin.demand.progress = progress_threads();
   Shortage shortage;
   if (!place_rank(g_machine, claimed_by_others(base), g_pin.demand, g_pin.placement, shortage)) {
-    release_claims();
     say_too_few(shortage);
     return false;
   }
@@ -163,7 +195,7 @@ void begin() {
     main_is_bound(mask);
     return;
   }
-  if (!take_cpus(base)) return;
+  if (!ranks_are_known(base) || !take_cpus(base)) return;
   if (!g_pin.has_before) note_own_masks(base);
   g_pin.masks = masks_of(base, g_pin.placement);
   publish_masks(g_pin.masks);
@@ -180,7 +212,7 @@ unsigned take_back(const CpuSet& base) {
   if (!g_pin.is_on) return 0;
   const unsigned restored = restore_threads(g_pin.masks, base);
   withdraw_masks();
-  release_claims();
+  release_cpus(g_pin.placement.claimed);
   g_pin.is_on = false;
   return restored;
 }
@@ -189,26 +221,42 @@ void end() {
   char text[kText];
   const bool was_on = g_pin.is_on;
   const unsigned restored = take_back(g_pin.masks.base);
+  release_claims();
   g_pin = Pinned{};
   snprintf(text, sizeof text, "pin off: %u threads may run again where they might before", restored);
   g_settled.store(FixState::kOff, std::memory_order_release);
   if (was_on) note(false, text);
 }
 
+void begin_again(const CpuSet& base, const char* why) {
+  note(false, why);
+  const PinnedMasks before = g_pin.masks;
+  const bool was_on = g_pin.is_on;
+  take_back(base);
+  g_pin = Pinned{};
+  g_pin.before = before;
+  g_pin.has_before = was_on;
+  g_settled.store(FixState::kUnderWay, std::memory_order_release);
+  begin();
+}
+
 // CPUs were unplugged, or the cpuset is another one. Anew, with what is left.
-void begin_again(const CpuSet& base) {
+void begin_with_other_cpus(const CpuSet& base) {
   char was[24], is[24], text[kText];
   write_cpus(g_pin.masks.base, was, sizeof was);
   write_cpus(base, is, sizeof is);
   snprintf(text, sizeof text, "pin: the allowed CPUs were %s and are %s", was, is);
-  note(false, text);
-  const PinnedMasks before = g_pin.masks;
-  take_back(base);
-  g_pin = Pinned{};
-  g_pin.before = before;
-  g_pin.has_before = true;
-  g_settled.store(FixState::kUnderWay, std::memory_order_release);
-  begin();
+  begin_again(base, text);
+}
+
+// Ranks that have gone leave the others as they are: a job ends one rank after the other.
+bool begins_with_more_ranks(const CpuSet& base) {
+  const unsigned before = g_pin.demand.ranks, ranks = ranks_beside(base);
+  if (before == 0 || ranks <= before) return false;
+  char text[kText];
+  snprintf(text, sizeof text, "pin: %u ranks share the CPUs, not %u", ranks, before);
+  begin_again(base, text);
+  return true;
 }
 
 // A writer that came back has the mask of the thread that started it, and a table without the claims.
@@ -252,7 +300,8 @@ void go_on() {
     return;
   }
   if (cpus_of_thread(0, base) != 0 || cpus_of_thread(main_thread(), mask) != 0) return;
-  if (!(base == g_pin.masks.base)) return begin_again(base);
+  if (!(base == g_pin.masks.base)) return begin_with_other_cpus(base);
+  if (begins_with_more_ranks(base)) return;
   if (!has_own_mask(main_thread()) && (mask == base || mask == g_pin.masks.main)) {
     g_pin.strange_looks = 0;
     if (mask == base) set_cpus_of_thread(main_thread(), g_pin.masks.main);
@@ -269,11 +318,13 @@ void tend(bool last) {
   if (last) return;
   const FixState settled = g_settled.load(std::memory_order_relaxed);
   if (!g_wanted.load(std::memory_order_acquire)) {
-    if (g_pin.is_on || g_pin.waited != 0 || settled != FixState::kOff) end();
+    if (g_pin.is_on || g_pin.waited != 0 || g_pin.demand.ranks != 0 || settled != FixState::kOff) end();
   } else if (g_pin.is_on) {
     go_on();
   } else if (settled != FixState::kStandsBack && settled != FixState::kRefused) {
     begin();
+  } else if (CpuSet base; settled == FixState::kStandsBack && cpus_of_thread(0, base) == 0) {
+    begins_with_more_ranks(base);
   }
 }
 
