@@ -54,8 +54,10 @@ build() {
   if command -v ccache >/dev/null; then
     launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   fi
+  local settings=()
+  [[ $1 == release ]] && settings=(-DHOSTPROBE_BPF=ON)  # not what users get, which one line of configuration makes
   say "building preset $1"
-  cmake --preset "$1" "${launcher[@]}" --log-level=WARNING >&2
+  cmake --preset "$1" "${launcher[@]}" "${settings[@]}" --log-level=WARNING >&2
   "${@:3}" cmake --build --preset "$1" --target "${2:-all}" >&2
 }
 

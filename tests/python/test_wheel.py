@@ -21,8 +21,7 @@ HEADERS = {"include/hostprobe/hostprobe.h", "include/hostprobe/options.def", "in
 OF_LIBC = {"libc.so.6"}  # all that goes into other people's processes
 OF_THE_DISTRIBUTION = OF_LIBC | {"ld-linux-x86-64.so.2", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6", "libz.so.1", "libzstd.so.1",
                                  "libfmt.so.9", "libdw.so.1", "libelf.so.1", "libunwind-ptrace.so.0",
-                                 "libunwind-x86_64.so.8", "libtracefs.so.1", "libtraceevent.so.1", "libtracecmd.so.1",
-                                 "libbpf.so.1"}
+                                 "libunwind-x86_64.so.8", "libtracefs.so.1", "libtraceevent.so.1", "libtracecmd.so.1"}
 
 PROGRAM = """
 import hostprobe, hostprobe.torch, hostprobe.megatron
