@@ -1,9 +1,6 @@
 // import_fuzz.cpp: any bytes are imported, as a profile, as a table and as a trace of the kernel; what came of them is read back and asked everything.
 //
 // Nothing may crash, or throw anything but what an import may throw, and no trace that was made may be damaged.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -15,6 +12,8 @@
 #include "export/perfetto_timeline.h"
 #include "import/import_files.h"
 #include "import/kineto/profile_reader.h"
+#include "memory_file.h"
+#include "run_folder.h"
 #include "trace/kernel_rows.h"
 #include "trace/reader.h"
 
@@ -22,27 +21,6 @@ namespace {
 
 using namespace hostprobe;
 namespace fs = std::filesystem;
-
-class MemoryFile {
- public:
-  MemoryFile(const std::uint8_t* data, std::size_t size) : file_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    if (file_ < 0 || write(file_, data, size) != static_cast<ssize_t>(size)) std::abort();
-  }
-  ~MemoryFile() { close(file_); }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
-
- private:
-  int file_;
-};
-
-const std::string& run_folder() {
-  static const std::string folder = [] {
-    std::string name = (fs::temp_directory_path() / "hostprobe-fuzz-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    return name;
-  }();
-  return folder;
-}
 
 void read_back(const std::string& path) {
   const analysis::Trace trace = analysis::read_trace_file_only(path);
@@ -92,7 +70,7 @@ void read_in_halves(const std::string& path) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const MemoryFile file(data, size);
+  const MemoryFile file({reinterpret_cast<const char*>(data), size});
   read_in_halves(file.path());
   import(analysis::ImportForm::kProfile, file.path());
   import(analysis::ImportForm::kTable, file.path());

@@ -3,16 +3,13 @@
 // Each input is read twice: as it is, and with the checksums of header and blocks made right, because bytes that fail a
 // checksum never reach the code behind it. Nothing may crash, throw anything but TraceError, or count more records than
 // the bytes can hold.
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "analysis/process.h"
 #include "export/dump.h"
+#include "memory_file.h"
 #include "trace/checksum.h"
 #include "trace/reader.h"
 
@@ -55,18 +52,6 @@ void repair_blocks(std::string& bytes) {
     offset += sizeof(head) + head.payload_bytes;
   }
 }
-
-class MemoryFile {
- public:
-  explicit MemoryFile(const std::string& bytes) : file_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    if (file_ < 0 || write(file_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) std::abort();
-  }
-  ~MemoryFile() { close(file_); }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
-
- private:
-  int file_;
-};
 
 void read_everything(const std::string& path) {
   analysis::Symbols symbols;

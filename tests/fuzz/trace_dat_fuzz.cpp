@@ -2,9 +2,6 @@
 // others are taken for what such a process told, which the one that started it has to live with.
 //
 // Whatever happens to the reading process, ours may neither crash nor throw, and no trace that was made may be damaged.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -15,8 +12,10 @@
 #include "export/perfetto_timeline.h"
 #include "import/ftrace/kernel_text.h"
 #include "import/import_files.h"
+#include "memory_file.h"
 #include "recorder/trace_dat.h"
 #include "recorder/trace_dat_pieces.h"
+#include "run_folder.h"
 #include "trace/kernel_rows.h"
 #include "trace/reader.h"
 
@@ -26,29 +25,6 @@ using namespace hostprobe;
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "\x17\x08\x44tracing";
-
-class MemoryFile {
- public:
-  MemoryFile(const std::uint8_t* data, std::size_t size) : file_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    if (file_ < 0 || write(file_, data, size) != static_cast<ssize_t>(size) || lseek(file_, 0, SEEK_SET) != 0)
-      std::abort();
-  }
-  ~MemoryFile() { close(file_); }
-  int file() const { return file_; }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
-
- private:
-  int file_;
-};
-
-const std::string& run_folder() {
-  static const std::string folder = [] {
-    std::string name = (fs::temp_directory_path() / "hostprobe-fuzz-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    return name;
-  }();
-  return folder;
-}
 
 void read_back(const std::vector<std::string>& traces) {
   for (const std::string& path : traces) {
@@ -87,8 +63,9 @@ void hear_pieces(const MemoryFile& file) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const MemoryFile file(data, size);
-  if (std::string_view(reinterpret_cast<const char*>(data), size).starts_with(kMagic))
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const MemoryFile file(bytes);
+  if (bytes.starts_with(kMagic))
     import_whole(file);
   else
     hear_pieces(file);
