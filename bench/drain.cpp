@@ -30,9 +30,9 @@
 #include "probe/writer/file/trace_file.h"
 
 // What the probe's objects need from the parts that only an injected process has.
-HP_ROW(kCuda, cuLaunchKernel, "", 0, 1, nullptr, "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes")
-HP_ROW(kNccl, ncclAllReduce, "", 0, 0, nullptr, "comm:hex", "count", "call:nccl", "stream:hex", "place:ranks")
-HP_ROW(kWait, pthread_mutex_lock, "", 1, 0, nullptr, "object:hex", "waker:post", "site:code", "result:i", "")
+HP_ROW(kCuda, kLaunch, cuLaunchKernel, "", 0, 1, "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes")
+HP_ROW(kNccl, kCollective, ncclAllReduce, "", 0, 0, "comm:hex", "count", "call:nccl", "stream:hex", "place:ranks")
+HP_ROW(kWait, kLock, pthread_mutex_lock, "", 1, 0, "object:hex", "waker:post", "site:code", "result:i", "")
 
 namespace hostprobe::probe {
 std::atomic<std::uint32_t> g_stacks_added{0};

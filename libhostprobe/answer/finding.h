@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cause.h"
+#include "hook.h"
 #include "role.h"
 
 namespace hostprobe::analysis {
@@ -87,6 +88,7 @@ struct FindingSite {
   std::string library;
   Role role = Role::kMain;
   std::vector<std::string> stack;
+  CallKind kind = CallKind::kOther;
 };
 
 struct Finding {

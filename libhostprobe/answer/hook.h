@@ -1,4 +1,4 @@
-// hook.h: a hooked function of a process: whether it was there, and what it recorded.
+// hook.h: a hooked function of a process: what its calls are, whether it was there, and what it recorded.
 //
 // The waist (answer/). analysis/process.cpp fills it from the hook table of the trace.
 #pragma once
@@ -7,6 +7,17 @@
 #include <string>
 
 namespace hostprobe::analysis {
+
+// What a call of it holds its thread for, where that alone says something.
+enum class CallKind : std::uint8_t {
+  kOther,
+  kSleep,  // for nothing but time
+  kChild,  // for a child process to end
+  kRead,   // for somebody to send
+  kWrite,  // for somebody to take what it sends
+  kSemaphore,
+  kCallback,  // the GPU's stream is held, by a function of the program's that the driver calls
+};
 
 struct HookAnswer {
   std::string name;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cause.h"
+#include "hook.h"
 #include "role.h"
 
 namespace hostprobe::analysis {
@@ -24,6 +25,7 @@ struct TransferSite {
 struct LostSite {
   std::string function;  // the call that held the thread; "" = it was in none
   std::string library;
+  CallKind kind = CallKind::kOther;
   Role role = Role::kMain;         // of the thread
   std::string holder;              // the role of the thread that made it wait; "" = none
   std::uint32_t holder_tid = 0;    // 0 = none

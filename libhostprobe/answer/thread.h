@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "hook.h"
 #include "role.h"
 
 namespace hostprobe::analysis {
@@ -28,7 +29,8 @@ struct OpenWaitAnswer {
   std::string library;         // that called it
   std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC
   double ms = 0;               // so far
-  std::string python = {};     // where, as far as anybody has looked; "" = not known
+  CallKind kind = CallKind::kOther;
+  std::string python = {};  // where, as far as anybody has looked; "" = not known
 };
 
 struct ThreadAnswer {

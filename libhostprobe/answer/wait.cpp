@@ -47,21 +47,4 @@ double WaitSite::share_for(WaitPurpose purpose) const {
   return total_ms > 0 ? share_pct * std::min(1.0, ms_for(purpose) / total_ms) : 0;
 }
 
-bool is_sleep(const std::string& function) {
-  return function == "nanosleep" || function == "clock_nanosleep" || function == "usleep" || function == "sleep";
-}
-
-bool waits_for_child(std::string_view function) {
-  return function.starts_with("wait") || function.starts_with("__wait") || function == "system" || function == "pclose";
-}
-
-bool is_python_library(std::string_view library) {
-  if (library.starts_with("lib")) library.remove_prefix(3);
-  if (!library.starts_with("python")) return false;
-  library.remove_prefix(6);
-  return library.empty() || (library.front() >= '0' && library.front() <= '9');
-}
-
-bool calls_back(const std::string& function) { return function.find("LaunchHostFunc") != std::string::npos; }
-
 }  // namespace hostprobe::analysis

@@ -9,10 +9,10 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "histogram.h"
+#include "hook.h"
 #include "role.h"
 #include "thread_key.h"
 
@@ -79,8 +79,10 @@ struct WaitSite {
   std::string function;
   std::string library;
   Role role = Role::kOther;
-  Histogram time;  // of calls that blocked
-  Histogram wake;  // return of the wait minus the waker's post
+  CallKind kind = CallKind::kOther;
+  bool in_python = false;  // the library is an interpreter
+  Histogram time;          // of calls that blocked
+  Histogram wake;          // return of the wait minus the waker's post
   // Of wakes where the thread's switches are recorded: until it had a CPU again, and the rest of the way back.
   Histogram run_queue, rest;
   std::map<Role, std::uint64_t> wakers;
@@ -107,15 +109,5 @@ struct WaitSite {
   // The part of share_pct that is proven to be for that.
   double share_for(WaitPurpose purpose) const;
 };
-
-// A call that waits for nothing but time.
-bool is_sleep(const std::string& function);
-// One that waits for a child process to end.
-bool waits_for_child(std::string_view function);
-// An interpreter or its shared library, by its file name.
-bool is_python_library(std::string_view library);
-
-// The driver calls a function of the program's, and the stream stands still until that returns.
-bool calls_back(const std::string& function);
 
 }  // namespace hostprobe::analysis

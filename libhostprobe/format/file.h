@@ -5,12 +5,13 @@
 // checksum, so a reader can say exactly which bytes are damaged and go on behind them.
 #pragma once
 
+#include "hook_role.h"
 #include "segment.h"
 
 namespace hostprobe {
 
 inline constexpr std::uint64_t kFileMagic = 0x0a45434152545048;  // "HPTRACE\n" as little-endian bytes
-inline constexpr std::uint32_t kFileVersion = 3;                 // raised when an old reader could misread a file
+inline constexpr std::uint32_t kFileVersion = 4;                 // raised when an old reader could misread a file
 inline constexpr std::size_t kFileHeaderBytes = 4096;
 inline constexpr char kFileSuffix[] = ".hptrace";
 inline constexpr char kDumpSuffix[] = ".hpdump";  // <trace without its suffix>-NNNN: what one trigger wrote
@@ -136,7 +137,9 @@ struct HookRow {
   std::uint8_t blocking;  // 1: time inside is waiting; 0: work or a launch
   std::uint8_t launch;    // 1: a GPU launch
   std::uint8_t type;      // RowType
-  std::uint8_t reserved[3];
+  std::uint8_t role;      // HookRole; since version 4
+  std::uint8_t traits;    // HookTrait bits; since version 4
+  std::uint8_t reserved;
 };
 static_assert(sizeof(HookRow) == 184);
 

@@ -1,27 +1,11 @@
 // function.cpp: see function.h.
 #include "function.h"
 
-#include <algorithm>
-#include <initializer_list>
 #include <mutex>
 #include <set>
 
-#include "answer/wait.h"
-#include "model/call_traits.h"
-
 namespace hostprobe::analysis {
 namespace {
-
-bool starts_with_one_of(const std::string& name, std::initializer_list<const char*> words) {
-  return std::any_of(words.begin(), words.end(), [&name](const char* word) { return name.starts_with(word); });
-}
-
-// Polls, sleeps and waits for a descriptor come as time passes, not as steps do.
-StepToken step_token_of(const Function& function) {
-  return hostprobe::step_token_of({function.name.c_str(), function.is(kLaunches), function.is(kCollective),
-                                   function.is(kSynchronises), function.is(kWaits),
-                                   function.is(Trait{kPolls | kMarksStep})});
-}
 
 // The word that says what was launched, or collected.
 int work_word(const Hook& hook) {
@@ -30,41 +14,80 @@ int work_word(const Hook& hook) {
   return -1;
 }
 
-bool changes_memory(const std::string& name) {
-  static constexpr std::string_view kNames[] = {
-      "cuMemAlloc",  "cuMemFree",    "cuMemHostAlloc", "cuMemHostRegister", "cuMemHostUnregister",
-      "cuMemCreate", "cuMemRelease", "cuMemMap",       "cuMemUnmap",        "cuMemSetAccess"};
-  return std::any_of(std::begin(kNames), std::end(kNames), [&](std::string_view one) { return name.starts_with(one); });
+// A graph's launches say it themselves, if anybody knows.
+std::int64_t kernels_of_call(HookRole role) {
+  return role == HookRole::kLaunch ? 1 : role == HookRole::kLaunchCallback ? 0 : -1;
 }
 
-bool copies_in_stream(const std::string& name) {
-  return name.starts_with("cuMemcpy") && name.find("Async") != std::string::npos;
+// What the role alone says.
+std::uint32_t role_traits(HookRole role) {
+  switch (role) {
+    case HookRole::kQueueSample:
+      return kSamplesQueue;
+    case HookRole::kYield:
+      return kPolls;
+    case HookRole::kStep:
+      return kMarksStep;
+    case HookRole::kOptimizerStep:
+      return kMarksStep | kOfOptimizer;
+    case HookRole::kGarbage:
+      return kCollectsGarbage;
+    case HookRole::kActivity:
+      return kRunsOnGpu;
+    case HookRole::kRange:
+      return kNamesTime;
+    case HookRole::kMark:
+      return kTellsValue;
+    case HookRole::kCollective:
+    case HookRole::kMessage:
+      return kCollective;
+    default:
+      return 0;
+  }
 }
 
-// A graph's launches say it themselves, if anybody knows. Other than the driver's functions are a profile's.
-std::int64_t kernels_of_call(const std::string& name) {
-  const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
-  if (has("Graph") || has("Multi")) return -1;
-  if (calls_back(name)) return 0;
-  if (!name.starts_with("cu") || name.starts_with("cuda")) return is_kernel_launch_name(name) ? 1 : 0;
-  return starts_with_one_of(name, {"cuLaunchKernel", "cuLaunchCooperativeKernel", "cuLaunchGrid"}) || name == "cuLaunch"
-             ? 1
-             : 0;
+std::uint32_t driver_traits(const Hook& hook) {
+  const bool is_own = hook.role == HookRole::kQueueSample || hook.role == HookRole::kGpuTime;
+  std::uint32_t traits = is_own ? 0u : kOfDriver;
+  if (hook.blocking) traits |= kSynchronises;
+  if ((hook.traits & kTraitRuntime) != 0) return traits;
+  const bool copies = hook.role == HookRole::kCopy || hook.role == HookRole::kCopyToDevice;
+  if (hook.role == HookRole::kMemory) traits |= kMemory;
+  if (copies && !hook.blocking) traits |= kCopies;
+  return traits;
 }
 
-std::uint32_t python_traits(const Hook& hook) {
-  if (hook.name == "hostprobe_step" || hook.type == kRowStep) return kMarksStep;
-  if (hook.name == "hostprobe_optimizer_step") return kMarksStep | kOfOptimizer;
-  if (hook.name == "hostprobe_gc") return kCollectsGarbage;
-  return 0;
+std::uint32_t traits_of(const Hook& hook) {
+  std::uint32_t traits = role_traits(hook.role);
+  if (hook.launch) traits |= kLaunches;
+  if (hook.blocking) traits |= kBlocks;
+  switch (static_cast<Family>(hook.family)) {
+    case Family::kCuda:
+      return traits | driver_traits(hook);
+    case Family::kNccl:
+      return traits | kNccl;
+    case Family::kWait:
+      return traits | kWaits;
+    default:
+      return traits;
+  }
 }
 
 void set_launch_words(const Hook& hook, Function& function) {
+  function.work = work_word(hook);
   function.grid = hook.word_of("grid");
   function.stream = hook.word_of("stream");
   function.nodes = hook.word_of("nodes");
   function.kernels = hook.word_of("kernels");
-  function.kernels_of_call = kernels_of_call(hook.name);
+  function.kernels_of_call = kernels_of_call(hook.role);
+}
+
+void set_nccl_words(const Hook& hook, Function& function) {
+  function.communicator = hook.word_of("comm");
+  function.elements = hook.word_of("count");
+  function.call = hook.word_of("call");
+  function.ranks = hook.word_of("place");
+  function.operation = operation_name(hook.name);
 }
 
 }  // namespace
@@ -73,40 +96,18 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   Function function;
   function.name = hook.name;
   function.row = row;
+  function.role = hook.role;
   function.found = hook.found;
+  function.traits = traits_of(hook);
   function.site = hook.word_of("site");
   function.waker = hook.word_of("waker");
-  const auto family = static_cast<Family>(hook.family);
-  const auto set = [&function](bool is, Trait trait) { function.traits |= is ? trait : 0u; };
-  set(hook.name == "hostprobe_queue_sample", kSamplesQueue);
-  set(family == Family::kCuda && !hook.name.starts_with("hostprobe_"), kOfDriver);
-  set(hook.launch, kLaunches);
-  set(hook.blocking, kBlocks);
-  set(family == Family::kWait, kWaits);
-  set(family == Family::kCuda && hook.blocking, kSynchronises);
-  set(family == Family::kCuda && changes_memory(hook.name), kMemory);
-  set(family == Family::kCuda && copies_in_stream(hook.name), kCopies);
-  set(hook.name == "sched_yield", kPolls);
-  function.traits |= python_traits(hook);
   function.empty = hook.word_of("empty");
-  set(family == Family::kGpu, kRunsOnGpu);
-  set(hook.type == kRowRange, kNamesTime);
-  set(hook.type == kRowMark, kTellsValue);
-  if (function.is(kNamesTime) || function.is(kTellsValue)) function.name_word = hook.word_of("name");
+  if (function.is(Trait{kNamesTime | kTellsValue})) function.name_word = hook.word_of("name");
   if (function.is(kMarksStep)) function.work = hook.word_of("number");
-  if (hook.launch || function.is(kCollectsGarbage)) function.work = work_word(hook);
+  if (function.is(kCollectsGarbage)) function.work = work_word(hook);
   if (hook.launch) set_launch_words(hook, function);
-  function.step_token = step_token_of(function);
-  if (family != Family::kNccl) return function;
-  function.traits |= kNccl;
-  function.communicator = hook.word_of("comm");
-  function.elements = hook.word_of("count");
-  function.call = hook.word_of("call");
-  function.ranks = hook.word_of("place");
-  // The others are groups, and the life of a communicator.
-  set(function.call >= 0 && function.elements >= 0, kCollective);
-  function.operation = operation_name(hook.name);
-  function.step_token = step_token_of(function);
+  if (function.is(kNccl)) set_nccl_words(hook, function);
+  function.step_token = step_token_of(hook.role, hook.blocking);
   return function;
 }
 

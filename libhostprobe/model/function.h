@@ -1,6 +1,6 @@
 // function.h: what a called function is to the questions, whatever the source that saw the call.
 //
-// Room 3. Decoded once per trace from its hook table (timeline.cpp); names decide here and nowhere else.
+// Room 3. Decoded once per trace from its hook table (timeline.cpp). What it is the row says (format/hook_role.h), not the name.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +37,7 @@ struct Function {
   std::string name;
   std::uint32_t row = 0;  // in the hook table
   std::uint32_t traits = 0;
+  HookRole role = HookRole::kOther;
   bool found = false;                      // the library that has it was there
   const std::string* operation = nullptr;  // of a collective: "AllReduce"
   // Which word of a record is what; -1 = none.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "format/nccl_type.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -91,7 +93,7 @@ void Timeline::decode_nccl(const Record& record, Event& event) const {
   event.collective.size = bits(ranks, 21);
   event.collective.peer = bits(ranks, 42) - 1;
   event.collective.begin_monotonic_ns = trace_.clock.monotonic_ns_of(event.begin_ns);
-  event.bytes = word(record, function.elements) * bytes_of_type(call >> 48 & 0xff);
+  event.bytes = word(record, function.elements) * bytes_of_nccl_type(call >> 48 & 0xff);
 }
 
 bool Timeline::decode_collective(const Record& record, TickReader& ticks, Event& event) const {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "advice_text.h"
 #include "answer/step_time.h"
@@ -29,11 +28,11 @@ const char* usual_how(Cause cause) {
 }
 
 bool sleeps(const Finding& finding) {
-  return finding.cause == Cause::kHostWork && finding.site && is_sleep(finding.site->function);
+  return finding.cause == Cause::kHostWork && finding.site && finding.site->kind == CallKind::kSleep;
 }
 
 bool is_callback(const Finding& finding) {
-  return finding.cause == Cause::kHostWork && finding.site && calls_back(finding.site->function);
+  return finding.cause == Cause::kHostWork && finding.site && finding.site->kind == CallKind::kCallback;
 }
 
 bool is_page_fault(const Finding& finding) { return finding.site && finding.site->function == kPageFault; }
@@ -98,16 +97,17 @@ std::string heaviest_place(const Finding& finding) {
 
 // What a wait is for at least, by its function.
 std::string unexplained_text(const Finding& finding) {
-  const std::string function = finding.site ? finding.site->function : "";
-  const auto is_one_of = [&function](std::initializer_list<const char*> names) {
-    return std::any_of(names.begin(), names.end(), [&](const char* name) { return function.starts_with(name); });
-  };
-  if (waits_for_child(function)) return fmt::format("waiting for a child process to end ({})", printable(function));
-  if (is_one_of({"recv", "accept", "connect", "read", "__read", "poll", "ppoll", "select", "pselect", "epoll"}))
-    return fmt::format("waiting for what somebody else is to send ({})", printable(function));
-  if (is_one_of({"write", "__write", "send", "__send"}))
-    return fmt::format("waiting until what it writes is taken ({})", printable(function));
-  return usual_how(finding.cause);
+  const std::string function = finding.site ? printable(finding.site->function) : "";
+  switch (finding.site ? finding.site->kind : CallKind::kOther) {
+    case CallKind::kChild:
+      return fmt::format("waiting for a child process to end ({})", function);
+    case CallKind::kRead:
+      return fmt::format("waiting for what somebody else is to send ({})", function);
+    case CallKind::kWrite:
+      return fmt::format("waiting until what it writes is taken ({})", function);
+    default:
+      return usual_how(finding.cause);
+  }
 }
 
 std::string how_text(const Finding& finding) {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "format/hook_role.h"
+
 namespace hostprobe {
 
 enum class StepToken : std::uint8_t {
@@ -22,46 +24,36 @@ enum class StepToken : std::uint8_t {
   kWait,       // for another thread: not made in every step
 };
 
-constexpr bool begins_with(const char* text, const char* start) {
-  for (; *start != 0; ++text, ++start)
-    if (*text != *start) return false;
-  return true;
-}
-constexpr bool contains(const char* text, const char* part) {
-  for (; *text != 0; ++text)
-    if (begins_with(text, part)) return true;
-  return false;
-}
-
-// A function, as far as it matters here.
-struct CallFacts {
-  const char* name = "";
-  bool launches = false, collective = false, synchronises = false, waits = false;
-  bool never = false;  // a poll, or a step's own mark
-};
-
-constexpr StepToken step_token_of(const CallFacts& call) {
-  if (call.never) return StepToken::kNone;
-  const char* name = call.name;
-  if (call.launches) return contains(name, "GraphLaunch") ? StepToken::kGraph : StepToken::kLaunch;
-  if (call.collective) return StepToken::kCollective;
-  const bool moves = begins_with(name, "cuMemcpy") || begins_with(name, "cuMemset") ||
-                     begins_with(name, "cudaMemcpy") || begins_with(name, "cudaMemset");
-  const bool feeds = moves && contains(name, "HtoD");
-  if (call.synchronises) {
-    if (contains(name, "EventSynchronize")) return StepToken::kEventWait;
-    if (feeds) return StepToken::kSyncInput;
-    return moves || contains(name, "Synchronize") ? StepToken::kSync : StepToken::kNone;
+// `blocks`: the host waits in it. Polls, sleeps and waits for a descriptor come as time passes, not as steps do.
+constexpr StepToken step_token_of(HookRole role, bool blocks) {
+  switch (role) {
+    case HookRole::kLaunch:
+    case HookRole::kLaunchMany:
+    case HookRole::kLaunchCallback:
+      return StepToken::kLaunch;
+    case HookRole::kLaunchGraph:
+      return StepToken::kGraph;
+    case HookRole::kCollective:
+    case HookRole::kMessage:
+      return StepToken::kCollective;
+    case HookRole::kCopy:
+    case HookRole::kFill:
+      return blocks ? StepToken::kSync : StepToken::kCopy;
+    case HookRole::kCopyToDevice:
+      return blocks ? StepToken::kSyncInput : StepToken::kInput;
+    case HookRole::kSyncEvent:
+      return StepToken::kEventWait;
+    case HookRole::kSync:
+    case HookRole::kSyncStream:
+    case HookRole::kSyncContext:
+      return StepToken::kSync;
+    case HookRole::kSemaphore:
+    case HookRole::kCondition:
+    case HookRole::kFutex:
+      return StepToken::kWait;
+    default:
+      return StepToken::kNone;
   }
-  if (moves) return feeds ? StepToken::kInput : StepToken::kCopy;
-  const bool for_thread = begins_with(name, "sem_") || begins_with(name, "pthread_cond_") || begins_with(name, "futex");
-  return call.waits && for_thread ? StepToken::kWait : StepToken::kNone;
-}
-
-// By ncclDataType_t; 0: not known.
-constexpr std::uint64_t bytes_of_type(std::uint64_t type) {
-  constexpr std::uint64_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-  return type < sizeof kBytes / sizeof *kBytes ? kBytes[type] : 0;
 }
 
 struct Token {

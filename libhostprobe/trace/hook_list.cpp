@@ -3,6 +3,7 @@
 
 #include <gelf.h>
 
+#include "call_names.h"
 #include "elf_file.h"
 
 namespace hostprobe::analysis {
@@ -49,6 +50,9 @@ Hook parse_hook(const HookRow& row) {
   hook.blocking = row.blocking != 0;
   hook.launch = row.launch != 0;
   hook.type = row.type;
+  const bool says = static_cast<HookRole>(row.role) != HookRole::kUnsaid;
+  hook.role = says ? static_cast<HookRole>(row.role) : role_by_name(hook);
+  hook.traits = says ? row.traits : traits_by_name(hook);
   return hook;
 }
 

@@ -49,6 +49,8 @@ struct Hook {
   Label labels[5];
   std::uint8_t family = 0;
   std::uint8_t type = kRowCall;  // RowType
+  HookRole role = HookRole::kOther;
+  std::uint8_t traits = 0;  // HookTrait bits
   bool found = false;
   bool used = false;  // it was called, whether or not that left records
   bool blocking = false;

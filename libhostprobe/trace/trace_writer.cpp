@@ -13,6 +13,7 @@
 
 #include "block_head.h"
 #include "checksum.h"
+#include "hook_list.h"
 #include "trace_head.h"
 
 namespace hostprobe::analysis {
@@ -42,6 +43,10 @@ HookRow row_of(const HookShape& shape) {
   row.blocking = shape.blocking;
   row.launch = shape.launch;
   row.type = shape.type;
+  // What another tool saw it knows by name alone.
+  const Hook hook = parse_hook(row);
+  row.role = static_cast<std::uint8_t>(hook.role);
+  row.traits = hook.traits;
   return row;
 }
 

@@ -183,6 +183,7 @@ void say_own_work(Finding one) {
   say("lost time by samples", finding_text(one));
   one.cause = Cause::kHostWork;
   one.site->function = "sort";
+  one.site->kind = CallKind::kOther;
   say("lost time by samples", finding_text(one));
 }
 

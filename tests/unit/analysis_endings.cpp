@@ -194,14 +194,14 @@ TEST_F(Endings, OpenWaitsOfDeadRanksArePutTogether) {
 
 TEST_F(Endings, ALaunchersWaitForItsProgramIsNoNewsAndASleepSleeps) {
   RunAnswer run;
-  for (const char* function : {"waitpid", "clock_nanosleep"}) {
+  for (const auto& [function, kind] : {std::pair{"waitpid", CallKind::kChild}, {"clock_nanosleep", CallKind::kSleep}}) {
     ProcessAnswer process;
     process.pid = static_cast<std::uint32_t>(run.processes.size() + 1);
     process.wall_ms = 10'000;
     process.end = EndState::kRunning;
     ThreadAnswer& main = process.threads.emplace_back();
     main.tid = process.pid;
-    main.open_wait = OpenWaitAnswer{function, "python3.11", 0, 9'000};
+    main.open_wait = OpenWaitAnswer{function, "python3.11", 0, 9'000, kind};
     run.processes.push_back(process);
   }
   const std::vector<LongWait> waits = long_waits(run);

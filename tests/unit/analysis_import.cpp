@@ -3,7 +3,7 @@
 
 #include "import/kineto/collective_names.h"
 #include "import/kineto/profile_event.h"
-#include "model/call_traits.h"
+#include "trace/call_names.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -32,9 +32,9 @@ extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() { return "race:concurrentqueue.h\n"; }
 #endif
 
-HP_ROW(kWait, sem_wait, "", 1, 0, nullptr, "object:hex", "waker:post", "site:code", "result:i", "")
-HP_ROW(kCuda, cuLaunchKernel, "", 0, 1, nullptr, "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes")
-HP_ROW(kNccl, ncclAllReduce, "", 0, 0, nullptr, "comm:hex", "count", "call:nccl", "stream:hex", "place:ranks")
+HP_ROW(kWait, kSemaphore, sem_wait, "", 1, 0, "object:hex", "waker:post", "site:code", "result:i", "")
+HP_ROW(kCuda, kLaunch, cuLaunchKernel, "", 0, 1, "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes")
+HP_ROW(kNccl, kCollective, ncclAllReduce, "", 0, 0, "comm:hex", "count", "call:nccl", "stream:hex", "place:ranks")
 
 namespace hostprobe::probe {
 

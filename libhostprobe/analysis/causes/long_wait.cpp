@@ -54,7 +54,7 @@ Cause add_purpose(const ProcessAnswer& process, const WaitSite& site, LongWaitEv
       evidence.purpose = WaitedFor::kGil;
       return Cause::kGilContention;
     case WaitPurpose::kUnknown:
-      if (is_sleep(site.function))
+      if (site.kind == CallKind::kSleep)
         evidence.purpose = WaitedFor::kSleep;
       else if (!site.wakers.empty())
         evidence.woken_by = role_name(site.main_waker());
@@ -85,7 +85,7 @@ std::optional<Finding> detect_long_wait(const RunAnswer& run, const ProcessAnswe
     add_place(site, main_purpose(site), evidence);
     Finding finding = process_finding(run, process, Symptom::kLongWait, Cause::kUnexplained, pct);
     finding.cause = add_purpose(process, site, evidence);
-    finding.site = FindingSite{site.function, site.library, site.role, site.stack};
+    finding.site = FindingSite{site.function, site.library, site.role, site.stack, site.kind};
     finding.evidence.add(std::move(evidence));
     add_workers(finding, run, process);
     return finding;

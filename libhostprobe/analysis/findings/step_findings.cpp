@@ -37,10 +37,10 @@ bool is_fault(Cause cause, const CauseSum& sum) {
   return cause != Cause::kUnevenWork || sum.ranks.front()->ns >= kLongerWork * sum.ns;
 }
 
-// `function`: that the thread waits in. Polling helps where semaphores are waited for.
-Fix fix_of(Cause cause, const std::string& function) {
+// `call`: that the thread waits in. Polling helps where semaphores are waited for.
+Fix fix_of(Cause cause, CallKind call) {
   const Fix fix = usual_fix(cause);
-  return fix == Fix::kSpin && !function.starts_with("sem_") ? Fix::kNone : fix;
+  return fix == Fix::kSpin && call != CallKind::kSemaphore ? Fix::kNone : fix;
 }
 
 void add_site(const LostSite& site, Evidence& evidence) {
@@ -92,8 +92,8 @@ Finding finding_of(const RunAnswer& run, Cause cause, const CauseSum& sum) {
       finding.gain_high_pct = 100 * gain->second.high_ns / time.length_ns;
     }
   }
-  finding.fix = fix_of(cause, most.site.function);
-  finding.site = FindingSite{most.site.function, most.site.library, most.site.role, most.site.stack};
+  finding.fix = fix_of(cause, most.site.kind);
+  finding.site = FindingSite{most.site.function, most.site.library, most.site.role, most.site.stack, most.site.kind};
   const ProcessAnswer* process = run.step_member(most.member);
   const bool is_one = !most.of_all && (run.step_members.size() == 1 || most.ns >= kOneRank * sum.ns);
   finding.without_gpu = process != nullptr && process->launches.call.count() == 0;

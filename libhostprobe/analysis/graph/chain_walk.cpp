@@ -4,22 +4,25 @@
 #include <algorithm>
 
 #include "analysis/measures/waits.h"
-#include "analysis/ranks/open_waits.h"
 
 namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kMostLinks = 8;
 
-LinkType awaited_by(const std::string& function) {
-  static constexpr std::string_view kIo[] = {"poll",   "select",  "epoll", "read", "recv",
-                                             "accept", "connect", "write", "send", "fsync"};
-  if (function.find("sleep") != std::string::npos) return LinkType::kTimer;
-  const std::string_view name = std::string_view(function).substr(function.find_first_not_of('_'));
-  const bool io = waits_for_child(name) || std::any_of(std::begin(kIo), std::end(kIo), [name](std::string_view start) {
-                    return name.starts_with(start) || (name.starts_with("p") && name.substr(1).starts_with(start));
-                  });
-  return io ? LinkType::kIo : LinkType::kUnexplained;
+LinkType awaited_by(HookRole role) {
+  switch (role) {
+    case HookRole::kSleep:
+      return LinkType::kTimer;
+    case HookRole::kPoll:
+    case HookRole::kRead:
+    case HookRole::kWrite:
+    case HookRole::kFileSync:
+    case HookRole::kChild:
+      return LinkType::kIo;
+    default:
+      return LinkType::kUnexplained;
+  }
 }
 
 struct End {
@@ -149,7 +152,7 @@ class ChainWalk {
 
   // What a call waits for when nobody's post ended it.
   LinkType awaited(std::uint32_t member, const BlockedCall& call) const {
-    const LinkType type = awaited_by(call.function->name);
+    const LinkType type = awaited_by(call.function->role);
     const bool task =
         call.kernel_waker != 0 && !members_[member].chains->kernel_wakers()[call.kernel_waker - 1].interrupt;
     return task && type == LinkType::kUnexplained ? LinkType::kForeign : type;

@@ -47,7 +47,7 @@ class Builder {
     for (const HostThread& thread : graph_.host.threads)
       has_callbacks_ =
           has_callbacks_ || std::any_of(thread.calls.begin(), thread.calls.end(), [](const HostCall& call) {
-            return call.type == HostCallType::kLaunch && calls_back(call.function->name);
+            return call.type == HostCallType::kLaunch && call.function->role == HookRole::kLaunchCallback;
           });
     const double lag_ns = usual_lag_ns();
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) link_others(i, lag_ns);
@@ -153,7 +153,7 @@ class Builder {
     for (std::int32_t i = node.launch.call - 1; i >= 0; --i) {
       if (before.thread == node.launch.thread && i <= before.call) break;
       const HostCall& call = calls[static_cast<std::size_t>(i)];
-      if (calls_back(call.function->name) && call.stream == graph_.call(node.launch).stream)
+      if (call.function->role == HookRole::kLaunchCallback && call.stream == graph_.call(node.launch).stream)
         return {node.launch.thread, i};
     }
     return {};

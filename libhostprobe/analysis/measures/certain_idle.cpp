@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string_view>
 
 namespace hostprobe::analysis {
 namespace {
@@ -15,18 +14,27 @@ constexpr std::uint64_t kEveryStream = UINT64_MAX;
 
 CertainIdleTime::HookUse CertainIdleTime::use_of(const Hook& hook) {
   HookUse use;
-  const std::string_view name = hook.name;
   if (static_cast<Family>(hook.family) != Family::kCuda) return use;
   use.stream = hook.word_of("stream");
-  use.context = name.starts_with("cuCtxSynchronize");
-  use.per_thread = name.ends_with("_ptsz") || name.ends_with("_ptds");
-  const bool moves = name.starts_with("cuMemcpy") || name.starts_with("cuMemset");
-  if (moves && hook.blocking)
-    use.does = Does::kBoth;
-  else if (moves || hook.launch)
-    use.does = Does::kGivesWork;
-  else if (use.context || name.starts_with("cuStreamSynchronize"))
-    use.does = Does::kWaits;
+  use.per_thread = (hook.traits & kTraitPerThread) != 0;
+  if (hook.launch) use.does = Does::kGivesWork;
+  // What a profile saw of a runtime's calls says not which streams.
+  if ((hook.traits & kTraitRuntime) != 0) return use;
+  switch (hook.role) {
+    case HookRole::kCopy:
+    case HookRole::kCopyToDevice:
+    case HookRole::kFill:
+      use.does = hook.blocking ? Does::kBoth : Does::kGivesWork;
+      break;
+    case HookRole::kSyncContext:
+      use.context = true;
+      [[fallthrough]];
+    case HookRole::kSyncStream:
+      use.does = Does::kWaits;
+      break;
+    default:
+      break;
+  }
   return use;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 bool was_asked(const Trace& trace) {
   return std::any_of(trace.hooks.begin(), trace.hooks.end(),
-                     [](const Hook& hook) { return hook.used && hook.name == "hostprobe_gc"; });
+                     [](const Hook& hook) { return hook.used && hook.role == HookRole::kGarbage; });
 }
 
 Window later_half_of(const Trace& trace) {

@@ -9,7 +9,7 @@
 namespace hostprobe::analysis {
 
 bool GilWaits::is_for_lock(const Event& event) {
-  if (!event.function->name.starts_with("pthread_cond_")) return false;
+  if (event.function->role != HookRole::kCondition) return false;
   const auto [site, fresh] = sites_.try_emplace({event.function, event.site}, false);
   if (!fresh) return site->second;
   const Module* module = trace_->module_at(event.site, event.end_ticks);

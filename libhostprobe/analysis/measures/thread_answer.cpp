@@ -6,6 +6,7 @@
 #include "answer/file_name.h"
 #include "model/window.h"
 #include "run_delay.h"
+#include "waits.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -79,7 +80,8 @@ std::optional<OpenWaitAnswer> open_wait(const Trace& trace, const Thread& thread
   const std::uint64_t end = std::max(open.begin_ticks, trace.last.ticks);
   const Module* module = trace.module_at(sum_site(open.key));
   return OpenWaitAnswer{hook->name, module == nullptr ? "unknown" : base_name(module->path),
-                        trace.clock.monotonic_ns(open.begin_ticks), 1e-6 * trace.clock.span_ns(open.begin_ticks, end)};
+                        trace.clock.monotonic_ns(open.begin_ticks), 1e-6 * trace.clock.span_ns(open.begin_ticks, end),
+                        call_kind(hook->role)};
 }
 
 ThreadTime measured_time(const Timeline& timeline, const Thread& thread) {

@@ -26,9 +26,16 @@ WaitPurpose purpose_of_python(std::string_view frame) {
 
 bool is_driver_library(std::string_view library) { return library.starts_with("libcuda.so"); }
 
-WaitPurpose purpose_of_caller(const CodePlace& caller, std::string_view waiting_function) {
+bool is_python_library(std::string_view library) {
+  if (library.starts_with("lib")) library.remove_prefix(3);
+  if (!library.starts_with("python")) return false;
+  library.remove_prefix(6);
+  return library.empty() || (library.front() >= '0' && library.front() <= '9');
+}
+
+WaitPurpose purpose_of_caller(const CodePlace& caller, HookRole waiting) {
   // Of CPython 3.8 and later on Linux only take_gil and drop_gil wait for a condition variable; locks are semaphores.
-  if (waiting_function.starts_with("pthread_cond_") && is_python_library(caller.library)) return WaitPurpose::kGil;
+  if (waiting == HookRole::kCondition && is_python_library(caller.library)) return WaitPurpose::kGil;
   if (is_peer_code(caller)) return WaitPurpose::kPeers;
   if (is_driver_library(caller.library)) return WaitPurpose::kGpu;
   return WaitPurpose::kUnknown;

@@ -15,8 +15,11 @@ namespace hostprobe::analysis {
 // The GPU driver, NVIDIA's or the simulated one.
 bool is_driver_library(std::string_view library);
 
-// By the function that called the waiting function.
-WaitPurpose purpose_of_caller(const CodePlace& caller, std::string_view waiting_function);
+// An interpreter or its shared library, by its file name.
+bool is_python_library(std::string_view library);
+
+// By the function that called the waiting one.
+WaitPurpose purpose_of_caller(const CodePlace& caller, HookRole waiting);
 
 // By a sampled stack.
 WaitPurpose purpose_of_stack(const Trace& trace, const Stack& stack, Symbols& symbols);

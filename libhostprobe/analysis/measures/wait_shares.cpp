@@ -14,6 +14,7 @@ WaitSite& site_of(ProcessAnswer& process, const ThreadAnswer& thread) {
   site.function = open.function;
   site.library = open.library;
   site.role = thread.role;
+  site.kind = open.kind;
   return site;
 }
 

@@ -59,6 +59,26 @@ void add_place(std::map<std::string, WaitPlace>& places, const std::string& text
 
 }  // namespace
 
+CallKind call_kind(HookRole role) {
+  switch (role) {
+    case HookRole::kSleep:
+      return CallKind::kSleep;
+    case HookRole::kChild:
+      return CallKind::kChild;
+    case HookRole::kRead:
+    case HookRole::kPoll:
+      return CallKind::kRead;
+    case HookRole::kWrite:
+      return CallKind::kWrite;
+    case HookRole::kSemaphore:
+      return CallKind::kSemaphore;
+    case HookRole::kLaunchCallback:
+      return CallKind::kCallback;
+    default:
+      return CallKind::kOther;
+  }
+}
+
 std::string wait_site_function(const std::string& function, bool on_file) {
   const bool checked = function.starts_with("__") && function.ends_with("_chk");
   return (checked ? function.substr(2, function.size() - 6) : function) + (on_file ? " (file)" : "");
@@ -93,6 +113,9 @@ Waits::Call& Waits::call_of(const Event& event) {
   site.answer.function = function;
   site.answer.library = library;
   site.answer.role = role;
+  site.answer.kind = call_kind(event.function->role);
+  site.called = event.function->role;
+  site.answer.in_python = is_python_library(library);
   site.answer.threads.insert(event.track->key());
   call->second = {&site, &site.addresses[event.site]};
   return call->second;
@@ -162,7 +185,7 @@ void Waits::merge(Waits&& other) {
 
 // One code address is one line of code, so what its place says holds for all its calls. A stack speaks for itself only.
 void Waits::tell_purpose(Site& site, const Address& address, const CodePlace& place, Symbols& symbols) const {
-  const WaitPurpose by_caller = purpose_of_caller(place, site.answer.function);
+  const WaitPurpose by_caller = purpose_of_caller(place, site.called);
   if (by_caller != WaitPurpose::kUnknown) {
     site.answer.purpose_ms[by_caller] += address.all.ns * kMsPerNs;
     return;

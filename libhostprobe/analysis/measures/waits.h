@@ -49,6 +49,7 @@ class Waits {
   };
   struct Site {
     WaitSite answer;
+    HookRole called = HookRole::kOther;
     std::map<std::uint64_t, Address> addresses;
     std::uint16_t heaviest_stack = 0;
   };
@@ -84,6 +85,8 @@ class Waits {
 };
 
 // What a site calls its function: "__poll_chk" is what a fortified build calls instead of poll.
+// What calls of such a function hold their thread for.
+CallKind call_kind(HookRole role);
 std::string wait_site_function(const std::string& function, bool on_file);
 
 // "get (queue.py:180)": the frame a person would name. Python's own lock wrappers are passed over.

@@ -73,21 +73,23 @@ class ThreadWaits {
   };
   static constexpr std::size_t kMostEvents = 100'000;
 
-  static Row row_of(const Hook& hook) {
-    Row row{What::kNothing, hook.word_of("stream"), hook.word_of("event")};
-    const std::string_view name = hook.name;
-    if (name.starts_with("cuEventRecord"))
-      row.what = What::kRecordsEvent;
-    else if (name.starts_with("cuStreamWaitEvent"))
-      row.what = What::kStreamWaitsForEvent;
-    else if (name.starts_with("cuEventSynchronize"))
-      row.what = What::kWaitsForEvent;
-    else if (name.starts_with("cuStreamSynchronize"))
-      row.what = What::kWaitsForStream;
-    else if (name.starts_with("cuCtxSynchronize"))
-      row.what = What::kWaitsForAll;
-    return row;
+  static What what_of(HookRole role) {
+    switch (role) {
+      case HookRole::kEventRecord:
+        return What::kRecordsEvent;
+      case HookRole::kStreamWait:
+        return What::kStreamWaitsForEvent;
+      case HookRole::kSyncEvent:
+        return What::kWaitsForEvent;
+      case HookRole::kSyncStream:
+        return What::kWaitsForStream;
+      case HookRole::kSyncContext:
+        return What::kWaitsForAll;
+      default:
+        return What::kNothing;
+    }
   }
+  static Row row_of(const Hook& hook) { return {what_of(hook.role), hook.word_of("stream"), hook.word_of("event")}; }
   void wait(std::uint64_t stream, double covers_ns, double end_ns) {
     std::vector<StreamWait>& waits = waits_[stream];
     if (waits.size() < kMostWaits) waits.push_back({covers_ns, end_ns});

@@ -8,7 +8,7 @@
 
 namespace hostprobe::analysis {
 
-inline bool ends_group(const Function& function) { return function.is(kNccl) && function.name == "ncclGroupEnd"; }
+inline bool ends_group(const Function& function) { return function.role == HookRole::kGroupEnd; }
 
 class CollectiveRecords {
  public:

@@ -14,7 +14,7 @@ struct Row {
 Row find_row(const Trace& trace) {
   for (std::size_t i = 0; i < trace.hooks.size(); ++i) {
     const Hook& hook = trace.hooks[i];
-    if (hook.name != "hostprobe_gpu_time") continue;
+    if (hook.role != HookRole::kGpuTime) continue;
     const Row row{static_cast<std::uint16_t>(i + 1), hook.word_of("comm"), hook.word_of("gpu_ns"),
                   hook.word_of("slack_ns"), hook.word_of("sequence")};
     if (row.communicator >= 0 && row.gpu >= 0 && row.slack >= 0 && row.sequence >= 0) return row;

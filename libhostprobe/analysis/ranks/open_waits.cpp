@@ -26,7 +26,7 @@ const OpenWaitAnswer* long_wait_of(const RunAnswer& run, const ProcessAnswer& pr
   const OpenWaitAnswer& open = *main->open_wait;
   if (open.ms < kLongMs || process.wall_share(open.ms) < kLongPct) return nullptr;
   // A launcher that waits for its program does what it is there for.
-  return waits_for_child(open.function) && others_run(run, process) ? nullptr : &open;
+  return open.kind == CallKind::kChild && others_run(run, process) ? nullptr : &open;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ std::vector<LongWait> long_waits(const RunAnswer& run) {
     wait.function = open->function;
     wait.library = open->library;
     wait.python = open->python;
-    wait.sleeps = is_sleep(open->function);
+    wait.sleeps = open->kind == CallKind::kSleep;
     wait.ended = ended;
     wait.least_s = fresh ? 1e-3 * open->ms : std::min(wait.least_s, 1e-3 * open->ms);
     wait.most_s = std::max(wait.most_s, 1e-3 * open->ms);

@@ -53,17 +53,31 @@ bool is_on_files(int call) {
   return std::find(std::begin(kCalls), std::end(kCalls), call) != std::end(kCalls);
 }
 
-// For another process, or for whatever a descriptor leads to: a pipe, a socket, a file.
-bool is_for_others(int call) {
-  static constexpr int kCalls[] = {SYS_wait4,   SYS_waitid, SYS_read,   SYS_readv,  SYS_recvfrom,
-                                   SYS_recvmsg, SYS_write,  SYS_writev, SYS_sendto, SYS_sendmsg};
-  return std::find(std::begin(kCalls), std::end(kCalls), call) != std::end(kCalls);
+// For another process, or for whatever a descriptor leads to: a pipe, a socket, a file. kOther: none of these.
+CallKind kind_of(int call) {
+  switch (call) {
+    case SYS_wait4:
+    case SYS_waitid:
+      return CallKind::kChild;
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+      return CallKind::kRead;
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+      return CallKind::kWrite;
+    default:
+      return CallKind::kOther;
+  }
 }
 
 // Nothing: neither.
 std::optional<Cause> cause_of(const BlockedSample& sample) {
   if (sample.call < 0 || is_on_files(sample.call)) return Cause::kFileIo;
-  if (is_for_others(sample.call)) return Cause::kUnexplained;
+  if (kind_of(sample.call) != CallKind::kOther) return Cause::kUnexplained;
   return std::nullopt;
 }
 
@@ -120,7 +134,8 @@ std::optional<OwnSite> BlockedCode::site(std::uint32_t tid, Cause cause) const {
                code.library,
                {},
                samples.size(),
-               share_of_samples(most->second.size(), samples.size())};
+               share_of_samples(most->second.size(), samples.size()),
+               kind_of(one.call)};
   if (const auto frames = trace_.stacks.find(one.stack - 1u); one.stack != 0 && frames != trace_.stacks.end())
     site.stack = stack_text(trace_, frames->second, symbols_);
   return site;

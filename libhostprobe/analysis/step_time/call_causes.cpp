@@ -2,36 +2,19 @@
 #include "call_causes.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "analysis/measures/wait_purpose.h"
-#include "analysis/ranks/open_waits.h"
 
 namespace hostprobe::analysis {
 namespace {
-
-bool begins_with_one_of(const std::string& name, std::initializer_list<const char*> words) {
-  return std::any_of(words.begin(), words.end(), [&name](const char* word) { return name.starts_with(word); });
-}
-
-bool makes_code(const std::string& name) {
-  return begins_with_one_of(name, {"cuModuleLoad", "cuLibraryLoad", "cuGraphInstantiate", "cuLink",
-                                   "cudaGraphInstantiate", "cudaLibraryLoad"});
-}
-
-// The driver's functions have a trait, the runtime's, in profiles, their names.
-bool changes_memory(const Function& function) {
-  return function.is(kMemory) || begins_with_one_of(function.name, {"cudaMalloc", "cudaFree", "cudaHostAlloc",
-                                                                    "cudaHostRegister", "cudaHostUnregister"});
-}
 
 // Short ones are part of launching.
 Cause cause_of_driver_call(const HostCall& call) {
   constexpr double kLongNs = 100e3;  // as of copies and allocations in syncs.h
   const Function& function = *call.function;
   const bool is_long = call.end_ns - call.begin_ns >= kLongNs;
-  if (makes_code(function.name)) return Cause::kJitCompile;
-  if (changes_memory(function)) return Cause::kAllocStall;
+  if (function.role == HookRole::kCode) return Cause::kJitCompile;
+  if (function.role == HookRole::kMemory) return Cause::kAllocStall;
   if (function.is(kSynchronises)) return Cause::kSyncCalls;
   if (!is_long) return Cause::kLaunchBound;
   if (function.is(kCopies)) return Cause::kPageableCopy;
@@ -51,10 +34,6 @@ Cause cause_of_purpose(WaitPurpose purpose) {
     default:
       return Cause::kUnexplained;
   }
-}
-
-bool takes_lock(const std::string& name) {
-  return begins_with_one_of(name, {"pthread_mutex_", "pthread_rwlock_", "pthread_spin_", "flock", "lockf"});
 }
 
 }  // namespace
@@ -95,12 +74,12 @@ CallCause CallCauses::of(const HostThread& thread, const HostCall& call) {
 
 CallCause CallCauses::of_wait(const HostCall& call, Role role) {
   if (call.on_file) return {Cause::kFileIo};
-  const std::string& name = call.function->name;
-  if (is_sleep(name)) return {Cause::kHostWork, true};
+  const HookRole called = call.function->role;
+  if (called == HookRole::kSleep) return {Cause::kHostWork, true};
   const CodePlace caller = symbols_.place(trace_, call.site);
-  if (const Cause cause = cause_of_purpose(purpose_of_caller(caller, name)); cause != Cause::kUnexplained)
+  if (const Cause cause = cause_of_purpose(purpose_of_caller(caller, called)); cause != Cause::kUnexplained)
     return {cause};
-  if (takes_lock(name)) return {Cause::kLockContention};
+  if (called == HookRole::kLock) return {Cause::kLockContention};
   if (call.stack != 0) return {of_stack(call, caller)};
   const auto sampled = sampled_.find({call.function, call.site, role});
   if (sampled == sampled_.end()) return {};
@@ -121,7 +100,7 @@ Cause CallCauses::of_stack(const HostCall& call, const CodePlace& caller) const 
 // library; who waits for it from a function of the program's own waits for a lock.
 bool CallCauses::is_python_lock(const HostCall& call, const Stack& stack, const CodePlace& caller) const {
   const bool is_python = is_python_library(caller.library) || caller.library.starts_with("_multiprocessing.");
-  if (!call.function->name.starts_with("sem_") || !is_python || stack.python.empty()) return false;
+  if (call.function->role != HookRole::kSemaphore || !is_python || stack.python.empty()) return false;
   const std::string_view frame = trace_.strings.text(stack.python.front());
   const auto is_in = [&frame](const char* file) { return frame.find(file) != std::string_view::npos; };
   // `with lock:`, where the lock is one between processes.

@@ -47,6 +47,7 @@ LostSite LostTimes::site_of(std::uint32_t member, const Spot& spot) const {
         process == nullptr ? site.holder : process->thread_title(spot.holder->track->key(), spot.holder->track->role);
   }
   if (spot.call == nullptr || spot.call->function == nullptr) return site;
+  site.kind = call_kind(spot.call->function->role);
   site.function = wait_site_function(spot.call->function->name, spot.call->on_file);
   const CodePlace place = symbols_.place(trace, spot.call->site);
   site.library = place.library;

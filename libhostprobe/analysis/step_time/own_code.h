@@ -11,6 +11,7 @@
 
 #include "analysis/graph/path_graph.h"
 #include "answer/cause.h"
+#include "answer/hook.h"
 #include "launch_pace.h"
 #include "model/samples.h"
 
@@ -34,10 +35,11 @@ inline constexpr std::uint64_t kFewestOfPlace = 7;
 
 // The heaviest place.
 struct OwnSite {
-  std::string function, library;   // "" = not known
-  std::vector<std::string> stack;  // of Python, innermost first
-  std::uint64_t samples = 0;       // all that were looked at
-  SampledShare share;              // of them
+  std::string function, library;     // "" = not known
+  std::vector<std::string> stack;    // of Python, innermost first
+  std::uint64_t samples = 0;         // all that were looked at
+  SampledShare share;                // of them
+  CallKind kind = CallKind::kOther;  // of the system call that it was in
 };
 
 // Of a thread that computes without a GPU: which part of its own time was the program's own code, not the framework's.

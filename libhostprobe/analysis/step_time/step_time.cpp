@@ -52,6 +52,7 @@ class Explanation {
     if (!own) return;
     site.function = own->function;
     site.library = own->library;
+    site.kind = own->kind;
     site.stack = own->stack;
     site.samples = own->samples;
     site.sampled_pct = 100 * own->share.part;
@@ -284,7 +285,7 @@ class Explanation {
   static const HostCall* callback_before(const HostThread& thread, const HostCall& call) {
     for (auto i = thread.calls.rend() - (&call - thread.calls.data()); i != thread.calls.rend(); ++i)
       if (const HostCall* before = &*i; before->type == HostCallType::kLaunch)
-        return calls_back(before->function->name) ? before : nullptr;
+        return before->function->role == HookRole::kLaunchCallback ? before : nullptr;
     return nullptr;
   }
 

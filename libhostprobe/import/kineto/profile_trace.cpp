@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "format/imported.h"
-#include "model/call_traits.h"
+#include "trace/call_names.h"
 #include "trace/trace_writer.h"
 
 namespace hostprobe::analysis {

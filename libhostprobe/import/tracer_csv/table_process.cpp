@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "import/kineto/profile_event.h"
-#include "model/call_traits.h"
+#include "trace/call_names.h"
 
 namespace hostprobe::analysis {
 namespace {

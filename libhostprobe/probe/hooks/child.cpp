@@ -33,7 +33,7 @@ int collected_by_id(int result, const siginfo_t* status) {
 
 // Who is collected is noted whatever the call was asked for.
 #define HP_CHILD_HOOK(name, versions, params, args, ask)                                \
-  HP_BLOCKING_HOOK(pid_t, name, versions, "child:i", params) {                          \
+  HP_BLOCKING_HOOK(pid_t, kChild, name, versions, "child:i", params) {                  \
     auto real = libc_target<pid_t(*) params>(g_hook_##name);                            \
     if (!recording_or_begun(Moment::kAnywhere)) return real args;                       \
     if ((options & WNOHANG) != 0) return collected(real args, status);                  \
@@ -48,7 +48,7 @@ HP_CHILD_HOOK(waitpid, "GLIBC_2.2.5", (pid_t child, int* status, int options), (
 HP_CHILD_HOOK(wait4, "GLIBC_2.2.5", (pid_t child, int* status, int options, struct rusage* usage),
               (child, status, options, usage), (child, status, options | WNOHANG, usage))
 
-HP_BLOCKING_HOOK(pid_t, wait, "GLIBC_2.2.5", "", (int* status)) {
+HP_BLOCKING_HOOK(pid_t, kChild, wait, "GLIBC_2.2.5", "", (int* status)) {
   auto real = libc_target<pid_t (*)(int*)>(g_hook_wait);
   if (!recording_or_begun(Moment::kAnywhere)) return real(status);
   auto ask = libc_target<pid_t (*)(pid_t, int*, int)>(g_hook_waitpid);
@@ -58,7 +58,8 @@ HP_BLOCKING_HOOK(pid_t, wait, "GLIBC_2.2.5", "", (int* status)) {
   return collected(ended, status);
 }
 
-HP_BLOCKING_HOOK(int, waitid, "GLIBC_2.2.5", "child:i", (idtype_t type, id_t child, siginfo_t* status, int options)) {
+HP_BLOCKING_HOOK(int, kChild, waitid, "GLIBC_2.2.5", "child:i",
+                 (idtype_t type, id_t child, siginfo_t* status, int options)) {
   auto real = libc_target<int (*)(idtype_t, id_t, siginfo_t*, int)>(g_hook_waitid);
   if (!recording_or_begun(Moment::kAnywhere)) return real(type, child, status, options);
   if ((options & WNOHANG) != 0) return collected_by_id(real(type, child, status, options), status);
@@ -68,14 +69,14 @@ HP_BLOCKING_HOOK(int, waitid, "GLIBC_2.2.5", "child:i", (idtype_t type, id_t chi
 }
 
 // Without a command it only says whether there is a shell.
-HP_BLOCKING_HOOK(int, system, "GLIBC_2.2.5", "", (const char* command)) {
+HP_BLOCKING_HOOK(int, kChild, system, "GLIBC_2.2.5", "", (const char* command)) {
   auto real = libc_target<int (*)(const char*)>(g_hook_system);
   if (command == nullptr || !recording_or_begun(Moment::kAnywhere)) return real(command);
   return timed_wait(
       g_hook_system, nullptr, HP_SITE, [=] { return real(command); }, errno_of);
 }
 
-HP_BLOCKING_HOOK(int, pclose, "GLIBC_2.2.5", "stream:hex", (FILE * stream)) {
+HP_BLOCKING_HOOK(int, kChild, pclose, "GLIBC_2.2.5", "stream:hex", (FILE * stream)) {
   auto real = libc_target<int (*)(FILE*)>(g_hook_pclose);
   if (!recording_or_begun(Moment::kAnywhere)) return real(stream);
   return timed_wait(

@@ -50,19 +50,19 @@ inline void fill_sync(Record& rec, const void* object) {
 }  // namespace
 
 // A launch into `stream`, an expression with the arguments.
-#define HP_LAUNCH_HOOK(name, params, args, stream, l0, l1, l2, l3, l4)                                 \
-  HP_MOMENTS_HOOK(kCuda, CUresult, kLaunch, name, params, args, Nothing, (void)0, {}, ([&] {           \
-                    return LaunchQueue{stream, std::bool_constant<has_suffix(#name, "_ptsz")>::value}; \
-                  }),                                                                                  \
+#define HP_LAUNCH_HOOK(role, name, params, args, stream, l0, l1, l2, l3, l4)                       \
+  HP_MOMENTS_HOOK(kCuda, CUresult, kLaunch, role, name, params, args, Nothing, (void)0, {}, ([&] { \
+                    return LaunchQueue{stream, std::bool_constant<is_per_thread(#name)>::value};   \
+                  }),                                                                              \
                   l0, l1, l2, l3, l4)
-#define HP_LAUNCH_CALL(name, params, args, stream, l0, l1, w0, w1)                    \
-  HP_LAUNCH_HOOK(name, params, args, stream, l0, l1, "site:code", "stream:hex", "") { \
-    rec.a = word_of(w0), rec.b = word_of(w1);                                         \
-    rec.d = word_of(stream), rec.e = 0;                                               \
+#define HP_LAUNCH_CALL(role, name, params, args, stream, l0, l1, w0, w1)                    \
+  HP_LAUNCH_HOOK(role, name, params, args, stream, l0, l1, "site:code", "stream:hex", "") { \
+    rec.a = word_of(w0), rec.b = word_of(w1);                                               \
+    rec.d = word_of(stream), rec.e = 0;                                                     \
   }
 
 #define HP_LAUNCH_KERNEL(name)                                                                                 \
-  HP_LAUNCH_HOOK(name,                                                                                         \
+  HP_LAUNCH_HOOK(kLaunch, name,                                                                                \
                  (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,  \
                   unsigned shared, CUstream stream, void** params, void** extra),                              \
                  (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), stream, "kernel:str", "grid:dim", \
@@ -73,7 +73,7 @@ HP_LAUNCH_KERNEL(cuLaunchKernel)
 HP_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
 
 #define HP_LAUNCH_KERNEL_EX(name)                                                                                     \
-  HP_LAUNCH_HOOK(name, (const CUlaunchConfig* config, CUfunction f, void** params, void** extra),                     \
+  HP_LAUNCH_HOOK(kLaunch, name, (const CUlaunchConfig* config, CUfunction f, void** params, void** extra),            \
                  (config, f, params, extra), config == nullptr ? nullptr : config->hStream, "kernel:str", "grid:dim", \
                  "block:dim", "stream:hex", "shared_bytes") {                                                         \
     fill_config(rec, result, config, f);                                                                              \
@@ -82,7 +82,7 @@ HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx)
 HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
 
 #define HP_LAUNCH_COOPERATIVE(name)                                                                                  \
-  HP_LAUNCH_HOOK(name,                                                                                               \
+  HP_LAUNCH_HOOK(kLaunch, name,                                                                                      \
                  (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,        \
                   unsigned shared, CUstream stream, void** params),                                                  \
                  (f, gx, gy, gz, bx, by, bz, shared, stream, params), stream, "kernel:str", "grid:dim", "block:dim", \
@@ -92,17 +92,18 @@ HP_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
 HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
 HP_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 
-#define HP_GRAPH_LAUNCH(name)                                                                               \
-  HP_LAUNCH_HOOK(name, (CUgraphExec graph, CUstream stream), (graph, stream), stream, "graph:hex", "nodes", \
-                 "site:code", "stream:hex", "kernels") {                                                    \
-    const GraphSize size = size_of_graph(graph);                                                            \
-    rec.a = word_of(graph), rec.b = size.nodes;                                                             \
-    rec.d = word_of(stream), rec.e = size.kernels;                                                          \
+#define HP_GRAPH_LAUNCH(name)                                                                                    \
+  HP_LAUNCH_HOOK(kLaunchGraph, name, (CUgraphExec graph, CUstream stream), (graph, stream), stream, "graph:hex", \
+                 "nodes", "site:code", "stream:hex", "kernels") {                                                \
+    const GraphSize size = size_of_graph(graph);                                                                 \
+    rec.a = word_of(graph), rec.b = size.nodes;                                                                  \
+    rec.d = word_of(stream), rec.e = size.kernels;                                                               \
   }
 HP_GRAPH_LAUNCH(cuGraphLaunch)
 HP_GRAPH_LAUNCH(cuGraphLaunch_ptsz)
 
-#define HP_LAUNCH_HOST(name, params, args) HP_LAUNCH_CALL(name, params, args, stream, "function:code", "", function, 0)
+#define HP_LAUNCH_HOST(name, params, args) \
+  HP_LAUNCH_CALL(kLaunchCallback, name, params, args, stream, "function:code", "", function, 0)
 HP_LAUNCH_HOST(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void* user), (stream, function, user))
 HP_LAUNCH_HOST(cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void* user), (stream, function, user))
 HP_LAUNCH_HOST(cuLaunchHostFunc_v2, (CUstream stream, CUhostFn function, void* user, unsigned mode),
@@ -111,19 +112,20 @@ HP_LAUNCH_HOST(cuLaunchHostFunc_v2_ptsz, (CUstream stream, CUhostFn function, vo
                (stream, function, user, mode))
 
 // One kernel on each of several devices; recorded as what the first device got.
-HP_LAUNCH_HOOK(cuLaunchCooperativeKernelMultiDevice, (CUDA_LAUNCH_PARAMS * each, unsigned devices, unsigned flags),
-               (each, devices, flags), each == nullptr || devices == 0 ? nullptr : each[0].hStream, "kernel:str",
-               "grid:dim", "block:dim", "stream:hex", "shared_bytes") {
+HP_LAUNCH_HOOK(kLaunchMany, cuLaunchCooperativeKernelMultiDevice,
+               (CUDA_LAUNCH_PARAMS * each, unsigned devices, unsigned flags), (each, devices, flags),
+               each == nullptr || devices == 0 ? nullptr : each[0].hStream, "kernel:str", "grid:dim", "block:dim",
+               "stream:hex", "shared_bytes") {
   CUDA_LAUNCH_PARAMS first{};
   if (result == CUDA_SUCCESS && each != nullptr && devices > 0) first = each[0];
   fill_launch(rec, result, first.function, pack_dim(first.gridDimX, first.gridDimY, first.gridDimZ),
               pack_dim(first.blockDimX, first.blockDimY, first.blockDimZ), first.hStream, first.sharedMemBytes);
 }
 
-#define HP_SYNCHRONIZE(name, params, args, label, object) \
-  HP_DRIVER_HOOK(kBlocking, name, params, args, label, "", "site:code", "", "") { fill_sync(rec, object); }
-HP_SYNCHRONIZE(cuStreamSynchronize, (CUstream stream), (stream), "stream:hex", stream)
-HP_SYNCHRONIZE(cuStreamSynchronize_ptsz, (CUstream stream), (stream), "stream:hex", stream)
-HP_SYNCHRONIZE(cuEventSynchronize, (CUevent event), (event), "event:hex", event)
-HP_SYNCHRONIZE(cuCtxSynchronize, (), (), "", nullptr)
-HP_SYNCHRONIZE(cuCtxSynchronize_v2, (CUcontext context), (context), "context:hex", context)
+#define HP_SYNCHRONIZE(role, name, params, args, label, object) \
+  HP_DRIVER_HOOK(kBlocking, role, name, params, args, label, "", "site:code", "", "") { fill_sync(rec, object); }
+HP_SYNCHRONIZE(kSyncStream, cuStreamSynchronize, (CUstream stream), (stream), "stream:hex", stream)
+HP_SYNCHRONIZE(kSyncStream, cuStreamSynchronize_ptsz, (CUstream stream), (stream), "stream:hex", stream)
+HP_SYNCHRONIZE(kSyncEvent, cuEventSynchronize, (CUevent event), (event), "event:hex", event)
+HP_SYNCHRONIZE(kSyncContext, cuCtxSynchronize, (), (), "", nullptr)
+HP_SYNCHRONIZE(kSyncContext, cuCtxSynchronize_v2, (CUcontext context), (context), "context:hex", context)

@@ -19,15 +19,19 @@ using namespace hostprobe::probe;
 
 // ---- copies that end before they return -----------------------------------------------------------------------------
 
-#define HP_COPY(name, params, args, to, from, bytes) \
-  HP_DRIVER_CALL(kBlocking, name, params, args, "to:hex", "from:hex", "", "bytes", to, from, 0, bytes)
-#define HP_COPY_BOX(name, Box) HP_DRIVER_CALL(kBlocking, name, (const Box* box), (box), "", "", "", "", 0, 0, 0, 0)
+#define HP_COPY_AS(role, name, params, args, to, from, bytes) \
+  HP_DRIVER_CALL(kBlocking, role, name, params, args, "to:hex", "from:hex", "", "bytes", to, from, 0, bytes)
+#define HP_COPY(name, ...) HP_COPY_AS(kCopy, name, __VA_ARGS__)
+#define HP_COPY_TO_DEVICE(name, ...) HP_COPY_AS(kCopyToDevice, name, __VA_ARGS__)
+#define HP_COPY_BOX(name, Box) \
+  HP_DRIVER_CALL(kBlocking, kCopy, name, (const Box* box), (box), "", "", "", "", 0, 0, 0, 0)
 
 HP_BOTH(HP_COPY, cuMemcpy, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n), to, from, n)
 HP_BOTH(HP_COPY, cuMemcpyPeer, _ptds,
         (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t n),
         (to, to_context, from, from_context, n), to, from, n)
-HP_BOTH(HP_COPY, cuMemcpyHtoD_v2, _ptds, (CUdeviceptr to, const void* from, size_t n), (to, from, n), to, from, n)
+HP_BOTH(HP_COPY_TO_DEVICE, cuMemcpyHtoD_v2, _ptds, (CUdeviceptr to, const void* from, size_t n), (to, from, n), to,
+        from, n)
 HP_BOTH(HP_COPY, cuMemcpyDtoH_v2, _ptds, (void* to, CUdeviceptr from, size_t n), (to, from, n), to, from, n)
 HP_BOTH(HP_COPY, cuMemcpyDtoD_v2, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n), to, from, n)
 HP_BOTH(HP_COPY, cuMemcpyHtoA_v2, _ptds, (CUarray to, size_t at, const void* from, size_t n), (to, at, from, n), to,
@@ -46,19 +50,21 @@ HP_BOTH(HP_COPY_BOX, cuMemcpy3DPeer, _ptds, CUDA_MEMCPY3D_PEER)
 
 // ---- copies that are put into a stream ------------------------------------------------------------------------------
 
-#define HP_COPY_ASYNC(name, params, args, to, from, bytes) \
-  HP_DRIVER_CALL(kOther, name, params, args, "to:hex", "from:hex", "stream:hex", "bytes", to, from, stream, bytes)
-#define HP_COPY_BOX_ASYNC(name, Box)                                                                             \
-  HP_DRIVER_CALL(kOther, name, (const Box* box, CUstream stream), (box, stream), "", "", "stream:hex", "", 0, 0, \
-                 stream, 0)
+#define HP_COPY_ASYNC_AS(role, name, params, args, to, from, bytes) \
+  HP_DRIVER_CALL(kOther, role, name, params, args, "to:hex", "from:hex", "stream:hex", "bytes", to, from, stream, bytes)
+#define HP_COPY_ASYNC(name, ...) HP_COPY_ASYNC_AS(kCopy, name, __VA_ARGS__)
+#define HP_COPY_TO_DEVICE_ASYNC(name, ...) HP_COPY_ASYNC_AS(kCopyToDevice, name, __VA_ARGS__)
+#define HP_COPY_BOX_ASYNC(name, Box)                                                                                 \
+  HP_DRIVER_CALL(kOther, kCopy, name, (const Box* box, CUstream stream), (box, stream), "", "", "stream:hex", "", 0, \
+                 0, stream, 0)
 
 HP_BOTH(HP_COPY_ASYNC, cuMemcpyAsync, _ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream stream),
         (to, from, n, stream), to, from, n)
 HP_BOTH(HP_COPY_ASYNC, cuMemcpyPeerAsync, _ptsz,
         (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t n, CUstream stream),
         (to, to_context, from, from_context, n, stream), to, from, n)
-HP_BOTH(HP_COPY_ASYNC, cuMemcpyHtoDAsync_v2, _ptsz, (CUdeviceptr to, const void* from, size_t n, CUstream stream),
-        (to, from, n, stream), to, from, n)
+HP_BOTH(HP_COPY_TO_DEVICE_ASYNC, cuMemcpyHtoDAsync_v2, _ptsz,
+        (CUdeviceptr to, const void* from, size_t n, CUstream stream), (to, from, n, stream), to, from, n)
 HP_BOTH(HP_COPY_ASYNC, cuMemcpyDtoHAsync_v2, _ptsz, (void* to, CUdeviceptr from, size_t n, CUstream stream),
         (to, from, n, stream), to, from, n)
 HP_BOTH(HP_COPY_ASYNC, cuMemcpyDtoDAsync_v2, _ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream stream),
@@ -76,7 +82,7 @@ HP_BOTH(HP_COPY_BOX_ASYNC, cuMemcpy3DPeerAsync, _ptsz, CUDA_MEMCPY3D_PEER)
 
 // Several copies in one call; 12.8 had one parameter more. Pointers to types of newer headers are plain addresses here.
 #define HP_COPY_BATCH(name, params, args) \
-  HP_DRIVER_CALL(kOther, name, params, args, "", "copies", "stream:hex", "", 0, count, stream, 0)
+  HP_DRIVER_CALL(kOther, kCopy, name, params, args, "", "copies", "stream:hex", "", 0, count, stream, 0)
 HP_BOTH(HP_COPY_BATCH, cuMemcpyBatchAsync, _ptsz,
         (CUdeviceptr * to, CUdeviceptr* from, size_t* sizes, size_t count, void* attributes, size_t* first_uses,
          size_t attribute_count, size_t* failed, CUstream stream),
@@ -90,25 +96,25 @@ HP_BOTH(HP_COPY_BATCH, cuMemcpy3DBatchAsync, _ptsz,
         (count, copies, failed, flags, stream))
 HP_BOTH(HP_COPY_BATCH, cuMemcpy3DBatchAsync_v2, _ptsz,
         (size_t count, void* copies, unsigned long long flags, CUstream stream), (count, copies, flags, stream))
-#define HP_COPY_3D_ATTRIBUTES(name)                                                                                  \
-  HP_DRIVER_CALL(kOther, name, (void* box, unsigned long long flags, CUstream stream), (box, flags, stream), "", "", \
-                 "stream:hex", "", 0, 0, stream, 0)
+#define HP_COPY_3D_ATTRIBUTES(name)                                                                                 \
+  HP_DRIVER_CALL(kOther, kCopy, name, (void* box, unsigned long long flags, CUstream stream), (box, flags, stream), \
+                 "", "", "stream:hex", "", 0, 0, stream, 0)
 HP_COPY_3D_ATTRIBUTES(cuMemcpy3DWithAttributesAsync)
 HP_COPY_3D_ATTRIBUTES(cuMemcpy3DWithAttributesAsync_ptsz)
 
 // ---- fills ----------------------------------------------------------------------------------------------------------
 
-#define HP_FILL(name, Value, bytes)                                                                                    \
-  HP_DRIVER_CALL(kOther, name, (CUdeviceptr to, Value value, size_t n), (to, value, n), "to:hex", "", "", "bytes", to, \
-                 0, 0, n* bytes)
-#define HP_FILL_2D(name, Value, bytes)                                                                   \
-  HP_DRIVER_CALL(kOther, name, (CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height), \
+#define HP_FILL(name, Value, bytes)                                                                              \
+  HP_DRIVER_CALL(kOther, kFill, name, (CUdeviceptr to, Value value, size_t n), (to, value, n), "to:hex", "", "", \
+                 "bytes", to, 0, 0, n* bytes)
+#define HP_FILL_2D(name, Value, bytes)                                                                          \
+  HP_DRIVER_CALL(kOther, kFill, name, (CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height), \
                  (to, pitch, value, width, height), "to:hex", "", "", "bytes", to, 0, 0, width* height* bytes)
-#define HP_FILL_ASYNC(name, Value, bytes)                                                                        \
-  HP_DRIVER_CALL(kOther, name, (CUdeviceptr to, Value value, size_t n, CUstream stream), (to, value, n, stream), \
-                 "to:hex", "", "stream:hex", "bytes", to, 0, stream, n* bytes)
+#define HP_FILL_ASYNC(name, Value, bytes)                                                       \
+  HP_DRIVER_CALL(kOther, kFill, name, (CUdeviceptr to, Value value, size_t n, CUstream stream), \
+                 (to, value, n, stream), "to:hex", "", "stream:hex", "bytes", to, 0, stream, n* bytes)
 #define HP_FILL_2D_ASYNC(name, Value, bytes)                                                                    \
-  HP_DRIVER_CALL(kOther, name,                                                                                  \
+  HP_DRIVER_CALL(kOther, kFill, name,                                                                           \
                  (CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height, CUstream stream),     \
                  (to, pitch, value, width, height, stream), "to:hex", "", "stream:hex", "bytes", to, 0, stream, \
                  width* height* bytes)
@@ -128,32 +134,33 @@ HP_BOTH(HP_FILL_2D_ASYNC, cuMemsetD2D32Async, _ptsz, unsigned, 4)
 
 // ---- events ---------------------------------------------------------------------------------------------------------
 
-#define HP_EVENT_CALL(kind, name, params, args, event, stream) \
-  HP_DRIVER_CALL(kind, name, params, args, "event:hex", "", "stream:hex", "", event, 0, stream, 0)
+#define HP_EVENT_CALL(kind, role, name, params, args, event, stream) \
+  HP_DRIVER_CALL(kind, role, name, params, args, "event:hex", "", "stream:hex", "", event, 0, stream, 0)
 
-HP_EVENT_CALL(kOther, cuEventRecord, (CUevent event, CUstream stream), (event, stream), event, stream)
-HP_EVENT_CALL(kOther, cuEventRecord_ptsz, (CUevent event, CUstream stream), (event, stream), event, stream)
-HP_EVENT_CALL(kOther, cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned flags), (event, stream, flags),
-              event, stream)
-HP_EVENT_CALL(kOther, cuEventRecordWithFlags_ptsz, (CUevent event, CUstream stream, unsigned flags),
+HP_EVENT_CALL(kOther, kEventRecord, cuEventRecord, (CUevent event, CUstream stream), (event, stream), event, stream)
+HP_EVENT_CALL(kOther, kEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream), (event, stream), event,
+              stream)
+HP_EVENT_CALL(kOther, kEventRecord, cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned flags),
               (event, stream, flags), event, stream)
-HP_EVENT_CALL(kOther, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags), (stream, event, flags),
-              event, stream)
-HP_EVENT_CALL(kOther, cuStreamWaitEvent_ptsz, (CUstream stream, CUevent event, unsigned flags), (stream, event, flags),
-              event, stream)
-HP_EVENT_CALL(kPolled, cuEventQuery, (CUevent event), (event), event, 0)
-HP_EVENT_CALL(kPolled, cuStreamQuery, (CUstream stream), (stream), 0, stream)
-HP_EVENT_CALL(kPolled, cuStreamQuery_ptsz, (CUstream stream), (stream), 0, stream)
+HP_EVENT_CALL(kOther, kEventRecord, cuEventRecordWithFlags_ptsz, (CUevent event, CUstream stream, unsigned flags),
+              (event, stream, flags), event, stream)
+HP_EVENT_CALL(kOther, kStreamWait, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags),
+              (stream, event, flags), event, stream)
+HP_EVENT_CALL(kOther, kStreamWait, cuStreamWaitEvent_ptsz, (CUstream stream, CUevent event, unsigned flags),
+              (stream, event, flags), event, stream)
+HP_EVENT_CALL(kPolled, kQuery, cuEventQuery, (CUevent event), (event), event, 0)
+HP_EVENT_CALL(kPolled, kQuery, cuStreamQuery, (CUstream stream), (stream), 0, stream)
+HP_EVENT_CALL(kPolled, kQuery, cuStreamQuery_ptsz, (CUstream stream), (stream), 0, stream)
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 // Where a successful allocation was put.
 #define HP_PLACED(pointer) (result == CUDA_SUCCESS && (pointer) != nullptr ? word_of(*(pointer)) : 0)
-#define HP_ALLOCATE(name, params, args, pointer, bytes, stream)                                                   \
-  HP_DRIVER_CALL(kOther, name, params, args, "address:hex", "bytes", "stream:hex", "", HP_PLACED(pointer), bytes, \
-                 stream, 0)
+#define HP_ALLOCATE(name, params, args, pointer, bytes, stream)                                                     \
+  HP_DRIVER_CALL(kOther, kMemory, name, params, args, "address:hex", "bytes", "stream:hex", "", HP_PLACED(pointer), \
+                 bytes, stream, 0)
 #define HP_RELEASE(kind, name, params, args, address, stream) \
-  HP_DRIVER_CALL(kind, name, params, args, "address:hex", "", "stream:hex", "", address, 0, stream, 0)
+  HP_DRIVER_CALL(kind, kMemory, name, params, args, "address:hex", "", "stream:hex", "", address, 0, stream, 0)
 
 HP_ALLOCATE(cuMemAlloc_v2, (CUdeviceptr * address, size_t n), (address, n), address, n, 0)
 HP_ALLOCATE(cuMemAllocPitch_v2, (CUdeviceptr * address, size_t* pitch, size_t width, size_t height, unsigned element),
@@ -182,7 +189,7 @@ HP_RELEASE(kOther, cuMemFreeAsync_ptsz, (CUdeviceptr address, CUstream stream), 
 HP_RELEASE(kOther, cuMemRelease, (CUmemGenericAllocationHandle handle), (handle), handle, 0)
 
 #define HP_RANGE(name, params, args) \
-  HP_DRIVER_CALL(kOther, name, params, args, "address:hex", "bytes", "", "", address, n, 0, 0)
+  HP_DRIVER_CALL(kOther, kMemory, name, params, args, "address:hex", "bytes", "", "", address, n, 0, 0)
 HP_RANGE(cuMemHostRegister_v2, (void* address, size_t n, unsigned flags), (address, n, flags))
 HP_RANGE(cuMemMap,
          (CUdeviceptr address, size_t n, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags),

@@ -10,7 +10,7 @@
 
 // What was timed, where its time was read: duration = what asking took. Where the stream was empty the pair begins with the call,
 // before the work itself: gpu_ns is then too long, by slack_ns at most.
-HP_ROW(kCuda, hostprobe_gpu_time, "", 0, 0, nullptr, "comm:hex", "gpu_ns", "slack_ns", "sequence", "stream:hex")
+HP_ROW(kCuda, kGpuTime, hostprobe_gpu_time, "", 0, 0, "comm:hex", "gpu_ns", "slack_ns", "sequence", "stream:hex")
 
 #undef cuCtxDestroy
 #undef cuDevicePrimaryCtxRelease
@@ -272,7 +272,7 @@ using namespace hostprobe;
 using namespace hostprobe::probe;
 
 #define HP_CONTEXT_GONE(name, Handle, label, track)                                                   \
-  HP_MOMENTS_HOOK(kCuda, CUresult, kOther, name, (Handle handle), (handle), ContextGone,              \
+  HP_MOMENTS_HOOK(kCuda, CUresult, kOther, kOther, name, (Handle handle), (handle), ContextGone,      \
                   launches_first_and_forgotten(), track, NoQueue{}, label, "", "site:code", "", "") { \
     rec.a = word_of(handle);                                                                          \
     rec.b = rec.d = rec.e = 0;                                                                        \

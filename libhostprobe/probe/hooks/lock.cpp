@@ -46,7 +46,7 @@ using namespace hostprobe::probe;
 
 // `try_it` is libc's try function for the same kind of lock; none of them is hooked. `plain`: it stands for the real one.
 #define HP_LOCK_HOOK(name, versions, plain, try_it, params, args)                         \
-  HP_WAIT_HOOK(name, versions, params) {                                                  \
+  HP_WAIT_HOOK(kLock, name, versions, params) {                                           \
     if (!recording() || !(plain)) return libc_target<int(*) params>(g_hook_##name) args;  \
     int result = try_it;                                                                  \
     if (HP_LIKELY(result != EBUSY)) {                                                     \
@@ -77,7 +77,7 @@ HP_LOCK_HOOK(pthread_rwlock_clockwrlock, "GLIBC_2.34", accepted(clock, limit), p
              (pthread_rwlock_t * lock, clockid_t clock, const timespec* limit), (lock, clock, limit))
 
 // Its release is one store in the caller's code or in libc, and is not hooked: who let go is not known.
-HP_WAIT_HOOK(pthread_spin_lock, "GLIBC_2.34", (pthread_spinlock_t * lock)) {
+HP_WAIT_HOOK(kLock, pthread_spin_lock, "GLIBC_2.34", (pthread_spinlock_t * lock)) {
   auto real = libc_target<int (*)(pthread_spinlock_t*)>(g_hook_pthread_spin_lock);
   if (!recording()) return real(lock);
   int result = pthread_spin_trylock(lock);
@@ -89,7 +89,7 @@ HP_WAIT_HOOK(pthread_spin_lock, "GLIBC_2.34", (pthread_spinlock_t * lock)) {
 
 // One word says whether anybody in the process waits for any lock: as a rule nobody does.
 #define HP_UNLOCK_HOOK(name, versions, type)                                                                      \
-  HP_ROW(kWake, name, versions, 0, 0, nullptr, "", "", "", "", "")                                                \
+  HP_ROW(kWake, kWake, name, versions, 0, 0, "", "", "", "", "")                                                  \
   extern "C" HP_EXPORT int hp_##name(type* lock) __asm__(#name);                                                  \
   extern "C" int hp_##name(type* lock) {                                                                          \
     if (HP_UNLIKELY(g_lock_waiters.load(std::memory_order_relaxed) != 0)) return wake_noted(g_hook_##name, lock); \

@@ -17,8 +17,8 @@ using namespace hostprobe;
 using namespace hostprobe::probe;
 
 // What is kept true by every call, also where nothing is recorded, is in communicators.h; a record says what was true then.
-#define HP_NCCL_HOOK(name, params, args, Note, track, l0, l1, l2, l3, l4) \
-  HP_TRACKED_HOOK(kNccl, int, kOther, name, params, args, Note, track, l0, l1, l2, l3, l4)
+#define HP_NCCL_HOOK(role, name, params, args, Note, track, l0, l1, l2, l3, l4) \
+  HP_TRACKED_HOOK(kNccl, int, kOther, role, name, params, args, Note, track, l0, l1, l2, l3, l4)
 
 namespace {
 
@@ -69,18 +69,19 @@ NcclComm made_by(int result, const NcclComm* made) { return taken(result) && mad
 
 // ---- operations -----------------------------------------------------------------------------------------------------
 
-#define HP_OPERATION(name, params, args, before, count, type, op, peer, tracked)                              \
-  HP_MOMENTS_HOOK(kNccl, int, kOther, name, params, args, NcclOperation, (launches_first(), before), tracked, \
-                  NoQueue{}, "comm:hex", "count", "call:nccl", "stream:hex", "place:ranks") {                 \
-    record_flags = fill_operation(rec, note, comm, count, type, op, peer, stream);                            \
+#define HP_OPERATION(role, name, params, args, before, count, type, op, peer, tracked)                              \
+  HP_MOMENTS_HOOK(kNccl, int, kOther, role, name, params, args, NcclOperation, (launches_first(), before), tracked, \
+                  NoQueue{}, "comm:hex", "count", "call:nccl", "stream:hex", "place:ranks") {                       \
+    record_flags = fill_operation(rec, note, comm, count, type, op, peer, stream);                                  \
   }
 #define HP_TAIL NcclComm comm, NcclStream stream
 // Each of these has had a form with a configuration behind since 2.32.
-#define HP_COLLECTIVE(name, params, args, count, type, op, peer)                        \
-  HP_OPERATION(name, params, args, begin_gpu_time(comm, stream), count, type, op, peer, \
+#define HP_COLLECTIVE(name, params, args, count, type, op, peer)                                     \
+  HP_OPERATION(kCollective, name, params, args, begin_gpu_time(comm, stream), count, type, op, peer, \
                end_gpu_time(track_operation(taken(result), comm, false)))
-#define HP_MESSAGE(name, params, args, count, type, peer) \
-  HP_OPERATION(name, params, args, (void)0, count, type, kNcclNoOp, peer, track_operation(taken(result), comm, true))
+#define HP_MESSAGE(name, params, args, count, type, peer)                           \
+  HP_OPERATION(kMessage, name, params, args, (void)0, count, type, kNcclNoOp, peer, \
+               track_operation(taken(result), comm, true))
 
 HP_COLLECTIVE(ncclAllReduce, (const void* send, void* recv, std::size_t n, int type, int op, HP_TAIL),
               (send, recv, n, type, op, comm, stream), n, type, op, kNoPeer)
@@ -138,23 +139,23 @@ HP_MESSAGE(ncclWaitSignal, (int n, void* signals, HP_TAIL), (n, signals, comm, s
 
 // ---- groups ---------------------------------------------------------------------------------------------------------
 
-#define HP_GROUP(name, params, args, track)                                                   \
-  HP_NCCL_HOOK(name, params, args, NcclGroup, track, "group", "depth", "site:code", "", "") { \
-    rec.a = note.number;                                                                      \
-    rec.b = note.depth;                                                                       \
-    rec.d = rec.e = 0;                                                                        \
+#define HP_GROUP(role, name, params, args, track)                                                   \
+  HP_NCCL_HOOK(role, name, params, args, NcclGroup, track, "group", "depth", "site:code", "", "") { \
+    rec.a = note.number;                                                                            \
+    rec.b = note.depth;                                                                             \
+    rec.d = rec.e = 0;                                                                              \
   }
-HP_GROUP(ncclGroupStart, (), (), track_group_start(result == kNcclSuccess))
-HP_GROUP(ncclGroupEnd, (), (), track_group_end())
-HP_GROUP(ncclGroupSimulateEnd, (void* estimate), (estimate), track_group_end())
+HP_GROUP(kGroup, ncclGroupStart, (), (), track_group_start(result == kNcclSuccess))
+HP_GROUP(kGroupEnd, ncclGroupEnd, (), (), track_group_end())
+HP_GROUP(kGroup, ncclGroupSimulateEnd, (void* estimate), (estimate), track_group_end())
 
 // ---- communicators --------------------------------------------------------------------------------------------------
 
 // Made with what all of its ranks passed in.
-#define HP_MAKE(name, params, args, made, id, rank, size)                                                 \
-  HP_NCCL_HOOK(name, params, args, Member, track_made(made_by(result, made), id, rank, size), "comm:hex", \
-               "handle:hex", "site:code", "", "place:ranks") {                                            \
-    fill_communicator(rec, note, made_by(result, made));                                                  \
+#define HP_MAKE(name, params, args, made, id, rank, size)                                                    \
+  HP_NCCL_HOOK(kCommunicator, name, params, args, Member, track_made(made_by(result, made), id, rank, size), \
+               "comm:hex", "handle:hex", "site:code", "", "place:ranks") {                                   \
+    fill_communicator(rec, note, made_by(result, made));                                                     \
   }
 HP_MAKE(ncclCommInitRank, (NcclComm * made, int size, NcclUniqueId id, int rank), (made, size, id, rank), made,
         mix(kFirstId, &id, sizeof id), rank, size)
@@ -165,18 +166,18 @@ HP_MAKE(ncclCommInitRankScalable, (NcclComm * made, int size, int rank, int n, N
         mix(kFirstId, ids, taken(result) ? static_cast<std::uint64_t>(n) * sizeof *ids : 0), rank, size)
 
 // All ranks in one process; nobody else has this communicator.
-HP_NCCL_HOOK(ncclCommInitAll, (NcclComm * made, int n, const int* devices), (made, n, devices), Member,
+HP_NCCL_HOOK(kCommunicator, ncclCommInitAll, (NcclComm * made, int n, const int* devices), (made, n, devices), Member,
              track_made_all(taken(result) ? made : nullptr, n), "comm:hex", "handle:hex", "site:code", "",
              "place:ranks") {
   fill_communicator(rec, note, nullptr);
 }
 
 // Made out of another, whose ranks all make the same number of such calls in the same order.
-#define HP_MAKE_CHILD(name, params, args, how)                                                                        \
-  HP_NCCL_HOOK(name, params, args, Member, track_child(made_by(result, made), parent, how), "comm:hex", "handle:hex", \
-               "site:code", "", "place:ranks") {                                                                      \
-    fill_communicator(rec, note, made_by(result, made));                                                              \
-    record_flags = note.made_unseen ? kRecordRelative : 0;                                                            \
+#define HP_MAKE_CHILD(name, params, args, how)                                                                         \
+  HP_NCCL_HOOK(kCommunicator, name, params, args, Member, track_child(made_by(result, made), parent, how), "comm:hex", \
+               "handle:hex", "site:code", "", "place:ranks") {                                                         \
+    fill_communicator(rec, note, made_by(result, made));                                                               \
+    record_flags = note.made_unseen ? kRecordRelative : 0;                                                             \
   }
 HP_MAKE_CHILD(ncclCommSplit, (NcclComm parent, int color, int key, NcclComm* made, void* config),
               (parent, color, key, made, config), static_cast<std::uint64_t>(color))
@@ -186,10 +187,10 @@ HP_MAKE_CHILD(ncclCommShrink, (NcclComm parent, int* excluded, int n, NcclComm* 
 HP_MAKE_CHILD(ncclCommGrow, (NcclComm parent, int size, const NcclUniqueId* id, int rank, NcclComm* made, void* config),
               (parent, size, id, rank, made, config), static_cast<std::uint64_t>(size))
 
-#define HP_ON_COMMUNICATOR(name, params, args, is_gone)                                                         \
-  HP_NCCL_HOOK(name, params, args, Member, track_use(comm, is_gone), "comm:hex", "handle:hex", "site:code", "", \
-               "place:ranks") {                                                                                 \
-    fill_communicator(rec, note, comm);                                                                         \
+#define HP_ON_COMMUNICATOR(name, params, args, is_gone)                                                       \
+  HP_NCCL_HOOK(kCommunicator, name, params, args, Member, track_use(comm, is_gone), "comm:hex", "handle:hex", \
+               "site:code", "", "place:ranks") {                                                              \
+    fill_communicator(rec, note, comm);                                                                       \
   }
 HP_ON_COMMUNICATOR(ncclCommDestroy, (NcclComm comm), (comm), taken(result))
 HP_ON_COMMUNICATOR(ncclCommAbort, (NcclComm comm), (comm), taken(result))

@@ -14,8 +14,8 @@
 #include "probe/record/strings.h"
 #include "probe/runtime/of_process.h"
 
-HP_RANGE_ROW(kRowRange, nvtx_range, "name:str", "domain:str", "", "", "")
-HP_RANGE_ROW(kRowMark, nvtx_mark, "name:str", "value:real", "", "domain:str", "")
+HP_RANGE_ROW(kRowRange, kRange, nvtx_range, "name:str", "domain:str", "", "", "")
+HP_RANGE_ROW(kRowMark, kMark, nvtx_mark, "name:str", "value:real", "", "domain:str", "")
 
 namespace hostprobe::probe {
 namespace {

@@ -109,7 +109,7 @@ void measure_asking() {
 using namespace hostprobe::probe;
 
 #define HP_POLL_HOOK(name, versions, label, params, args, object, limit, now)                   \
-  HP_BLOCKING_HOOK(int, name, versions, label, params) {                                        \
+  HP_BLOCKING_HOOK(int, kPoll, name, versions, label, params) {                                 \
     auto real = libc_target<int(*) params>(g_hook_##name);                                      \
     if (!recording_or_begun(Moment::kAnywhere)) return real args;                               \
     return poll_wait(                                                                           \
@@ -132,7 +132,7 @@ HP_POLL_HOOK(epoll_pwait, "GLIBC_2.6", "epoll",
              (int epoll, epoll_event* events, int most, int limit, const sigset_t* signals),
              (epoll, events, most, limit, signals), epoll, limit, (epoll, events, most, 0, signals))
 
-HP_BLOCKING_HOOK(int, select, "GLIBC_2.2.5", "count",
+HP_BLOCKING_HOOK(int, kPoll, select, "GLIBC_2.2.5", "count",
                  (int count, fd_set* reads, fd_set* writes, fd_set* excepts, timeval* limit)) {
   auto real = libc_target<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>(g_hook_select);
   if (!recording_or_begun(Moment::kAnywhere)) return real(count, reads, writes, excepts, limit);
@@ -145,7 +145,7 @@ HP_BLOCKING_HOOK(int, select, "GLIBC_2.2.5", "count",
       [&] { return real(count, reads, writes, excepts, limit); });
 }
 
-HP_BLOCKING_HOOK(int, pselect, "GLIBC_2.2.5", "count",
+HP_BLOCKING_HOOK(int, kPoll, pselect, "GLIBC_2.2.5", "count",
                  (int count, fd_set* reads, fd_set* writes, fd_set* excepts, const timespec* limit,
                   const sigset_t* signals)) {
   auto real = libc_target<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>(g_hook_pselect);

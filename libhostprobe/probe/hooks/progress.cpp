@@ -21,7 +21,7 @@ bool is_progress_name(const char* name) {
 using namespace hostprobe;
 using namespace hostprobe::probe;
 
-HP_ROW(kThread, sched_yield, "GLIBC_2.2.5", 0, 0, nullptr, "cpu", "cpu_before", "site:code", "", "")
+HP_ROW(kThread, kYield, sched_yield, "GLIBC_2.2.5", 0, 0, "cpu", "cpu_before", "site:code", "", "")
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "probe/runtime/options.h"
 #include "probe/runtime/sanitizer.h"
 
-HP_ROW(kPython, hostprobe_gc, "", 0, 0, nullptr, "generation", "collected", "uncollectable", "", "")
+HP_ROW(kPython, kGarbage, hostprobe_gc, "", 0, 0, "generation", "collected", "uncollectable", "", "")
 
 namespace hostprobe::probe {
 namespace {

@@ -7,7 +7,7 @@
 #include "probe/runtime/of_process.h"
 
 // What a sample was: duration = what asking took.
-HP_ROW(kCuda, hostprobe_queue_sample, "", 0, 0, nullptr, "stream:hex", "empty", "", "", "")
+HP_ROW(kCuda, kQueueSample, hostprobe_queue_sample, "", 0, 0, "stream:hex", "empty", "", "", "")
 
 namespace hostprobe::probe {
 

@@ -19,17 +19,6 @@ struct LaunchQueue {
   bool per_thread;  // stream 0 is the calling thread's own
 };
 
-constexpr bool has_suffix(const char* name, const char* suffix) {
-  const char* end = name;
-  while (*end != 0) ++end;
-  const char* last = suffix;
-  while (*last != 0) ++last;
-  if (end - name < last - suffix) return false;
-  for (const char* at = end - (last - suffix); *at != 0; ++at, ++suffix)
-    if (*at != *suffix) return false;
-  return true;
-}
-
 // The driver lacks a function that is needed: no use to arm.
 bool queues_cannot_be_sampled();
 // The writer's side: before it arms the gate, which of the launches that come is to be sampled, 1 = the next; and when the last

@@ -8,8 +8,8 @@
 #include "probe/record/hook.h"
 #include "probe/record/strings.h"
 
-HP_RANGE_ROW(kRowRange, hostprobe_region, "name:str", "category:str", "site:code", "", "")
-HP_RANGE_ROW(kRowMark, hostprobe_mark, "name:str", "value:real", "site:code", "", "")
+HP_RANGE_ROW(kRowRange, kRange, hostprobe_region, "name:str", "category:str", "site:code", "", "")
+HP_RANGE_ROW(kRowMark, kMark, hostprobe_mark, "name:str", "value:real", "site:code", "", "")
 
 namespace hostprobe::probe {
 namespace {

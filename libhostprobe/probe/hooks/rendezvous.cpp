@@ -44,7 +44,7 @@ bool joined_at_once(pthread_t thread, void** value, int& result) {
 using namespace hostprobe::probe;
 
 // Whoever arrives last lets the others go; each arrival leaves its name, so the last one's stays.
-HP_WAIT_HOOK(pthread_barrier_wait, "GLIBC_2.34", (pthread_barrier_t * barrier)) {
+HP_WAIT_HOOK(kWait, pthread_barrier_wait, "GLIBC_2.34", (pthread_barrier_t * barrier)) {
   auto real = libc_target<int (*)(pthread_barrier_t*)>(g_hook_pthread_barrier_wait);
   if (!recording_or_begun(Moment::kPlain)) return real(barrier);
   note_wake(g_hook_pthread_barrier_wait, barrier);
@@ -53,7 +53,7 @@ HP_WAIT_HOOK(pthread_barrier_wait, "GLIBC_2.34", (pthread_barrier_t * barrier)) 
 }
 
 // Whoever finds the initialisation not begun runs it, which is work; whoever finds it in progress waits.
-HP_WAIT_HOOK(pthread_once, "GLIBC_2.34", (pthread_once_t * control, void (*routine)())) {
+HP_WAIT_HOOK(kWait, pthread_once, "GLIBC_2.34", (pthread_once_t * control, void (*routine)())) {
   auto real = libc_target<Once>(g_hook_pthread_once);
   if (!recording()) return real(control, routine);
   mark_used(g_hook_pthread_once);
@@ -63,7 +63,7 @@ HP_WAIT_HOOK(pthread_once, "GLIBC_2.34", (pthread_once_t * control, void (*routi
       g_hook_pthread_once, control, HP_SITE, [=] { return real(control, routine); }, result_itself);
 }
 
-HP_WAIT_HOOK(pthread_join, "GLIBC_2.34", (pthread_t thread, void** value)) {
+HP_WAIT_HOOK(kWait, pthread_join, "GLIBC_2.34", (pthread_t thread, void** value)) {
   auto real = libc_target<int (*)(pthread_t, void**)>(g_hook_pthread_join);
   int result = 0;
   if (!recording_or_begun(Moment::kPlain)) return real(thread, value);
@@ -72,7 +72,7 @@ HP_WAIT_HOOK(pthread_join, "GLIBC_2.34", (pthread_t thread, void** value)) {
       g_hook_pthread_join, object_of(thread), HP_SITE, [=] { return real(thread, value); }, error_of_join);
 }
 
-HP_WAIT_HOOK(pthread_timedjoin_np, "GLIBC_2.34", (pthread_t thread, void** value, const timespec* limit)) {
+HP_WAIT_HOOK(kWait, pthread_timedjoin_np, "GLIBC_2.34", (pthread_t thread, void** value, const timespec* limit)) {
   auto real = libc_target<int (*)(pthread_t, void**, const timespec*)>(g_hook_pthread_timedjoin_np);
   int result = 0;
   if (!recording_or_begun(Moment::kPlain)) return real(thread, value, limit);
@@ -82,7 +82,7 @@ HP_WAIT_HOOK(pthread_timedjoin_np, "GLIBC_2.34", (pthread_t thread, void** value
       error_of_join);
 }
 
-HP_WAIT_HOOK(pthread_clockjoin_np, "GLIBC_2.34",
+HP_WAIT_HOOK(kWait, pthread_clockjoin_np, "GLIBC_2.34",
              (pthread_t thread, void** value, clockid_t clock, const timespec* limit)) {
   auto real = libc_target<int (*)(pthread_t, void**, clockid_t, const timespec*)>(g_hook_pthread_clockjoin_np);
   int result = 0;

@@ -16,7 +16,7 @@ int error_of_sleep(int result) { return result >= 0 ? 0 : errno == EINVAL || err
 }  // namespace
 
 #define HP_SLEEP_HOOK(Result, name, versions, error_of, params, args)          \
-  HP_BLOCKING_HOOK(Result, name, versions, "", params) {                       \
+  HP_BLOCKING_HOOK(Result, kSleep, name, versions, "", params) {               \
     auto real = libc_target<Result(*) params>(g_hook_##name);                  \
     if (!recording_or_begun(Moment::kAnywhere)) return real args;              \
     return timed_wait(                                                         \

@@ -7,8 +7,8 @@
 #include "probe/runtime/identity.h"
 #include "probe/runtime/options.h"
 
-HP_ROW(kPython, hostprobe_step, "", 0, 0, nullptr, "number", "", "site:code", "", "")
-HP_ROW(kPython, hostprobe_optimizer_step, "", 0, 0, nullptr, "number", "", "", "", "")
+HP_ROW(kPython, kStep, hostprobe_step, "", 0, 0, "number", "", "site:code", "", "")
+HP_ROW(kPython, kOptimizerStep, hostprobe_optimizer_step, "", 0, 0, "number", "", "", "", "")
 
 namespace hostprobe::probe {
 namespace {

@@ -62,7 +62,7 @@ void note_own_name(const char* name) {
 using namespace hostprobe;
 using namespace hostprobe::probe;
 
-HP_ROW(kThread, pthread_create, "GLIBC_2.34", 0, 0, nullptr, "start:code", "", "site:code", "type:str", "result:i")
+HP_ROW(kThread, kThread, pthread_create, "GLIBC_2.34", 0, 0, "start:code", "", "site:code", "type:str", "result:i")
 extern "C" HP_EXPORT int hp_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, Routine routine,
                                            void* argument) __asm__("pthread_create");
 
@@ -122,7 +122,7 @@ extern "C" int hp_pthread_create(pthread_t* thread, const pthread_attr_t* attrib
   return result;
 }
 
-HP_ROW(kThread, pthread_setname_np, "GLIBC_2.34", 0, 0, nullptr, "thread:hex", "name:str", "site:code", "", "result:i")
+HP_ROW(kThread, kThread, pthread_setname_np, "GLIBC_2.34", 0, 0, "thread:hex", "name:str", "site:code", "", "result:i")
 extern "C" HP_EXPORT int hp_pthread_setname_np(pthread_t thread, const char* name) __asm__("pthread_setname_np");
 extern "C" int hp_pthread_setname_np(pthread_t thread, const char* name) {
   auto real = libc_target<int (*)(pthread_t, const char*)>(g_hook_pthread_setname_np);
@@ -141,7 +141,7 @@ extern "C" int hp_pthread_setname_np(pthread_t thread, const char* name) {
   return result;
 }
 
-HP_ROW(kThread, prctl, "GLIBC_2.2.5", 0, 0, nullptr, "", "name:str", "site:code", "", "result:i")
+HP_ROW(kThread, kThread, prctl, "GLIBC_2.2.5", 0, 0, "", "name:str", "site:code", "", "result:i")
 extern "C" HP_EXPORT int hp_prctl(int option, long a, long b, long c, long d) __asm__("prctl");
 extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
   auto real = libc_target<int (*)(int, ...)>(g_hook_prctl);
@@ -165,7 +165,7 @@ extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
 
 // The first 64 CPUs of the mask, and how many it holds in all.
 #define HP_AFFINITY_HOOK(name, versions, label, Thread)                                                  \
-  HP_ROW(kThread, name, versions, 0, 0, nullptr, label, "mask:hex", "site:code", "cpus", "result:i")     \
+  HP_ROW(kThread, kThread, name, versions, 0, 0, label, "mask:hex", "site:code", "cpus", "result:i")     \
   extern "C" HP_EXPORT int hp_##name(Thread thread, size_t bytes, const cpu_set_t* cpus) __asm__(#name); \
   extern "C" int hp_##name(Thread thread, size_t bytes, const cpu_set_t* cpus) {                         \
     auto real = libc_target<int (*)(Thread, size_t, const cpu_set_t*)>(g_hook_##name);                   \
@@ -189,12 +189,12 @@ HP_AFFINITY_HOOK(sched_setaffinity, "GLIBC_2.3.4", "thread:i", pid_t)
 HP_AFFINITY_HOOK(pthread_setaffinity_np, "GLIBC_2.34", "thread:hex", pthread_t)
 
 // Nothing is recorded of these: the fix `pin` stands in front of them.
-HP_ROW(kThread, sched_getaffinity, "GLIBC_2.3.4", 0, 0, nullptr, "", "", "", "", "")
+HP_ROW(kThread, kOther, sched_getaffinity, "GLIBC_2.3.4", 0, 0, "", "", "", "", "")
 extern "C" HP_EXPORT int hp_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t* cpus) __asm__("sched_getaffinity");
 extern "C" int hp_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t* cpus) {
   return libc_call<int>(g_hook_sched_getaffinity, thread, bytes, cpus);
 }
-HP_ROW(kThread, pthread_getaffinity_np, "GLIBC_2.32", 0, 0, nullptr, "", "", "", "", "")
+HP_ROW(kThread, kOther, pthread_getaffinity_np, "GLIBC_2.32", 0, 0, "", "", "", "", "")
 extern "C" HP_EXPORT int hp_pthread_getaffinity_np(pthread_t thread, size_t bytes,
                                                    cpu_set_t* cpus) __asm__("pthread_getaffinity_np");
 extern "C" int hp_pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* cpus) {

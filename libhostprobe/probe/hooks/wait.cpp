@@ -42,7 +42,7 @@ const void* site_of_condition(const void* site) {
 
 using namespace hostprobe::probe;
 
-HP_WAIT_HOOK(sem_wait, "GLIBC_2.34", (sem_t * sem)) {
+HP_WAIT_HOOK(kSemaphore, sem_wait, "GLIBC_2.34", (sem_t * sem)) {
   auto real = libc_target<int (*)(sem_t*)>(g_hook_sem_wait);
   if (!recording_or_begun(Moment::kAnywhere)) return real(sem);
   pthread_testcancel();
@@ -51,7 +51,7 @@ HP_WAIT_HOOK(sem_wait, "GLIBC_2.34", (sem_t * sem)) {
       g_hook_sem_wait, sem, HP_SITE, [=] { return real(sem); }, errno_of);
 }
 
-HP_WAIT_HOOK(sem_timedwait, "GLIBC_2.34", (sem_t * sem, const timespec* limit)) {
+HP_WAIT_HOOK(kSemaphore, sem_timedwait, "GLIBC_2.34", (sem_t * sem, const timespec* limit)) {
   auto real = libc_target<int (*)(sem_t*, const timespec*)>(g_hook_sem_timedwait);
   if (!recording_or_begun(Moment::kAnywhere) || !plain_limit(limit)) return real(sem, limit);
   pthread_testcancel();
@@ -60,7 +60,7 @@ HP_WAIT_HOOK(sem_timedwait, "GLIBC_2.34", (sem_t * sem, const timespec* limit)) 
       g_hook_sem_timedwait, sem, HP_SITE, [=] { return real(sem, limit); }, errno_of);
 }
 
-HP_WAIT_HOOK(sem_clockwait, "GLIBC_2.34", (sem_t * sem, clockid_t clock, const timespec* limit)) {
+HP_WAIT_HOOK(kSemaphore, sem_clockwait, "GLIBC_2.34", (sem_t * sem, clockid_t clock, const timespec* limit)) {
   auto real = libc_target<int (*)(sem_t*, clockid_t, const timespec*)>(g_hook_sem_clockwait);
   if (!recording_or_begun(Moment::kAnywhere) || !plain_clock(clock) || !plain_limit(limit))
     return real(sem, clock, limit);
@@ -69,21 +69,21 @@ HP_WAIT_HOOK(sem_clockwait, "GLIBC_2.34", (sem_t * sem, clockid_t clock, const t
       g_hook_sem_clockwait, sem, HP_SITE, [=] { return real(sem, clock, limit); }, errno_of);
 }
 
-HP_WAIT_HOOK(pthread_cond_wait, "GLIBC_2.3.2", (pthread_cond_t * cond, pthread_mutex_t* mutex)) {
+HP_WAIT_HOOK(kCondition, pthread_cond_wait, "GLIBC_2.3.2", (pthread_cond_t * cond, pthread_mutex_t* mutex)) {
   auto real = libc_target<int (*)(pthread_cond_t*, pthread_mutex_t*)>(g_hook_pthread_cond_wait);
   const void* site = site_of_condition(HP_SITE);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex);
   return condition_wait(g_hook_pthread_cond_wait, cond, site, [=] { return real(cond, mutex); });
 }
 
-HP_WAIT_HOOK(pthread_cond_timedwait, "GLIBC_2.3.2",
+HP_WAIT_HOOK(kCondition, pthread_cond_timedwait, "GLIBC_2.3.2",
              (pthread_cond_t * cond, pthread_mutex_t* mutex, const timespec* limit)) {
   auto real = libc_target<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>(g_hook_pthread_cond_timedwait);
   if (!recording_or_begun(Moment::kPlain)) return real(cond, mutex, limit);
   return condition_wait(g_hook_pthread_cond_timedwait, cond, HP_SITE, [=] { return real(cond, mutex, limit); });
 }
 
-HP_WAIT_HOOK(pthread_cond_clockwait, "GLIBC_2.34",
+HP_WAIT_HOOK(kCondition, pthread_cond_clockwait, "GLIBC_2.34",
              (pthread_cond_t * cond, pthread_mutex_t* mutex, clockid_t clock, const timespec* limit)) {
   auto real = libc_target<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>(
       g_hook_pthread_cond_clockwait);
@@ -93,8 +93,8 @@ HP_WAIT_HOOK(pthread_cond_clockwait, "GLIBC_2.34",
 
 // std::condition_variable::wait(std::unique_lock<std::mutex>&) lies in libstdc++, so every untimed C++ wait would be
 // blamed on libstdc++. This shell only notes who called; the wait itself is pthread_cond_wait above.
-HP_ROW(kWait, _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE, "GLIBCXX_3.4.30", 0, 0, nullptr, "", "", "",
-       "", "")
+HP_ROW(kWait, kOther, _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE, "GLIBCXX_3.4.30", 0, 0, "", "", "", "",
+       "")
 extern "C" HP_EXPORT void hp_cxx_wait(void* self,
                                       void* lock) __asm__("_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
 extern "C" void hp_cxx_wait(void* self, void* lock) {

@@ -9,7 +9,7 @@
 using namespace hostprobe::probe;
 
 #define HP_WAKE_HOOK(name, versions, type)                                       \
-  HP_ROW(kWake, name, versions, 0, 0, nullptr, "", "", "", "", "")               \
+  HP_ROW(kWake, kWake, name, versions, 0, 0, "", "", "", "", "")                 \
   extern "C" HP_EXPORT int hp_##name(type* object) __asm__(#name);               \
   extern "C" int hp_##name(type* object) {                                       \
     if (HP_UNLIKELY(may_wake(object))) return wake_noted(g_hook_##name, object); \

@@ -19,8 +19,8 @@ HP_KEPT_BY_CHILDREN __attribute__((visibility("hidden"))) void* hp_real_vfork = 
 }
 
 // The assembly functions of dlsym_x86_64.S have rows too: `hostprobe hooks` lists everything that is interposed.
-HP_ROW(kCuda, dlsym, "GLIBC_2.34", 0, 0, nullptr, "", "", "", "", "")
-HP_ROW(kThread, vfork, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")
+HP_ROW(kCuda, kOther, dlsym, "GLIBC_2.34", 0, 0, "", "", "", "", "")
+HP_ROW(kThread, kOther, vfork, "GLIBC_2.2.5", 0, 0, "", "", "", "", "")
 
 namespace hostprobe::probe {
 

@@ -52,14 +52,14 @@ void CredentialsChange::finish(bool changed) {
 
 using namespace hostprobe::probe;
 
-#define HP_CREDENTIALS_HOOK(name, user_, params, ...)                     \
-  HP_ROW(kThread, name, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "") \
-  extern "C" HP_EXPORT int hp_##name params __asm__(#name);               \
-  extern "C" int hp_##name params {                                       \
-    auto real = libc_target<int(*) params>(g_hook_##name);                \
-    mark_used(g_hook_##name);                                             \
-    CredentialsChange change(user_);                                      \
-    return change.done(real(__VA_ARGS__));                                \
+#define HP_CREDENTIALS_HOOK(name, user_, params, ...)                    \
+  HP_ROW(kThread, kOther, name, "GLIBC_2.2.5", 0, 0, "", "", "", "", "") \
+  extern "C" HP_EXPORT int hp_##name params __asm__(#name);              \
+  extern "C" int hp_##name params {                                      \
+    auto real = libc_target<int(*) params>(g_hook_##name);               \
+    mark_used(g_hook_##name);                                            \
+    CredentialsChange change(user_);                                     \
+    return change.done(real(__VA_ARGS__));                               \
   }
 
 HP_CREDENTIALS_HOOK(setuid, user, (uid_t user), user)

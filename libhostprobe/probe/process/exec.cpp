@@ -62,7 +62,7 @@ using namespace hostprobe::probe;
 // By a function of our own, which nobody stands in front of. `call` makes the call with the environment that the program is to
 // have, `given`.
 #define HP_EXEC_HOOK(name, versions, Type, params, program, environment, call)                     \
-  HP_ROW(kThread, name, versions, 0, 0, nullptr, "", "", "", "", "")                               \
+  HP_ROW(kThread, kOther, name, versions, 0, 0, "", "", "", "", "")                                \
   static int run_by_##name params {                                                                \
     const auto real = libc_target<Type>(g_hook_##name);                                            \
     const ProgramAt at program;                                                                    \
@@ -102,7 +102,7 @@ HP_EXEC_HOOK(execveat, "GLIBC_2.34", ExecAt,
 
 // The arguments from `first` on lie behind it, up to a null pointer; `result` may take what comes after that.
 #define HP_EXECL_HOOK(name, result)                                                            \
-  HP_ROW(kThread, name, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")                      \
+  HP_ROW(kThread, kOther, name, "GLIBC_2.2.5", 0, 0, "", "", "", "", "")                       \
   extern "C" HP_EXPORT int hp_##name(const char* file, const char* first, ...) __asm__(#name); \
   extern "C" int hp_##name(const char* file, const char* first, ...) {                         \
     va_list list;                                                                              \

@@ -11,7 +11,7 @@ using namespace hostprobe::probe;
 
 // Processes that leave without exit(): data-loader workers do. Their trace is complete all the same.
 #define HP_EXIT_HOOK(name)                                                                  \
-  HP_ROW(kThread, name, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")                   \
+  HP_ROW(kThread, kOther, name, "GLIBC_2.2.5", 0, 0, "", "", "", "", "")                    \
   extern "C" HP_EXPORT __attribute__((noreturn)) void hp_##name(int status) __asm__(#name); \
   extern "C" void hp_##name(int status) {                                                   \
     auto real = libc_target<void (*)(int)>(g_hook_##name);                                  \
@@ -24,7 +24,7 @@ HP_EXIT_HOOK(_exit)
 HP_EXIT_HOOK(_Exit)
 
 // fork without the handlers of pthread_atfork: nobody tells us, so we stand in front of it.
-HP_ROW(kThread, _Fork, "GLIBC_2.34", 0, 0, nullptr, "", "", "", "", "")
+HP_ROW(kThread, kOther, _Fork, "GLIBC_2.34", 0, 0, "", "", "", "", "")
 extern "C" HP_EXPORT pid_t hp_fork_bare() __asm__("_Fork");
 extern "C" pid_t hp_fork_bare() {
   auto real = libc_target<pid_t (*)()>(g_hook__Fork);

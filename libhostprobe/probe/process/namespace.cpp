@@ -55,7 +55,7 @@ void bring_writer_back() {
 
 using namespace hostprobe::probe;
 
-HP_ROW(kThread, unshare, "GLIBC_2.4", 0, 0, nullptr, "", "", "", "", "")
+HP_ROW(kThread, kOther, unshare, "GLIBC_2.4", 0, 0, "", "", "", "", "")
 extern "C" HP_EXPORT int hp_unshare(int flags) __asm__("unshare");
 extern "C" int hp_unshare(int flags) {
   auto real = libc_target<int (*)(int)>(g_hook_unshare);
@@ -63,7 +63,7 @@ extern "C" int hp_unshare(int flags) {
   return without_writer([=] { return real(flags); });
 }
 
-HP_ROW(kThread, setns, "GLIBC_2.14", 0, 0, nullptr, "", "", "", "", "")
+HP_ROW(kThread, kOther, setns, "GLIBC_2.14", 0, 0, "", "", "", "", "")
 extern "C" HP_EXPORT int hp_setns(int fd, int type) __asm__("setns");
 extern "C" int hp_setns(int fd, int type) {
   auto real = libc_target<int (*)(int, int)>(g_hook_setns);

@@ -10,7 +10,7 @@
 using namespace hostprobe::probe;
 
 #define HP_SPAWN_HOOK(name, along_path)                                                                                \
-  HP_ROW(kThread, name, "GLIBC_2.15", 0, 0, nullptr, "", "", "", "", "")                                               \
+  HP_ROW(kThread, kOther, name, "GLIBC_2.15", 0, 0, "", "", "", "", "")                                                \
   extern "C" HP_EXPORT int hp_##name(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, \
                                      Words, Words) __asm__(#name);                                                     \
   extern "C" int hp_##name(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,                  \

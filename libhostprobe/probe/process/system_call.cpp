@@ -124,8 +124,8 @@ bool wakes(int command) {
 using namespace hostprobe::probe;
 
 // The waits and wakes among the system calls go by this name; it is no symbol of its own.
-HP_WAIT_ROW(futex, "", "object:hex")
-HP_ROW(kWait, syscall, "GLIBC_2.2.5", 0, 0, nullptr, "", "", "", "", "")
+HP_WAIT_ROW(kFutex, futex, "", "object:hex")
+HP_ROW(kWait, kOther, syscall, "GLIBC_2.2.5", 0, 0, "", "", "", "", "")
 
 // syscall(number, …) passes on whatever it got: up to six words, whether or not the caller gave them all.
 extern "C" HP_EXPORT long hp_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");

@@ -52,6 +52,12 @@ inline const HookRow& row_of(const Hook& hook) {
   return *linked<const HookRow*>(link->row);
 }
 
+// What the hook of that number is; kOther for a number that none has.
+inline HookRole role_of(std::uint16_t number) {
+  return number == 0 || number > hook_count() ? HookRole::kOther
+                                              : static_cast<HookRole>(__start_hp_hooks[number - 1].role);
+}
+
 // Which hook has that number. The states lie in the order of their rows.
 inline const Hook* hook_of_number(std::uint16_t number) { return __start_hp_state + number - 1; }
 

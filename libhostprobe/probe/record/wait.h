@@ -124,14 +124,14 @@ auto paired_wait(Hook& hook, const void* object, const void* site, Call call, Er
 #define HP_SITE __builtin_return_address(0)
 
 // The row of a libc function that blocks; `object` labels what it waits for.
-#define HP_WAIT_ROW(name, versions, object) \
-  HP_ROW(kWait, name, versions, 1, 0, nullptr, object, "waker:post", "site:code", "result:i", "")
+#define HP_WAIT_ROW(role, name, versions, object) \
+  HP_ROW(kWait, role, name, versions, 1, 0, object, "waker:post", "site:code", "result:i", "")
 
 // Such a function. Exported under its own name through an internal C++ name, because redefining a function beside its
 // header's declaration does not compile.
-#define HP_BLOCKING_HOOK(Result, name, versions, object, params) \
-  HP_WAIT_ROW(name, versions, object)                            \
-  extern "C" HP_EXPORT Result hp_##name params __asm__(#name);   \
+#define HP_BLOCKING_HOOK(Result, role, name, versions, object, params) \
+  HP_WAIT_ROW(role, name, versions, object)                            \
+  extern "C" HP_EXPORT Result hp_##name params __asm__(#name);         \
   extern "C" Result hp_##name params
 
-#define HP_WAIT_HOOK(name, versions, params) HP_BLOCKING_HOOK(int, name, versions, "object:hex", params)
+#define HP_WAIT_HOOK(role, name, versions, params) HP_BLOCKING_HOOK(int, role, name, versions, "object:hex", params)

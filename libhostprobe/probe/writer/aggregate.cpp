@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "format/nccl_type.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook_row.h"
 #include "probe/record/short_waits.h"
@@ -17,9 +18,10 @@ namespace {
 
 constexpr unsigned kMostHooks = 1024;
 
-// Which words of a hook's records say what, from its labels. 5: none does.
+// What a hook is, and which words of its records say what, from its labels. 5: none does.
 struct Shape {
-  std::uint8_t known, launch, site, waker, communicator, count, call, empty, nodes, kernels, name, generation;
+  HookRole role;  // kUnsaid: not worked out yet
+  std::uint8_t site, waker, communicator, count, call, nodes, kernels, object;
 };
 HP_KEPT_BY_CHILDREN Shape g_shapes[kMostHooks];
 
@@ -46,22 +48,36 @@ std::uint8_t word_named(const HookRow& row, const char* name) {
   return 5;
 }
 
+// The word by which calls of that role have counters of their own; "": none.
+const char* object_of(HookRole role) {
+  switch (role) {
+    case HookRole::kRange:
+    case HookRole::kMark:
+      return "name";
+    case HookRole::kQueueSample:
+      return "empty";
+    case HookRole::kGarbage:
+      return "generation";
+    default:
+      return "";
+  }
+}
+
 const Shape& shape_of(std::uint16_t hook) {
   Shape& shape = g_shapes[(hook - 1u) % kMostHooks];
-  if (shape.known != 0) return shape;
+  if (shape.role != HookRole::kUnsaid) return shape;
   const HookRow& row = *hook_of_number(hook)->row;
-  shape = {1,
-           row.launch,
+  const auto role = static_cast<HookRole>(row.role);
+  const char* object = object_of(role);
+  shape = {role,
            word_named(row, "site"),
            word_named(row, "waker"),
            word_named(row, "comm"),
            word_named(row, "count"),
            word_named(row, "call"),
-           word_named(row, "empty"),
            word_named(row, "nodes"),
            word_named(row, "kernels"),
-           row.type == kRowRange || row.type == kRowMark ? word_named(row, "name") : std::uint8_t{5},
-           word_named(row, "generation")};
+           *object == 0 ? std::uint8_t{5} : word_named(row, object)};
   return shape;
 }
 
@@ -71,9 +87,7 @@ std::uint64_t word(const Record& record, std::uint8_t index) {
 }
 
 std::uint64_t bytes_of(const Record& record, const Shape& shape, std::uint64_t call) {
-  static constexpr std::uint8_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};  // of nccl.h's types
-  std::uint64_t type = call >> 48 & 0xff;
-  return type < sizeof kBytes ? word(record, shape.count) * kBytes[type] : 0;
+  return word(record, shape.count) * bytes_of_nccl_type(call >> 48 & 0xff);
 }
 
 // What a record adds, and to which counters.
@@ -111,30 +125,44 @@ void add_launch(Addition& add, const ChunkHead* chunk, const Record& record, con
   if (word(record, shape.nodes) == 0) add.object = kKernelsUnknown;
 }
 
-Addition addition_of(const ChunkHead* chunk, const Record& record) {
-  const Shape& shape = shape_of(record.hook);
-  Addition add;
-  if ((record.flags & kRecordAfterSkipped) != 0) last_launch_of(chunk).end_ticks = 0;
-  std::uint64_t site = shape.launch != 0 ? 0 : word(record, shape.site);
-  add.time = record.end_ticks - record.begin_ticks;
-  if (shape.launch != 0) {
-    add_launch(add, chunk, record, shape);
-  } else if (shape.call != 5) {
-    std::uint64_t call = word(record, shape.call);
-    site = static_cast<std::uint32_t>(call) == 0 ? kSiteNotTaken : 0;
-    add.object = word(record, shape.communicator);
-    add.amount = bytes_of(record, shape, call);
-  } else if (shape.name != 5) {
-    site = 0;
-    add.object = word(record, shape.name);
-  } else if (shape.empty != 5) {
-    add.object = word(record, shape.empty);
-  } else if (shape.generation != 5) {
-    add.object = word(record, shape.generation);
+// Its counters are one for each communicator, not for each site.
+std::uint64_t add_operation(Addition& add, const Record& record, const Shape& shape) {
+  const std::uint64_t call = word(record, shape.call);
+  add.object = word(record, shape.communicator);
+  add.amount = bytes_of(record, shape, call);
+  return static_cast<std::uint32_t>(call) == 0 ? kSiteNotTaken : 0;
+}
+
+// Gives the site.
+std::uint64_t add_call(Addition& add, const ChunkHead* chunk, const Record& record, const Shape& shape) {
+  switch (shape.role) {
+    case HookRole::kLaunch:
+    case HookRole::kLaunchMany:
+    case HookRole::kLaunchGraph:
+    case HookRole::kLaunchCallback:
+      add_launch(add, chunk, record, shape);
+      return 0;
+    case HookRole::kCollective:
+    case HookRole::kMessage:
+      return add_operation(add, record, shape);
+    default:
+      break;
+  }
+  if (shape.object != 5) {
+    add.object = word(record, shape.object);
   } else if (shape.waker != 5) {
     add_wake(add, record, word(record, shape.waker));
     add.amount = (record.flags & kRecordTimedOut) != 0;
   }
+  return shape.role == HookRole::kRange || shape.role == HookRole::kMark ? 0 : word(record, shape.site);
+}
+
+Addition addition_of(const ChunkHead* chunk, const Record& record) {
+  const Shape& shape = shape_of(record.hook);
+  Addition add;
+  if ((record.flags & kRecordAfterSkipped) != 0) last_launch_of(chunk).end_ticks = 0;
+  add.time = record.end_ticks - record.begin_ticks;
+  const std::uint64_t site = add_call(add, chunk, record, shape);
   if ((record.flags & kRecordFile) != 0) add.object = kRecordFile;
   add.key = pack_place(site, record.hook);
   return add;

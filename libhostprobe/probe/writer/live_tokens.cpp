@@ -1,8 +1,9 @@
-// live_tokens.cpp: see live_tokens.h. The same words by the same names as model/function.cpp takes.
+// live_tokens.cpp: see live_tokens.h. The same words by the same labels as model/function.cpp takes.
 #include "probe/writer/live_tokens.h"
 
 #include <initializer_list>
 
+#include "format/nccl_type.h"
 #include "probe/record/hook_row.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/of_process.h"
@@ -31,24 +32,28 @@ bool submits_work(StepToken type) {
          type == StepToken::kCopy || type == StepToken::kInput;
 }
 
+StepMark mark_of(HookRole role) {
+  return role == HookRole::kStep            ? StepMark::kOwn
+         : role == HookRole::kOptimizerStep ? StepMark::kOptimizer
+                                            : StepMark::kNone;
+}
+
 RowFacts facts_of(const HookRow& row) {
+  const auto role = static_cast<HookRole>(row.role);
   RowFacts facts{};
   facts.known = true;
-  facts.mark = same(row.name, "hostprobe_step")             ? StepMark::kOwn
-               : same(row.name, "hostprobe_optimizer_step") ? StepMark::kOptimizer
-                                                            : StepMark::kNone;
-  const auto family = static_cast<Family>(row.family);
-  const bool is_nccl = family == Family::kNccl;
-  facts.call = is_nccl ? word_of(row, "call") : std::uint8_t{0};
-  facts.elements = is_nccl ? word_of(row, "count") : std::uint8_t{0};
-  facts.communicator = is_nccl ? word_of(row, "comm") : std::uint8_t{0};
-  facts.work = row.launch != 0 ? work_word(row) : std::uint8_t{0};
+  facts.type = step_token_of(role, row.blocking != 0);
+  facts.mark = mark_of(role);
+  if (facts.type == StepToken::kCollective) {
+    facts.call = word_of(row, "call");
+    facts.elements = word_of(row, "count");
+    facts.communicator = word_of(row, "comm");
+  }
+  facts.work = is_launch(role) ? work_word(row) : std::uint8_t{0};
   facts.grid = word_of(row, "grid");
   facts.site = word_of(row, "site");
-  facts.type = step_token_of({row.name, row.launch != 0, facts.call != 0 && facts.elements != 0,
-                              family == Family::kCuda && row.blocking != 0, family == Family::kWait,
-                              facts.mark != StepMark::kNone || same(row.name, "sched_yield")});
-  facts.is_progress = facts.mark != StepMark::kNone || is_nccl || submits_work(facts.type);
+  facts.is_progress =
+      facts.mark != StepMark::kNone || static_cast<Family>(row.family) == Family::kNccl || submits_work(facts.type);
   return facts;
 }
 
@@ -68,7 +73,7 @@ Token live_token_of(const Record& record, const RowFacts& facts, const NsOfTicks
   const bool is_relative = (record.flags & kRecordRelative) != 0;
   Token token{0, 0, facts.type, 0, clock(record.begin_ticks), clock(record.end_ticks)};
   if (facts.type == StepToken::kCollective)
-    token.bytes = word(record, facts.elements) * bytes_of_type(word(record, facts.call) >> 48 & 0xff);
+    token.bytes = word(record, facts.elements) * bytes_of_nccl_type(word(record, facts.call) >> 48 & 0xff);
   name_token({record.hook, word(record, facts.work), word(record, facts.grid),
               is_relative ? 0 : word(record, facts.communicator), word(record, facts.site)},
              with_shape, token);

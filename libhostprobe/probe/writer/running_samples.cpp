@@ -11,9 +11,9 @@
 
 #include <atomic>
 
-#include "probe/hooks/io.h"
 #include "probe/record/chunk.h"
 #include "probe/record/gate.h"
+#include "probe/record/hook_row.h"
 #include "probe/record/limits.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
@@ -85,10 +85,10 @@ bool is_live(const ThreadEntry& entry) {
   return __atomic_load_n(&entry.state, __ATOMIC_ACQUIRE) == kThreadLive && entry.tid != 0;
 }
 
-// One that will be told of by a record.
+// One that a record will tell of. A write leaves one only where it went to a file.
 bool is_in_wait(const ThreadEntry& entry) {
   const std::uint64_t key = __atomic_load_n(&entry.open.key, __ATOMIC_RELAXED);
-  return key != 0 && !is_write(key);
+  return key != 0 && role_of(sum_hook(key)) != HookRole::kWrite;
 }
 
 // Not by the program's leave: a page of a mapped file is not there, or a system call that has no hook waits. The kernel says where it is to go on,

@@ -219,7 +219,7 @@ class ProcessSection : private Lines {
     if (const double ms = site.ms_for(WaitPurpose::kGil); ms > 0)
       line("    Python's interpreter lock (GIL): {}", ms_text(ms));
     // Code that Python's own lock functions stand for says nothing; its frames do.
-    const bool python_waits = !site.python.empty() && is_python_library(site.library);
+    const bool python_waits = !site.python.empty() && site.in_python;
     if (!python_waits) write_places(site.code, 1e-6 * site.time.total_ns(), " % of it");
     write_places(site.python, site.sampled_ms, " % of the sampled time");
   }
