@@ -9,6 +9,8 @@
 #include "analysis/run_answer.h"
 #include "export/dump.h"
 #include "report/json/json.h"
+#include "trace/call_names.h"
+#include "trace/hook_list.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -35,6 +37,8 @@ TEST(Golden, DumpOfVersion1IsWhatItAlwaysWas) { expect_dump("version1"); }
 TEST(Golden, DumpOfVersion2IsWhatItAlwaysWas) { expect_dump("version2"); }
 
 TEST(Golden, DumpOfVersion3IsWhatItAlwaysWas) { expect_dump("version3"); }
+
+TEST(Golden, DumpOfVersion4IsWhatItAlwaysWas) { expect_dump("version4"); }
 
 TEST(Golden, PackedRecordsOfVersion2AreThoseOfVersion1) {
   std::ifstream first(path_of("version1.dump.jsonl")), second(path_of("version2.dump.jsonl"));
@@ -81,6 +85,38 @@ TEST(Golden, ReportOfVersion3CountsEveryCallOnce) {
   EXPECT_EQ(events.at(0)["reason"], "slow_step");
   EXPECT_EQ(events.at(0)["records"], 3);
   EXPECT_EQ(events.at(1)["refused"], 2);
+}
+
+// Its names say nothing, so all this is told by roles.
+TEST(Golden, ReportOfVersion4GoesByRoles) {
+  const RunAnswer run = analyse_run(path_of("version4.hptrace"), {});
+  const auto report = nlohmann::json::parse(report_json(run));
+  const auto& process = report["processes"].at(0);
+  EXPECT_EQ(process["steps"]["source"], "marks");
+  EXPECT_EQ(process["launches"]["count"], 3);
+  EXPECT_EQ(process["launches"]["kernels"], 3);
+  EXPECT_EQ(process["syncs"]["by_function"]["fifth"], 3);
+  EXPECT_EQ(process["gc"]["count"], 1);
+  EXPECT_EQ(report["collectives"].at(0)["operation"], "sixth");
+  std::map<std::string, CallKind> kinds;
+  for (const WaitSite& site : run.processes.at(0).waits) kinds[site.function] = site.kind;
+  EXPECT_EQ(kinds["first"], CallKind::kSemaphore);
+  EXPECT_EQ(kinds["second"], CallKind::kSleep);
+}
+
+// The table of names is of the hooks that versions 1 to 3 had. What later ones are it need not know.
+TEST(Golden, RowsSayOfEarlierHooksWhatTheirNamesDid) {
+  std::size_t known = 0;
+  for (const Hook& hook : hooks_of_library(std::string(HOSTPROBE_TEST_BUILD) + "/lib/libhostprobe.so")) {
+    const HookRole by_name = role_by_name(hook);
+    EXPECT_NE(hook.role, HookRole::kUnsaid) << hook.name;
+    EXPECT_EQ(hook.launch, is_launch(hook.role)) << hook.name;
+    if (by_name == HookRole::kOther) continue;
+    EXPECT_EQ(hook.traits, traits_by_name(hook)) << hook.name;
+    EXPECT_EQ(hook.role, by_name) << hook.name;
+    ++known;
+  }
+  EXPECT_GE(known, 240u);
 }
 
 }  // namespace

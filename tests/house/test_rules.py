@@ -69,6 +69,15 @@ class Rules(unittest.TestCase):
                          {home: "#include <CLI/CLI.hpp>\n", other + ".h": "#include <CLI/App.hpp>\n", "libhostprobe/live/a.cpp": '#include "CLI/CLI.hpp"\n'},
                          breaches=2)
 
+    def test_what_a_hook_is_no_name_says(self):
+        hooks = 'HP_WAIT_HOOK(kSemaphore, sem_wait, "GLIBC_2.34", (sem_t * sem)) {\nHP_POLL_HOOK(poll, "x")\nHP_ROW(kWait, kRead, read, "")\n'
+        waits, model = "libhostprobe/analysis/measures/waits.cpp", "libhostprobe/model/function.cpp"
+        self.assert_rule("only_a_row_says_what_a_hook_is",
+                         {"libhostprobe/probe/hooks/wait.cpp": hooks, "libhostprobe/trace/call_names.cpp": 'return name == "sem_wait";\n',
+                          waits: '// "sem_wait"\njson["poll"] = one.read;\n{{"read", 1}, {"x", 2}};\nreturn role == HookRole::kPoll;\n'},
+                         {"libhostprobe/probe/hooks/wait.cpp": hooks, model: 'if (name.starts_with("sem_")) return;\nconst char* name = "sem_wait";\n',
+                          waits: 'return name == "poll";\nconstexpr const char* kIo[] = {"poll", "read"};\n'}, breaches=4)
+
     def test_sub_rooms_know_only_those_below(self):
         waits, ranks = "libhostprobe/analysis/measures/waits.h", "libhostprobe/analysis/ranks/collectives.h"
         self.assert_rule("sub_rooms_know_only_those_below",

@@ -70,6 +70,8 @@ struct HookLook {
   bool blocking = true;
   bool launch = false;
   bool found = true;
+  HookRole role = HookRole::kUnsaid;  // then the name decides, as in files of versions 1 to 3
+  std::uint8_t traits = 0;
 };
 
 inline HookLook wait_hook(const std::string& name) { return {.name = name}; }
@@ -93,6 +95,8 @@ inline HookRow hook_row(const HookLook& look) {
   row.found = look.found;
   row.blocking = look.blocking;
   row.launch = look.launch;
+  row.role = static_cast<std::uint8_t>(look.role);
+  row.traits = look.traits;
   return row;
 }
 
