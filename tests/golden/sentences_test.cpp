@@ -173,7 +173,7 @@ void say_transfers() {
 void say_own_work(Finding one) {
   one.cause = Cause::kHostWork;
   for (const Role role : {Role::kMain, Role::kOther}) {
-    one.site = FindingSite{"clock_nanosleep", "python3.11", role, {"produce (train.py:61)"}};
+    one.site = FindingSite{"clock_nanosleep", "python3.11", role, {"produce (train.py:61)"}, CallKind::kSleep};
     say("lost time asleep", finding_text(one));
   }
   one.cause = Cause::kPythonOverhead;
@@ -192,6 +192,16 @@ void say_one_step(Finding one) {
   one.evidence = {};
   one.evidence.add(HolderEvidence{.held_by = "other", .held_by_tid = 77, .held_by_name = "Queue._feed"});
   say("lost time of one step, for a thread that has a name", finding_text(one));
+}
+
+void say_waits_for_others(Finding& one) {
+  one.cause = Cause::kUnexplained;
+  for (const auto& [function, kind] : {std::pair{"recv", CallKind::kRead}, {"wait4", CallKind::kChild}}) {
+    one.site =
+        FindingSite{function, "python3.11", Role::kMain, {"socket.recv (socket.py:9)", "plant (train.py:61)"}, kind};
+    one.evidence = {};
+    say("lost time at a wait for others", finding_text(one));
+  }
 }
 
 // By their rows alone.
@@ -222,12 +232,7 @@ void say_lost_time() {
   one.cause = Cause::kDataloaderWait;
   say("lost time for a loader thread", finding_text(one));
   say_one_step(one);
-  one.cause = Cause::kUnexplained;
-  for (const char* function : {"recv", "wait4"}) {
-    one.site = FindingSite{function, "python3.11", Role::kMain, {"socket.recv (socket.py:9)", "plant (train.py:61)"}};
-    one.evidence = {};
-    say("lost time at a wait for others", finding_text(one));
-  }
+  say_waits_for_others(one);
   say_own_work(one);
   one.evidence = {};
   one.site = FindingSite{"sem_wait", "python3.11", Role::kMain, {"plant (train.py:61)"}};
@@ -275,7 +280,7 @@ ProcessAnswer rank_of(int rank, int restart, double begin_s, double end_s) {
 void waits(ProcessAnswer& process, const char* function, const char* python, double s) {
   ThreadAnswer& main = process.threads.emplace_back();
   main.tid = process.pid;
-  main.open_wait = OpenWaitAnswer{function, "python3.11", 0, 1e3 * s, python};
+  main.open_wait = OpenWaitAnswer{function, "python3.11", 0, 1e3 * s, CallKind::kOther, python};
 }
 
 std::vector<std::string> told(RunAnswer run) {
@@ -314,6 +319,7 @@ void say_news() {
   program.end = EndState::kUnseen;
   say("news of a dead program's wait", told(run).at(1));
   program.threads[0].open_wait->function = "clock_nanosleep";
+  program.threads[0].open_wait->kind = CallKind::kSleep;
   program.end = EndState::kRunning;
   say("news of a sleeper", told(run).at(0));
 }
