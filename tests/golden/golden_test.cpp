@@ -92,12 +92,12 @@ TEST(Golden, ReportOfVersion4GoesByRoles) {
   const RunAnswer run = analyse_run(path_of("version4.hptrace"), {});
   const auto report = nlohmann::json::parse(report_json(run));
   const auto& process = report["processes"].at(0);
-  EXPECT_EQ(process["steps"]["source"], "marks");
+  EXPECT_EQ(report["steps"]["source"], "marks");
   EXPECT_EQ(process["launches"]["count"], 3);
   EXPECT_EQ(process["launches"]["kernels"], 3);
   EXPECT_EQ(process["syncs"]["by_function"]["fifth"], 3);
   EXPECT_EQ(process["gc"]["count"], 1);
-  EXPECT_EQ(report["collectives"].at(0)["operation"], "sixth");
+  EXPECT_EQ(report["collectives"].at(0)["op"], "sixth");
   std::map<std::string, CallKind> kinds;
   for (const WaitSite& site : run.processes.at(0).waits) kinds[site.function] = site.kind;
   EXPECT_EQ(kinds["first"], CallKind::kSemaphore);
