@@ -1,7 +1,7 @@
 // hook_role.h: what a hooked function is, as its row in the hook table says it.
 //
 // Room 1 (format/). Written by the block of the hook (probe/record/hook.h) or by an importer, into HookRow::role (file.h), since
-// version 4. Probe and analysis go by it alone; a name is for printing. trace/call_names.h knows what the hooks of
+// version 4. Probe and analysis go by it alone; a name is for printing. trace/hook_list.h knows what the hooks of
 // earlier versions were, whose rows did not say.
 #pragma once
 

@@ -9,7 +9,6 @@
 #include "analysis/run_answer.h"
 #include "export/dump.h"
 #include "report/json/json.h"
-#include "trace/call_names.h"
 #include "trace/hook_list.h"
 
 namespace hostprobe::analysis {

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Names of hooks that stand as text in the rooms where a hook's row alone says what it is; for rules.py."""
 
 import re
@@ -7,7 +6,7 @@ import re
 ROOMS = tuple(f"libhostprobe/{room}/" for room in (
     "probe/writer", "steps", "trace", "model", "import", "analysis", "answer", "report", "export", "live"))
 # Rows of earlier versions, and those of other tools, do not say it: the only table of names.
-TABLE_OF_NAMES = "libhostprobe/trace/call_names.cpp"
+TABLE_OF_NAMES = "libhostprobe/trace/hook_list.cpp"
 CALLS = r"\b(?:find_behind_us|routed_function|find_routed)\([^;]*$"  # finds the real one, to call it
 NAMES_OF_NO_HOOK = {  # (file, word)
     ("libhostprobe/report/finding_text.cpp", "sleep"),  # a finding's evidence: what a wait is for

@@ -73,7 +73,7 @@ class Rules(unittest.TestCase):
         hooks = 'HP_WAIT_HOOK(kSemaphore, sem_wait, "GLIBC_2.34", (sem_t * sem)) {\nHP_POLL_HOOK(poll, "x")\nHP_ROW(kWait, kRead, read, "")\n'
         waits, model = "libhostprobe/analysis/measures/waits.cpp", "libhostprobe/model/function.cpp"
         self.assert_rule("only_a_row_says_what_a_hook_is",
-                         {"libhostprobe/probe/hooks/wait.cpp": hooks, "libhostprobe/trace/call_names.cpp": 'return name == "sem_wait";\n',
+                         {"libhostprobe/probe/hooks/wait.cpp": hooks, "libhostprobe/trace/hook_list.cpp": 'return name == "sem_wait";\n',
                           waits: '// "sem_wait"\njson["poll"] = one.read;\n{{"read", 1}, {"x", 2}};\nreturn role == HookRole::kPoll;\n'},
                          {"libhostprobe/probe/hooks/wait.cpp": hooks, model: 'if (name.starts_with("sem_")) return;\nconst char* name = "sem_wait";\n',
                           waits: 'return name == "poll";\nconstexpr const char* kIo[] = {"poll", "read"};\n'}, breaches=4)

@@ -3,7 +3,7 @@
 
 #include "import/kineto/collective_names.h"
 #include "import/kineto/profile_event.h"
-#include "trace/call_names.h"
+#include "trace/hook_list.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "format/imported.h"
-#include "trace/call_names.h"
+#include "trace/hook_list.h"
 #include "trace/trace_writer.h"
 
 namespace hostprobe::analysis {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "import/kineto/profile_event.h"
-#include "trace/call_names.h"
+#include "trace/hook_list.h"
 
 namespace hostprobe::analysis {
 namespace {
