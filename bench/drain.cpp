@@ -128,6 +128,7 @@ void prepare() {
     hook->number = static_cast<std::uint16_t>(hook->row - __start_hp_hooks + 1);
   probe::make_thread_key();
   probe::g_options.buffer_mb = 96;
+  probe::g_options.mode = probe::kTrace;
   probe::g_compress = &hostprobe_compress;
   if (!probe::make_segment()) std::exit(1);
   probe::g_gate.recording = 1;
