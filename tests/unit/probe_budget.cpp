@@ -3,7 +3,7 @@
 
 #include <initializer_list>
 
-#include "probe/writer/budget.h"
+#include "probe/control/budget.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -23,7 +23,7 @@
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/modules.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/writer/running_samples.h"
+#include "probe/sources/running_samples.h"
 
 #if defined(__SANITIZE_THREAD__)
 // The queue orders its memory by fences, which this compiler's thread sanitizer does not follow (it warns about each): now

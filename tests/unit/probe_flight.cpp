@@ -16,7 +16,7 @@
 #include "probe/record/short_waits.h"
 #include "probe/record/trigger.h"
 #include "probe/runtime/options.h"
-#include "probe/writer/aggregate.h"
+#include "probe/writer/counters/aggregate.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"

@@ -1,5 +1,5 @@
 // probe/writer/frequency and machine_load: what the kernel writes of threads and of the machine, and what it never writes.
-#include "probe/writer/frequency.h"
+#include "probe/sources/frequency.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "probe/writer/machine_load.h"
+#include "probe/sources/machine_load.h"
 
 namespace hostprobe::probe {
 namespace {

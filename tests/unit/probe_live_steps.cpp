@@ -13,7 +13,7 @@
 #include "probe/runtime/options.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/flight.h"
-#include "probe/writer/live_steps.h"
+#include "probe/writer/steps/live_steps.h"
 #include "probe_fakes.h"
 
 namespace hostprobe::probe {

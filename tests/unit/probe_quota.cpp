@@ -1,5 +1,5 @@
 // probe/writer/quota: what the kernel writes about control groups, of both versions, and what it never writes.
-#include "probe/writer/quota.h"
+#include "probe/sources/quota.h"
 
 #include <gtest/gtest.h>
 

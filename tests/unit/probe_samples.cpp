@@ -8,8 +8,8 @@
 
 #include "probe/runtime/clock.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/writer/perf_ring.h"
-#include "probe/writer/sample_rows.h"
+#include "probe/sources/perf/perf_ring.h"
+#include "probe/sources/sample_rows.h"
 #include "probe_fakes.h"
 #include "trace/reader.h"
 

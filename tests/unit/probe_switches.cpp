@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "probe/runtime/clock.h"
-#include "probe/writer/perf_records.h"
-#include "probe/writer/raw_clock.h"
-#include "probe/writer/switch_counts.h"
-#include "probe/writer/switch_rings.h"
+#include "probe/sources/perf/perf_records.h"
+#include "probe/sources/perf/raw_clock.h"
+#include "probe/sources/perf/switch_counts.h"
+#include "probe/sources/perf/switch_rings.h"
 
 namespace hostprobe::probe {
 namespace {

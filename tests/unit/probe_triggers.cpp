@@ -7,7 +7,7 @@
 
 #include "probe/record/step_lengths.h"
 #include "probe/runtime/options.h"
-#include "probe/writer/trigger_signal.h"
+#include "probe/control/trigger_signal.h"
 
 namespace hostprobe::probe {
 namespace {

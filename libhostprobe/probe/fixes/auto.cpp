@@ -20,7 +20,7 @@
 #include "probe/runtime/options.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/writer/live_steps.h"
+#include "probe/writer/steps/live_steps.h"
 
 namespace hostprobe::probe {
 namespace {

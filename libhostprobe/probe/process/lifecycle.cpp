@@ -48,7 +48,7 @@
 #include "probe/runtime/start_objects.h"
 #include "probe/writer/file/passed_file.h"
 #include "probe/writer/file/record_block.h"
-#include "probe/writer/trigger_signal.h"
+#include "probe/control/trigger_signal.h"
 #include "probe/writer/writer.h"
 
 extern "C" {

@@ -18,16 +18,16 @@
 #include "probe/runtime/options.h"
 #include "probe/runtime/small_file.h"
 #include "probe/stacks/stacks.h"
-#include "probe/writer/aggregate.h"
+#include "probe/writer/counters/aggregate.h"
 #include "probe/writer/file/counter_block.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/flight.h"
-#include "probe/writer/live_steps.h"
-#include "probe/writer/merge.h"
-#include "probe/writer/site_rows.h"
-#include "probe/writer/switches.h"
+#include "probe/writer/steps/live_steps.h"
+#include "probe/writer/counters/merge.h"
+#include "probe/writer/counters/site_rows.h"
+#include "probe/sources/switches.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -18,16 +18,16 @@
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
-#include "probe/writer/aggregate.h"
+#include "probe/writer/counters/aggregate.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/writer/frequency.h"
-#include "probe/writer/hang.h"
-#include "probe/writer/machine_load.h"
-#include "probe/writer/sample_rows.h"
-#include "probe/writer/switches.h"
+#include "probe/sources/frequency.h"
+#include "probe/sources/hang.h"
+#include "probe/sources/machine_load.h"
+#include "probe/sources/sample_rows.h"
+#include "probe/sources/switches.h"
 
 namespace hostprobe::probe {
 

@@ -18,7 +18,7 @@
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/writer/file/events.h"
-#include "probe/writer/tick_rate.h"
+#include "probe/runtime/tick_rate.h"
 
 namespace hostprobe::probe {
 namespace {
