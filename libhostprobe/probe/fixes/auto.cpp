@@ -11,7 +11,7 @@
 #include <atomic>
 
 #include "format/trial_text.h"
-#include "probe/fixes/fixes.h"
+#include "probe/fixes/fix_table.h"
 #include "probe/fixes/trial/job_file.h"
 #include "probe/fixes/trial/trial.h"
 #include "probe/runtime/at_start.h"

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "probe/fixes/auto.h"
+#include "probe/fixes/fix_table.h"
 #include "probe/fixes/launching/launch_targets.h"
 #include "probe/fixes/placement/pinned_threads.h"
-#include "probe/fixes/row/fix.h"
 #include "probe/fixes/waiting/thread_slack.h"
 #include "probe/record/doors.h"
 #include "probe/runtime/at_start.h"
@@ -18,22 +18,6 @@
 
 namespace hostprobe::probe {
 namespace {
-
-constexpr const Fix* kFixes[] = {
-#define HP_FIX(Name, ...) &k##Name##Fix,
-#include "hostprobe/fixes.def"
-};
-
-// "gc, pin, …"
-void write_names(char* out, std::size_t bytes) {
-  std::size_t used = 0;
-  out[0] = 0;
-  for (const Fix* fix : kFixes) {
-    const int wrote = snprintf(out + used, bytes - used, "%s%s", used == 0 ? "" : ", ", fix->name);
-    if (wrote < 0 || static_cast<std::size_t>(wrote) >= bytes - used) return;
-    used += static_cast<std::size_t>(wrote);
-  }
-}
 
 // What stands behind "auto:", which are names of fixes, or "" behind "auto"; null: it is another fix.
 const char* names_of_auto(const char* name) {
@@ -53,20 +37,6 @@ bool want(const char* name, bool on, char* why, std::size_t bytes) {
 }
 
 }  // namespace
-
-void write_unknown(const char* name, char* out, std::size_t bytes) {
-  char names[96];
-  write_names(names, sizeof names);
-  snprintf(out, bytes, "there is no fix '%.40s'; there is: %s", name, names);
-}
-
-const Fix* fix_at(unsigned row) { return row < sizeof kFixes / sizeof *kFixes ? kFixes[row] : nullptr; }
-
-const Fix* fix_named(const char* name) {
-  for (const Fix* fix : kFixes)
-    if (same(name, fix->name)) return fix;
-  return nullptr;
-}
 
 void begin_fixes() {
   note_first_slack();
@@ -91,7 +61,8 @@ void leave_fixes_before_exec() {
 }
 
 void tend_fixes(bool last) {
-  for (const Fix* fix : kFixes) fix->tend(last);
+  const Fix* fix;
+  for (unsigned row = 0; (fix = fix_at(row)) != nullptr; ++row) fix->tend(last);
   tend_auto(last);
 }
 

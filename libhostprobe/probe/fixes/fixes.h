@@ -3,10 +3,6 @@
 // Room 2 (probe/). All are off by default. The writer thread looks after them (tend_fixes, ask_for_fix in record/doors.h).
 #pragma once
 
-#include <cstddef>
-
-#include "probe/fixes/row/fix.h"
-
 namespace hostprobe::probe {
 
 // As recording starts. Names that are none are said, once.
@@ -18,12 +14,5 @@ void leave_fixes_to_child();
 void leave_fixes_before_exec();
 // As the trace ends: nobody looks after them any longer, so what they hold back goes now, and from now on nothing is held back.
 void leave_fixes();
-
-// Null: there is none of that name.
-const Fix* fix_named(const char* name);
-// The one in that row of the table; null: there are no more.
-const Fix* fix_at(unsigned row);
-// "there is no fix 'NAME'; there is: …"
-void write_unknown(const char* name, char* out, std::size_t bytes);
 
 }  // namespace hostprobe::probe
