@@ -16,6 +16,7 @@
 #include "probe/record/hook.h"
 #include "probe/record/progress.h"
 #include "probe/record/strings.h"
+#include "probe/record/thread.h"
 #include "probe/record/wait.h"
 #include "probe/runtime/of_process.h"
 

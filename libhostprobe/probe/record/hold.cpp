@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "probe/record/thread.h"
+#include "probe/record/thread_local.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/futex.h"
 #include "probe/runtime/of_process.h"

@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-#include "probe/record/thread.h"
+#include "probe/record/thread_local.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/compiler.h"
 

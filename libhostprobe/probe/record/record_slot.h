@@ -8,7 +8,7 @@
 
 #include "probe/record/doors.h"
 #include "probe/record/gate.h"
-#include "probe/record/thread.h"
+#include "probe/record/thread_local.h"
 
 namespace hostprobe::probe {
 

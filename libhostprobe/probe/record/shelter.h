@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-#include "probe/record/thread.h"
+#include "probe/record/thread_local.h"
 #include "probe/runtime/at_start.h"
 
 namespace hostprobe::probe {

@@ -3,6 +3,7 @@
 
 #include "probe/record/hold.h"
 #include "probe/record/short_waits.h"
+#include "probe/record/thread.h"
 #include "probe/runtime/signal_frame.h"
 
 namespace hostprobe::probe {

@@ -6,6 +6,7 @@
 
 #include "probe/record/hook.h"
 #include "probe/record/pairing.h"
+#include "probe/record/thread.h"
 
 namespace hostprobe::probe {
 

@@ -1,7 +1,7 @@
 // python_frames.h: the Python functions a thread is in: one that waits, by itself; one that runs, by the writer.
 //
 // Room 2 (probe/). For the few waits that carry a call stack (stacks.h), on the waiting thread, right after the
-// wait function returned; that thread usually does not hold the GIL. And for samples of running threads (writer/running_samples.h), on the
+// wait function returned; that thread usually does not hold the GIL. And for samples of running threads (sources/running_samples.h), on the
 // writer, without the GIL. Nothing of the interpreter is changed, locked or
 // allocated, and nothing of it is trusted: memory is copied by the kernel (safe_memory.h), so a wrong pointer ends the
 // stack and never the process. docs/python-frames.md says when this is done, why it is safe, and when it is refused.
@@ -11,15 +11,9 @@
 
 #include <cstdint>
 
+#include "probe/stacks/python_frame.h"
+
 namespace hostprobe::probe {
-
-inline constexpr unsigned kPythonFrameBytes = 160;
-
-struct PythonFrame {
-  const void* code;              // the code object: equal for calls of the same function
-  unsigned line;                 // 0: the interpreter has none for this instruction
-  char text[kPythonFrameBytes];  // UTF-8, ends in 0: "Queue.get (queue.py:180)"; a name too long loses its beginning
-};
 
 // Cold (writer thread). Looks for a Python in the process and says whether its frames can be read. May be called again,
 // after more objects were loaded; once true it stays true.

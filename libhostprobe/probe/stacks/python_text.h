@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "probe/runtime/safe_memory.h"
-#include "probe/stacks/python_frames.h"
+#include "probe/stacks/python_frame.h"
 
 namespace hostprobe::probe {
 

@@ -4,7 +4,8 @@
 // saved the registers, a function that aligned its stack where it noted the old one.
 #pragma once
 
-#include "probe/stacks/unwind_rules.h"
+#include "probe/stacks/unwind_registers.h"
+#include "probe/stacks/unwind_table.h"
 
 namespace hostprobe::probe {
 

@@ -4,23 +4,10 @@
 // x86-64, expressions included: PLT entries and signal frames are described by them.
 #pragma once
 
+#include "probe/stacks/unwind_registers.h"
 #include "probe/stacks/unwind_table.h"
 
 namespace hostprobe::probe {
-
-// By their DWARF numbers.
-inline constexpr unsigned kRegisters = 17, kRbx = 3, kRbp = 6, kRsp = 7, kR12 = 12, kRip = 16;
-
-struct Registers {
-  std::uint64_t value[kRegisters];
-  std::uint32_t known;  // a bit each
-
-  bool has(std::uint64_t number) const { return number < kRegisters && (known >> number & 1) != 0; }
-  void set(unsigned number, std::uint64_t word) {
-    value[number] = word;
-    known |= 1u << number;
-  }
-};
 
 // Where the value that a register had in the caller is.
 enum class Place : std::uint8_t {
