@@ -7,17 +7,14 @@
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
+#include "probe/sources/switches.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/control/own_cost.h"
-#include "probe/sources/switches.h"
 
 namespace hostprobe::probe {
 namespace {
 
-constexpr std::uint64_t kShortWaitUs = 100;
 constexpr std::uint32_t kRounds = 4;  // of which one records launches
-constexpr std::uint32_t kRarer = 8;   // in a minute still enough to name what takes a tenth of a thread's time
 constexpr std::uint64_t kLookNs = 1000000000;
 constexpr std::uint64_t kStartNs = 5000000000;  // a start has costs of its own, and a short program is over before
 
@@ -64,6 +61,7 @@ void look_at_cost() {
   const std::uint64_t cost = g_window.cost();
   g_shedding.switches_weigh = switches_weigh(cost);
   if (!weigh(g_shedding, cost, g_options.budget)) return;
+  shed_detail(static_cast<Shed>(g_shedding.level), g_shedding.sheds_switches);
   tell(before, cost);
   g_window = {};
   g_window.add(now);
@@ -103,16 +101,6 @@ bool weigh(Shedding& s, std::uint64_t cost, std::uint64_t budget) {
   s.gave_back = true;
   s.under = 0;
   return true;
-}
-
-std::uint32_t detail_shed() { return g_shedding.level; }
-
-bool switches_shed() { return g_shedding.sheds_switches; }
-
-std::uint32_t times_rarer() { return g_shedding.level >= kShedStacks ? kRarer : 1; }
-
-std::uint64_t limit_us(std::uint64_t wanted_us) {
-  return g_shedding.level >= kShedShortWaits && wanted_us < kShortWaitUs ? kShortWaitUs : wanted_us;
 }
 
 void keep_to_budget() {

@@ -1,5 +1,5 @@
 // budget.h: hostprobe keeps to HOSTPROBE_BUDGET: every second it looks at what it has cost for up to ten seconds, and detail is
-// shed when that is too much for some time, a level after the other, and given back when it is far too little for long.
+// shed (record/detail.h) when that is too much for some time, a level after the other, and given back when it is far too little for long.
 //
 // Room 2 (probe/). The writer thread only. The cost is what the report tells (own_cost.h): measured costs per call times
 // calls, slow paths, CPU of the writer; as a share of wall time. Every change of the level is an event in the trace.
@@ -8,18 +8,9 @@
 #include <cstdint>
 
 #include "probe/control/own_cost.h"
+#include "probe/record/detail.h"
 
 namespace hostprobe::probe {
-
-// What is shed at a level; a higher one sheds what is below it too, but for switches that cost next to nothing.
-enum Shed : std::uint32_t {
-  kShedNothing = 0,
-  kShedSwitches = 1,  // context switches are not recorded (switches.h)
-  kShedStacks = 2,    // running threads are sampled more seldom, and waits carry call stacks more seldom (times_rarer)
-  kShedShortWaits =
-      3,  // not at all, but for the first stack of each place; waits, reads and queries below 100 µs are aggregated or counted
-  kShedLaunches = 4,  // launches are recorded in every fourth quarter of a second, and counted (ThreadEntry::skipped)
-};
 
 // What hostprobe has cost for up to ten seconds: one loud second in a quiet run is no reason to shed anything. Emptied at each
 // change of the level, since what came before says nothing of what comes. Nothing is judged by less than three seconds, or two
@@ -50,16 +41,6 @@ struct Shedding {
 
 // A window that cost `cost` has passed, both in 1/1000 % of wall time; a budget of 0 is no limit. True: the level changed.
 bool weigh(Shedding& shedding, std::uint64_t cost, std::uint64_t budget);
-
-// How much is shed now.
-std::uint32_t detail_shed();
-bool switches_shed();
-
-// By which factor there is more time from one sample or call stack to the next.
-std::uint32_t times_rarer();
-
-// A limit below which calls leave no record, as it is at this level.
-std::uint64_t limit_us(std::uint64_t wanted_us);
 
 // In each of the writer's rounds, after it has counted what the threads did.
 void keep_to_budget();

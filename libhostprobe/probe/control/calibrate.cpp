@@ -1,6 +1,7 @@
 // calibrate.cpp: see calibrate.h. The least of several rounds, because everything else on the machine can only add.
 #include "probe/control/calibrate.h"
 
+#include "probe/hooks/poll_cost.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/pairing.h"
@@ -49,10 +50,6 @@ std::uint64_t cost_of(Call call) {
 // 1/1024 ticks added to a call that is recorded, and to one that needs no record.
 HP_KEPT_BY_CHILDREN std::uint64_t g_record_cost = 0, g_quiet_cost = 0;
 
-}  // namespace
-
-bool costs_are_known() { return g_record_cost != 0; }
-
 // The calling thread is the writer: muted, without an entry of its own.
 void measure_costs() {
   ThreadLocal saved = t_local;
@@ -61,6 +58,16 @@ void measure_costs() {
   g_record_cost = cost_of([&] { recorded_call(hook); });
   g_quiet_cost = cost_of([] { quiet_call(&g_entry); });
   t_local = saved;
+}
+
+}  // namespace
+
+void know_costs() {
+  if (g_record_cost == 0) {
+    measure_asking();
+    measure_costs();
+  }
+  put_costs_into_header();
 }
 
 void put_costs_into_header() {

@@ -3,13 +3,10 @@
 // Room 2 (probe/). Writer thread only, once: the real reserve/commit code is run on a chunk of its own.
 #pragma once
 
-#include <cstdint>
-
 namespace hostprobe::probe {
 
-// Of this machine, so a forked child knows them from its parent.
-bool costs_are_known();
-void measure_costs();
+// Of this machine, so a forked child knows them from its parent; into the header.
+void know_costs();
 void put_costs_into_header();
 
 }  // namespace hostprobe::probe

@@ -1,84 +1,25 @@
 // control.cpp: see control.h. An answer is lines of "word rest", for cli/ctl.cpp; a refusal is one sentence for people.
 #include "probe/control/control.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <atomic>
 
+#include "probe/control/status.h"
 #include "probe/record/chunk.h"
-#include "probe/record/hook.h"
+#include "probe/record/doors.h"
+#include "probe/record/gate.h"
 #include "probe/record/trigger.h"
 #include "probe/runtime/at_start.h"
-#include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
-#include "probe/writer/drain.h"
 #include "probe/writer/file/events.h"
-#include "probe/writer/file/trace_file.h"
-#include "probe/writer/steps/live_steps.h"
-#include "probe/control/own_cost.h"
 
 namespace hostprobe::probe {
 namespace {
 
 HP_OF_PROCESS std::uint32_t g_moves_noted = 0;
-
-class Answer {
- public:
-  explicit Answer(Control& control) : control_(control) { control_.answer[0] = 0; }
-
-  void add(const char* format, ...) __attribute__((format(printf, 2, 3))) {
-    va_list list;
-    va_start(list, format);
-    int more = vsnprintf(control_.answer + used_, sizeof control_.answer - used_, format, list);
-    va_end(list);
-    if (more > 0 && used_ + static_cast<std::size_t>(more) < sizeof control_.answer)
-      used_ += static_cast<std::size_t>(more);
-    control_.answer[used_] = 0;
-  }
-
- private:
-  Control& control_;
-  std::size_t used_ = 0;
-};
-
-const char* reason_name(TriggerReason reason) {
-  switch (reason) {
-    case kBySlowStep:
-      return "slow_step";
-    case kBySignal:
-      return "signal";
-    case kByCommand:
-      return "command";
-    case kByProgram:
-      return "program";
-    case kByHang:
-      return "hang";
-  }
-  return "unknown";
-}
-
-using Big = unsigned long long;
-
-void tell_status(Answer& answer) {
-  const SegmentHeader& h = *g_segment.header;
-  std::uint64_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_relaxed);
-  answer.add("mode %s\nrecording %d\nsince_ns %llu\n", mode_name(), g_gate.recording != 0, Big{gate_moved_ns()});
-  answer.add("records %llu\nlost %llu\nthreads %u\n", Big{g_header.records + records_in_memory()}, Big{g_header.lost},
-             living_threads());
-  answer.add("buffer_bytes %llu\nbuffer_most_bytes %llu\n", Big{ready * kChunkBytes}, Big{h.chunk_count} * kChunkBytes);
-  answer.add("steps_from %s\nsteps %llu\nstep_ns %llu\n", live_source_name(live_source()), Big{live_step_count()},
-             static_cast<Big>(live_step_median_ns()));
-  answer.add("own_cost %llu\n", Big{cost_between(cost_at_start(), read_cost())});
-  char line[64];
-  for (unsigned i = 0; describe_option(i, line, sizeof line); ++i) answer.add("set %s\n", line);
-  LastTrigger last;
-  if (!last_trigger(last)) return;
-  answer.add("trigger_number %llu\ntrigger_ns %llu\ntrigger_reason %s\ntrigger_text %s\n", Big{last.number},
-             Big{last.realtime_ns}, reason_name(last.trigger.reason), last.trigger.text);
-}
 
 bool trigger(const char* text, Answer& answer) {
   if (!mode_has_dumps()) {

@@ -1,4 +1,4 @@
-// tick_rate.h: how fast the clock ticks, and with it the limits of the hot path, which are settings in microseconds.
+// tick_rate.h: how fast the clock ticks.
 //
 // Room 2 (probe/). Measured by the writer, better and better.
 #pragma once
@@ -8,8 +8,8 @@
 namespace hostprobe::probe {
 
 std::uint64_t ticks_of(std::uint64_t us);
-// By what is known so far.
-void apply_limits();
-void refine_tick_rate();
+double ticks_per_us();
+// By what is known by now. False: the process began too short a time ago.
+bool refine_tick_rate();
 
 }  // namespace hostprobe::probe
