@@ -10,8 +10,8 @@
 #include "probe/record/hook_row.h"
 #include "probe/record/short_waits.h"
 #include "probe/runtime/of_process.h"
-#include "probe/writer/file/record_block.h"
 #include "probe/writer/counters/site_rows.h"
+#include "probe/writer/file/record_block.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -234,6 +234,18 @@ void aggregate(ChunkHead* chunk, std::uint32_t end) {
   serial.fetch_add(1, std::memory_order_acq_rel);
   check_sequence(chunk, end);
   for (std::uint32_t slot = chunk->aggregated; slot < end; ++slot) aggregate_slot(chunk, slot);
+  serial.fetch_add(1, std::memory_order_release);
+}
+
+void aggregate_only_later_records() {
+  std::atomic_ref serial(g_segment.header->aggregate_serial);
+  serial.fetch_add(1, std::memory_order_acq_rel);
+  std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < ready; ++i) {
+    ChunkHead* chunk = chunk_at(i);
+    if (chunk->aggregated < chunk->drained)
+      std::atomic_ref(chunk->aggregated).store(chunk->drained, std::memory_order_release);
+  }
   serial.fetch_add(1, std::memory_order_release);
 }
 

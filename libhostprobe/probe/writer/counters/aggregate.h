@@ -12,6 +12,9 @@ namespace hostprobe::probe {
 // Adds what slots [chunk->aggregated, end) hold. Slots without a record are lost.
 void aggregate(ChunkHead* chunk, std::uint32_t end);
 
+// What the file has by now is not aggregated any more, in chunks that go on being filled.
+void aggregate_only_later_records();
+
 // Slots that were aggregated, and those of them that were lost: without a record, or without room among the counters.
 std::uint64_t aggregated_slots();
 std::uint64_t aggregated_lost();

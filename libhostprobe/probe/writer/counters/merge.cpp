@@ -10,7 +10,6 @@
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
-#include "probe/writer/counters/site_rows.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -53,9 +52,8 @@ ThreadEntry* make_shared_entry(std::uint64_t since) {
   return entry;
 }
 
-// Where the table is full, or no row is free to begin with: a little later.
+// Where the table is full: a little later.
 void begin_merging() {
-  if (!has_free_row()) return;
   const std::uint64_t since = ticks();
   if (g_now == nullptr) g_now = make_shared_entry(since);
   if (g_now != nullptr && g_next == nullptr) g_next = make_shared_entry(since);
@@ -112,9 +110,9 @@ bool is_in_table(const SiteCounter& row) {
 
 }  // namespace
 
-void count_own_entries(std::uint32_t count) {
+void count_own_entries(std::uint32_t count, bool has_room) {
   g_own_entries += count;
-  if (g_since == 0 && g_options.mode != kTrace && g_own_entries >= g_options.ended_threads) begin_merging();
+  if (has_room && g_since == 0 && g_options.mode != kTrace && g_own_entries >= g_options.ended_threads) begin_merging();
 }
 
 void merge_only_later_threads() { g_not_before = ticks(); }

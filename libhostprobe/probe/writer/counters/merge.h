@@ -9,8 +9,9 @@
 
 namespace hostprobe::probe {
 
-// So many entries more of ended threads have gone to the file. Past the bound the others are merged from now on.
-void count_own_entries(std::uint32_t count);
+// So many entries more of ended threads have gone to the file. Past the bound the others are merged from now on, once `has_room`: a row
+// of the counters is free (site_rows.h).
+void count_own_entries(std::uint32_t count, bool has_room);
 
 // Threads that have begun by now are not merged: the file has what they did under their own names.
 void merge_only_later_threads();

@@ -9,9 +9,11 @@
 #include "probe/record/short_waits.h"
 #include "probe/record/thread.h"
 #include "probe/runtime/of_process.h"
+#include "probe/writer/counters/merge.h"
+#include "probe/writer/counters/totals.h"
 #include "probe/writer/file/counter_block.h"
 #include "probe/writer/file/hook_table.h"
-#include "probe/writer/counters/merge.h"
+#include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -141,6 +143,15 @@ SiteCounter* new_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t ob
   return &counters;
 }
 
+// Those of threads that have been merged, as all that they did has been aggregated.
+void merge_ended_rows() {
+  if (!merges_from(UINT64_MAX)) return;
+  std::uint32_t free = free_row_number();
+  for (std::uint32_t i = 0, end = g_rows; i < end; ++i)
+    if (SiteCounter& row = g_segment.counters[i]; row.key != 0 && was_merged(row)) merge_row(row, free);
+  enter_all();
+}
+
 }  // namespace
 
 SiteCounter* site_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t object) {
@@ -154,12 +165,11 @@ SiteCounter* site_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t o
 
 bool has_free_row() { return g_used < g_segment.header->sum_count; }
 
-void merge_ended_rows() {
-  if (!merges_from(UINT64_MAX)) return;
-  std::uint32_t free = free_row_number();
-  for (std::uint32_t i = 0, end = g_rows; i < end; ++i)
-    if (SiteCounter& row = g_segment.counters[i]; row.key != 0 && was_merged(row)) merge_row(row, free);
-  enter_all();
+void write_last_rows() {
+  merge_ended_rows();
+  const std::uint64_t refused = write_all_rows(kBlockCounters);
+  g_ended_totals.lost += refused;
+  g_header.lost_in_file += refused;
 }
 
 std::uint64_t write_all_rows(BlockKind kind) {

@@ -12,9 +12,9 @@ namespace hostprobe::probe {
 SiteCounter* site_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t object);
 
 bool has_free_row();
-// Those of threads that have been merged, as all that they did has been aggregated.
-void merge_ended_rows();
 
+// At the end of the trace: those of threads that have been merged, and then every row, into the file; what it does not take is lost.
+void write_last_rows();
 // Every row into the file. How many calls are in those that it did not take.
 std::uint64_t write_all_rows(BlockKind kind);
 

@@ -1,13 +1,19 @@
 // live_steps.h: the steps of this process while it runs: those it marks, else those that torch's optimizers end, else those that its
 // launches, collectives and waits show.
 //
-// Room 2 (probe/). The writer thread, from chunks that are handed over and, four times a second, from those that are being filled: so a
-// step is known up to a quarter of a second after its end. In every mode: also what is only counted passes through chunks.
+// Room 2 (probe/). The writer thread, which finds them (step_search.h), and up to a quarter of a second after their end.
 #pragma once
 
 #include "format/segment.h"
 
 namespace hostprobe::probe {
+
+// Ticks into nanoseconds of CLOCK_MONOTONIC, by two readings of both.
+struct NsOfTicks {
+  double ticks = 0, ns = 0, ns_per_tick = 0;
+
+  double operator()(std::uint64_t at_ticks) const { return ns + (static_cast<double>(at_ticks) - ticks) * ns_per_tick; }
+};
 
 enum class LiveSource : std::uint8_t {
   kNotYet,
@@ -27,12 +33,19 @@ struct LiveStep {
 // Somebody needs them beside the slow-step trigger, which does in mode flight.
 void want_live_steps(bool wanted);
 
-// What slots [.., end) of a chunk hold that was not seen yet. Before the chunk is recycled.
-void see_records(const ChunkHead* chunk, std::uint32_t end);
+// The search's side (step_search.h). A new source begins with nothing; `tid` 0: no thread of its own yet.
+void begin_live_steps(LiveSource source, std::uint32_t tid, std::uint64_t start_ticks);
+void give_up_live_steps();
+void end_live_step(double begin_ns, double end_ns);
+void count_step_end();
+void lose_step_ends();
+bool live_steps_are_wanted();
 // Four times a second.
-void see_open_chunks();
+void refresh_live_clock();
+extern NsOfTicks g_live_clock;
+extern LiveSource g_live_source;
 
-LiveSource live_source();
+inline LiveSource live_source() { return g_live_source; }
 // Steps that ended so far, and the median of the last kStepsKept; 0: none.
 std::uint64_t live_step_count();
 double live_step_median_ns();

@@ -4,18 +4,12 @@
 #pragma once
 
 #include "format/record.h"
+#include "probe/writer/steps/live_steps.h"
 #include "steps/step_token.h"
 
 namespace hostprobe::probe {
 
 enum class StepMark : std::uint8_t { kNone, kOwn, kOptimizer };
-
-// Ticks into nanoseconds of CLOCK_MONOTONIC, by two readings of both.
-struct NsOfTicks {
-  double ticks = 0, ns = 0, ns_per_tick = 0;
-
-  double operator()(std::uint64_t at_ticks) const { return ns + (static_cast<double>(at_ticks) - ticks) * ns_per_tick; }
-};
 
 // What the calls of a row of the hook table are.
 struct RowFacts {
