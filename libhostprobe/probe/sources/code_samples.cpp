@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe/record/detail.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/small_file.h"
-#include "probe/control/budget.h"
-#include "probe/writer/drain.h"
-#include "probe/writer/file/events.h"
+#include "probe/runtime/tick_rate.h"
 #include "probe/sources/perf/perf_event.h"
 #include "probe/sources/perf/perf_ring.h"
 #include "probe/sources/sample_rows.h"
-#include "probe/runtime/tick_rate.h"
+#include "probe/writer/counters/totals.h"
+#include "probe/writer/file/events.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -16,10 +16,9 @@
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/small_file.h"
-#include "probe/control/budget.h"
 #include "probe/sources/perf/perf_ring.h"
+#include "probe/sources/watched_threads.h"
 #include "probe/writer/file/row_ring.h"
-#include "probe/sources/running_samples.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -110,9 +109,7 @@ bool measure_at(unsigned cpu, std::uint32_t& chain_ticks) {
   return is_measured;
 }
 
-bool is_on() {
-  return g_options.samples != 0 && g_options.mode != kMonitor && g_gate.recording != 0 && detail_shed() == kShedNothing;
-}
+bool is_on() { return g_options.samples != 0 && g_options.mode != kMonitor && g_gate.recording != 0; }
 
 void measure_once() {
   Where where;
@@ -163,12 +160,12 @@ std::uint32_t agreed_ticks(const std::uint32_t* ticks, std::size_t count) {
 
 void write_frequency() { g_ring.write(g_rows, kBlockFrequency); }
 
-void note_frequency(std::uint64_t now_ns, bool last) {
-  if (!last && is_on() && now_ns >= g_next_ns) {
+void note_frequency(const Round& round) {
+  if (!round.last && !round.shed && is_on() && round.now_ns >= g_next_ns) {
     measure_once();
-    g_next_ns = now_ns + (g_pause_ns == 0 ? kPauseNs : g_pause_ns);
+    g_next_ns = round.now_ns + (g_pause_ns == 0 ? kPauseNs : g_pause_ns);
   }
-  if (last || g_options.mode == kTrace) write_frequency();
+  if (round.last || g_options.mode == kTrace) write_frequency();
 }
 
 }  // namespace hostprobe::probe

@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "probe/sources/source.h"
+
 namespace hostprobe::probe {
 
-// Looks whether it is time to, measures, and hands rows to the file in mode trace, and in others when the process ends (`last`).
-void note_frequency(std::uint64_t now_ns, bool last);
+// Looks whether it is time to, measures, and hands rows to the file in mode trace, and in others when the process ends.
+void note_frequency(const Round& round);
 // Those that are kept, into the file or the dump that is open.
 void write_frequency();
 

@@ -10,9 +10,9 @@
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/small_file.h"
+#include "probe/sources/quota.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/sources/quota.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -119,7 +119,7 @@ void sleep_and_look(std::uint32_t rung, std::uint64_t end_ns, bool (*stays_awake
   g_last = before;
 }
 
-void note_halts() {
+void note_halts(const Round&) {
   for (unsigned i = 0; i < g_halt_count; ++i) {
     const Halt& halt = g_halts[i];
     note_event_at(halt.ticks, kEventHalted, 0, halt.last_ticks, halt.late_ns, "");

@@ -7,12 +7,14 @@
 
 #include <cstdint>
 
+#include "probe/sources/source.h"
+
 namespace hostprobe::probe {
 
 // sleep_by_bell(), at most until `end_ns` (CLOCK_MONOTONIC), with a look at the clock in between.
 void sleep_and_look(std::uint32_t rung, std::uint64_t end_ns, bool (*stays_awake)());
 
 // Those that were seen since the last call, into the file.
-void note_halts();
+void note_halts(const Round& round);
 
 }  // namespace hostprobe::probe

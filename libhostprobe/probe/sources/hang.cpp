@@ -89,7 +89,7 @@ void look(std::uint64_t now_ns) {
 
 }  // namespace
 
-void watch_progress() {
+void watch_progress(const Round&) {
   std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC), limit_s = g_options.hang_s;
   if (limit_s == 0 || !mode_has_dumps() || now_ns < g_watch.looked_ns + kLookNs) return;
   look(now_ns);

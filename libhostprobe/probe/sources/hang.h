@@ -7,9 +7,11 @@
 
 #include <cstdint>
 
+#include "probe/sources/source.h"
+
 namespace hostprobe::probe {
 
-void watch_progress();
+void watch_progress(const Round& round);
 
 // How long there has been no progress in a process that had some; until it has asked.
 std::uint64_t quiet_ns();

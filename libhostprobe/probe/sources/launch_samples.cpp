@@ -1,4 +1,4 @@
-// sampling.cpp: see sampling.h. The moment is random, because programs have a period of their own; and from there on so many
+// launch_samples.cpp: see launch_samples.h. The moment is random, because programs have a period of their own; and from there on so many
 // launches are let by, at random, that every launch of that period is as likely as any other.
 #include "probe/sources/launch_samples.h"
 
@@ -9,7 +9,6 @@
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
-#include "probe/control/budget.h"
 #include "probe/runtime/tick_rate.h"
 
 namespace hostprobe::probe {
@@ -73,11 +72,12 @@ void arm() {
 
 }  // namespace
 
-std::uint64_t arm_samples(std::uint64_t now_ns) {
+std::uint64_t arm_launch_samples(const Round& round) {
+  const std::uint64_t now_ns = round.now_ns;
   if (g_options.gpu_sample == 0) return kNever;
   if (g_next_ns == 0) g_next_ns = now_ns + kStartNs;
   if (now_ns < g_next_ns) return g_next_ns;
-  g_gpu_time_interval_ns.store(detail_shed() < kShedShortWaits ? interval_ns() : 0, std::memory_order_relaxed);
+  g_gpu_time_interval_ns.store(round.shed ? 0 : interval_ns(), std::memory_order_relaxed);
   if (queues_cannot_be_sampled()) return g_next_ns = now_ns + kLongNs;
   g_next_ns = now_ns + interval_ns() / 2 + random_below(interval_ns());
   if (is_armed()) {
@@ -85,7 +85,7 @@ std::uint64_t arm_samples(std::uint64_t now_ns) {
     g_wait_ns = g_wait_ns * 2 < kIdleNs ? g_wait_ns * 2 : kIdleNs;
     if (g_next_ns < now_ns + g_wait_ns) g_next_ns = now_ns + g_wait_ns;
     if (now_ns > g_drawn_ns + kLongNs) draw(now_ns, kFewest);  // the pace was another one
-  } else if (detail_shed() < kShedShortWaits) {
+  } else if (!round.shed) {
     g_wait_ns = interval_ns() / 2;
     learn_pace();
     draw(now_ns, launches_to_draw_from(ticks_of(interval_ns() / 1000)));

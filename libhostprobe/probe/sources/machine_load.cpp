@@ -13,7 +13,6 @@
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/small_file.h"
-#include "probe/control/budget.h"
 #include "probe/writer/file/row_ring.h"
 
 namespace hostprobe::probe {
@@ -61,9 +60,7 @@ MachineRow read_all() {
   return row;
 }
 
-bool is_on() {
-  return g_options.sched == 0 && g_options.mode != kMonitor && g_gate.recording != 0 && detail_shed() == kShedNothing;
-}
+bool is_on() { return g_options.sched == 0 && g_options.mode != kMonitor && g_gate.recording != 0; }
 
 const char* rest_of(const char* line, const char* name) {
   const std::size_t length = strlen(name);
@@ -104,14 +101,14 @@ void parse_pressure(const char* text, std::uint64_t* some_us, std::uint64_t* ful
 
 void write_machine_load() { g_ring.write(g_rows, kBlockMachine); }
 
-void note_machine_load(std::uint64_t now_ns, bool last) {
-  if (is_on() && (last || now_ns >= g_next_ns)) {
+void note_machine_load(const Round& round) {
+  if (!round.shed && is_on() && (round.last || round.now_ns >= g_next_ns)) {
     const std::uint64_t begin_ns = read_clock_ns(CLOCK_MONOTONIC);
     g_ring.add(g_rows, read_all());
     const std::uint64_t took_ns = read_clock_ns(CLOCK_MONOTONIC) - begin_ns;
-    g_next_ns = now_ns + (took_ns * kPauseForEachNs > kPauseNs ? took_ns * kPauseForEachNs : kPauseNs);
+    g_next_ns = round.now_ns + (took_ns * kPauseForEachNs > kPauseNs ? took_ns * kPauseForEachNs : kPauseNs);
   }
-  if (last || g_options.mode == kTrace) write_machine_load();
+  if (round.last || g_options.mode == kTrace) write_machine_load();
 }
 
 }  // namespace hostprobe::probe

@@ -7,11 +7,12 @@
 #include <cstdint>
 
 #include "format/machine.h"
+#include "probe/sources/source.h"
 
 namespace hostprobe::probe {
 
-// Reads when it is time to, and hands rows to the file in mode trace, and in others when the process ends (`last`).
-void note_machine_load(std::uint64_t now_ns, bool last);
+// Reads when it is time to, and hands rows to the file in mode trace, and in others when the process ends.
+void note_machine_load(const Round& round);
 // Those that are kept, into the file or the dump that is open.
 void write_machine_load();
 

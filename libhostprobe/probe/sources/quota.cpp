@@ -216,7 +216,8 @@ bool folder_in_mount(char* line, const char* path, bool unified, char* out, std:
   return static_cast<std::uint32_t>(snprintf(out, bytes, "%.*s%s", static_cast<int>(root_bytes), point, below)) < bytes;
 }
 
-void note_throttling(std::uint64_t now_ns) {
+void note_throttling(const Round& round) {
+  const std::uint64_t now_ns = round.now_ns;
   find_groups(now_ns);
   const std::uint64_t since_ms = g_read_ns == 0 ? 0 : (now_ns - g_read_ns) / 1000000;
   g_read_ns = now_ns;

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 
+#include "probe/sources/source.h"
+
 namespace hostprobe::probe {
 
-// Once a round: a row where it happened since the round before.
-void note_throttling(std::uint64_t now_ns);
+// A row where it happened since the round before.
+void note_throttling(const Round& round);
 
 // A group's CPU time, as the kernel writes it into cpu.stat: "nr_throttled 5\nthrottled_usec 7\n", or "throttled_time" in ns.
 struct Throttling {

@@ -1,6 +1,7 @@
 // sample_rows.cpp: see sample_rows.h.
 #include "probe/sources/sample_rows.h"
 
+#include "probe/record/limits.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/writer/file/row_ring.h"
@@ -22,5 +23,7 @@ void write_samples(std::uint64_t most_ticks) {
     g_ring.drop_oldest();
   g_ring.write(g_rows, kBlockSamples);
 }
+
+void dump_samples() { write_samples(g_limits.flight_ticks); }
 
 }  // namespace hostprobe::probe

@@ -17,5 +17,7 @@ void keep_sample(const SampleRow& row);
 
 // All that are not older than so many ticks (0: however old); what the file does not take stays.
 void write_samples(std::uint64_t most_ticks = 0);
+// Into a dump: those that mode flight keeps.
+void dump_samples();
 
 }  // namespace hostprobe::probe

@@ -4,11 +4,10 @@
 // imports and warm-up for a part of every step. The rows are written once; what steps took so far, every ten seconds.
 #pragma once
 
-#include <cstdint>
+#include "probe/sources/source.h"
 
 namespace hostprobe::probe {
 
-// When due; `last`: the trace ends.
-void note_start_up(std::uint64_t now_ns, bool last);
+void note_start_up(const Round& round);
 
 }  // namespace hostprobe::probe

@@ -3,51 +3,27 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-
-#include <atomic>
 
 #include "format/own_cost.h"
-#include "probe/record/chunk.h"
+#include "probe/record/detail.h"
 #include "probe/record/gate.h"
-#include "probe/record/limits.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
-#include "probe/control/budget.h"
-#include "probe/writer/file/events.h"
-#include "probe/writer/file/trace_file.h"
-#include "probe/sources/perf/perf_ring.h"
-#include "probe/sources/perf/raw_clock.h"
 #include "probe/sources/perf/switch_cost.h"
-#include "probe/sources/perf/switch_counts.h"
-#include "probe/sources/perf/switch_rings.h"
+#include "probe/sources/switch_drain.h"
+#include "probe/writer/file/events.h"
 
 namespace hostprobe::probe {
 namespace {
 
-// How often the buffers are looked at, which takes no system call: a burst may come at any time.
-constexpr std::uint64_t kLongestNs = 50000000, kShortestNs = 2000000;
-constexpr double kFullest = 0.25;  // of a buffer, when it is read
 // Pages of a buffer. Locked memory is limited per user, and other things of the program may need theirs.
 constexpr unsigned kTracePages = 128, kFlightPages = 32, kThreadPages = 8, kPagesTogether = 512;
 
 // Of what the records of a switch cost: the scheduler also has to look for whom it makes them (bench/switches.py).
 constexpr std::uint64_t kSwitchTenths = 14;
 
-HP_OF_PROCESS constinit SwitchRings g_rings{};
-HP_OF_PROCESS constinit SwitchCounts g_counts{};
-HP_OF_PROCESS constinit RawClock g_clock{};
-HP_OF_PROCESS SwitchRow* g_rows = nullptr;  // as many as the buffers hold
-HP_OF_PROCESS std::uint64_t g_row_capacity = 0;
 HP_OF_PROCESS bool g_failed = false;
-HP_OF_PROCESS std::uint64_t g_open_ticks = 0;
-HP_OF_PROCESS std::uint64_t g_begin_ticks = 0;  // of the next block
-// Switches that are missing: as counted by thread, as dropped by the kernel, in blocks that the file did not take; and what blocks have told.
-HP_OF_PROCESS std::uint64_t g_missing = 0, g_dropped = 0, g_not_written = 0, g_told_lost = 0;
-HP_OF_PROCESS bool g_counts_read = false;  // since the last block
-HP_OF_PROCESS std::uint64_t g_drained_ns = 0, g_next_ns = 0;
 HP_OF_PROCESS std::uint64_t g_weighed_ticks = 0, g_weighed_records = 0;
 HP_KEPT_BY_CHILDREN std::uint64_t g_record_cost = 0;  // as measure_perf_record()
 HP_KEPT_BY_CHILDREN bool g_cost_known = false;
@@ -55,16 +31,6 @@ HP_KEPT_BY_CHILDREN bool g_cost_known = false;
 bool are_wanted() {
   return g_options.sched == 0 && g_options.mode != kMonitor && !g_failed && !switches_shed() &&
          __atomic_load_n(&g_gate.paused, __ATOMIC_RELAXED) == 0;
-}
-
-bool is_live(ThreadEntry& entry) { return std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadLive; }
-
-ThreadOrigin origin_of(std::uint32_t tid) {
-  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
-    ThreadEntry& entry = g_segment.threads[i];
-    if (is_live(entry) && entry.tid == tid) return {entry.creator_tid, entry.created_ticks};
-  }
-  return {};
 }
 
 RingSetting wanted_setting() {
@@ -81,199 +47,56 @@ void give_up(const RingFailure& failure) {
   note_event(kEventSource, static_cast<std::uint32_t>(failure.error), 0, 0, text);
 }
 
-void free_rows() {
-  if (g_rows != nullptr) munmap(g_rows, g_row_capacity * sizeof(SwitchRow));
-  g_rows = nullptr;
-}
-
-bool make_rows() {
-  g_row_capacity = 2 * g_rings.capacity();  // drops take two rows
-  const std::size_t bytes = g_row_capacity * sizeof(SwitchRow);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return false;
-  madvise(memory, bytes, MADV_DONTFORK);
-  g_rows = static_cast<SwitchRow*>(memory);
-  return true;
-}
-
 void measure_cost() {
   if (!g_cost_known) g_record_cost = measure_perf_record() * kSwitchTenths / 10;
   g_cost_known = true;
 }
 
-void open_switches() {
-  if (!may_ask_for_perf_events()) return give_up({EPERM, "a seccomp filter is in force, so perf is not asked", false});
-  if (address_space_is_limited()) return give_up({ENOMEM, "the address space is limited, so it is left alone", false});
-  if (const RingFailure failure = g_rings.open(wanted_setting(), origin_of); failure.error != 0)
-    return give_up(failure);
-  if (!make_rows() || !g_counts.open()) {
-    close_switches();
-    return give_up({ENOMEM, "no memory", false});
-  }
+void open() {
+  if (const RingFailure failure = open_switches(wanted_setting()); failure.error != 0) return give_up(failure);
   measure_cost();
-  g_clock.forget();
-  g_clock.add(read_raw_pair());
-  g_open_ticks = g_begin_ticks = g_weighed_ticks = ticks();
-  g_weighed_records = g_rings.written();
-  g_drained_ns = read_clock_ns(CLOCK_MONOTONIC);
-  g_next_ns = g_rings.is_overwritten() ? kNever : g_drained_ns + kLongestNs;
-}
-
-bool has_no_ring(ThreadEntry& entry) { return is_live(entry) && !g_rings.has_thread(entry.tid); }
-
-void remove_ended_threads() {
-  drain_switches(true);
-  g_rings.remove_all_but([](std::uint32_t tid) {
-    for (std::uint32_t i = 0, end = threads_used(); i < end; ++i)
-      if (is_live(g_segment.threads[i]) && g_segment.threads[i].tid == tid) return true;
-    return false;
-  });
-}
-
-// Threads that have come since the last pass; those that went make room when it is needed.
-void attach_threads() {
-  bool removed = false;
-  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
-    ThreadEntry& entry = g_segment.threads[i];
-    if (!has_no_ring(entry) || g_rings.add_thread(entry.tid) || removed) continue;
-    remove_ended_threads();
-    removed = true;
-    g_rings.add_thread(entry.tid);
-  }
-}
-
-// What is new, sorted as it was in each buffer.
-class Reading {
- public:
-  Reading() : from_(g_begin_ticks) {
-    g_clock.add(read_raw_pair());
-    g_rings.read([this](const PerfSwitch& found) { add(found); },
-                 [this](const PerfDrops& drops, std::uint64_t since_raw_ns) { add(drops, since_raw_ns); },
-                 [this](bool whole) { end_ring(whole); });
-  }
-  std::uint64_t count() const { return count_; }
-  // From here on nothing is missing that was not lost.
-  std::uint64_t from_ticks() const { return from_; }
-  bool is_whole() const { return whole_; }
-
- private:
-  void add(const PerfSwitch& found) {
-    if (count_ == g_row_capacity) return;
-    const SwitchRow row{g_clock.ticks_of(found.raw_ns), found.tid, found.cpu, found.what};
-    if (g_counts.add(row, ring_)) g_rows[count_++] = row;
-  }
-  // From the row before them on.
-  void add(const PerfDrops& drops, std::uint64_t since_raw_ns) {
-    g_dropped += drops.count;
-    if (count_ + 2 > g_row_capacity) return;
-    const std::uint64_t begin = since_raw_ns == 0 ? g_open_ticks : g_clock.ticks_of(since_raw_ns);
-    const auto count = static_cast<std::uint32_t>(drops.count < UINT32_MAX ? drops.count : UINT32_MAX);
-    g_rows[count_++] = {begin, 0, 0, kDropsBegin};
-    g_rows[count_++] = {g_clock.ticks_of(drops.raw_ns), count, 0, kDropsEnd};
-  }
-  void end_ring(bool whole) {
-    if (g_rings.is_overwritten())
-      for (std::uint64_t low = first_, high = count_; high > low + 1; ++low) {
-        --high;
-        const SwitchRow row = g_rows[low];
-        g_rows[low] = g_rows[high];
-        g_rows[high] = row;
-      }
-    if (!whole) {
-      whole_ = false;
-      const std::uint64_t oldest = count_ > first_ ? g_rows[first_].ticks : ticks();
-      if (g_rings.is_overwritten() && oldest > from_) from_ = oldest;
-    }
-    first_ = count_;
-    ++ring_;
-  }
-
-  std::uint64_t from_, count_ = 0, first_ = 0;
-  std::uint32_t ring_ = 0;
-  bool whole_ = true;
-};
-
-void write_block() {
-  const std::uint64_t end = ticks();
-  const Reading reading;
-  g_missing += g_counts.settle(!g_rings.is_overwritten() || reading.is_whole());
-  // Both see what living threads lost, and a record is half of a switch.
-  const std::uint64_t dropped = (g_dropped + 1) / 2, all = (dropped > g_missing ? dropped : g_missing) + g_not_written;
-  const std::uint64_t begin = reading.from_ticks() < end ? reading.from_ticks() : end;
-  SwitchesHead head{begin, end, all - g_told_lost, static_cast<std::uint32_t>(reading.count()), g_counts_read};
-  iovec parts[] = {{&head, sizeof head}, {g_rows, reading.count() * sizeof(SwitchRow)}};
-  if (append_block(kBlockSwitches, parts, 2))
-    g_told_lost = all;
-  else
-    g_not_written += (reading.count() + 1) / 2;
-  g_begin_ticks = end;
-  g_counts_read = false;
+  g_weighed_ticks = ticks();
+  g_weighed_records = g_switch_rings.written();
 }
 
 }  // namespace
 
-void tend_switches(bool own_descriptors) {
+void tend_switches(const Round& round) {
   const bool wanted = are_wanted();
-  if (g_rings.is_open() && !wanted) {
+  if (g_switch_rings.is_open() && !wanted) {
     drain_switches(true);
     close_switches();
-  } else if (wanted && !own_descriptors) {
+  } else if (wanted && !round.own_descriptors) {
     give_up({ENOSYS, "the kernel is older than 5.13", false});
-  } else if (!g_rings.is_open() && wanted) {
-    open_switches();
+  } else if (!g_switch_rings.is_open() && wanted) {
+    open();
   }
-  if (!g_rings.is_open()) return;
-  if (g_rings.is_overwritten()) g_clock.add(read_raw_pair());
-  if (g_rings.is_per_thread()) attach_threads();
+  if (g_switch_rings.is_open()) tend_open_switches();
 }
 
-void note_run_count(std::uint32_t tid, std::uint64_t created_ticks, std::uint64_t count) {
-  if (!g_rings.is_open()) return;
-  g_counts.note(tid, count, ticks(), created_ticks > g_open_ticks);
-  g_counts_read = true;
-}
-
-void drain_switches(bool last) {
-  if (!g_rings.is_open() || (g_rings.is_overwritten() && !last)) return;
-  const double fill = g_rings.fill();
-  const std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC), passed = now - g_drained_ns;
-  write_block();
-  g_drained_ns = now;
-  const double most = static_cast<double>(kLongestNs),
-               soon = fill > 0 ? static_cast<double>(passed) * kFullest / fill : most;
-  const auto interval = static_cast<std::uint64_t>(soon < most ? soon : most);
-  g_next_ns = g_rings.is_overwritten() ? kNever : now + (interval > kShortestNs ? interval : kShortestNs);
-}
-
-void drain_full_rings() {
-  if (!g_rings.is_open() || g_rings.is_overwritten()) return;
-  if (g_rings.fill() > kFullest / 2) return drain_switches(false);
-  const std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
-  if (now >= g_next_ns) g_next_ns = now + kLongestNs;
-}
+void note_switches(const Round& round) { drain_switches(round.last); }
 
 void dump_switches() { drain_switches(true); }
 
-std::uint64_t next_switches_ns() { return g_rings.is_open() ? g_next_ns : kNever; }
+std::uint64_t switches_due(const Round&) { return switch_drain_ns(); }
 
-void close_switches() {
-  g_rings.close();
-  g_counts.close();
-  free_rows();
+void end_switches(bool has_file) {
+  if (has_file) drain_switches(true);
+  close_switches();
 }
 
 double switch_ticks() {
-  return static_cast<double>(g_rings.written()) * static_cast<double>(g_record_cost) / kCostUnitsPerTick;
+  return static_cast<double>(g_switch_rings.written()) * static_cast<double>(g_record_cost) / kCostUnitsPerTick;
 }
 
 bool switches_weigh(std::uint64_t cost) {
-  const std::uint64_t now = ticks(), records = g_rings.written();
+  const std::uint64_t now = ticks(), records = g_switch_rings.written();
   const double spent =
       static_cast<double>(records - g_weighed_records) * static_cast<double>(g_record_cost) / kCostUnitsPerTick;
   const double passed = static_cast<double>(now - g_weighed_ticks);
   g_weighed_ticks = now;
   g_weighed_records = records;
-  return g_rings.is_open() && 100000 * spent > 0.1 * static_cast<double>(cost) * passed;
+  return g_switch_rings.is_open() && 100000 * spent > 0.1 * static_cast<double>(cost) * passed;
 }
 
 }  // namespace hostprobe::probe

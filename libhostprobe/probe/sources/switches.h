@@ -7,23 +7,20 @@
 
 #include <cstdint>
 
+#include "probe/sources/source.h"
+
 namespace hostprobe::probe {
 
-// Begins or ends the recording of switches, as settings, pauses and the budget want it; the first of a pass. Never where the program
-// would see the descriptors.
-void tend_switches(bool own_descriptors);
-// /proc/self/task/TID/schedstat: how often the thread was put on a CPU. `created_ticks`: 0 = not known.
-void note_run_count(std::uint32_t tid, std::uint64_t created_ticks, std::uint64_t count);
-// Mode trace: what is new, into the file; behind the reading of those counts. Mode flight: when it is `last`.
-void drain_switches(bool last);
-// Between passes, mode trace: where a buffer fills up.
-void drain_full_rings();
+// Begins or ends the recording of switches, as settings, pauses and the budget want it. Never where the program would see the descriptors.
+void tend_switches(const Round& round);
+// Mode trace: what is new, into the file; behind the reading of the kernel's counts (thread_times.h). Mode flight: in the last round.
+void note_switches(const Round& round);
 // Mode flight: what there is, into the file that blocks go to now.
 void dump_switches();
 // When to look at that again, CLOCK_MONOTONIC; kNever: nobody needs to.
-std::uint64_t next_switches_ns();
-// Before the writer ends its thread: the descriptors go with it.
-void close_switches();
+std::uint64_t switches_due(const Round& round);
+// The descriptors go with the writer's thread.
+void end_switches(bool has_file);
 
 // What they have cost the program's threads, and whether that is a part of the budget worth giving up first.
 double switch_ticks();
