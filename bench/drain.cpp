@@ -22,6 +22,7 @@
 #include "probe/intercept/resolve.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
+#include "probe/record/thread.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/start_objects.h"
 #include "probe/writer/drain.h"
@@ -39,6 +40,8 @@ std::atomic<std::uint32_t> g_stacks_added{0};
 bool writer_is_due(bool) { return false; }
 bool has_writer() { return true; }
 void start_writer() {}
+double sources_cost() { return 0; }
+void dump_sources() {}
 std::uint32_t watched_thread(unsigned) { return 0; }
 void note_thread_is_ending(std::uint32_t) {}
 void leave_with_last_thread(std::uint32_t) {}

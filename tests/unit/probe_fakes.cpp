@@ -14,16 +14,18 @@
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/strings.h"
+#include "probe/record/thread.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/start_objects.h"
+#include "probe/sources/sources.h"
+#include "probe/sources/watched_threads.h"
 #include "probe/stacks/stacks.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/compress.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/modules.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/sources/running_samples.h"
 
 #if defined(__SANITIZE_THREAD__)
 // The queue orders its memory by fences, which this compiler's thread sanitizer does not follow (it warns about each): now
@@ -44,6 +46,8 @@ unsigned bells_rung() { return bell_count(); }
 bool writer_is_due(bool) { return false; }
 bool has_writer() { return true; }
 std::uint32_t watched_thread(unsigned) { return 0; }
+void dump_sources() {}
+double sources_cost() { return 0; }
 void start_writer() {}
 void note_thread_is_ending(std::uint32_t) {}
 void leave_with_last_thread(std::uint32_t) {}

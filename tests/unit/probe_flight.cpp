@@ -18,6 +18,7 @@
 #include "probe/runtime/options.h"
 #include "probe/writer/counters/aggregate.h"
 #include "probe/writer/drain.h"
+#include "probe/writer/dump.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
 #include "probe/writer/flight.h"

@@ -1,4 +1,4 @@
-// probe/writer/frequency and machine_load: what the kernel writes of threads and of the machine, and what it never writes.
+// probe/sources/frequency and machine_load: what the kernel writes of threads and of the machine, and what it never writes.
 #include "probe/sources/frequency.h"
 
 #include <gtest/gtest.h>

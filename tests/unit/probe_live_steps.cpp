@@ -11,6 +11,7 @@
 #include "probe/record/trigger.h"
 #include "probe/runtime/identity.h"
 #include "probe/runtime/options.h"
+#include "probe/writer/consumers.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/flight.h"
 #include "probe/writer/steps/live_steps.h"
@@ -64,7 +65,7 @@ class LiveSteps : public testing::TestWithParam<Mode> {
   }
   void look() {
     drain_full_chunks();
-    see_open_chunks();
+    hand_open_chunks();
   }
   std::vector<double> taken() {
     look();

@@ -1,4 +1,4 @@
-// probe/writer/quota: what the kernel writes about control groups, of both versions, and what it never writes.
+// probe/sources/quota: what the kernel writes about control groups, of both versions, and what it never writes.
 #include "probe/sources/quota.h"
 
 #include <gtest/gtest.h>

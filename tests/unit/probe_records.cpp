@@ -16,6 +16,7 @@
 #include "probe/record/short_waits.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/signal_frame.h"
+#include "probe/writer/counters/thread_entries.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/record_block.h"
 #include "probe/writer/file/trace_file.h"
@@ -423,7 +424,7 @@ TEST(SiteCounter, OfAnEndedThreadAreWrittenAndTheirPlacesGivenBack) {
       else
         add_span(counters->time, 1000);
     }).join();
-    if (i % 64 == 63) drain_ended_threads();
+    if (i % 64 == 63) drain_ended_threads(false);
   }
   EXPECT_EQ(refused, 0u);
 }

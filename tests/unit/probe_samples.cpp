@@ -1,4 +1,4 @@
-// Samples of running threads before they are in the file: writer/sample_rows.cpp, and the kernel's memory they come from: writer/perf_ring.cpp.
+// Samples of running threads before they are in the file: sources/sample_rows.cpp, and the kernel's memory they come from: sources/perf/perf_ring.cpp.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "probe/runtime/clock.h"
-#include "probe/writer/file/trace_file.h"
 #include "probe/sources/perf/perf_ring.h"
 #include "probe/sources/sample_rows.h"
+#include "probe/writer/file/trace_file.h"
 #include "probe_fakes.h"
 #include "trace/reader.h"
 

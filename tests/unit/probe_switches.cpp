@@ -1,4 +1,4 @@
-// Switches from the kernel's perf buffers: probe/writer/{perf_records.h, raw_clock.cpp, switch_counts.cpp, switch_rings.cpp}.
+// Switches from the kernel's perf buffers: probe/sources/perf/{perf_records.h, raw_clock.cpp, switch_counts.cpp, switch_rings.cpp}.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

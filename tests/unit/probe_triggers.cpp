@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "probe/control/trigger_signal.h"
 #include "probe/record/step_lengths.h"
 #include "probe/runtime/options.h"
-#include "probe/control/trigger_signal.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -1,6 +1,6 @@
 // queue_samples.h: for a few launches a second, whether the launch found its stream empty.
 //
-// Room 2 (probe/). The writer arms the gate (writer/sampling.h); launches then leave the hot path and count down, and the last of
+// Room 2 (probe/). The writer arms the gate (sources/launch_samples.h); launches then leave the hot path and count down, and the last of
 // them asks the driver about its own stream and leaves a record of its own. docs/decisions/0014-queue-samples.md says why so.
 #pragma once
 

@@ -14,7 +14,7 @@
 #include "probe/runtime/signal_frame.h"
 #include "probe/writer/file/passed_file.h"
 #include "probe/writer/file/trace_file.h"
-#include "probe/writer/writer.h"
+#include "probe/writer/own_thread.h"
 
 namespace hostprobe::probe {
 

@@ -13,7 +13,7 @@
 
 #include "probe/record/doors.h"
 #include "probe/runtime/of_process.h"
-#include "probe/writer/writer.h"
+#include "probe/writer/own_thread.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -16,6 +16,7 @@
 
 #include <atomic>
 
+#include "probe/control/trigger_signal.h"
 #include "probe/fixes/fixes.h"
 #include "probe/hooks/nvtx.h"
 #include "probe/hooks/steps.h"
@@ -24,7 +25,6 @@
 #include "probe/intercept/own_page.h"
 #include "probe/intercept/resolve.h"
 #include "probe/intercept/routes.h"
-#include "probe/process/fork.h"
 #include "probe/process/job_folder.h"
 #include "probe/process/next_program.h"
 #include "probe/process/target.h"
@@ -36,6 +36,7 @@
 #include "probe/record/pairing.h"
 #include "probe/record/shelter.h"
 #include "probe/record/short_waits.h"
+#include "probe/record/thread.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/identity.h"
 #include "probe/runtime/memory_owner.h"
@@ -46,10 +47,10 @@
 #include "probe/runtime/simulated_host.h"
 #include "probe/runtime/stack_limits.h"
 #include "probe/runtime/start_objects.h"
+#include "probe/writer/ending.h"
 #include "probe/writer/file/passed_file.h"
 #include "probe/writer/file/record_block.h"
-#include "probe/control/trigger_signal.h"
-#include "probe/writer/writer.h"
+#include "probe/writer/trace_begin.h"
 
 extern "C" {
 int __cxa_atexit(void (*)(void*), void*, void*);

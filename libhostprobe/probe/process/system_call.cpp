@@ -19,7 +19,7 @@
 #include "probe/record/wake.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/safe_memory.h"
-#include "probe/writer/writer.h"
+#include "probe/writer/ending.h"
 
 namespace hostprobe::probe {
 namespace {

@@ -9,7 +9,8 @@
 #include "probe/runtime/futex.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/stack_limits.h"
-#include "probe/writer/writer.h"
+#include "probe/writer/closing.h"
+#include "probe/writer/own_thread.h"
 
 namespace hostprobe::probe {
 namespace {

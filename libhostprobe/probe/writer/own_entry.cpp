@@ -11,28 +11,28 @@
 
 namespace hostprobe::probe {
 
+HP_OF_PROCESS static ThreadEntry* g_entry = nullptr;
 HP_OF_PROCESS static std::uint64_t g_earlier_cpu_ns = 0;  // of the threads that the writer had before
 
-ThreadEntry* enter_thread_table(std::uint32_t tid, const void* start_routine) {
+void enter_thread_table(std::uint32_t tid, const void* start_routine) {
   std::uint32_t index = 0;
-  ThreadEntry* entry = reserve_thread(index);
-  if (entry == nullptr) return nullptr;
+  ThreadEntry* entry = g_entry = reserve_thread(index);
+  if (entry == nullptr) return;
   entry->tid = tid;
   entry->start_ticks = ticks();
   entry->start_routine = reinterpret_cast<std::uint64_t>(start_routine);
   entry->creator_site = entry->start_routine;
   strncpy(entry->name, "hostprobe", sizeof entry->name - 1);
   std::atomic_ref(entry->state).store(kThreadLive, std::memory_order_release);
-  return entry;
 }
 
-void leave_thread_table(ThreadEntry* entry) {
+void leave_thread_table() {
   const std::uint64_t cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   g_earlier_cpu_ns += cpu_ns;
-  if (entry == nullptr) return;
-  entry->cpu_ns = cpu_ns;
-  entry->end_ticks = ticks();
-  std::atomic_ref(entry->state).store(kThreadEnded, std::memory_order_release);
+  if (g_entry == nullptr) return;
+  g_entry->cpu_ns = cpu_ns;
+  g_entry->end_ticks = ticks();
+  std::atomic_ref(g_entry->state).store(kThreadEnded, std::memory_order_release);
 }
 
 std::uint64_t writers_cpu_ns() { return g_earlier_cpu_ns + read_clock_ns(CLOCK_THREAD_CPUTIME_ID); }

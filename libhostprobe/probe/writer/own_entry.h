@@ -5,14 +5,12 @@
 
 #include <cstdint>
 
-#include "format/segment.h"
-
 namespace hostprobe::probe {
 
-// nullptr: the table is full.
-ThreadEntry* enter_thread_table(std::uint32_t tid, const void* start_routine);
+// Unless the table is full.
+void enter_thread_table(std::uint32_t tid, const void* start_routine);
 // The next writer has an entry of its own.
-void leave_thread_table(ThreadEntry* entry);
+void leave_thread_table();
 // CPU time of all writers that the process has had, this one included if it is the calling thread.
 std::uint64_t writers_cpu_ns();
 

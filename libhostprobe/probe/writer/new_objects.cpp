@@ -1,0 +1,37 @@
+// new_objects.cpp: see new_objects.h.
+#include "probe/writer/new_objects.h"
+
+#include "probe/hooks/python_shim.h"
+#include "probe/intercept/loader.h"
+#include "probe/intercept/resolve.h"
+#include "probe/intercept/routes.h"
+#include "probe/runtime/of_process.h"
+#include "probe/runtime/sanitizer.h"
+#include "probe/runtime/start_objects.h"
+#include "probe/stacks/python_frames.h"
+#include "probe/writer/ending.h"
+#include "probe/writer/file/compress.h"
+#include "probe/writer/file/modules.h"
+
+namespace hostprobe::probe {
+
+bool look_at_new_objects() {
+  HP_OF_PROCESS static bool g_looked = false;
+  if (g_has_sanitizer || (g_looked && !modules_changed())) return true;
+  g_looked = true;
+  enter_loader();
+  scan_new_objects(ScanBy::kLookup);
+  if (LoaderVisit visit(kPatienceMs); visit) {
+    find_own_dlsym();
+    pin_libraries();
+    open_compressor();
+    python_frames_find();
+    find_python();
+  } else {
+    const link_map *last, *first = start_objects(last);
+    python_frames_find_among(first, last);
+  }
+  return leave_loader();
+}
+
+}  // namespace hostprobe::probe
