@@ -20,7 +20,7 @@
 #include "probe/runtime/start_objects.h"
 #include "probe/sources/sources.h"
 #include "probe/sources/watched_threads.h"
-#include "probe/stacks/stacks.h"
+#include "probe/stacks/stack_table.h"
 #include "probe/writer/drain.h"
 #include "probe/writer/file/compress.h"
 #include "probe/writer/file/hook_table.h"

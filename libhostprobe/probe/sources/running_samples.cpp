@@ -16,7 +16,7 @@
 #include "probe/sources/sample_rows.h"
 #include "probe/sources/thread_moment.h"
 #include "probe/sources/watched_threads.h"
-#include "probe/stacks/stacks.h"
+#include "probe/stacks/stack_table.h"
 
 namespace hostprobe::probe {
 namespace {

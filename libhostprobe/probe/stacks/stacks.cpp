@@ -1,16 +1,13 @@
-// stacks.cpp: see stacks.h. Distinct stacks are kept once, in the segment's stack table; a record names its stack by number.
+// stacks.cpp: see stacks.h.
 #include "probe/stacks/stacks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <string.h>
 
 #include <atomic>
 
-#include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/shelter.h"
-#include "probe/record/strings.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
@@ -18,11 +15,10 @@
 #include "probe/runtime/stack_limits.h"
 #include "probe/runtime/start_objects.h"
 #include "probe/stacks/python_frames.h"
+#include "probe/stacks/stack_table.h"
 #include "probe/stacks/walk.h"
 
 namespace hostprobe::probe {
-
-HP_OF_PROCESS std::atomic<std::uint32_t> g_stacks_added{0};
 
 namespace {
 
@@ -30,15 +26,10 @@ using FindObject = int (*)(void*, dl_find_object*);
 
 HP_KEPT_BY_CHILDREN std::atomic<FindObject> g_find_object{nullptr};
 
-struct Frames {
-  std::uint64_t native[kStackFrames];
-  unsigned count;
-};
-
 // What a sample is made in, because the stack may be a small one.
 struct SampleRoom {
   std::uint32_t python[kStackPythonFrames];
-  Frames frames;
+  NativeFrames frames;
   PythonFrame python_frames[kStackPythonFrames];
   union {
     WalkRoom walk;
@@ -94,51 +85,18 @@ __attribute__((noinline)) void read_native(SampleRoom& room, std::uint64_t now_t
   asm volatile("" : : : "memory");
 }
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t word) { return (hash ^ word) * 0x100000001b3u + (hash >> 29); }
-
 unsigned read_python(SampleRoom& room) {
   if (!python_frames_ready()) return 0;
-  const PythonFrame* frames = room.python_frames;
-  unsigned count = python_frames_read(room.python_frames, kStackPythonFrames, room.python_work);
-  for (unsigned i = 0; i < count; ++i)
-    room.python[i] = string_id(frames[i].text, strnlen(frames[i].text, kPythonFrameBytes));
+  const unsigned count = python_frames_read(room.python_frames, kStackPythonFrames, room.python_work);
+  name_frames(room.python_frames, count, room.python);
   return count;
-}
-
-void fill(StackEntry& entry, const Frames& frames, const std::uint32_t* python, unsigned python_count) {
-  entry.native_count = static_cast<std::uint16_t>(frames.count);
-  entry.python_count = static_cast<std::uint16_t>(python_count);
-  memcpy(entry.native, frames.native, sizeof(std::uint64_t) * frames.count);
-  memcpy(entry.python, python, sizeof(std::uint32_t) * python_count);
-  std::atomic_ref(entry.ready).store(1, std::memory_order_release);
-  g_stacks_added.fetch_add(1, std::memory_order_release);
-}
-
-// The table is filled from the hash on; an entry is never changed again.
-std::uint16_t find_or_add(const Frames& frames, const std::uint32_t* python, unsigned python_count) {
-  std::uint64_t key = 0xcbf29ce484222325u;
-  for (unsigned i = 0; i < frames.count; ++i) key = mix(key, frames.native[i]);
-  for (unsigned i = 0; i < python_count; ++i) key = mix(key, python[i]);
-  if (key == 0) key = 1;
-  for (std::uint32_t probe = 0; probe < kStacks; ++probe) {
-    std::uint32_t index = static_cast<std::uint32_t>((key + probe) % kStacks);
-    StackEntry& entry = g_segment.stacks[index];
-    std::uint64_t found = 0;
-    if (std::atomic_ref(entry.key).compare_exchange_strong(found, key, std::memory_order_acq_rel)) {
-      fill(entry, frames, python, python_count);
-      return static_cast<std::uint16_t>(index + 1);
-    }
-    if (found == key) return static_cast<std::uint16_t>(index + 1);
-  }
-  std::atomic_ref(g_segment.header->stacks_lost).fetch_add(1, std::memory_order_relaxed);
-  return 0;
 }
 
 std::uint16_t sample_in(SampleRoom& room, std::uint64_t now_ticks) {
   room.frames.count = 0;
   if (g_find_object.load(std::memory_order_acquire) != nullptr) read_native(room, now_ticks);
   unsigned python_count = read_python(room);
-  return room.frames.count + python_count == 0 ? 0 : find_or_add(room.frames, room.python, python_count);
+  return room.frames.count + python_count == 0 ? 0 : stack_number(room.frames, room.python, python_count);
 }
 
 std::uint16_t sample_on(ThreadLocal& t, std::uint64_t now_ticks) {
@@ -154,9 +112,6 @@ std::uint16_t sample_on(ThreadLocal& t, std::uint64_t now_ticks) {
   pthread_setcancelstate(cancel_state, nullptr);
   return id;
 }
-
-constexpr std::uint32_t kWholeStacks = kStacks / 4, kSampleStacks = kStacks / 2;
-HP_OF_PROCESS std::uint32_t g_stacks_of_samples = 0;  // about: what others add meanwhile is counted too
 
 // The first stack of a place says who waits there, and is worth its cost always: so many of them, never more.
 constexpr unsigned kSites = 256, kSiteProbes = 4;
@@ -185,19 +140,6 @@ bool is_due(ThreadLocal& t, std::uint64_t now_ticks, bool is_long) {
 }
 
 }  // namespace
-
-std::uint16_t stack_of_frames(const PythonFrame* frames, unsigned count) {
-  if (g_stacks_of_samples >= kSampleStacks) return 0;
-  if (g_stacks_of_samples >= kWholeStacks) count = 1;
-  std::uint32_t python[kStackPythonFrames];
-  for (unsigned i = 0; i < count; ++i)
-    python[i] = string_id(frames[i].text, strnlen(frames[i].text, kPythonFrameBytes));
-  Frames native{};
-  const std::uint32_t before = g_stacks_added.load(std::memory_order_relaxed);
-  const std::uint16_t id = find_or_add(native, python, count);
-  g_stacks_of_samples += g_stacks_added.load(std::memory_order_relaxed) - before;
-  return id;
-}
 
 void take_first_stacks_only(bool first_only) { g_first_only.store(first_only, std::memory_order_relaxed); }
 

@@ -6,17 +6,9 @@
 // docs/decisions/0008-own-walk.md says where none are taken.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 namespace hostprobe::probe {
-
-extern std::atomic<std::uint32_t> g_stacks_added;  // so that the writer knows when there is a new one in the table
-
-// The stack of a running thread's frames, for a sample; 0: there is no room for it. Samples take half of the table at most, and keep only
-// the innermost frame once they are near that. Writer thread.
-struct PythonFrame;
-std::uint16_t stack_of_frames(const PythonFrame* frames, unsigned count);
 
 // To keep to the budget, only the first stack of each place is taken from now on, or all are again.
 void take_first_stacks_only(bool first_only);

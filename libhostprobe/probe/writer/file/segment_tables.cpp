@@ -5,7 +5,7 @@
 
 #include "probe/record/chunk.h"
 #include "probe/runtime/of_process.h"
-#include "probe/stacks/stacks.h"
+#include "probe/stacks/stack_table.h"
 #include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {
