@@ -17,8 +17,8 @@
 #include "probe/fixes/waiting/sem_waits.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
-#include "probe/writer/file/events.h"
 #include "probe/runtime/tick_rate.h"
+#include "probe/writer/file/events.h"
 
 namespace hostprobe::probe {
 namespace {
