@@ -259,7 +259,6 @@ def probe_says_of_each_variable_what_children_have(tree):
 
 
 MOST_UNITS = 32
-CROWDED = set()  # rooms that hold more, until they are divided
 
 
 @rule
@@ -280,10 +279,8 @@ def rooms_stay_small(tree):
     for name in tree.files(*CPP, ".S", under="libhostprobe/"):
         units.setdefault(name.parent, set()).add(name.stem)
     for room, held in sorted(units.items()):
-        if len(held) > MOST_UNITS and str(room) not in CROWDED:
+        if len(held) > MOST_UNITS:
             yield f"{room} has {len(held)} units; {MOST_UNITS} is the most"
-        if len(held) <= MOST_UNITS and str(room) in CROWDED:
-            yield f"{room} is no longer crowded; take it off the list"
 
 
 # ---- how deep, how wide, which way round ----
