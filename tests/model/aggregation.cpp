@@ -193,7 +193,7 @@ struct Draining {
     w.end = last_complete(chunk());
   }
 
-  // next_full_chunks: any thread's queue may be the next; retire
+  // next_full_chunks: any thread's queue may be the next; hand_full_chunks
   void next_full() {
     take(dequeue(s.full[choice]));
     if (setup.mode == kFlight) {  // keep_chunk
@@ -317,7 +317,7 @@ struct Draining {
     end_pass();
   }
 
-  // work: drain_last_chunks. run_writer: told_to_stop; write_the_rest: work(true)
+  // work_last_round: drain_last_chunks. run_writer: told_to_stop; write_the_rest: work_last_round
   void end_pass() {
     const bool was_last = w.last != 0;
     w.last = s.gate == 0;
@@ -349,7 +349,7 @@ struct Draining {
     go(kGone);
   }
 
-  // write_slots: one pwritev
+  // RecordBlock::write: one pwritev
   void write() {
     const Chunk& c = chunk();
     for (int slot = is(Fault::kAggregatedIntoFile) ? 0 : c.drained; slot < w.end; ++slot)
@@ -357,7 +357,7 @@ struct Draining {
         set(s.files.kept[c.owner], bit(c.first + slot));
     go(kNote);
   }
-  // write_slots: chunk->drained = end
+  // RecordBlock::write: chunk->drained = end
   void note() {
     chunk().drained = w.end;
     go_on();

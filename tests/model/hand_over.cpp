@@ -254,7 +254,7 @@ struct Draining {
     while (end < kSlots && complete(chunk(), end)) ++end;
     return static_cast<Byte>(end);
   }
-  // write_slots: one pwritev
+  // RecordBlock::write: one pwritev
   void append(Byte end) {
     const Chunk& c = chunk();
     Byte& kept = s.file.kept[c.owner];
@@ -279,12 +279,12 @@ struct Draining {
     w.which = 0;
     go(w.last != 0 && setup.fault != Fault::kLastPassByThreads ? kWriteRest : kLookOpen);
   }
-  // drain_full_chunks: write_slots(chunk, last_complete(chunk)). Nobody stores into a full chunk
+  // drain_full_chunks: g_trace_block.add(chunk, last_complete(chunk)). Nobody stores into a full chunk
   void write_full() {
     append(last_complete());
     go(recycles_early() ? kNextFull : kNoteFull);
   }
-  // write_slots: chunk->drained = end
+  // RecordBlock::write: chunk->drained = end
   void note_full() {
     chunk().drained = w.end;
     go(kFreeFull);
@@ -308,7 +308,7 @@ struct Draining {
     if (early()) w.end = first_incomplete();
     go(early() ? kNoteOpen : kWriteOpen);
   }
-  // write_slots(chunk, first_incomplete(chunk)). What is complete stays so: looking slot by slot finds no more than this
+  // hand_open_chunks: g_trace_block.add(chunk, first_incomplete(chunk)). What is complete stays so: looking slot by slot finds no more than this
   void write_open() {
     if (!early()) append(first_incomplete());
     if (!early()) return go(kNoteOpen);
@@ -317,7 +317,7 @@ struct Draining {
     chunk().drained = w.end;
     next_entry(kLookOpen, ended_first() ? kLookEnded : kWriteLiving);
   }
-  // write_slots: chunk->drained = end
+  // RecordBlock::write: chunk->drained = end
   void note_open() {
     chunk().drained = w.end;
     if (early()) return go(kWriteOpen);
@@ -350,7 +350,7 @@ struct Draining {
     if (s.entries[w.which].state == kLive) write_entry();
     next_entry(kWriteLiving, ended_first() ? kEndPass : kLookEnded);
   }
-  // run_writer: told_to_stop; write_the_rest: work(true)
+  // run_writer: told_to_stop; write_the_rest: work_last_round
   void end_pass() {
     if (w.last != 0) return go(kClose);
     w.last = s.gate == 0;
