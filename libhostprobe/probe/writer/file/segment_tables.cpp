@@ -12,7 +12,7 @@ namespace hostprobe::probe {
 namespace {
 
 HP_OF_RECORDING std::uint32_t g_strings_written = 0;
-HP_OF_RECORDING alignas(8) bool g_stack_written[kStacks];
+alignas(8) HP_OF_RECORDING bool g_stack_written[kStacks];
 HP_OF_RECORDING std::uint32_t g_stacks_written = 0;
 
 }  // namespace
