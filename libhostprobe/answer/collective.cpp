@@ -19,4 +19,13 @@ void SampledTimes::add(const SampledTimes& other) {
   most_slack_ns = std::max(most_slack_ns, other.most_slack_ns);
 }
 
+std::optional<double> CollectiveAnswer::bus_gb_s() const {
+  double moved_bytes = 0, ns = 0;  // bytes / ns is GB/s
+  for (const auto& [number, size] : sizes) {
+    moved_bytes += size.bus_bytes;
+    ns += size.transfer.total_ns();
+  }
+  return moved_bytes <= 0 || ns <= 0 ? std::nullopt : std::optional(moved_bytes / ns);
+}
+
 }  // namespace hostprobe::analysis

@@ -63,6 +63,11 @@ struct CollectiveAnswer {
   std::map<int, CollectiveSize> sizes;  // by size class
   Histogram gpu_wait;                   // see JoinedOperation
   SampledTimes sampled;
+
+  // A profile may tell that there was an operation, and nothing else of it.
+  bool is_size_known() const { return bytes != 0 || count == 0 || !communicator.empty(); }
+  // Of all sizes, where GPU times are known.
+  std::optional<double> bus_gb_s() const;
 };
 
 }  // namespace hostprobe::analysis

@@ -113,6 +113,8 @@ struct Finding {
   Whole whole() const {
     return of_part ? Whole::kReadPart : of_one_step ? Whole::kOneStep : of_steps ? Whole::kSteps : Whole::kRun;
   }
+  // Of what time share_pct is: an id, for scripts.
+  const char* share_of() const { return of_part ? "read_part" : of_steps ? "steps" : "run"; }
 };
 
 }  // namespace hostprobe::analysis

@@ -15,6 +15,11 @@ namespace hostprobe::analysis {
 
 enum class ActivitySource : std::uint8_t { kNone, kProfile, kSimulated };
 
+// An id, for scripts; of what is known.
+inline const char* activity_source_name(ActivitySource source) {
+  return source == ActivitySource::kProfile ? "profile" : "stand-in";
+}
+
 struct KernelRow {
   std::string name;
   Histogram time;

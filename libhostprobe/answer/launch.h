@@ -38,6 +38,13 @@ struct LaunchAnswer {
   std::uint64_t gaps_unknown = 0;
   Role role = Role::kOther;  // of the thread that launches most
   double span_ms = 0;        // of that thread: from its first launch to the end of its last
+
+  // Calls, those that a capture took too.
+  std::uint64_t count() const {
+    std::uint64_t all = 0;
+    for (const auto& [name, calls] : by_function) all += calls;
+    return all;
+  }
 };
 
 // Which share of launches found their stream empty, by samples of them, with the 95 % interval.

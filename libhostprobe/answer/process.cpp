@@ -28,8 +28,28 @@ std::optional<double> ImportAnswer::read_pct() const {
   return 100 * std::min(1.0, static_cast<double>(read_bytes) / static_cast<double>(all_bytes));
 }
 
+const char* end_name(EndState end) {
+  switch (end) {
+    case EndState::kEnded:
+      return "exited";
+    case EndState::kRunning:
+      return "running";
+    case EndState::kKilled:
+      return "killed";
+    case EndState::kUnseen:
+    case EndState::kRecovered:
+      return "recovered";
+  }
+  return "exited";
+}
+
 const char* kind_name(ProcessKind kind) {
   return kind == ProcessKind::kRank ? "rank" : kind == ProcessKind::kWorker ? "worker" : "other";
+}
+
+std::optional<double> ProcessAnswer::own_cost_pct() const {
+  if (!own_cost || wall_ms <= 0) return std::nullopt;
+  return wall_share(own_cost->total_ms());
 }
 
 const ThreadAnswer* ProcessAnswer::main_thread() const {

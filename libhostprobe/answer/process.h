@@ -93,6 +93,9 @@ enum class EndState {
   kRecovered,  // the same; what was in its shared memory has been brought in
 };
 
+// An id, for scripts.
+const char* end_name(EndState end);
+
 struct ProcessAnswer {
   std::string trace_path;
   std::optional<int> rank;
@@ -164,6 +167,7 @@ struct ProcessAnswer {
   // What findings are about: the steps, where there are any.
   const ProcessAnswer& in_steps() const { return steady ? *steady : *this; }
   double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
+  std::optional<double> own_cost_pct() const;
   const ThreadAnswer* main_thread() const;
   const ThreadAnswer* thread(const ThreadKey& key) const;
   // What a person calls a thread: its role; where that is `other`, its own name, or what it runs.

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "report/words.h"
+#include "words/words.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "report/json_text.h"
-#include "report/words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

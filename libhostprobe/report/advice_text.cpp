@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 

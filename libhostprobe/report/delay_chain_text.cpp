@@ -3,7 +3,7 @@
 
 #include "answer/delay.h"
 #include "columns.h"
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

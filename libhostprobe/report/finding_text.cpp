@@ -8,7 +8,7 @@
 #include "advice_text.h"
 #include "lost_time_text.h"
 #include "news.h"
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "columns.h"
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -9,7 +9,7 @@
 #include "answer/file_name.h"
 #include "answer/process.h"
 #include "answer/run.h"
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -10,7 +10,7 @@
 #include "answer/telling_frames.h"
 #include "answer/wait.h"
 #include "columns.h"
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

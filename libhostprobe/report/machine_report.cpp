@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "columns.h"
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

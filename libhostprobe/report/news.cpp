@@ -7,7 +7,7 @@
 
 #include "answer/process.h"
 #include "answer/wait.h"
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

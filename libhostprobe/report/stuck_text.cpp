@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 

@@ -6,7 +6,7 @@
 #include "columns.h"
 #include "format/file.h"
 #include "format/trial_text.h"
-#include "words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -9,8 +9,8 @@
 #include "report/json/json.h"
 #include "report/text/action_sentences.h"
 #include "report/text/text.h"
-#include "report/words.h"
 #include "support/counters.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

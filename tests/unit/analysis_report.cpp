@@ -13,8 +13,8 @@
 #include "report/losses.h"
 #include "report/text/rank_table.h"
 #include "report/text/text.h"
-#include "report/words.h"
 #include "support/trace_file.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

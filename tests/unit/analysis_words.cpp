@@ -1,7 +1,7 @@
 // Numbers and names as people read them: report/words.cpp
 #include <gtest/gtest.h>
 
-#include "report/words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

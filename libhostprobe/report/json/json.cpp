@@ -49,12 +49,8 @@ Json pairs_json(const LaunchPairAnswer& pairs) {
 
 Json launches_json(const LaunchAnswer& launches) {
   Json by_function = Json::object();
-  std::uint64_t count = 0;
-  for (const auto& [name, calls] : launches.by_function) {
-    by_function[name] = calls;
-    count += calls;
-  }
-  return {{"count", count},
+  for (const auto& [name, calls] : launches.by_function) by_function[name] = calls;
+  return {{"count", launches.count()},
           {"kernels", launches.kernels ? Json(*launches.kernels) : Json(nullptr)},
           {"captured", launches.captured},
           {"by_function", by_function},
@@ -173,11 +169,6 @@ void add_missing_json(const ProcessAnswer& process, Json& json) {
   if (process.imported) json["imported"] = imported_json(*process.imported);
 }
 
-Json own_cost_pct(const ProcessAnswer& process) {
-  if (!process.own_cost || process.wall_ms <= 0) return nullptr;
-  return process.wall_share(process.own_cost->total_ms());
-}
-
 Json scheduler_json(const ProcessAnswer& process) {
   if (!process.scheduler) return nullptr;
   return {{"source", "perf"},
@@ -207,7 +198,7 @@ Json process_json(const ProcessAnswer& process) {
                {"records", process.records},
                {"lost", process.lost},
                {"unfinished", process.unfinished},
-               {"own_cost_pct", own_cost_pct(process)},
+               {"own_cost_pct", or_null(process.own_cost_pct())},
                {"scheduler", scheduler_json(process)},
                {"threads", Json::array()},
                {"waits", Json::array()}};

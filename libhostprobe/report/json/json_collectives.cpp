@@ -52,20 +52,6 @@ Json last_json(const CollectiveAnswer& collective) {
           {"late_p99_us", percentile_us(collective.last_late, 99)}};
 }
 
-Json bus_gb_s(const CollectiveAnswer& collective) {
-  double bytes = 0, ns = 0;
-  for (const auto& [number, size] : collective.sizes) {
-    bytes += size.bus_bytes;
-    ns += size.transfer.total_ns();
-  }
-  return bytes <= 0 || ns <= 0 ? Json(nullptr) : Json(bytes / ns);
-}
-
-// A profile may tell that there was an operation, and nothing else of it.
-bool is_size_known(const CollectiveAnswer& collective) {
-  return collective.bytes != 0 || collective.count == 0 || !collective.communicator.empty();
-}
-
 // Nothing was sampled: null.
 Json sampled_json(const SampledTimes& sampled) {
   if (sampled.gpu.count() == 0) return nullptr;
@@ -88,7 +74,7 @@ Json collective_json(const CollectiveAnswer& collective, bool on_gpu, double run
                {"ranks", collective.ranks},
                {"op", collective.operation},
                {"count", collective.count},
-               {"bytes", is_size_known(collective) ? Json(collective.bytes) : Json(nullptr)},
+               {"bytes", collective.is_size_known() ? Json(collective.bytes) : Json(nullptr)},
                {"failed", collective.failed},
                {"partly_seen", collective.partly_seen},
                {"host_p50_us", percentile_us(collective.host, 50)},
@@ -100,7 +86,7 @@ Json collective_json(const CollectiveAnswer& collective, bool on_gpu, double run
                {"last", last_json(collective)},
                {"gpu_wait_p50_us", percentile_us(collective.gpu_wait, 50)},
                {"gpu_wait_p99_us", percentile_us(collective.gpu_wait, 99)},
-               {"bus_gb_s", bus_gb_s(collective)},
+               {"bus_gb_s", or_null(collective.bus_gb_s())},
                {"sampled", sampled_json(collective.sampled)},
                {"sizes", Json::array()}};
   for (const auto& [number, size] : collective.sizes) json["sizes"].push_back(size_json(number, size, on_gpu, run_ns));

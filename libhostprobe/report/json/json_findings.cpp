@@ -33,13 +33,6 @@ void add_part(Json&, const std::monostate&) {}
 #define HP_PURPOSE(name) add_known(json, #name, waited_for_id(seen.name));
 #include "hostprobe/causes.def"
 
-Json evidence_json(const Evidence& evidence) {
-  Json json = Json::object();
-  for (const Evidence::Part& part : evidence.parts())
-    std::visit([&json](const auto& seen) { add_part(json, seen); }, part);
-  return json;
-}
-
 Json finding_json(const Finding& finding) {
   Json json = {{"cause", cause_id(finding.cause)},
                {"rank", or_null(finding.rank)},
@@ -49,7 +42,7 @@ Json finding_json(const Finding& finding) {
                {"gain_pct", or_null(finding.gain_pct)},
                {"gain_low_pct", or_null(finding.gain_low_pct)},
                {"gain_high_pct", or_null(finding.gain_high_pct)}};
-  json["share_of"] = finding.of_part ? "read_part" : finding.of_steps ? "steps" : "run";
+  json["share_of"] = finding.share_of();
   if (finding.with_start_up) json["with_start_up"] = true;
   if (!finding.rank && finding.pid != 0) json["pid"] = finding.pid;
   if (finding.fix != Fix::kNone) json["fix"] = {{"name", fix_id(finding.fix)}, {"how", fix_text(finding)}};
@@ -63,6 +56,13 @@ Json finding_json(const Finding& finding) {
 }
 
 }  // namespace
+
+Json evidence_json(const Evidence& evidence) {
+  Json json = Json::object();
+  for (const Evidence::Part& part : evidence.parts())
+    std::visit([&json](const auto& seen) { add_part(json, seen); }, part);
+  return json;
+}
 
 Json findings_json(const RunAnswer& run) {
   Json json = Json::array();

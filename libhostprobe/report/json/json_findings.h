@@ -8,6 +8,9 @@
 
 namespace hostprobe::analysis {
 
+// Numbers and names, without sentences.
+Json evidence_json(const Evidence& evidence);
+
 Json findings_json(const RunAnswer& run);
 
 }  // namespace hostprobe::analysis

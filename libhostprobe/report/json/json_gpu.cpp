@@ -6,8 +6,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-const char* source_name(ActivitySource source) { return source == ActivitySource::kProfile ? "profile" : "stand-in"; }
-
 Json gap_json(const Gap& gap, double start_ns) {
   return {{"at_s", 1e-9 * (gap.begin_ns - start_ns)},
           {"ms", 1e-6 * (gap.end_ns - gap.begin_ns)},
@@ -75,7 +73,7 @@ Json estimated_json(const ProcessAnswer& process) {
 Json gpu_json(const ProcessAnswer& process) {
   const GpuAnswer& gpu = process.gpu;
   if (gpu.source == ActivitySource::kNone) return estimated_json(process);
-  Json json = {{"source", source_name(gpu.source)},
+  Json json = {{"source", activity_source_name(gpu.source)},
                {"kernels", gpu.kernels},
                {"kernel_ms", gpu.kernel_ms},
                {"busy_ms", or_null(gpu.busy_ms)},

@@ -3,7 +3,7 @@
 
 #include "answer/process.h"
 #include "json_chains.h"
-#include "report/words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -49,21 +49,6 @@ Json open_wait_json(const OpenWaitAnswer& open) {
                {"begin_ns", open.begin_ns},
                {"ms", open.ms}};
   return json;
-}
-
-const char* end_name(EndState end) {
-  switch (end) {
-    case EndState::kEnded:
-      return "exited";
-    case EndState::kRunning:
-      return "running";
-    case EndState::kKilled:
-      return "killed";
-    case EndState::kUnseen:
-    case EndState::kRecovered:
-      return "recovered";
-  }
-  return "exited";
 }
 
 }  // namespace

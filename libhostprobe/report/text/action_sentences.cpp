@@ -9,7 +9,7 @@
 #include "format/asked_trigger.h"
 #include "format/imported.h"
 #include "report/trials.h"
-#include "report/words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

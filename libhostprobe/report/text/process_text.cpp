@@ -12,8 +12,8 @@
 #include "report/columns.h"
 #include "report/machine_report.h"
 #include "report/news.h"
-#include "report/words.h"
 #include "running_text.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

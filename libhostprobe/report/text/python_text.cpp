@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "report/columns.h"
-#include "report/words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -7,7 +7,7 @@
 #include "process_text.h"
 #include "report/columns.h"
 #include "report/news.h"
-#include "report/words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

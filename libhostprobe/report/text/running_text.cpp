@@ -7,7 +7,7 @@
 #include <map>
 
 #include "report/columns.h"
-#include "report/words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -8,7 +8,7 @@
 #include "answer/telling_frames.h"
 #include "report/cause_word.h"
 #include "report/columns.h"
-#include "report/words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

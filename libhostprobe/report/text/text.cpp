@@ -16,8 +16,8 @@
 #include "report/losses.h"
 #include "report/stuck_text.h"
 #include "report/trials.h"
-#include "report/words.h"
 #include "step_time_text.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {
