@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "commands.h"
-#include "export/dump.h"
+#include "export/dump/dump.h"
 #include "job_option.h"
 #include "missing_trace.h"
 #include "output.h"

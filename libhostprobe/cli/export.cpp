@@ -1,12 +1,11 @@
 // export.cpp: `hostprobe export`.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "commands.h"
-#include "export/chrome_timeline.h"
-#include "export/csv_table.h"
-#include "export/perfetto_timeline.h"
+#include "export/export_form.h"
 #include "job_option.h"
 #include "missing_trace.h"
 #include "output.h"
@@ -16,32 +15,37 @@ namespace hostprobe::cli {
 namespace {
 
 struct ExportArguments {
-  std::string run, chrome, perfetto, csv;
+  std::string run;
+  const std::vector<analysis::ExportForm> forms = analysis::export_forms();
+  std::vector<std::string> paths = std::vector<std::string>(forms.size());  // of each form; "": it is not asked for
   JobNumber job;
 };
 
-using Export = std::vector<std::string> (*)(const analysis::ChosenJob&, const analysis::Sink&,
-                                            const analysis::ExportProgress&);
-
-void export_into(Export form, const analysis::ChosenJob& run, const std::string& path) {
+void export_into(const analysis::ExportForm& form, const analysis::ChosenJob& run, const std::string& path) {
   if (path.empty()) return;
   analysis::TextOutput output(path);
-  const auto problems = form(
+  const auto problems = form.write(
       run, [&output](std::string_view text) { output.write(text); }, progress_on_stderr());
   end_progress();
   for (const std::string& problem : problems) say(problem);
   output.finish();
 }
 
+// "--chrome PATH, --perfetto PATH or --csv PATH"
+std::string options_text(const std::vector<analysis::ExportForm>& forms) {
+  std::string text;
+  for (std::size_t i = 0; i < forms.size(); ++i)
+    text += fmt::format("{}{} PATH", i == 0 ? "" : i + 1 == forms.size() ? " or " : ", ", forms[i].option);
+  return text;
+}
+
 int export_run(const ExportArguments& arguments) {
-  if (arguments.chrome.empty() && arguments.perfetto.empty() && arguments.csv.empty())
-    throw UsageError("export: say what to make, --perfetto PATH, --chrome PATH or --csv PATH");
+  if (std::all_of(arguments.paths.begin(), arguments.paths.end(), [](const std::string& path) { return path.empty(); }))
+    throw UsageError("export: say what to make, " + options_text(arguments.forms));
   const analysis::ChosenJob chosen = choose_job(arguments.run, arguments.job);
   if (chosen.traces.empty()) throw std::runtime_error(no_trace_text(chosen));
   say_job(chosen);
-  export_into(analysis::export_chrome, chosen, arguments.chrome);
-  export_into(analysis::export_perfetto, chosen, arguments.perfetto);
-  export_into(analysis::export_csv, chosen, arguments.csv);
+  for (std::size_t i = 0; i < arguments.forms.size(); ++i) export_into(arguments.forms[i], chosen, arguments.paths[i]);
   return kDone;
 }
 
@@ -49,24 +53,15 @@ int export_run(const ExportArguments& arguments) {
 
 Command export_command() {
   auto arguments = std::make_shared<ExportArguments>();
+  std::vector<Option> options = {run_option(arguments->run), job_option(arguments->job)};
+  for (std::size_t i = 0; i < arguments->forms.size(); ++i)
+    options.push_back({.names = arguments->forms[i].option,
+                       .target = &arguments->paths[i],
+                       .meaning = arguments->forms[i].meaning,
+                       .value_name = "PATH"});
   return {.name = "export",
           .summary = "Writes a run in a form that other tools read.",
-          .options =
-              {run_option(arguments->run),
-               job_option(arguments->job),
-               {.names = "--chrome",
-                .target = &arguments->chrome,
-                .meaning = "A timeline for ui.perfetto.dev and chrome://tracing",
-                .value_name = "PATH"},
-               {.names = "--perfetto",
-                .target = &arguments->perfetto,
-                .meaning =
-                    "The same in Perfetto's own form: smaller, and with the scheduler's tracks where it was recorded",
-                .value_name = "PATH"},
-               {.names = "--csv",
-                .target = &arguments->csv,
-                .meaning = "A table of launches, synchronisations, waits and collectives",
-                .value_name = "PATH"}},
+          .options = std::move(options),
           .notes =
               "What is at PATH is replaced once the new file is complete; it is compressed where PATH ends in .gz.\n"
               "Examples:\n  hostprobe export RUN --chrome timeline.json.gz\n"

@@ -50,13 +50,4 @@ std::uint64_t first_moment_ns(const ChosenJob& run) {
   return first == UINT64_MAX ? 0 : first - std::min(first, kClockChangeNs);
 }
 
-std::optional<Wake> wake_of(const Function& function, const Record& record) {
-  const std::uint64_t post = word(record, function.waker);
-  if (!function.is(kWaits) || post == 0 || (record.flags & (kRecordTimedOut | kRecordAggregated)) != 0)
-    return std::nullopt;
-  const Wake wake{post_tid(post), post_ticks(post, record.end_ticks)};
-  if (wake.ticks < record.begin_ticks || wake.ticks > record.end_ticks) return std::nullopt;
-  return wake;
-}
-
 }  // namespace hostprobe::analysis

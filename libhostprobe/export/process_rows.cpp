@@ -1,6 +1,4 @@
-// timeline_rows.cpp: see timeline_rows.h.
-#include "timeline_rows.h"
-
+// process_rows.cpp: one process as rows of slices; see timeline.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,12 +8,13 @@
 #include <set>
 
 #include "answer/file_name.h"
-#include "exported_run.h"
 #include "model/activity.h"
 #include "model/ordered_records.h"
-#include "report/json_text.h"
-#include "report/words.h"
+#include "model/wake.h"
+#include "timeline.h"
 #include "trace/hook_list.h"
+#include "words/json_string.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -41,7 +40,7 @@ class Lanes {
 
 class ProcessRows {
  public:
-  ProcessRows(const Timeline& timeline, TimelineForm& out)
+  ProcessRows(const Timeline& timeline, TimelineWriter& out)
       : timeline_(timeline), trace_(timeline.trace()), out_(out), ticks_(trace_.clock) {}
 
   // Threads before streams: an arrow needs what it begins at to stand before it.
@@ -130,7 +129,7 @@ class ProcessRows {
       TimelineSlice slice{row, device.names[activity.name], "gpu", begin, end};
       slice.arguments.push_back({"bytes", fmt::to_string(activity.bytes)});
       if (tids_.contains(activity.launch_tid))
-        slice.launch = ArrowBegin{activity.launch_tid, std::min(moment_of(activity.launch_ns), begin)};
+        slice.to_begin = Flow{"launch", activity.launch_tid, std::min(moment_of(activity.launch_ns), begin)};
       out_.add_slice(slice);
     }
   }
@@ -147,10 +146,10 @@ class ProcessRows {
     TimelineSlice slice{row, name, family_name(hook->family), begin, end, arguments(*hook, function, record)};
     if (const auto tid = static_cast<std::uint32_t>(record.e);
         function.is(kRunsOnGpu) && record.c != 0 && tids_.contains(tid))
-      slice.launch = ArrowBegin{tid, moment(record.c)};
+      slice.to_begin = Flow{"launch", tid, moment(record.c)};
     if (const auto wake = wake_of(function, record)) {
       if (timeline_.track_at(wake->tid, wake->ticks) != nullptr)
-        slice.wake = ArrowBegin{wake->tid, moment(wake->ticks)};
+        slice.to_end = Flow{"wake", wake->tid, moment(wake->ticks)};
       posts_.push_back(ticks_.since_first_ns(wake->ticks));
     }
     out_.add_slice(slice);
@@ -211,7 +210,7 @@ class ProcessRows {
 
   const Timeline& timeline_;
   const Trace& trace_;
-  TimelineForm& out_;
+  TimelineWriter& out_;
   std::map<std::pair<ThreadKey, std::size_t>, std::uint64_t> rows_;
   std::set<std::uint32_t> tids_;
   TickReader ticks_;
@@ -220,6 +219,6 @@ class ProcessRows {
 
 }  // namespace
 
-void write_timeline_rows(const Timeline& timeline, TimelineForm& out) { ProcessRows(timeline, out).write(); }
+void write_process_rows(const Timeline& timeline, TimelineWriter& out) { ProcessRows(timeline, out).write(); }
 
 }  // namespace hostprobe::analysis

@@ -1,7 +1,9 @@
-// timeline_form.h: what a timeline for other tools' viewers is made of, whatever its bytes are.
+// timeline.h: what timelines of other tools' viewers are made of, whatever their bytes are: tracks (rows), slices on them,
+// numbers over time, and flows from one row to another. A writer puts them into the bytes of one form.
 //
 // Room 3. Processes come one after the other, what belongs to one behind its begin. A row is a number within its process: below
-// kFirstLane the thread that has this id.
+// kFirstLane the thread that has this id. Flows lead from a launch to its kernel, and from the call that woke a thread to the
+// wait that it ended.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/trace.h"
+#include "exported_run.h"
 
 namespace hostprobe::analysis {
 
@@ -21,8 +23,9 @@ struct SliceArgument {
   std::string value;  // as JSON has it
 };
 
-// Where an arrow begins.
-struct ArrowBegin {
+// Where it begins; the slice says where it ends.
+struct Flow {
+  const char* name = "";
   std::uint64_t row = 0;
   std::int64_t ns = 0;
 };
@@ -33,19 +36,29 @@ struct TimelineSlice {
   std::string_view name, category;
   std::int64_t begin_ns = 0, end_ns = 0;
   std::vector<SliceArgument> arguments = {};
-  std::optional<ArrowBegin> launch = {};  // to where it begins
-  std::optional<ArrowBegin> wake = {};    // to where it ends
+  std::optional<Flow> to_begin = {}, to_end = {};
 };
 
-class TimelineForm {
+class TimelineWriter {
  public:
-  virtual ~TimelineForm() = default;
+  virtual ~TimelineWriter() = default;
   virtual void begin_process(const Trace& trace, const std::string& name) = 0;
   // Before the first slice of the row.
   virtual void add_row(std::uint64_t row, const std::string& name) = 0;
   virtual void add_slice(const TimelineSlice& slice) = 0;
   // A point of a curve.
   virtual void add_number(std::string_view name, std::int64_t ns, double value) = 0;
+  // What the kernel told of a machine, which is no process. Returns why it has no place; "": it has one.
+  virtual std::string add_machine(const Trace& trace) = 0;
+  virtual void finish() = 0;
 };
+
+// All of a run. Returns what could not be read or has no place, one line each.
+std::vector<std::string> write_timeline(const ChosenJob& run, const ExportProgress& progress, TimelineWriter& out);
+
+// One process, behind its begin.
+void write_process_rows(const Timeline& timeline, TimelineWriter& out);
+// The CPUs of a machine: who ran, and below it which interrupts came. For a writer that has no form of its own for that.
+void write_cpu_rows(const Trace& trace, TimelineWriter& out);
 
 }  // namespace hostprobe::analysis

@@ -139,25 +139,6 @@ void TraceWriter::add_records(const ThreadKey& thread, const std::vector<Record>
   }
 }
 
-void TraceWriter::add_counter(const ThreadKey& thread, const SumKey& key, const SiteSum& sum) {
-  write_table();
-  const std::vector<std::uint64_t> words = bucket_words(sum);
-  std::string payload;
-  append(payload,
-         CounterRow{site_row(thread.tid, thread.start_ticks, key.first, sum, words.size()), key.second, sum.amount});
-  payload.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(words[0]));
-  write_block(kBlockCounters, std::move(payload));
-}
-
-void TraceWriter::add_short_wait(const ThreadKey& thread, std::uint64_t key, const SiteSum& sum) {
-  write_table();
-  const std::vector<std::uint64_t> words = bucket_words(sum);
-  std::string payload;
-  append(payload, site_row(thread.tid, thread.start_ticks, key, sum, words.size()));
-  payload.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(words[0]));
-  write_block(kBlockShortWaits, std::move(payload));
-}
-
 void TraceWriter::add_kernel(std::uint32_t cpu, std::uint64_t begin_ticks, std::uint64_t lost,
                              const std::vector<KernelRow>& rows) {
   KernelHead head{};

@@ -49,8 +49,6 @@ class TraceWriter {
   void add_records(const ThreadKey& thread, const std::vector<Record>& records);
   // So many numbers of the thread are missing here.
   void skip_records(const ThreadKey& thread, std::uint64_t count) { sequences_[thread] += count; }
-  void add_counter(const ThreadKey& thread, const SumKey& key, const SiteSum& sum);
-  void add_short_wait(const ThreadKey& thread, std::uint64_t key, const SiteSum& sum);
   // Of one CPU, in time order; `lost` were between `begin_ticks` and the last row and are missing.
   void add_kernel(std::uint32_t cpu, std::uint64_t begin_ticks, std::uint64_t lost,
                   const std::vector<hostprobe::KernelRow>& rows);

@@ -7,9 +7,7 @@
 
 #include "analysis/process.h"
 #include "analysis/ranks/neighbours.h"
-#include "export/chrome_timeline.h"
-#include "export/csv_table.h"
-#include "export/perfetto_timeline.h"
+#include "export/export_form.h"
 #include "import/import_files.h"
 #include "import/kineto/profile_reader.h"
 #include "memory_file.h"
@@ -33,9 +31,9 @@ void read_back(const std::string& path) {
   analysis::analyse_process(trace, symbols);
   std::size_t bytes = 0;
   const auto count = [&bytes](std::string_view text) { bytes += text.size(); };
-  analysis::export_csv(path, count);
-  analysis::export_chrome(path, count);
-  analysis::export_perfetto(path, count);
+  analysis::csv_form().write(path, count, {});
+  analysis::chrome_form().write(path, count, {});
+  analysis::perfetto_form().write(path, count, {});
   if (bytes == 0) std::abort();
 }
 

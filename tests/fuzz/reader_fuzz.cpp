@@ -8,7 +8,7 @@
 #include <string>
 
 #include "analysis/process.h"
-#include "export/dump.h"
+#include "export/dump/dump.h"
 #include "memory_file.h"
 #include "trace/checksum.h"
 #include "trace/reader.h"

@@ -8,8 +8,7 @@
 #include <string_view>
 
 #include "analysis/ranks/neighbours.h"
-#include "export/chrome_timeline.h"
-#include "export/perfetto_timeline.h"
+#include "export/export_form.h"
 #include "import/ftrace/kernel_text.h"
 #include "import/import_files.h"
 #include "memory_file.h"
@@ -33,8 +32,8 @@ void read_back(const std::vector<std::string>& traces) {
     analysis::KernelAnswer answer;
     analysis::add_kernel_trace(trace, {{path, "", 7, {7, 8}, 0, UINT64_MAX / 2}}, answer);
     std::size_t bytes = 0;
-    analysis::export_chrome(path, [&bytes](std::string_view text) { bytes += text.size(); });
-    analysis::export_perfetto(path, [&bytes](std::string_view packets) { bytes += packets.size(); });
+    analysis::chrome_form().write(path, [&bytes](std::string_view text) { bytes += text.size(); }, {});
+    analysis::perfetto_form().write(path, [&bytes](std::string_view packets) { bytes += packets.size(); }, {});
     if (bytes == 0) std::abort();
   }
 }

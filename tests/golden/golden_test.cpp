@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "analysis/run_answer.h"
-#include "export/dump.h"
+#include "export/dump/dump.h"
 #include "report/json/json.h"
 #include "trace/hook_list.h"
 

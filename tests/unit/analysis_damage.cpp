@@ -5,7 +5,7 @@
 #include <set>
 #include <system_error>
 
-#include "export/dump.h"
+#include "export/dump/dump.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
 

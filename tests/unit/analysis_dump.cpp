@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "export/dump.h"
+#include "export/dump/dump.h"
 #include "support/trace_file.h"
 
 namespace hostprobe::analysis {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "export/dump.h"
+#include "export/dump/dump.h"
 #include "support/counters.h"
 #include "trace/reader.h"
 

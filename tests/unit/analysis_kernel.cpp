@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "analysis/ranks/neighbours.h"
-#include "export/dump.h"
+#include "export/dump/dump.h"
 #include "import/ftrace/kernel_event.h"
 #include "import/ftrace/kernel_line.h"
 #include "import/import_files.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "analysis/ranks/neighbours.h"
-#include "export/dump.h"
+#include "export/dump/dump.h"
 #include "import/ftrace/kernel_table.h"
 #include "support/trace_file.h"
 #include "trace/block_head.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analysis/run_answer.h"
-#include "export/chrome_timeline.h"
+#include "export/export_form.h"
 #include "import/ftrace/kernel_table.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
@@ -179,7 +179,7 @@ TEST_F(KernelWakers, ArrowsOfTheCpusBeginAtWhoeverWoke) {
           row_of(220, kKernelSwitch, kServer, kMain, kLeftRunnable), sleeps(230, kMain)});
   ask();
   std::string text;
-  export_chrome(folder_.path().string(), [&text](std::string_view part) { text += part; });
+  chrome_form().write(folder_.path().string(), [&text](std::string_view part) { text += part; }, {});
   const auto timeline = nlohmann::json::parse(text);
   std::size_t arrows = 0;
   for (const auto& event : timeline["traceEvents"]) arrows += event["ph"] == "s" && event["name"] == "wake";

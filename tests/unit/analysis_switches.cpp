@@ -5,7 +5,7 @@
 #include <random>
 
 #include "analysis/process.h"
-#include "export/dump.h"
+#include "export/dump/dump.h"
 #include "model/timeline.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"

@@ -103,21 +103,5 @@ TEST(TraceWriter, HostThatIsNoFileNameMakesOne) {
   EXPECT_EQ(base_name(TraceWriter(folder.path(), header).finish()), "unknown-1-1700000000000000000.hptrace");
 }
 
-TEST(TraceWriter, CountersComeBack) {
-  const test::TestFolder folder;
-  TraceWriter writer(folder.path(), header_of(5));
-  const std::uint16_t hook = writer.add_hook({.name = "read", .family = Family::kWait, .blocking = true});
-  SiteSum sum;
-  sum.time = {700, 400, {{19, 2}, {40, 1}}};
-  writer.add_counter({5, kBegin}, {pack_place(0x1234, hook), 16}, sum);
-  writer.add_short_wait({5, kBegin}, pack_place(0x1234, hook), sum);
-  const Trace trace = read_trace(writer.finish());
-  const Thread& thread = trace.threads.at({5, kBegin});
-  ASSERT_EQ(thread.counters.size(), 1u);
-  EXPECT_EQ(thread.counters.begin()->second.time.buckets, sum.time.buckets);
-  EXPECT_EQ(thread.counters.begin()->first.second, 16u);
-  EXPECT_EQ(thread.short_waits.begin()->second.time.count(), 3u);
-}
-
 }  // namespace
 }  // namespace hostprobe::analysis

@@ -1,16 +1,15 @@
-// chrome_timeline.cpp: see chrome_timeline.h.
-#include "chrome_timeline.h"
-
+// chrome.cpp: a run as a timeline for the Perfetto UI and chrome://tracing, in the trace event format; see timeline.h.
+//
+// Room 3. Written event by event. Times are microseconds since the first moment of the run.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "chrome_kernel.h"
-#include "report/json_text.h"
-#include "timeline_rows.h"
+#include "export/timeline.h"
 #include "trace/trace_head.h"
+#include "words/json_string.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -18,6 +17,7 @@ namespace {
 constexpr std::size_t kFlushBytes = 1 << 16;
 constexpr std::uint64_t kOtherProcess = 10'000'000;
 constexpr std::uint32_t kCpusProcess = 9'000'000;  // what the kernel told is of no process
+constexpr std::uint64_t kMostFlows = 100'000'000;  // of one machine; their numbers are others than those of processes
 
 std::string micros(std::int64_t ns) {
   const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
@@ -25,26 +25,20 @@ std::string micros(std::int64_t ns) {
 }
 
 // All traces write one document.
-class Document : public TimelineForm {
+class ChromeWriter : public TimelineWriter {
  public:
-  Document(const Sink& sink, std::uint64_t first_ns) : sink_(sink), first_ns_(static_cast<std::int64_t>(first_ns)) {
+  ChromeWriter(const Sink& sink, std::uint64_t first_ns) : sink_(sink), first_ns_(static_cast<std::int64_t>(first_ns)) {
     sink_("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
   }
 
-  template <typename... Args>
-  void add(fmt::format_string<Args...> format, Args&&... args) {
-    if (any_) buffer_.append(std::string_view(",\n"));
-    any_ = true;
-    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
-    if (buffer_.size() >= kFlushBytes) flush();
-  }
-  void finish() {
+  void finish() override {
     buffer_.append(std::string_view("\n]}\n"));
     flush();
   }
   void begin_process(const Trace& trace, const std::string& text) override {
     pid_ = process_id(trace.header.pid);
     shift_ns_ = shift_of(trace);
+    flows_of_machine_.reset();
     name("process_name", 0, text);
     add(R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", pid_,
         trace.header.rank < 0 ? 1 << 20 : trace.header.rank);
@@ -57,13 +51,31 @@ class Document : public TimelineForm {
     add(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})", json_text(slice.name),
         slice.category, pid_, slice.row, micros(slice.begin_ns + shift_ns_), micros(slice.end_ns - slice.begin_ns),
         arguments);
-    if (slice.launch) lead("launch", *slice.launch, slice.row, slice.begin_ns);
+    if (slice.to_begin) lead(*slice.to_begin, slice.row, slice.begin_ns);
     // It ends where the waiter ran again; the very end is no part of a wait any more.
-    if (slice.wake) lead("wake", *slice.wake, slice.row, std::max(slice.wake->ns, slice.end_ns - 1));
+    if (slice.to_end) lead(*slice.to_end, slice.row, std::max(slice.to_end->ns, slice.end_ns - 1));
   }
   void add_number(std::string_view text, std::int64_t ns, double value) override {
     add(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{{"value":{}}}}})", json_text(text), pid_,
         micros(ns + shift_ns_), value);
+  }
+  std::string add_machine(const Trace& trace) override {
+    pid_ = process_id(kCpusProcess);
+    shift_ns_ = shift_of(trace);
+    flows_of_machine_ = 0;
+    const std::string host = host_of(trace.header);
+    name("process_name", 0, host.empty() ? "CPUs" : "CPUs of " + host);
+    write_cpu_rows(trace, *this);
+    return {};
+  }
+
+ private:
+  template <typename... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    if (any_) buffer_.append(std::string_view(",\n"));
+    any_ = true;
+    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
+    if (buffer_.size() >= kFlushBytes) flush();
   }
   // The process's own id, where no other process of the run has it.
   std::uint64_t process_id(std::uint32_t pid) {
@@ -73,16 +85,15 @@ class Document : public TimelineForm {
   std::int64_t shift_of(const Trace& trace) {
     return offsets_.try_emplace(host_of(trace.header), trace.clock.realtime_offset_ns()).first->second - first_ns_;
   }
-
- private:
   void name(const char* what, std::uint64_t tid, const std::string& text) {
     add(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, pid_, tid, json_text(text));
   }
-  void lead(const char* what, const ArrowBegin& from, std::uint64_t to, std::int64_t to_ns) {
-    ++arrows_;
-    add(R"({{"ph":"s","name":"{0}","cat":"{0}","id":{1},"pid":{2},"tid":{3},"ts":{4}}})", what, arrows_, pid_, from.row,
+  void lead(const Flow& from, std::uint64_t to, std::int64_t to_ns) {
+    if (flows_of_machine_ == kMostFlows) return;
+    const std::uint64_t id = flows_of_machine_ ? pid_ * kMostFlows + (*flows_of_machine_)++ : ++flows_;
+    add(R"({{"ph":"s","name":"{0}","cat":"{0}","id":{1},"pid":{2},"tid":{3},"ts":{4}}})", from.name, id, pid_, from.row,
         micros(from.ns + shift_ns_));
-    add(R"({{"ph":"f","bp":"e","name":"{0}","cat":"{0}","id":{1},"pid":{2},"tid":{3},"ts":{4}}})", what, arrows_, pid_,
+    add(R"({{"ph":"f","bp":"e","name":"{0}","cat":"{0}","id":{1},"pid":{2},"tid":{3},"ts":{4}}})", from.name, id, pid_,
         to, micros(to_ns + shift_ns_));
   }
   void flush() {
@@ -96,25 +107,20 @@ class Document : public TimelineForm {
   std::int64_t shift_ns_ = 0;
   fmt::memory_buffer buffer_;
   bool any_ = false;
-  std::uint64_t arrows_ = 0;
+  std::uint64_t flows_ = 0;                        // of processes
+  std::optional<std::uint64_t> flows_of_machine_;  // of the one that is written
   std::uint64_t again_ = 0;
   std::set<std::uint32_t> pids_;
   std::map<std::string, std::int64_t> offsets_;
 };
 
+std::vector<std::string> write(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
+  ChromeWriter out(sink, first_moment_ns(run));
+  return write_timeline(run, progress, out);
+}
+
 }  // namespace
 
-std::vector<std::string> export_chrome(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
-  Document out(sink, first_moment_ns(run));
-  std::vector<std::string> problems = visit_traces(
-      run, [&](const Timeline& timeline) { write_timeline_rows(timeline, out); },
-      [&](const Trace& trace) {
-        write_chrome_kernel(trace, out.process_id(kCpusProcess), out.shift_of(trace),
-                            [&out](std::string_view event) { out.add("{}", event); });
-      },
-      progress);
-  out.finish();
-  return problems;
-}
+ExportForm chrome_form() { return {"--chrome", "A timeline for ui.perfetto.dev and chrome://tracing", write}; }
 
 }  // namespace hostprobe::analysis

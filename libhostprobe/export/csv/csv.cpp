@@ -1,15 +1,17 @@
-// csv_table.cpp: see csv_table.h.
-#include "csv_table.h"
-
+// csv.cpp: a run as a table of events (CSV): launches, synchronisations, waits and collectives, one a line.
+//
+// Room 3. Line by line, whatever the size of the run. Columns are those of tables/tracer_columns.h. Where calls
+// are missing a line says how many.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "answer/file_name.h"
-#include "csv_kernel.h"
-#include "import/tracer_csv/table_columns.h"
+#include "export/exported_run.h"
+#include "kernel_lines.h"
 #include "model/ordered_records.h"
+#include "model/wake.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -46,13 +48,6 @@ std::string_view type_of(const Function& function) {
 std::string number(std::uint64_t value) { return fmt::to_string(value); }
 std::string rounded(double ns) { return fmt::to_string(std::llround(ns)); }
 
-std::string buckets_text(const SpansSum& spans) {
-  std::string text;
-  for (const auto& [bucket, count] : spans.buckets)
-    text += fmt::format("{}{}:{}", text.empty() ? "" : " ", bucket, count);
-  return text;
-}
-
 class TraceTable {
  public:
   TraceTable(const Timeline& timeline, const Sink& sink)
@@ -86,7 +81,6 @@ class TraceTable {
     row_[Column::kRealtime] =
         number(clock_.monotonic_ns(start.ticks) + static_cast<std::uint64_t>(clock_.realtime_offset_ns()));
     row_[Column::kDuration] = rounded(clock_.span_ns(start.ticks, trace_.last.ticks));
-    row_[Column::kTicksPerNs] = fmt::format("{}", 1 / clock_.length_ns(1));
     row_[Column::kFlags] = header.forked_from != 0 ? "forked" : "";
     put_row();
   }
@@ -114,12 +108,9 @@ class TraceTable {
         [&](std::uint64_t count) { write_missing(track, row_type::kLost, count); },
         [&](std::uint64_t) { write_counted(track); });
     records.walk();
-    for (const auto& [key, sum] : track.thread->short_waits) write_counter(track, key, 0, sum, row_type::kShort);
-    for (const auto& [key, sum] : track.thread->counters)
-      write_counter(track, key.first, key.second, sum, row_type::kCounter);
   }
 
-  // Calls in the counters that are exported, without those whose records are still there.
+  // Calls that the table would have but for their records, of which counters alone are left.
   std::uint64_t counted_calls(const Thread& thread) const {
     std::uint64_t calls = 0, still_there = 0;
     for (const auto& [key, sum] : thread.counters)
@@ -218,31 +209,6 @@ class TraceTable {
     part(Column::kPeer, 42, 1);
   }
 
-  void write_counter(const Track& track, std::uint64_t key, std::uint64_t object, const SiteSum& sum,
-                     std::string_view kind) {
-    const Function* function = function_of(sum_hook(key));
-    const std::string_view type = function == nullptr ? std::string_view() : type_of(*function);
-    if (type.empty() || sum.time.count() == 0) return;
-    begin_row(std::string(type) + std::string(kind), function->name, last_ns_);
-    set_thread(track);
-    const auto ns = [this](std::uint64_t ticks) { return rounded(clock_.length_ns(static_cast<double>(ticks))); };
-    row_[Column::kCount] = number(sum.time.count());
-    row_[Column::kDuration] = ns(sum.time.ticks);
-    row_[Column::kLongest] = ns(sum.time.max_ticks);
-    row_[Column::kBuckets] = buckets_text(sum.time);
-    row_[Column::kWake] = ns(sum.wake.ticks);
-    row_[Column::kLongestWake] = ns(sum.wake.max_ticks);
-    row_[Column::kWakeBuckets] = buckets_text(sum.wake);
-    row_[Column::kWaker] = sum.waker_tid == 0 ? "" : number(sum.waker_tid);
-    row_[Column::kAmount] = number(sum.amount);
-    row_[Column::kCommunicator] = function->is(kCollective) ? fmt::format("{:#x}", object) : "";
-    row_[Column::kLibrary] = library_of(sum_site(key), UINT64_MAX);
-    const std::uint64_t site = sum_site(key);
-    const bool is_special = site == kSiteSkipped || site == kSiteNotTaken;
-    row_[Column::kFlags] = is_special ? number(site) : number(function->is(kWaits) ? object : 0);
-    put_row();
-  }
-
   void put_row() {
     append_row(row_, buffer_);
     flush(kFlushBytes);
@@ -265,15 +231,15 @@ class TraceTable {
   bool after_counted_ = false;  // before the next record of it calls are missing
 };
 
-}  // namespace
-
-std::vector<std::string> export_csv(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
-  sink(fmt::format("{}\n", fmt::join(kColumnNames, ",")));
+std::vector<std::string> write(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
+  std::string names;
+  for (const TracerColumn& column : kTracerColumns) names += (names.empty() ? "" : ",") + std::string(column.name);
+  sink(names + '\n');
   return visit_traces(
       run, [&sink](const Timeline& timeline) { TraceTable(timeline, sink).write(); },
       [&sink](const Trace& trace) {
         std::string buffer;
-        write_csv_kernel(trace, [&](const TableRow& row) {
+        write_kernel_lines(trace, [&](const TableRow& row) {
           append_row(row, buffer);
           if (buffer.size() < kFlushBytes) return;
           sink(buffer);
@@ -283,5 +249,9 @@ std::vector<std::string> export_csv(const ChosenJob& run, const Sink& sink, cons
       },
       progress);
 }
+
+}  // namespace
+
+ExportForm csv_form() { return {"--csv", "A table of launches, synchronisations, waits and collectives", write}; }
 
 }  // namespace hostprobe::analysis

@@ -1,5 +1,5 @@
-// csv_kernel.cpp: see csv_kernel.h.
-#include "csv_kernel.h"
+// kernel_lines.cpp: see kernel_lines.h.
+#include "kernel_lines.h"
 
 #include <fmt/format.h>
 
@@ -92,7 +92,7 @@ class KernelLines {
 
 }  // namespace
 
-void write_csv_kernel(const Trace& trace, const std::function<void(const TableRow&)>& put) {
+void write_kernel_lines(const Trace& trace, const std::function<void(const TableRow&)>& put) {
   KernelLines(trace, put).write();
 }
 

@@ -4,18 +4,12 @@
 // line stands in their place.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "trace/jobs.h"
+#include "dump_output.h"
 
 namespace hostprobe::analysis {
-
-using Sink = std::function<void(std::string_view)>;
-
-enum class DumpForm { kText, kJson };
 
 // With `switches`, behind the records of a thread, when it was off its CPU, where that was recorded.
 // Returns what could not be read, one line each.

@@ -1,4 +1,4 @@
-// dump_output.h: what a dump has written and not yet handed on.
+// dump_output.h: what the dumps of one trace are written with, and the two kinds of them.
 //
 // Room 3.
 #pragma once
@@ -8,10 +8,20 @@
 #include <iterator>
 #include <utility>
 
-#include "dump.h"
+#include "export/export_form.h"
+#include "trace/symbols.h"
+#include "trace/trace.h"
 
 namespace hostprobe::analysis {
 
+enum class DumpForm { kText, kJson };
+
+// Every record of a process, thread by thread; with `switches` also when each was off its CPU.
+void dump_process(const Trace& trace, Symbols& symbols, DumpForm form, const Sink& sink, bool switches);
+// What the kernel told of a machine, one event a line, all CPUs in time order.
+void dump_kernel(const Trace& trace, DumpForm form, const Sink& sink);
+
+// What a dump has written and not yet handed on.
 class DumpOutput {
  protected:
   explicit DumpOutput(const Sink& sink) : sink_(sink) {}

@@ -1,13 +1,9 @@
-// dump_kernel.cpp: see dump_kernel.h.
-#include "dump_kernel.h"
-
-#include <fmt/format.h>
-
+// kernel_dump.cpp: what the kernel told of a machine; see dump_output.h.
 #include "dump_output.h"
-#include "report/json_text.h"
-#include "report/words.h"
 #include "trace/kernel_rows.h"
 #include "trace/kernel_totals.h"
+#include "words/json_string.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

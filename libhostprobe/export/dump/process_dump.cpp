@@ -1,22 +1,13 @@
-// dump.cpp: see dump.h.
-#include "dump.h"
-
-#include <fmt/format.h>
-
-#include <system_error>
+// process_dump.cpp: every record of a process; see dump_output.h.
 #include <unordered_map>
 
-#include "dump_kernel.h"
 #include "dump_output.h"
 #include "model/ordered_records.h"
 #include "model/switches.h"
-#include "record_arguments.h"
-#include "report/json_text.h"
-#include "report/words.h"
-#include "trace/kernel_rows.h"
-#include "trace/reader.h"
+#include "tables/record_arguments.h"
 #include "trace/roles.h"
-#include "trace/symbols.h"
+#include "words/json_string.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -46,7 +37,7 @@ class Dump : DumpOutput {
         symbols_(symbols),
         json_(form == DumpForm::kJson),
         roles_(roles_of(trace, symbols)),
-        arguments_(trace, symbols, roles_, form) {}
+        arguments_(trace, symbols, roles_, json_) {}
 
   void write() {
     for (const auto& [key, thread] : trace_.threads) write_thread(thread);
@@ -166,27 +157,8 @@ class Dump : DumpOutput {
 
 }  // namespace
 
-std::vector<std::string> dump_run(const ChosenJob& chosen, DumpForm form, const Sink& sink, bool switches) {
-  std::vector<std::string> problems;
-  Symbols symbols;
-  for (const std::string& file : chosen.traces) {
-    try {
-      const Trace trace = read_trace(file);
-      if (is_kernel_trace(trace))
-        dump_kernel(trace, form, sink);
-      else
-        Dump(trace, symbols, form, sink, switches).write();
-      for (const Damage& damage : trace.damages) {
-        problems.push_back(
-            fmt::format("{}: {} bytes at offset {}: {}", file, damage.bytes, damage.offset, damage.what));
-      }
-    } catch (const TraceError& error) {
-      problems.push_back(fmt::format("{}: offset {}: {}", file, error.offset, error.what()));
-    } catch (const std::system_error& error) {
-      problems.push_back(fmt::format("{}: {}", file, error.what()));
-    }
-  }
-  return problems;
+void dump_process(const Trace& trace, Symbols& symbols, DumpForm form, const Sink& sink, bool switches) {
+  Dump(trace, symbols, form, sink, switches).write();
 }
 
 }  // namespace hostprobe::analysis

@@ -1,5 +1,5 @@
-// perfetto_axis.cpp: see perfetto_axis.h.
-#include "perfetto_axis.h"
+// axis.cpp: see axis.h.
+#include "axis.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-// perfetto_axis.h: on which clock the processes of a run stand in one file of Perfetto's, and under which ids.
+// axis.h: on which clock the processes of a run stand in one file of Perfetto's, and under which ids.
 //
 // Room 3. Perfetto knows one machine: the run's first host with records of the kernel, else its first host. Its times stay
 // CLOCK_MONOTONIC and its ids the kernel's, so that processes and the kernel's records come together; processes of other hosts

@@ -1,7 +1,7 @@
-// perfetto_packets.cpp: see perfetto_packets.h.
-#include "perfetto_packets.h"
+// packets.cpp: see packets.h.
+#include "packets.h"
 
-#include "report/words.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -1,4 +1,4 @@
-// perfetto_packets.h: the file of Perfetto's own form: packets, one after the other, and the names that they share.
+// packets.h: the file of Perfetto's own form: packets, one after the other, and the names that they share.
 //
 // Room 3. A name is written once for a sequence of packets, which are those of one process; later packets have its number.
 #pragma once
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "dump.h"
+#include "export/export_form.h"
 #include "protobuf_message.h"
 
 namespace hostprobe::analysis {

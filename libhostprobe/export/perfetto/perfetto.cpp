@@ -1,18 +1,15 @@
-// perfetto_timeline.cpp: see perfetto_timeline.h.
-#include "perfetto_timeline.h"
-
-#include <fmt/format.h>
-
+// perfetto.cpp: a run in Perfetto's own form: what any timeline has (timeline.h), and the scheduler's tracks.
+//
+// Room 3. Written packet by packet. Times are CLOCK_MONOTONIC, which Perfetto is told to be its clock.
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
 #include <unordered_map>
 
-#include "analysis/ranks/neighbours.h"
-#include "perfetto_kernel.h"
-#include "report/words.h"
-#include "timeline_rows.h"
+#include "export/timeline.h"
+#include "scheduler.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -51,27 +48,10 @@ void add_value(ProtobufMessage& argument, std::string_view json) {
   argument.add_text(9, printable(json));
 }
 
-class PerfettoTimeline : public TimelineForm {
+class PerfettoWriter : public TimelineWriter {
  public:
-  PerfettoTimeline(const PerfettoAxis& axis, PerfettoPackets& out) : axis_(axis), out_(out) {}
-
-  void write_clocks() {
-    out_.begin_sequence();
-    ProtobufMessage snapshot;
-    const auto clock = [&snapshot](std::uint64_t id, std::uint64_t ns) {
-      ProtobufMessage one;
-      one.add(1, id);
-      one.add(2, ns);
-      snapshot.add(1, one);
-    };
-    clock(kBoottime, axis_.begin_ns());
-    clock(kMonotonic, axis_.begin_ns());
-    clock(kRealtime, axis_.begin_realtime_ns());
-    snapshot.add(2, kBoottime);
-    ProtobufMessage packet;
-    packet.add(kPacketTimestamp, axis_.begin_ns());
-    packet.add(kPacketClockSnapshot, snapshot);
-    out_.add(std::move(packet));
+  PerfettoWriter(const PerfettoAxis& axis, PerfettoPackets& out) : axis_(axis), out_(out), scheduler_(axis, out) {
+    write_clocks();
   }
 
   void begin_process(const Trace& trace, const std::string& name) override {
@@ -109,7 +89,7 @@ class PerfettoTimeline : public TimelineForm {
 
   void add_slice(const TimelineSlice& slice) override {
     ProtobufMessage begin = event(kBegin, slice.row);
-    if (slice.launch) begin.add_fixed(kEventFlowEnd, lead("launch", *slice.launch));
+    if (slice.to_begin) begin.add_fixed(kEventFlowEnd, lead(*slice.to_begin));
     begin.add(kEventName, out_.number_of(kEventNames, slice.name));
     begin.add(kEventCategory, out_.number_of(kCategoryNames, slice.category));
     for (const SliceArgument& one : slice.arguments) {
@@ -119,11 +99,11 @@ class PerfettoTimeline : public TimelineForm {
       begin.add(kEventArgument, argument);
     }
     add(slice.begin_ns, begin);
-    if (slice.wake) {
+    if (slice.to_end) {
       ProtobufMessage woken = event(kInstant, slice.row);
-      woken.add_fixed(kEventFlowEnd, lead("wake", *slice.wake));
+      woken.add_fixed(kEventFlowEnd, lead(*slice.to_end));
       woken.add(kEventName, out_.number_of(kEventNames, "woken"));
-      add(std::max({slice.wake->ns, slice.begin_ns, slice.end_ns - 1}), woken);
+      add(std::max({slice.to_end->ns, slice.begin_ns, slice.end_ns - 1}), woken);
     }
     add(slice.end_ns, event(kEnd, slice.row));
   }
@@ -145,7 +125,29 @@ class PerfettoTimeline : public TimelineForm {
     add(ns, point);
   }
 
+  std::string add_machine(const Trace& trace) override { return scheduler_.add(trace); }
+  void finish() override { out_.finish(); }
+
  private:
+  void write_clocks() {
+    out_.begin_sequence();
+    ProtobufMessage snapshot;
+    const auto clock = [&snapshot](std::uint64_t id, std::uint64_t ns) {
+      ProtobufMessage one;
+      one.add(1, id);
+      one.add(2, ns);
+      snapshot.add(1, one);
+    };
+    clock(kBoottime, axis_.begin_ns());
+    clock(kMonotonic, axis_.begin_ns());
+    clock(kRealtime, axis_.begin_realtime_ns());
+    snapshot.add(2, kBoottime);
+    ProtobufMessage packet;
+    packet.add(kPacketTimestamp, axis_.begin_ns());
+    packet.add(kPacketClockSnapshot, snapshot);
+    out_.add(std::move(packet));
+  }
+
   ProtobufMessage event(PointType type, std::uint64_t row) {
     ProtobufMessage message;
     message.add(kEventType, type);
@@ -154,12 +156,12 @@ class PerfettoTimeline : public TimelineForm {
   }
 
   // Where an arrow begins lies inside the slice of whoever launched or woke; it goes to whoever has this number too.
-  std::uint64_t lead(const char* what, const ArrowBegin& from) {
+  std::uint64_t lead(const Flow& from) {
     ProtobufMessage begin = event(kInstant, from.row);
-    begin.add(kEventName, out_.number_of(kEventNames, what));
-    begin.add_fixed(kEventFlow, ++arrows_);
+    begin.add(kEventName, out_.number_of(kEventNames, from.name));
+    begin.add_fixed(kEventFlow, ++flows_);
     add(from.ns, begin);
-    return arrows_;
+    return flows_;
   }
 
   void add(std::int64_t ns, const ProtobufMessage& track_event) {
@@ -183,55 +185,27 @@ class PerfettoTimeline : public TimelineForm {
 
   const PerfettoAxis& axis_;
   PerfettoPackets& out_;
+  PerfettoScheduler scheduler_;
   const Trace* trace_ = nullptr;
   std::set<std::uint32_t> pids_;
   bool is_own_ = true;  // its ids are those of the kernel
-  std::uint64_t pid_ = 0, process_track_ = 0, last_track_ = 0, arrows_ = 0, others_ = 0;
+  std::uint64_t pid_ = 0, process_track_ = 0, last_track_ = 0, flows_ = 0, others_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> tracks_;  // of the process, by row
   std::map<std::pair<std::uint64_t, std::string>, std::uint64_t> curves_;
 };
 
-// Traces of the kernel that are written: of this host, and none of moments that another one tells of.
-class KernelChoice {
- public:
-  explicit KernelChoice(const PerfettoAxis& axis) : axis_(axis) {}
-
-  // "" = it is written.
-  std::string obstacle(const Trace& trace) {
-    if (!axis_.is_here(trace)) return "the kernel of another host: Perfetto knows one";
-    const KernelFile file = kernel_file(trace);
-    for (const KernelFile& other : written_)
-      if (other.begin_ns < file.end_ns && file.begin_ns < other.end_ns)
-        return "another trace tells of the same moments";
-    written_.push_back(file);
-    return {};
-  }
-
- private:
-  const PerfettoAxis& axis_;
-  std::vector<KernelFile> written_;
-};
+std::vector<std::string> write(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
+  const PerfettoAxis axis(run);
+  PerfettoPackets packets(sink);
+  PerfettoWriter out(axis, packets);
+  return write_timeline(run, progress, out);
+}
 
 }  // namespace
 
-std::vector<std::string> export_perfetto(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
-  const PerfettoAxis axis(run);
-  PerfettoPackets packets(sink);
-  PerfettoTimeline out(axis, packets);
-  out.write_clocks();
-  KernelChoice choice(axis);
-  std::vector<std::string> left_out;
-  std::vector<std::string> problems = visit_traces(
-      run, [&](const Timeline& timeline) { write_timeline_rows(timeline, out); },
-      [&](const Trace& trace) {
-        const std::string obstacle = choice.obstacle(trace);
-        if (obstacle.empty()) return write_perfetto_kernel(trace, axis, packets);
-        left_out.push_back(fmt::format("{}: not in the file: {}", trace.path, obstacle));
-      },
-      progress);
-  packets.finish();
-  problems.insert(problems.end(), left_out.begin(), left_out.end());
-  return problems;
+ExportForm perfetto_form() {
+  return {"--perfetto",
+          "The same in Perfetto's own form: smaller, and with the scheduler's tracks where it was recorded", write};
 }
 
 }  // namespace hostprobe::analysis

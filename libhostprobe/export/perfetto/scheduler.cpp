@@ -1,11 +1,12 @@
-// perfetto_kernel.cpp: see perfetto_kernel.h.
-#include "perfetto_kernel.h"
+// scheduler.cpp: see scheduler.h.
+#include "scheduler.h"
 
 #include <map>
 #include <set>
 
-#include "report/words.h"
+#include "model/kernel_file.h"
 #include "trace/kernel_rows.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -153,8 +154,14 @@ class Bundles {
 
 }  // namespace
 
-void write_perfetto_kernel(const Trace& trace, const PerfettoAxis& axis, PerfettoPackets& out) {
-  Bundles(trace, axis, out).write();
+std::string PerfettoScheduler::add(const Trace& trace) {
+  if (!axis_.is_here(trace)) return "the kernel of another host: Perfetto knows one";
+  const KernelFile file = kernel_file(trace);
+  for (const KernelFile& other : written_)
+    if (other.begin_ns < file.end_ns && file.begin_ns < other.end_ns) return "another trace tells of the same moments";
+  written_.push_back(file);
+  Bundles(trace, axis_, out_).write();
+  return {};
 }
 
 }  // namespace hostprobe::analysis

@@ -1,14 +1,29 @@
-// perfetto_kernel.h: what the kernel told, as Perfetto's own records of the scheduler: it makes the rows of the CPUs, the states
-// of threads and who woke whom of them.
+// scheduler.h: what the kernel told, as Perfetto's own records of the scheduler: it makes the rows of the CPUs, the states of
+// threads and who woke whom of them.
 //
 // Room 3.
 #pragma once
 
-#include "perfetto_axis.h"
-#include "perfetto_packets.h"
+#include <string>
+#include <vector>
+
+#include "answer/kernel.h"
+#include "axis.h"
+#include "packets.h"
 
 namespace hostprobe::analysis {
 
-void write_perfetto_kernel(const Trace& trace, const PerfettoAxis& axis, PerfettoPackets& out);
+class PerfettoScheduler {
+ public:
+  PerfettoScheduler(const PerfettoAxis& axis, PerfettoPackets& out) : axis_(axis), out_(out) {}
+
+  // Of this host, and of no moments that another one told of: else why it is left out.
+  std::string add(const Trace& trace);
+
+ private:
+  const PerfettoAxis& axis_;
+  PerfettoPackets& out_;
+  std::vector<KernelFile> written_;
+};
 
 }  // namespace hostprobe::analysis

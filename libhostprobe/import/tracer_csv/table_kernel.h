@@ -8,7 +8,7 @@
 #include <string>
 
 #include "import/ftrace/kernel_table.h"
-#include "table_columns.h"
+#include "tables/tracer_columns.h"
 
 namespace hostprobe::analysis {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "import/kineto/profile_event.h"
 #include "trace/hook_list.h"
@@ -11,10 +10,10 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::uint64_t kFirstTicks = 1'000'000'000;  // 0 would be no time at all
+constexpr std::int64_t kFirstTicks = 1'000'000'000;  // 0 would be no time at all
 constexpr std::uint64_t kMostTimeNs = std::uint64_t{1} << 62;
 constexpr std::uint64_t kMostMissing = std::uint64_t{1} << 40;
-constexpr double kMostTicks = 4e18;  // what 64 bits hold, twice
+constexpr std::int64_t kMostTicks = 4'000'000'000'000'000'000;  // what 64 bits hold, twice
 constexpr std::size_t kPending = kPackedMost;
 constexpr std::uint64_t kLibraryBytes = 1 << 24;
 constexpr std::uint64_t kFirstLibrary = std::uint64_t{1} << 40;
@@ -74,20 +73,13 @@ void TableProcess::add_process(const TableRow& row) {
   set_field(header_.host, row[Column::kHost]);
   set_field(header_.program, row[Column::kThreadName]);
   set_field(header_.command, row[Column::kEvent]);
-  const std::string& rate = row[Column::kTicksPerNs];
-  double value = 0;
-  std::from_chars(rate.data(), rate.data() + rate.size(), value);
-  if (value >= 1e-3 && value <= 1e3) ticks_per_ns_ = value;
   last_ns_ = std::max(last_ns_, start_ns_ + number(row, Column::kDuration));
 }
 
+// A tick is a nanosecond here.
 std::uint64_t TableProcess::ticks(std::uint64_t ns) const {
-  const double since = static_cast<double>(static_cast<std::int64_t>(ns - start_ns_)) * ticks_per_ns_;
-  return kFirstTicks + static_cast<std::uint64_t>(std::llround(std::clamp(since, 1.0 - kFirstTicks, kMostTicks)));
-}
-
-std::uint64_t TableProcess::length_ticks(std::uint64_t ns) const {
-  return static_cast<std::uint64_t>(std::llround(std::min(static_cast<double>(ns) * ticks_per_ns_, kMostTicks)));
+  const std::int64_t since = std::clamp(static_cast<std::int64_t>(ns - start_ns_), 1 - kFirstTicks, kMostTicks);
+  return static_cast<std::uint64_t>(kFirstTicks + since);
 }
 
 std::uint64_t TableProcess::number(const TableRow& row, Column column) {
@@ -111,13 +103,8 @@ void TableProcess::add(const TableRow& row) {
   if (type == row_type::kProcess) return;
   if (type == row_type::kThread) return add_thread(row);
   if (type == row_type::kLost || type == row_type::kCounted) return add_gap(row);
-  for (const std::string_view plain : {row_type::kLaunch, row_type::kSync, row_type::kWait, row_type::kCollective}) {
-    if (!type.starts_with(plain)) continue;
-    const std::string_view kind = type.substr(plain.size());
-    if (kind.empty()) return add_call(row, plain);
-    if (kind == row_type::kCounter || kind == row_type::kShort)
-      return add_counter(row, plain, kind == row_type::kShort);
-  }
+  for (const std::string_view call : {row_type::kLaunch, row_type::kSync, row_type::kWait, row_type::kCollective})
+    if (type == call) return add_call(row, call);
   left_out_.add("events '" + event.substr(0, 64) + "'");
 }
 
@@ -169,7 +156,8 @@ void TableProcess::add_call(const TableRow& row, std::string_view type) {
   record.begin_ticks = ticks(begin_ns);
   record.end_ticks = ticks(end_ns);
   record.hook = hook_of(type, row[Column::kEvent]);
-  record.flags = static_cast<std::uint16_t>(number(row, Column::kFlags));
+  // A counter that counts it too is not in the table.
+  record.flags = static_cast<std::uint16_t>(number(row, Column::kFlags) & ~std::uint64_t{kRecordAggregated});
   set_words(row, type, record);
   put(thread, record);
 }
@@ -197,48 +185,11 @@ void TableProcess::set_words(const TableRow& row, std::string_view type, Record&
 }
 
 void TableProcess::set_wait(const TableRow& row, Record& record) {
-  record.c = site_of(row[Column::kLibrary], false);
+  record.c = site_of(row[Column::kLibrary]);
   if (row[Column::kWake].empty()) return;
-  const std::uint64_t wake_ticks = length_ticks(number(row, Column::kWake));
+  const std::uint64_t wake_ticks = number(row, Column::kWake);
   const std::uint64_t post = record.end_ticks - std::min(wake_ticks, record.end_ticks - record.begin_ticks);
   record.b = pack_post(static_cast<std::uint32_t>(number(row, Column::kWaker)), post);
-}
-
-SpansSum TableProcess::spans(const TableRow& row, Column total, Column longest, Column buckets) {
-  SpansSum sum{length_ticks(number(row, total)), length_ticks(number(row, longest)), {}};
-  std::string_view text = row[buckets];
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    const std::size_t colon = std::min(word.find(':'), word.size() - 1);
-    const auto bucket = whole_number(word.substr(0, colon)), count = whole_number(word.substr(colon + 1));
-    const bool is_sound = bucket && count && *bucket >= 0 && *bucket<kSpanBuckets&& * count> 0 && *count >> 48 == 0;
-    if (is_sound)
-      sum.buckets.emplace_back(static_cast<std::uint32_t>(*bucket), static_cast<std::uint64_t>(*count));
-    else
-      left_out_.add("buckets that are none");
-  }
-  return sum;
-}
-
-void TableProcess::add_counter(const TableRow& row, std::string_view type, bool is_short) {
-  OwnThread& thread = thread_of(row);
-  const std::uint16_t hook = hook_of(type, row[Column::kEvent]);
-  const std::uint64_t flags = number(row, Column::kFlags);
-  SiteSum sum;
-  sum.time = spans(row, Column::kDuration, Column::kLongest, Column::kBuckets);
-  sum.wake = spans(row, Column::kWake, Column::kLongestWake, Column::kWakeBuckets);
-  sum.waker_tid = static_cast<std::uint32_t>(number(row, Column::kWaker));
-  sum.amount = number(row, Column::kAmount);
-  const bool is_wait = type == row_type::kWait;
-  // The flags of others are a mark in the place of the site.
-  const bool has_site = is_wait || (type != row_type::kLaunch && flags == 0);
-  const std::uint64_t site = has_site ? site_of(row[Column::kLibrary], true) : flags;
-  const std::uint64_t object = is_wait ? flags : number(row, Column::kCommunicator);
-  if (is_short)
-    out_.add_short_wait(thread.key, pack_place(site, hook), sum);
-  else
-    out_.add_counter(thread.key, {pack_place(site, hook), object}, sum);
 }
 
 void TableProcess::add_gap(const TableRow& row) {
@@ -262,20 +213,13 @@ std::uint16_t TableProcess::hook_of(std::string_view type, const std::string& fu
   return found->second;
 }
 
-// An address inside a library that is nowhere: its name is all that a table knows. Counters are told apart by address, also
-// those of code that lies in no library.
-std::uint64_t TableProcess::site_of(const std::string& library, bool is_new) {
-  if (library.empty() && !is_new) return 0;
-  const auto [found, fresh] = libraries_.try_emplace(library);
-  Library& own = found->second;
-  if (fresh) {
-    own.begin = kFirstLibrary + libraries_.size() * kLibraryBytes;
-    if (!library.empty())
-      out_.add_module({own.begin, own.begin + kLibraryBytes, own.begin, 0, "/imported/" + library, ""});
-  }
-  if (!is_new) return own.begin + 8;
-  own.sites = std::min(own.sites + 1, kLibraryBytes / 16 - 1);
-  return own.begin + 8 + own.sites * 16;
+// An address inside a library that is nowhere: its name is all that a table knows.
+std::uint64_t TableProcess::site_of(const std::string& library) {
+  if (library.empty()) return 0;
+  const auto [found, fresh] = libraries_.try_emplace(library, kFirstLibrary + (libraries_.size() + 1) * kLibraryBytes);
+  const std::uint64_t begin = found->second;
+  if (fresh) out_.add_module({begin, begin + kLibraryBytes, begin, 0, "/imported/" + library, ""});
+  return begin + 8;
 }
 
 std::string TableProcess::finish() {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "import/input/left_out.h"
-#include "table_columns.h"
+#include "tables/tracer_columns.h"
 #include "trace/trace_writer.h"
 
 namespace hostprobe::analysis {
@@ -29,37 +29,29 @@ class TableProcess {
     std::vector<Record> pending;
     std::uint64_t sync_begin_ns = 0;  // of a synchronise whose end has not come; 0 = none
   };
-  struct Library {
-    std::uint64_t begin = 0;
-    std::uint64_t sites = 0;
-  };
 
   void add_process(const TableRow& row);
   void add_thread(const TableRow& row);
   void add_sync_half(const TableRow& row);
   void add_call(const TableRow& row, std::string_view type);
-  void add_counter(const TableRow& row, std::string_view type, bool is_short);
   void add_gap(const TableRow& row);
   void put(OwnThread& thread, const Record& record);
   void set_words(const TableRow& row, std::string_view type, Record& record);
   void set_wait(const TableRow& row, Record& record);
   OwnThread& thread_of(const TableRow& row);
   std::uint16_t hook_of(std::string_view type, const std::string& function);
-  std::uint64_t site_of(const std::string& library, bool is_new);
+  std::uint64_t site_of(const std::string& library);
   std::uint64_t number(const TableRow& row, Column column);
   std::uint64_t ticks(std::uint64_t ns) const;
-  std::uint64_t length_ticks(std::uint64_t ns) const;
-  SpansSum spans(const TableRow& row, Column total, Column longest, Column buckets);
 
   LeftOut& left_out_;
   FileHeader header_{};
-  double ticks_per_ns_ = 1;
   std::uint64_t start_ns_ = 0;
   std::uint64_t last_ns_ = 0;
   TraceWriter out_;
   std::map<std::uint64_t, OwnThread> threads_;
   std::map<std::pair<std::string, std::string>, std::uint16_t> hooks_;
-  std::map<std::string, Library> libraries_;
+  std::map<std::string, std::uint64_t> libraries_;  // where each begins
 };
 
 // What the line is about, where the table does not say it: by the name of its event.

@@ -31,14 +31,19 @@ bool split(const std::string& line, std::vector<std::string>& cells) {
   return !in_quotes;
 }
 
+std::optional<Column> column_named(const std::string& name) {
+  for (std::size_t i = 0; i < kColumnCount; ++i)
+    if (kTracerColumns[i].name == name) return static_cast<Column>(i);
+  return std::nullopt;
+}
+
 // Which column stands where: as the first line names them.
 std::vector<std::optional<Column>> columns_of(const std::vector<std::string>& cells, LeftOut& left_out) {
   std::vector<std::optional<Column>> columns;
   for (const std::string& cell : cells) {
-    const auto found = std::find(kColumnNames.begin(), kColumnNames.end(), cell);
-    if (found == kColumnNames.end()) left_out.add("columns that are not known");
-    columns.push_back(found == kColumnNames.end() ? std::nullopt
-                                                  : std::optional(static_cast<Column>(found - kColumnNames.begin())));
+    const std::optional<Column> column = column_named(cell);
+    if (!column) left_out.add("columns that are not known");
+    columns.push_back(column);
   }
   return columns;
 }
@@ -68,10 +73,7 @@ class Table {
   bool read_columns() {
     std::string line;
     if (!file_.line(line) || !split(line, cells_)) return false;
-    const auto is_column = [](const std::string& cell) {
-      return std::find(kColumnNames.begin(), kColumnNames.end(), cell) != kColumnNames.end();
-    };
-    const bool has_names = is_column(cells_[0]);
+    const bool has_names = column_named(cells_[0]).has_value();
     if (!has_names && !(cells_.size() > 5 && whole_number(cells_[0]))) return false;
     // Without names the columns are those of the tracers, in their order.
     if (!has_names)

@@ -1,0 +1,35 @@
+// export_form.h: the forms in which a run is written for other tools, each in a folder of its own.
+//
+// Room 3.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/jobs.h"
+
+namespace hostprobe::analysis {
+
+using Sink = std::function<void(std::string_view)>;
+
+// Called now and then with the bytes read so far and the bytes of all traces.
+using ExportProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
+
+struct ExportForm {
+  const char* option;
+  const char* meaning;
+  // Returns what could not be read or has no place, one line each.
+  std::vector<std::string> (*write)(const ChosenJob& run, const Sink& sink, const ExportProgress& progress);
+};
+
+ExportForm chrome_form();
+ExportForm perfetto_form();
+ExportForm csv_form();
+
+// In the order in which they are listed.
+inline std::vector<ExportForm> export_forms() { return {chrome_form(), perfetto_form(), csv_form()}; }
+
+}  // namespace hostprobe::analysis
