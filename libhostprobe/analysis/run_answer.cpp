@@ -27,6 +27,7 @@
 #include "analysis/ranks/endings.h"
 #include "analysis/ranks/kernel_wakers.h"
 #include "analysis/ranks/open_waits.h"
+#include "model/kernel_file.h"
 #include "one_step.h"
 #include "trace/file_bytes.h"
 #include "trace/kernel_rows.h"

@@ -20,7 +20,7 @@ struct DiffArguments {
   std::string a, b;
   JobNumber job_a, job_b;
   bool json = false;
-  unsigned memory_mb = kMemoryMb;
+  unsigned memory_mb = analysis::kMemoryMb;
 };
 
 analysis::RunAnswer read(const std::string& path, const JobNumber& job, unsigned memory_mb) {

@@ -60,7 +60,8 @@ struct Use {
 void list_hooks_of_run(const std::string& path, const JobNumber& job) {
   const analysis::ChosenJob chosen = choose_job(path, job);
   say_job(chosen);
-  const analysis::RunAnswer run = analysis::analyse_run(chosen, progress_on_stderr(), within_memory(kMemoryMb));
+  const analysis::RunAnswer run =
+      analysis::analyse_run(chosen, progress_on_stderr(), within_memory(analysis::kMemoryMb));
   end_progress();
   if (run.processes.empty())
     throw std::runtime_error(run.unreadable.empty() ? no_trace_text(chosen) : "no trace in " + path + " could be read");

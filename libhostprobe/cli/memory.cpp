@@ -23,7 +23,6 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLeastCounted = kPage;
 constexpr std::size_t kLeastInFile = 65536;  // a smaller one would cost more to make than it saves
 
-constinit analysis::MemoryBudget g_budget(std::size_t{kMemoryMb} << 20);
 constinit std::atomic<int> g_overrun = 0;  // errno of the first block that found no room on the disk either
 
 // Blocks in files. They are pages, so only a block that begins a page is looked for here.
@@ -64,8 +63,8 @@ FileBlocks& file_blocks() {
 }
 
 bool has_room(std::size_t bytes) {
-  if (!g_budget.take(bytes)) return false;
-  g_budget.give(bytes);  // it is counted by the size that malloc() makes of it
+  if (!analysis::g_memory.take(bytes)) return false;
+  analysis::g_memory.give(bytes);  // it is counted by the size that malloc() makes of it
   return true;
 }
 
@@ -78,7 +77,7 @@ void* try_block(std::size_t bytes) {
   }
   void* block = std::malloc(bytes == 0 ? 1 : bytes);
   const std::size_t usable = block == nullptr ? 0 : malloc_usable_size(block);
-  if (usable >= kLeastCounted) g_budget.take_anyway(usable);
+  if (usable >= kLeastCounted) analysis::g_memory.take_anyway(usable);
   return block;
 }
 
@@ -90,7 +89,7 @@ void* make_block(std::size_t bytes) {
 
 void give_back(void* block) {
   if (block == nullptr || file_blocks().remove(block)) return;
-  if (const std::size_t usable = malloc_usable_size(block); usable >= kLeastCounted) g_budget.give(usable);
+  if (const std::size_t usable = malloc_usable_size(block); usable >= kLeastCounted) analysis::g_memory.give(usable);
   std::free(block);
 }
 
@@ -108,8 +107,8 @@ Option memory_option(unsigned& memory_mb) {
 }
 
 analysis::Effort within_memory(unsigned memory_mb) {
-  g_budget.set_limit(std::size_t{memory_mb} << 20);
-  return {.memory = &g_budget};
+  analysis::g_memory.set_limit(std::size_t{memory_mb} << 20);
+  return {.memory = &analysis::g_memory};
 }
 
 std::optional<std::string> memory_overrun() {
@@ -117,7 +116,7 @@ std::optional<std::string> memory_overrun() {
   if (error == 0) return std::nullopt;
   return fmt::format(
       "took more memory than its limit of {} MiB, because {} has no room ({}); set TMPDIR to a folder that has",
-      g_budget.bytes() >> 20, analysis::unnamed_file_folder(), std::strerror(error));
+      analysis::g_memory.bytes() >> 20, analysis::unnamed_file_folder(), std::strerror(error));
 }
 
 }  // namespace hostprobe::cli

@@ -1,4 +1,4 @@
-// memory.h: how much memory the command takes: kMemoryMb, or what --memory-mb says.
+// memory.h: how much memory the command takes: that of trace/memory_budget.h, or what --memory-mb says.
 //
 // Room 4. Every block of a page or more that operator new makes is counted; where there is no room left for one of
 // kLeastInFile bytes, it lies in a file without a name (trace/unnamed_file.h). So a run may be larger than the memory,
@@ -12,8 +12,6 @@
 #include "command.h"
 
 namespace hostprobe::cli {
-
-inline constexpr unsigned kMemoryMb = 1024;  // of every command, unless it is told otherwise
 
 // --memory-mb of a command that reads runs.
 Option memory_option(unsigned& memory_mb);

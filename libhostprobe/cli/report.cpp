@@ -23,7 +23,7 @@ struct ReportArguments {
   std::string run;
   JobNumber job;
   bool json = false;
-  unsigned memory_mb = kMemoryMb;
+  unsigned memory_mb = analysis::kMemoryMb;
   std::string step;
   std::string steps = "auto";
   analysis::ReportOptions options;

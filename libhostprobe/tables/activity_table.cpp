@@ -1,10 +1,12 @@
-// activity_table.cpp: the table of what ran on the GPU, as a profile or the simulated node tells it; see batches.h.
+// activity_table.cpp: see activity_table.h.
+#include "activity_table.h"
+
 #include <cmath>
 
-#include "batches.h"
 #include "model/activity.h"
-#include "report/words.h"
+#include "run.h"
 #include "trace/trace_head.h"
+#include "words/words.h"
 
 namespace hostprobe::tables {
 namespace {
@@ -78,15 +80,15 @@ const std::vector<ActivityColumn>& activity_columns() {
        [](const ActivityRow& row, Column& column) {
          column.add_word(row.activity.name, [&] { return analysis::printable(row.device.names[row.activity.name]); });
        }},
-      {{"begin_ns", Type::kInt64, false, "begin on the GPU, ns since the run began"},
+      {{"begin_ns", Type::kInt64, false, "begin on the GPU, since the run began"},
        [](const ActivityRow& row, Column& column) { column.add(row.moment_ns(row.activity.begin_ns)); }},
-      {{"duration_ns", Type::kInt64, false, "on the GPU, ns"},
+      {{"duration_ns", Type::kInt64, false, "on the GPU"},
        [](const ActivityRow& row, Column& column) {
          column.add(static_cast<std::int64_t>(std::nearbyint(row.activity.end_ns - row.activity.begin_ns)));
        }},
       {{"collective", Type::kBool, false, "a kernel of NCCL: it waits for those of other ranks"},
        [](const ActivityRow& row, Column& column) { column.add(row.activity.collective); }},
-      {{"bytes", Type::kUint64, false, "of a copy or fill, bytes"},
+      {{"bytes", Type::kUint64, false, "of a copy or fill"},
        [](const ActivityRow& row, Column& column) { column.add(row.activity.bytes); }},
       {{"launch_tid", Type::kInt32, true, "thread that launched it; null: not known"},
        [](const ActivityRow& row, Column& column) {
@@ -95,8 +97,7 @@ const std::vector<ActivityColumn>& activity_columns() {
          else
            column.add(row.activity.launch_tid);
        }},
-      {{"launch_begin_ns", Type::kInt64, true,
-        "begin of the launch call, or a moment inside it, ns since the run began"},
+      {{"launch_begin_ns", Type::kInt64, true, "begin of the launch call, or a moment inside it, since the run began"},
        put_launch},
       {{"correlation", Type::kUint32, true, "of an imported profile"},
        [](const ActivityRow& row, Column& column) {
@@ -157,18 +158,17 @@ class ActivityBatches : public Batches {
 
 }  // namespace
 
-TableName activity_table() {
-  TableName table{"gpu_activities",
-                  "what ran on the GPU: kernels, copies, fills; of imported profiles and the simulated node",
-                  {},
-                  true};
+Table activity_table() {
+  Table table{{"gpu_activities",
+               "what ran on the GPU: kernels, copies, fills; of imported profiles and the simulated node",
+               {},
+               true}};
   for (const ActivityColumn& column : activity_columns()) table.columns.push_back(column.name);
+  const TableName name = table;
+  table.open = [name](std::shared_ptr<Run> run, const std::vector<std::size_t>& columns, TraceRange traces) {
+    return std::make_unique<ActivityBatches>(std::move(run), name, columns, traces);
+  };
   return table;
-}
-
-std::unique_ptr<Batches> activity_batches(std::shared_ptr<Run> run, const TableName& table,
-                                          std::vector<std::size_t> columns, TraceRange traces) {
-  return std::make_unique<ActivityBatches>(std::move(run), table, columns, traces);
 }
 
 }  // namespace hostprobe::tables

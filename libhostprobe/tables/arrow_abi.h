@@ -1,6 +1,6 @@
 // arrow_abi.h: the three structures of the Arrow C data and C stream interfaces, as their specification declares them.
 //
-// Room 5. Whoever takes a structure over calls its `release`, once; null in `release` says that somebody has. The layout is a
+// Room 3. Whoever takes a structure over calls its `release`, once; null in `release` says that somebody has. The layout is a
 // binary interface that every implementation repeats (Apache Arrow, "The Arrow C data interface"): nothing is linked for it.
 #pragma once
 

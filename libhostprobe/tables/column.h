@@ -1,6 +1,6 @@
 // column.h: one column of a batch while its rows are added, and the batch that is made of some.
 //
-// Room 5. A batch has kBatchRows rows at most, so a column's memory is taken once for each and never grows while rows come. Words
+// Room 3. A batch has kBatchRows rows at most, so a column's memory is taken once for each and never grows while rows come. Words
 // are numbered by the column itself for as long as it lives: a number means the same word in all batches of a stream.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "arrow_abi.h"
 #include "table.h"
 
 namespace hostprobe::tables {

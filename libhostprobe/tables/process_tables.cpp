@@ -1,365 +1,299 @@
-// answer_tables.cpp: the tables of what was found out: each cell is a value of the document of `report --json`, or of the answer
-// that it is made of; see batches.h.
-#include <deque>
-
-#include "batches.h"
-#include "report/json_text.h"
-#include "trace/roles.h"
+// process_tables.cpp: the processes of a run, their threads, their steps and where they wait; see answer_tables.h.
+#include "answer/process.h"
+#include "answer_table.h"
+#include "answer_tables.h"
+#include "words/words.h"
 
 namespace hostprobe::tables {
 namespace {
 
-using Json = analysis::JsonValue;
+using analysis::ProcessAnswer, analysis::ThreadAnswer, analysis::WaitSite;
 
-// Where a cell is: in the process, or the thing itself.
-enum class From : std::uint8_t { kProcess, kOwn };
-
-struct AnswerColumn {
-  ColumnName name;
-  From from;
-  const char* pointer;
-};
-
-// What a row is about, and the process that it is of.
-struct AnswerRow {
-  const Json* process;
-  const Json* own;
-};
-
-struct AnswerRows {
-  std::shared_ptr<const Answer> answer;
-  std::deque<Json> made;  // what the document lacks
-  std::vector<AnswerRow> rows;
-};
-
-struct AnswerTable {
-  std::string_view name;
-  std::string_view meaning;
-  void (*list)(const Run& run, AnswerRows& rows);
-  std::vector<AnswerColumn> columns;
-};
-
-const AnswerColumn kRank{
-    {"rank", Type::kInt32, true, "of the job; null: the process has none"}, From::kProcess, "/rank"};
-const AnswerColumn kPid{{"pid", Type::kInt32, false, "process"}, From::kProcess, "/pid"};
-const AnswerColumn kHost{{"host", Type::kWord, true, "its host's name"}, From::kProcess, "/host"};
-
-AnswerColumn real(std::string_view name, const char* pointer, std::string_view meaning, From from = From::kOwn) {
-  return {{name, Type::kReal, true, meaning}, from, pointer};
+template <typename Row>
+AnswerColumn<Row> rank_column() {
+  return Columns<Row>::small("rank", "of the job; null: the process has none",
+                             [](const Row& row) { return row.process->rank; });
 }
-AnswerColumn count(std::string_view name, const char* pointer, std::string_view meaning, From from = From::kOwn) {
-  return {{name, Type::kUint64, true, meaning}, from, pointer};
+template <typename Row>
+AnswerColumn<Row> pid_column() {
+  return column_of<Row>("pid", Type::kInt32, false, "process", [](const Row& row) { return row.process->pid; });
 }
-AnswerColumn whole(std::string_view name, const char* pointer, std::string_view meaning, From from = From::kOwn) {
-  return {{name, Type::kInt64, true, meaning}, from, pointer};
+template <typename Row>
+AnswerColumn<Row> host_column() {
+  return Columns<Row>::word("host", "its host's name",
+                            [](const Row& row) -> const std::string& { return row.process->host; });
 }
-AnswerColumn word(std::string_view name, const char* pointer, std::string_view meaning, From from = From::kOwn) {
-  return {{name, Type::kWord, true, meaning}, from, pointer};
+
+// What a process has a list of: a row for each.
+template <typename Row, auto list>
+std::vector<Row> rows_of(const Run&, const analysis::RunAnswer& answer) {
+  std::vector<Row> rows;
+  for (const ProcessAnswer& process : answer.processes)
+    for (const auto& one : process.*list) rows.push_back({&process, &one});
+  return rows;
 }
 
 // ---- processes ----
 
-void list_processes(const Run& run, AnswerRows& rows) {
-  const auto& processes = rows.answer->run.processes;
-  for (std::size_t i = 0; i < processes.size(); ++i) {
-    const std::int64_t shift = run.shift_of(processes[i].host, processes[i].boot_id);
-    rows.made.push_back({{"begin_ns", static_cast<std::int64_t>(processes[i].start_monotonic_ns) + shift},
-                         {"monotonic_ns", -shift},
-                         {"steps", processes[i].steps.lengths.count}});
-    rows.rows.push_back({&rows.answer->report.at("processes").at(i), &rows.made.back()});
-  }
+struct ProcessRow {
+  const ProcessAnswer* process;
+  std::int64_t shift_ns;  // of CLOCK_MONOTONIC
+
+  bool launches() const { return process->launches.hooked; }
+  bool has_gpu() const { return launches() && process->gpu.source != analysis::ActivitySource::kNone; }
+};
+
+std::vector<ProcessRow> process_rows(const Run& run, const analysis::RunAnswer& answer) {
+  std::vector<ProcessRow> rows;
+  for (const ProcessAnswer& process : answer.processes)
+    rows.push_back({&process, run.shift_of(process.host, process.boot_id)});
+  return rows;
 }
 
-AnswerTable processes() {
-  constexpr From kHere = From::kProcess;
-  return {"processes",
-          "every process that recorded",
-          list_processes,
-          {kRank,
-           kPid,
-           kHost,
-           word("kind", "/kind", "rank, worker, other", kHere),
-           {{"parent_pid", Type::kInt32, true, "process that started it"}, kHere, "/parent_pid"},
-           {{"restart", Type::kInt32, true, "which start of its rank; null: not said"}, kHere, "/restart"},
-           {{"command", Type::kText, true, "its arguments"}, kHere, "/command"},
-           word("task", "/task", "what it does, as far as that is known", kHere),
-           whole("begin_ns", "/begin_ns", "its begin, ns since the run began"),
-           whole("monotonic_ns", "/monotonic_ns",
-                 "added to a begin_ns of this process: CLOCK_MONOTONIC of its host, as `dump` prints it"),
-           real("wall_ms", "/wall_ms", "from its begin to its end", kHere),
-           real("cpu_ms", "/cpu_ms", "CPU time of all its threads", kHere),
-           count("records", "/records", "calls that are known, those of which only counters are left too", kHere),
-           count("lost", "/lost", "records that could not be kept", kHere),
-           count("unfinished", "/unfinished", "calls that had not returned", kHere),
-           real("own_cost_pct", "/own_cost_pct", "what hostprobe cost it, of wall time", kHere),
-           count("steps", "/steps", "training steps that it made"),
-           count("launches", "/launches/count", "launch calls; null: no driver in it", kHere),
-           count("kernels", "/launches/kernels", "kernels that these ran; null: not known", kHere),
-           count("syncs", "/syncs/count", "calls that waited for the GPU", kHere),
-           real("sync_ms", "/syncs/total_ms", "how long these took", kHere),
-           word("gpu_source", "/gpu/source", "where the next two are from", kHere),
-           count("gpu_kernels", "/gpu/kernels", "kernels that ran on its GPUs", kHere),
-           real("gpu_busy_ms", "/gpu/busy_ms", "in which a stream of them was busy", kHere),
-           word("end_how", "/end/how", "exited, killed, running, recovered", kHere),
-           word("end_signal", "/end/signal", "that killed it", kHere),
-           {{"end_status", Type::kInt32, true, "what it exited with"}, kHere, "/end/status"},
-           {{"trace", Type::kText, true, "its trace file"}, kHere, "/trace"}}};
+std::optional<std::string> gpu_source(const ProcessRow& row) {
+  if (row.has_gpu()) return analysis::activity_source_name(row.process->gpu.source);
+  return some_if<std::string>(row.launches() && row.process->queue, "sampled");
 }
 
-// ---- what a process has lists of ----
+using OfProcess = Columns<ProcessRow>;
 
-void list_all(AnswerRows& rows, const char* key) {
-  for (const Json& process : rows.answer->report.at("processes").elements())
-    for (const Json& own : process.at(key).elements()) rows.rows.push_back({&process, &own});
+// Who it is.
+std::vector<AnswerColumn<ProcessRow>> identity_columns() {
+  using Row = ProcessRow;
+  return {
+      rank_column<Row>(),
+      pid_column<Row>(),
+      host_column<Row>(),
+      OfProcess::word("kind", "rank, worker, other",
+                      [](const Row& row) { return analysis::kind_name(row.process->kind); }),
+      OfProcess::small("parent_pid", "process that started it", [](const Row& row) { return row.process->parent_pid; }),
+      OfProcess::small("restart", "which start of its rank; null: not said",
+                       [](const Row& row) { return row.process->restart; }),
+      OfProcess::text("command", "its arguments",
+                      [](const Row& row) -> const std::string& { return row.process->command; }),
+      OfProcess::word("task", "what it does, as far as that is known",
+                      [](const Row& row) { return analysis::task_name(row.process->task); }),
+      column_of<Row>(
+          "begin_ns", Type::kInt64, true, "its begin, since the run began",
+          [](const Row& row) { return static_cast<std::int64_t>(row.process->start_monotonic_ns) + row.shift_ns; }),
+      column_of<Row>("monotonic_ns", Type::kInt64, true,
+                     "added to a begin_ns of this process: CLOCK_MONOTONIC of its host, as `dump` prints it",
+                     [](const Row& row) { return -row.shift_ns; })};
 }
 
-AnswerTable threads() {
-  return {"threads",
-          "every thread that made calls which are recorded",
-          [](const Run&, AnswerRows& rows) { list_all(rows, "threads"); },
-          {kRank,
-           kPid,
-           kHost,
-           {{"tid", Type::kInt32, false, "thread; 0: several that ended share the row"}, From::kOwn, "/tid"},
-           word("thread", "/name", "its name"),
-           word("role", "/role", "what it is for"),
-           real("wall_ms", "/wall_ms", "how long it lived"),
-           real("cpu_ms", "/cpu_ms", "running"),
-           real("preempted_ms", "/preempted_ms", "runnable, but taken off its CPU"),
-           real("run_queue_ms", "/run_queue_ms", "from a wake to running again"),
-           real("wait_ms", "/wait_ms", "waiting, without the delay after the wake"),
-           real("unexplained_ms", "/unexplained_ms", "what is left of wall_ms"),
-           real("run_delay_ms", "/run_delay_ms", "runnable and not running, as the kernel counts it"),
-           count("records", "/records", "calls that are known"),
-           count("lost", "/lost", "records that could not be kept"),
-           count("merged", "/merged", "how many threads that ended the row stands for; null: it is one"),
-           word("type", "/type", "C++ type of a std::thread"),
-           word("runs", "/runs", "what it was started to do"),
-           word("open_wait_function", "/open_wait/function", "the wait it is in, or was in when its process ended"),
-           real("open_wait_ms", "/open_wait/ms", "for so long")}};
+// What it did.
+std::vector<AnswerColumn<ProcessRow>> work_columns() {
+  using Row = ProcessRow;
+  return {
+      OfProcess::real("wall_ms", "from its begin to its end", [](const Row& row) { return row.process->wall_ms; }),
+      OfProcess::real("cpu_ms", "CPU time of all its threads", [](const Row& row) { return row.process->cpu_ms; }),
+      OfProcess::count("records", "calls that are known, those of which only counters are left too",
+                       [](const Row& row) { return row.process->records; }),
+      OfProcess::count("lost", "records that could not be kept", [](const Row& row) { return row.process->lost; }),
+      OfProcess::count("unfinished", "calls that had not returned",
+                       [](const Row& row) { return row.process->unfinished; }),
+      OfProcess::real("own_cost_pct", "what hostprobe cost it, of wall time",
+                      [](const Row& row) { return row.process->own_cost_pct(); }),
+      OfProcess::count("steps", "training steps that it made",
+                       [](const Row& row) { return row.process->steps.lengths.count; }),
+      OfProcess::count("launches", "launch calls; null: no driver in it",
+                       [](const Row& row) { return some_if(row.launches(), row.process->launches.count()); }),
+      OfProcess::count("kernels", "kernels that these ran; null: not known",
+                       [](const Row& row) { return row.launches() ? row.process->launches.kernels : std::nullopt; }),
+      OfProcess::count(
+          "syncs", "calls that waited for the GPU",
+          [](const Row& row) { return some_if(row.process->syncs.hooked, row.process->syncs.time.count()); }),
+      OfProcess::real("sync_ms", "how long these took", [](const Row& row) {
+        return some_if(row.process->syncs.hooked, row.process->syncs.time.total_ns() * 1e-6);
+      })};
 }
 
-AnswerTable wait_sites() {
-  return {"wait_sites",
-          "waits by function, calling library and role: all of them, exactly, those without a record too",
-          [](const Run&, AnswerRows& rows) { list_all(rows, "waits"); },
-          {kRank,
-           kPid,
-           kHost,
-           word("function", "/function", "that was called"),
-           word("library", "/library", "that called it"),
-           word("role", "/role", "of the threads"),
-           count("count", "/count", "calls that blocked"),
-           real("total_ms", "/total_ms", "all of them together"),
-           real("p50_us", "/p50_us", "median"),
-           real("p99_us", "/p99_us", "99 of 100 are shorter"),
-           real("max_us", "/max_us", "the longest"),
-           count("wake_count", "/wake/count", "of them with a post that is known"),
-           real("wake_total_ms", "/wake/total_ms", "from the post to the return, all together"),
-           real("wake_p50_us", "/wake/p50_us", "median of that"),
-           real("wake_p99_us", "/wake/p99_us", "99 of 100 are shorter"),
-           real("wake_max_us", "/wake/max_us", "the longest"),
-           word("waker_role", "/wake/waker_role", "who woke most often"),
-           {{"waker_tid", Type::kInt32, true, "which thread of these"}, From::kOwn, "/wake/waker_tid"},
-           count("timed_out", "/timed_out", "ended by their time limit"),
-           real("own_ms", "/own_ms", "waiting, without what was behind a wake"),
-           real("share_pct", "/share_pct", "of the lives of its threads"),
-           real("gil_ms", "/gil_ms", "of total_ms, proven to be for the interpreter lock"),
-           count("open", "/open", "threads that are in it now, or were at the end"),
-           real("open_ms", "/open_ms", "for so long, all together")}};
+// What its GPUs did, and how it ended.
+std::vector<AnswerColumn<ProcessRow>> end_columns() {
+  using Row = ProcessRow;
+  return {OfProcess::word("gpu_source", "where the next two are from", [](const Row& row) { return gpu_source(row); }),
+          OfProcess::count("gpu_kernels", "kernels that ran on its GPUs",
+                           [](const Row& row) { return some_if(row.has_gpu(), row.process->gpu.kernels); }),
+          OfProcess::real("gpu_busy_ms", "in which a stream of them was busy",
+                          [](const Row& row) { return row.has_gpu() ? row.process->gpu.busy_ms : std::nullopt; }),
+          OfProcess::word("end_how", "exited, killed, running, recovered",
+                          [](const Row& row) { return analysis::end_name(row.process->end); }),
+          OfProcess::word("end_signal", "that killed it",
+                          [](const Row& row) {
+                            const auto& signal = row.process->end_signal;
+                            return signal ? std::optional(analysis::signal_name(*signal)) : std::nullopt;
+                          }),
+          OfProcess::small("end_status", "what it exited with", [](const Row& row) { return row.process->end_status; }),
+          OfProcess::text("trace", "its trace file",
+                          [](const Row& row) -> const std::string& { return row.process->trace_path; })};
 }
 
-void list_steps(const Run& run, AnswerRows& rows) {
-  const auto& processes = rows.answer->run.processes;
-  for (std::size_t i = 0; i < processes.size(); ++i) {
-    const analysis::ProcessAnswer& process = processes[i];
+std::vector<AnswerColumn<ProcessRow>> process_columns() {
+  std::vector<AnswerColumn<ProcessRow>> columns = identity_columns();
+  for (const auto& more : {work_columns(), end_columns()}) columns.insert(columns.end(), more.begin(), more.end());
+  return columns;
+}
+
+// ---- threads ----
+
+struct ThreadRow {
+  const ProcessAnswer* process;
+  const ThreadAnswer* thread;
+
+  const analysis::ThreadTime& time() const { return thread->time; }
+  bool is_timed() const { return time().wall_ms > 0; }
+};
+
+std::vector<AnswerColumn<ThreadRow>> thread_columns() {
+  using Row = ThreadRow;
+  using Of = Columns<Row>;
+  return {
+      rank_column<Row>(),
+      pid_column<Row>(),
+      host_column<Row>(),
+      column_of<Row>("tid", Type::kInt32, false, "thread; 0: several that ended share the row",
+                     [](const Row& row) { return row.thread->tid; }),
+      Of::word("thread", "its name", [](const Row& row) -> const std::string& { return row.thread->name; }),
+      Of::word("role", "what it is for", [](const Row& row) { return role_name(row.thread->role); }),
+      Of::real("wall_ms", "how long it lived",
+               [](const Row& row) { return some_if(row.is_timed(), row.time().wall_ms); }),
+      Of::real("cpu_ms", "running", [](const Row& row) { return row.time().cpu_ms; }),
+      Of::real("preempted_ms", "runnable, but taken off its CPU",
+               [](const Row& row) { return row.time().preempted_ms; }),
+      Of::real("run_queue_ms", "from a wake to running again", [](const Row& row) { return row.time().run_queue_ms; }),
+      Of::real("wait_ms", "waiting, without the delay after the wake",
+               [](const Row& row) { return row.time().wait_ms; }),
+      Of::real("unexplained_ms", "what is left of wall_ms",
+               [](const Row& row) { return some_if(row.is_timed(), row.time().unexplained_ms); }),
+      Of::real("run_delay_ms", "runnable and not running, as the kernel counts it",
+               [](const Row& row) { return row.time().run_delay_ms; }),
+      Of::count("records", "calls that are known", [](const Row& row) { return row.thread->records; }),
+      Of::count("lost", "records that could not be kept", [](const Row& row) { return row.thread->lost; }),
+      Of::count("merged", "how many threads that ended the row stands for; null: it is one",
+                [](const Row& row) { return some_if(row.thread->merged > 0, row.thread->merged); }),
+      Of::word("type", "C++ type of a std::thread",
+               [](const Row& row) -> const std::string& { return row.thread->type; }),
+      Of::word("runs", "what it was started to do",
+               [](const Row& row) -> const std::string& { return row.thread->runs; }),
+      Of::word("open_wait_function", "the wait it is in, or was in when its process ended",
+               [](const Row& row) {
+                 const auto& open = row.thread->open_wait;
+                 return open ? std::optional(open->function) : std::nullopt;
+               }),
+      Of::real("open_wait_ms", "for so long", [](const Row& row) {
+        const auto& open = row.thread->open_wait;
+        return open ? std::optional(open->ms) : std::nullopt;
+      })};
+}
+
+// ---- waits ----
+
+struct WaitRow {
+  const ProcessAnswer* process;
+  const WaitSite* site;
+};
+
+std::vector<AnswerColumn<WaitRow>> wait_columns() {
+  using Row = WaitRow;
+  using Of = Columns<Row>;
+  return {
+      rank_column<Row>(),
+      pid_column<Row>(),
+      host_column<Row>(),
+      Of::word("function", "that was called", [](const Row& row) -> const std::string& { return row.site->function; }),
+      Of::word("library", "that called it", [](const Row& row) -> const std::string& { return row.site->library; }),
+      Of::word("role", "of the threads", [](const Row& row) { return role_name(row.site->role); }),
+      Of::count("count", "calls that blocked", [](const Row& row) { return row.site->time.count(); }),
+      Of::real("total_ms", "all of them together", [](const Row& row) { return row.site->time.total_ns() * 1e-6; }),
+      Of::real("p50_us", "median", [](const Row& row) { return percentile_us(row.site->time, 50); }),
+      Of::real("p99_us", "99 of 100 are shorter", [](const Row& row) { return percentile_us(row.site->time, 99); }),
+      Of::real("max_us", "the longest", [](const Row& row) { return us_of(row.site->time, row.site->time.max_ns()); }),
+      Of::count("wake_count", "of them with a post that is known",
+                [](const Row& row) { return row.site->wake.count(); }),
+      Of::real("wake_total_ms", "from the post to the return, all together",
+               [](const Row& row) { return ms_of(row.site->wake, row.site->wake.total_ns()); }),
+      Of::real("wake_p50_us", "median of that", [](const Row& row) { return percentile_us(row.site->wake, 50); }),
+      Of::real("wake_p99_us", "99 of 100 are shorter",
+               [](const Row& row) { return percentile_us(row.site->wake, 99); }),
+      Of::real("wake_max_us", "the longest",
+               [](const Row& row) { return us_of(row.site->wake, row.site->wake.max_ns()); }),
+      Of::word("waker_role", "who woke most often",
+               [](const Row& row) {
+                 return row.site->wakers.empty() ? std::nullopt : std::optional(role_name(row.site->main_waker()));
+               }),
+      Of::small(
+          "waker_tid", "which thread of these",
+          [](const Row& row) { return some_if(!row.site->waker_threads.empty(), row.site->main_waker_thread().tid); }),
+      Of::count("timed_out", "ended by their time limit", [](const Row& row) { return row.site->timed_out; }),
+      Of::real("own_ms", "waiting, without what was behind a wake", [](const Row& row) { return row.site->own_ms; }),
+      Of::real("share_pct", "of the lives of its threads", [](const Row& row) { return row.site->share_pct; }),
+      Of::real("gil_ms", "of total_ms, proven to be for the interpreter lock",
+               [](const Row& row) {
+                 const double ms = row.site->ms_for(analysis::WaitPurpose::kGil);
+                 return some_if(ms > 0, ms);
+               }),
+      Of::count("open", "threads that are in it now, or were at the end",
+                [](const Row& row) { return some_if(row.site->open > 0, row.site->open); }),
+      Of::real("open_ms", "for so long, all together",
+               [](const Row& row) { return some_if(row.site->open > 0, row.site->open_ms); })};
+}
+
+// ---- steps ----
+
+struct StepRow {
+  const ProcessAnswer* process;
+  const analysis::Step* step;
+  std::int64_t begin_ns;
+};
+
+std::vector<StepRow> step_rows(const Run& run, const analysis::RunAnswer& answer) {
+  std::vector<StepRow> rows;
+  for (const ProcessAnswer& process : answer.processes) {
     const double begin_ns = static_cast<double>(static_cast<std::int64_t>(process.start_monotonic_ns) +
                                                 run.shift_of(process.host, process.boot_id));
-    for (const analysis::Step& step : process.steps.steps) {
-      const double at_ns = begin_ns + (step.begin_ns - process.start_since_first_ns);
-      rows.made.push_back({{"number", step.number},
-                           {"type", process.steps.types[step.type].name},
-                           {"source", step_source_name(process.steps)},
-                           {"begin_ns", std::llround(at_ns)},
-                           {"duration_ns", std::llround(step.length_ns())}});
-      rows.rows.push_back({&rows.answer->report.at("processes").at(i), &rows.made.back()});
-    }
+    for (const analysis::Step& step : process.steps.steps)
+      rows.push_back({&process, &step, std::llround(begin_ns + (step.begin_ns - process.start_since_first_ns))});
   }
+  return rows;
 }
 
-AnswerTable steps() {
-  return {"steps",
-          "every training step with a place in time, of each process that made steps",
-          list_steps,
-          {kRank,
-           kPid,
-           kHost,
-           {{"number", Type::kUint64, false, "as the program gave it, else counted from 0"}, From::kOwn, "/number"},
-           word("type", "/type", "train, warm_up, evaluation, checkpoint, other"),
-           word("source", "/source", "marks, detected"),
-           {{"begin_ns", Type::kInt64, false, "ns since the run began"}, From::kOwn, "/begin_ns"},
-           {{"duration_ns", Type::kInt64, false, "ns"}, From::kOwn, "/duration_ns"}}};
+std::vector<AnswerColumn<StepRow>> step_columns() {
+  using Row = StepRow;
+  using Of = Columns<Row>;
+  return {rank_column<Row>(),
+          pid_column<Row>(),
+          host_column<Row>(),
+          column_of<Row>("number", Type::kUint64, false, "as the program gave it, else counted from 0",
+                         [](const Row& row) { return row.step->number; }),
+          Of::word("type", "train, warm_up, evaluation, checkpoint, other",
+                   [](const Row& row) -> const std::string& { return row.process->steps.types[row.step->type].name; }),
+          Of::word("source", "marks, detected", [](const Row& row) { return step_source_name(row.process->steps); }),
+          column_of<Row>("begin_ns", Type::kInt64, false, "since the run began",
+                         [](const Row& row) { return row.begin_ns; }),
+          column_of<Row>("duration_ns", Type::kInt64, false, "from its begin to its end",
+                         [](const Row& row) { return std::int64_t{std::llround(row.step->length_ns())}; })};
 }
-
-// ---- of the run ----
-
-void list_own(AnswerRows& rows, const char* key) {
-  static const Json kNobody = Json::object();
-  for (const Json& own : rows.answer->report.at(key).elements()) rows.rows.push_back({&kNobody, &own});
-}
-
-AnswerTable collective_sites() {
-  return {"collective_sites",
-          "collectives by communicator and operation: all of them, those without a record too",
-          [](const Run&, AnswerRows& rows) { list_own(rows, "collectives"); },
-          {word("comm", "/comm", "the communicator; null: not known"),
-           {{"ranks", Type::kInt32, true, "how many ranks it has"}, From::kOwn, "/ranks"},
-           word("op", "/op", "AllReduce, …"),
-           count("count", "/count", "of them"),
-           count("bytes", "/bytes", "that a rank passed, all together"),
-           count("failed", "/failed", "calls that were not taken"),
-           real("host_p50_us", "/host_p50_us", "time of the call, median"),
-           real("host_p99_us", "/host_p99_us", "99 of 100 are shorter"),
-           real("host_max_us", "/host_max_us", "the longest"),
-           real("skew_p50_us", "/skew_p50_us", "from the first arrival to the last, median"),
-           real("skew_p99_us", "/skew_p99_us", "99 of 100 are shorter"),
-           real("skew_max_us", "/skew_max_us", "the longest"),
-           {{"last_rank", Type::kInt32, true, "who was last most often"}, From::kOwn, "/last/rank"},
-           real("last_share_pct", "/last/share_pct", "in so many of them"),
-           real("gpu_wait_p50_us", "/gpu_wait_p50_us", "what a rank's kernel waited for the last, median"),
-           real("bus_gb_s", "/bus_gb_s", "bus bandwidth, where GPU times are known")}};
-}
-
-AnswerTable findings() {
-  return {
-      "findings",
-      "what costs the job time, the heaviest first",
-      [](const Run&, AnswerRows& rows) { list_own(rows, "findings"); },
-      {word("cause", "/cause", "an id of [findings.md](findings.md)"),
-       {{"rank", Type::kInt32, true, "where the cause sits; null: the whole job, or no rank"}, From::kOwn, "/rank"},
-       {{"pid", Type::kInt32, true, "of a process that is no rank"}, From::kOwn, "/pid"},
-       {{"text", Type::kText, true, "in a sentence"}, From::kOwn, "/text"},
-       real("share_pct", "/share_pct", "of the time of share_of"),
-       word("share_of", "/share_of", "steps, run, read_part"),
-       real("ms_per_step", "/ms_per_step", "of a step; null: not computed"),
-       real("gain_pct", "/gain_pct", "expected of the fix; null: not computed"),
-       real("gain_low_pct", "/gain_low_pct", "at least"),
-       real("gain_high_pct", "/gain_high_pct", "at most"),
-       word("fix", "/fix/name", "its id; null: nothing is known to help"),
-       {{"fix_how", Type::kText, true, "what to do"}, From::kOwn, "/fix/how"},
-       word("site_function", "/site/function", "call that it was seen in"),
-       word("site_library", "/site/library", "that called it"),
-       word("site_role", "/site/role", "of the thread"),
-       {{"site_stack", Type::kText, true, "frames from the innermost on, with ; between"}, From::kOwn, "/site/stack"},
-       {{"evidence", Type::kText, true, "a JSON object: counts, percentiles, examples"}, From::kOwn, "/evidence"}}};
-}
-
-const std::vector<AnswerTable>& all_tables() {
-  static const std::vector<AnswerTable> kTables{processes(), threads(),    steps(),
-                                                findings(),  wait_sites(), collective_sites()};
-  return kTables;
-}
-
-// ---- cells ----
-
-std::string text_of(const Json& value) {
-  if (const auto* text = std::get_if<std::string>(&value.content())) return analysis::valid_utf8(*text);
-  const auto* list = std::get_if<Json::Array>(&value.content());
-  if (list == nullptr) return json_text(value, analysis::kOneLine);
-  std::string text;
-  for (const Json& one : *list) text += (text.empty() ? "" : ";") + text_of(one);
-  return text;
-}
-
-// Of a path such as "/launches/count"; null where there is none.
-const Json& value_at(const Json& json, std::string_view pointer) {
-  static const Json kNull;
-  const Json* value = &json;
-  while (value != nullptr && !pointer.empty()) {
-    pointer.remove_prefix(1);
-    const std::string_view name = pointer.substr(0, pointer.find('/'));
-    pointer.remove_prefix(name.size());
-    value = value->find(name);
-  }
-  return value == nullptr ? kNull : *value;
-}
-
-void put(const Json& value, Column& column) {
-  if (value.is_null()) return column.add_null();
-  switch (column.type()) {
-    case Type::kReal:
-      return column.add(value.real());
-    case Type::kUint64:
-      return column.add(value.count());
-    case Type::kBool:
-      return column.add(value.flag());
-    case Type::kText:
-    case Type::kWord:
-      return column.add_text(text_of(value));
-    default:
-      return column.add(value.whole());
-  }
-}
-
-class AnswerBatches : public Batches {
- public:
-  AnswerBatches(std::shared_ptr<Run> run, const AnswerTable& table, const TableName& name,
-                const std::vector<std::size_t>& columns)
-      : run_(std::move(run)), table_(table), columns_(name, columns) {
-    for (const std::size_t column : columns) {
-      const AnswerColumn& one = table.columns[column];
-      cells_.push_back({one.from, one.pointer});
-    }
-  }
-
-  bool next(ArrowArray* out) override {
-    if (rows_.answer == nullptr) {
-      rows_.answer = run_->answer();
-      table_.list(*run_, rows_);
-    }
-    columns_.begin();
-    for (; at_ < rows_.rows.size() && !columns_.is_full(); ++at_) add(rows_.rows[at_]);
-    return columns_.publish(out);
-  }
-
- private:
-  struct Cell {
-    From from;
-    const char* pointer;
-  };
-
-  void add(const AnswerRow& row) {
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      const Json& json = cells_[i].from == From::kProcess ? *row.process : *row.own;
-      put(value_at(json, cells_[i].pointer), columns_[i]);
-    }
-    columns_.end_row();
-  }
-
-  const std::shared_ptr<Run> run_;
-  const AnswerTable& table_;
-  ColumnSet columns_;
-  std::vector<Cell> cells_;
-  AnswerRows rows_;
-  std::size_t at_ = 0;
-};
 
 }  // namespace
 
-std::vector<TableName> answer_tables() {
-  std::vector<TableName> names;
-  for (const AnswerTable& table : all_tables()) {
-    names.push_back({table.name, table.meaning, {}, false});
-    for (const AnswerColumn& column : table.columns) names.back().columns.push_back(column.name);
-  }
-  return names;
+Table processes_table() {
+  return table_of_answer<ProcessRow>({"processes", "every process that recorded", process_rows, process_columns()});
 }
 
-std::unique_ptr<Batches> answer_batches(std::shared_ptr<Run> run, const TableName& name,
-                                        std::vector<std::size_t> columns) {
-  for (const AnswerTable& table : all_tables())
-    if (table.name == name.name) return std::make_unique<AnswerBatches>(std::move(run), table, name, columns);
-  throw BadRequest("no such table");
+Table threads_table() {
+  return table_of_answer<ThreadRow>({"threads", "every thread that made calls which are recorded",
+                                     rows_of<ThreadRow, &ProcessAnswer::threads>, thread_columns()});
+}
+
+Table wait_sites_table() {
+  return table_of_answer<WaitRow>(
+      {"wait_sites", "waits by function, calling library and role: all of them, exactly, those without a record too",
+       rows_of<WaitRow, &ProcessAnswer::waits>, wait_columns()});
+}
+
+Table steps_table() {
+  return table_of_answer<StepRow>({"steps", "every training step with a place in time, of each process that made steps",
+                                   step_rows, step_columns()});
 }
 
 }  // namespace hostprobe::tables

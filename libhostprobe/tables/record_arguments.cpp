@@ -3,8 +3,8 @@
 
 #include <bit>
 
-#include "report/json_text.h"
-#include "report/words.h"
+#include "words/json_string.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 

@@ -12,7 +12,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "dump.h"
 #include "trace/roles.h"
 #include "trace/symbols.h"
 #include "trace/trace.h"
@@ -29,8 +28,8 @@ std::string_view nccl_op_name(std::uint64_t call);
 class RecordArguments {
  public:
   // All of them must outlive it.
-  RecordArguments(const Trace& trace, Symbols& symbols, const ThreadRoles& roles, DumpForm form)
-      : trace_(trace), symbols_(symbols), roles_(roles), json_(form == DumpForm::kJson) {}
+  RecordArguments(const Trace& trace, Symbols& symbols, const ThreadRoles& roles, bool json)
+      : trace_(trace), symbols_(symbols), roles_(roles), json_(json) {}
 
   // Without brackets; nothing where no word is used.
   void write(fmt::memory_buffer& out, const Hook& hook, const Record& record);

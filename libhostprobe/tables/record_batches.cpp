@@ -1,10 +1,12 @@
-// record_batches.cpp: the rows of a table of records: process by process, thread by thread, by begin; see batches.h.
+// record_batches.cpp: see record_batches.h.
+#include "record_batches.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "batches.h"
 #include "record_cursor.h"
+#include "record_tables.h"
 
 namespace hostprobe::tables {
 namespace {
@@ -108,20 +110,12 @@ class RecordBatches : public Batches {
 
 }  // namespace
 
-ColumnSet::ColumnSet(const TableName& table, const std::vector<std::size_t>& columns) {
-  columns_.reserve(columns.size());
-  for (const std::size_t column : columns) columns_.emplace_back(table.columns[column]);
-}
-
-bool ColumnSet::publish(ArrowArray* out) {
-  if (rows_ == 0) return false;
-  publish_batch(columns_, static_cast<std::int64_t>(rows_), out);
-  return true;
-}
-
-std::unique_ptr<Batches> record_batches(std::shared_ptr<Run> run, const RecordTable& table,
-                                        const std::vector<std::size_t>& columns, TraceRange traces) {
-  return std::make_unique<RecordBatches>(std::move(run), table, columns, traces);
+Table table_of_records(const RecordTable& table) {
+  Table made{name_of(table)};
+  made.open = [&table](std::shared_ptr<Run> run, const std::vector<std::size_t>& columns, TraceRange traces) {
+    return std::make_unique<RecordBatches>(std::move(run), table, columns, traces);
+  };
+  return made;
 }
 
 }  // namespace hostprobe::tables

@@ -1,6 +1,6 @@
 // record_cursor.h: the records of one thread that a table is about, by begin time, a block at a time.
 //
-// Room 5. As timeline/ordered_records.h, but asked instead of calling back, because whoever reads a table may stop anywhere. Blocks
+// Room 3. As timeline/ordered_records.h, but asked instead of calling back, because whoever reads a table may stop anywhere. Blocks
 // without a wanted record are not unpacked. What is held is what began after the earliest of the blocks that follow.
 #pragma once
 

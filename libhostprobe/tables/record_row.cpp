@@ -21,7 +21,7 @@ Words::Words(const analysis::Hook& hook)
       bytes(hook.word_of("bytes")) {}
 
 TraceRows::TraceRows(std::shared_ptr<const OpenTrace> one, analysis::Symbols& all_symbols)
-    : open(std::move(one)), symbols(all_symbols), arguments(trace(), symbols, roles, analysis::DumpForm::kJson) {
+    : open(std::move(one)), symbols(all_symbols), arguments(trace(), symbols, roles, true) {
   const FileHeader& header = trace().header;
   host = analysis::host_of(header);
   for (const analysis::Hook& hook : trace().hooks) words.emplace_back(hook);

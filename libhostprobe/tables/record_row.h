@@ -1,18 +1,15 @@
 // record_row.h: one record of a trace and what its columns need beside it.
 //
-// Room 5.
+// Room 3.
 #pragma once
 
-#include <cmath>
-#include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "column.h"
-#include "export/exported_run.h"
-#include "export/record_arguments.h"
+#include "batches.h"
+#include "record_arguments.h"
 #include "run.h"
 
 namespace hostprobe::tables {
@@ -65,9 +62,5 @@ struct RecordTable {
   bool takes_unknown = false;  // and rows that the hook table lacks
   std::vector<RecordColumn> columns;
 };
-
-// A function's records stand in the first one that takes it.
-const std::vector<RecordTable>& record_tables();
-const RecordTable* table_of(const analysis::Function& function);  // null: in none
 
 }  // namespace hostprobe::tables

@@ -1,13 +1,16 @@
-// record_tables.cpp: the tables whose rows are records, each of which stands in one of them; see record_row.h.
+// record_tables.cpp: see record_tables.h.
+#include "record_tables.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "answer/file_name.h"
-#include "record_row.h"
-#include "report/words.h"
+#include "model/wake.h"
 #include "trace/hook_list.h"
+#include "words/words.h"
 
 namespace hostprobe::tables {
 namespace {
@@ -111,9 +114,9 @@ const RecordColumn kRole{{"role", Type::kWord, true, "what it is for"}, [](const
                                            [&] { return std::string(role_name(row.track.role)); });
                          }};
 const RecordColumn kFunction{{"function", Type::kWord, true, "what it called"}, put_function};
-const RecordColumn kBegin{{"begin_ns", Type::kInt64, false, "begin of the call, ns since the run began"},
+const RecordColumn kBegin{{"begin_ns", Type::kInt64, false, "begin of the call, since the run began"},
                           [](const RecordRow& row, Column& column) { column.add(row.begin_ns); }};
-const RecordColumn kDuration{{"duration_ns", Type::kInt64, false, "from begin to return, ns"},
+const RecordColumn kDuration{{"duration_ns", Type::kInt64, false, "from begin to return"},
                              [](const RecordRow& row, Column& column) { column.add(row.duration_ns); }};
 const RecordColumn kFailed{{"failed", Type::kBool, false, "the function reported an error"}, put_flag<kRecordFailed>};
 const RecordColumn kStream{{"stream", Type::kUint64, true, "the stream's handle; null: it was given none"},
@@ -151,7 +154,7 @@ RecordTable launches() {
                  {{"block_x", Type::kUint32, true, "threads"}, put_block<0>},
                  {{"block_y", Type::kUint32, true, "threads"}, put_block<1>},
                  {{"block_z", Type::kUint32, true, "threads"}, put_block<2>},
-                 {{"shared_bytes", Type::kUint64, true, "dynamic shared memory, bytes"},
+                 {{"shared_bytes", Type::kUint64, true, "dynamic shared memory"},
                   [](const RecordRow& row, Column& column) { put_number(row, row.words->shared_bytes, column); }},
                  {{"captured", Type::kBool, false, "a stream capture took it: nothing ran"}, put_flag<kRecordCaptured>},
                  {{"after_skipped", Type::kBool, false, "launches before it were left out, to keep to the budget"},
@@ -188,18 +191,18 @@ RecordTable waits() {
   return {
       "waits", "waits of libc that were recorded call by call",
       [](const Function& function) { return function.is(analysis::kWaits); }, false,
-      with_head({kLibrary,
-                 kCaller,
-                 {{"wake_ns", Type::kInt64, true, "from the waker's post to the return, ns; null: no post is known"},
-                  put_wake},
-                 {{"waker_tid", Type::kInt32, true, "thread that posted"}, put_waker},
-                 {{"waker_role", Type::kWord, true, "what that is for; unknown: not of this process"}, put_waker_role},
-                 {{"timed_out", Type::kBool, false, "ended by its time limit"}, put_flag<kRecordTimedOut>},
-                 {{"at_once", Type::kBool, false, "did not have to wait"}, put_flag<kRecordAtOnce>},
-                 {{"on_file", Type::kBool, false, "its descriptor is a file"}, put_flag<kRecordFile>},
-                 {{"aggregated", Type::kBool, false, "a counter counts it too"}, put_flag<kRecordAggregated>},
-                 kFailed,
-                 kStack})};
+      with_head(
+          {kLibrary,
+           kCaller,
+           {{"wake_ns", Type::kInt64, true, "from the waker's post to the return; null: no post is known"}, put_wake},
+           {{"waker_tid", Type::kInt32, true, "thread that posted"}, put_waker},
+           {{"waker_role", Type::kWord, true, "what that is for; unknown: not of this process"}, put_waker_role},
+           {{"timed_out", Type::kBool, false, "ended by its time limit"}, put_flag<kRecordTimedOut>},
+           {{"at_once", Type::kBool, false, "did not have to wait"}, put_flag<kRecordAtOnce>},
+           {{"on_file", Type::kBool, false, "its descriptor is a file"}, put_flag<kRecordFile>},
+           {{"aggregated", Type::kBool, false, "a counter counts it too"}, put_flag<kRecordAggregated>},
+           kFailed,
+           kStack})};
 }
 
 RecordTable syncs() {
@@ -280,7 +283,7 @@ RecordTable collectives() {
                       }},
                      {{"elements", Type::kUint64, false, "as the caller gave them"},
                       [](const RecordRow& row, Column& column) { column.add(row.word(row.function->elements)); }},
-                     {{"bytes", Type::kUint64, false, "elements × size of the type, bytes"}, put_bytes_of_collective},
+                     {{"bytes", Type::kUint64, false, "elements × size of the type"}, put_bytes_of_collective},
                      kStream,
                      kFailed})};
 }

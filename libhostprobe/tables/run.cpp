@@ -6,15 +6,12 @@
 #include <algorithm>
 #include <system_error>
 
-#include "report/json/json.h"
 #include "trace/file_bytes.h"
 #include "trace/reader.h"
 #include "trace/trace_head.h"
 
 namespace hostprobe::tables {
 namespace {
-
-constexpr std::size_t kHeldBytes = std::size_t{128} << 20;  // of blocks that would be decompressed a second time
 
 using analysis::boot_of, analysis::host_of;
 
@@ -32,8 +29,8 @@ analysis::ChosenJob choose(const std::string& path, std::optional<unsigned> job)
 
 }  // namespace
 
-Run::Run(const std::string& path, std::optional<unsigned> job)
-    : chosen_(choose(path, job)), path_(chosen_.path), budget_(kHeldBytes) {
+Run::Run(const std::string& path, std::optional<unsigned> job, Answers answers)
+    : answers_(std::move(answers)), chosen_(choose(path, job)), path_(chosen_.path) {
   const std::vector<std::string>& paths = chosen_.traces;
   for (const std::string& one : paths)
     if (!read_head(one)) read_damaged(one);
@@ -84,7 +81,7 @@ std::int64_t Run::shift_of(const std::string& host, const std::string& boot_id) 
 
 std::shared_ptr<const OpenTrace> Run::read(const std::string& path) {
   try {
-    auto open = std::make_shared<OpenTrace>(analysis::read_trace(path, &budget_), symbols_);
+    auto open = std::make_shared<OpenTrace>(analysis::read_trace(path, &analysis::g_memory), symbols_);
     for (const analysis::Damage& damage : open->trace.damages) note(line_of(path, damage));
     open->shift_ns = shift_of(host_of(open->trace.header), boot_of(open->trace.header));
     return open;
@@ -107,18 +104,16 @@ std::shared_ptr<const OpenTrace> Run::trace(std::size_t number) {
   return open;
 }
 
-std::shared_ptr<const Answer> Run::answer() {
+std::shared_ptr<const analysis::RunAnswer> Run::answer() {
   const std::lock_guard lock(answer_mutex_);
   if (answer_ != nullptr) return answer_;
-  auto made = std::make_shared<Answer>();
   analysis::trace_paths(path_);  // throws where the run went away, which is more than traces that cannot be read
-  made->run = analysis::analyse_run(chosen_, {});
-  made->report = analysis::report_document(made->run);
-  for (const analysis::Unreadable& one : made->run.unreadable)
+  answer_ = answers_.analyse(chosen_);
+  for (const analysis::Unreadable& one : answer_->unreadable)
     note(fmt::format("{}: offset {}: {}", one.path, one.offset, one.what));
-  for (const analysis::ProcessAnswer& process : made->run.processes)
+  for (const analysis::ProcessAnswer& process : answer_->processes)
     for (const analysis::Damage& damage : process.damages) note(line_of(process.trace_path, damage));
-  return answer_ = std::move(made);
+  return answer_;
 }
 
 void Run::note(const std::string& problem) {

@@ -1,19 +1,21 @@
 // run.h: a run folder that was opened: its traces as they were then, what could not be read, and the answer about all of it.
 //
-// Room 5. Traces are read when rows of them are asked for, and are gone when nobody holds them. May be asked by several threads.
+// Room 3. Traces are read when rows of them are asked for, and are gone when nobody holds them. May be asked by several threads.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "analysis/run_answer.h"
+#include "answer/run.h"
 #include "model/timeline.h"
-#include "report/json_value.h"
-#include "table.h"
+#include "schema.h"
+#include "trace/jobs.h"
 #include "trace/memory_budget.h"
 #include "trace/symbols.h"
 
@@ -37,17 +39,22 @@ struct TraceHead {
   std::uint64_t begin_monotonic_ns = 0;
 };
 
-// All that the analysed tables are made of.
-struct Answer {
-  analysis::RunAnswer run;
-  analysis::JsonValue report;  // the document of `report --json`
+// A finding in words.
+struct FindingWords {
+  std::string text, fix_how, evidence;  // sentences, and an object of JSON
+};
+
+// The answer, and its words: of rooms above, so whoever opens a run brings them.
+struct Answers {
+  std::function<std::shared_ptr<const analysis::RunAnswer>(const analysis::ChosenJob& chosen)> analyse;
+  FindingWords (*words_of)(const analysis::Finding& finding) = nullptr;
 };
 
 class Run {
  public:
   // Throws std::system_error when there is no such path, BadRequest when it holds no trace that can be read.
   // Of a run folder the job with this number, else its newest.
-  Run(const std::string& path, std::optional<unsigned> job);
+  Run(const std::string& path, std::optional<unsigned> job, Answers answers);
 
   const std::string& path() const { return path_; }
   const analysis::ChosenJob& chosen() const { return chosen_; }
@@ -58,8 +65,9 @@ class Run {
   // Null: it cannot be read; then, and for what is damaged in it, problems() has a line.
   std::shared_ptr<const OpenTrace> trace(std::size_t number);
   analysis::Symbols& symbols() { return symbols_; }
-  // Made once, of all traces, by as many threads as there are CPUs.
-  std::shared_ptr<const Answer> answer();
+  // Made once, of all traces.
+  std::shared_ptr<const analysis::RunAnswer> answer();
+  FindingWords words_of(const analysis::Finding& finding) const { return answers_.words_of(finding); }
   // What to add to CLOCK_MONOTONIC of a host.
   std::int64_t shift_of(const std::string& host, const std::string& boot_id) const;
 
@@ -74,6 +82,7 @@ class Run {
   void add(TraceHead head, std::int64_t realtime_offset_ns);
   std::shared_ptr<const OpenTrace> read(const std::string& path);
 
+  const Answers answers_;
   const analysis::ChosenJob chosen_;
   std::string path_;
   std::vector<TraceHead> traces_;
@@ -81,13 +90,12 @@ class Run {
       realtime_offsets_;  // CLOCK_REALTIME minus CLOCK_MONOTONIC, the same for all of a host
   std::uint64_t start_realtime_ns_ = 0;
   analysis::Symbols symbols_;
-  analysis::MemoryBudget budget_;  // outlives the traces, which are released by whoever holds this
 
   mutable std::mutex mutex_;
   std::vector<std::weak_ptr<const OpenTrace>> open_;
   std::vector<std::string> problems_;
   std::mutex answer_mutex_;
-  std::shared_ptr<const Answer> answer_;
+  std::shared_ptr<const analysis::RunAnswer> answer_;
 };
 
 }  // namespace hostprobe::tables

@@ -1,7 +1,7 @@
-// schema.cpp: a table's definition as an ArrowSchema; see table.h.
-#include <cstring>
+// schema.cpp: see schema.h.
+#include "schema.h"
 
-#include "table.h"
+#include <memory>
 
 namespace hostprobe::tables {
 namespace {
@@ -90,28 +90,6 @@ void make_column(const ColumnName& column, ArrowSchema* out) {
 }
 
 }  // namespace
-
-const char* type_name(Type type) {
-  switch (type) {
-    case Type::kInt32:
-      return "int32";
-    case Type::kUint32:
-      return "uint32";
-    case Type::kInt64:
-      return "int64";
-    case Type::kUint64:
-      return "uint64";
-    case Type::kReal:
-      return "double";
-    case Type::kBool:
-      return "bool";
-    case Type::kText:
-      return "string";
-    case Type::kWord:
-      return "dictionary<int32, string>";
-  }
-  return "";
-}
 
 void make_schema(const TableName& table, const std::vector<std::size_t>& columns, const Metadata& metadata,
                  ArrowSchema* out) {

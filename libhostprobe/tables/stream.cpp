@@ -5,12 +5,14 @@
 #include <exception>
 #include <new>
 
+#include "run.h"
+
 namespace hostprobe::tables {
 namespace {
 
 struct Stream {
   std::shared_ptr<Run> run;
-  const TableName& table;
+  const Table& table;
   std::vector<std::size_t> columns;
   std::unique_ptr<Batches> batches;
   std::string error;
@@ -66,9 +68,9 @@ void release(ArrowArrayStream* one) {
 
 }  // namespace
 
-void make_stream(std::shared_ptr<Run> run, const TableName& table, std::vector<std::size_t> columns, TraceRange traces,
+void make_stream(std::shared_ptr<Run> run, const Table& table, std::vector<std::size_t> columns, TraceRange traces,
                  ArrowArrayStream* out) {
-  auto batches = open_batches(run, table, columns, traces);
+  auto batches = table.open(run, columns, traces);
   auto stream =
       std::unique_ptr<Stream>(new Stream{std::move(run), table, std::move(columns), std::move(batches), {}, false});
   *out = ArrowArrayStream{get_schema, get_next, get_last_error, release, nullptr};

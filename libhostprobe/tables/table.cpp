@@ -5,40 +5,39 @@
 
 #include <algorithm>
 
-#include "batches.h"
-
 namespace hostprobe::tables {
-namespace {
 
-std::vector<TableName> all_names() {
-  std::vector<TableName> names;
-  for (const RecordTable& table : record_tables()) {
-    names.push_back({table.name, table.meaning, {}, true});
-    for (const RecordColumn& column : table.columns) names.back().columns.push_back(column.name);
+const char* type_name(Type type) {
+  switch (type) {
+    case Type::kInt32:
+      return "int32";
+    case Type::kUint32:
+      return "uint32";
+    case Type::kInt64:
+      return "int64";
+    case Type::kUint64:
+      return "uint64";
+    case Type::kReal:
+      return "double";
+    case Type::kBool:
+      return "bool";
+    case Type::kText:
+      return "string";
+    case Type::kWord:
+      return "dictionary<int32, string>";
   }
-  names.push_back(activity_table());
-  for (TableName& table : answer_tables()) names.push_back(std::move(table));
-  return names;
+  return "";
 }
 
-template <typename Named>
-std::string listed(const std::vector<Named>& all) {
-  std::string text;
-  for (const Named& one : all) text += (text.empty() ? "" : ", ") + std::string(one.name);
-  return text;
-}
-
-}  // namespace
-
-const std::vector<TableName>& table_names() {
-  static const std::vector<TableName> kNames = all_names();
-  return kNames;
-}
-
-const TableName& table_named(std::string_view name) {
-  for (const TableName& table : table_names())
-    if (table.name == name) return table;
-  throw BadRequest(fmt::format("no table {}; the tables are {}", name, listed(table_names())));
+std::string_view unit_of(const ColumnName& column) {
+  struct Ending {
+    std::string_view ending, unit;
+  };
+  constexpr Ending kEndings[] = {{"_ns", "ns"},     {"_us", "µs"},      {"_ms", "ms"},        {"_pct", "%"},
+                                 {"_gb_s", "GB/s"}, {"bytes", "bytes"}, {"ms_per_step", "ms"}};
+  for (const Ending& one : kEndings)
+    if (column.name.ends_with(one.ending)) return one.unit;
+  return {};
 }
 
 std::vector<std::size_t> columns_named(const TableName& table, const std::vector<std::string>& names) {
@@ -54,14 +53,6 @@ std::vector<std::size_t> columns_named(const TableName& table, const std::vector
     places.push_back(place);
   }
   return places;
-}
-
-std::unique_ptr<Batches> open_batches(std::shared_ptr<Run> run, const TableName& table,
-                                      std::vector<std::size_t> columns, TraceRange traces) {
-  if (!table.by_process) return answer_batches(std::move(run), table, std::move(columns));
-  for (const RecordTable& one : record_tables())
-    if (one.name == table.name) return record_batches(std::move(run), one, columns, traces);
-  return activity_batches(std::move(run), table, std::move(columns), traces);
 }
 
 }  // namespace hostprobe::tables

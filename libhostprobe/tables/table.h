@@ -1,19 +1,15 @@
-// table.h: what a table is called, which columns it has, and where its rows come from.
+// table.h: what a table is called and which columns it has.
 //
-// Room 5. The definitions stand beside the code that fills them (record_tables.cpp, activity_table.cpp, answer_tables.cpp);
-// docs/tables.md is made of them, and a test holds it to them.
+// Room 3. A definition stands beside the code that fills the table (record_tables.cpp, activity_table.cpp, process_tables.cpp,
+// run_tables.cpp); docs/tables.md is made of them, and a test holds it to them.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "arrow_abi.h"
 
 namespace hostprobe::tables {
 
@@ -25,8 +21,11 @@ struct ColumnName {
   std::string_view name;
   Type type = Type::kInt64;
   bool nullable = false;
-  std::string_view meaning;  // with its unit
+  std::string_view meaning;
 };
+
+// Of a quantity, which its name ends in: "ns" of "begin_ns". "" where it has none.
+std::string_view unit_of(const ColumnName& column);
 
 struct TableName {
   std::string_view name;
@@ -35,40 +34,20 @@ struct TableName {
   bool by_process = true;  // its rows can be asked for process by process
 };
 
+// Places of the columns, in the order asked for. Throws BadRequest.
+std::vector<std::size_t> columns_named(const TableName& table, const std::vector<std::string>& names);
+
+// Names with commas between, for messages.
+template <typename Named>
+std::string listed(const std::vector<Named>& all) {
+  std::string text;
+  for (const Named& one : all) text += (text.empty() ? "" : ", ") + std::string(one.name);
+  return text;
+}
+
 // What a caller asked for cannot be.
 struct BadRequest : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
-
-class Run;
-
-// Some traces of a run, by their place in it.
-struct TraceRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-// Rows in batches, one after the other. May be asked by any thread, by one at a time.
-class Batches {
- public:
-  virtual ~Batches() = default;
-  // False: there are no more.
-  virtual bool next(ArrowArray* out) = 0;
-};
-
-// In the order in which they are listed.
-const std::vector<TableName>& table_names();
-// Throws BadRequest.
-const TableName& table_named(std::string_view name);
-// Places of the columns, in the order asked for. Throws BadRequest.
-std::vector<std::size_t> columns_named(const TableName& table, const std::vector<std::string>& names);
-
-// Rows of a table, with the columns at these places of its definition.
-std::unique_ptr<Batches> open_batches(std::shared_ptr<Run> run, const TableName& table,
-                                      std::vector<std::size_t> columns, TraceRange traces);
-
-using Metadata = std::vector<std::pair<std::string, std::string>>;
-void make_schema(const TableName& table, const std::vector<std::size_t>& columns, const Metadata& metadata,
-                 ArrowSchema* out);
 
 }  // namespace hostprobe::tables

@@ -1,7 +1,7 @@
-// table_columns.h: the columns of a table of events (CSV): those of tracers that look at CUDA calls through eBPF, and behind
-// them what else a call of ours tells.
+// tracer_columns.h: the columns of a table of events (CSV): those of tracers that look at CUDA calls through eBPF, and behind
+// them what else a call of ours tells. `export --csv` writes them, `import --csv` reads them.
 //
-// Room 3. docs/import.md says what stands in each.
+// Room 3. docs/export.md lists them; a test holds it to this list.
 #pragma once
 
 #include <array>
@@ -45,36 +45,66 @@ enum class Column : std::uint8_t {
   kRank,
   kSize,
   kPeer,
-  kCount,  // of calls: 1 where it is empty
-  kLongest,
-  kBuckets,
-  kLongestWake,
-  kWakeBuckets,
-  kAmount,
+  kCount,
   kHost,
   kRole,
   kRealtime,
-  kTicksPerNs,
   kColumns,
 };
 
 inline constexpr std::size_t kColumnCount = static_cast<std::size_t>(Column::kColumns);
 
-inline constexpr std::array<std::string_view, kColumnCount> kColumnNames = {
-    "timestamp_ns",    "event_type",    "pid",     "tid",       "comm",         "cpu",         "grid_x",
-    "grid_y",          "grid_z",        "block_x", "block_y",   "block_z",      "shared_mem",  "stream",
-    "last_offcpu_ns",  "last_oncpu_ns", "irq_num", "irq_name",  "duration_ns",  "type",        "kernel",
-    "library",         "flags",         "wake_ns", "waker_tid", "communicator", "elements",    "sequence",
-    "data_type",       "rank",          "size",    "peer",      "count",        "longest_ns",  "buckets",
-    "longest_wake_ns", "wake_buckets",  "amount",  "host",      "role",         "realtime_ns", "ticks_per_ns"};
+struct TracerColumn {
+  std::string_view name, of, meaning;  // `of`: lines that have it
+};
+
+inline constexpr std::array<TracerColumn, kColumnCount> kTracerColumns = {{
+    {"timestamp_ns", "all", "CLOCK_MONOTONIC, ns"},
+    {"event_type", "all", "the function; of a process its command"},
+    {"pid", "all", "process"},
+    {"tid", "all", "thread"},
+    {"comm", "all", "the thread's name; of a process its program"},
+    {"cpu", "the kernel's", "CPU"},
+    {"grid_x", "launches", "blocks"},
+    {"grid_y", "launches", "blocks"},
+    {"grid_z", "launches", "blocks"},
+    {"block_x", "launches", "threads"},
+    {"block_y", "launches", "threads"},
+    {"block_z", "launches", "threads"},
+    {"shared_mem", "launches", "dynamic shared memory, bytes"},
+    {"stream", "launches, syncs, collectives", "its handle"},
+    {"last_offcpu_ns", "switches", "when the thread left its CPU; 0: it comes"},
+    {"last_oncpu_ns", "switches", "when the thread came to its CPU; 0: it goes"},
+    {"irq_num", "interrupts", "number"},
+    {"irq_name", "interrupts", "name"},
+    {"duration_ns", "calls, ends of interrupts", "from begin to return, ns"},
+    {"type", "all",
+     "`launch`, `sync`, `wait`, `collective`; `switch` and `interrupt` of the kernel ([kernel.md](kernel.md)); "
+     "`process` and `thread` "
+     "say who and from when to when; `lost` and `counted` where calls are missing: lost, or known to counters alone"},
+    {"kernel", "launches", "its name"},
+    {"library", "waits", "that called"},
+    {"flags", "calls, switches", "as in a record, [format.md](format.md)"},
+    {"wake_ns", "waits", "from the waker's post to the return, ns"},
+    {"waker_tid", "waits", "thread that posted"},
+    {"communicator", "collectives", "as in [format.md](format.md), as the next six"},
+    {"elements", "collectives", "as the caller gave them"},
+    {"sequence", "collectives", "running number"},
+    {"data_type", "collectives", "number of the type"},
+    {"rank", "collectives, processes", "on the communicator; of the job"},
+    {"size", "collectives, processes", "ranks of the communicator; of the job"},
+    {"peer", "collectives", "root, or the other end of a message"},
+    {"count", "`lost`, `counted`", "calls"},
+    {"host", "processes", "name of the host"},
+    {"role", "threads", "what it is for"},
+    {"realtime_ns", "processes", "the time of day at its begin, ns"},
+}};
 
 // What a line is about, in the column "type".
 namespace row_type {
 inline constexpr std::string_view kProcess = "process", kThread = "thread", kLaunch = "launch", kSync = "sync",
                                   kWait = "wait", kCollective = "collective", kLost = "lost", kCounted = "counted",
                                   kSwitch = "switch", kInterrupt = "interrupt";
-// Calls of which only counters are left, and those too short for records of their own.
-inline constexpr std::string_view kCounter = " counter", kShort = " short";
 }  // namespace row_type
 
 struct TableRow {

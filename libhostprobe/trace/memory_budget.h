@@ -1,8 +1,8 @@
-// memory_budget.h: how much memory the reading of a run may take.
+// memory_budget.h: how much memory the reading of runs may take: one limit for all of a process, the command's and Python's.
 //
-// Room 3. One for all traces of a run, which are read by several threads at a time. What is held only to be quicker (blocks that
-// would be expanded again each time they are walked, activities that could be read again) is held while there is room. The
-// command counts its larger blocks of memory in it, too (cli/memory.cpp). The answers do not depend on it.
+// Room 3. Traces are read by several threads at a time. What is held only to be quicker (blocks that would be expanded again
+// each time they are walked, activities that could be read again) is held while there is room. The command counts its larger
+// blocks of memory in it, too (cli/memory.cpp). The answers do not depend on it.
 #pragma once
 
 #include <atomic>
@@ -52,6 +52,11 @@ class MemoryBudget {
   std::atomic<std::ptrdiff_t> left_;
   std::atomic<bool> refused_ = false;
 };
+
+inline constexpr unsigned kMemoryMb = 1024;  // of a process, unless it is told otherwise
+
+// What all reading in this process takes from.
+inline constinit MemoryBudget g_memory(std::size_t{kMemoryMb} << 20);
 
 // Bytes that were taken from a budget and go back to it. The budget must outlive them.
 class HeldBytes {

@@ -1,4 +1,4 @@
-// words.h: words and numbers as people read them, shared by the text report, the dump and the headline.
+// words.h: words and numbers as people read them, shared by all that writes.
 //
 // Room 3. Names come from other people's programs: nothing is printed that could steer a terminal.
 #pragma once

@@ -91,20 +91,22 @@ MAY_QUOTE = {  # room → path prefixes it may name in an #include, besides its 
     "settings": ("format/",),
     "elf": ("format/",),
     "probe": BYTES,
+    "words": (),
     "answer": ("hostprobe/",),
     "trace": (*BYTES, "answer/"),
     "model": (*BYTES, "answer/", "trace/"),
-    "import": (*BYTES, "answer/", "trace/", "model/"),
+    "import": (*BYTES, "answer/", "trace/", "model/", "tables/tracer_columns.h"),
     "analysis": (*BYTES, "answer/", "trace/", "model/"),
-    "report": (*BYTES, "answer/"),
-    "export": (*BYTES, "answer/", "trace/", "model/", "import/", "analysis/", "report/"),
-    "live": (*BYTES, "answer/", "trace/", "analysis/", "report/"),
-    "recorder": (*BYTES, "answer/", "trace/", "import/", "report/", "live/"),
-    "cli": (*BYTES, "answer/", "trace/", "model/", "import/", "analysis/", "report/", "export/", "live/", "recorder/"),
+    "report": (*BYTES, "words/", "answer/"),
+    "tables": (*BYTES, "words/", "answer/", "trace/", "model/"),
+    "export": (*BYTES, "words/", "answer/", "trace/", "model/", "tables/"),
+    "live": (*BYTES, "words/", "answer/", "trace/", "analysis/", "report/"),
+    "recorder": (*BYTES, "words/", "answer/", "trace/", "import/", "report/", "live/"),
+    "cli": (*BYTES, "words/", "answer/", "trace/", "model/", "import/", "analysis/", "report/", "tables/", "export/", "live/", "recorder/"),
     "simnode": ("format/", "hostprobe/"),
 }
 SHARED = ("steps", "settings", "elf")  # headers that both sides compile for themselves
-READING_ROOMS = ("answer", "trace", "model", "import", "analysis", "report", "export", "live")
+READING_ROOMS = ("words", "answer", "trace", "model", "import", "analysis", "report", "tables", "export", "live")
 
 
 def probe_may_include(header):
@@ -169,6 +171,7 @@ SUB_ROOMS = {
     "import": ("input", "kineto", "ftrace", "tracer_csv", HERE),
     "analysis": ("measures", "ranks", "graph", "step_time", "causes", "findings", HERE),
     "report": (HERE, "text", "json", "diff"),
+    "export": (HERE, "chrome", "perfetto", "csv", "dump"),
     "recorder": (HERE, "bpf"),
     "simnode": ("node", "cuda/image", "cuda/model", "cuda/entries", "nccl", "nvml"),
 }
@@ -296,7 +299,7 @@ MOST_DEEP = 20  # until it is 12: a header that includes none of ours is one dee
 # Units of a folder that know each other in a circle, until these are cut; simnode/ stays as it is. No number may grow.
 IN_CIRCLES = {
     "libhostprobe/analysis": 3, "libhostprobe/analysis/measures": 2,
-    "libhostprobe/analysis/ranks": 2, "libhostprobe/export": 4, "python/tables": 5, "libhostprobe/probe/intercept": 2,
+    "libhostprobe/analysis/ranks": 2, "libhostprobe/probe/intercept": 2,
     "libhostprobe/simnode/node": 2, "libhostprobe/simnode/cuda/model": 10, "libhostprobe/simnode/nccl": 10}
 
 
@@ -668,7 +671,7 @@ def pages_that_are_named_exist(tree):
 # Character classes keep the patterns from matching themselves.
 VOCABULARY = [
     (r"(?i)\b[s]tand-?ins?\b|\b[m]ock(s|ed)?\b", "simulated (node, driver, NCCL)",
-     {"libhostprobe/report/": 1, "tests/run/": 1}),  # a value of JSON
+     {"libhostprobe/answer/": 1, "tests/run/": 1}),  # a value of JSON
     (r"(?i)\b[f]old(s|ed|ing)?\b|\b[f]old_\w+", "aggregate, counter", {}),
     (r"(?i)\b[s]ums\b|\b[s]ummed\b", "counter, aggregated",
      {"libhostprobe/report/": 1, "libhostprobe/export/": 1, "tests/guests/": 9, "tests/unit/": 3}),  # keys of JSON, and PostgreSQL's

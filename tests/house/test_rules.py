@@ -43,7 +43,7 @@ class Rules(unittest.TestCase):
                           "libhostprobe/probe/record/chunk.h": ""}, breaches=2)
 
     def test_python_may_include_the_analysis_and_neither_the_probe_nor_the_command(self):
-        name = "python/tables/run.cpp"
+        name = "python/tables/module.cpp"
         self.assert_rule("rooms_include_only_what_they_may",
                          {name: '#include "trace/reader.h"\n#include "hostprobe/hostprobe.h"\n#include "table.h"\n'},
                          {name: '#include "probe/record/chunk.h"\n#include "../../libhostprobe/cli/output.h"\n'}, breaches=2)

@@ -10,6 +10,7 @@
 #include "import/ftrace/kernel_event.h"
 #include "import/ftrace/kernel_line.h"
 #include "import/import_files.h"
+#include "model/kernel_file.h"
 #include "support/trace_file.h"
 #include "trace/kernel_rows.h"
 #include "trace/reader.h"

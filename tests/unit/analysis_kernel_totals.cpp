@@ -10,6 +10,7 @@
 #include "analysis/ranks/neighbours.h"
 #include "export/dump/dump.h"
 #include "import/ftrace/kernel_table.h"
+#include "model/kernel_file.h"
 #include "support/trace_file.h"
 #include "trace/block_head.h"
 #include "trace/reader.h"

@@ -1,4 +1,4 @@
-// Numbers and names as people read them: report/words.cpp
+// Numbers and names as people read them: words/words.cpp
 #include <gtest/gtest.h>
 
 #include "words/words.h"

@@ -24,7 +24,6 @@ struct KernelSubject {
   std::uint64_t end_ns = 0;
 };
 
-KernelFile kernel_file(const Trace& trace);
 // Adds what it tells of `subjects`. A trace whose host is not known is taken for one of the only host.
 void add_kernel_trace(const Trace& trace, const std::vector<KernelSubject>& subjects, KernelAnswer& answer);
 
