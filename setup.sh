@@ -40,7 +40,7 @@ readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every ty
 
 # Of NAME|NAME one is enough, as releases of Debian differ in them.
 readonly build_packages=(
-  g++ cmake ninja-build git python3 python3-dev python3-venv
+  g++ cmake ninja-build git python3 python3-dev python3-venv pybind11-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
   zlib1g-dev libdeflate-dev rapidjson-dev
   libtracefs-dev libtraceevent-dev libtracecmd-dev
