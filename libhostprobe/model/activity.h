@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "answer/gpu.h"
-#include "trace/trace.h"
 
 namespace hostprobe::analysis {
+
+struct Trace;
 
 enum class ActivityType : std::uint8_t { kKernel, kCopy, kFill };
 

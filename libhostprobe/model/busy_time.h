@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "activity.h"
-#include "window.h"
+#include "answer/window.h"
 
 namespace hostprobe::analysis {
 

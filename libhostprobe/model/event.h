@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "answer/histogram.h"
+#include "answer/role.h"
 #include "function.h"
-#include "trace/roles.h"
-#include "trace/trace.h"
+#include "trace/thread.h"
 
 namespace hostprobe::analysis {
 

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <set>
 
+#include "trace/trace.h"
+
 namespace hostprobe::analysis {
 namespace {
 

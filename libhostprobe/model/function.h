@@ -8,9 +8,10 @@
 #include <string>
 
 #include "steps/step_token.h"
-#include "trace/trace.h"
 
 namespace hostprobe::analysis {
+
+struct Hook;
 
 // A function may have several: a stream synchronise is blocking and a synchronise.
 enum Trait : std::uint32_t {

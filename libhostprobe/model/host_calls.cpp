@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "model/timeline.h"
+#include "model/window.h"
+
 namespace hostprobe::analysis {
 namespace {
 

@@ -4,14 +4,18 @@
 // limited.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "answer/window.h"
 #include "search_hint.h"
-#include "timeline.h"
-#include "window.h"
 
 namespace hostprobe::analysis {
+
+class Timeline;
+struct Function;
+struct Track;
 
 enum class HostCallType : std::uint8_t {
   kLaunch,       // gives the GPU work: a kernel, a graph, a copy, a fill

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "timeline.h"
-
 namespace hostprobe::analysis {
+
+class Timeline;
+struct Function;
+struct Track;
 
 struct LaunchCall {
   std::uint32_t tid = 0;

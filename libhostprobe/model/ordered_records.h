@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "nearly_sorted.h"
-#include "trace/trace.h"
+#include "trace/thread.h"
 
 namespace hostprobe::analysis {
 

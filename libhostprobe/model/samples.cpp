@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "format/samples.h"
+#include "trace/trace.h"
 
 namespace hostprobe::analysis {
 namespace {

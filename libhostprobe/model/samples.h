@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "trace/trace.h"
+#include "answer/thread_key.h"
 
 namespace hostprobe::analysis {
+
+struct Trace;
 
 struct RunningSample {
   double at_ns = 0;           // as events

@@ -6,6 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/step_period.h"
+#include "model/timeline.h"
+
 namespace hostprobe::analysis {
 namespace {
 

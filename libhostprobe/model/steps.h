@@ -4,17 +4,14 @@
 // the thread that launches); the steps themselves are listed by questions/steps.h, in the one pass over everything.
 #pragma once
 
-#include <cstdint>
-
 #include "answer/step.h"
-#include "step_period.h"
-#include "timeline.h"
-#include "window.h"
+#include "answer/window.h"
+#include "steps/step_token.h"
 
 namespace hostprobe::analysis {
 
-// Which of them are asked for.
-enum class StepChoice : std::uint8_t { kAuto, kMarks, kDetected, kOff };
+class Timeline;
+struct Track;
 
 struct StepPlan {
   StepChoice choice = StepChoice::kAuto;

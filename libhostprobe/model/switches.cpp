@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "format/switches.h"
+#include "trace/trace.h"
+
 namespace hostprobe::analysis {
 namespace {
 

@@ -9,11 +9,16 @@
 #include <optional>
 #include <vector>
 
-#include "format/switches.h"
+#include "answer/thread_key.h"
 #include "search_hint.h"
-#include "trace/trace.h"
+
+namespace hostprobe {
+struct SwitchRow;
+}
 
 namespace hostprobe::analysis {
+
+struct Trace;
 
 // Times as in event.h.
 struct OffCpu {

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "format/nccl_type.h"
+#include "trace/roles.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

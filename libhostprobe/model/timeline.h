@@ -8,6 +8,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,8 +16,11 @@
 #include "launch_run.h"
 #include "ordered_records.h"
 #include "switches.h"
+#include "trace/trace.h"
 
 namespace hostprobe::analysis {
+
+class Symbols;
 
 // Of lengths in ticks, of which only counts in buckets are left.
 Histogram histogram_of(const SpansSum& spans, const TickClock& clock);
@@ -261,7 +265,7 @@ const SiteSum* found_in(const std::map<Key, SiteSum>& counters, const Key& key) 
 
 template <typename OnEvent>
 void Timeline::walk_counters(const Track& track, OnEvent& on_event) const {
-  const bool knows_start = trace_.steps_known_ticks().has_value();
+  const bool knows_start = trace_.steps_known() != nullptr;
   const auto found = trace_.start_counters.find(track.key());
   const StartCounters* start = found == trace_.start_counters.end() ? nullptr : &found->second;
   const auto count = [&](const SumKey& key, const SiteSum& sum, const SiteSum* before, bool below_limit) {

@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "answer/file_name.h"
+#include "symbols.h"
+#include "trace.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -5,13 +5,13 @@
 // only then its name: names are inherited, cut to 15 bytes, and off by default in NCCL.
 #pragma once
 
-#include <string>
-
 #include "answer/role.h"
-#include "symbols.h"
-#include "trace.h"
 
 namespace hostprobe::analysis {
+
+class Symbols;
+struct Thread;
+struct Trace;
 
 Role role_of(const Trace& trace, const Thread& thread, Symbols& symbols);
 

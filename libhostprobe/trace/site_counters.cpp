@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "format/file.h"
+
 namespace hostprobe::analysis {
 namespace {
 

@@ -10,7 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "format/file.h"
+namespace hostprobe {
+struct SiteCounter;
+struct SiteRow;
+}  // namespace hostprobe
 
 namespace hostprobe::analysis {
 

@@ -11,6 +11,7 @@
 
 #include "answer/file_name.h"
 #include "elf_file.h"
+#include "trace.h"
 
 namespace hostprobe::analysis {
 

@@ -12,9 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "trace.h"
-
 namespace hostprobe::analysis {
+
+struct Module;
+struct Stack;
+struct Trace;
 
 // Functions of one ELF file, from its symbol table, its debug file, or else its dynamic symbols.
 class SymbolTable {

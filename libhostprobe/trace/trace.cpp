@@ -116,10 +116,10 @@ std::uint64_t Trace::lost() const {
   return std::max(sum, header.lost);
 }
 
-std::optional<std::uint64_t> Trace::steps_known_ticks() const {
+const EventRow* Trace::steps_known() const {
   const auto known =
       std::find_if(events.begin(), events.end(), [](const EventRow& row) { return row.kind == kEventStepsKnown; });
-  return known == events.end() ? std::nullopt : std::optional(known->ticks);
+  return known == events.end() ? nullptr : &*known;
 }
 
 bool Trace::aggregates() const {

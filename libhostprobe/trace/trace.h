@@ -1,15 +1,11 @@
 // trace.h: what one process wrote, as the reader hands it to every question.
 //
-// Room 3. Records stay where
-// they are (the mapped file, packed or not, or the copy of a segment); a Thread only lists the slices that hold them. Times
-// are still ticks here: ask `clock`.
+// Room 3. Records stay where they are (the mapped file, packed or not, or the copy of a segment); see thread.h. Times are
+// still ticks here: ask `clock`.
 #pragma once
 
-#include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,13 +15,11 @@
 #include <vector>
 
 #include "answer/damage.h"
-#include "answer/thread_key.h"
 #include "clock.h"
 #include "format/file.h"
 #include "mapped_file.h"
 #include "memory_budget.h"
-#include "records.h"
-#include "site_counters.h"
+#include "thread.h"
 
 namespace hostprobe::analysis {
 
@@ -67,56 +61,6 @@ struct Module {
   std::uint64_t seen_ticks;
   std::string path;
   std::string build_id;  // hexadecimal
-};
-
-// Of the GPU, not a thread: see format/record.h.
-inline bool is_stream(const ThreadKey& key) { return key.tid >= kStreamTid; }
-
-// Some consecutive records of one thread. `count` of the `slots` running numbers hold a record.
-struct Slice {
-  const std::byte* bytes;  // the records, or of a packed block its PackedHead
-  std::uint64_t first_sequence;
-  std::uint64_t least_begin_ticks;
-  std::uint32_t slots;
-  std::uint32_t count;
-  std::uint32_t packed_bytes = 0;  // 0: not packed
-  std::uint32_t skipped = 0;       // records at its beginning that are somebody else's
-  std::uint32_t cut = 0;           // and at its end
-  std::uint32_t aggregated = 0;    // how many of them are kRecordAggregated
-  bool from_segment = false;
-  const std::uint8_t* expanded = nullptr;     // of a packed block, where it is held
-  std::array<std::uint64_t, 4> hooks_seen{};  // a bit for each hook number of its records, modulo 256
-  std::uint64_t least_end_ticks = UINT64_MAX;
-
-  // Copied, because a file guarantees 8-byte alignment only. Throws TraceError when a packed block cannot be unpacked,
-  // which it could when the trace was read.
-  void append_to(Records& records) const;
-  Records records() const {
-    Records all;
-    append_to(all);
-    return all;
-  }
-  // Leave the first or last `numbers` out; only when none is missing.
-  void drop_first(std::uint32_t numbers);
-  void drop_last(std::uint32_t numbers);
-  std::uint64_t end_sequence() const { return first_sequence + slots; }
-  // False: no record of it is of this hook.
-  bool may_hold(std::uint16_t hook) const { return (hooks_seen[hook >> 6 & 3] >> (hook & 63) & 1) != 0; }
-};
-
-struct Thread {
-  ThreadKey key;
-  ThreadEntry entry{};                           // zeros when only records of the thread were found
-  std::vector<Slice> slices;                     // by running number, no two overlap
-  std::vector<std::uint16_t> stacks;             // which stacks its records carry, sorted
-  std::map<std::uint64_t, SiteSum> short_waits;  // by key, see format/segment.h
-  std::map<SumKey, SiteSum> counters;            // of calls whose records are gone, or kRecordAggregated
-  std::uint64_t kept = 0;                        // records, and calls that are only in the counters
-  std::uint64_t summed_only = 0;                 // of those, calls without a record
-  std::uint64_t lost = 0;
-  std::uint64_t unfinished = 0;  // calls that had not returned: in progress, or cut short by a kill
-  bool merged = false;           // it ended, and an entry that stands for several counts what it made
-  std::string name;
 };
 
 // What the counters of a thread held when steps became known, in mode monitor.
@@ -208,25 +152,10 @@ struct Trace {
   std::uint64_t lost() const;
   // Gives what is held of it back: whoever walks its records again expands them again.
   void release();
-  // When it was, in ticks; nothing: steps never became known, or in another mode.
-  std::optional<std::uint64_t> steps_known_ticks() const;
+  // nullptr: steps never became known, or in another mode.
+  const EventRow* steps_known() const;
   // The process moves records into counters, instead of writing each of them to its file.
   bool aggregates() const;
 };
-
-// Its count, time and bytes are in the counters of its thread; what it tells besides is nowhere else.
-inline bool is_aggregated(const Record& record) { return (record.flags & kRecordAggregated) != 0; }
-std::uint32_t count_summed(const Records& records);
-
-// Of a..e, which stand side by side.
-inline std::uint64_t word(const Record& record, int index) {
-  static_assert(offsetof(Record, e) == offsetof(Record, a) + 4 * sizeof(record.a));
-  if (index < 0) return 0;
-  std::uint64_t value;
-  std::memcpy(&value,
-              reinterpret_cast<const std::byte*>(&record) + offsetof(Record, a) + 8 * static_cast<std::size_t>(index),
-              8);
-  return value;
-}
 
 }  // namespace hostprobe::analysis

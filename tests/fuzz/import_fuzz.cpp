@@ -14,6 +14,7 @@
 #include "run_folder.h"
 #include "trace/kernel_rows.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "memory_file.h"
 #include "trace/checksum.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace {
 

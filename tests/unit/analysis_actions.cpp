@@ -10,6 +10,7 @@
 #include "report/text/action_sentences.h"
 #include "report/text/text.h"
 #include "support/counters.h"
+#include "trace/trace.h"
 #include "words/words.h"
 
 namespace hostprobe::analysis {

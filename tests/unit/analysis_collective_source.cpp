@@ -5,6 +5,7 @@
 
 #include "support/trace_file.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -8,6 +8,7 @@
 #include "analysis/ranks/chance.h"
 #include "analysis/ranks/collective_join.h"
 #include "analysis/ranks/collective_kernels.h"
+#include "model/activity.h"
 #include "report/json/json_collectives.h"
 #include "report/json_text.h"
 

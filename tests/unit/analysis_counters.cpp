@@ -3,10 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/process.h"
 #include "analysis/run_answer.h"
 #include "report/json/json.h"
 #include "support/counters.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -6,8 +6,10 @@
 #include "analysis/graph/critical_path.h"
 #include "analysis/graph/step_sample.h"
 #include "model/busy_time.h"
+#include "model/timeline.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

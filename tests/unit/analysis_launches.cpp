@@ -4,6 +4,7 @@
 #include "analysis/process.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/process.h"
 #include "analysis/run_answer.h"
 #include "report/json/json.h"
 #include "report/text/text.h"

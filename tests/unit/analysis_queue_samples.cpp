@@ -3,6 +3,8 @@
 
 #include "analysis/measures/queue_samples.h"
 
+#include "trace/symbols.h"
+
 namespace hostprobe::analysis {
 namespace {
 

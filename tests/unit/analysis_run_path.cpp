@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "answer/process.h"
+#include "model/activity.h"
 #include "simulated_ranks.h"
 
 namespace hostprobe::analysis {

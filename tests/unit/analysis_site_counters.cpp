@@ -9,6 +9,7 @@
 #include "support/counters.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -6,9 +6,11 @@
 
 #include "analysis/process.h"
 #include "export/dump/dump.h"
+#include "format/switches.h"
 #include "model/timeline.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -7,6 +7,7 @@
 #include "model/window.h"
 #include "support/counters.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "analysis/process.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 #include "unit/analysis_sample_library.h"
 
 namespace hostprobe::analysis {

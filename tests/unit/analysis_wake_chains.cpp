@@ -7,10 +7,13 @@
 
 #include "analysis/graph/rank_waits.h"
 #include "analysis/process.h"
+#include "analysis/ranks/process_work.h"
+#include "model/activity.h"
 #include "report/json/json_chains.h"
 #include "report/json_text.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -11,12 +11,17 @@
 #include <string>
 #include <vector>
 
+#include "analysis/ranks/collective_kernels.h"
 #include "analysis/run_path.h"
+#include "answer/process.h"
 #include "format/frequency.h"
 #include "format/samples.h"
 #include "format/switches.h"
+#include "model/activity.h"
+#include "model/timeline.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 

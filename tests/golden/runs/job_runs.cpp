@@ -1,7 +1,9 @@
 // job_runs.cpp: see runs.h.
 #include <sys/syscall.h>
 
+#include "answer/step.h"
 #include "made_job.h"
+#include "model/activity.h"
 #include "runs.h"
 
 namespace hostprobe::test {

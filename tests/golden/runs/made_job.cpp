@@ -3,7 +3,9 @@
 
 #include <fstream>
 
+#include "answer/step.h"
 #include "format/activity_file.h"
+#include "model/activity.h"
 #include "support/counters.h"
 
 namespace hostprobe::analysis {
