@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/measures/waits.h"
+#include "answer/process.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -206,6 +207,13 @@ class ChainWalk {
 
 WakeChainAnswer follow_chains(const std::vector<ChainMember>& members, std::uint32_t member) {
   return ChainWalk(members, member).run();
+}
+
+void set_chains(WakeChainAnswer chains, ProcessAnswer& answer) {
+  for (WaitSite& site : answer.waits)
+    if (const auto chain = chains.waits.find({site.function, site.library, site.role}); chain != chains.waits.end())
+      site.chain = std::move(chain->second);
+  answer.sync_chain = std::move(chains.synchronises);
 }
 
 }  // namespace hostprobe::analysis

@@ -13,6 +13,8 @@
 
 namespace hostprobe::analysis {
 
+struct ProcessAnswer;
+
 // A rank waited in a collective until the last one came. Times are of the process that waited.
 struct RankWait {
   double begin_ns = 0, end_ns = 0;  // from its own arrival to the last one's
@@ -34,5 +36,8 @@ struct ChainMember {
 };
 
 WakeChainAnswer follow_chains(const std::vector<ChainMember>& members, std::uint32_t member);
+
+// With the waits of its process.
+void set_chains(WakeChainAnswer chains, ProcessAnswer& answer);
 
 }  // namespace hostprobe::analysis

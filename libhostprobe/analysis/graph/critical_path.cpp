@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/graph/path_replay.h"
+#include "model/activity.h"
+#include "model/timeline.h"
 #include "step_sample.h"
 
 namespace hostprobe::analysis {

@@ -11,12 +11,10 @@
 
 #include "answer/path.h"
 #include "job_graph.h"
-#include "model/activity.h"
-#include "model/timeline.h"
-#include "model/window.h"
-#include "path_replay.h"
 
 namespace hostprobe::analysis {
+
+class PathReplay;
 
 // One stretch of time that ends somewhere.
 struct PathStretch {

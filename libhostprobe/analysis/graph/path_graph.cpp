@@ -6,7 +6,10 @@
 #include <numeric>
 
 #include "answer/wait.h"
+#include "model/activity.h"
+#include "model/host_clocks.h"
 #include "model/nearly_sorted.h"
+#include "model/timeline.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/activity.h"
+#include "answer/window.h"
 #include "model/host_calls.h"
-#include "model/host_clocks.h"
 
 namespace hostprobe::analysis {
+
+struct DeviceTimeline;
+struct HostClock;
 
 inline constexpr double kClockErrorNs = 1000;  // the host's clock and the GPU's, of the same moment
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "answer/window.h"
 #include "model/search_hint.h"
-#include "model/window.h"
 
 namespace hostprobe::analysis {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "model/window.h"
+#include "answer/window.h"
 
 namespace hostprobe::analysis {
 

@@ -9,10 +9,11 @@
 #include <memory>
 #include <vector>
 
-#include "collective_kernels.h"
-#include "model/timeline.h"
-
 namespace hostprobe::analysis {
+
+class CollectiveKernels;
+
+class Timeline;
 
 struct CollectiveEnd {
   std::uint64_t communicator = 0;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "model/activity.h"
+
 namespace hostprobe::analysis {
 
 CollectiveKernels::CollectiveKernels(const DeviceTimeline& device) {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "model/activity.h"
-
 namespace hostprobe::analysis {
+
+struct DeviceTimeline;
 
 // Consecutive ones of CollectiveKernels.
 struct KernelRange {

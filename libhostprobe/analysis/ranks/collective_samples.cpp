@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/timeline.h"
+
 namespace hostprobe::analysis {
 namespace {
 

@@ -10,9 +10,10 @@
 
 #include "answer/collective.h"
 #include "collective_sizes.h"
-#include "model/timeline.h"
 
 namespace hostprobe::analysis {
+
+class Timeline;
 
 struct CollectiveSample {
   double gpu_ns = 0;

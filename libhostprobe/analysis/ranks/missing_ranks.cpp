@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/measures/import_answer.h"
-
 namespace hostprobe::analysis {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/measures/wait_purpose.h"
+#include "model/timeline.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -15,6 +15,7 @@
 #include "answer/step_time.h"
 #include "model/samples.h"
 #include "own_code.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/measures/wait_purpose.h"
+#include "model/timeline.h"
 
 namespace hostprobe::analysis {
 namespace {

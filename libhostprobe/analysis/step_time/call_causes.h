@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "answer/cause.h"
+#include "answer/role.h"
 #include "model/host_calls.h"
 #include "trace/symbols.h"
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "call_causes.h"
+#include "model/timeline.h"
 
 namespace hostprobe::analysis {
 namespace {

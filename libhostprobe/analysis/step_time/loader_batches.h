@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/graph/path_graph.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 

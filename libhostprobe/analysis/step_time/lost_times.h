@@ -11,6 +11,7 @@
 #include "longest_pieces.h"
 #include "lost_parts.h"
 #include "step_time_member.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 

@@ -1,6 +1,8 @@
 // low_frequency.cpp: see low_frequency.h.
 #include "low_frequency.h"
 
+#include "model/event.h"
+
 #include <algorithm>
 #include <cmath>
 

@@ -7,6 +7,7 @@
 #include "analysis/measures/wait_purpose.h"
 #include "answer/file_name.h"
 #include "answer/telling_frames.h"
+#include "model/timeline.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -14,6 +14,7 @@
 #include "answer/hook.h"
 #include "launch_pace.h"
 #include "model/samples.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 

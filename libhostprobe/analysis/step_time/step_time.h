@@ -10,6 +10,7 @@
 
 #include "answer/step_time.h"
 #include "step_time_member.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 

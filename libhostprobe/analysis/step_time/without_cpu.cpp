@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/measures/run_delay.h"
+#include "model/timeline.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "analysis/graph/path_graph.h"
 #include "answer/process.h"
+#include "model/switches.h"
 
 namespace hostprobe::analysis {
 
