@@ -18,6 +18,7 @@ enum class Limit {
   kMilliseconds,  // an argument that is more than 0
   kPointer,       // an argument that points to one
   kSocket,        // perhaps the socket's own (SO_RCVTIMEO, SO_SNDTIMEO), which cannot be seen from outside
+  kFlag,          // an argument that has IORING_ENTER_EXT_ARG
 };
 
 struct EndedCall {
@@ -26,15 +27,31 @@ struct EndedCall {
   std::size_t argument;
 };
 
-// The list of signal(7), as far as it is true of Linux 5 and 6.
+// IORING_ENTER_EXT_ARG, which older headers lack.
+constexpr std::uint64_t kWithLimit = 1u << 3;
+
+// The list of signal(7), as far as it is true of Linux 5 and 6, and what it forgets: io_uring_enter.
 constexpr EndedCall kEndedByAStop[] = {
-    {SYS_epoll_wait, Limit::kMilliseconds, 3}, {SYS_epoll_pwait, Limit::kMilliseconds, 3},
-    {SYS_epoll_pwait2, Limit::kPointer, 3},    {SYS_io_getevents, Limit::kPointer, 4},
-    {SYS_semtimedop, Limit::kPointer, 3},      {SYS_rt_sigtimedwait, Limit::kPointer, 2},
-    {SYS_recvmmsg, Limit::kSocket, 0},         {SYS_recvfrom, Limit::kSocket, 0},
-    {SYS_recvmsg, Limit::kSocket, 0},          {SYS_accept, Limit::kSocket, 0},
-    {SYS_accept4, Limit::kSocket, 0},          {SYS_sendto, Limit::kSocket, 0},
-    {SYS_sendmsg, Limit::kSocket, 0},          {SYS_read, Limit::kSocket, 0},
+    {SYS_epoll_wait, Limit::kMilliseconds, 3},
+    {SYS_epoll_pwait, Limit::kMilliseconds, 3},
+    {SYS_epoll_pwait2, Limit::kPointer, 3},
+    {SYS_io_getevents, Limit::kPointer, 4},
+    {SYS_semtimedop, Limit::kPointer, 3},
+    {SYS_rt_sigtimedwait, Limit::kPointer, 2},
+    {SYS_recvmmsg, Limit::kSocket, 0},
+    {SYS_recvfrom, Limit::kSocket, 0},
+    {SYS_recvmsg, Limit::kSocket, 0},
+    {SYS_accept, Limit::kSocket, 0},
+    {SYS_accept4, Limit::kSocket, 0},
+    {SYS_sendto, Limit::kSocket, 0},
+    {SYS_sendmsg, Limit::kSocket, 0},
+    {SYS_sendmmsg, Limit::kSocket, 0},
+    {SYS_read, Limit::kSocket, 0},
+    {SYS_readv, Limit::kSocket, 0},
+    {SYS_write, Limit::kSocket, 0},
+    {SYS_writev, Limit::kSocket, 0},
+    {SYS_connect, Limit::kSocket, 0},
+    {SYS_io_uring_enter, Limit::kFlag, 3},
 };
 constexpr long kEndedWithoutLimit[] = {SYS_semop, SYS_msgrcv, SYS_msgsnd};
 
@@ -61,6 +78,7 @@ bool has_limit(pid_t pid, pid_t tid, const Words& words) {
     if (static_cast<std::uint64_t>(each.number) != words[0]) continue;
     const std::uint64_t argument = words[1 + each.argument];
     if (each.limit == Limit::kMilliseconds) return static_cast<std::int32_t>(argument) > 0;
+    if (each.limit == Limit::kFlag) return (argument & kWithLimit) != 0;
     return each.limit == Limit::kPointer ? argument != 0 : is_socket(pid, tid, argument);
   }
   return false;

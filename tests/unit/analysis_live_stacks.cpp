@@ -2,11 +2,17 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
 
+#include "live/limited_sleep.h"
 #include "live/process_memory.h"
 #include "live/process_stacks.h"
 
@@ -76,6 +82,75 @@ TEST(LiveStacks, ALookTakesAFewReadsForEachThreadMore) {
   const std::uint64_t few = reads_of_a_look("8", 4), many = reads_of_a_look("168", 84);
   EXPECT_LE(many - few, 160u * 10) << few << " and " << many;
 }
+
+constexpr timeval kLimit{60, 0};
+
+// One end of a connection: nothing comes from the other, and nothing more goes into it.
+int full_socket() {
+  int ends[2];
+  socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) setsockopt(ends[0], SOL_SOCKET, option, &kLimit, sizeof kLimit);
+  const char bytes[4096] = {};
+  while (send(ends[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
+  }
+  return ends[0];
+}
+
+void reads_into_pieces() {
+  char bytes[8];
+  iovec piece{bytes, sizeof bytes};
+  (void)!readv(full_socket(), &piece, 1);
+}
+void writes() { (void)!write(full_socket(), "x", 1); }
+void writes_pieces() {
+  iovec piece{const_cast<char*>("x"), 1};
+  (void)!writev(full_socket(), &piece, 1);
+}
+void sends_messages() {
+  iovec piece{const_cast<char*>("x"), 1};
+  mmsghdr message{};
+  message.msg_hdr.msg_iov = &piece;
+  message.msg_hdr.msg_iovlen = 1;
+  sendmmsg(full_socket(), &message, 1, 0);
+}
+// Nobody accepts, and one connection may wait for that.
+void connects() {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "hostprobe-connects-%d", getpid());
+  const auto* address = reinterpret_cast<const sockaddr*>(&name);
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  bind(listener, address, sizeof name);
+  listen(listener, 0);
+  for (;;) {
+    const int one = socket(AF_UNIX, SOCK_STREAM, 0);
+    setsockopt(one, SOL_SOCKET, SO_SNDTIMEO, &kLimit, sizeof kLimit);
+    connect(one, address, sizeof name);
+  }
+}
+
+class LimitedCall : public testing::TestWithParam<void (*)()> {};
+
+// A stop ends each of these with EINTR, and made again it would wait for all of its limit.
+TEST_P(LimitedCall, IsKnownForASleepThatNoStopMayBreak) {
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    GetParam()();
+    _exit(0);
+  }
+  bool is_known = false;
+  for (int i = 0; i < 2000 && !is_known; ++i) {
+    is_known = limited_sleep_of(child, child).has_value();
+    if (!is_known) usleep(5000);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(is_known);
+}
+
+INSTANTIATE_TEST_SUITE_P(LiveStacks, LimitedCall,
+                         testing::Values(reads_into_pieces, writes, writes_pieces, sends_messages, connects));
 
 }  // namespace
 }  // namespace hostprobe::analysis
