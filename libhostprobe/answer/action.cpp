@@ -13,11 +13,11 @@ std::string name_of(const char* const (&names)[N], std::uint32_t number) {
 
 }  // namespace
 
-std::string action_kind_name(std::uint32_t kind) {
+std::string action_kind_name(ActionKind kind) {
   static constexpr const char* kNames[] = {"unknown_0", "trigger", "dump_gone",    "started",  "stopped",
                                            "setting",   "detail",  "child_ended",  "fix",      "halted",
                                            "throttled", "source",  "read_in_part", "left_out", "steps_known"};
-  return name_of(kNames, kind);
+  return name_of(kNames, static_cast<std::uint32_t>(kind));
 }
 
 std::string trigger_reason_name(std::uint32_t reason) {

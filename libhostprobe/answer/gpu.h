@@ -1,6 +1,6 @@
-// gpu.h: what the GPU of a process did, and when it had nothing to do.
+// gpu.h: what the GPU of a process did, when it had nothing to do, and the calls in which the process waited for it.
 //
-// The waist (answer/). analysis/measures/gpu_busy.h, gaps.h, certain_idle.h and kernel_times.h fill it.
+// The waist (answer/). analysis/measures/gpu_busy.h, certain_idle.h and syncs.h fill it.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "histogram.h"
+#include "role.h"
 
 namespace hostprobe::analysis {
 
@@ -20,7 +21,7 @@ inline const char* activity_source_name(ActivitySource source) {
   return source == ActivitySource::kProfile ? "profile" : "stand-in";
 }
 
-struct KernelRow {
+struct KernelByName {
   std::string name;
   Histogram time;
 };
@@ -40,7 +41,7 @@ struct GpuAnswer {
   std::optional<double> busy_ms;
   std::optional<double> idle_in_steps_pct;  // nothing where no steps are known
   std::vector<DeviceBusy> devices;          // where there are several
-  std::vector<KernelRow> by_name;           // longest in all first
+  std::vector<KernelByName> by_name;        // longest in all first
 };
 
 struct CertainIdle {
@@ -65,5 +66,32 @@ struct GapAnswer {
 };
 
 using KernelTimes = std::map<std::string, Histogram>;  // by name
+
+// Calls that return at once, unless the GPU has to be waited for.
+struct GpuStall {
+  std::uint64_t count = 0;
+  std::map<Role, double> ms_by_role;
+  double share_pct = 0;  // as of synchronisations
+
+  double total_ms() const {
+    double ms = 0;
+    for (const auto& [role, of_role] : ms_by_role) ms += of_role;
+    return ms;
+  }
+  void add(const GpuStall& other) {
+    count += other.count;
+    for (const auto& [role, ms] : other.ms_by_role) ms_by_role[role] += ms;
+  }
+};
+
+struct SyncAnswer {
+  bool hooked = false;
+  Histogram time;
+  std::map<std::string, std::uint64_t> by_function;
+  std::map<Role, double> total_ms_by_role;
+  double share_pct = 0;  // of the lives of the threads that wait most, each instant once
+  GpuStall memory;       // allocations and frees, the latter among the synchronisations too
+  GpuStall copies;       // into a stream, of memory that is not pinned
+};
 
 }  // namespace hostprobe::analysis

@@ -1,6 +1,6 @@
-// step.h: the training steps of a process: how many, how long, of which types, and which of them were slow.
+// step.h: the training steps of a process: how many, how long, of which types, and which were slow; and its named parts.
 //
-// The waist (answer/). analysis/measures/steps.h fills it.
+// The waist (answer/). analysis/measures/steps.h and regions.h fill it.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "histogram.h"
 #include "thread_key.h"
 
 namespace hostprobe::analysis {
+
+// Which steps are asked for.
+enum class StepChoice : std::uint8_t { kAuto, kMarks, kDetected, kOff };
 
 enum class StepSource : std::uint8_t { kNone, kMarks, kDetected };
 
@@ -67,5 +71,12 @@ struct StepAnswer {
 
 // "marks", "detected", "none". Steps of torch's optimizer are detected: nobody marked them.
 const char* step_source_name(const StepAnswer& steps);
+
+// A part of its own time that the program, PyTorch or a library named.
+struct RegionAnswer {
+  std::string name;
+  std::string source;  // who named it: the row of the hook table
+  Histogram time;
+};
 
 }  // namespace hostprobe::analysis

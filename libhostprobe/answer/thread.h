@@ -1,14 +1,17 @@
 // thread.h: what is known of one thread: what it is for, what it did with its time, what it is in now.
 //
-// The waist (answer/). analysis/measures/thread_answer.h fills it.
+// The waist (answer/). analysis/measures/thread_answer.h, progress.h and running.h fill it.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "histogram.h"
 #include "hook.h"
 #include "role.h"
+#include "thread_key.h"
 
 namespace hostprobe::analysis {
 
@@ -51,5 +54,44 @@ struct ThreadAnswer {
   std::optional<std::uint64_t> migrations;  // to another CPU, as far as its switches were recorded
   std::uint64_t merged = 0;                 // how many threads that ended it stands for; 0: it is one
 };
+
+// How well a progress thread of NCCL keeps up.
+struct ProgressAnswer {
+  std::uint32_t tid = 0;
+  std::string name;
+  Role role = Role::kOther;
+  std::string communicator;  // the one for which the thread was started; "" = not known
+  Histogram poll;            // intervals
+  std::uint64_t stalls = 0;  // those recorded one by one
+  double stall_ms = 0;
+  std::uint32_t migrations = 0;  // polls from another CPU than the one before
+  std::optional<double> cpu_ms;
+  std::optional<double> run_delay_ms;
+};
+
+struct RunningRow {
+  std::string function;  // "" = no symbol covers the code
+  std::string file;      // of Python
+  unsigned line = 0;     // the one that most samples of the function are at
+  std::string library;   // of code; "kernel": in the kernel
+  std::string caller;    // of Python: whoever called it most, in another file
+  double ns = 0;
+  double step_ns = 0;  // of the mean step
+  std::uint64_t samples = 0;
+};
+
+// What the CPU time of a thread went into, by samples of it.
+struct RunningAnswer {
+  ThreadKey thread{};
+  std::vector<RunningRow> python, code;  // heaviest first
+  double python_ns = 0, code_ns = 0;     // that samples stand for
+  std::uint64_t python_samples = 0, code_samples = 0;
+  std::uint64_t torn = 0;   // of the Python samples: the frames changed while they were read
+  std::uint64_t steps = 0;  // that lie whole within the time of the samples; 0: step_ns is not known
+};
+
+inline constexpr const char* kCollecting = "garbage collection";
+
+inline constexpr const char* kInKernel = "kernel";
 
 }  // namespace hostprobe::analysis

@@ -4,12 +4,13 @@
 
 #include <random>
 
-#include "analysis/measures/gaps.h"
 #include "analysis/measures/gpu_busy.h"
 #include "format/activity_file.h"
 #include "model/activity.h"
+#include "model/timeline.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

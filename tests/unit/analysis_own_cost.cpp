@@ -1,7 +1,7 @@
 // What hostprobe cost a process: analysis/own_cost.cpp
 #include <gtest/gtest.h>
 
-#include "analysis/measures/own_cost.h"
+#include "analysis/measures/actions.h"
 #include "support/trace_file.h"
 #include "trace/reader.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "answer/gpu.h"
+#include "answer/window.h"
 #include "model/timeline.h"
-#include "model/window.h"
 
 namespace hostprobe::analysis {
 

@@ -1,10 +1,11 @@
-// gaps.cpp: see gaps.h.
-#include "gaps.h"
+// gaps.cpp: the gaps of gpu_busy.h.
 
 #include <algorithm>
 
+#include "analysis/measures/gpu_busy.h"
 #include "model/busy_time.h"
 #include "model/launch_calls.h"
+#include "model/timeline.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/window.h"
+
 namespace hostprobe::analysis {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "answer/file_name.h"
+#include "model/window.h"
 #include "wait_purpose.h"
 
 namespace hostprobe::analysis {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
+
+#include "model/busy_time.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -27,7 +30,7 @@ void count(const DeviceTimeline& device, const Window& window, GpuAnswer& answer
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i].count() > 0) answer.by_name.push_back({device.names[i], std::move(names[i])});
   std::stable_sort(answer.by_name.begin(), answer.by_name.end(),
-                   [](const KernelRow& l, const KernelRow& r) { return l.time.total_ns() > r.time.total_ns(); });
+                   [](const KernelByName& l, const KernelByName& r) { return l.time.total_ns() > r.time.total_ns(); });
 }
 
 void measure_devices(const DeviceTimeline& device, const Window& window, GpuAnswer& answer) {
@@ -56,6 +59,16 @@ GpuAnswer answer_gpu(const DeviceTimeline& device, const Window& window, const s
   }
   if (steps_ns > 0) answer.idle_in_steps_pct = 100 * std::max(0.0, 1 - busy_in_steps_ns / steps_ns);
   return answer;
+}
+
+KernelTimes kernel_times(const DeviceTimeline& device) {
+  std::vector<Histogram> by_name(device.names.size());
+  for (const Activity& activity : device.activities)
+    if (activity.type == ActivityType::kKernel) by_name[activity.name].add(activity.end_ns - activity.begin_ns);
+  KernelTimes times;
+  for (std::size_t i = 0; i < by_name.size(); ++i)
+    if (by_name[i].count() > 0) times[device.names[i]].add(by_name[i]);
+  return times;
 }
 
 }  // namespace hostprobe::analysis

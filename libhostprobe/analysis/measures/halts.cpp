@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/activity.h"
+
 namespace hostprobe::analysis {
 namespace {
 

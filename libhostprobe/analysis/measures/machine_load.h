@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "answer/machine.h"
+#include "answer/window.h"
 #include "model/steps.h"
-#include "model/window.h"
 #include "trace/trace.h"
 
 namespace hostprobe::analysis {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "answer/progress.h"
+#include "answer/thread.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {

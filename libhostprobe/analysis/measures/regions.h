@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "answer/region.h"
+#include "answer/step.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {

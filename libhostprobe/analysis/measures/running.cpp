@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "trace/symbols.h"
+
 namespace hostprobe::analysis {
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "answer/running.h"
+#include "answer/thread.h"
 #include "model/samples.h"
 #include "model/steps.h"
 #include "model/timeline.h"

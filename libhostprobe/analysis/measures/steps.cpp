@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "median.h"
+#include "model/step_period.h"
+#include "model/timeline.h"
 
 namespace hostprobe::analysis {
 namespace {

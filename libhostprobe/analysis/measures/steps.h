@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "answer/step.h"
+#include "model/launch_run.h"
 #include "model/steps.h"
 
 namespace hostprobe::analysis {

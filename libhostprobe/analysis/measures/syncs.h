@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "answer/sync.h"
+#include "answer/gpu.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {

@@ -6,6 +6,7 @@
 #include "answer/file_name.h"
 #include "model/window.h"
 #include "run_delay.h"
+#include "trace/symbols.h"
 #include "waits.h"
 
 namespace hostprobe::analysis {

@@ -15,7 +15,6 @@
 #include "answer/wait.h"
 #include "model/timeline.h"
 #include "wait_purpose.h"
-#include "wake_chains.h"
 
 namespace hostprobe::analysis {
 
