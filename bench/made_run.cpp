@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "probe/writer/file/pack.h"
-#include "trace/checksum.h"
+#include "trace/block_head.h"
 #include "trace/trace_writer.h"
 
 namespace hostprobe::bench {

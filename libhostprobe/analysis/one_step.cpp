@@ -4,7 +4,11 @@
 #include <algorithm>
 
 #include "analysis/measures/steps.h"
+#include "analysis/process.h"
+#include "analysis/ranks/process_work.h"
+#include "model/timeline.h"
 #include "number_ranges.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "answer/run.h"
-#include "process.h"
 
 namespace hostprobe::analysis {
+
+class Symbols;
+class Timeline;
+struct DeviceTimeline;
+struct ProcessWork;
 
 // A process whose whole answer is there.
 struct SteppedProcess {

@@ -10,13 +10,9 @@
 #include "analysis/graph/parallel.h"
 #include "analysis/measures/actions.h"
 #include "analysis/measures/frequency.h"
-#include "analysis/measures/gaps.h"
 #include "analysis/measures/gpu_busy.h"
 #include "analysis/measures/halts.h"
-#include "analysis/measures/import_answer.h"
-#include "analysis/measures/kernel_times.h"
 #include "analysis/measures/machine_load.h"
-#include "analysis/measures/own_cost.h"
 #include "analysis/measures/quota.h"
 #include "analysis/measures/thread_answer.h"
 #include "analysis/measures/wait_shares.h"
@@ -229,13 +225,6 @@ void limit_threads(const Timeline& timeline, const Window& window, const std::ma
 }
 
 }  // namespace
-
-void set_chains(WakeChainAnswer chains, ProcessAnswer& answer) {
-  for (WaitSite& site : answer.waits)
-    if (const auto chain = chains.waits.find({site.function, site.library, site.role}); chain != chains.waits.end())
-      site.chain = std::move(chain->second);
-  answer.sync_chain = std::move(chains.synchronises);
-}
 
 ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores, const StepPlan& plan,
                               Window window, const DeviceTimeline* device, ProcessWork* work) {

@@ -8,23 +8,13 @@
 #pragma once
 
 #include <map>
-#include <tuple>
 
-#include "analysis/measures/blocked_time.h"
 #include "analysis/measures/certain_idle.h"
-#include "analysis/measures/gc_pauses.h"
-#include "analysis/measures/gil_waits.h"
 #include "analysis/measures/hook_calls.h"
-#include "analysis/measures/progress.h"
-#include "analysis/measures/queue_samples.h"
-#include "analysis/measures/regions.h"
-#include "analysis/measures/running.h"
 #include "analysis/measures/steps.h"
 #include "analysis/measures/wake_chains.h"
-#include "analysis/ranks/collective_records.h"
-#include "analysis/ranks/collectives.h"
 #include "model/window.h"
-#include "process.h"
+#include "other_calls.h"
 #include "steady_state.h"
 
 namespace hostprobe::analysis {
@@ -56,7 +46,6 @@ class Questions {
   }
 
  private:
-  // Nearly all calls are launches: those who ask about other functions only are passed over together.
   static constexpr Trait kOfLaunch = Trait{kLaunches | kOfDriver};
 
   void ask(const Event& event) {
@@ -65,9 +54,8 @@ class Questions {
     steps_.add(event);
     steady_.add(event);
     if (everything_) idle_.add(event);
-    if ((event.traits & ~kOfLaunch) != 0) ask_others(event);
+    if ((event.traits & ~kOfLaunch) != 0) others_.add(event);
   }
-  void ask_others(const Event& event);
 
   Window window_;
   bool everything_;
@@ -76,11 +64,7 @@ class Questions {
   Steps steps_;
   SteadyState steady_;
   CertainIdleTime idle_;  // of everything; of a part its own walk tells
-  // Who asks about no launch.
-  std::tuple<BlockedTime, Collectives, CollectiveRecords, ProgressThreads, QueueSamples, Regions> others_;
-  GcPauses gc_;
-  GilWaits gil_;
-  RunningTime running_;
+  OtherCalls others_;
 };
 
 }  // namespace hostprobe::analysis

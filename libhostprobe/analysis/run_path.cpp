@@ -5,12 +5,17 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/graph/critical_path.h"
 #include "analysis/graph/parallel.h"
 #include "analysis/graph/path_operations.h"
+#include "analysis/graph/path_replay.h"
 #include "analysis/graph/step_sample.h"
 #include "analysis/step_time/loader_batches.h"
 #include "analysis/step_time/lost_time.h"
 #include "analysis/step_time/slow_gpus.h"
+#include "analysis/step_time/step_time.h"
+#include "answer/process.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -10,15 +10,17 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/graph/critical_path.h"
-#include "analysis/ranks/collective_kernels.h"
-#include "analysis/step_time/step_time.h"
+#include "answer/host_clock.h"
 #include "answer/path.h"
 #include "answer/step_time.h"
-#include "model/host_clocks.h"
-#include "process.h"
 
 namespace hostprobe::analysis {
+
+class CollectiveKernels;
+class Symbols;
+class Timeline;
+struct DeviceTimeline;
+struct ProcessAnswer;
 
 // A worker of a data loader.
 struct RunPathWorker {

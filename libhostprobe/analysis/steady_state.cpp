@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/measures/wait_shares.h"
+#include "model/window.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -12,10 +13,9 @@ constexpr double kOpenSteps = 3;  // a wait that has lasted as long as so many s
 
 // What the kernel counted of the main thread until then is start-up too. How the rest divides is not known.
 void leave_out_start_up(const Trace& trace, ProcessAnswer& steady) {
-  const auto known = std::find_if(trace.events.begin(), trace.events.end(),
-                                  [](const EventRow& row) { return row.kind == kEventStepsKnown; });
+  const EventRow* known = trace.steps_known();
   for (ThreadAnswer& thread : steady.threads) {
-    if (thread.tid != steady.pid || known == trace.events.end() || known->amount == 0) continue;
+    if (thread.tid != steady.pid || known == nullptr || known->amount == 0) continue;
     ThreadTime& time = thread.time;
     time.wall_ms = std::min(time.wall_ms, steady.wall_ms);
     if (time.run_delay_ms)
@@ -27,9 +27,9 @@ void leave_out_start_up(const Trace& trace, ProcessAnswer& steady) {
 }  // namespace
 
 std::optional<double> SteadyState::steps_known_ns(const Timeline& timeline) {
-  const auto ticks = timeline.trace().steps_known_ticks();
-  if (!ticks) return std::nullopt;
-  return TickReader(timeline.trace().clock).since_first_ns(*ticks);
+  const EventRow* known = timeline.trace().steps_known();
+  if (known == nullptr) return std::nullopt;
+  return TickReader(timeline.trace().clock).since_first_ns(known->ticks);
 }
 
 void SteadyState::add_cut(const Event& event) {

@@ -11,8 +11,8 @@
 #include "analysis/measures/launches.h"
 #include "analysis/measures/syncs.h"
 #include "analysis/measures/waits.h"
+#include "answer/process.h"
 #include "model/steps.h"
-#include "process.h"
 
 namespace hostprobe::analysis {
 

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "output.h"
 #include "process_id.h"
+#include "trace/trace.h"
 #include "unrecorded.h"
 
 namespace hostprobe::cli {

@@ -60,10 +60,9 @@ void require_rank(const analysis::RunAnswer& run, const analysis::ReportOptions&
 
 int report(const ReportArguments& arguments) {
   const analysis::ChosenJob chosen = choose_job(arguments.run, arguments.job);
-  analysis::RunAnswer run =
-      analysis::analyse_run(chosen, progress_on_stderr(), within_memory(arguments.memory_mb), step_query(arguments));
+  analysis::RunAnswer run = analysis::analyse_run(chosen, progress_on_stderr(), within_memory(arguments.memory_mb),
+                                                  step_query(arguments), analysis::add_python_places);
   end_progress();
-  analysis::add_python_places(run);
   const bool is_empty = run.processes.empty() && run.kernel.files.empty();
   if (is_empty && run.unreadable.empty()) throw std::runtime_error(no_trace_text(chosen));
   const std::string why = run.unreadable.empty() ? "" : run.unreadable.front().what;

@@ -9,6 +9,7 @@
 #include "trace/file_bytes.h"
 #include "trace/kernel_rows.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 #include "trace/trace_head.h"
 
 namespace hostprobe::analysis {

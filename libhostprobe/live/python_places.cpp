@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "analysis/measures/waits.h"
-#include "analysis/ranks/open_waits.h"
 #include "memory_map.h"
 #include "python_process.h"
 
@@ -48,7 +47,6 @@ void add_python_places(RunAnswer& run) {
       // It has ended, or we may not look.
     }
   }
-  if (looked != 0) run.long_waits = long_waits(run);  // they say where, too
 }
 
 }  // namespace hostprobe::analysis

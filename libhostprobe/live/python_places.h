@@ -4,7 +4,7 @@
 // thread is stopped, and one that blocks does not move meanwhile. Where that is not allowed, nothing is said.
 #pragma once
 
-#include "analysis/run_answer.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 

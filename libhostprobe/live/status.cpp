@@ -122,7 +122,7 @@ bool is_number(const std::string& text) {
 }
 
 template <typename Number>
-std::optional<Number> whole_number(const std::string& text) {
+std::optional<Number> read_as(const std::string& text) {
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
@@ -131,8 +131,8 @@ std::optional<Number> whole_number(const std::string& text) {
 // Settings come as text; those that are numbers are numbers in the document too.
 JsonValue setting_json(const std::string& text) {
   if (!is_number(text)) return text;
-  if (const auto number = whole_number<std::uint64_t>(text)) return *number;
-  if (const auto number = whole_number<std::int64_t>(text)) return *number;
+  if (const auto number = read_as<std::uint64_t>(text)) return *number;
+  if (const auto number = read_as<std::int64_t>(text)) return *number;
   const double number = std::strtod(text.c_str(), nullptr);
   return std::isfinite(number) ? JsonValue(number) : JsonValue(text);
 }

@@ -1,0 +1,98 @@
+// run_job.cpp: see run_job.h.
+#include "run_job.h"
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/measures/process_task.h"
+#include "model/host_clocks.h"
+#include "run_path.h"
+#include "trace/symbols.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+bool is_on_gpu(const ProcessAnswer& process) {
+  return process.launches.hooked && process.gpu.source != ActivitySource::kNone;
+}
+
+// Of a process that works alone: its own.
+std::optional<RunPath> path_of_one(const ProcessAnswer& process) {
+  if (!process.path) return std::nullopt;
+  RunPath run;
+  run.path = *process.path;
+  run.ranks = {{process.rank, process.pid, process.path->share_ns}};
+  run.steps = process.steps.steps.size();
+  run.looked_at = run.steps == 0 ? 0 : process.path->stretches;
+  return run;
+}
+
+// Of each process that was traced and profiled, the one that knows less of its GPU; where neither does, of its waits.
+std::set<const ProcessAnswer*> known_twice(const RunAnswer& run) {
+  std::set<const ProcessAnswer*> known;
+  for (const ProcessAnswer& process : run.processes)
+    if (const ProcessAnswer* traced = run.traced(process))
+      known.insert(is_on_gpu(process) && !is_on_gpu(*traced) ? traced : &process);
+  return known;
+}
+
+// Whose speed is the job's: the ranks; without ranks the only process on a GPU, else the one that makes most steps. Empty: two
+// processes say they are the same rank.
+std::vector<const ProcessAnswer*> workers_of_job(const RunAnswer& run) {
+  std::vector<const ProcessAnswer*> workers;
+  std::set<int> ranks;
+  const std::set<const ProcessAnswer*> twice = known_twice(run);
+  for (const ProcessAnswer& process : run.processes) {
+    if (process.kind != ProcessKind::kRank || twice.contains(&process)) continue;
+    if (!ranks.insert(process.rank.value_or(0)).second) return {};
+    workers.push_back(&process);
+  }
+  if (!workers.empty()) return workers;
+  for (const ProcessAnswer& process : run.processes)
+    if (is_on_gpu(process)) workers.push_back(&process);
+  if (workers.size() == 1) return workers;
+  const auto most = std::max_element(
+      run.processes.begin(), run.processes.end(),
+      [](const ProcessAnswer& l, const ProcessAnswer& r) { return l.steps.steps.size() < r.steps.steps.size(); });
+  if (most == run.processes.end() || most->steps.steps.empty()) return {};
+  return {&*most};
+}
+
+}  // namespace
+
+void answer_job_of(const std::vector<Opened>& opened, RunAnswer& run, Symbols& symbols, unsigned cores) {
+  const std::map<std::string, const Opened*> by_path = by_trace(opened);
+  const auto on_gpu = std::count_if(run.processes.begin(), run.processes.end(), is_on_gpu);
+  std::vector<RunPathMember> members;
+  for (const ProcessAnswer* process : workers_of_job(run)) {
+    const auto found = by_path.find(process->trace_path);
+    const auto clock = run.host_clocks.find(process->host);
+    if (run.hosts.size() > 1 && clock == run.host_clocks.end()) run.step_time_unknown = TimeUnknown::kClocks;
+    if (found == by_path.end() || run.step_time_unknown == TimeUnknown::kClocks) return;
+    const Opened* own = found->second;
+    members.push_back({own->timeline.get(), process, [own] { return own->read_device(); }, own->kernels,
+                       clock == run.host_clocks.end() ? HostClock{} : clock->second});
+    run.step_members.push_back(process->trace_path);
+    for (const ProcessAnswer& worker : run.processes)
+      if (const auto of_worker = by_path.find(worker.trace_path);
+          of_worker != by_path.end() && loads_for(worker, *process))
+        members.back().workers.push_back({of_worker->second->timeline.get(), &worker});
+  }
+  const auto is_in_part = [](const RunPathMember& member) { return is_read_in_part(*member.answer); };
+  if (std::any_of(members.begin(), members.end(), is_in_part)) {
+    run.step_time_unknown = TimeUnknown::kLostRecords;
+    return;
+  }
+  if (members.size() < 2 && on_gpu == 1)
+    run.critical_path = path_of_one(*std::find_if(run.processes.begin(), run.processes.end(), is_on_gpu));
+  try {
+    JobAnswer answer = answer_job(members, symbols, cores);
+    if (members.size() > 1) run.critical_path = std::move(answer.path);
+    run.step_time = std::move(answer.time);
+    run.step_time_unknown = answer.unknown;
+  } catch (const TraceError&) {
+    run.step_time_unknown = TimeUnknown::kChanged;  // somebody changed a file since it was read
+  }
+}
+
+}  // namespace hostprobe::analysis
