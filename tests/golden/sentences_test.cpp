@@ -373,19 +373,19 @@ void say_actions() {
   process.summed_only = 12'000;
   process.wall_ms = 60'000;
   process.whole_since_ms = 30'000;
-  const auto act = [&process](std::uint32_t kind, std::uint32_t reason, std::uint64_t number, std::uint64_t amount,
+  const auto act = [&process](ActionKind kind, std::uint32_t reason, std::uint64_t number, std::uint64_t amount,
                               const char* text) {
     process.actions.push_back({kind, reason, 0.25, number, amount, text});
   };
-  act(kEventTrigger, kBySlowStep, 1, 1234, "step 7 took 31 ms");
-  act(kEventTrigger, kByCommand, 0, 3, "");
-  act(kEventStopped, 0, 0, 0, "");
-  act(kEventStarted, 0, 0, 0, "");
-  act(kEventSetting, 0, 0, 0, "HOSTPROBE_STACK_US=5");
-  act(kEventDetail, 0, 2, 730, "");
-  act(kEventDetail, 0, 0, 120, "");
-  act(kEventDumpGone, 0, 1, 3 << 20, "");
-  act(99, 0, 0, 0, "of a newer version");
+  act(ActionKind::kTrigger, static_cast<std::uint32_t>(TriggerCause::kSlowStep), 1, 1234, "step 7 took 31 ms");
+  act(ActionKind::kTrigger, static_cast<std::uint32_t>(TriggerCause::kCommand), 0, 3, "");
+  act(ActionKind::kStopped, 0, 0, 0, "");
+  act(ActionKind::kStarted, 0, 0, 0, "");
+  act(ActionKind::kSetting, 0, 0, 0, "HOSTPROBE_STACK_US=5");
+  act(ActionKind::kDetail, 0, 2, 730, "");
+  act(ActionKind::kDetail, 0, 0, 120, "");
+  act(ActionKind::kDumpGone, 0, 1, 3 << 20, "");
+  act(ActionKind{99}, 0, 0, 0, "of a newer version");
   run.processes.push_back(process);
   for (const std::string& sentence : action_sentences(run, true)) say("action", sentence);
   say("action, short", action_sentences(run, false).at(6));

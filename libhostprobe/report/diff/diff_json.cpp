@@ -1,10 +1,9 @@
 // diff_json.cpp: see diff_json.h.
 #include "diff_json.h"
 
-#include "report/json/json_jobs.h"
+#include "report/json/json_run.h"
 #include "report/json_numbers.h"
 #include "report/json_text.h"
-#include "report/version.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -87,7 +86,7 @@ Json run_json(const RunAnswer& run) {
 
 std::string diff_json(const RunDiff& diff, const RunAnswer& a, const RunAnswer& b) {
   Json json = {{"schema", 1},
-               {"hostprobe", {{"version", version()}, {"commit", commit()}}},
+               {"hostprobe", hostprobe_json()},
                {"a", run_json(a)},
                {"b", run_json(b)},
                {"steps", steps_json(diff.steps)},

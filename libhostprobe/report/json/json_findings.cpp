@@ -3,6 +3,7 @@
 
 #include "report/advice_text.h"
 #include "report/finding_text.h"
+#include "report/stuck_text.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -68,6 +69,18 @@ Json findings_json(const RunAnswer& run) {
   Json json = Json::array();
   for (const Finding& finding : run.findings) json.push_back(finding_json(finding));
   return json;
+}
+
+Json stuck_json(const StuckCollective& stuck) {
+  Json missing = Json::array();
+  for (const MissingRank& one : stuck.missing) {
+    missing.push_back({{"rank", one.job_rank ? Json(*one.job_rank) : Json(one.rank)},
+                       {"sequence", one.sequence},
+                       {"doing", one.has_main ? Json(doing_text(one)) : Json(nullptr)}});
+  }
+  return {{"comm", stuck.communicator}, {"ranks", stuck.ranks},     {"op", stuck.operation},
+          {"sequence", stuck.sequence}, {"arrived", stuck.arrived}, {"since_ms", stuck.since_ms},
+          {"text", stuck_text(stuck)},  {"missing", missing}};
 }
 
 }  // namespace hostprobe::analysis

@@ -1,4 +1,4 @@
-// json_findings.h: what costs the run time, for the JSON document.
+// json_findings.h: what costs the run time, and the collectives in which it hangs, for the JSON document.
 //
 // Room 3.
 #pragma once
@@ -12,5 +12,6 @@ namespace hostprobe::analysis {
 Json evidence_json(const Evidence& evidence);
 
 Json findings_json(const RunAnswer& run);
+Json stuck_json(const StuckCollective& stuck);
 
 }  // namespace hostprobe::analysis

@@ -30,7 +30,7 @@ Json gaps_json(const GapAnswer& gaps, double start_ns) {
 
 Json kernels_json(const GpuAnswer& gpu) {
   Json list = Json::array();
-  for (const KernelRow& row : gpu.by_name) {
+  for (const KernelByName& row : gpu.by_name) {
     list.push_back({{"name", row.name},
                     {"count", row.time.count()},
                     {"total_ms", 1e-6 * row.time.total_ns()},

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "format/asked_trigger.h"
-#include "format/imported.h"
-#include "report/trials.h"
+#include "report/columns.h"
 #include "words/words.h"
 
 namespace hostprobe::analysis {
@@ -26,16 +24,16 @@ std::string with_text(const std::string& sentence, const ActionAnswer& event) {
 }
 
 std::string trigger_text(std::uint32_t reason) {
-  switch (reason) {
-    case kBySlowStep:
+  switch (TriggerCause{reason}) {
+    case TriggerCause::kSlowStep:
       return "a slow step";
-    case kBySignal:
+    case TriggerCause::kSignal:
       return "a signal";
-    case kByCommand:
+    case TriggerCause::kCommand:
       return "`hostprobe ctl`";
-    case kByProgram:
+    case TriggerCause::kProgram:
       return "a call of the program";
-    case kByHang:
+    case TriggerCause::kHang:
       return "no progress";
     default:
       return trigger_reason_name(reason);
@@ -45,47 +43,43 @@ std::string trigger_text(std::uint32_t reason) {
 // The fix `auto` is asked for in every process of a job, and speaks of steps: of its ranks, or without ranks of the program. Workers
 // and launchers make none, and have nothing to say about that.
 bool is_beside_the_point(const RunAnswer& run, const ProcessAnswer& process, const ActionAnswer& event) {
-  if (event.kind != kEventFix || !event.text.starts_with("auto")) return false;
+  if (event.kind != ActionKind::kFix || !event.text.starts_with("auto")) return false;
   if (process.kind == ProcessKind::kRank || process.steps.lengths.count > 0) return false;
   return run.ranks > 0 || process.kind == ProcessKind::kWorker || process.task != ProcessTask::kUnknown;
 }
 
 std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 1048576); }
 
-bool is_asked_trigger(const ActionAnswer& event) {
-  return event.kind == kEventTrigger && is_asked_by_person(event.reason);
-}
-
 // "" = told in sum.
 std::string sentence_of(const ActionAnswer& event) {
   switch (event.kind) {
-    case kEventTrigger:
+    case ActionKind::kTrigger:
       if (is_refused_trigger(event)) return {};
       return with_text(
           fmt::format("dump {}, for {}: {} records", event.number, trigger_text(event.reason), grouped(event.amount)),
           event);
-    case kEventDumpGone:
-    case kEventHalted:  // nothing that hostprobe did: findings tell of these two
-    case kEventThrottled:
-    case kEventStepsKnown:
-    case kEventReadInPart:  // losses tell of them
-    case kEventLeftOut:
+    case ActionKind::kDumpGone:
+    case ActionKind::kHalted:  // nothing that hostprobe did: findings tell of these two
+    case ActionKind::kThrottled:
+    case ActionKind::kStepsKnown:
+    case ActionKind::kReadInPart:  // losses tell of them
+    case ActionKind::kLeftOut:
       return {};
-    case kEventStarted:
+    case ActionKind::kStarted:
       return with_text("recording goes on", event);
-    case kEventStopped:
+    case ActionKind::kStopped:
       return with_text("recording pauses", event);
-    case kEventSetting:
+    case ActionKind::kSetting:
       return "setting " + printable(event.text);
-    case kEventFix:
+    case ActionKind::kFix:
       return "fix " + printable(event.text);
-    case kEventDetail:
+    case ActionKind::kDetail:
       return with_text(event.number == 0 ? fmt::format("all detail again, at a cost of {:.2f} %",
                                                        1e-3 * static_cast<double>(event.amount))
                                          : fmt::format("detail shed, level {} of 4, for it cost {:.2f} %", event.number,
                                                        1e-3 * static_cast<double>(event.amount)),
                        event);
-    case kEventSource:
+    case ActionKind::kSource:
       return fmt::format("not recorded: {} ({})", printable(event.text), std::strerror(static_cast<int>(event.reason)));
     default:
       return with_text(action_kind_name(event.kind), event);
@@ -97,8 +91,8 @@ void add_totals(const ProcessAnswer& process, std::vector<std::string>& sentence
   std::uint64_t refused = 0, gone = 0, gone_bytes = 0;
   for (const ActionAnswer& event : process.actions) {
     refused += is_refused_trigger(event) ? std::max<std::uint64_t>(event.amount, 1) : 0;
-    gone += event.kind == kEventDumpGone;
-    gone_bytes += event.kind == kEventDumpGone ? event.amount : 0;
+    gone += event.kind == ActionKind::kDumpGone;
+    gone_bytes += event.kind == ActionKind::kDumpGone ? event.amount : 0;
   }
   if (refused > 0)
     sentences.push_back(
@@ -113,6 +107,23 @@ void add_totals(const ProcessAnswer& process, std::vector<std::string>& sentence
                                     grouped(process.skipped)));
 }
 
+std::string interval_text(const TrialAnswer& trial) {
+  if (!trial.has_interval) return "too few windows";
+  return fmt::format("{:.2f} to {:.2f} %", trial.gain_low_pct, trial.gain_high_pct);
+}
+
+std::string whose(const ProcessAnswer& process) {
+  return process.rank ? fmt::format("rank {}", *process.rank) : fmt::format("pid {}", process.pid);
+}
+
+void add_trial(const ProcessAnswer& process, double at_s, const TrialAnswer& trial, Lines& out) {
+  out.line("{} {} {} {} {} {} {} {:>6.2f}%  {}", right(fmt::format("{:.1f} s", at_s), 8), left(whose(process), 11),
+           left(printable(trial.fix), 12), left(printable(trial.verdict), 10),
+           right(fmt::format("{}+{}", trial.windows_without, trial.windows_with), 7),
+           right(ms_text(trial.step_without_ms), 8), right(ms_text(trial.step_with_ms), 8), trial.gain_pct,
+           interval_text(trial));
+}
+
 }  // namespace
 
 std::vector<std::string> action_sentences(const RunAnswer& run, bool all) {
@@ -120,7 +131,7 @@ std::vector<std::string> action_sentences(const RunAnswer& run, bool all) {
   for (const ProcessAnswer& process : run.processes) {
     std::size_t told = 0, left_out = 0;
     for (const ActionAnswer& event : process.actions) {
-      const std::string sentence = trial_of(process, event) ? "" : sentence_of(event);  // those have a table
+      const std::string sentence = event.trial ? "" : sentence_of(event);  // those have a table
       if (sentence.empty() || is_beside_the_point(run, process, event)) continue;
       if (!all && told >= kMostPerProcess && !is_asked_trigger(event)) {
         ++left_out;
@@ -138,7 +149,7 @@ std::vector<std::string> action_sentences(const RunAnswer& run, bool all) {
 std::string visible_part(const ProcessAnswer& process) {
   if (process.summed_only == 0) return {};
   const auto dumps = std::count_if(process.actions.begin(), process.actions.end(), [](const ActionAnswer& event) {
-    return event.kind == kEventTrigger && !is_refused_trigger(event);
+    return event.kind == ActionKind::kTrigger && !is_refused_trigger(event);
   });
   const std::string in_dumps =
       dumps == 0 ? "" : fmt::format(" and what {} kept", dumps == 1 ? "the dump" : fmt::format("the {} dumps", dumps));
@@ -148,6 +159,22 @@ std::string visible_part(const ProcessAnswer& process) {
   const double seen_ms = std::max(0.0, process.wall_ms - *process.whole_since_ms);
   return fmt::format("Call by call: the last {}{}; of {} calls before only counters.", duration_text(1e6 * seen_ms),
                      in_dumps, grouped(process.summed_only));
+}
+
+std::string trial_table(const RunAnswer& run) {
+  Lines trials;
+  for (const ProcessAnswer& process : run.processes)
+    for (const ActionAnswer& action : process.actions)
+      if (action.trial) add_trial(process, action.at_s, *action.trial, trials);
+  const std::string rows = trials.take();
+  if (rows.empty()) return {};
+  Lines out;
+  out.line("");
+  out.line("FIXES TRIED BY `auto` · windows of steps without and with each; gain: how much shorter a step is with it");
+  out.line("{} {} {} {} {} {} {} {:>7}  {}", right("at", 8), left("decided by", 11), left("fix", 12),
+           left("decision", 10), right("windows", 7), right("without", 8), right("with", 8), "gain", "95 % sure");
+  out.add(rows);
+  return out.take();
 }
 
 }  // namespace hostprobe::analysis

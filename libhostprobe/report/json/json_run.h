@@ -1,4 +1,4 @@
-// json_jobs.h: which job of its run folder a document is about. Only json.cpp and diff_json.cpp include this.
+// json_run.h: which job of its run folder a document is about, and which hostprobe wrote it, as JSON.
 //
 // Room 3.
 #pragma once
@@ -7,6 +7,8 @@
 #include "report/json_numbers.h"
 
 namespace hostprobe::analysis {
+
+Json hostprobe_json();
 
 // Adds `job` and `jobs` to what is told of a run, where its folder holds several.
 void add_jobs_json(const RunAnswer& run, Json& json);

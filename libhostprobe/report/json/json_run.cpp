@@ -1,7 +1,11 @@
-// json_jobs.cpp: see json_jobs.h.
-#include "json_jobs.h"
+// json_run.cpp: see json_run.h.
+#include "json_run.h"
+
+#include "report/version.h"
 
 namespace hostprobe::analysis {
+
+Json hostprobe_json() { return {{"version", version()}, {"commit", commit()}}; }
 
 void add_jobs_json(const RunAnswer& run, Json& json) {
   if (run.jobs.size() < 2) return;
