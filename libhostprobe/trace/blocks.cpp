@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "checksum.h"
+#include "block_head.h"
 #include "format/frequency.h"
 #include "format/kernel.h"
 #include "format/kernel_totals.h"

@@ -1,4 +1,4 @@
-// liveness.h: is the process that a trace belongs to still running?
+// liveness.h: is the process that a trace belongs to still running, and until when is it known to have lived?
 //
 // Room 3. An open trace of a live process is normal, and its segment must never be touched.
 #pragma once
@@ -7,6 +7,8 @@
 
 namespace hostprobe::analysis {
 
+struct Trace;
+
 enum class Liveness {
   kLives,
   kDead,
@@ -14,5 +16,9 @@ enum class Liveness {
 };
 
 Liveness process_liveness(const FileHeader& header);
+
+// Until when a process that did not end its trace is known to have lived, and how its threads stood then: one that lives lives now,
+// whatever its own hostprobe wrote last; of one that died the last proof of life is what it did last. `trace` is otherwise complete.
+void find_last_moment(Trace& trace);
 
 }  // namespace hostprobe::analysis

@@ -16,7 +16,6 @@
 #include "answer/file_name.h"
 #include "blocks.h"
 #include "dump_files.h"
-#include "last_moment.h"
 #include "liveness.h"
 #include "segment_copy.h"
 #include "slice_order.h"

@@ -13,7 +13,6 @@
 #include <system_error>
 
 #include "block_head.h"
-#include "checksum.h"
 #include "liveness.h"
 #include "reader.h"
 #include "segment_copy.h"

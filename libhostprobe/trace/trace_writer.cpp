@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "block_head.h"
-#include "checksum.h"
 #include "hook_list.h"
 #include "trace_head.h"
 

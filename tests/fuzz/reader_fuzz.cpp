@@ -10,7 +10,7 @@
 #include "analysis/process.h"
 #include "export/dump/dump.h"
 #include "memory_file.h"
-#include "trace/checksum.h"
+#include "trace/block_head.h"
 #include "trace/reader.h"
 #include "trace/symbols.h"
 

@@ -15,7 +15,7 @@ void done_writing();
 void take_trace_over(int parked);
 void hand_trace_on();
 
-// Sums, clocks and costs as they are now. False: the file did not take it.
+// Totals, clocks and costs as they are now. False: the file did not take it.
 bool refresh_header(FileState state);
 
 }  // namespace hostprobe::probe

@@ -1,6 +1,6 @@
-// totals.h: what all threads have done so far, those that ended too: the sums in the file's header.
+// totals.h: what all threads have done so far, those that ended too: the totals in the file's header.
 //
-// Room 2 (probe/). The writer thread, or whoever ends the trace. A thread's own sums lie in its entry of the segment; once it has
+// Room 2 (probe/). The writer thread, or whoever ends the trace. A thread's own totals lie in its entry of the segment; once it has
 // ended and its entry is given back they are added here.
 #pragma once
 
