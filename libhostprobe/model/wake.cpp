@@ -1,6 +1,8 @@
 // wake.cpp: see wake.h.
 #include "wake.h"
 
+#include "trace/records.h"
+
 namespace hostprobe::analysis {
 
 std::optional<Wake> wake_of(const Function& function, const Record& record) {

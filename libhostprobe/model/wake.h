@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "format/record.h"
 #include "function.h"
 
 namespace hostprobe::analysis {

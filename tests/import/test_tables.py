@@ -15,6 +15,19 @@ COLUMNS = ("timestamp_ns,event_type,pid,tid,comm,cpu,grid_x,grid_y,grid_z,block_
            "last_oncpu_ns,irq_num,irq_name,duration_ns")
 
 
+def said_of(args):
+    """What the table says of a launch or a collective; nothing of other calls."""
+    of_launch = ("kernel", "grid", "block", "shared_bytes", "stream") if "kernel" in args else ()
+    of_collective = ("comm", "count", "place") if "comm" in args else ()
+    return json.dumps({key: args.get(key) for key in of_launch + of_collective})
+
+
+def waker_of(line):
+    """The thread that ended a wait; a post from before the wait ended none."""
+    waker = line["args"].get("waker") or {"wake_ns": 0}
+    return waker.get("tid") if waker["wake_ns"] <= line["duration_ns"] else None
+
+
 class RoundTrip(ExportTest):
     def import_again(self):
         """The folder of a run that is made of the run's table."""
@@ -26,10 +39,8 @@ class RoundTrip(ExportTest):
     def calls(self, run, functions=None):
         """Of each process and thread: what it called, from when to when; of launches, waits and collectives what they say."""
         lines = [json.loads(line) for line in self.run_program(COMMAND, "dump", run, "--json")[0].splitlines()]
-        told = ("kernel", "grid", "block", "shared_bytes", "stream", "comm", "count", "place")
-        return Counter((line["pid"], line["tid"], line["function"], line["begin_ns"], line["duration_ns"],
-                        json.dumps({key: line["args"].get(key) for key in told}),
-                        (line["args"].get("waker") or {}).get("tid")) for line in lines
+        return Counter((line["pid"], line["tid"], line["function"], line["begin_ns"], line["duration_ns"], said_of(line["args"]),
+                        waker_of(line)) for line in lines
                        if "function" in line and (functions is None or line["function"] in functions))
 
     def check(self):
