@@ -5,7 +5,6 @@
 #include "analysis/graph/rank_waits.h"
 #include "analysis/measures/waits.h"
 #include "analysis/ranks/kernel_wakers.h"
-#include "analysis/ranks/neighbours.h"
 #include "model/host_clocks.h"
 #include "model/kernel_file.h"
 

@@ -8,6 +8,7 @@
 
 #include "kernel_share.h"
 #include "model/kernel_file.h"
+#include "model/window.h"
 #include "trace/kernel_rows.h"
 #include "trace/kernel_totals.h"
 #include "trace/trace_head.h"
