@@ -12,6 +12,7 @@
 #include "report/diff/diff_json.h"
 #include "report/diff/diff_text.h"
 #include "run_folders.h"
+#include "trace/memory_budget.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -14,6 +14,7 @@
 #include "missing_trace.h"
 #include "output.h"
 #include "trace/hook_list.h"
+#include "trace/memory_budget.h"
 #include "trace/symbols.h"
 
 namespace hostprobe::cli {

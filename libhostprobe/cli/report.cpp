@@ -15,6 +15,7 @@
 #include "output.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
+#include "trace/memory_budget.h"
 
 namespace hostprobe::cli {
 namespace {

@@ -82,9 +82,10 @@ void read_dat(const std::string& path, Teller& out) {
 
 [[noreturn]] void be_the_reader(const std::string& path, int pipe) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const rlimit none{0, 0}, memory{kMostMemory, kMostMemory}, time{kMostSeconds, kMostSeconds};
+  const rlimit none{0, 0}, time{kMostSeconds, kMostSeconds};
   setrlimit(RLIMIT_CORE, &none);
 #ifndef HP_SANITIZES_ADDRESSES
+  const rlimit memory{kMostMemory, kMostMemory};
   setrlimit(RLIMIT_AS, &memory);
 #endif
   setrlimit(RLIMIT_CPU, &time);

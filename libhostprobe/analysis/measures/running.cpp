@@ -14,7 +14,7 @@ namespace {
 // Whole steps from the first sample of a thread to its last: in mode flight there are samples of the last seconds only.
 class SampledSteps {
  public:
-  SampledSteps(const ThreadSamples& samples, const std::vector<Step>& steps) : steps_(steps) {
+  SampledSteps(const ThreadSamples& samples, const std::vector<Step>& steps) {
     double first_ns = 1e300, last_ns = -1e300;
     for (const std::vector<RunningSample>* view : {&samples.python, &samples.code}) {
       if (view->empty()) continue;
@@ -32,7 +32,6 @@ class SampledSteps {
   }
 
  private:
-  const std::vector<Step>& steps_;
   std::vector<Step>::const_iterator begin_, end_;
 };
 
