@@ -16,13 +16,14 @@
 #include "analysis/measures/process_task.h"
 #include "analysis/measures/steps.h"
 #include "analysis/ranks/collective_kernels.h"
-#include "model/activity.h"
+#include "model/gpu_timeline.h"
 #include "one_step.h"
 #include "process.h"
 #include "trace/file_bytes.h"
 #include "trace/kernel_rows.h"
 #include "trace/reader.h"
 #include "trace/symbols.h"
+#include "trace/trace_head.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -51,40 +52,87 @@ void give_back_scattered(const MemoryBudget& budget) {
   if ((resident - of_files) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) > budget.bytes() / 2) malloc_trim(0);
 }
 
-Opened read_one(const std::string& path, Symbols& symbols, MemoryBudget& budget, unsigned cores, const StepQuery& query,
-                bool has_kernel) {
-  Opened opened;
-  opened.path = path;
+// nullptr: what ran is not known exactly.
+std::shared_ptr<const DeviceTimeline> exact_device(const Timeline& timeline) {
+  DeviceTimeline exact = exact_timeline(timeline.trace());
+  if (exact.source == ActivitySource::kNone) return nullptr;
+  return std::make_shared<const DeviceTimeline>(std::move(exact));
+}
+
+bool is_read_again(const DeviceTimeline& device) {
+  return device.source != ActivitySource::kEvents && device.source != ActivitySource::kBounds;
+}
+
+// Runs what may find a file damaged, which is then all that is said of it.
+template <typename Read>
+bool try_to_read(Opened& opened, Read read) {
   try {
-    opened.trace = std::make_unique<Trace>(read_trace(path, &budget));
-    if (is_kernel_trace(*opened.trace)) {
-      opened.is_kernel = true;
-      return opened;
-    }
+    read();
+    return true;
+  } catch (const TraceError& error) {
+    opened.unreadable = Unreadable{opened.path, error.what(), error.offset};
+  } catch (const std::system_error& error) {
+    opened.unreadable = Unreadable{opened.path, error.what(), 0};
+  }
+  opened.timeline.reset();
+  opened.trace.reset();
+  return false;
+}
+
+// Up to what its GPU got to do.
+void open_one(Opened& opened, Symbols& symbols, MemoryBudget& budget) {
+  try_to_read(opened, [&] {
+    opened.trace = std::make_unique<Trace>(read_trace(opened.path, &budget));
+    opened.is_kernel = is_kernel_trace(*opened.trace);
+    if (opened.is_kernel) return;
     opened.timeline = std::make_unique<Timeline>(*opened.trace, symbols);
+    opened.device = exact_device(*opened.timeline);
+    if (opened.device == nullptr) opened.gpu_work = std::make_unique<GpuWork>(gpu_work(*opened.timeline));
+  });
+}
+
+void answer_one(Opened& opened, Symbols& symbols, MemoryBudget& budget, unsigned cores, const StepQuery& query,
+                bool has_kernel) {
+  bool is_kept = false;
+  const bool is_read = try_to_read(opened, [&] {
     const StepPlan plan = plan_steps(*opened.timeline, choice_of(*opened.trace, query));
-    const auto device = std::make_shared<const DeviceTimeline>(device_timeline(*opened.trace));
+    const std::shared_ptr<const DeviceTimeline> device = opened.device;
     opened.answer = analyse_process(*opened.timeline, symbols, cores, plan, {}, device.get(), &opened.work);
     opened.kernels = std::make_shared<const CollectiveKernels>(*device);
-    if (budget.has_room()) opened.device = device;
+    // What is exact can be read again.
+    if (is_read_again(*device) && !budget.has_room()) opened.device.reset();
     hold_collectives(opened, budget);
     const bool works_for_job = !opened.work.collectives.ranks.empty() || !device->activities.empty() ||
                                !opened.answer->steps.steps.empty() ||
                                task_of(*opened.answer) == ProcessTask::kDataLoader;
-    if (query.is_one() || works_for_job || has_kernel) {
-      opened.trace->release();
-      give_back_scattered(budget);
-      return opened;
-    }
-    opened.work.blocked.reset();
-  } catch (const TraceError& error) {
-    opened.unreadable = Unreadable{path, error.what(), error.offset};
-  } catch (const std::system_error& error) {
-    opened.unreadable = Unreadable{path, error.what(), 0};
-  }
+    is_kept = query.is_one() || works_for_job || has_kernel;
+    if (!is_kept) return;
+    opened.trace->release();
+    give_back_scattered(budget);
+  });
+  if (!is_read || is_kept) return;
+  opened.work.blocked.reset();
   opened.timeline.reset();
   opened.trace.reset();
-  return opened;
+}
+
+// Of those on one host together: they share a clock, and wait for each other.
+void tell_devices(std::vector<Opened>& opened) {
+  std::map<std::string, std::vector<Opened*>> hosts;
+  for (Opened& one : opened)
+    if (one.gpu_work != nullptr) hosts[host_of(one.trace->header)].push_back(&one);
+  for (auto& [host, own] : hosts) {
+    const std::uint64_t base_ns = own.front()->trace->clock.monotonic_ns_of(0);
+    std::vector<GpuMember> members;
+    for (Opened* one : own) {
+      const std::uint64_t first_ns = one->trace->clock.monotonic_ns_of(0);
+      members.push_back({std::move(*one->gpu_work), static_cast<double>(static_cast<std::int64_t>(first_ns - base_ns))});
+      one->gpu_work.reset();
+    }
+    std::vector<DeviceTimeline> devices = gpu_timelines(std::move(members));
+    for (std::size_t i = 0; i < own.size(); ++i)
+      own[i]->device = std::make_shared<const DeviceTimeline>(std::move(devices[i]));
+  }
 }
 
 // In the middle, or of so many of them: by the mean, because a median is another one where one rank alone is now and then held up at
@@ -119,7 +167,7 @@ bool is_detected_of_job(const Opened& one) {
 }  // namespace
 
 std::shared_ptr<const DeviceTimeline> Opened::read_device() const {
-  return device ? device : std::make_shared<const DeviceTimeline>(device_timeline(*trace));
+  return device ? device : std::make_shared<const DeviceTimeline>(exact_timeline(*trace));
 }
 
 std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& symbols, MemoryBudget& budget,
@@ -130,14 +178,19 @@ std::vector<Opened> read_all(const std::vector<std::string>& paths, Symbols& sym
   std::vector<Opened> opened(paths.size());
   // Where there are fewer traces than cores, the threads of a trace share the rest.
   const auto inner = static_cast<unsigned>(std::max<std::size_t>(1, cores / std::max<std::size_t>(1, paths.size())));
+  const auto tell = [&](std::uint64_t more) {
+    const std::lock_guard lock(mutex);
+    done += more;
+    if (progress) progress(done, all);
+  };
+  tell(0);
   run_parallel(paths.size(), cores, [&](std::size_t i) {
-    const auto tell = [&](std::uint64_t more) {
-      const std::lock_guard lock(mutex);
-      done += more;
-      if (progress) progress(done, all);
-    };
-    tell(0);
-    opened[i] = read_one(paths[i], symbols, budget, inner, query, has_kernel);
+    opened[i].path = paths[i];
+    open_one(opened[i], symbols, budget);
+  });
+  tell_devices(opened);
+  run_parallel(paths.size(), cores, [&](std::size_t i) {
+    if (opened[i].timeline != nullptr) answer_one(opened[i], symbols, budget, inner, query, has_kernel);
     tell(file_bytes(paths[i]));
   });
   if (progress) progress(all, all);

@@ -16,6 +16,7 @@
 #include "analysis/measures/quota.h"
 #include "analysis/measures/thread_answer.h"
 #include "analysis/measures/wait_shares.h"
+#include "model/gpu_timeline.h"
 #include "questions.h"
 
 namespace hostprobe::analysis {
@@ -148,7 +149,7 @@ void ask_device(const Timeline& timeline, const DeviceTimeline& device, const Tr
   if (!window.is_whole()) steps = {window};
   answer.gpu = answer_gpu(device, window, steps);
   // A profile may begin and end between a launch and its kernel.
-  if (answer.gpu.source == ActivitySource::kSimulated && window.is_whole() && !answer.launches.kernels)
+  if (answer.gpu.source == ActivitySource::kAccount && window.is_whole() && !answer.launches.kernels)
     answer.launches.kernels = answer.gpu.kernels;
   if (!window.is_whole()) answer.certain_idle = answer_certain_idle(timeline, window);
   answer.gaps = answer_gaps(timeline, device, window, steps);
@@ -245,7 +246,7 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
   }
   // Not by a conditional expression, which would copy all activities of the one that is there.
   std::optional<DeviceTimeline> own_device;
-  if (device == nullptr) device = &own_device.emplace(device_timeline(trace));
+  if (device == nullptr) device = &own_device.emplace(gpu_timeline(timeline));
   ask_device(timeline, *device, plan.track, window, answer);
   if (window.is_whole()) {
     answer.records = trace.records();

@@ -68,7 +68,7 @@ class RunPathQuestion {
     devices_.resize(members_.size());
     std::shared_ptr<const DeviceTimeline> first = members_[0].device();
     devices_[0] = Device(*first);
-    // What nobody watched the GPUs do needs no graph to be found unknown: of most real runs that is all there is to say.
+    // Needs no graph to be found unknown.
     if (const TimeUnknown why = unseen(0); why != TimeUnknown::kKnown && !devices_[0].is_whole()) return {{}, {}, why};
     const bool has_path = build(steps, std::move(first));
     // Of a process alone its own answer tells it (critical_path.h).
@@ -108,10 +108,7 @@ class RunPathQuestion {
   TimeUnknown unseen(std::uint32_t member) const {
     const ProcessAnswer& answer = *members_[member].answer;
     if (!answer.whole_since_ms && answer.summed_only > 0) return TimeUnknown::kNoRecords;
-    // What ran on a GPU that nobody watched is not known, so neither is what it waited for.
-    const Device& device = devices_[member];
-    if (!device.watched && answer.launches.call.count() > 0) return TimeUnknown::kGpuUnseen;
-    return device.none_lost ? TimeUnknown::kKnown : TimeUnknown::kLostActivities;
+    return devices_[member].none_lost ? TimeUnknown::kKnown : TimeUnknown::kLostActivities;
   }
 
   TimeUnknown time_unknown(const std::vector<Window>& windows) const {

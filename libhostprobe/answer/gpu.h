@@ -14,12 +14,17 @@
 
 namespace hostprobe::analysis {
 
-enum class ActivitySource : std::uint8_t { kNone, kProfile, kSimulated };
+// How it is known what ran on a GPU.
+enum class ActivitySource : std::uint8_t {
+  kNone,
+  kProfile,  // exactly
+  kEvents,   // from timing events of hostprobe's own, and learned durations
+  kBounds,   // only when it was empty for certain
+  kAccount,  // exactly, by who asks: what a test hands in
+};
 
 // An id, for scripts; of what is known.
-inline const char* activity_source_name(ActivitySource source) {
-  return source == ActivitySource::kProfile ? "profile" : "stand-in";
-}
+const char* activity_source_name(ActivitySource source);
 
 struct KernelByName {
   std::string name;
@@ -40,6 +45,8 @@ struct GpuAnswer {
   // Nothing where some activities are counted and have no place in time.
   std::optional<double> busy_ms;
   std::optional<double> idle_in_steps_pct;  // nothing where no steps are known
+  double idle_error_pct = 0;                // by which that may be wrong
+  double unknown_pct = 0;                   // of the steps: it may have been busy or not
   std::vector<DeviceBusy> devices;          // where there are several
   std::vector<KernelByName> by_name;        // longest in all first
 };

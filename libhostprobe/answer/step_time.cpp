@@ -17,8 +17,6 @@ const char* time_unknown_id(TimeUnknown why) {
       return "no_records";
     case TimeUnknown::kLostRecords:
       return "lost_records";
-    case TimeUnknown::kGpuUnseen:
-      return "gpu_unseen";
     case TimeUnknown::kLostActivities:
       return "lost_activities";
     case TimeUnknown::kTooMany:

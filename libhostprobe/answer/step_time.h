@@ -77,7 +77,6 @@ enum class TimeUnknown : std::uint8_t {
   kNoSteps,         // and no GPU's work either
   kNoRecords,       // only counters
   kLostRecords,     // of a thread that makes the steps
-  kGpuUnseen,       // it launches on a GPU that nobody watched
   kLostActivities,  // of a GPU that was watched
   kTooMany,         // without steps: calls and activities, for what is held
   kChanged,         // a file did while it was read

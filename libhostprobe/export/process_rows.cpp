@@ -8,7 +8,7 @@
 #include <set>
 
 #include "answer/file_name.h"
-#include "model/activity.h"
+#include "model/gpu_timeline.h"
 #include "model/ordered_records.h"
 #include "model/wake.h"
 #include "timeline.h"
@@ -50,7 +50,7 @@ class ProcessRows {
       if (!is_stream(key)) write_thread(thread);
     for (const auto& [key, thread] : trace_.threads)
       if (is_stream(key)) write_thread(thread);
-    write_simulated();
+    write_gpu();
   }
 
  private:
@@ -114,10 +114,10 @@ class ProcessRows {
   // Of a time as in event.h.
   std::int64_t moment_of(double ns) const { return static_cast<std::int64_t>(trace_.clock.monotonic_ns_of(ns)); }
 
-  // What ran on the simulated node stands in a file of its own.
-  void write_simulated() {
-    const DeviceTimeline device = device_timeline(trace_);
-    if (device.source != ActivitySource::kSimulated) return;
+  // Streams of a profile have records of their own.
+  void write_gpu() {
+    const DeviceTimeline device = gpu_timeline(timeline_);
+    if (device.source != ActivitySource::kEvents) return;
     std::map<std::uint32_t, Lanes> lanes;
     for (const Activity& activity : device.activities) {
       const DeviceStream& stream = device.streams[activity.stream];
@@ -125,9 +125,11 @@ class ProcessRows {
       const std::size_t lane =
           lanes[activity.stream].place(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end));
       const std::uint64_t row =
-          row_of({kStreamTid + activity.stream, 0}, fmt::format("GPU {} stream {:#x}", stream.device, stream.id), lane);
+          row_of({kStreamTid + activity.stream, 0},
+                 fmt::format("GPU {} stream {:#x}, reconstructed", stream.device, stream.id), lane);
       TimelineSlice slice{row, device.names[activity.name], "gpu", begin, end};
       slice.arguments.push_back({"bytes", fmt::to_string(activity.bytes)});
+      if (activity.unknown) slice.arguments.push_back({"end", "\"not known\""});
       if (tids_.contains(activity.launch_tid))
         slice.to_begin = Flow{"launch", activity.launch_tid, std::min(moment_of(activity.launch_ns), begin)};
       out_.add_slice(slice);

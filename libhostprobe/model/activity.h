@@ -1,7 +1,7 @@
-// activity.h: what ran on the GPU, as a profile or the simulated node knows it: kernels, copies and fills on streams.
+// activity.h: what ran on the GPU: kernels, copies and fills on streams; and how certain that is.
 //
-// Room 3. Exact, where it is there at all; without it only calls of the host are known. Each activity names the launch call
-// that caused it by thread and begin, which is the same for both sources; the activities of a graph share one launch.
+// Room 3. Exact, of a profile; else from timing events and replay, or only where the GPU was empty for certain (gpu_timeline.h). Each
+// activity names the launch call that caused it by thread and begin, whatever the source; the activities of a graph share one launch.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,8 @@ enum class ActivityType : std::uint8_t { kKernel, kCopy, kFill };
 struct Activity {
   ActivityType type = ActivityType::kKernel;
   bool collective = false;  // a kernel of NCCL: it waits for those of other ranks
+  bool unknown = false;     // from its begin to its end the GPU may have been busy or not
+  float error_ns = 0;       // by which its end may be wrong
   double begin_ns = 0;
   double end_ns = 0;
   std::uint32_t stream = 0;       // in DeviceTimeline::streams
@@ -27,6 +29,7 @@ struct Activity {
   std::uint32_t launch_tid = 0;   // 0 = the launch is not known
   std::uint32_t correlation = 0;  // of a profile
   double launch_ns = 0;           // begin of the launch call, or a moment inside it
+  std::uint32_t kernels = 1;      // of a graph that is one activity, or of what is not known one by one
   std::uint64_t bytes = 0;        // of a copy or fill
 };
 
@@ -50,7 +53,14 @@ struct DeviceTimeline {
   bool is_whole() const { return kernels_without_time + others_without_time + damaged == 0; }
 };
 
-// Of an imported profile, else of the simulated node, which writes a file of its own beside the trace.
-DeviceTimeline device_timeline(const Trace& trace);
+// What is known exactly: of an imported profile. Else nothing, its source is kNone.
+DeviceTimeline exact_timeline(const Trace& trace);
+
+// For tests: what else is asked for what is exact. nullptr: nobody.
+using AccountReader = DeviceTimeline (*)(const Trace& trace);
+void set_account_reader(AccountReader reader);
+
+// By begin, as questions expect them.
+void put_in_order(std::vector<Activity>& activities);
 
 }  // namespace hostprobe::analysis

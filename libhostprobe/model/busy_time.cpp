@@ -5,15 +5,17 @@
 
 namespace hostprobe::analysis {
 
-std::vector<BusySpan> busy_spans(const DeviceTimeline& device, std::optional<std::uint32_t> ordinal) {
+std::vector<BusySpan> busy_spans(const DeviceTimeline& device, std::optional<std::uint32_t> ordinal,
+                                 Certainty certainty) {
   std::vector<BusySpan> spans;
   for (std::size_t i = 0; i < device.activities.size(); ++i) {
     const Activity& activity = device.activities[i];
     if (ordinal && device.streams[activity.stream].device != *ordinal) continue;
-    if (!spans.empty() && activity.begin_ns <= spans.back().end_ns)
-      spans.back().end_ns = std::max(spans.back().end_ns, activity.end_ns);
-    else
-      spans.push_back({activity.begin_ns, activity.end_ns, i});
+    if (certainty == Certainty::kKnown && activity.unknown) continue;
+    if (spans.empty() || activity.begin_ns > spans.back().end_ns)
+      spans.push_back({activity.begin_ns, activity.end_ns, i, i});
+    else if (activity.end_ns > spans.back().end_ns)
+      spans.back().end_ns = activity.end_ns, spans.back().last = i;
   }
   return spans;
 }

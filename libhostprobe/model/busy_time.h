@@ -17,10 +17,14 @@ struct BusySpan {
   double begin_ns = 0;
   double end_ns = 0;
   std::size_t first = 0;  // the activity that began it
+  std::size_t last = 0;   // that ended it
 };
 
-// Of all streams, or of those of one device. Spans that touch are one.
-std::vector<BusySpan> busy_spans(const DeviceTimeline& device, std::optional<std::uint32_t> ordinal = std::nullopt);
+enum class Certainty : std::uint8_t { kAny, kKnown };
+
+// Of all streams, or of those of one device; kKnown: without what may have been busy or not. Spans that touch are one.
+std::vector<BusySpan> busy_spans(const DeviceTimeline& device, std::optional<std::uint32_t> ordinal = std::nullopt,
+                                 Certainty certainty = Certainty::kAny);
 
 // How much of the window the spans fill.
 double busy_ns(const std::vector<BusySpan>& spans, const Window& window);

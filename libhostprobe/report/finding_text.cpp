@@ -122,15 +122,6 @@ std::string standstill(const Finding& finding) {
       duration_text(1e6 * seen.since_ms));
 }
 
-std::string gpu_waits(const Finding& finding) {
-  const GpuWaitsEvidence& seen = finding.evidence.of<GpuWaitsEvidence>();
-  return advised(
-      finding,
-      fmt::format("{} waits {:.0f} %{} for the GPU ({} synchronisations, {:.0f} launches between two)", who(finding),
-                  finding.share_pct, of_whole(finding), grouped(seen.count), seen.launches_between),
-      "the GPU is the limit, or it is waited for too often");
-}
-
 std::string gpu_stalls(const Finding& finding) {
   const std::string calls = grouped(finding.evidence.of<GpuStallsEvidence>().count);
   const std::string spends = fmt::format("{} spends {:.1f} %{}", who(finding), finding.share_pct, of_whole(finding));
@@ -180,16 +171,6 @@ std::string throttled(const Finding& finding) {
                  fmt::format("{} was ready to run but held back by the CPU quota of its group for {:.1f} %{}",
                              main_of(finding), finding.share_pct, of_whole(finding)),
                  fix_text(finding));
-}
-
-std::string launch_pace(const Finding& finding) {
-  const LaunchPaceEvidence& seen = finding.evidence.of<LaunchPaceEvidence>();
-  return advised(finding,
-                 fmt::format("{} makes {} launches, {} each plus {} until the next (medians), and waits for the "
-                             "GPU only {:.1f} %{}",
-                             who(finding), grouped(seen.launches), us_text(seen.call_p50_us), us_text(seen.gap_p50_us),
-                             seen.sync_pct, of_whole(finding)),
-                 "the host sets the pace: " + fix_text(finding));
 }
 
 std::string late_wakes(const Finding& finding) {
@@ -244,12 +225,8 @@ std::string plain_text(const Finding& finding) {
       return interpreter_lock(finding);
     case Symptom::kGarbage:
       return garbage(finding);
-    case Symptom::kGpuWaits:
-      return gpu_waits(finding);
     case Symptom::kGpuStalls:
       return gpu_stalls(finding);
-    case Symptom::kLaunchPace:
-      return launch_pace(finding);
     case Symptom::kLateWakes:
       return late_wakes(finding);
     case Symptom::kNotRunning:

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "model/activity.h"
+#include "model/gpu_timeline.h"
 #include "run.h"
 #include "trace/trace_head.h"
 #include "words/words.h"
@@ -54,8 +54,8 @@ void put_type(const ActivityRow& row, Column& column) {
 }
 
 void put_source(const ActivityRow& row, Column& column) {
-  const bool simulated = row.device.source == ActivitySource::kSimulated;
-  column.add_word(simulated, [simulated] { return simulated ? "simulated" : "profile"; });
+  const analysis::ActivitySource source = row.device.source;
+  column.add_word(static_cast<std::uint64_t>(source), [source] { return analysis::activity_source_name(source); });
 }
 
 void put_launch(const ActivityRow& row, Column& column) {
@@ -63,6 +63,13 @@ void put_launch(const ActivityRow& row, Column& column) {
     column.add_null();
   else
     column.add(row.moment_ns(row.activity.launch_ns));
+}
+
+void put_error(const ActivityRow& row, Column& column) {
+  if (row.device.source != ActivitySource::kEvents || row.activity.unknown)
+    column.add_null();
+  else
+    column.add(static_cast<double>(row.activity.error_ns));
 }
 
 const std::vector<ActivityColumn>& activity_columns() {
@@ -106,7 +113,9 @@ const std::vector<ActivityColumn>& activity_columns() {
          else
            column.add(row.activity.correlation);
        }},
-      {{"source", Type::kWord, false, "profile, simulated"}, put_source}};
+      {{"source", Type::kWord, false, "profile: exactly; events: by timing events and replay; bounds: when it was not empty for certain"},
+       put_source},
+      {{"error_ns", Type::kReal, true, "by which its end may be wrong; null: it is exact, or not known at all"}, put_error}};
   return kColumns;
 }
 
@@ -136,7 +145,7 @@ class ActivityBatches : public Batches {
     at_ = 0;
     if (traces_.begin == traces_.end) return false;
     open_ = run_->trace(traces_.begin++);
-    if (open_ != nullptr) device_ = analysis::device_timeline(open_->trace);
+    if (open_ != nullptr) device_ = analysis::gpu_timeline(open_->timeline);
     columns_.forget_keys();
     return true;
   }
@@ -160,7 +169,7 @@ class ActivityBatches : public Batches {
 
 Table activity_table() {
   Table table{{"gpu_activities",
-               "what ran on the GPU: kernels, copies, fills; of imported profiles and the simulated node",
+               "what ran on the GPU: kernels, copies, fills; exactly of imported profiles, else as timing events tell",
                {},
                true}};
   for (const ActivityColumn& column : activity_columns()) table.columns.push_back(column.name);

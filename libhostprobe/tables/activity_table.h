@@ -1,4 +1,4 @@
-// activity_table.h: the table of what ran on the GPU, as a profile or the simulated node tells it.
+// activity_table.h: the table of what ran on the GPU, as a profile tells it, or timing events.
 //
 // Room 3.
 #pragma once

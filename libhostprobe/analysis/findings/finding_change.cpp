@@ -57,8 +57,6 @@ std::optional<double> share_in(const RunAnswer& run, const Finding& finding) {
     if (!same) continue;
     if (finding.site) return site_pct(process, *finding.site);
     switch (finding.symptom) {
-      case Symptom::kGpuWaits:
-        return process.syncs.share_pct;
       case Symptom::kLateWakes:
         return process.wall_share(main_wakes_ms(process));
       case Symptom::kNotRunning:

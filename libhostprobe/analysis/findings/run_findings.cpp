@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/causes/detectors.h"
+#include "analysis/causes/launch_pace.h"
 #include "analysis/causes/loader_workers.h"
 #include "analysis/causes/process_finding.h"
 #include "step_findings.h"
@@ -46,6 +47,7 @@ void add_totals(const RunAnswer& run, Finding& finding) {
   for (const ProcessAnswer& process : run.processes) {
     if (process.pid != finding.pid) continue;
     add_workers(finding, run, process);
+    add_launch_pace(finding, process.in_steps());
     for (const Detector& detector : detectors()) {
       if (!detector.adds) continue;
       const auto same = detector.ask(run, detector.of == AskedOf::kLife ? process : process.in_steps());

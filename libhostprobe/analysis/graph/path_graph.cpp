@@ -14,7 +14,7 @@
 namespace hostprobe::analysis {
 namespace {
 
-// A kernel of a real GPU begins so long after the end of what it waited for; a simulated one at once.
+// A kernel begins so long after the end of what it waited for.
 constexpr double kHandOverNs = 3000;
 constexpr double kBehindNs = 10'000;         // an activity ends so late behind the call that waited for it
 constexpr double kMostWithoutLaunch = 0.01;  // share of the activities
@@ -72,6 +72,8 @@ class Builder {
     node.begin_ns = one.begin_ns;
     node.end_ns = one.end_ns;
     node.collective = one.collective;
+    node.unknown = one.unknown;
+    node.error_ns = one.error_ns;
     node.launched_before = one.launch_tid != 0 && one.launch_ns < window_of(one, windows)->begin_ns;
     graph_.nodes.push_back(node);
   }
@@ -130,10 +132,11 @@ class Builder {
     ActivityNode& node = graph_.nodes[number];
     const double begin_ns = activity(number).begin_ns;
     double ready_ns = node.before == kNoActivity ? -1e300 : activity(node.before).end_ns;
-    const bool simulated = device_.source == ActivitySource::kSimulated;
+    // A replay knows what waited for what, and so does an account: one ends exactly when the other begins.
+    const bool is_exact = device_.source != ActivitySource::kProfile;
     if (node.launch.thread >= 0) {
       const double since_ns = since_launch_ns(number);
-      if (ready_ns < begin_ns && (simulated || since_ns > 3 * lag_ns)) find_other(number, simulated ? 0 : kHandOverNs);
+      if (ready_ns < begin_ns && (is_exact || since_ns > 3 * lag_ns)) find_other(number, is_exact ? 0 : kHandOverNs);
       if (node.from_other != kNoActivity) ready_ns = std::max(ready_ns, activity(node.from_other).end_ns);
       if (has_callbacks_) node.callback = callback_before(node);
       // What waited for nothing else waited for its launch.
@@ -142,7 +145,7 @@ class Builder {
       node.lag_ns = queued ? std::min(lag_ns, since_ns) : since_ns;
       ready_ns = std::max(ready_ns, graph_.call(node.launch).begin_ns + node.lag_ns);
     } else if (ready_ns < begin_ns) {
-      find_other(number, simulated ? 0 : kHandOverNs);
+      find_other(number, is_exact ? 0 : kHandOverNs);
       if (node.from_other != kNoActivity) ready_ns = std::max(ready_ns, activity(node.from_other).end_ns);
     }
     node.rest_ns = ready_ns > -1e300 ? std::max(0.0, begin_ns - ready_ns) : 0;

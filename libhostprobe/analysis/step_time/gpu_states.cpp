@@ -54,13 +54,48 @@ std::vector<GpuStretch> laid_under(const std::vector<GpuStretch>& first, const s
   return all;
 }
 
+// As long after what ended last as that may be wrong by, nobody knows whether it had ended.
+void add_gap(const GpuStretch& gap, double error_ns, std::vector<GpuStretch>& whole) {
+  GpuStretch idle = gap;
+  if (error_ns > kClockErrorNs) {
+    GpuStretch unknown = gap;
+    unknown.state = GpuState::kUnknown;
+    unknown.end_ns = std::min(gap.end_ns, gap.begin_ns + error_ns);
+    whole.push_back(unknown);
+    idle.begin_ns = unknown.end_ns;
+  }
+  if (idle.end_ns > idle.begin_ns) whole.push_back(idle);
+}
+
+std::vector<GpuStretch> with_gaps(const std::vector<GpuStretch>& spans, const std::vector<ActivityNode>& nodes) {
+  std::vector<GpuStretch> whole;
+  std::uint32_t next = 0;
+  double last_ns = -1e300, error_ns = 0;  // what ended last, of all that has begun
+  for (const GpuStretch& span : spans) {
+    for (; next < nodes.size() && nodes[next].begin_ns < span.begin_ns; ++next)
+      if (nodes[next].end_ns > last_ns)
+        last_ns = nodes[next].end_ns, error_ns = static_cast<double>(nodes[next].error_ns);
+    if (!whole.empty() && span.begin_ns > whole.back().end_ns) {
+      const bool is_end = next < nodes.size() && nodes[next].begin_ns <= span.begin_ns;
+      add_gap({whole.back().end_ns, span.begin_ns, GpuState::kIdle, nullptr, is_end ? next : kNoActivity}, error_ns,
+              whole);
+    }
+    whole.push_back(span);
+  }
+  return whole;
+}
+
 }  // namespace
 
 std::vector<GpuStretch> gpu_stretches(const JobGraph& job, std::uint32_t part) {
   const std::vector<ActivityNode>& nodes = job.parts[part].nodes;
-  std::vector<Piece> work, copies, transfer, waiting;
+  std::vector<Piece> work, copies, transfer, waiting, unknown;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const ActivityNode& node = nodes[i];
+    if (node.unknown) {
+      unknown.push_back({node.begin_ns, node.end_ns, nullptr, i});
+      continue;
+    }
     if (!node.collective) {
       (node.blocks ? copies : work).push_back({node.begin_ns, node.end_ns, nullptr, i});
       continue;
@@ -74,16 +109,8 @@ std::vector<GpuStretch> gpu_stretches(const JobGraph& job, std::uint32_t part) {
   std::vector<GpuStretch> spans = laid_under(joined(work, GpuState::kWorks), joined(copies, GpuState::kBlocks));
   spans = laid_under(spans, joined(transfer, GpuState::kTransfers));
   spans = laid_under(spans, joined(waiting, GpuState::kWaits));
-  std::vector<GpuStretch> whole;
-  std::uint32_t next = 0;
-  for (const GpuStretch& span : spans) {
-    while (next < nodes.size() && nodes[next].begin_ns < span.begin_ns) ++next;
-    if (!whole.empty() && span.begin_ns > whole.back().end_ns)
-      whole.push_back({whole.back().end_ns, span.begin_ns, GpuState::kIdle, nullptr,
-                       next < nodes.size() && nodes[next].begin_ns <= span.begin_ns ? next : kNoActivity});
-    whole.push_back(span);
-  }
-  return whole;
+  spans = laid_under(spans, joined(unknown, GpuState::kUnknown));
+  return with_gaps(spans, nodes);
 }
 
 }  // namespace hostprobe::analysis

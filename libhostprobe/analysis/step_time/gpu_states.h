@@ -14,6 +14,7 @@ enum class GpuState : std::uint8_t {
   kBlocks,     // only a copy that the host waits for
   kTransfers,  // only kernels of NCCL's for which all ranks had come
   kWaits,      // only such for which one had not
+  kUnknown,    // nobody can say whether it did anything
   kIdle,
 };
 
@@ -22,7 +23,7 @@ struct GpuStretch {
   double end_ns = 0;
   GpuState state = GpuState::kIdle;
   const PathOperation* operation = nullptr;  // of kWaits
-  std::uint32_t activity = kNoActivity;      // of kIdle: what ended it; of kBlocks and kWaits: what it is
+  std::uint32_t activity = kNoActivity;      // of kIdle and kUnknown: what ended it; of kBlocks and kWaits: what it is
 };
 
 // From the first activity of the part to the last, without holes, by time.

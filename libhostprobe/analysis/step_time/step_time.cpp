@@ -196,6 +196,8 @@ class Explanation {
                                   [this](const Window& rest) { add(Cause::kTransfer, {}, rest); });
       case GpuState::kWaits:
         return explain_rank_wait(stretch, part);
+      case GpuState::kUnknown:
+        return add(Cause::kUnknown, {}, part);
       case GpuState::kIdle:
         return explain_gap(stretch, part);
     }

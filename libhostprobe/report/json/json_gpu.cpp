@@ -58,7 +58,7 @@ Json queue_json(const std::optional<QueueAnswer>& queue) {
 // What ran is not known: samples, or calls alone, tell of it.
 Json estimated_json(const ProcessAnswer& process) {
   if (!process.queue && (!process.certain_idle || process.certain_idle->spans == 0)) return nullptr;
-  Json json = {{"source", process.queue ? Json("sampled") : Json(nullptr)},
+  Json json = {{"source", activity_source_name(ActivitySource::kBounds)},
                {"kernels", nullptr},
                {"kernel_ms", nullptr},
                {"busy_ms", nullptr},
@@ -78,6 +78,8 @@ Json gpu_json(const ProcessAnswer& process) {
                {"kernel_ms", gpu.kernel_ms},
                {"busy_ms", or_null(gpu.busy_ms)},
                {"idle_in_steps_pct", or_null(gpu.idle_in_steps_pct)},
+               {"idle_error_pct", gpu.idle_error_pct},
+               {"unknown_pct", gpu.unknown_pct},
                {"copies", gpu.copies},
                {"fills", gpu.fills},
                {"queue", queue_json(process.queue)},

@@ -77,8 +77,6 @@ const char* unknown_text(const RunAnswer& run) {
       return "this mode keeps only counters; `flight` and `trace` keep records";
     case TimeUnknown::kLostRecords:
       return "records of a thread that makes the steps are missing";
-    case TimeUnknown::kGpuUnseen:
-      return "nobody watched what ran on the GPU; a profile can be imported (docs/import.md)";
     case TimeUnknown::kLostActivities:
       return "not all that ran on the GPU was recorded";
     case TimeUnknown::kTooMany:

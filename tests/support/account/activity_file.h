@@ -1,6 +1,6 @@
 // activity_file.h: what the simulated driver wrote of its devices beside a trace (format/activity_file.h).
 //
-// Room 3. Stays mapped while it is looked at. The file lies where a process of the tracer's own can write, so each number in
+// Stays mapped while it is looked at. The file lies where a process of the tracer's own can write, so each number in
 // it is checked before it is used.
 #pragma once
 
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "format/activity_file.h"
-#include "mapped_file.h"
-#include "trace.h"
+#include "trace/mapped_file.h"
+#include "trace/trace.h"
 
 namespace hostprobe::analysis {
 

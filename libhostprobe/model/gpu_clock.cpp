@@ -1,0 +1,123 @@
+// gpu_clock.cpp: see gpu_clock.h.
+#include "gpu_clock.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kAroundNs = 2e9;      // bases so near tell of each other: the clocks keep their rates meanwhile
+constexpr double kRateNs = 0.2e9;      // from so long a span on their rates are told apart
+constexpr double kMostDrift = 500e-6;  // of any clock
+constexpr double kMostSeenNs = 100e3;  // a base seen later bounds nothing
+constexpr double kTight = 1.5;         // of the median: bases seen as quickly tell the rate
+
+double middle_of(std::vector<double> some) {
+  if (some.empty()) return 0;
+  const auto middle = some.begin() + static_cast<std::ptrdiff_t>(some.size() / 2);
+  std::nth_element(some.begin(), middle, some.end());
+  return *middle;
+}
+
+struct Bound {
+  double device_ns = 0, earliest_ns = 0, latest_ns = 0;
+  bool is_seen() const { return latest_ns - earliest_ns <= kMostSeenNs; }
+  double middle_ns() const { return (earliest_ns + latest_ns) / 2; }
+};
+
+double usual_wait_ns(const std::vector<Bound>& bounds) {
+  std::vector<double> waits;
+  for (const Bound& one : bounds)
+    if (one.is_seen()) waits.push_back(one.latest_ns - one.earliest_ns);
+  return middle_of(std::move(waits));
+}
+
+// By how much the host's clock runs faster: from the first to the last of those that were seen at once.
+double rate_of(const std::vector<Bound>& bounds) {
+  const double most_ns = kTight * usual_wait_ns(bounds);
+  const Bound *first = nullptr, *last = nullptr;
+  for (const Bound& one : bounds) {
+    if (one.latest_ns - one.earliest_ns > most_ns) continue;
+    if (first == nullptr) first = &one;
+    last = &one;
+  }
+  if (first == nullptr || last->device_ns - first->device_ns < kRateNs) return 1;
+  const double rate = (last->middle_ns() - first->middle_ns()) / (last->device_ns - first->device_ns);
+  return std::abs(rate - 1) <= kMostDrift ? rate : 1;
+}
+
+// The moment of one base, which lies between what all around it allow: the least of what is seen, because a query comes late and an
+// event never early.
+double moment_of(const std::vector<Bound>& bounds, std::size_t at, double rate) {
+  double least = -1e300, most = 1e300;
+  for (std::size_t i = at; i-- > 0 && bounds[at].device_ns - bounds[i].device_ns <= kAroundNs;) {
+    const double since = rate * (bounds[at].device_ns - bounds[i].device_ns);
+    least = std::max(least, bounds[i].earliest_ns + since);
+    if (bounds[i].is_seen()) most = std::min(most, bounds[i].latest_ns + since);
+  }
+  for (std::size_t i = at; i < bounds.size() && bounds[i].device_ns - bounds[at].device_ns <= kAroundNs; ++i) {
+    const double until = rate * (bounds[i].device_ns - bounds[at].device_ns);
+    least = std::max(least, bounds[i].earliest_ns - until);
+    if (bounds[i].is_seen()) most = std::min(most, bounds[i].latest_ns - until);
+  }
+  if (most > 1e299) return bounds[at].earliest_ns;
+  return std::max(least, most);
+}
+
+}  // namespace
+
+GpuClock::GpuClock(std::vector<GpuClockBase> bases) {
+  std::sort(bases.begin(), bases.end(),
+            [](const GpuClockBase& l, const GpuClockBase& r) { return l.number < r.number; });
+  std::map<std::uint32_t, std::vector<GpuClockBase>> contexts;
+  std::vector<double> errors, waits;
+  for (GpuClockBase& base : bases) {
+    const double wait_ns = base.latest_ns - base.earliest_ns;
+    if (wait_ns <= kMostSeenNs) waits.push_back(wait_ns), errors.push_back(wait_ns / 2);
+    contexts[base.context].push_back(base);
+  }
+  for (const auto& [context, own] : contexts) place(own);
+  error_ns_ = middle_of(errors);
+  empty_event_ns_ = middle_of(waits);
+}
+
+// Those of one context, by number. Where one says that it is the first again, the clock starts anew.
+void GpuClock::place(const std::vector<GpuClockBase>& bases) {
+  for (std::size_t begin = 0; begin < bases.size();) {
+    std::vector<Bound> bounds;
+    std::size_t end = begin;
+    double device_ns = 0;
+    for (; end < bases.size() && (end == begin || bases[end].since_ns > 0); ++end) {
+      if (end > begin) device_ns += bases[end].since_ns;
+      const double latest_ns = std::isnan(bases[end].latest_ns) ? 1e300 : bases[end].latest_ns;
+      bounds.push_back({device_ns, bases[end].earliest_ns, latest_ns});
+    }
+    const double rate = rate_of(bounds);
+    for (std::size_t i = begin; i < end; ++i)
+      placed_[bases[i].number] = {bounds[i - begin].device_ns, moment_of(bounds, i - begin, rate), bases[i].device,
+                                  bases[i].context};
+    begin = end;
+  }
+}
+
+std::optional<double> GpuClock::host_ns(std::uint64_t base, double device_ns) const {
+  const auto found = placed_.find(base);
+  if (found == placed_.end()) return std::nullopt;
+  // The next base of the context tells how fast its clock ran meanwhile.
+  const auto next = std::next(found);
+  double rate = 1;
+  if (next != placed_.end() && next->second.context == found->second.context) {
+    const double device_span = next->second.device_ns - found->second.device_ns;
+    const double host_span = next->second.host_ns - found->second.host_ns;
+    if (device_span > 0 && std::abs(host_span / device_span - 1) <= kMostDrift) rate = host_span / device_span;
+  }
+  return found->second.host_ns + rate * device_ns;
+}
+
+std::optional<std::uint32_t> GpuClock::device_of(std::uint64_t base) const {
+  const auto found = placed_.find(base);
+  return found == placed_.end() ? std::nullopt : std::optional(found->second.device);
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,150 @@
+// gpu_durations.cpp: see gpu_durations.h.
+#include "gpu_durations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kUsualStartNs = 3'000, kMostStartNs = 15'000;  // as published figures of today's GPUs are
+constexpr double kRecordCallNs = 800;                            // of an event's call, before the GPU can learn of it
+constexpr std::size_t kFewest = 5;                               // samples from which a median is one
+constexpr double kCopyNs = 2'000, kCopyBytesPerNs = 20;          // of a copy that nobody timed
+constexpr double kNormal = 1.4826;                               // of a median of distances
+
+float middle_of(std::vector<float>& some) {
+  const auto middle = some.begin() + static_cast<std::ptrdiff_t>(some.size() / 2);
+  std::nth_element(some.begin(), middle, some.end());
+  return *middle;
+}
+
+}  // namespace
+
+OpDuration robust_duration(std::vector<float>& ns) {
+  OpDuration duration;
+  if (ns.empty()) return duration;
+  const float middle = middle_of(ns);
+  std::vector<float> away;
+  away.reserve(ns.size());
+  for (const float one : ns) away.push_back(std::abs(one - middle));
+  duration.ns = middle;
+  duration.spread_ns = kNormal * static_cast<double>(middle_of(away));
+  // A few agree by chance.
+  if (ns.size() < kFewest) duration.spread_ns = std::max(duration.spread_ns, 0.1 * duration.ns);
+  duration.samples = static_cast<std::uint32_t>(ns.size());
+  duration.guessed = false;
+  return duration;
+}
+
+std::uint32_t duration_kind(const GpuWork& work, const GpuOp& op) {
+  std::uint32_t kind = op.kind;
+  std::uint64_t most = 0;
+  for (std::uint32_t i = 0; i < op.parts; ++i) {
+    const std::uint32_t moved = work.parts[op.first_part + i].kind;
+    if (i > 0 && work.kinds[moved].bytes <= most) continue;
+    kind = moved;
+    most = work.kinds[moved].bytes;
+  }
+  return kind;
+}
+
+// Of each kind. In a full stream an op begins where the one before ends; in an empty one so long after its call as is to be found.
+struct GpuDurations::Samples {
+  std::vector<std::vector<float>> full, empty;
+
+  explicit Samples(const GpuWork& work) : full(work.kinds.size()), empty(work.kinds.size()) {
+    for (const GpuStream& stream : work.streams) add(work, stream);
+  }
+
+ private:
+  // `at`: up to where the stream is known; NaN: it is not.
+  void add(const GpuWork& work, const GpuStream& stream) {
+    double at_ns = -std::numeric_limits<double>::infinity();
+    for (const std::uint32_t number : stream.ops) {
+      const GpuOp& op = work.ops[number];
+      if (op.drained_ns > at_ns || (std::isnan(at_ns) && std::isfinite(op.drained_ns))) at_ns = op.drained_ns;
+      if (is_work(op.type)) {
+        if (op.is_timed() && !std::isnan(at_ns) && awaits_nothing(work, op, at_ns)) add(op, at_ns);
+        at_ns = op.timed_ns;
+      } else if (op.type == GpuOpType::kMark) {
+        at_ns = std::max(at_ns, op.end_ns);
+      } else if (op.type == GpuOpType::kJoin) {
+        at_ns = awaits_nothing(work, op, at_ns) ? at_ns : std::numeric_limits<double>::quiet_NaN();
+      } else {
+        at_ns = std::numeric_limits<double>::quiet_NaN();
+      }
+    }
+  }
+  // What it waits for elsewhere had ended before, for certain.
+  static bool awaits_nothing(const GpuWork& work, const GpuOp& op, double at_ns) {
+    if (op.other == kNoOp) return true;
+    const double other_ns = work.ops[op.other].timed_ns;
+    return other_ns <= std::max(at_ns, op.begin_ns);
+  }
+  void add(const GpuOp& op, double at_ns) {
+    // Near each other nobody knows which of both it was.
+    constexpr double kNearNs = 8'000;
+    const double told = told_ns(op);
+    if (at_ns > told + kNearNs)
+      full[op.kind].push_back(static_cast<float>(op.timed_ns - at_ns));
+    else if (at_ns < told)
+      empty[op.kind].push_back(static_cast<float>(op.timed_ns - told));
+  }
+};
+
+GpuDurations::GpuDurations(const GpuWork& work) : durations_(work.kinds.size()) {
+  Samples samples(work);
+  find_start(work, samples);
+  for (std::uint32_t kind = 0; kind < work.kinds.size(); ++kind) {
+    std::vector<float>& all = samples.full[kind];
+    for (const float one : samples.empty[kind]) all.push_back(std::max(0.0f, one - static_cast<float>(start_ns_)));
+    // How long a collective's kernel is in the stream says how long it waited for others too.
+    if (!work.kinds[kind].collective) durations_[kind] = robust_duration(all);
+  }
+  guess(work);
+}
+
+// Kinds that were seen in a full stream and in an empty one tell it; else what an event of our own took in an empty one.
+void GpuDurations::find_start(const GpuWork& work, const Samples& samples) {
+  std::vector<float> starts;
+  for (std::uint32_t kind = 0; kind < work.kinds.size(); ++kind) {
+    if (work.kinds[kind].collective || work.kinds[kind].type == GpuOpType::kCopy) continue;
+    if (samples.full[kind].size() < kFewest || samples.empty[kind].size() < kFewest) continue;
+    std::vector<float> full = samples.full[kind], empty = samples.empty[kind];
+    starts.push_back(middle_of(empty) - middle_of(full));
+  }
+  start_ns_ = kUsualStartNs;
+  if (work.empty_event_ns > 0) start_ns_ = work.empty_event_ns - kRecordCallNs;
+  if (!starts.empty()) start_ns_ = middle_of(starts);
+  start_ns_ = std::clamp(start_ns_, 0.0, kMostStartNs);
+}
+
+// Of kinds that nobody timed: the same kernel with another grid, else as long as kernels are.
+void GpuDurations::guess(const GpuWork& work) {
+  std::map<std::uint64_t, std::vector<float>> by_kernel;
+  std::vector<float> all;
+  for (std::uint32_t kind = 0; kind < work.kinds.size(); ++kind) {
+    if (work.kinds[kind].type != GpuOpType::kKernel || durations_[kind].guessed) continue;
+    by_kernel[work.kinds[kind].what].push_back(static_cast<float>(durations_[kind].ns));
+    all.push_back(static_cast<float>(durations_[kind].ns));
+  }
+  const double usual_ns = all.empty() ? 0 : static_cast<double>(middle_of(all));
+  for (std::uint32_t kind = 0; kind < work.kinds.size(); ++kind) {
+    OpDuration& own = durations_[kind];
+    const GpuOpKind& what = work.kinds[kind];
+    if (!own.guessed || what.type >= GpuOpType::kCallback) continue;
+    const auto same = by_kernel.find(what.what);
+    if (what.type == GpuOpType::kCopy || what.type == GpuOpType::kFill)
+      own.ns = kCopyNs + static_cast<double>(what.bytes) / kCopyBytesPerNs;
+    else
+      own.ns = what.type == GpuOpType::kKernel && same != by_kernel.end() ? static_cast<double>(middle_of(same->second))
+                                                                          : usual_ns;
+    own.spread_ns = own.ns;
+  }
+}
+
+void GpuDurations::learn_moved(std::uint32_t kind, std::vector<float> ns) { durations_[kind] = robust_duration(ns); }
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,49 @@
+// gpu_durations.h: how long ops of a process last on its GPU, kind by kind, as timed ones tell; and how long after its launch an op begins.
+//
+// Room 3. A timed op tells its duration where its begin is known too: behind a timed op, or in a stream that was known to be empty. So an
+// event behind each of some consecutive ops is enough, whether the stream was full or not.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu_work.h"
+
+namespace hostprobe::analysis {
+
+struct OpDuration {
+  double ns = 0;
+  double spread_ns = 0;  // as of a normal distribution
+  std::uint32_t samples = 0;
+  bool guessed = true;  // no op of the kind was timed
+};
+
+class GpuDurations {
+ public:
+  explicit GpuDurations(const GpuWork& work);
+
+  const OpDuration& of(std::uint32_t kind) const { return durations_[kind]; }
+  // From the end of a launch call to the begin of its work in an empty stream.
+  double start_ns() const { return start_ns_; }
+  // What moves data between ranks lasts so long once all are there; `ns` of each time that was seen.
+  void learn_moved(std::uint32_t kind, std::vector<float> ns);
+
+ private:
+  struct Samples;
+  void find_start(const GpuWork& work, const Samples& samples);
+  void guess(const GpuWork& work);
+
+  std::vector<OpDuration> durations_;  // by kind
+  double start_ns_ = 0;
+};
+
+// When the GPU could learn of it at the earliest.
+inline double told_ns(const GpuOp& op) { return op.blocks ? op.begin_ns : op.end_ns; }
+
+// What an op's duration is known by: of a kernel of NCCL's what it moves.
+std::uint32_t duration_kind(const GpuWork& work, const GpuOp& op);
+
+// Of some values: the middle one, and the spread as of a normal distribution.
+OpDuration robust_duration(std::vector<float>& ns);
+
+}  // namespace hostprobe::analysis

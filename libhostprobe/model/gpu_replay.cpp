@@ -1,0 +1,363 @@
+// gpu_replay.cpp: see gpu_replay.h.
+#include "gpu_replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <unordered_map>
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kDrift = 0.015;          // by which all durations of a stretch may be off together
+constexpr double kStartErrorNs = 1'000;   // of the moment at which the GPU learns of a launch
+constexpr double kTimedErrorNs = 1'000;   // of a timed end
+constexpr double kBlockedNs = 5'000;      // a wait of the host's that took so long did wait
+constexpr double kUsualReturnNs = 3'000;  // from the end of the last op to the return of the wait for it
+constexpr double kToleranceNs = 5'000;
+constexpr double kSure = 3;               // errors, as of a normal distribution
+constexpr float kUnknownNs = 1e9f;
+constexpr double kLeastScale = 0.5, kMostScale = 2;
+constexpr int kCorrections = 2;
+
+struct PartHash {
+  std::size_t operator()(const GpuPart& part) const {
+    return (part.communicator ^ part.between * 0x9e3779b97f4a7c15u ^ part.number) * 0xff51afd7ed558ccdu >> 7;
+  }
+};
+struct PartSame {
+  bool operator()(const GpuPart& l, const GpuPart& r) const { return l.is_same(r); }
+};
+
+struct Place {
+  std::uint32_t process = 0, stream = 0;
+};
+
+// All ranks' parts in one operation.
+struct Meeting {
+  std::int32_t known = 0, size = 0;  // ranks
+  std::int32_t to_come = 0;          // whom others wait for, in this replay
+  std::int32_t arrivals = 0;         // of all
+  double last_ns = -1e300;
+  float error_ns = 0;
+  std::vector<Place> waiting;
+
+  bool is_known() const { return size > 0 && known >= size; }
+};
+
+// What one process's ops are known by, beside their kinds.
+struct Process {
+  const GpuWork* work = nullptr;
+  GpuDurations durations;
+  OpTimes times;
+  std::vector<char> done;
+  std::vector<std::uint32_t> meetings;  // by number in GpuWork::parts
+  std::vector<float> scale;             // by op; empty: 1
+  std::unordered_map<std::uint32_t, double> pinned;  // ends that waits of the host's tell
+  std::unordered_map<std::uint32_t, double> waits;   // of a collective with ranks that nobody saw: how long
+  std::unordered_map<std::uint32_t, std::vector<Place>> waiting;  // streams, for an op
+  std::vector<std::size_t> next;                                  // of each stream
+  std::vector<std::uint32_t> last;                                // of each stream, that has run
+  std::vector<char> arrived;                                      // of each stream: its next op has told others
+
+  explicit Process(const GpuWork& one) : work(&one), durations(one) {}
+};
+
+class Replay {
+ public:
+  explicit Replay(const std::vector<const GpuWork*>& works) {
+    for (const GpuWork* work : works) processes_.emplace_back(*work);
+    for (Process& process : processes_) meet(process);
+  }
+
+  std::vector<OpTimes> run() {
+    pass();
+    learn_moved();
+    for (int i = 0; i < kCorrections; ++i) {
+      pass();
+      for (Process& process : processes_) correct(process);
+    }
+    pass();
+    std::vector<OpTimes> all;
+    for (Process& process : processes_) all.push_back(std::move(process.times));
+    return all;
+  }
+
+ private:
+  void meet(Process& process) {
+    for (const GpuPart& part : process.work->parts) {
+      const auto [at, is_new] = meeting_at_.try_emplace(part, static_cast<std::uint32_t>(meetings_.size()));
+      if (is_new) meetings_.emplace_back();
+      Meeting& meeting = meetings_[at->second];
+      ++meeting.known;
+      meeting.size = std::max(meeting.size, part.size);
+      meeting.arrivals += part.arrives;
+      process.meetings.push_back(at->second);
+    }
+  }
+
+  void reset() {
+    for (Meeting& meeting : meetings_) {
+      meeting.to_come = meeting.arrivals;
+      meeting.last_ns = -1e300;
+      meeting.waiting.clear();
+    }
+    for (Process& process : processes_) {
+      const std::size_t streams = process.work->streams.size();
+      process.times.assign(process.work->ops.size(), {});
+      process.done.assign(process.work->ops.size(), 0);
+      process.waiting.clear();
+      process.next.assign(streams, 0);
+      process.last.assign(streams, kNoOp);
+      process.arrived.assign(streams, 0);
+    }
+  }
+
+  void pass() {
+    reset();
+    for (std::uint32_t p = 0; p < processes_.size(); ++p)
+      for (std::uint32_t s = 0; s < processes_[p].next.size(); ++s) ready_.push_back({p, s});
+    do {
+      while (!ready_.empty()) {
+        const Place place = ready_.front();
+        ready_.pop_front();
+        go_on(place);
+      }
+    } while (force_one());
+  }
+
+  // As far as nothing is missing.
+  void go_on(const Place& place) {
+    Process& process = processes_[place.process];
+    const std::vector<std::uint32_t>& ops = process.work->streams[place.stream].ops;
+    std::size_t& next = process.next[place.stream];
+    while (next < ops.size() && run_op(process, place, ops[next], false)) ++next;
+  }
+
+  // Calls of ranks that nobody saw, or saw in part, can hold all up: the stream whose next op was called first goes on.
+  bool force_one() {
+    const Place none{~std::uint32_t{0}, 0};
+    Place first = none;
+    double first_ns = 1e300;
+    for (std::uint32_t p = 0; p < processes_.size(); ++p)
+      for (std::uint32_t s = 0; s < processes_[p].next.size(); ++s) {
+        const std::vector<std::uint32_t>& ops = processes_[p].work->streams[s].ops;
+        if (processes_[p].next[s] >= ops.size()) continue;
+        const double ns = processes_[p].work->ops[ops[processes_[p].next[s]]].begin_ns;
+        if (ns < first_ns) first = {p, s}, first_ns = ns;
+      }
+    if (first.process == none.process) return false;
+    Process& process = processes_[first.process];
+    std::size_t& next = process.next[first.stream];
+    run_op(process, first, process.work->streams[first.stream].ops[next], true);
+    ++next;
+    ready_.push_back(first);
+    return true;
+  }
+
+  // False: it waits for what is not known yet.
+  bool run_op(Process& process, const Place& place, std::uint32_t number, bool forced) {
+    const GpuOp& op = process.work->ops[number];
+    if (op.other != kNoOp && process.done[op.other] == 0 && !forced) {
+      process.waiting[op.other].push_back(place);
+      return false;
+    }
+    OpTime& time = process.times[number];
+    begin(process, place, op, time);
+    double last_ns = time.begin_ns;
+    bool is_known = true;
+    if (op.parts > 0 && !come_together(process, place, op, time, forced, last_ns, is_known)) return false;
+    end(process, number, op, time, last_ns, is_known);
+    finish(process, place, number);
+    return true;
+  }
+
+  static void begin(Process& process, const Place& place, const GpuOp& op, OpTime& time) {
+    const bool works = is_work(op.type);
+    time.begin_ns = works ? told_ns(op) + process.durations.start_ns() : op.begin_ns;
+    time.begin_error_ns = static_cast<float>(kStartErrorNs);
+    time.bound_by = kNoOp;
+    for (const std::uint32_t before : {process.last[place.stream], op.other}) {
+      if (before == kNoOp || process.done[before] == 0) continue;
+      const OpTime& other = process.times[before];
+      if (other.end_ns <= time.begin_ns) continue;
+      time.begin_ns = other.end_ns;
+      time.begin_error_ns = other.end_error_ns;
+      time.bound_by = before;
+    }
+    // Whatever the replay says: the stream was empty when the call began.
+    if (std::isfinite(op.drained_ns) && op.other == kNoOp && works &&
+        time.begin_ns > told_ns(op) + process.durations.start_ns()) {
+      time.begin_ns = told_ns(op) + process.durations.start_ns();
+      time.begin_error_ns = static_cast<float>(kStartErrorNs);
+      time.bound_by = kNoOp;
+    }
+  }
+
+  // Tells others that it is there. False: others are to come; `last_ns` is when the last of those was there that it waits for.
+  bool come_together(Process& process, const Place& place, const GpuOp& op, OpTime& time, bool forced, double& last_ns,
+                     bool& is_known) {
+    const GpuPart* parts = process.work->parts.data() + op.first_part;
+    const std::uint32_t* numbers = process.meetings.data() + op.first_part;
+    if (process.arrived[place.stream] == 0) {
+      process.arrived[place.stream] = 1;
+      for (std::uint32_t i = 0; i < op.parts; ++i)
+        if (parts[i].arrives) arrive(meetings_[numbers[i]], time);
+    }
+    for (std::uint32_t i = 0; i < op.parts; ++i) {
+      Meeting& meeting = meetings_[numbers[i]];
+      if (!parts[i].waits) continue;
+      if (!meeting.is_known() || (forced && meeting.to_come > 0)) {
+        is_known = false;
+        continue;
+      }
+      if (meeting.to_come > 0) {
+        meeting.waiting.push_back(place);
+        return false;
+      }
+      if (meeting.last_ns > last_ns) last_ns = meeting.last_ns, time.end_error_ns = meeting.error_ns;
+    }
+    return true;
+  }
+
+  void arrive(Meeting& meeting, const OpTime& time) {
+    --meeting.to_come;
+    if (time.begin_ns > meeting.last_ns) {
+      meeting.last_ns = time.begin_ns;
+      meeting.error_ns = time.begin_error_ns;
+    }
+    if (meeting.to_come > 0) return;
+    for (const Place& place : meeting.waiting) ready_.push_back(place);
+    meeting.waiting.clear();
+  }
+
+  static void end(const Process& process, std::uint32_t number, const GpuOp& op, OpTime& time, double last_ns,
+                  bool is_known) {
+    const float before = last_ns > time.begin_ns ? time.end_error_ns : time.begin_error_ns;
+    time.guessed = false;
+    time.end_ns = last_ns;
+    time.end_error_ns = before;
+    if (op.type == GpuOpType::kMark || op.type == GpuOpType::kJoin) return;
+    const OpDuration& usual = process.durations.of(duration_kind(*process.work, op));
+    const double scale = process.scale.empty() ? 1 : static_cast<double>(process.scale[number]);
+    time.end_ns += scale * usual.ns;
+    if (const auto wait = process.waits.find(number); wait != process.waits.end()) time.end_ns += wait->second;
+    const bool is_open = !is_known || usual.guessed || op.type == GpuOpType::kCallback;
+    const double own_error = std::hypot(static_cast<double>(before), usual.spread_ns) + kDrift * usual.ns;
+    time.end_error_ns = is_open ? kUnknownNs : static_cast<float>(std::min<double>(own_error, kUnknownNs));
+    time.guessed = is_open;
+    const auto pinned = process.pinned.find(number);
+    if (op.is_timed())
+      tell_end(op.timed_ns, kTimedErrorNs, time);
+    else if (pinned != process.pinned.end())
+      tell_end(pinned->second, kToleranceNs, time);
+  }
+
+  static void tell_end(double ns, double error_ns, OpTime& time) {
+    time.end_ns = std::max(ns, time.begin_ns);
+    time.end_error_ns = static_cast<float>(error_ns);
+    time.guessed = false;
+  }
+
+  void finish(Process& process, const Place& place, std::uint32_t number) {
+    process.done[number] = 1;
+    process.last[place.stream] = number;
+    process.arrived[place.stream] = 0;
+    if (process.waiting.empty()) return;
+    const auto waiting = process.waiting.find(number);
+    if (waiting == process.waiting.end()) return;
+    for (const Place& other : waiting->second) ready_.push_back(other);
+    process.waiting.erase(waiting);
+  }
+
+  // From the last rank's coming to a timed end; where a rank was not seen, from its own begin.
+  void learn_moved() {
+    for (Process& process : processes_) {
+      std::unordered_map<std::uint32_t, std::vector<float>> moved;
+      for (std::uint32_t i = 0; i < process.work->ops.size(); ++i) {
+        const GpuOp& op = process.work->ops[i];
+        if (!op.collective || !op.is_timed()) continue;
+        double from_ns = process.times[i].begin_ns;
+        for (std::uint32_t k = 0; k < op.parts; ++k)
+          if (process.work->parts[op.first_part + k].waits)
+            from_ns = std::max(from_ns, meetings_[process.meetings[op.first_part + k]].last_ns);
+        moved[duration_kind(*process.work, op)].push_back(static_cast<float>(std::max(0.0, op.timed_ns - from_ns)));
+      }
+      for (auto& [kind, ns] : moved) process.durations.learn_moved(kind, std::move(ns));
+    }
+  }
+
+  // How much later than the last op's end its wait returns, where that end is known.
+  static double usual_return_ns(const Process& process) {
+    std::vector<float> returns;
+    for (const GpuSync& sync : process.work->syncs) {
+      const GpuOp& op = process.work->ops[sync.op];
+      if (sync.end_ns - sync.begin_ns >= kBlockedNs && op.is_timed() && op.timed_ns > sync.begin_ns)
+        returns.push_back(static_cast<float>(std::max(0.0, sync.end_ns - op.timed_ns)));
+    }
+    return returns.size() < 3 ? kUsualReturnNs : robust_duration(returns).ns;
+  }
+
+  static void correct(Process& process) {
+    const std::vector<GpuSync>& syncs = process.work->syncs;
+    const double return_ns = usual_return_ns(process);
+    for (std::size_t begin = 0; begin < syncs.size();) {
+      std::size_t end = begin, latest = begin;
+      for (; end < syncs.size() && syncs[end].begin_ns == syncs[begin].begin_ns && syncs[end].end_ns == syncs[begin].end_ns;
+           ++end)
+        if (process.times[syncs[end].op].end_ns > process.times[syncs[latest].op].end_ns) latest = end;
+      correct(process, syncs[latest], return_ns);
+      begin = end;
+    }
+  }
+
+  // What a wait that returned says of the last op before it.
+  static void correct(Process& process, const GpuSync& sync, double return_ns) {
+    const OpTime& time = process.times[sync.op];
+    if (process.work->ops[sync.op].is_timed()) return;
+    const bool blocked = sync.end_ns - sync.begin_ns >= kBlockedNs;
+    const double most_ns = blocked ? sync.end_ns : sync.begin_ns;
+    const double likely_ns = blocked ? std::max(sync.begin_ns, sync.end_ns - return_ns) : most_ns;
+    double by_ns = 0;
+    if (time.end_ns > most_ns)
+      by_ns = likely_ns - time.end_ns;
+    else if (blocked && time.end_ns < likely_ns - kToleranceNs)
+      // A thread that lacks a CPU returns late too: only so much later as the replay cannot tell.
+      by_ns = std::min(likely_ns - time.end_ns, kSure * static_cast<double>(time.end_error_ns));
+    if (std::abs(by_ns) > kToleranceNs) spread(process, sync.op, by_ns);
+    if (time.guessed || by_ns < 0 || time.end_ns + by_ns >= likely_ns - kToleranceNs)
+      process.pinned[sync.op] = std::min(most_ns, time.end_ns + by_ns);
+  }
+
+  // Over what ran since the last thing known. What waited for ranks that nobody saw waited as long.
+  static void spread(Process& process, std::uint32_t number, double by_ns) {
+    double all_ns = 0;
+    std::vector<std::uint32_t> chain;
+    for (std::uint32_t at = number; at != kNoOp; at = process.times[at].bound_by) {
+      const GpuOp& op = process.work->ops[at];
+      if (op.is_timed() || (at != number && process.pinned.contains(at))) break;
+      if (!is_work(op.type) && op.type != GpuOpType::kCallback) continue;
+      if (process.times[at].guessed && by_ns > 0) {
+        process.waits[at] = std::max(0.0, process.waits[at] + by_ns);
+        return;
+      }
+      all_ns += process.times[at].end_ns - process.times[at].begin_ns;
+      chain.push_back(at);
+    }
+    if (all_ns <= 0) return;
+    if (process.scale.empty()) process.scale.assign(process.work->ops.size(), 1);
+    const double factor = std::clamp(1 + by_ns / all_ns, kLeastScale, kMostScale);
+    for (const std::uint32_t at : chain) process.scale[at] *= static_cast<float>(factor);
+  }
+
+  std::vector<Process> processes_;
+  std::vector<Meeting> meetings_;
+  std::unordered_map<GpuPart, std::uint32_t, PartHash, PartSame> meeting_at_;
+  std::deque<Place> ready_;
+};
+
+}  // namespace
+
+std::vector<OpTimes> replay_gpus(const std::vector<const GpuWork*>& works) { return Replay(works).run(); }
+
+}  // namespace hostprobe::analysis
