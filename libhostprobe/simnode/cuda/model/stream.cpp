@@ -217,9 +217,12 @@ int64_t begin_ns_of(const Stream& stream, int64_t submit_ns) {
   return std::max(stream.tail_ns + settings.behind_ns, submit_ns + settings.start_ns);
 }
 
+// The pause between two pieces of work is no idle time for those who look at the device: a queue that is full of short
+// kernels is one stretch (usage.h).
 void pass(Stream& stream, int64_t begin_ns, int64_t end_ns) {
+  const bool behind = stream.tail_ns < begin_ns && begin_ns - stream.tail_ns <= g_node->settings.behind_ns;
+  note_busy(*stream.context->device->usage, behind ? stream.tail_ns : begin_ns, end_ns);
   stream.tail_ns = std::max(stream.tail_ns, end_ns);
-  note_busy(*stream.context->device->usage, begin_ns, end_ns);
 }
 
 void submit_kernel(Stream& stream, int64_t submit_ns, int64_t duration_ns, const ActivityLabel& label) {
