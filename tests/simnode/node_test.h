@@ -1,5 +1,5 @@
 // What the tests of the simulated driver share: a context on device 0, a module with a few kernels, and checks of results.
-// The binary runs with SIMNODE_LAUNCH_US=0 and the durations below (main.cpp), two devices.
+// The binary runs with exact times (exact_times.h), SIMNODE_LAUNCH_US=0 and the durations below (main.cpp), two devices.
 #pragma once
 #include <cuda.h>
 #include <gtest/gtest.h>

@@ -134,6 +134,17 @@ TEST(SettingsOfTheNode, MalformedOnesAreReportedInOneLineAndTheDefaultIsUsed) {
       {"SIMNODE_KERNEL_US", "quick", "duration quick", "quick 10.000"},
       {"SIMNODE_KERNEL_US", "quick=soon;quick=4", "duration quick", "quick 4.000"},
       {"SIMNODE_KERNEL_US", "=5", "duration quick", "quick 10.000"},
+      {"SIMNODE_EVENT_US", "soon", "duration quick", "quick 10.000"},
+      {"SIMNODE_EVENT_DEVICE_US", "-1", "duration quick", "quick 10.300"},
+      {"SIMNODE_EVENT_RESOLUTION_US", "fine", "duration quick", "quick 10.000"},
+      {"SIMNODE_START_US", "3 us", "devices", "init 0"},
+      {"SIMNODE_BEHIND_US", "nan", "duration quick", "quick 10.800"},
+      {"SIMNODE_SPREAD_PCT", "101", "devices", "init 0"},
+      {"SIMNODE_DRIFT_PCT", "nan", "devices", "init 0"},
+      {"SIMNODE_SEED", "one", "duration quick", "quick 10.000"},
+      {"SIMNODE_OVERLAP_STRETCH", "0.5", "duration quick", "quick 10.000"},
+      {"SIMNODE_QUEUE", "-1", "duration quick", "quick 10.000"},
+      {"SIMNODE_DEVICE_PPM", "8 ppm", "duration quick", "quick 10.000"},
   };
   for (const Case& one : cases) {
     Outcome outcome = run(one.arguments, {{one.name, one.value}});

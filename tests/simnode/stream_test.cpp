@@ -177,6 +177,14 @@ TEST_F(Streams, LegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
 }
 
+TEST_F(Streams, LegacyStreamIsNotReadyWhileItWorks) {
+  OK(launch("slow", nullptr));
+  EXPECT_EQ(cuStreamQuery(nullptr), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
+  OK(cuStreamSynchronize(nullptr));
+  EXPECT_EQ(cuStreamQuery(nullptr), CUDA_SUCCESS);
+}
+
 TEST_F(Streams, PerThreadStreamsOfTwoThreadsAreTwo) {
   Gate gate;
   OK(cuLaunchHostFunc(CU_STREAM_PER_THREAD, Gate::wait, &gate));

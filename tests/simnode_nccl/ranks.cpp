@@ -1,6 +1,8 @@
 // See ranks.h.
 #include "ranks.h"
 
+#include "../simnode/exact_times.h"
+
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@ namespace ranks {
 namespace {
 
 void set_variables(int rank, int count, const Environment& environment) {
+  make_times_exact();
   setenv("SIMNODE_GPUS", std::to_string(count).c_str(), 1);
   setenv("WORLD_SIZE", std::to_string(count).c_str(), 1);
   setenv("RANK", std::to_string(rank).c_str(), 1);

@@ -27,11 +27,25 @@ void read_whole(const char* name, int64_t low, int64_t high, int64_t* value) {
       static_cast<long long>(low), static_cast<long long>(high), static_cast<long long>(*value));
 }
 
-void read_launch_us(int64_t* launch_ns) {
-  const char* text = getenv("SIMNODE_LAUNCH_US");
-  if (text == nullptr || *text == '\0' || parse_us(text, launch_ns)) return;
-  say("SIMNODE_LAUNCH_US=%s is not a number of microseconds; using %lld. Give such as 2 or 0.5.", text,
-      static_cast<long long>(*launch_ns / 1000));
+void read_us(const char* name, int64_t* nanoseconds) {
+  const char* text = getenv(name);
+  if (text == nullptr || *text == '\0' || parse_us(text, nanoseconds)) return;
+  say("%s=%s is not a number of microseconds; using %g. Give such as 2 or 0.5.", name, text,
+      static_cast<double>(*nanoseconds) / 1000);
+}
+
+// `value` is kept in units of `unit`.
+void read_number(const char* name, double low, double high, double unit, double* value) {
+  const char* text = getenv(name);
+  if (text == nullptr || *text == '\0') return;
+  char* end;
+  const double number = strtod(text, &end);
+  if (end != text && *end == '\0' && number >= low && number <= high) {
+    *value = number * unit;
+    return;
+  }
+  say("%s=%s is not a number from %g to %g; using %g. Give such a number or unset it.", name, text, low, high,
+      *value / unit);
 }
 
 // PATTERN=US;PATTERN=US. One bad part is reported and skipped, the others stand.
@@ -82,7 +96,18 @@ Settings::Settings() : driver_version(CUDA_VERSION) {
   value = memory_bytes >> 20;
   read_whole("SIMNODE_MEMORY_MB", 64, 1 << 22, &value);
   memory_bytes = value << 20;
-  read_launch_us(&launch_ns);
+  read_us("SIMNODE_LAUNCH_US", &launch_ns);
+  read_us("SIMNODE_EVENT_US", &event_ns);
+  read_us("SIMNODE_EVENT_DEVICE_US", &event_device_ns);
+  read_us("SIMNODE_EVENT_RESOLUTION_US", &event_resolution_ns);
+  read_us("SIMNODE_START_US", &start_ns);
+  read_us("SIMNODE_BEHIND_US", &behind_ns);
+  read_number("SIMNODE_SPREAD_PCT", 0, 100, 0.01, &spread);
+  read_number("SIMNODE_DRIFT_PCT", 0, 50, 0.01, &drift);
+  read_whole("SIMNODE_SEED", 0, INT64_MAX, &seed);
+  read_number("SIMNODE_OVERLAP_STRETCH", 1, 100, 1, &overlap_stretch);
+  read_whole("SIMNODE_QUEUE", 0, 1 << 20, &queue);
+  read_number("SIMNODE_DEVICE_PPM", -10000, 10000, 1, &device_ppm);
   read_kernels(&kernels);
 }
 

@@ -9,11 +9,14 @@
 #include "entry.h"
 
 #include <unistd.h>
+#include <algorithm>
+#include <cmath>
 
 namespace simnode {
 
 namespace {
 
+constexpr int64_t kQueryNs = 300;  // on the host, unless a record costs less
 constexpr unsigned kEventFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 
 CUresult find_event(CUevent handle, Event** event) {
@@ -22,7 +25,7 @@ CUresult find_event(CUevent handle, Event** event) {
   return *event == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
-CUresult record(CUevent handle, CUstream stream_handle, unsigned flags) {
+CUresult record_locked(CUevent handle, CUstream stream_handle, unsigned flags, int64_t submit_ns) {
   MutexLock lock(g_mutex);
   Event* event;
   Stream* stream;
@@ -32,17 +35,32 @@ CUresult record(CUevent handle, CUstream stream_handle, unsigned flags) {
   if (event->context != stream->context) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) return capture_record(*stream, *event, handle, flags);
   SIMNODE_TRY(check_legacy_use(*stream));
-  int64_t submit_ns = now_ns();
   order_with_legacy(*stream, submit_ns);
   auto moment = std::make_shared<Moment>();
   if (event->shared != nullptr) {
     moment->shared = event->shared;
     moment->shared_number = event->shared->state->recorded.fetch_add(1, std::memory_order_acq_rel) + 1;
   }
-  fix_at_end(*stream, moment, submit_ns);
+  record_at_end(*stream, moment, submit_ns);
   event->moment = moment;
   event->capture.reset();
   return CUDA_SUCCESS;
+}
+
+CUresult record(CUevent handle, CUstream stream, unsigned flags) {
+  SIMNODE_TRY(ready());
+  int64_t submit_ns = now_ns() + g_node->settings.event_ns;
+  SIMNODE_TRY(record_locked(handle, stream, flags, submit_ns));
+  spin_until(submit_ns);
+  return CUDA_SUCCESS;
+}
+
+// The device's clock counts its own nanoseconds from cuInit; it shows whole ticks.
+double device_ns(int64_t at_ns) {
+  const Settings& settings = g_node->settings;
+  const double ns = static_cast<double>(at_ns - g_node->init_ns) * (1 + settings.device_ppm * 1e-6);
+  const auto tick_ns = static_cast<double>(settings.event_resolution_ns);
+  return tick_ns > 0 ? std::floor(ns / tick_ns) * tick_ns : ns;
 }
 
 // Whether what was recorded last, by any process, has been passed. Drives the own stream on, if it was recorded here.
@@ -51,6 +69,16 @@ bool passed(const Event& event) {
   std::shared_ptr<SharedMoment> shared = event.shared;  // looking may release the lock, and the event may go
   bool reached_own = own == nullptr || reached(own);
   return shared == nullptr ? reached_own : shared->reached(shared->latest());
+}
+
+CUresult query_locked(CUevent handle) {
+  MutexLock lock(g_mutex);
+  Event* event;
+  SIMNODE_TRY(find_event(handle, &event));
+  if (still_capturing(*event)) return CUDA_ERROR_CAPTURED_EVENT;
+  if (event->context->failure != CUDA_SUCCESS) return event->context->failure;
+  Context* context = event->context;
+  return passed(*event) ? context->failure : CUDA_ERROR_NOT_READY;
 }
 
 // Another process gives no sign when it gets there.
@@ -73,10 +101,11 @@ CUresult elapsed(float* milliseconds, CUevent begin, CUevent end) {
   SIMNODE_TRY(find_event(end, &last));
   if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (((first->flags | last->flags) & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
+  if (first->context != last->context) return CUDA_ERROR_INVALID_HANDLE;
   if (first->moment == nullptr || last->moment == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   MomentRef from = first->moment, to = last->moment;  // looking may release the lock, and the events may go
   if (!reached(from) || !reached(to)) return CUDA_ERROR_NOT_READY;
-  *milliseconds = static_cast<float>(static_cast<double>(to->at_ns - from->at_ns) / 1e6);
+  *milliseconds = static_cast<float>((device_ns(to->at_ns) - device_ns(from->at_ns)) / 1e6);
   return CUDA_SUCCESS;
 }
 
@@ -114,13 +143,11 @@ SIMNODE_ENTRY(cuEventRecordWithFlags)(CUevent handle, CUstream stream, unsigned 
 }
 
 SIMNODE_ENTRY(cuEventQuery)(CUevent handle) {
-  MutexLock lock(g_mutex);
-  Event* event;
-  SIMNODE_TRY(find_event(handle, &event));
-  if (still_capturing(*event)) return CUDA_ERROR_CAPTURED_EVENT;
-  if (event->context->failure != CUDA_SUCCESS) return event->context->failure;
-  Context* context = event->context;
-  return passed(*event) ? context->failure : CUDA_ERROR_NOT_READY;
+  SIMNODE_TRY(ready());
+  const int64_t end_ns = now_ns() + std::min(kQueryNs, g_node->settings.event_ns);
+  CUresult result = query_locked(handle);
+  spin_until(end_ns);
+  return result;
 }
 
 SIMNODE_ENTRY(cuEventSynchronize)(CUevent handle) {

@@ -106,7 +106,7 @@ CUresult instantiate(CUgraphExec* handle, CUgraph graph_handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult launch_locked(CUgraphExec handle, CUstream stream_handle, int64_t submit_ns) {
+CUresult launch_locked(CUgraphExec handle, CUstream stream_handle, int64_t cost_ns, int64_t* call_end_ns) {
   MutexLock lock(g_mutex);
   Exec* exec;
   Stream* stream;
@@ -114,8 +114,14 @@ CUresult launch_locked(CUgraphExec handle, CUstream stream_handle, int64_t submi
   SIMNODE_TRY(find_stream(stream_handle, &stream));
   if (stream->capture != nullptr) return capture_violated(*stream);
   SIMNODE_TRY(check_legacy_use(*stream));
-  order_with_legacy(*stream, submit_ns);
-  submit_exec(*exec, *stream, submit_ns);
+  if (!has_room(*stream, *call_end_ns)) {
+    SIMNODE_TRY(wait_for_room(stream_handle));
+    SIMNODE_TRY(find(handle, &exec));
+    SIMNODE_TRY(find_stream(stream_handle, &stream));
+    *call_end_ns = now_ns() + cost_ns;
+  }
+  order_with_legacy(*stream, *call_end_ns);
+  submit_exec(*exec, *stream, *call_end_ns);
   return CUDA_SUCCESS;
 }
 
@@ -517,8 +523,9 @@ SIMNODE_ENTRY(cuGraphUpload)(CUgraphExec handle, CUstream stream_handle) {
 
 SIMNODE_ENTRY(cuGraphLaunch)(CUgraphExec handle, CUstream stream) {
   SIMNODE_TRY(ready());
-  int64_t submit_ns = now_ns() + launch_cost_ns();
-  SIMNODE_TRY(launch_locked(handle, stream, submit_ns));
+  const int64_t cost_ns = launch_cost_ns();
+  int64_t submit_ns = now_ns() + cost_ns;
+  SIMNODE_TRY(launch_locked(handle, stream, cost_ns, &submit_ns));
   spin_until(submit_ns);
   return CUDA_SUCCESS;
 }

@@ -34,16 +34,22 @@ CUresult resolve(CUfunction handle, CUstream stream, Caller* caller) {
 }
 
 CUresult launch_locked(CUfunction handle, const LaunchShape& shape, CUstream stream, void** parameters, void** extra,
-                       int64_t submit_ns) {
+                       int64_t cost_ns, int64_t* call_end_ns) {
   MutexLock lock(g_mutex);
   Caller caller;
   SIMNODE_TRY(resolve(handle, stream, &caller));
   SIMNODE_TRY(check_launch(*caller.function, shape, parameters, extra));
+  if (caller.stream->capture == nullptr && !has_room(*caller.stream, *call_end_ns)) {
+    SIMNODE_TRY(wait_for_room(stream));
+    SIMNODE_TRY(resolve(handle, stream, &caller));
+    *call_end_ns = now_ns() + cost_ns;
+  }
+  const int64_t submit_ns = *call_end_ns;
   if (caller.stream->capture == nullptr && !has_host_function(*caller.function)) {
     SIMNODE_TRY(check_legacy_use(*caller.stream));
     order_with_legacy(*caller.stream, submit_ns);
-    submit_pure(*caller.stream, submit_ns, slowed_ns(caller.function->duration_ns),
-                launched_now(kernel_label(*caller.function), launch_moment_ns(submit_ns)));
+    submit_kernel(*caller.stream, submit_ns, slowed_ns(caller.function->duration_ns),
+                  launched_now(kernel_label(*caller.function), launch_moment_ns(submit_ns)));
     return CUDA_SUCCESS;
   }
   Work work;
@@ -57,7 +63,7 @@ CUresult launch(CUfunction handle, const LaunchShape& shape, CUstream stream, vo
   int64_t cost_ns = launch_cost_ns();
   // The device learns of the kernel when the call has cost what it costs.
   int64_t submit_ns = now_ns() + cost_ns;
-  SIMNODE_TRY(launch_locked(handle, shape, stream, parameters, extra, submit_ns));
+  SIMNODE_TRY(launch_locked(handle, shape, stream, parameters, extra, cost_ns, &submit_ns));
   if (cost_ns > 0) spin_until(submit_ns);
   return CUDA_SUCCESS;
 }

@@ -93,6 +93,7 @@ SIMNODE_ENTRY(cuMemFreeAsync)(CUdeviceptr pointer, CUstream handle) {
   }
   Op op;
   op.submit_ns = submit_ns;
+  op.immediate = true;
   op.effect = [pointer] {
     MutexLock inner(g_mutex);
     free_now(pointer);

@@ -100,7 +100,8 @@ SIMNODE_ENTRY(cuStreamQuery)(CUstream handle) {
   Context* context = stream->context;
   if (!stream->queue.empty() && !reached(stream->last_mark != nullptr ? stream->last_mark : mark(*stream, 0)))
     return context->failure != CUDA_SUCCESS ? context->failure : CUDA_ERROR_NOT_READY;
-  if (g_node->find<Stream>(handle) != nullptr && !idle(*stream)) return CUDA_ERROR_NOT_READY;
+  // Looking may have released the lock, and the stream may have gone.
+  if (find_stream(handle, &stream) == CUDA_SUCCESS && !idle(*stream)) return CUDA_ERROR_NOT_READY;
   return context->failure;
 }
 

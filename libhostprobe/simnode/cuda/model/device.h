@@ -4,10 +4,13 @@
 #include "node/usage.h"
 
 #include <cuda.h>
+#include <cstdint>
+#include <vector>
 
 namespace simnode {
 
 struct Context;
+class KernelTimes;
 
 struct Device {
   int ordinal = 0;
@@ -16,7 +19,10 @@ struct Device {
   unsigned primary_flags = CU_CTX_SCHED_AUTO;
   int primary_references = 0;
   int live_contexts = 0;
-  DeviceUsage* usage = nullptr;  // what others see of it
+  DeviceUsage* usage = nullptr;            // what others see of it
+  std::vector<KernelTimes*> kernel_times;  // of its streams
+  int64_t drift_step = -1;                 // the drift is that of this millisecond
+  double drift = 0;
   Arena arena;
   CUmemoryPool default_pool = nullptr;
   CUmemoryPool current_pool = nullptr;

@@ -46,36 +46,63 @@ class Flattening {
   std::map<const GraphNode*, uint32_t> ends_;
 };
 
-// Calls on_node(index, begin, end) with the times since the graph's begin.
+bool takes_a_turn(const Work& work) {
+  CUgraphNodeType type = work.node.type;
+  return type != CU_GRAPH_NODE_TYPE_EMPTY && type != CU_GRAPH_NODE_TYPE_EVENT_RECORD &&
+         type != CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+}
+
+// Whether the times of the nodes must be known, or only the length of all.
+bool each_counts() {
+  const Settings& settings = g_node->settings;
+  return g_activities || kernels_vary() || settings.faults.has(FaultKind::kSlowGpu, settings.rank);
+}
+
+MomentRef recorded(Stream& stream, int64_t submit_ns) {
+  auto moment = std::make_shared<Moment>();
+  record_at_end(stream, moment, submit_ns);
+  return moment;
+}
+
+// Asks end_ns(work, begin) for each node, in times since the graph's begin.
 template <class OnNode>
-int64_t longest_path_ns(const Exec& exec, int64_t (*duration_ns)(const Work&), OnNode on_node) {
-  std::vector<int64_t> ends(exec.nodes.size());
+int64_t longest_path_ns(const Exec& exec, OnNode end_ns) {
+  static auto* const ends = new std::vector<int64_t>;
+  ends->assign(exec.nodes.size(), 0);
   int64_t longest = 0;
   for (size_t i = 0; i < exec.nodes.size(); ++i) {
-    for (uint32_t dependency : exec.dependencies[i]) ends[i] = std::max(ends[i], ends[dependency]);
-    int64_t begin_ns = ends[i];
-    ends[i] += duration_ns(exec.nodes[i].work);
-    longest = std::max(longest, ends[i]);
-    on_node(i, begin_ns, ends[i]);
+    const Work& work = exec.nodes[i].work;
+    const int64_t behind_ns = takes_a_turn(work) ? g_node->settings.behind_ns : 0;
+    int64_t begin_ns = 0;
+    for (uint32_t dependency : exec.dependencies[i]) begin_ns = std::max(begin_ns, (*ends)[dependency] + behind_ns);
+    (*ends)[i] = end_ns(work, begin_ns);
+    longest = std::max(longest, (*ends)[i]);
   }
   return longest;
 }
 
-// A graph without effects is only arithmetic, unless somebody wants to know of each kernel.
-void submit_pure_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
-  bool slowed = g_node->settings.faults.has(FaultKind::kSlowGpu, g_node->settings.rank);
-  int64_t length_ns = exec.longest_path_ns;
+// Begin and end on the stream's clock of each node of a graph without effects.
+int64_t pass_nodes(const Exec& exec, Stream& stream, int64_t start_ns, int64_t submit_ns) {
   const int64_t launch_ns = launch_moment_ns(submit_ns);
-  if (g_activities) {
-    int64_t start_ns = std::max(stream.tail_ns, submit_ns);
-    length_ns = longest_path_ns(exec, duration_now_ns, [&](size_t i, int64_t begin_ns, int64_t end_ns) {
-      ActivityLabel label = launched_now(exec.nodes[i].work.label, launch_ns);
-      add_activity(label, ordinal_of(*stream.context), stream.id, start_ns + begin_ns, start_ns + end_ns);
-    });
-  } else if (slowed) {
-    length_ns = longest_path_ns(exec, duration_now_ns, [](size_t, int64_t, int64_t) {});
-  }
-  submit_pure(stream, submit_ns, length_ns, {});
+  return longest_path_ns(exec, [&](const Work& work, int64_t begin_ns) {
+    const int64_t at_ns = start_ns + begin_ns;
+    int64_t end_ns = at_ns + duration_now_ns(work);
+    if (is_varying_kernel(work)) {
+      end_ns = stream.kernels.end_ns(at_ns, end_ns - at_ns);
+      stream.kernels.add(at_ns, end_ns);
+    }
+    add_activity(launched_now(work.label, launch_ns), ordinal_of(*stream.context), stream.id, at_ns, end_ns);
+    return end_ns - start_ns;
+  });
+}
+
+// A graph without effects is only arithmetic, and a single sum where nobody wants to know of each kernel.
+void submit_pure_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
+  const uint64_t launch = stream.launches.take(g_node->settings.queue);
+  const int64_t start_ns = begin_ns_of(stream, submit_ns);
+  const int64_t length_ns = each_counts() ? pass_nodes(exec, stream, start_ns, submit_ns) : exec.longest_path_ns;
+  pass(stream, start_ns, start_ns + length_ns);
+  stream.launches.end(launch, stream.tail_ns);
 }
 
 }  // namespace
@@ -84,8 +111,8 @@ void measure(Exec& exec) {
   exec.pure = true;
   for (const auto& node : exec.nodes)
     if (node.work.effect || node.work.node.event != nullptr) exec.pure = false;
-  exec.longest_path_ns = longest_path_ns(
-      exec, [](const Work& work) { return work.duration_ns; }, [](size_t, int64_t, int64_t) {});
+  exec.longest_path_ns =
+      longest_path_ns(exec, [](const Work& work, int64_t begin_ns) { return begin_ns + work.duration_ns; });
 }
 
 static bool has_cycle(const GraphNode& node, std::map<const GraphNode*, int>& state) {
@@ -111,17 +138,19 @@ void flatten(const Graph& graph, Exec& exec) {
 }
 
 void submit_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
-  if (exec.pure && (stream.queue.empty() || !g_activities)) return submit_pure_exec(exec, stream, submit_ns);
+  if (exec.pure && stream.queue.empty()) return submit_pure_exec(exec, stream, submit_ns);
   auto run = std::make_shared<GraphRun>();
   const int64_t launch_ns = launch_moment_ns(submit_ns);
   auto dependencies = std::make_shared<std::vector<std::vector<uint32_t>>>(exec.dependencies);
   run->end_ns.resize(exec.nodes.size());
+  const uint64_t launch = exec.nodes.empty() ? 0 : stream.launches.take(g_node->settings.queue);
   run->dependencies = dependencies.get();
   run->keep_alive = dependencies;
   for (uint32_t i = 0; i < exec.nodes.size(); ++i) {
     const Work& work = exec.nodes[i].work;
     auto* event = g_node->find<Event>(work.node.event);
-    if (event != nullptr && work.node.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) event->moment = mark(stream, submit_ns);
+    if (event != nullptr && work.node.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+      event->moment = recorded(stream, submit_ns);
     if (event != nullptr && work.node.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) submit_wait(stream, event->moment);
     Op op;
     op.what = what_of(work);
@@ -131,6 +160,9 @@ void submit_exec(const Exec& exec, Stream& stream, int64_t submit_ns) {
     op.label = launched_now(work.label, launch_ns);
     op.run = run;
     op.run_index = i;
+    op.kernel = is_varying_kernel(work);
+    op.immediate = !takes_a_turn(work);
+    if (i + 1 == exec.nodes.size()) op.launch = launch;
     submit(stream, std::move(op));
   }
 }

@@ -20,31 +20,40 @@ namespace {
 
 enum class Step { kMoved, kEmpty, kNotYet, kBlocked, kBusy, kNotMine };
 
+constexpr int64_t kPatienceNs = 1000000000;  // of a launch call that waits for a front that may wait for its caller
+
 int64_t start_of(const Stream& stream, const Op& op) {
-  if (!op.run) return std::max(stream.tail_ns, op.submit_ns);
-  int64_t start = op.run->start_ns >= 0 ? op.run->start_ns : std::max(stream.tail_ns, op.submit_ns);
-  for (uint32_t dependency : (*op.run->dependencies)[op.run_index]) start = std::max(start, op.run->end_ns[dependency]);
+  if (!op.run) return op.immediate ? std::max(stream.tail_ns, op.submit_ns) : begin_ns_of(stream, op.submit_ns);
+  const int64_t behind_ns = op.immediate ? 0 : g_node->settings.behind_ns;
+  int64_t start = op.run->start_ns >= 0 ? op.run->start_ns : begin_ns_of(stream, op.submit_ns);
+  for (uint32_t dependency : (*op.run->dependencies)[op.run_index])
+    start = std::max(start, op.run->end_ns[dependency] + behind_ns);
   return start;
+}
+
+// The run of a graph begins where its first node begins.
+void begin_run(const Stream& stream, const Op& op) {
+  if (op.run && op.run->start_ns < 0) op.run->start_ns = begin_ns_of(stream, op.submit_ns);
 }
 
 void finish(Stream& stream, const Op& op, int64_t start_ns, int64_t duration_ns) {
   int64_t end_ns = start_ns + duration_ns;
-  if (op.run) {
-    if (op.run->start_ns < 0) op.run->start_ns = std::max(stream.tail_ns, op.submit_ns);
-    op.run->end_ns[op.run_index] = end_ns;
-  }
-  stream.tail_ns = std::max(stream.tail_ns, end_ns);
-  note_busy(*stream.context->device->usage, start_ns, end_ns);
+  begin_run(stream, op);
+  if (op.run) op.run->end_ns[op.run_index] = end_ns;
+  if (op.kernel) stream.kernels.add(start_ns, end_ns);
+  pass(stream, start_ns, end_ns);
+  stream.launches.end(op.launch, stream.tail_ns);
   add_activity(op.label, stream.context->device->ordinal, stream.id, start_ns, end_ns);
 }
 
 void fix(Stream& stream, const Op& op) {
-  make_known(*op.moment, std::max(stream.tail_ns, op.submit_ns));
+  make_known(*op.moment, start_of(stream, op) + op.duration_ns);
   stream.tail_ns = op.moment->at_ns;
 }
 
 void pop(Stream& stream) {
   stream.queue.pop_front();
+  ++stream.left;
   if (stream.queue.empty()) stream.last_mark = nullptr;
   g_node->progress.notify_all();
 }
@@ -59,7 +68,8 @@ CUresult run(const Op& op) {
 void run_effect(Stream& stream, int64_t start_ns) {
   stream.running = true;
   Op& op = stream.queue.front();  // a deque does not move its elements when others are pushed
-  if (op.run && op.run->start_ns < 0) op.run->start_ns = std::max(stream.tail_ns, op.submit_ns);
+  begin_run(stream, op);
+  if (op.kernel) op.duration_ns = stream.kernels.end_ns(start_ns, op.duration_ns) - start_ns;
   g_mutex.unlock();
   t_effect_span = {start_ns, start_ns + op.duration_ns};
   CUresult result = run(op);
@@ -104,6 +114,7 @@ Step step(Stream& stream, bool is_worker, int64_t* wake_ns) {
   }
   int64_t start_ns = start_of(stream, op);
   if (!op.effect) {
+    if (op.kernel) op.duration_ns = stream.kernels.end_ns(start_ns, op.duration_ns) - start_ns;
     finish(stream, op, start_ns, op.duration_ns);
     pop(stream);
     return Step::kMoved;
@@ -159,12 +170,14 @@ void wake_worker(Stream& stream) {
   stream.work.notify_all();
 }
 
-// Moves a queue on as far as possible by the calling thread, then waits a little. For threads that synchronise.
-void drive(Stream* stream, WaitMode mode) {
+// Moves a queue on as far as possible by the calling thread, then waits a little, at most until then. For threads that
+// synchronise.
+void drive(Stream* stream, WaitMode mode, int64_t until_ns = -1) {
   int64_t wake_ns = -1;
   Step moved = stream != nullptr ? step(*stream, false, &wake_ns) : Step::kBlocked;
   if (moved == Step::kMoved) return;
   if (mode == WaitMode::kBlock || moved == Step::kBlocked || moved == Step::kNotMine) {
+    if (wake_ns < 0 || (until_ns >= 0 && until_ns < wake_ns)) wake_ns = until_ns;
     g_node->progress.wait(g_mutex, wake_ns);
     return;
   }
@@ -183,21 +196,49 @@ MomentRef end_of(Stream& stream) {
   return moment;
 }
 
+// At the end of the stream; at once, where nothing is queued.
+void put_mark(Stream& stream, Op op) {
+  op.what = Op::What::kMark;
+  op.moment->stream = &stream;
+  if (stream.queue.empty())
+    fix(stream, op);
+  else
+    submit(stream, std::move(op));
+}
+
 void wait_known(const MomentRef& moment, WaitMode mode) {
   while (!moment->known) drive(moment->stream, mode);
 }
 
 }  // namespace
 
-void submit_pure(Stream& stream, int64_t submit_ns, int64_t duration_ns, const ActivityLabel& label) {
+int64_t begin_ns_of(const Stream& stream, int64_t submit_ns) {
+  const Settings& settings = g_node->settings;
+  return std::max(stream.tail_ns + settings.behind_ns, submit_ns + settings.start_ns);
+}
+
+// The pause between two pieces of work is no idle time for those who look at the device: a queue that is full of short
+// kernels is one stretch (usage.h).
+void pass(Stream& stream, int64_t begin_ns, int64_t end_ns) {
+  const bool behind = stream.tail_ns < begin_ns && begin_ns - stream.tail_ns <= g_node->settings.behind_ns;
+  note_busy(*stream.context->device->usage, behind ? stream.tail_ns : begin_ns, end_ns);
+  stream.tail_ns = std::max(stream.tail_ns, end_ns);
+}
+
+void submit_kernel(Stream& stream, int64_t submit_ns, int64_t duration_ns, const ActivityLabel& label) {
+  const uint64_t launch = stream.launches.take(g_node->settings.queue);
   if (stream.queue.empty()) {
-    int64_t start_ns = std::max(stream.tail_ns, submit_ns);
-    stream.tail_ns = start_ns + duration_ns;
-    note_busy(*stream.context->device->usage, start_ns, stream.tail_ns);
-    add_activity(label, stream.context->device->ordinal, stream.id, start_ns, stream.tail_ns);
+    int64_t begin_ns = begin_ns_of(stream, submit_ns);
+    int64_t end_ns = stream.kernels.end_ns(begin_ns, duration_ns);
+    stream.kernels.add(begin_ns, end_ns);
+    pass(stream, begin_ns, end_ns);
+    stream.launches.end(launch, end_ns);
+    add_activity(label, stream.context->device->ordinal, stream.id, begin_ns, end_ns);
     return;
   }
   Op op;
+  op.kernel = true;
+  op.launch = launch;
   op.submit_ns = submit_ns;
   op.duration_ns = duration_ns;
   op.label = label;
@@ -242,23 +283,24 @@ void submit_wait(Stream& stream, const MomentRef& moment) {
 }
 
 MomentRef mark(Stream& stream, int64_t submit_ns) {
-  auto moment = std::make_shared<Moment>();
-  fix_at_end(stream, moment, submit_ns);
+  Op op;
+  op.submit_ns = submit_ns;
+  op.moment = std::make_shared<Moment>();
+  op.immediate = true;
+  MomentRef moment = op.moment;
+  put_mark(stream, std::move(op));
   return moment;
 }
 
-void fix_at_end(Stream& stream, const MomentRef& moment, int64_t submit_ns) {
-  moment->stream = &stream;
-  if (stream.queue.empty()) {
-    stream.tail_ns = std::max(stream.tail_ns, submit_ns);
-    make_known(*moment, stream.tail_ns);
-    return;
-  }
+// The device gets to it when what is before it has ended, without the pause before a kernel; into an empty stream it needs as
+// long as a kernel.
+void record_at_end(Stream& stream, const MomentRef& moment, int64_t submit_ns) {
   Op op;
-  op.what = Op::What::kMark;
+  op.submit_ns = submit_ns + g_node->settings.start_ns;
+  op.duration_ns = g_node->settings.event_device_ns;
   op.moment = moment;
-  op.submit_ns = submit_ns;
-  submit(stream, std::move(op));
+  op.immediate = true;
+  put_mark(stream, std::move(op));
 }
 
 static void wait_for_end(Stream& stream, Stream& other, int64_t submit_ns) {
@@ -284,6 +326,34 @@ bool reached(const MomentRef& moment) {
     while (!moment->known && step(*moment->stream, false, &wake_ns) == Step::kMoved) continue;
   }
   return moment->known && moment->at_ns <= now_ns();
+}
+
+bool has_room(const Stream& stream, int64_t submit_ns) { return stream.launches.free_ns() <= submit_ns; }
+
+// By handle, because the stream may go while the lock is released. A front that waits for a host function, a value in memory or
+// another stream may wait for what the caller does next: a real driver hangs then, and this one goes on after a second.
+CUresult wait_for_room(CUstream handle) {
+  uint64_t left = UINT64_MAX;
+  int64_t until_ns = 0;
+  for (;;) {
+    Stream* stream;
+    SIMNODE_TRY(find_stream(handle, &stream));
+    const WaitMode mode = stream->context->wait_mode();
+    const int64_t now = now_ns(), free_ns = stream->launches.free_ns();
+    if (free_ns <= now || stream->stuck_at == stream->left) return CUDA_SUCCESS;
+    if (free_ns != LaunchQueue::kUnknown) {
+      g_mutex.unlock();
+      wait_until(free_ns, mode);
+      g_mutex.lock();
+      continue;
+    }
+    if (stream->queue.empty()) return CUDA_SUCCESS;
+    const bool moves = stream->left != left || stream->queue.front().what == Op::What::kWork;
+    if (moves) until_ns = now + kPatienceNs;
+    left = stream->left;
+    if (now >= until_ns) stream->stuck_at = left;
+    drive(stream, mode, until_ns);
+  }
 }
 
 bool idle(Stream& stream) { return stream.queue.empty() && stream.tail_ns <= now_ns(); }
@@ -321,6 +391,7 @@ Stream* make_stream(Context& context, unsigned flags, int priority) {
   stream->priority = priority;
   stream->id = next_id++;
   stream->handle = static_cast<CUstream>(g_node->handles.add(Kind::kStream, stream));
+  stream->kernels.start(*context.device, stream->id);
   context.streams.push_back(stream);
   return stream;
 }
@@ -330,6 +401,7 @@ void destroy_stream(Stream& stream) {
   auto& streams = stream.context->streams;
   streams.erase(std::remove(streams.begin(), streams.end(), &stream), streams.end());
   g_node->handles.remove(stream.handle);
+  stream.kernels.leave();
   while (!stream.has_worker && !stream.queue.empty()) drive(&stream, WaitMode::kYield);
   stream.dying = true;
   if (!stream.has_worker) {

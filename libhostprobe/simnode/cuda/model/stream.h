@@ -5,6 +5,8 @@
 // the virtual clock: sleep overshoot does not add up.
 #pragma once
 #include "handle.h"
+#include "kernel_time.h"
+#include "launch_queue.h"
 #include "moment.h"
 #include "node/activities.h"
 #include "node/clock.h"
@@ -50,6 +52,9 @@ struct Op {
   std::function<int64_t()> arrival_ns;  // kPoll: when it came, where that is known; null: now that it is seen
   std::shared_ptr<GraphRun> run;
   uint32_t run_index = 0;
+  bool kernel = false;     // its duration varies (kernel_time.h)
+  bool immediate = false;  // bookkeeping: takes no turn of the device
+  uint64_t launch = 0;     // which launch it ends (launch_queue.h); 0: none
   ActivityLabel label;
 };
 
@@ -68,7 +73,11 @@ struct Stream {
   std::deque<Op> queue;
   bool running = false;  // the front's effect is running, without the lock
   bool has_worker = false;
-  Condition work;       // the worker waits here when the queue is empty
+  Condition work;                  // the worker waits here when the queue is empty
+  uint64_t left = 0;               // how many have left the queue
+  uint64_t stuck_at = UINT64_MAX;  // `left` when a launch call gave up waiting for the front
+  LaunchQueue launches;
+  KernelTimes kernels;
   MomentRef last_mark;  // the mark at the end of the queue, if the queue ends in one
   std::shared_ptr<Capture> capture;
 
@@ -76,13 +85,22 @@ struct Stream {
 };
 
 // All of these are called with the node's lock held.
-void submit_pure(Stream& stream, int64_t submit_ns, int64_t duration_ns, const ActivityLabel& label);
+// A kernel that computes nothing.
+void submit_kernel(Stream& stream, int64_t submit_ns, int64_t duration_ns, const ActivityLabel& label);
 void submit(Stream& stream, Op op);
 void submit_and_wait(Stream& stream, Op op, WaitMode mode);
 void submit_wait(Stream& stream, const MomentRef& moment);
 MomentRef mark(Stream& stream, int64_t submit_ns);
-// The same for a moment that exists already.
-void fix_at_end(Stream& stream, const MomentRef& moment, int64_t submit_ns);
+// An event's record: takes a little of the device's time, and is done when the device has got there.
+void record_at_end(Stream& stream, const MomentRef& moment, int64_t submit_ns);
+// When the device begins with work that is submitted then, after all that has left the queue.
+int64_t begin_ns_of(const Stream& stream, int64_t submit_ns);
+// The device was busy from then to then, on an empty queue.
+void pass(Stream& stream, int64_t begin_ns, int64_t end_ns);
+// Whether a launch that is submitted then finds a place, and how to wait for one: until there is, or until the front of
+// the queue has not moved for a second because it waits for something else than time.
+bool has_room(const Stream& stream, int64_t submit_ns);
+CUresult wait_for_room(CUstream handle);
 void order_with_legacy(Stream& stream, int64_t submit_ns);
 bool reached(const MomentRef& moment);
 bool idle(Stream& stream);

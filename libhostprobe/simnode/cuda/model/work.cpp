@@ -36,6 +36,8 @@ CUresult submit_work_locked(Stream& stream, Work work, int64_t submit_ns) {
   op.duration_ns = duration_now_ns(work);
   op.effect = std::move(work.effect);
   op.label = launched_now(work.label, launch_moment_ns(submit_ns));
+  op.kernel = is_varying_kernel(work);
+  if (work.node.type == CU_GRAPH_NODE_TYPE_KERNEL) op.launch = stream.launches.take(g_node->settings.queue);
   Context* context = stream.context;
   if (work.waits) {
     submit_and_wait(stream, std::move(op), context->wait_mode());

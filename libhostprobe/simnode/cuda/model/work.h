@@ -40,6 +40,9 @@ struct Work {
   NodeContent node;
 };
 
+// Kernels that wait for others end when those let them: their times are the others'.
+inline bool is_varying_kernel(const Work& work) { return work.node.type == CU_GRAPH_NODE_TYPE_KERNEL && !work.waiting; }
+
 inline Op::What what_of(const Work& work) {
   if (work.waiting) return Op::What::kWaiting;
   return work.callback ? Op::What::kCallback : Op::What::kWork;
