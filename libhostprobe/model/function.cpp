@@ -49,7 +49,8 @@ std::uint32_t role_traits(HookRole role) {
 }
 
 std::uint32_t driver_traits(const Hook& hook) {
-  const bool is_own = hook.role == HookRole::kQueueSample || hook.role == HookRole::kGpuTime;
+  const bool is_own = hook.role == HookRole::kQueueSample || hook.role == HookRole::kGpuTime ||
+                      hook.role == HookRole::kGpuEnd || hook.role == HookRole::kGpuClock;
   std::uint32_t traits = is_own ? 0u : kOfDriver;
   if (hook.blocking) traits |= kSynchronises;
   if ((hook.traits & kTraitRuntime) != 0) return traits;
