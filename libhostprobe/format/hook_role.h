@@ -33,9 +33,9 @@ enum class HookRole : std::uint8_t {
   kCode = 25,         // is loaded, linked or compiled, or a graph is made ready to run
   kQueueSample = 26,  // hostprobe's own: whether a launch found its stream empty
   kGpuTime = 27,      // hostprobe's own: how long a collective took on the GPU
-  kGpuEnd = 28,       // hostprobe's own: when an op had ended, by an event behind it
-  kGpuClock = 29,     // hostprobe's own: what the device's clock was then
-  kStreamMade = 30,
+  kGpuEnd = 28,       // hostprobe's own: when work ended on the GPU
+  kGpuClock = 29,     // hostprobe's own: an event from which others are measured
+  kStreamMade = 30,   // a stream is made
 
   // NCCL.
   kCollective = 40,

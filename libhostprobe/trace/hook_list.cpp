@@ -54,6 +54,9 @@ constexpr KnownCalls kKnownCalls[] = {
     {"hostprobe_gc", HookRole::kGarbage},
     {"hostprobe_queue_sample", HookRole::kQueueSample},
     {"hostprobe_gpu_time", HookRole::kGpuTime},
+    {"hostprobe_gpu_end", HookRole::kGpuEnd},
+    {"hostprobe_gpu_clock", HookRole::kGpuClock},
+    {"cuStreamCreate", HookRole::kStreamMade},
 
     {"cuMemcpyHtoD", HookRole::kCopyToDevice},
     {"cuMemcpy", HookRole::kCopy},

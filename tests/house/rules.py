@@ -447,7 +447,7 @@ def exports(path):
 # Rows that name what another one does: futex is reached through syscall, hostprobe_step through hostprobe_calls, and a queue is
 # sampled by launches.
 ROWS_OF_OTHER_HOOKS = {"futex", "hostprobe_step", "hostprobe_region", "hostprobe_mark", "hostprobe_queue_sample",
-                       "hostprobe_gpu_time", "hostprobe_gc", "hostprobe_optimizer_step", "nvtx_range", "nvtx_mark"}
+                       "hostprobe_gpu_time", "hostprobe_gpu_end", "hostprobe_gpu_clock", "hostprobe_gc", "hostprobe_optimizer_step", "nvtx_range", "nvtx_mark"}
 
 # Hooked through slots, because the oldest supported glibc lacks them: docs/decisions/0010
 NEWER = {"epoll_pwait2"}

@@ -57,8 +57,8 @@ bool begin_launch(const Hook&) { return g_gate.recording == kSampleDue; }
 const void* g_sampled_stream = nullptr;
 void sample_queue(const void* stream, bool) { g_sampled_stream = stream; }
 const void* g_captured_stream = nullptr;
-void mark_captured(const void* stream, bool) {
-  if (stream == g_captured_stream) t_local.lap_and_mark |= std::uint32_t{kRecordCaptured} << 16;
+void look_at_enqueued(WorkQueue work, std::uint64_t) {
+  if (work.stream == g_captured_stream) t_local.lap_and_mark |= std::uint32_t{kRecordCaptured} << 16;
 }
 void submit_launches(bool) {}
 int take_launch_error() { return 0; }

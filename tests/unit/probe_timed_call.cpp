@@ -99,11 +99,6 @@ TEST_F(TimedCall, OfAShortQuestionTracksAndLeavesNoRecord) {
 
 // ---- a launch whose stream is looked at ------------------------------------------------------------------------------
 
-struct Stream {
-  const void* stream;
-  bool per_thread;
-};
-
 int launch_into(const void* stream, const void*& sampled_before_the_call) {
   return timed_call<kLaunch, Family::kCuda>(
       launch_hook(), [] {},
@@ -113,7 +108,7 @@ int launch_into(const void* stream, const void*& sampled_before_the_call) {
       },
       [](int) -> Number { return {0}; }, [](Record&, int, Number) { return std::uint16_t{0}; },
       [&] {
-        return Stream{stream, false};
+        return WorkQueue{stream, false, Enqueued::kKernels};
       });
 }
 

@@ -7,7 +7,6 @@
 
 #include "probe/hooks/graph_nodes.h"
 #include "probe/hooks/kernel_name.h"
-#include "probe/hooks/queue_samples.h"
 #include "probe/intercept/routes.h"
 #include "probe/record/hook.h"
 
@@ -49,12 +48,18 @@ inline void fill_sync(Record& rec, const void* object) {
 
 }  // namespace
 
+// What the hook's role says of work in a stream.
+constexpr Enqueued enqueued_as(HookRole role) {
+  return role == HookRole::kLaunchCallback ? Enqueued::kCallback : Enqueued::kKernels;
+}
+
 // A launch into `stream`, an expression with the arguments.
-#define HP_LAUNCH_HOOK(role, name, params, args, stream, l0, l1, l2, l3, l4)                       \
-  HP_MOMENTS_HOOK(kCuda, CUresult, kLaunch, role, name, params, args, Nothing, (void)0, {}, ([&] { \
-                    return LaunchQueue{stream, std::bool_constant<is_per_thread(#name)>::value};   \
-                  }),                                                                              \
-                  l0, l1, l2, l3, l4)
+#define HP_LAUNCH_HOOK(role, name, params, args, stream, l0, l1, l2, l3, l4)                                    \
+  HP_MOMENTS_HOOK(                                                                                              \
+      kCuda, CUresult, kLaunch, role, name, params, args, Nothing, (void)0, {}, ([&] {                          \
+        return WorkQueue{stream, std::bool_constant<is_per_thread(#name)>::value, enqueued_as(HookRole::role)}; \
+      }),                                                                                                       \
+      l0, l1, l2, l3, l4)
 #define HP_LAUNCH_CALL(role, name, params, args, stream, l0, l1, w0, w1)                    \
   HP_LAUNCH_HOOK(role, name, params, args, stream, l0, l1, "site:code", "stream:hex", "") { \
     rec.a = word_of(w0), rec.b = word_of(w1);                                               \

@@ -5,7 +5,7 @@
 #include <cuda.h>
 #include <string.h>
 
-#include "probe/hooks/captures.h"
+#include "probe/hooks/gpu/captures.h"
 #include "probe/hooks/graph_nodes.h"
 #include "probe/hooks/kernel_name.h"
 #include "probe/record/hook.h"

@@ -15,6 +15,16 @@
 using namespace hostprobe;
 using namespace hostprobe::probe;
 
+// What puts a copy or a fill into a stream.
+#define HP_TRANSFER_INTO(role, name, params, args, l0, l1, l4, w0, w1, stream, w4)                                  \
+  HP_MOMENTS_HOOK(kCuda, CUresult, kOther, role, name, params, args, Nothing, launches_first(), {}, ([&] {          \
+                    return WorkQueue{stream, std::bool_constant<is_per_thread(#name)>::value, Enqueued::kTransfer}; \
+                  }),                                                                                               \
+                  l0, l1, "site:code", "stream:hex", l4) {                                                          \
+    rec.a = word_of(w0), rec.b = word_of(w1);                                                                       \
+    rec.d = word_of(stream), rec.e = word_of(w4);                                                                   \
+  }
+
 #define HP_BOTH(macro, name, suffix, ...) macro(name, __VA_ARGS__) macro(name##suffix, __VA_ARGS__)
 
 // ---- copies that end before they return -----------------------------------------------------------------------------
@@ -51,12 +61,11 @@ HP_BOTH(HP_COPY_BOX, cuMemcpy3DPeer, _ptds, CUDA_MEMCPY3D_PEER)
 // ---- copies that are put into a stream ------------------------------------------------------------------------------
 
 #define HP_COPY_ASYNC_AS(role, name, params, args, to, from, bytes) \
-  HP_DRIVER_CALL(kOther, role, name, params, args, "to:hex", "from:hex", "stream:hex", "bytes", to, from, stream, bytes)
+  HP_TRANSFER_INTO(role, name, params, args, "to:hex", "from:hex", "bytes", to, from, stream, bytes)
 #define HP_COPY_ASYNC(name, ...) HP_COPY_ASYNC_AS(kCopy, name, __VA_ARGS__)
 #define HP_COPY_TO_DEVICE_ASYNC(name, ...) HP_COPY_ASYNC_AS(kCopyToDevice, name, __VA_ARGS__)
-#define HP_COPY_BOX_ASYNC(name, Box)                                                                                 \
-  HP_DRIVER_CALL(kOther, kCopy, name, (const Box* box, CUstream stream), (box, stream), "", "", "stream:hex", "", 0, \
-                 0, stream, 0)
+#define HP_COPY_BOX_ASYNC(name, Box) \
+  HP_TRANSFER_INTO(kCopy, name, (const Box* box, CUstream stream), (box, stream), "", "", "", 0, 0, stream, 0)
 
 HP_BOTH(HP_COPY_ASYNC, cuMemcpyAsync, _ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream stream),
         (to, from, n, stream), to, from, n)
@@ -82,7 +91,7 @@ HP_BOTH(HP_COPY_BOX_ASYNC, cuMemcpy3DPeerAsync, _ptsz, CUDA_MEMCPY3D_PEER)
 
 // Several copies in one call; 12.8 had one parameter more. Pointers to types of newer headers are plain addresses here.
 #define HP_COPY_BATCH(name, params, args) \
-  HP_DRIVER_CALL(kOther, kCopy, name, params, args, "", "copies", "stream:hex", "", 0, count, stream, 0)
+  HP_TRANSFER_INTO(kCopy, name, params, args, "", "copies", "", 0, count, stream, 0)
 HP_BOTH(HP_COPY_BATCH, cuMemcpyBatchAsync, _ptsz,
         (CUdeviceptr * to, CUdeviceptr* from, size_t* sizes, size_t count, void* attributes, size_t* first_uses,
          size_t attribute_count, size_t* failed, CUstream stream),
@@ -96,9 +105,9 @@ HP_BOTH(HP_COPY_BATCH, cuMemcpy3DBatchAsync, _ptsz,
         (count, copies, failed, flags, stream))
 HP_BOTH(HP_COPY_BATCH, cuMemcpy3DBatchAsync_v2, _ptsz,
         (size_t count, void* copies, unsigned long long flags, CUstream stream), (count, copies, flags, stream))
-#define HP_COPY_3D_ATTRIBUTES(name)                                                                                 \
-  HP_DRIVER_CALL(kOther, kCopy, name, (void* box, unsigned long long flags, CUstream stream), (box, flags, stream), \
-                 "", "", "stream:hex", "", 0, 0, stream, 0)
+#define HP_COPY_3D_ATTRIBUTES(name)                                                                                   \
+  HP_TRANSFER_INTO(kCopy, name, (void* box, unsigned long long flags, CUstream stream), (box, flags, stream), "", "", \
+                   "", 0, 0, stream, 0)
 HP_COPY_3D_ATTRIBUTES(cuMemcpy3DWithAttributesAsync)
 HP_COPY_3D_ATTRIBUTES(cuMemcpy3DWithAttributesAsync_ptsz)
 
@@ -110,14 +119,13 @@ HP_COPY_3D_ATTRIBUTES(cuMemcpy3DWithAttributesAsync_ptsz)
 #define HP_FILL_2D(name, Value, bytes)                                                                          \
   HP_DRIVER_CALL(kOther, kFill, name, (CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height), \
                  (to, pitch, value, width, height), "to:hex", "", "", "bytes", to, 0, 0, width* height* bytes)
-#define HP_FILL_ASYNC(name, Value, bytes)                                                       \
-  HP_DRIVER_CALL(kOther, kFill, name, (CUdeviceptr to, Value value, size_t n, CUstream stream), \
-                 (to, value, n, stream), "to:hex", "", "stream:hex", "bytes", to, 0, stream, n* bytes)
-#define HP_FILL_2D_ASYNC(name, Value, bytes)                                                                    \
-  HP_DRIVER_CALL(kOther, kFill, name,                                                                           \
-                 (CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height, CUstream stream),     \
-                 (to, pitch, value, width, height, stream), "to:hex", "", "stream:hex", "bytes", to, 0, stream, \
-                 width* height* bytes)
+#define HP_FILL_ASYNC(name, Value, bytes)                                                                         \
+  HP_TRANSFER_INTO(kFill, name, (CUdeviceptr to, Value value, size_t n, CUstream stream), (to, value, n, stream), \
+                   "to:hex", "", "bytes", to, 0, stream, n* bytes)
+#define HP_FILL_2D_ASYNC(name, Value, bytes)                                                                  \
+  HP_TRANSFER_INTO(                                                                                           \
+      kFill, name, (CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height, CUstream stream), \
+      (to, pitch, value, width, height, stream), "to:hex", "", "bytes", to, 0, stream, width* height* bytes)
 
 HP_BOTH(HP_FILL, cuMemsetD8_v2, _ptds, unsigned char, 1)
 HP_BOTH(HP_FILL, cuMemsetD16_v2, _ptds, unsigned short, 2)

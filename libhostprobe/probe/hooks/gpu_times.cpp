@@ -1,20 +1,13 @@
 // gpu_times.cpp: see gpu_times.h. Cold: some twenty times a second, on a thread that calls a collective.
 #include "probe/hooks/gpu_times.h"
 
-#include <cuda.h>
-
-#include "probe/hooks/captures.h"
-#include "probe/intercept/routes.h"
+#include "probe/hooks/gpu/captures.h"
 #include "probe/record/hook.h"
 #include "probe/runtime/of_process.h"
 
 // What was timed, where its time was read: duration = what asking took. Where the stream was empty the pair begins with the call,
 // before the work itself: gpu_ns is then too long, by slack_ns at most.
 HP_ROW(kCuda, kGpuTime, hostprobe_gpu_time, "", 0, 0, "comm:hex", "gpu_ns", "slack_ns", "sequence", "stream:hex")
-
-#undef cuCtxDestroy
-#undef cuDevicePrimaryCtxRelease
-#undef cuDevicePrimaryCtxReset
 
 namespace hostprobe::probe {
 
@@ -23,18 +16,6 @@ HP_OF_PROCESS constinit std::atomic<std::uint32_t> g_gpu_times_open{0};
 
 namespace {
 
-struct Driver {
-  CUresult (*context)(CUcontext*);
-  CUresult (*context_id)(CUcontext, unsigned long long*);
-  CUresult (*device)(CUdevice*);
-  CUresult (*create)(CUevent*, unsigned);
-  CUresult (*record)(CUevent, CUstream);
-  CUresult (*query)(CUevent);
-  CUresult (*elapsed)(float*, CUevent, CUevent);
-  CUresult (*primary_state)(CUdevice, unsigned*, int*);
-};
-
-enum class Known : std::uint32_t { kNotYet, kAll, kNotAll };
 enum class Use : std::uint32_t { kFree, kTaken, kOpen, kPending };
 
 // One timed collective.
@@ -49,35 +30,15 @@ struct Timed {
 };
 
 constexpr unsigned kPools = 8, kPairs = 8;
-struct Pool {
-  std::atomic<std::uint64_t> id;  // of its context, plus 1; 0: free
-  std::atomic<bool> ready;
-  CUcontext context;
-  CUdevice device;
+struct Pool : ContextPool {
   Timed pairs[kPairs];
 };
 
-HP_OF_PROCESS std::atomic<Known> g_known{Known::kNotYet};
-HP_OF_PROCESS Driver g_driver;
 HP_OF_PROCESS constinit Pool g_pools[kPools]{};
 // One in mask + 1 collectives is timed, the same ones on all ranks: those of a larger mask are among those of a smaller one.
 constexpr std::uint32_t kFirstMask = 15, kLargestMask = (1u << 20) - 1;
 HP_OF_PROCESS std::atomic<std::uint32_t> g_mask{0};
 HP_OF_PROCESS std::atomic<std::uint64_t> g_last_ns{0};
-
-// Two threads may do it at the same time: they write the same.
-bool driver_is_known() {
-  Known known = g_known.load(std::memory_order_acquire);
-  if (known != Known::kNotYet) return known == Known::kAll;
-  Driver& d = g_driver;
-  const bool all = find_routed(d.context, "cuCtxGetCurrent") && find_routed(d.context_id, "cuCtxGetId") &&
-                   find_routed(d.device, "cuCtxGetDevice") && find_routed(d.create, "cuEventCreate") &&
-                   find_routed(d.record, "cuEventRecord") && find_routed(d.query, "cuEventQuery") &&
-                   find_routed(d.elapsed, "cuEventElapsedTime") &&
-                   find_routed(d.primary_state, "cuDevicePrimaryCtxGetState") && !cannot_ask_beside_captures();
-  g_known.store(all ? Known::kAll : Known::kNotAll, std::memory_order_release);
-  return all;
-}
 
 // As often as wanted, whatever the pace: more of them, or fewer, by powers of two.
 void adapt(std::uint64_t now_ns) {
@@ -103,30 +64,10 @@ bool is_drawn(const NcclOperation& next) {
 
 bool make_events(Pool& pool) {
   for (Timed& timed : pool.pairs)
-    if (g_driver.create(&timed.begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS ||
-        g_driver.create(&timed.end, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+    if (g_context_driver.create(&timed.begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS ||
+        g_context_driver.create(&timed.end, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
       return false;
   return true;
-}
-
-// Of the current context; nullptr: there is none, or no room. A pool without events stays so.
-Pool* own_pool() {
-  CUcontext context = nullptr;
-  unsigned long long id = 0;
-  if (g_driver.context(&context) != CUDA_SUCCESS || context == nullptr ||
-      g_driver.context_id(context, &id) != CUDA_SUCCESS)
-    return nullptr;
-  for (Pool& pool : g_pools) {
-    std::uint64_t owner = pool.id.load(std::memory_order_acquire);
-    if (owner == 0 && pool.id.compare_exchange_strong(owner, id + 1, std::memory_order_acq_rel)) {
-      pool.context = context;
-      const bool made = g_driver.device(&pool.device) == CUDA_SUCCESS && make_events(pool);
-      pool.ready.store(made, std::memory_order_release);
-      return made ? &pool : nullptr;
-    }
-    if (owner == id + 1) return pool.ready.load(std::memory_order_acquire) ? &pool : nullptr;
-  }
-  return nullptr;
 }
 
 // What pairs have told. Recorded where signal handlers may run again: a record may need a new chunk.
@@ -155,8 +96,8 @@ void read_pending(Pool& pool, Told& told) {
     Use pending = Use::kPending;
     if (!timed.use.compare_exchange_strong(pending, Use::kTaken, std::memory_order_acq_rel)) continue;
     float milliseconds = 0;
-    const CUresult state = g_driver.query(timed.end);
-    if (state == CUDA_SUCCESS && g_driver.elapsed(&milliseconds, timed.begin, timed.end) == CUDA_SUCCESS)
+    const CUresult state = g_context_driver.query(timed.end);
+    if (state == CUDA_SUCCESS && g_context_driver.elapsed(&milliseconds, timed.begin, timed.end) == CUDA_SUCCESS)
       told.add(timed, milliseconds);
     timed.use.store(state == CUDA_ERROR_NOT_READY ? Use::kPending : Use::kFree, std::memory_order_release);
   }
@@ -187,7 +128,7 @@ void open_pair(Pool& pool, const NcclOperation& next, CUstream stream) {
   timed->communicator = next.member.id;
   timed->sequence = next.sequence;
   timed->begin_ns = read_clock_ns(CLOCK_MONOTONIC);
-  const bool recorded = g_driver.record(timed->begin, stream) == CUDA_SUCCESS;
+  const bool recorded = g_context_driver.record[0](timed->begin, stream) == CUDA_SUCCESS;
   if (recorded) g_gpu_times_open.fetch_add(1, std::memory_order_relaxed);
   timed->use.store(recorded ? Use::kOpen : Use::kFree, std::memory_order_release);
 }
@@ -199,21 +140,9 @@ bool close_pair(Timed& timed, const NcclOperation& operation) {
       !beside.may_use(timed.stream, false))
     return false;
   // What was there before it was still at work when the collective was enqueued: the first event has its very begin.
-  const bool queued = g_driver.query(timed.begin) == CUDA_ERROR_NOT_READY;
+  const bool queued = g_context_driver.query(timed.begin) == CUDA_ERROR_NOT_READY;
   timed.slack_ns = queued ? 0 : read_clock_ns(CLOCK_MONOTONIC) - timed.begin_ns;
-  return g_driver.record(timed.end, timed.stream) == CUDA_SUCCESS;
-}
-
-void forget(Pool& pool) {
-  pool.ready.store(false, std::memory_order_release);
-  for (Timed& timed : pool.pairs) timed.use.store(Use::kFree, std::memory_order_relaxed);
-  pool.id.store(0, std::memory_order_release);
-}
-
-template <class Wanted>
-void forget_pools(Wanted wanted) {
-  for (Pool& pool : g_pools)
-    if (pool.ready.load(std::memory_order_acquire) && wanted(pool)) forget(pool);
+  return g_context_driver.record[0](timed.end, timed.stream) == CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -227,9 +156,9 @@ void begin_gpu_time_now(const void* communicator, const void* stream) {
   const std::uint64_t begin = ticks();
   Told told;
   adapt(read_clock_ns(CLOCK_MONOTONIC));
-  if (driver_is_known()) {
+  if (context_driver_is_known()) {
     const BesideCaptures beside;
-    Pool* pool = beside.may_use(stream, false) ? own_pool() : nullptr;
+    Pool* pool = beside.may_use(stream, false) ? pool_of_current(g_pools, make_events) : nullptr;
     if (pool != nullptr) {
       read_pending(*pool, told);
       open_pair(*pool, next, static_cast<CUstream>(const_cast<void*>(stream)));
@@ -250,40 +179,10 @@ void end_gpu_time_now(const NcclOperation& operation) {
   if (t_local.entry != nullptr) t_local.entry->own_ticks += ticks() - begin;
 }
 
-ContextGone track_context_gone(bool gone, const void* context) {
-  if (gone) forget_pools([context](const Pool& pool) { return pool.context == context; });
-  return {};
-}
-
-// It is gone when nobody retains it any more.
-ContextGone track_primary_gone(bool taken, int device) {
-  unsigned flags = 0;
-  int active = 1;
-  if (!taken || g_known.load(std::memory_order_acquire) != Known::kAll ||
-      g_driver.primary_state(device, &flags, &active) != CUDA_SUCCESS || active != 0)
-    return {};
-  forget_pools([device](const Pool& pool) { return pool.device == device; });
-  return {};
+void forget_gpu_times(const GoneContext& gone) {
+  forget_pools(g_pools, gone, [](Pool& pool) {
+    for (Timed& timed : pool.pairs) timed.use.store(Use::kFree, std::memory_order_relaxed);
+  });
 }
 
 }  // namespace hostprobe::probe
-
-using namespace hostprobe;
-using namespace hostprobe::probe;
-
-#define HP_CONTEXT_GONE(name, Handle, label, track)                                                   \
-  HP_MOMENTS_HOOK(kCuda, CUresult, kOther, kOther, name, (Handle handle), (handle), ContextGone,      \
-                  launches_first_and_forgotten(), track, NoQueue{}, label, "", "site:code", "", "") { \
-    rec.a = word_of(handle);                                                                          \
-    rec.b = rec.d = rec.e = 0;                                                                        \
-  }
-#define HP_CONTEXT_DESTROYED(name) \
-  HP_CONTEXT_GONE(name, CUcontext, "context:hex", track_context_gone(result == CUDA_SUCCESS, handle))
-#define HP_PRIMARY_RELEASED(name) \
-  HP_CONTEXT_GONE(name, CUdevice, "device:i", track_primary_gone(result == CUDA_SUCCESS, handle))
-HP_CONTEXT_DESTROYED(cuCtxDestroy)
-HP_CONTEXT_DESTROYED(cuCtxDestroy_v2)
-HP_PRIMARY_RELEASED(cuDevicePrimaryCtxRelease)
-HP_PRIMARY_RELEASED(cuDevicePrimaryCtxRelease_v2)
-HP_PRIMARY_RELEASED(cuDevicePrimaryCtxReset)
-HP_PRIMARY_RELEASED(cuDevicePrimaryCtxReset_v2)

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "probe/hooks/communicators.h"
+#include "probe/hooks/gpu/context_pools.h"
 #include "probe/runtime/compiler.h"
 
 namespace hostprobe::probe {
@@ -30,9 +31,7 @@ inline NcclOperation end_gpu_time(NcclOperation operation) {
   return operation;
 }
 
-// The events of a context are gone with it.
-struct ContextGone {};
-ContextGone track_context_gone(bool gone, const void* context);
-ContextGone track_primary_gone(bool taken, int device);
+// Their events are gone with it.
+void forget_gpu_times(const GoneContext& gone);
 
 }  // namespace hostprobe::probe

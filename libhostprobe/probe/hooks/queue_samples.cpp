@@ -1,7 +1,11 @@
 // queue_samples.cpp: see queue_samples.h. Cold: some twenty times a second, on a launching thread, before its launch.
 #include "probe/hooks/queue_samples.h"
 
-#include "probe/hooks/captures.h"
+#include <cuda.h>
+
+#include <atomic>
+
+#include "probe/hooks/gpu/captures.h"
 #include "probe/intercept/routes.h"
 #include "probe/record/hook.h"
 #include "probe/runtime/of_process.h"

@@ -4,20 +4,9 @@
 // them asks the driver about its own stream and leaves a record of its own. docs/decisions/0014-queue-samples.md says why so.
 #pragma once
 
-#include <cuda.h>
-
-#include <atomic>
 #include <cstdint>
 
-#include "probe/runtime/compiler.h"
-
 namespace hostprobe::probe {
-
-// The stream that a launch goes to, as its arguments name it.
-struct LaunchQueue {
-  const void* stream;
-  bool per_thread;  // stream 0 is the calling thread's own
-};
 
 // The driver lacks a function that is needed: no use to arm.
 bool queues_cannot_be_sampled();

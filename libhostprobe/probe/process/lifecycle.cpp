@@ -338,7 +338,7 @@ bool begin_launch(const Hook& hook) {
   if (gate == 0) return begin_recording(Moment::kGpu);
   if (t_local.muted != 0) return false;
   // Which launches a capture takes only their records tell.
-  if (gate != kNoLaunches || __atomic_load_n(&g_gate.captures, __ATOMIC_RELAXED) != 0) return true;
+  if (gate != kNoLaunches || capture_is_open()) return true;
   count_skipped(hook);
   return false;
 }

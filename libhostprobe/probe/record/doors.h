@@ -17,9 +17,21 @@ std::uint16_t sample_stack(std::uint64_t now_ticks, const void* site, std::uint6
 // hooks/: a launch into this stream is next, and the gate says that it is to be sampled.
 void sample_queue(const void* stream, bool per_thread);
 
-// hooks/: a launch into this stream succeeded while some capture was open: where a capture took it, the next record of this
-// thread, which is its own, carries kRecordCaptured.
-__attribute__((cold)) void mark_captured(const void* stream, bool per_thread);
+// What a call has put into a stream.
+enum class Enqueued : std::uint8_t {
+  kKernels,
+  kCallback,  // of the program: the stream stands still meanwhile
+  kTransfer,  // a copy or a fill
+};
+// The stream that work is put into, as the call's arguments name it.
+struct WorkQueue {
+  const void* stream;
+  bool per_thread;  // stream 0 is the calling thread's own
+  Enqueued what;
+};
+// hooks/: a call that began then has put it there, while some capture was open or a stretch of timed work is. Where a capture took a
+// launch, the next record of this thread, which is its own, carries kRecordCaptured.
+__attribute__((cold)) void look_at_enqueued(WorkQueue work, std::uint64_t begin_ticks);
 
 // intercept/: the real function of a libc hook that was called before our constructor ran.
 void find_real(Hook& hook);

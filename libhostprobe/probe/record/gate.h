@@ -20,12 +20,14 @@ struct alignas(4096) Gate {
   std::uint32_t forks;    // threads that are forking
   std::uint32_t visits;   // of ours to the loader
   std::uint32_t scanner;  // the thread that looks at new objects (got.cpp)
-  // Stream captures that have begun and not ended, in any thread. Here because every launch reads this line.
+  // Stream captures that have begun and not ended, in any thread, and whether a stretch of timed work is open (kStretchOpen): why a
+  // call that put work into a stream leaves the hot path. Here because every launch reads this line.
   std::uint32_t captures;
   // Whether kernel launches wait to be submitted (launch_order.h): 0, or some of the bits below. A child has none that waits.
   std::uint32_t launches;
 };
-static_assert(offsetof(Gate, launches) == 28);  // passages_x86_64.S
+static_assert(offsetof(Gate, launches) == 28);                         // passages_x86_64.S
+inline constexpr std::uint32_t kStretchOpen = std::uint32_t{1} << 31;  // hooks/gpu/gpu_ends.h
 inline constexpr std::uint32_t kLaunchesWait = 1;
 inline constexpr std::uint32_t kLaunchFailed = 2;  // one that had been taken; the program has not been told yet
 inline constexpr std::uint32_t kEverything = 1;
@@ -33,6 +35,10 @@ inline constexpr std::uint32_t kNoLaunches = 2;  // for moments, to keep to the 
 inline constexpr std::uint32_t kSampleDue = 3;   // everything; the next launch is sampled too (hooks/queue_samples.h)
 inline constexpr std::uint32_t kHeld = 4;        // everything, once an exec that is under way has failed (hold.h)
 extern HP_OURS constinit Gate g_gate;
+
+// How many captures are open, of what Gate::captures was found to be.
+constexpr std::uint32_t captures_in(std::uint32_t word) { return word & ~kStretchOpen; }
+inline bool capture_is_open() { return captures_in(__atomic_load_n(&g_gate.captures, __ATOMIC_RELAXED)) != 0; }
 
 // Both words in one, so that whoever moves the gate from one state to another does it by one instruction.
 using GateWord = std::uint64_t __attribute__((may_alias));

@@ -5,7 +5,8 @@
 //   track   always, also while paused and when the record is lost: keeps our own state true
 //   fill    only when there is a record
 //
-// A launch also tells its stream, which is looked at where the gate says that a sample is due, and while a capture is open.
+// A call that puts work into a stream also tells which: that is looked at where the gate says that a launch is sampled, and after the
+// call while a capture or a stretch of timed work is open.
 //
 // Room 2 (probe/). This is the hot path: it runs inside the program's launches. Price of a recorded call: 2 rdtsc, the slot
 // (record_slot.h), 4 predictable branches, 2 cache lines of ours besides the record. Nothing here is noexcept: a thread may be
@@ -25,9 +26,8 @@ inline constexpr int kBlocking = 2;
 inline constexpr int kOther = 0;
 inline constexpr int kPolled = 3;  // asked in loops: a record only when it took long
 
-// Of a launch whose stream is not known.
+// Of a call that puts nothing into a stream, or nobody knows which; others give a WorkQueue.
 struct NoQueue {};
-
 template <int kind, class Queue>
 __attribute__((always_inline)) inline bool gpu_call_recorded(const Hook& hook, Queue queue) {
   if constexpr (kind != kLaunch) return recording_or_begun(Moment::kGpu);
@@ -78,10 +78,10 @@ __attribute__((always_inline)) inline auto timed_call(Hook& hook, Before before,
       return result;
     }
   }
-  // Asked of the driver only while a capture is open anywhere in this process: one load else, and nothing is kept for it.
+  // Looked at only while a capture or a stretch is open anywhere in this process: one load else, and nothing is kept for it.
   if constexpr (!std::is_same_v<Queue, NoQueue>)
     if (HP_UNLIKELY(__atomic_load_n(&g_gate.captures, __ATOMIC_RELAXED) != 0) && result == 0)
-      mark_captured(queue().stream, queue().per_thread);
+      look_at_enqueued(queue(), begin);
   Record* rec = reserve_record();
   if (HP_UNLIKELY(rec == nullptr)) {
     if constexpr (!std::is_same_v<Queue, NoQueue>) t_local.lap_and_mark &= ~(std::uint32_t{kRecordCaptured} << 16);

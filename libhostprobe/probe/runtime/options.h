@@ -37,6 +37,7 @@ bool out_is_given();
 void report_bad_options(char** environment);
 
 enum Mode : std::uint64_t { kMonitor = 0, kFlight = 1, kTrace = 2 };  // as options.def counts them
+enum GpuTiming : std::uint64_t { kGpuAuto = 0, kGpuOff = 1, kGpuEvents = 2 };
 
 // Whether set_option() would do it; changes nothing.
 bool check_option(const char* name, const char* value, char* why, std::size_t why_bytes);

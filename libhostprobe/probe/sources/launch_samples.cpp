@@ -10,53 +10,32 @@
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/runtime/tick_rate.h"
+#include "probe/sources/call_pace.h"
 
 namespace hostprobe::probe {
 namespace {
 
 constexpr std::uint64_t kIdleNs = 250000000;  // where the one that is due does not come
 constexpr std::uint64_t kLongNs = 2000000000;
-constexpr std::uint64_t kStartNs = 2000000000;       // a start is no steady state, and a short program is over before
-constexpr std::uint64_t kFewest = 32, kMost = 1024;  // launches that one is drawn from
-constexpr std::uint64_t kIntervals = 4;              // as many as come in so many intervals, between these
-
-// What is known of how often launches come, older times counting less and less.
-struct Pace {
-  std::uint64_t launches, ticks;
-};
+constexpr std::uint64_t kStartNs = 2000000000;  // a start is no steady state, and a short program is over before
+constexpr std::uint64_t kIntervals = 4;         // one is drawn from as many launches as come in so many
 
 HP_OF_PROCESS std::uint64_t g_next_ns = 0;
 HP_OF_PROCESS std::uint64_t g_random = 0;
-HP_OF_PROCESS Pace g_pace{};
+HP_OF_PROCESS CallPace g_pace{};
 HP_OF_PROCESS std::uint64_t g_drawn = 0, g_drawn_ticks = 0, g_drawn_ns = 0;
 HP_OF_PROCESS std::uint64_t g_wait_ns = 0;
 
 std::uint64_t interval_ns() { return 1000000000 / g_options.gpu_sample; }
 
-std::uint64_t random_below(std::uint64_t most) {
-  if (g_random == 0) g_random = ticks() | 1;
-  g_random ^= g_random << 13;
-  g_random ^= g_random >> 7;
-  g_random ^= g_random << 17;
-  return g_random % most;
-}
-
 void learn_pace() {
   const std::uint64_t taken = last_sample_ticks();
   if (g_drawn == 0 || taken <= g_drawn_ticks) return;
-  g_pace = {g_pace.launches / 2 + g_drawn, g_pace.ticks / 2 + (taken - g_drawn_ticks)};
-}
-
-std::uint64_t launches_to_draw_from(std::uint64_t interval_ticks) {
-  if (g_pace.ticks == 0) return kFewest;
-  const double come = static_cast<double>(g_pace.launches) / static_cast<double>(g_pace.ticks) *
-                      static_cast<double>(kIntervals * interval_ticks);
-  if (come >= kMost) return kMost;
-  return come <= kFewest ? kFewest : static_cast<std::uint64_t>(come);
+  g_pace.learn(g_drawn, taken - g_drawn_ticks);
 }
 
 void draw(std::uint64_t now_ns, std::uint64_t among) {
-  g_drawn = 1 + random_below(among);
+  g_drawn = 1 + random_below(g_random, among);
   g_drawn_ticks = ticks();
   g_drawn_ns = now_ns;
   count_down_launches(static_cast<std::uint32_t>(g_drawn));
@@ -74,21 +53,21 @@ void arm() {
 
 std::uint64_t arm_launch_samples(const Round& round) {
   const std::uint64_t now_ns = round.now_ns;
-  if (g_options.gpu_sample == 0) return kNever;
+  if (g_options.gpu_sample == 0 || g_options.gpu == kGpuOff) return kNever;
   if (g_next_ns == 0) g_next_ns = now_ns + kStartNs;
   if (now_ns < g_next_ns) return g_next_ns;
   g_gpu_time_interval_ns.store(round.shed ? 0 : interval_ns(), std::memory_order_relaxed);
   if (queues_cannot_be_sampled()) return g_next_ns = now_ns + kLongNs;
-  g_next_ns = now_ns + interval_ns() / 2 + random_below(interval_ns());
+  g_next_ns = now_ns + interval_ns() / 2 + random_below(g_random, interval_ns());
   if (is_armed()) {
     // Looked for less and less often.
     g_wait_ns = g_wait_ns * 2 < kIdleNs ? g_wait_ns * 2 : kIdleNs;
     if (g_next_ns < now_ns + g_wait_ns) g_next_ns = now_ns + g_wait_ns;
-    if (now_ns > g_drawn_ns + kLongNs) draw(now_ns, kFewest);  // the pace was another one
+    if (now_ns > g_drawn_ns + kLongNs) draw(now_ns, CallPace::kFewest);  // the pace was another one
   } else if (!round.shed) {
     g_wait_ns = interval_ns() / 2;
     learn_pace();
-    draw(now_ns, launches_to_draw_from(ticks_of(interval_ns() / 1000)));
+    draw(now_ns, g_pace.come_in(kIntervals * ticks_of(interval_ns() / 1000)));
     arm();
   }
   return g_next_ns;

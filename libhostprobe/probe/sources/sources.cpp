@@ -12,6 +12,7 @@
 #include "probe/record/limits.h"
 #include "probe/sources/clock_pairs.h"
 #include "probe/sources/frequency.h"
+#include "probe/sources/gpu_stretches.h"
 #include "probe/sources/halts.h"
 #include "probe/sources/hang.h"
 #include "probe/sources/launch_samples.h"
@@ -45,6 +46,8 @@ constexpr Source kSources[] = {
     {.tick = [](const Round&) { note_child_ends(); }},
     // Which launch is asked whether its stream was empty.
     {.shed = kShedShortWaits, .due = arm_launch_samples},
+    // Which work in streams is timed on the GPU.
+    {.shed = kShedShortWaits, .due = open_gpu_stretches},
     // What running threads do.
     {.shed = kShedShortWaits, .tick = note_running_samples, .due = look_at_running, .dump = dump_samples},
     // How fast the CPUs run.

@@ -200,9 +200,7 @@ void have_a_launcher(LaunchQueue& queue) {
 // device no time, and once it is awake the next one is queued.
 __attribute__((noinline)) bool queued(void* target, const Call& call) {
   LaunchQueue* queue = g_queue.load(std::memory_order_acquire);
-  if (queue == nullptr || t_local.muted != 0 || t_putting != 0 ||
-      __atomic_load_n(&g_gate.captures, __ATOMIC_RELAXED) != 0)
-    return false;
+  if (queue == nullptr || t_local.muted != 0 || t_putting != 0 || capture_is_open()) return false;
   if (!may_be_copied(call)) return false;
   const ParameterLayout* layout = layout_of(call.function);
   if (layout == nullptr || !has_parameters(call, *layout)) return false;

@@ -12,8 +12,6 @@
 
 namespace hostprobe::probe {
 
-inline bool capture_is_open() { return __atomic_load_n(&g_gate.captures, __ATOMIC_RELAXED) != 0; }
-
 // While it lives the calling thread may ask the driver: no capture can be harmed by it. One of another thread in the mode
 // "global" forbids such calls to threads whose own mode is not "relaxed". What our calls do inside the driver is no wait of the
 // program's, and a signal handler runs after it.
@@ -34,6 +32,10 @@ class BesideCaptures {
 };
 // The driver lacks what that needs.
 bool cannot_ask_beside_captures();
+
+// A launch into this stream succeeded while some capture was open: where a capture took it, the next record of this thread, which is
+// its own, carries kRecordCaptured.
+void mark_captured(const void* stream, bool per_thread);
 
 struct Captured {};
 Captured track_capture_begun(CUresult result);

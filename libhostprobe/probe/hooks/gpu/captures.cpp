@@ -1,5 +1,5 @@
 // captures.cpp: see captures.h. Cold: runs while graphs are captured.
-#include "probe/hooks/captures.h"
+#include "probe/hooks/gpu/captures.h"
 
 #include <errno.h>
 
@@ -86,7 +86,7 @@ Captured track_capture_ended(CUresult result) {
   const bool ended = result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
                      result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   std::uint32_t open = __atomic_load_n(&g_gate.captures, __ATOMIC_RELAXED);
-  while (ended && open != 0 &&
+  while (ended && captures_in(open) != 0 &&
          !__atomic_compare_exchange_n(&g_gate.captures, &open, open - 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
   return {};
