@@ -66,8 +66,8 @@ struct GpuDurations::Samples {
       const GpuOp& op = work.ops[number];
       if (op.drained_ns > at_ns || (std::isnan(at_ns) && std::isfinite(op.drained_ns))) at_ns = op.drained_ns;
       if (is_work(op.type)) {
-        if (op.is_timed() && !std::isnan(at_ns) && awaits_nothing(work, op, at_ns)) add(op, at_ns);
-        at_ns = op.timed_ns;
+        if (op.is_timed() && !std::isnan(at_ns) && awaits_nothing(work, op, at_ns)) add(work, op, at_ns);
+        at_ns = op.timed_ns + work.event_ns;
       } else if (op.type == GpuOpType::kMark) {
         at_ns = std::max(at_ns, op.end_ns);
       } else if (op.type == GpuOpType::kJoin) {
@@ -83,25 +83,28 @@ struct GpuDurations::Samples {
     const double other_ns = work.ops[op.other].timed_ns;
     return other_ns <= std::max(at_ns, op.begin_ns);
   }
-  void add(const GpuOp& op, double at_ns) {
+  void add(const GpuWork& work, const GpuOp& op, double at_ns) {
     // Near each other nobody knows which of both it was.
     constexpr double kNearNs = 8'000;
-    const double told = told_ns(op);
-    if (at_ns > told + kNearNs)
-      full[op.kind].push_back(static_cast<float>(op.timed_ns - at_ns));
-    else if (at_ns < told)
-      empty[op.kind].push_back(static_cast<float>(op.timed_ns - told));
+    const std::uint32_t kind = duration_kind(work, op);
+    if (at_ns > op.told_ns + kNearNs)
+      full[kind].push_back(static_cast<float>(op.timed_ns - at_ns));
+    else if (at_ns < op.told_ns)
+      empty[kind].push_back(static_cast<float>(op.timed_ns - op.told_ns));
   }
 };
 
-GpuDurations::GpuDurations(const GpuWork& work) : durations_(work.kinds.size()) {
+GpuDurations::GpuDurations(const GpuWork& work) : durations_(work.kinds.size()), moved_(work.kinds.size()) {
   Samples samples(work);
   find_start(work, samples);
   for (std::uint32_t kind = 0; kind < work.kinds.size(); ++kind) {
     std::vector<float>& all = samples.full[kind];
     for (const float one : samples.empty[kind]) all.push_back(std::max(0.0f, one - static_cast<float>(start_ns_)));
     // How long a collective's kernel is in the stream says how long it waited for others too.
-    if (!work.kinds[kind].collective) durations_[kind] = robust_duration(all);
+    if (work.kinds[kind].collective)
+      moved_[kind] = std::move(all);
+    else
+      durations_[kind] = robust_duration(all);
   }
   guess(work);
 }
@@ -144,7 +147,5 @@ void GpuDurations::guess(const GpuWork& work) {
     own.spread_ns = own.ns;
   }
 }
-
-void GpuDurations::learn_moved(std::uint32_t kind, std::vector<float> ns) { durations_[kind] = robust_duration(ns); }
 
 }  // namespace hostprobe::analysis

@@ -25,20 +25,19 @@ class GpuDurations {
   const OpDuration& of(std::uint32_t kind) const { return durations_[kind]; }
   // From the end of a launch call to the begin of its work in an empty stream.
   double start_ns() const { return start_ns_; }
-  // What moves data between ranks lasts so long once all are there; `ns` of each time that was seen.
-  void learn_moved(std::uint32_t kind, std::vector<float> ns);
+  void learn(std::uint32_t kind, const OpDuration& duration) { durations_[kind] = duration; }
+  // Of what moves data between ranks: how long it was in its stream, waiting for others included.
+  const std::vector<float>& moved(std::uint32_t kind) const { return moved_[kind]; }
 
  private:
   struct Samples;
   void find_start(const GpuWork& work, const Samples& samples);
   void guess(const GpuWork& work);
 
-  std::vector<OpDuration> durations_;  // by kind
+  std::vector<OpDuration> durations_;      // by kind
+  std::vector<std::vector<float>> moved_;  // by kind
   double start_ns_ = 0;
 };
-
-// When the GPU could learn of it at the earliest.
-inline double told_ns(const GpuOp& op) { return op.blocks ? op.begin_ns : op.end_ns; }
 
 // What an op's duration is known by: of a kernel of NCCL's what it moves.
 std::uint32_t duration_kind(const GpuWork& work, const GpuOp& op);

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 namespace hostprobe::analysis {
@@ -19,6 +22,8 @@ constexpr double kSure = 3;               // errors, as of a normal distribution
 constexpr float kUnknownNs = 1e9f;
 constexpr double kLeastScale = 0.5, kMostScale = 2;
 constexpr int kCorrections = 2;
+constexpr double kLastShare = 0.1;    // of the times of a collective: those of ranks that came last
+constexpr double kSameEndNs = 3'000;  // all ranks of a collective end within it
 
 struct PartHash {
   std::size_t operator()(const GpuPart& part) const {
@@ -28,6 +33,9 @@ struct PartHash {
 struct PartSame {
   bool operator()(const GpuPart& l, const GpuPart& r) const { return l.is_same(r); }
 };
+
+// What is moved between whom; the same on all ranks.
+using Moved = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
 
 struct Place {
   std::uint32_t process = 0, stream = 0;
@@ -40,6 +48,7 @@ struct Meeting {
   std::int32_t arrivals = 0;         // of all
   double last_ns = -1e300;
   float error_ns = 0;
+  double timed_ns = std::numeric_limits<double>::quiet_NaN();  // its end, as the event of a rank tells it
   std::vector<Place> waiting;
 
   bool is_known() const { return size > 0 && known >= size; }
@@ -68,11 +77,12 @@ class Replay {
   explicit Replay(const std::vector<const GpuWork*>& works) {
     for (const GpuWork* work : works) processes_.emplace_back(*work);
     for (Process& process : processes_) meet(process);
+    learn_moved();
   }
 
   std::vector<OpTimes> run() {
     pass();
-    learn_moved();
+    learn_guessed();
     for (int i = 0; i < kCorrections; ++i) {
       pass();
       for (Process& process : processes_) correct(process);
@@ -94,6 +104,14 @@ class Replay {
       meeting.arrivals += part.arrives;
       process.meetings.push_back(at->second);
     }
+    for (const GpuOp& op : process.work->ops)
+      if (op.is_timed() && ends_together(process, op)) meetings_[process.meetings[op.first_part]].timed_ns = op.timed_ns;
+  }
+
+  static bool ends_together(const Process& process, const GpuOp& op) {
+    if (op.parts != 1) return false;
+    const GpuPart& part = process.work->parts[op.first_part];
+    return part.arrives && part.waits && part.between == 0 && part.size > 0;
   }
 
   void reset() {
@@ -164,6 +182,7 @@ class Replay {
     }
     OpTime& time = process.times[number];
     begin(process, place, op, time);
+    if (op.is_timed()) begin_before_end(process, op, time);
     double last_ns = time.begin_ns;
     bool is_known = true;
     if (op.parts > 0 && !come_together(process, place, op, time, forced, last_ns, is_known)) return false;
@@ -174,7 +193,7 @@ class Replay {
 
   static void begin(Process& process, const Place& place, const GpuOp& op, OpTime& time) {
     const bool works = is_work(op.type);
-    time.begin_ns = works ? told_ns(op) + process.durations.start_ns() : op.begin_ns;
+    time.begin_ns = works ? op.told_ns + process.durations.start_ns() : op.begin_ns;
     time.begin_error_ns = static_cast<float>(kStartErrorNs);
     time.bound_by = kNoOp;
     for (const std::uint32_t before : {process.last[place.stream], op.other}) {
@@ -187,11 +206,18 @@ class Replay {
     }
     // Whatever the replay says: the stream was empty when the call began.
     if (std::isfinite(op.drained_ns) && op.other == kNoOp && works &&
-        time.begin_ns > told_ns(op) + process.durations.start_ns()) {
-      time.begin_ns = told_ns(op) + process.durations.start_ns();
+        time.begin_ns > op.told_ns + process.durations.start_ns()) {
+      time.begin_ns = op.told_ns + process.durations.start_ns();
       time.begin_error_ns = static_cast<float>(kStartErrorNs);
       time.bound_by = kNoOp;
     }
+  }
+
+  // What is timed is not late, whatever ran before it in the replay. How long it waited for others nobody knows.
+  static void begin_before_end(const Process& process, const GpuOp& op, OpTime& time) {
+    const double usual_ns = process.durations.of(duration_kind(*process.work, op)).ns;
+    const double latest_ns = std::max(op.begin_ns, op.timed_ns - usual_ns);
+    if (time.begin_ns > latest_ns) time.begin_ns = latest_ns;
   }
 
   // Tells others that it is there. False: others are to come; `last_ns` is when the last of those was there that it waits for.
@@ -231,7 +257,7 @@ class Replay {
     meeting.waiting.clear();
   }
 
-  static void end(const Process& process, std::uint32_t number, const GpuOp& op, OpTime& time, double last_ns,
+  void end(const Process& process, std::uint32_t number, const GpuOp& op, OpTime& time, double last_ns,
                   bool is_known) {
     const float before = last_ns > time.begin_ns ? time.end_error_ns : time.begin_error_ns;
     time.guessed = false;
@@ -242,7 +268,7 @@ class Replay {
     const double scale = process.scale.empty() ? 1 : static_cast<double>(process.scale[number]);
     time.end_ns += scale * usual.ns;
     if (const auto wait = process.waits.find(number); wait != process.waits.end()) time.end_ns += wait->second;
-    const bool is_open = !is_known || usual.guessed || op.type == GpuOpType::kCallback;
+    const bool is_open = !is_known || usual.ns <= 0 || op.type == GpuOpType::kCallback;
     const double own_error = std::hypot(static_cast<double>(before), usual.spread_ns) + kDrift * usual.ns;
     time.end_error_ns = is_open ? kUnknownNs : static_cast<float>(std::min<double>(own_error, kUnknownNs));
     time.guessed = is_open;
@@ -251,10 +277,13 @@ class Replay {
       tell_end(op.timed_ns, kTimedErrorNs, time);
     else if (pinned != process.pinned.end())
       tell_end(pinned->second, kToleranceNs, time);
+    else if (ends_together(process, op) && meetings_[process.meetings[op.first_part]].timed_ns >= time.begin_ns)
+      tell_end(meetings_[process.meetings[op.first_part]].timed_ns, kSameEndNs, time);
   }
 
   static void tell_end(double ns, double error_ns, OpTime& time) {
-    time.end_ns = std::max(ns, time.begin_ns);
+    time.end_ns = ns;
+    time.begin_ns = std::min(time.begin_ns, ns);
     time.end_error_ns = static_cast<float>(error_ns);
     time.guessed = false;
   }
@@ -270,21 +299,48 @@ class Replay {
     process.waiting.erase(waiting);
   }
 
-  // From the last rank's coming to a timed end; where a rank was not seen, from its own begin.
-  void learn_moved() {
+  // Of kinds whose begin no event told: from where the replay puts it.
+  void learn_guessed() {
     for (Process& process : processes_) {
-      std::unordered_map<std::uint32_t, std::vector<float>> moved;
+      std::unordered_map<std::uint32_t, std::vector<float>> lasted;
       for (std::uint32_t i = 0; i < process.work->ops.size(); ++i) {
         const GpuOp& op = process.work->ops[i];
-        if (!op.collective || !op.is_timed()) continue;
-        double from_ns = process.times[i].begin_ns;
-        for (std::uint32_t k = 0; k < op.parts; ++k)
-          if (process.work->parts[op.first_part + k].waits)
-            from_ns = std::max(from_ns, meetings_[process.meetings[op.first_part + k]].last_ns);
-        moved[duration_kind(*process.work, op)].push_back(static_cast<float>(std::max(0.0, op.timed_ns - from_ns)));
+        const std::uint32_t kind = op.kind;
+        if (op.is_timed() && !op.collective && process.durations.of(kind).guessed)
+          lasted[kind].push_back(static_cast<float>(std::max(0.0, op.timed_ns - process.times[i].begin_ns)));
       }
-      for (auto& [kind, ns] : moved) process.durations.learn_moved(kind, std::move(ns));
+      for (auto& [kind, ns] : lasted) process.durations.learn(kind, robust_duration(ns));
     }
+  }
+
+  void learn_moved() {
+    std::map<Moved, std::vector<float>> moved;
+    for (const Process& process : processes_)
+      for (std::uint32_t kind = 0; kind < process.work->kinds.size(); ++kind) {
+        const std::vector<float>& ns = process.durations.moved(kind);
+        if (ns.empty()) continue;
+        std::vector<float>& all = moved[moved_of(process, kind)];
+        all.insert(all.end(), ns.begin(), ns.end());
+      }
+    for (auto& [what, ns] : moved) learn_moved(what, ns);
+  }
+
+  static Moved moved_of(const Process& process, std::uint32_t kind) {
+    const GpuOpKind& one = process.work->kinds[kind];
+    return {one.what, one.grid, one.bytes};
+  }
+
+  // What all ranks saw of it, together: the one that came last did not wait. So it is the least but for chance.
+  void learn_moved(const Moved& what, std::vector<float>& ns) {
+    const auto low = ns.begin() + static_cast<std::ptrdiff_t>(kLastShare * static_cast<double>(ns.size()));
+    std::nth_element(ns.begin(), low, ns.end());
+    std::vector<float> least(ns.begin(), low + 1);
+    OpDuration duration = robust_duration(least);
+    duration.ns = static_cast<double>(*low);
+    for (Process& process : processes_)
+      for (std::uint32_t kind = 0; kind < process.work->kinds.size(); ++kind)
+        if (process.work->kinds[kind].collective && moved_of(process, kind) == what)
+          process.durations.learn(kind, duration);
   }
 
   // How much later than the last op's end its wait returns, where that end is known.

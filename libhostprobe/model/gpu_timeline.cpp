@@ -97,7 +97,7 @@ class Bounds {
     const GpuOp& op = work_.ops[number];
     if (full_ == 0) {
       piece_ = launched_by(work_, op);
-      piece_.begin_ns = op.blocks ? op.begin_ns : op.end_ns;
+      piece_.begin_ns = op.told_ns;
       piece_.unknown = true;
       piece_.kernels = 0;
     }

@@ -2,6 +2,7 @@
 #include "gpu_work.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -18,6 +19,8 @@ namespace {
 constexpr std::uint64_t kLegacyHandle = 1, kPerThreadHandle = 2;  // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
 constexpr std::uint64_t kNonBlocking = 1;                          // CU_STREAM_NON_BLOCKING
 constexpr double kLongCopyNs = 20'000;  // a copy into a stream that takes so long waits for its end
+constexpr std::size_t kEnoughCalls = 100'000;
+constexpr double kMostEventNs = 2'000;
 constexpr double kBehindNs = 5'000;    // what is done so long after its call has returned was not waited for by it
 
 // What a hook of the driver is here.
@@ -89,9 +92,18 @@ Row row_of(const Hook& hook) {
   return row;
 }
 
+bool holds(const Trace& trace, std::uint16_t hook) {
+  for (const auto& [key, thread] : trace.threads)
+    for (const Slice& slice : thread.slices)
+      if (slice.may_hold(hook)) return true;
+  return false;
+}
+
+// Cheaply: without a look at any record.
 bool launched_anything(const Trace& trace) {
-  return std::any_of(trace.hooks.begin(), trace.hooks.end(),
-                     [](const Hook& hook) { return hook.used && row_of(hook).deed == Deed::kOp; });
+  for (std::size_t i = 0; i < trace.hooks.size(); ++i)
+    if (row_of(trace.hooks[i]).deed == Deed::kOp && holds(trace, static_cast<std::uint16_t>(i + 1))) return true;
+  return false;
 }
 
 struct RawSync {
@@ -128,6 +140,7 @@ class Gatherer {
     sort_ops();
     tell_timed();
     find_blocking_copies();
+    find_told();
     link();
     return std::move(work_);
   }
@@ -199,14 +212,21 @@ class Gatherer {
 
   void add_own(const Record& record, const Row& row, const Event&) {
     if (row.deed == Deed::kTimed) {
-      timed_[{static_cast<std::uint32_t>(record.e), record.a}] = {record.c, static_cast<double>(record.b)};
-      return;
+      return add_timed({static_cast<std::uint32_t>(record.e), record.a}, {record.c, static_cast<double>(record.b)});
     }
     TickReader ticks(trace_.clock);
     bases_.push_back({record.a, ticks.since_first_ns(record.b),
                       record.c == 0 ? std::numeric_limits<double>::quiet_NaN() : ticks.since_first_ns(record.c),
                       static_cast<double>(record.d), static_cast<std::uint32_t>(record.e),
                       static_cast<std::uint32_t>(record.e >> 32)});
+  }
+
+  // Of two events behind one op the first tells its end, and both what an event takes.
+  void add_timed(const CallKey& call, const TimedEnd& end) {
+    const auto [at, is_new] = timed_.try_emplace(call, end);
+    if (is_new || at->second.base != end.base) return;
+    event_ns_ = std::min(event_ns_, std::abs(end.device_ns - at->second.device_ns));
+    at->second.device_ns = std::min(at->second.device_ns, end.device_ns);
   }
 
   std::uint32_t stream_of(std::uint64_t handle, bool per_thread, std::uint32_t tid) {
@@ -271,6 +291,7 @@ class Gatherer {
     const GpuClock clock(std::move(bases_));
     work_.clock_error_ns = clock.error_ns();
     work_.empty_event_ns = clock.empty_event_ns();
+    work_.event_ns = event_ns_ <= kMostEventNs ? event_ns_ : 300;
     for (GpuOp& op : work_.ops) {
       const auto found = is_work(op.type) ? timed_.find({op.tid, op.launch_ticks}) : timed_.end();
       if (found == timed_.end()) continue;
@@ -290,6 +311,24 @@ class Gatherer {
     for (GpuOp& op : work_.ops)
       if (op.type == GpuOpType::kCopy && op.end_ns - op.begin_ns >= kLongCopyNs && !behind.contains(op.kind))
         op.blocks = true;
+  }
+
+  // A call hands its work over at its end, so as late as the quicker calls of its kind take; what makes one longer than those, a thread
+  // that loses its CPU before all, comes behind that as well as before.
+  void find_told() {
+    constexpr double kQuicker = 0.25;  // of the calls
+    std::map<std::pair<GpuOpType, bool>, std::vector<float>> took;
+    for (const GpuOp& op : work_.ops)
+      if (auto& some = took[{op.type, op.collective}]; some.size() < kEnoughCalls)
+        some.push_back(static_cast<float>(op.end_ns - op.begin_ns));
+    std::map<std::pair<GpuOpType, bool>, double> usual;
+    for (auto& [type, some] : took) {
+      const auto quick = some.begin() + static_cast<std::ptrdiff_t>(kQuicker * static_cast<double>(some.size()));
+      std::nth_element(some.begin(), quick, some.end());
+      usual[type] = static_cast<double>(*quick);
+    }
+    for (GpuOp& op : work_.ops)
+      op.told_ns = op.blocks ? op.begin_ns : std::min(op.end_ns, op.begin_ns + usual[{op.type, op.collective}]);
   }
 
   // In the order of the calls: what each stream holds, what marks and waits refer to.
@@ -365,6 +404,7 @@ class Gatherer {
   std::vector<RawSync> syncs_;
   std::vector<GpuClockBase> bases_;
   std::unordered_map<CallKey, TimedEnd, CallKeyHash> timed_;
+  double event_ns_ = 1e300;
   std::set<std::uint64_t> blocking_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> stream_at_;
   std::map<std::tuple<GpuOpType, bool, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>, std::uint32_t>
@@ -383,7 +423,7 @@ GpuWork gpu_work(const Timeline& timeline) {
 
 void move_by(GpuWork& work, double ns) {
   for (GpuOp& op : work.ops)
-    for (double* at : {&op.begin_ns, &op.end_ns, &op.timed_ns, &op.drained_ns}) *at += ns;
+    for (double* at : {&op.begin_ns, &op.end_ns, &op.told_ns, &op.timed_ns, &op.drained_ns}) *at += ns;
   for (GpuSync& sync : work.syncs) sync.begin_ns += ns, sync.end_ns += ns;
 }
 

@@ -29,6 +29,7 @@ inline bool is_work(GpuOpType type) { return type < GpuOpType::kCallback; }
 
 struct GpuOp {
   double begin_ns = 0, end_ns = 0;  // of the call
+  double told_ns = 0;               // when the GPU could learn of it at the earliest
   // Of a timed event behind it; NaN: there is none.
   double timed_ns = std::numeric_limits<double>::quiet_NaN();
   // The latest return of a wait that had seen all that its stream held before this call; -inf: none had.
@@ -97,6 +98,7 @@ struct GpuWork {
   std::vector<std::string> names;
   std::uint64_t timed = 0;      // ops with a timed end
   double clock_error_ns = 0;    // of the device's clock against the host's
+  double event_ns = 0;          // that an event behind an op takes of its stream; 0: not known
   double empty_event_ns = 0;    // from the begin of a call that records an event into an empty stream until it is reached; 0: not known
   bool whole = true;            // false: records of some calls are missing
   bool any() const { return !ops.empty(); }
