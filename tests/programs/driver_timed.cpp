@@ -78,6 +78,7 @@ static void streams() {
     for (CUstream& stream : all) {
       stream = make_stream(CU_STREAM_NON_BLOCKING);
       launch(stream);
+      spin(20000);
     }
     for (CUstream stream : all) check(cuStreamDestroy(stream), "cuStreamDestroy");
   }
