@@ -9,15 +9,28 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kUsualStartNs = 3'000, kMostStartNs = 15'000;  // as published figures of today's GPUs are
-constexpr double kRecordCallNs = 800;                            // of an event's call, before the GPU can learn of it
+constexpr double kRecordCallNs = 1'300;  // of an event's call, before the GPU can learn of it, and of the query that sees it reached
+constexpr double kPaceNs = 250e6;                               // in which the pace of a GPU stays the same
+constexpr double kNearPace = 0.2;                                // of single ops to that of most
+constexpr std::size_t kFewestOfPace = 20;
 constexpr std::size_t kFewest = 5;                               // samples from which a median is one
 constexpr double kCopyNs = 2'000, kCopyBytesPerNs = 20;          // of a copy that nobody timed
+constexpr double kClockStepNs = 1'000;                           // no larger, as documented
 constexpr double kNormal = 1.4826;                               // of a median of distances
 
 float middle_of(std::vector<float>& some) {
   const auto middle = some.begin() + static_cast<std::ptrdiff_t>(some.size() / 2);
   std::nth_element(some.begin(), middle, some.end());
   return *middle;
+}
+
+// The clock of a GPU goes in steps, which the middle one of some readings shows and their mean does not.
+double mean_near(const std::vector<float>& some, double middle, double most) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const float one : some)
+    if (std::abs(static_cast<double>(one) - middle) <= most) sum += static_cast<double>(one), ++count;
+  return sum / static_cast<double>(count);
 }
 
 }  // namespace
@@ -29,8 +42,8 @@ OpDuration robust_duration(std::vector<float>& ns) {
   std::vector<float> away;
   away.reserve(ns.size());
   for (const float one : ns) away.push_back(std::abs(one - middle));
-  duration.ns = middle;
   duration.spread_ns = kNormal * static_cast<double>(middle_of(away));
+  duration.ns = mean_near(ns, static_cast<double>(middle), std::max(3 * duration.spread_ns, kClockStepNs));
   // A few agree by chance.
   if (ns.size() < kFewest) duration.spread_ns = std::max(duration.spread_ns, 0.1 * duration.ns);
   duration.samples = static_cast<std::uint32_t>(ns.size());
@@ -52,9 +65,17 @@ std::uint32_t duration_kind(const GpuWork& work, const GpuOp& op) {
 
 // Of each kind. In a full stream an op begins where the one before ends; in an empty one so long after its call as is to be found.
 struct GpuDurations::Samples {
-  std::vector<std::vector<float>> full, empty;
+  struct Full {
+    double at_ns;
+    std::uint32_t kind;
+    float ns;
+  };
+  std::vector<Full> all_full;  // by stream
+  // `most`: no longer than that, from its call on.
+  std::vector<std::vector<float>> full, empty, most;
 
-  explicit Samples(const GpuWork& work) : full(work.kinds.size()), empty(work.kinds.size()) {
+  explicit Samples(const GpuWork& work)
+      : full(work.kinds.size()), empty(work.kinds.size()), most(work.kinds.size()) {
     for (const GpuStream& stream : work.streams) add(work, stream);
   }
 
@@ -67,7 +88,8 @@ struct GpuDurations::Samples {
       if (op.drained_ns > at_ns || (std::isnan(at_ns) && std::isfinite(op.drained_ns))) at_ns = op.drained_ns;
       if (is_work(op.type)) {
         if (op.is_timed() && !std::isnan(at_ns) && awaits_nothing(work, op, at_ns)) add(work, op, at_ns);
-        at_ns = op.timed_ns + work.event_ns;
+        if (std::isfinite(op.latest_ns)) most[op.kind].push_back(static_cast<float>(op.latest_ns - op.told_ns));
+        at_ns = std::isfinite(op.latest_ns) ? op.latest_ns : op.timed_ns + work.event_ns;
       } else if (op.type == GpuOpType::kMark) {
         at_ns = std::max(at_ns, op.end_ns);
       } else if (op.type == GpuOpType::kJoin) {
@@ -87,10 +109,12 @@ struct GpuDurations::Samples {
     // Near each other nobody knows which of both it was.
     constexpr double kNearNs = 8'000;
     const std::uint32_t kind = duration_kind(work, op);
-    if (at_ns > op.told_ns + kNearNs)
+    if (at_ns > op.told_ns + kNearNs) {
       full[kind].push_back(static_cast<float>(op.timed_ns - at_ns));
-    else if (at_ns < op.told_ns)
+      if (op.type == GpuOpType::kKernel && !op.collective) all_full.push_back({op.timed_ns, kind, full[kind].back()});
+    } else if (at_ns < op.told_ns) {
       empty[kind].push_back(static_cast<float>(op.timed_ns - op.told_ns));
+    }
   }
 };
 
@@ -104,9 +128,51 @@ GpuDurations::GpuDurations(const GpuWork& work) : durations_(work.kinds.size()),
     if (work.kinds[kind].collective)
       moved_[kind] = std::move(all);
     else
-      durations_[kind] = robust_duration(all);
+      // Of ops that are mostly too short to be timed, those that are not are the longest.
+      durations_[kind] = all.size() <= samples.most[kind].size() ? shortest(samples.most[kind]) : robust_duration(all);
   }
   guess(work);
+  find_pace(samples);
+}
+
+void GpuDurations::find_pace(const Samples& samples) {
+  if (samples.all_full.empty()) return;
+  const auto [first, last] =
+      std::minmax_element(samples.all_full.begin(), samples.all_full.end(),
+                          [](const auto& l, const auto& r) { return l.at_ns < r.at_ns; });
+  pace_begin_ns_ = first->at_ns;
+  std::vector<std::vector<float>> paces(static_cast<std::size_t>((last->at_ns - first->at_ns) / kPaceNs) + 1);
+  for (const Samples::Full& one : samples.all_full) {
+    const OpDuration& usual = durations_[one.kind];
+    if (usual.samples >= kFewest && usual.ns > 0)
+      paces[static_cast<std::size_t>((one.at_ns - pace_begin_ns_) / kPaceNs)].push_back(
+          one.ns / static_cast<float>(usual.ns));
+  }
+  for (std::vector<float>& some : paces)
+    pace_.push_back(some.size() >= kFewestOfPace ? static_cast<float>(mean_near(some, static_cast<double>(middle_of(some)), kNearPace))
+                    : pace_.empty()              ? 1
+                                                 : pace_.back());
+}
+
+// Between the middles of two stretches it goes over from the one to the other.
+double GpuDurations::pace_at(double ns) const {
+  if (pace_.empty()) return 1;
+  const double at = std::clamp((ns - pace_begin_ns_) / kPaceNs - 0.5, 0.0, static_cast<double>(pace_.size() - 1));
+  const auto before = static_cast<std::size_t>(at);
+  const std::size_t after = std::min(before + 1, pace_.size() - 1);
+  const double part = at - static_cast<double>(before);
+  return (1 - part) * static_cast<double>(pace_[before]) + part * static_cast<double>(pace_[after]);
+}
+
+// Of ops that are too short to be timed in an empty stream: half of what it can be, give or take as much.
+OpDuration GpuDurations::shortest(const std::vector<float>& most) const {
+  OpDuration duration;
+  if (most.empty()) return duration;
+  const double least = static_cast<double>(*std::min_element(most.begin(), most.end())) - start_ns_;
+  duration.ns = duration.spread_ns = std::max(0.0, least / 2);
+  duration.samples = static_cast<std::uint32_t>(most.size());
+  duration.guessed = false;
+  return duration;
 }
 
 // Kinds that were seen in a full stream and in an empty one tell it; else what an event of our own took in an empty one.
@@ -116,7 +182,7 @@ void GpuDurations::find_start(const GpuWork& work, const Samples& samples) {
     if (work.kinds[kind].collective || work.kinds[kind].type == GpuOpType::kCopy) continue;
     if (samples.full[kind].size() < kFewest || samples.empty[kind].size() < kFewest) continue;
     std::vector<float> full = samples.full[kind], empty = samples.empty[kind];
-    starts.push_back(middle_of(empty) - middle_of(full));
+    starts.push_back(static_cast<float>(robust_duration(empty).ns - robust_duration(full).ns));
   }
   start_ns_ = kUsualStartNs;
   if (work.empty_event_ns > 0) start_ns_ = work.empty_event_ns - kRecordCallNs;

@@ -23,6 +23,8 @@ class GpuDurations {
   explicit GpuDurations(const GpuWork& work);
 
   const OpDuration& of(std::uint32_t kind) const { return durations_[kind]; }
+  // By how much all ops took longer around that moment: clocks and temperature of a GPU change, and faults come and go.
+  double pace_at(double ns) const;
   // From the end of a launch call to the begin of its work in an empty stream.
   double start_ns() const { return start_ns_; }
   void learn(std::uint32_t kind, const OpDuration& duration) { durations_[kind] = duration; }
@@ -32,11 +34,15 @@ class GpuDurations {
  private:
   struct Samples;
   void find_start(const GpuWork& work, const Samples& samples);
+  void find_pace(const Samples& samples);
+  OpDuration shortest(const std::vector<float>& most) const;
   void guess(const GpuWork& work);
 
   std::vector<OpDuration> durations_;      // by kind
   std::vector<std::vector<float>> moved_;  // by kind
   double start_ns_ = 0;
+  std::vector<float> pace_;  // of each kPaceNs from there on
+  double pace_begin_ns_ = 0;
 };
 
 // What an op's duration is known by: of a kernel of NCCL's what it moves.

@@ -12,13 +12,15 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kDrift = 0.015;          // by which all durations of a stretch may be off together
+constexpr double kDrift = 0.005;          // by which all durations of a stretch may be off together
 constexpr double kStartErrorNs = 1'000;   // of the moment at which the GPU learns of a launch
 constexpr double kTimedErrorNs = 1'000;   // of a timed end
 constexpr double kBlockedNs = 5'000;      // a wait of the host's that took so long did wait
-constexpr double kUsualReturnNs = 3'000;  // from the end of the last op to the return of the wait for it
+// From the end of the last op to the return of the wait for it: as long as nothing else is known; and in all cases.
+constexpr double kUsualReturnNs = 3'000, kReturnSpreadNs = 20'000, kMostReturnNs = 50'000;
+constexpr std::size_t kFewestReturns = 5;
+constexpr double kQuickShare = 0.1;  // of all returns: those that are at once
 constexpr double kToleranceNs = 5'000;
-constexpr double kSure = 3;               // errors, as of a normal distribution
 constexpr float kUnknownNs = 1e9f;
 constexpr double kLeastScale = 0.5, kMostScale = 2;
 constexpr int kCorrections = 2;
@@ -266,7 +268,8 @@ class Replay {
     if (op.type == GpuOpType::kMark || op.type == GpuOpType::kJoin) return;
     const OpDuration& usual = process.durations.of(duration_kind(*process.work, op));
     const double scale = process.scale.empty() ? 1 : static_cast<double>(process.scale[number]);
-    time.end_ns += scale * usual.ns;
+    const double usual_ns = op.collective ? usual.ns : process.durations.pace_at(last_ns) * usual.ns;
+    time.end_ns += scale * usual_ns;
     if (const auto wait = process.waits.find(number); wait != process.waits.end()) time.end_ns += wait->second;
     const bool is_open = !is_known || usual.ns <= 0 || op.type == GpuOpType::kCallback;
     const double own_error = std::hypot(static_cast<double>(before), usual.spread_ns) + kDrift * usual.ns;
@@ -279,6 +282,8 @@ class Replay {
       tell_end(pinned->second, kToleranceNs, time);
     else if (ends_together(process, op) && meetings_[process.meetings[op.first_part]].timed_ns >= time.begin_ns)
       tell_end(meetings_[process.meetings[op.first_part]].timed_ns, kSameEndNs, time);
+    else if (time.end_ns > op.latest_ns)
+      tell_end(op.latest_ns, kToleranceNs, time);
   }
 
   static void tell_end(double ns, double error_ns, OpTime& time) {
@@ -343,46 +348,66 @@ class Replay {
           process.durations.learn(kind, duration);
   }
 
-  // How much later than the last op's end its wait returns, where that end is known.
-  static double usual_return_ns(const Process& process) {
+  // How much later than the last op's end its wait returns.
+  struct Return {
+    double ns = kUsualReturnNs, spread_ns = kReturnSpreadNs;
+  };
+
+  // By what the replay says of all waits: a thread is at once there now and then, and late by chance or for lack of a CPU.
+  static Return usual_return(const Process& process) {
     std::vector<float> returns;
-    for (const GpuSync& sync : process.work->syncs) {
-      const GpuOp& op = process.work->ops[sync.op];
-      if (sync.end_ns - sync.begin_ns >= kBlockedNs && op.is_timed() && op.timed_ns > sync.begin_ns)
-        returns.push_back(static_cast<float>(std::max(0.0, sync.end_ns - op.timed_ns)));
-    }
-    return returns.size() < 3 ? kUsualReturnNs : robust_duration(returns).ns;
+    for (const GpuSync& sync : process.work->syncs)
+      if (sync.end_ns - sync.begin_ns >= kBlockedNs && !is_known_copy(process, sync) &&
+          process.times[sync.op].end_ns > sync.begin_ns && !process.times[sync.op].guessed)
+        returns.push_back(static_cast<float>(std::max(0.0, sync.end_ns - process.times[sync.op].end_ns)));
+    if (returns.size() < kFewestReturns) return {};
+    const auto quick = returns.begin() + static_cast<std::ptrdiff_t>(kQuickShare * static_cast<double>(returns.size()));
+    std::nth_element(returns.begin(), quick, returns.end());
+    Return usual;
+    usual.ns = std::min(static_cast<double>(*quick), kMostReturnNs);
+    usual.spread_ns = std::max(kToleranceNs, robust_duration(returns).spread_ns);
+    return usual;
   }
 
   static void correct(Process& process) {
     const std::vector<GpuSync>& syncs = process.work->syncs;
-    const double return_ns = usual_return_ns(process);
+    const Return usual = usual_return(process);
     for (std::size_t begin = 0; begin < syncs.size();) {
       std::size_t end = begin, latest = begin;
       for (; end < syncs.size() && syncs[end].begin_ns == syncs[begin].begin_ns && syncs[end].end_ns == syncs[begin].end_ns;
            ++end)
         if (process.times[syncs[end].op].end_ns > process.times[syncs[latest].op].end_ns) latest = end;
-      correct(process, syncs[latest], return_ns);
+      correct(process, syncs[latest], usual);
       begin = end;
     }
   }
 
   // What a wait that returned says of the last op before it.
-  static void correct(Process& process, const GpuSync& sync, double return_ns) {
+  static void correct(Process& process, const GpuSync& sync, const Return& usual) {
     const OpTime& time = process.times[sync.op];
     if (process.work->ops[sync.op].is_timed()) return;
     const bool blocked = sync.end_ns - sync.begin_ns >= kBlockedNs;
     const double most_ns = blocked ? sync.end_ns : sync.begin_ns;
-    const double likely_ns = blocked ? std::max(sync.begin_ns, sync.end_ns - return_ns) : most_ns;
+    const double likely_ns = blocked ? std::max(sync.begin_ns, sync.end_ns - usual.ns) : most_ns;
     double by_ns = 0;
     if (time.end_ns > most_ns)
       by_ns = likely_ns - time.end_ns;
-    else if (blocked && time.end_ns < likely_ns - kToleranceNs)
-      // A thread that lacks a CPU returns late too: only so much later as the replay cannot tell.
-      by_ns = std::min(likely_ns - time.end_ns, kSure * static_cast<double>(time.end_error_ns));
+    else if (blocked && !is_known_copy(process, sync) && time.end_ns < likely_ns - kToleranceNs)
+      by_ns = trust_in_return(time, usual) * (likely_ns - time.end_ns);
     if (std::abs(by_ns) > kToleranceNs) spread(process, sync.op, by_ns);
-    if (time.guessed || by_ns < 0 || time.end_ns + by_ns >= likely_ns - kToleranceNs)
-      process.pinned[sync.op] = std::min(most_ns, time.end_ns + by_ns);
+    if (time.guessed || by_ns < 0) process.pinned[sync.op] = std::min(most_ns, time.end_ns + by_ns);
+  }
+
+  // A thread that lacks a CPU returns late too. So the replay and the return are heard by how exact either is.
+  static double trust_in_return(const OpTime& time, const Return& usual) {
+    const auto error_ns = static_cast<double>(time.end_error_ns);
+    return error_ns * error_ns / (error_ns * error_ns + usual.spread_ns * usual.spread_ns);
+  }
+
+  // Its call goes on for reasons of its own when the copy has ended.
+  static bool is_known_copy(const Process& process, const GpuSync& sync) {
+    const GpuOp& op = process.work->ops[sync.op];
+    return op.blocks && op.begin_ns == sync.begin_ns && !process.durations.of(op.kind).guessed;
   }
 
   // Over what ran since the last thing known. What waited for ranks that nobody saw waited as long.

@@ -20,7 +20,7 @@ constexpr std::uint64_t kLegacyHandle = 1, kPerThreadHandle = 2;  // CU_STREAM_L
 constexpr std::uint64_t kNonBlocking = 1;                          // CU_STREAM_NON_BLOCKING
 constexpr double kLongCopyNs = 20'000;  // a copy into a stream that takes so long waits for its end
 constexpr std::size_t kEnoughCalls = 100'000;
-constexpr double kMostEventNs = 2'000;
+constexpr double kCopyToldNs = 2'000;
 constexpr double kBehindNs = 5'000;    // what is done so long after its call has returned was not waited for by it
 
 // What a hook of the driver is here.
@@ -116,6 +116,9 @@ struct RawSync {
 struct TimedEnd {
   std::uint64_t base = 0;
   double device_ns = 0;
+  double behind_ns = 0;       // from the begin of the call until the event was in the stream
+  double next_ns = 0;         // of the second event behind the same call: so much later it was reached; 0: there is none
+  double next_behind_ns = 0;  // as behind_ns
 };
 
 using CallKey = std::pair<std::uint32_t, std::uint64_t>;  // thread, begin in ticks
@@ -212,7 +215,9 @@ class Gatherer {
 
   void add_own(const Record& record, const Row& row, const Event&) {
     if (row.deed == Deed::kTimed) {
-      return add_timed({static_cast<std::uint32_t>(record.e), record.a}, {record.c, static_cast<double>(record.b)});
+      const double behind_ns = trace_.clock.length_ns(static_cast<double>(record.c >> 32));
+      return add_timed({static_cast<std::uint32_t>(record.e), record.a},
+                       {record.c & 0xffffffff, static_cast<double>(record.b), behind_ns});
     }
     TickReader ticks(trace_.clock);
     bases_.push_back({record.a, ticks.since_first_ns(record.b),
@@ -225,8 +230,11 @@ class Gatherer {
   void add_timed(const CallKey& call, const TimedEnd& end) {
     const auto [at, is_new] = timed_.try_emplace(call, end);
     if (is_new || at->second.base != end.base) return;
-    event_ns_ = std::min(event_ns_, std::abs(end.device_ns - at->second.device_ns));
-    at->second.device_ns = std::min(at->second.device_ns, end.device_ns);
+    TimedEnd first = at->second, second = end;
+    if (second.behind_ns < first.behind_ns) std::swap(first, second);
+    first.next_ns = second.device_ns - first.device_ns;
+    first.next_behind_ns = second.behind_ns;
+    at->second = first;
   }
 
   std::uint32_t stream_of(std::uint64_t handle, bool per_thread, std::uint32_t tid) {
@@ -291,16 +299,27 @@ class Gatherer {
     const GpuClock clock(std::move(bases_));
     work_.clock_error_ns = clock.error_ns();
     work_.empty_event_ns = clock.empty_event_ns();
-    work_.event_ns = event_ns_ <= kMostEventNs ? event_ns_ : 300;
+    double events_ns = 0;
+    std::uint64_t events = 0;
     for (GpuOp& op : work_.ops) {
       const auto found = is_work(op.type) ? timed_.find({op.tid, op.launch_ticks}) : timed_.end();
       if (found == timed_.end()) continue;
       const auto ns = clock.host_ns(found->second.base, found->second.device_ns);
       if (!ns || *ns < op.begin_ns) continue;  // the clock was not what it seemed
-      op.timed_ns = *ns;
+      // In an empty stream an event is reached so long after it was put there, whenever the op before it had ended.
+      if (*ns > op.begin_ns + found->second.behind_ns + work_.empty_event_ns)
+        op.timed_ns = *ns;
+      else
+        op.latest_ns = *ns;
       ++work_.timed;
-      if (const auto device = clock.device_of(found->second.base)) work_.streams[op.stream].device = *device;
+      // Both were there before the op had ended: what lies between them is what an event takes.
+      const TimedEnd& end = found->second;
+      if (end.next_behind_ns > 0 && *ns > op.begin_ns + end.next_behind_ns + work_.empty_event_ns)
+        events_ns += end.next_ns, ++events;
+      if (const auto device = clock.device_of(end.base)) work_.streams[op.stream].device = *device;
     }
+    // Some readings of a clock that goes in steps: their mean.
+    if (events > 0) work_.event_ns = std::max(0.0, events_ns / static_cast<double>(events));
   }
 
   // Of pageable memory they return when they are done; a timed one of the kind that did not tells them apart.
@@ -327,8 +346,11 @@ class Gatherer {
       std::nth_element(some.begin(), quick, some.end());
       usual[type] = static_cast<double>(*quick);
     }
-    for (GpuOp& op : work_.ops)
-      op.told_ns = op.blocks ? op.begin_ns : std::min(op.end_ns, op.begin_ns + usual[{op.type, op.collective}]);
+    for (GpuOp& op : work_.ops) {
+      // A copy goes on in its call when the GPU has it: it pins memory, fills a buffer, wakes a thread.
+      const double most_ns = op.type == GpuOpType::kCopy ? kCopyToldNs : usual[{op.type, op.collective}];
+      op.told_ns = op.blocks ? op.begin_ns : std::min(op.end_ns, op.begin_ns + most_ns);
+    }
   }
 
   // In the order of the calls: what each stream holds, what marks and waits refer to.
@@ -404,7 +426,6 @@ class Gatherer {
   std::vector<RawSync> syncs_;
   std::vector<GpuClockBase> bases_;
   std::unordered_map<CallKey, TimedEnd, CallKeyHash> timed_;
-  double event_ns_ = 1e300;
   std::set<std::uint64_t> blocking_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> stream_at_;
   std::map<std::tuple<GpuOpType, bool, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>, std::uint32_t>
@@ -423,7 +444,7 @@ GpuWork gpu_work(const Timeline& timeline) {
 
 void move_by(GpuWork& work, double ns) {
   for (GpuOp& op : work.ops)
-    for (double* at : {&op.begin_ns, &op.end_ns, &op.told_ns, &op.timed_ns, &op.drained_ns}) *at += ns;
+    for (double* at : {&op.begin_ns, &op.end_ns, &op.told_ns, &op.timed_ns, &op.latest_ns, &op.drained_ns}) *at += ns;
   for (GpuSync& sync : work.syncs) sync.begin_ns += ns, sync.end_ns += ns;
 }
 

@@ -30,8 +30,10 @@ inline bool is_work(GpuOpType type) { return type < GpuOpType::kCallback; }
 struct GpuOp {
   double begin_ns = 0, end_ns = 0;  // of the call
   double told_ns = 0;               // when the GPU could learn of it at the earliest
-  // Of a timed event behind it; NaN: there is none.
+  // Its end, as a timed event behind it tells; NaN: there is none.
   double timed_ns = std::numeric_limits<double>::quiet_NaN();
+  // It had ended by then: such an event came into an empty stream, so it tells no more. inf: nothing is known.
+  double latest_ns = std::numeric_limits<double>::infinity();
   // The latest return of a wait that had seen all that its stream held before this call; -inf: none had.
   double drained_ns = -std::numeric_limits<double>::infinity();
   std::uint64_t bytes = 0;

@@ -12,6 +12,8 @@
 #include "probe/runtime/tick_rate.h"
 
 // Work that was timed, when its event was read.
+// `base`: its number in bits 0-31; in 32-63 how many ticks after launch_ticks the event was in the stream. Of two for one call the second tells
+// what an event takes of its stream.
 HP_ROW(kCuda, kGpuEnd, hostprobe_gpu_end, "", 0, 0, "launch_ticks", "device_ns", "base", "stream:hex", "launch_tid")
 // An event from which others are measured.
 HP_ROW(kCuda, kGpuClock, hostprobe_gpu_clock, "", 0, 0, "base", "earliest_ticks", "latest_ticks", "since_ns", "device")
@@ -34,6 +36,7 @@ struct End {
   CUevent event;
   CUstream stream;
   std::uint64_t launch_ticks, launch_tid;
+  std::uint32_t behind_ticks;  // from the call's begin until the event was recorded
 };
 
 struct Base {
@@ -44,7 +47,7 @@ struct Base {
 };
 
 constexpr unsigned kPools = 8, kBases = 4;
-constexpr std::uint32_t kMostEnds = 4 * kStretch;
+constexpr std::uint32_t kMostEnds = 4 * (kStretch + 1);
 constexpr std::uint64_t kPollUs = 20;            // for a new base
 constexpr std::uint64_t kBaseUs = 1000000;       // then a new one: milliseconds are floats
 constexpr std::uint64_t kStuckUs = 10000000;     // what has not been reached by then
@@ -104,7 +107,8 @@ struct Told {
 
   bool is_full() const { return count == kMost; }
   void add(const End& end, const Base& from, float milliseconds) {
-    ends[count++] = {end.launch_ticks, nanoseconds(milliseconds), from.number,
+    ends[count++] = {end.launch_ticks, nanoseconds(milliseconds),
+                     (from.number & 0xffffffff) | std::uint64_t{end.behind_ticks} << 32,
                      reinterpret_cast<std::uint64_t>(end.stream), end.launch_tid};
   }
   void add(const Pool& pool, const Base& from, std::uint64_t latest) {
@@ -133,7 +137,7 @@ struct Told {
 
 // Some more, where few are free. What cannot be had is done without.
 bool make_ends(Pool& pool) {
-  for (const std::uint32_t most = pool.made + kStretch; pool.made < most && pool.made < kMostEnds; ++pool.made)
+  for (const std::uint32_t most = pool.made + kStretch + 1; pool.made < most && pool.made < kMostEnds; ++pool.made)
     if (g_context_driver.create(&pool.ends[pool.made].event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return false;
   return true;
 }
@@ -307,6 +311,7 @@ struct Enqueueing {
   CUstream stream;
   bool per_thread;
   std::uint64_t begin_ticks;
+  unsigned events;  // that it gets
 };
 
 void time_end(Pool& pool, const Enqueueing& call) {
@@ -318,6 +323,8 @@ void time_end(Pool& pool, const Enqueueing& call) {
   end->launch_tid = t_local.tid | std::uint64_t{call.per_thread} << 32;
   const bool recorded = g_context_driver.record[call.per_thread](end->event, call.stream) == CUDA_SUCCESS;
   if (!recorded) pool.failed.store(true, std::memory_order_relaxed);
+  const std::uint64_t behind_ticks = ticks() - call.begin_ticks;
+  end->behind_ticks = static_cast<std::uint32_t>(behind_ticks < UINT32_MAX ? behind_ticks : UINT32_MAX);
   end->use.store(recorded ? Use::kPending : Use::kFree, std::memory_order_release);
 }
 
@@ -331,7 +338,7 @@ bool time_or_prepare(const Enqueueing& call, Told& told) {
   if (pool == nullptr || pool->failed.load(std::memory_order_relaxed) || !is_of(*pool, call.stream, call.per_thread))
     return false;
   if (pool->timed.load(std::memory_order_acquire) == stretch)
-    time_end(*pool, call);
+    for (unsigned i = 0; i < call.events; ++i) time_end(*pool, call);
   else if (pool->prepared.load(std::memory_order_acquire) != stretch)
     prepare(*pool, stretch, told);
   return contexts != g_contexts.load(std::memory_order_relaxed);
@@ -339,11 +346,12 @@ bool time_or_prepare(const Enqueueing& call, Told& told) {
 
 // Not in a handler that has interrupted one of our hooks, and not while launches wait for a thread of ours to submit them: they are in
 // no stream yet.
-void count_down(const Enqueueing& call) {
+void count_down(Enqueueing call) {
   ThreadLocal& t = t_local;
   if (t.filling != 0 || t.taking || t.muted != 0 || t.entry == nullptr || launch_bits() != 0) return;
   const std::int32_t left = g_left.fetch_sub(1, std::memory_order_relaxed);
   if (left > static_cast<std::int32_t>(kStretch) + 1) return;
+  if (left == static_cast<std::int32_t>(kStretch)) call.events = 2;
   const std::uint64_t begin = ticks();
   Told told;
   const bool first = left > 0 && driver_is_known() && time_or_prepare(call, told);
@@ -376,7 +384,7 @@ void look_at_enqueued(WorkQueue work, std::uint64_t begin_ticks) {
   if (capture_is_open()) {
     if (work.what != Enqueued::kTransfer) mark_captured(work.stream, work.per_thread);
   } else if (work.what != Enqueued::kCallback) {
-    count_down({static_cast<CUstream>(const_cast<void*>(work.stream)), work.per_thread, begin_ticks});
+    count_down({static_cast<CUstream>(const_cast<void*>(work.stream)), work.per_thread, begin_ticks, 1});
   }
 }
 
