@@ -391,7 +391,7 @@ Stream* make_stream(Context& context, unsigned flags, int priority) {
   stream->priority = priority;
   stream->id = next_id++;
   stream->handle = static_cast<CUstream>(g_node->handles.add(Kind::kStream, stream));
-  stream->kernels.start(*context.device, stream->id);
+  stream->kernels.start(context.device->kernels, g_node->settings, stream->id);
   context.streams.push_back(stream);
   return stream;
 }
