@@ -37,7 +37,8 @@ def workload(name, build):
     examples, node = build / "examples", {"LD_LIBRARY_PATH": str(build / "lib/hostprobe/simnode")}
     if name == "launch":
         return ([examples / "train_loop", "--steps", "800", "--kernels", "5000", "--kernel-us", "0.01", "--threads", "0",
-                 "--sync", "block"], node | {"SIMNODE_GPUS": "1", "SIMNODE_LAUNCH_US": "0"})
+                 "--sync", "block"],
+                node | {"SIMNODE_GPUS": "1", "SIMNODE_LAUNCH_US": "0", "SIMNODE_BEHIND_US": "0", "SIMNODE_QUEUE": "0"})
     if name == "wait":
         return [build / "tests/programs/counts_its_calls", "2", "600000", "0"], {}
     if name == "ddp":

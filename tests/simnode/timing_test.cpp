@@ -348,7 +348,7 @@ TEST(Overlap, StretchesNothingInOneStreamAndNoCopies) {
   });
 }
 
-// A collective's stand-in: its function may wait, and says when it ends.
+// As a collective: its function may wait, and says when it ends.
 TEST(Overlap, LeavesWaitingKernelsOut) {
   static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
   Account account;

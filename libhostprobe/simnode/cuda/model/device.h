@@ -1,16 +1,14 @@
 // One simulated device: what a program can ask about it, its primary context, its memory.
 #pragma once
+#include "kernel_time.h"
 #include "memory.h"
 #include "node/usage.h"
 
 #include <cuda.h>
-#include <cstdint>
-#include <vector>
 
 namespace simnode {
 
 struct Context;
-class KernelTimes;
 
 struct Device {
   int ordinal = 0;
@@ -19,10 +17,8 @@ struct Device {
   unsigned primary_flags = CU_CTX_SCHED_AUTO;
   int primary_references = 0;
   int live_contexts = 0;
-  DeviceUsage* usage = nullptr;            // what others see of it
-  std::vector<KernelTimes*> kernel_times;  // of its streams
-  int64_t drift_step = -1;                 // the drift is that of this millisecond
-  double drift = 0;
+  DeviceUsage* usage = nullptr;  // what others see of it
+  DeviceKernels kernels;
   Arena arena;
   CUmemoryPool default_pool = nullptr;
   CUmemoryPool current_pool = nullptr;

@@ -55,7 +55,7 @@ bool takes_a_turn(const Work& work) {
 // Whether the times of the nodes must be known, or only the length of all.
 bool each_counts() {
   const Settings& settings = g_node->settings;
-  return g_activities || kernels_vary() || settings.faults.has(FaultKind::kSlowGpu, settings.rank);
+  return g_activities || kernels_vary(settings) || settings.faults.has(FaultKind::kSlowGpu, settings.rank);
 }
 
 MomentRef recorded(Stream& stream, int64_t submit_ns) {

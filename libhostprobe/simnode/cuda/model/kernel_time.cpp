@@ -1,9 +1,6 @@
 // See kernel_time.h.
 #include "kernel_time.h"
 
-#include "device.h"
-#include "node.h"
-
 #include <algorithm>
 #include <cmath>
 
@@ -31,20 +28,18 @@ double normal(uint64_t random) {
 }
 
 // A sine is worked out once in a millisecond.
-double drift_of(Device& device, int64_t at_ns) {
+double drift_of(DeviceKernels& device, double amplitude, int64_t at_ns) {
   const int64_t step = at_ns / kDriftStepNs;
   if (step == device.drift_step) return device.drift;
   constexpr double kTurn = 6.283185307179586;
-  const double phase = 0.4 * (device.ordinal + std::max(g_node->settings.rank, 0));  // devices do not drift together
-  const double turns = static_cast<double>(step % kDriftSteps) / static_cast<double>(kDriftSteps) + phase;
+  const double turns = static_cast<double>(step % kDriftSteps) / static_cast<double>(kDriftSteps) + 0.4 * device.number;
   device.drift_step = step;
-  return device.drift = g_node->settings.drift * std::sin(kTurn * turns);
+  return device.drift = amplitude * std::sin(kTurn * turns);
 }
 
 }  // namespace
 
-bool kernels_vary() {
-  const Settings& settings = g_node->settings;
+bool kernels_vary(const Settings& settings) {
   return settings.spread > 0 || settings.drift > 0 || settings.overlap_stretch > 1;
 }
 
@@ -60,30 +55,29 @@ void KernelStretches::add(int64_t begin_ns, int64_t end_ns, int64_t gap_ns) {
   stretches_[newest_] = {begin_ns, end_ns};
 }
 
-void KernelTimes::start(Device& device, uint64_t stream_id) {
+void KernelTimes::start(DeviceKernels& device, const Settings& settings, uint64_t stream_id) {
   device_ = &device;
-  device.kernel_times.push_back(this);
-  random_ = static_cast<uint64_t>(g_node->settings.seed);
-  for (uint64_t part : {static_cast<uint64_t>(g_node->settings.rank + 1), stream_id})
-    random_ = next_random(random_) ^ part;
+  settings_ = &settings;
+  device.streams.push_back(this);
+  random_ = static_cast<uint64_t>(settings.seed);
+  for (uint64_t part : {static_cast<uint64_t>(settings.rank + 1), stream_id}) random_ = next_random(random_) ^ part;
 }
 
-void KernelTimes::leave() { std::erase(device_->kernel_times, this); }
+void KernelTimes::leave() { std::erase(device_->streams, this); }
 
 double KernelTimes::variation(int64_t begin_ns) {
-  const Settings& settings = g_node->settings;
   double factor = 1;
-  if (settings.spread > 0) factor += settings.spread * normal(next_random(random_));
-  if (settings.drift > 0) factor *= 1 + drift_of(*device_, begin_ns);
+  if (settings_->spread > 0) factor += settings_->spread * normal(next_random(random_));
+  if (settings_->drift > 0) factor *= 1 + drift_of(*device_, settings_->drift, begin_ns);
   return std::max(factor, kShortestShare);
 }
 
 // Goes from edge to edge of the other streams' stretches. Where several others compute, that is no worse than one.
 int64_t KernelTimes::stretched_end_ns(int64_t begin_ns, double left_ns) const {
-  const double stretch = g_node->settings.overlap_stretch;
+  const double stretch = settings_->overlap_stretch;
   for (int64_t at_ns = begin_ns;;) {
     int64_t busy_until_ns = at_ns, next_begin_ns = INT64_MAX;
-    for (const KernelTimes* other : device_->kernel_times) {
+    for (const KernelTimes* other : device_->streams) {
       if (other == this || other->stretches_.latest_end_ns() <= at_ns) continue;
       for (const KernelStretches::Stretch& busy : other->stretches_) {
         if (busy.begin_ns > at_ns) next_begin_ns = std::min(next_begin_ns, busy.begin_ns);
@@ -102,13 +96,10 @@ int64_t KernelTimes::stretched_end_ns(int64_t begin_ns, double left_ns) const {
 
 int64_t KernelTimes::end_ns(int64_t begin_ns, int64_t modelled_ns) {
   const double lasts_ns = static_cast<double>(modelled_ns) * variation(begin_ns);
-  if (g_node->settings.overlap_stretch <= 1 || device_->kernel_times.size() == 1)
-    return begin_ns + std::llround(lasts_ns);
+  if (settings_->overlap_stretch <= 1 || device_->streams.size() == 1) return begin_ns + std::llround(lasts_ns);
   return stretched_end_ns(begin_ns, lasts_ns);
 }
 
-void KernelTimes::add(int64_t begin_ns, int64_t end_ns) {
-  stretches_.add(begin_ns, end_ns, g_node->settings.behind_ns);
-}
+void KernelTimes::add(int64_t begin_ns, int64_t end_ns) { stretches_.add(begin_ns, end_ns, settings_->behind_ns); }
 
 }  // namespace simnode

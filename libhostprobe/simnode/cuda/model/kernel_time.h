@@ -2,11 +2,22 @@
 // around it (spread), slowly all together (drift), and where another stream computes at the same time (stretching).
 // Everything here runs with the node's lock held and allocates nothing for a launch: about 20 ns.
 #pragma once
+#include "node/settings.h"
+
 #include <cstdint>
+#include <vector>
 
 namespace simnode {
 
-struct Device;
+class KernelTimes;
+
+// What the streams of a device share.
+struct DeviceKernels {
+  int number = 0;  // of the device, and of its process in a job: devices do not drift together
+  std::vector<KernelTimes*> streams;
+  int64_t drift_step = -1;  // the drift is that of this millisecond
+  double drift = 0;
+};
 
 // When a stream had kernels: the latest stretches without a gap. What is older has been forgotten.
 class KernelStretches {
@@ -30,7 +41,7 @@ class KernelStretches {
 class KernelTimes {
  public:
   // The same numbers for the same stream of the same rank in each run.
-  void start(Device& device, uint64_t stream_id);
+  void start(DeviceKernels& device, const Settings& settings, uint64_t stream_id);
   // Others of the device do not see it any more.
   void leave();
   // When a kernel ends that begins then and is modelled to last so long. Each call takes the next random number.
@@ -42,12 +53,13 @@ class KernelTimes {
   double variation(int64_t begin_ns);
   int64_t stretched_end_ns(int64_t begin_ns, double left_ns) const;
 
-  Device* device_ = nullptr;
+  DeviceKernels* device_ = nullptr;
+  const Settings* settings_ = nullptr;
   uint64_t random_ = 0;
   KernelStretches stretches_;
 };
 
 // Whether durations are anything else than as modelled.
-bool kernels_vary();
+bool kernels_vary(const Settings& settings);
 
 }  // namespace simnode

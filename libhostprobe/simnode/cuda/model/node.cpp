@@ -10,6 +10,7 @@
 #include "stream.h"
 
 #include <pthread.h>
+#include <algorithm>
 #include <cstdlib>
 
 namespace simnode {
@@ -57,6 +58,7 @@ Node* make_node() {
     device->ordinal = i;
     device->numa_node = numa_node_of(i, node->settings.devices);
     device->usage = &own_usage().devices[i];
+    device->kernels.number = i + std::max(node->settings.rank, 0);
     node->devices.push_back(device);
   }
   if (const char* root = getenv("SIMNODE_SYSFS"); root != nullptr && *root != '\0')

@@ -46,9 +46,9 @@ void finish(Stream& stream, const Op& op, int64_t start_ns, int64_t duration_ns)
   add_activity(op.label, stream.context->device->ordinal, stream.id, start_ns, end_ns);
 }
 
-void fix(Stream& stream, const Op& op) {
-  make_known(*op.moment, start_of(stream, op) + op.duration_ns);
-  stream.tail_ns = op.moment->at_ns;
+void fix(Stream& stream, Moment& moment, int64_t submit_ns, int64_t duration_ns) {
+  make_known(moment, std::max(stream.tail_ns, submit_ns) + duration_ns);
+  stream.tail_ns = moment.at_ns;
 }
 
 void pop(Stream& stream) {
@@ -89,7 +89,7 @@ Step step(Stream& stream, bool is_worker, int64_t* wake_ns) {
   Op& op = stream.queue.front();
   switch (op.what) {
     case Op::What::kMark:
-      fix(stream, op);
+      fix(stream, *op.moment, op.submit_ns, op.duration_ns);
       pop(stream);
       return Step::kMoved;
     case Op::What::kWait:
@@ -197,13 +197,15 @@ MomentRef end_of(Stream& stream) {
 }
 
 // At the end of the stream; at once, where nothing is queued.
-void put_mark(Stream& stream, Op op) {
+void put_mark(Stream& stream, const MomentRef& moment, int64_t submit_ns, int64_t duration_ns) {
+  moment->stream = &stream;
+  if (stream.queue.empty()) return fix(stream, *moment, submit_ns, duration_ns);
+  Op op;
   op.what = Op::What::kMark;
-  op.moment->stream = &stream;
-  if (stream.queue.empty())
-    fix(stream, op);
-  else
-    submit(stream, std::move(op));
+  op.moment = moment;
+  op.submit_ns = submit_ns;
+  op.duration_ns = duration_ns;
+  submit(stream, std::move(op));
 }
 
 void wait_known(const MomentRef& moment, WaitMode mode) {
@@ -283,24 +285,16 @@ void submit_wait(Stream& stream, const MomentRef& moment) {
 }
 
 MomentRef mark(Stream& stream, int64_t submit_ns) {
-  Op op;
-  op.submit_ns = submit_ns;
-  op.moment = std::make_shared<Moment>();
-  op.immediate = true;
-  MomentRef moment = op.moment;
-  put_mark(stream, std::move(op));
+  auto moment = std::make_shared<Moment>();
+  put_mark(stream, moment, submit_ns, 0);
   return moment;
 }
 
 // The device gets to it when what is before it has ended, without the pause before a kernel; into an empty stream it needs as
 // long as a kernel.
 void record_at_end(Stream& stream, const MomentRef& moment, int64_t submit_ns) {
-  Op op;
-  op.submit_ns = submit_ns + g_node->settings.start_ns;
-  op.duration_ns = g_node->settings.event_device_ns;
-  op.moment = moment;
-  op.immediate = true;
-  put_mark(stream, std::move(op));
+  const Settings& settings = g_node->settings;
+  put_mark(stream, moment, submit_ns + settings.start_ns, settings.event_device_ns);
 }
 
 static void wait_for_end(Stream& stream, Stream& other, int64_t submit_ns) {
@@ -391,7 +385,7 @@ Stream* make_stream(Context& context, unsigned flags, int priority) {
   stream->priority = priority;
   stream->id = next_id++;
   stream->handle = static_cast<CUstream>(g_node->handles.add(Kind::kStream, stream));
-  stream->kernels.start(*context.device, stream->id);
+  stream->kernels.start(context.device->kernels, g_node->settings, stream->id);
   context.streams.push_back(stream);
   return stream;
 }
