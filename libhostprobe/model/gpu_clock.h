@@ -13,6 +13,7 @@ namespace hostprobe::analysis {
 
 struct GpuClockBase {
   std::uint64_t number = 0;  // of the process
+  double waited_ns = 0;      // from the return of the call that put it into an empty stream until it was seen reached; 0: not known
   double earliest_ns = 0;
   double latest_ns = 0;  // NaN: it was not seen soon
   double since_ns = 0;   // of the device's clock, since the base before of its context; 0: it is the first
@@ -28,7 +29,7 @@ class GpuClock {
   std::optional<std::uint32_t> device_of(std::uint64_t base) const;
   // The half of what the moment of a base can be wrong by, in the median; 0: no clock is known.
   double error_ns() const { return error_ns_; }
-  // From the begin of the call that records an event into an empty stream until it is reached, in the median; 0: not known.
+  // From the return of a call that puts an event into an empty stream until it is reached, where nothing disturbs; 0: not known.
   double empty_event_ns() const { return empty_event_ns_; }
 
  private:

@@ -9,7 +9,6 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kUsualStartNs = 3'000, kMostStartNs = 15'000;  // as published figures of today's GPUs are
-constexpr double kRecordCallNs = 1'300;  // of an event's call, before the GPU can learn of it, and of the query that sees it reached
 constexpr double kPaceNs = 250e6;                               // in which the pace of a GPU stays the same
 constexpr double kNearPace = 0.2;                                // of single ops to that of most
 constexpr std::size_t kFewestOfPace = 20;
@@ -88,8 +87,11 @@ struct GpuDurations::Samples {
       if (op.drained_ns > at_ns || (std::isnan(at_ns) && std::isfinite(op.drained_ns))) at_ns = op.drained_ns;
       if (is_work(op.type)) {
         if (op.is_timed() && !std::isnan(at_ns) && awaits_nothing(work, op, at_ns)) add(work, op, at_ns);
-        if (std::isfinite(op.latest_ns)) most[op.kind].push_back(static_cast<float>(op.latest_ns - op.told_ns));
-        at_ns = std::isfinite(op.latest_ns) ? op.latest_ns : op.timed_ns + work.event_ns;
+        // The call of a copy that it waits for ends with it.
+        if (op.blocks && at_ns < op.told_ns && static_cast<double>(op.bytes) >= op.end_ns - op.begin_ns)
+          empty[op.kind].push_back(static_cast<float>(op.end_ns - op.told_ns));
+        else if (std::isfinite(op.latest_ns)) most[op.kind].push_back(static_cast<float>(op.latest_ns - op.told_ns));
+        at_ns = op.blocks ? op.end_ns : std::isfinite(op.latest_ns) ? op.latest_ns : op.timed_ns + work.event_ns;
       } else if (op.type == GpuOpType::kMark) {
         at_ns = std::max(at_ns, op.end_ns);
       } else if (op.type == GpuOpType::kJoin) {
@@ -148,9 +150,15 @@ void GpuDurations::find_pace(const Samples& samples) {
       paces[static_cast<std::size_t>((one.at_ns - pace_begin_ns_) / kPaceNs)].push_back(
           one.ns / static_cast<float>(usual.ns));
   }
+  float known = 1;
+  for (std::vector<float>& some : paces)
+    if (some.size() >= kFewestOfPace) {
+      known = static_cast<float>(mean_near(some, static_cast<double>(middle_of(some)), kNearPace));
+      break;
+    }
   for (std::vector<float>& some : paces)
     pace_.push_back(some.size() >= kFewestOfPace ? static_cast<float>(mean_near(some, static_cast<double>(middle_of(some)), kNearPace))
-                    : pace_.empty()              ? 1
+                    : pace_.empty()              ? known
                                                  : pace_.back());
 }
 
@@ -185,7 +193,7 @@ void GpuDurations::find_start(const GpuWork& work, const Samples& samples) {
     starts.push_back(static_cast<float>(robust_duration(empty).ns - robust_duration(full).ns));
   }
   start_ns_ = kUsualStartNs;
-  if (work.empty_event_ns > 0) start_ns_ = work.empty_event_ns - kRecordCallNs;
+  if (work.empty_event_ns > 0) start_ns_ = work.empty_event_ns;
   if (!starts.empty()) start_ns_ = middle_of(starts);
   start_ns_ = std::clamp(start_ns_, 0.0, kMostStartNs);
 }

@@ -13,11 +13,11 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kDrift = 0.005;          // by which all durations of a stretch may be off together
-constexpr double kStartErrorNs = 1'000;   // of the moment at which the GPU learns of a launch
+constexpr double kStartErrorNs = 700;     // of the moment at which the GPU learns of a launch
 constexpr double kTimedErrorNs = 1'000;   // of a timed end
 constexpr double kBlockedNs = 5'000;      // a wait of the host's that took so long did wait
 // From the end of the last op to the return of the wait for it: as long as nothing else is known; and in all cases.
-constexpr double kUsualReturnNs = 3'000, kReturnSpreadNs = 20'000, kMostReturnNs = 50'000;
+constexpr double kUsualReturnNs = 3'000, kReturnSpreadNs = 20'000, kLeastReturnNs = 200, kMostReturnNs = 50'000;
 constexpr std::size_t kFewestReturns = 5;
 constexpr double kQuickShare = 0.1;  // of all returns: those that are at once
 constexpr double kToleranceNs = 5'000;
@@ -271,7 +271,7 @@ class Replay {
     const double usual_ns = op.collective ? usual.ns : process.durations.pace_at(last_ns) * usual.ns;
     time.end_ns += scale * usual_ns;
     if (const auto wait = process.waits.find(number); wait != process.waits.end()) time.end_ns += wait->second;
-    const bool is_open = !is_known || usual.ns <= 0 || op.type == GpuOpType::kCallback;
+    const bool is_open = !is_known || usual.ns <= 0;
     const double own_error = std::hypot(static_cast<double>(before), usual.spread_ns) + kDrift * usual.ns;
     time.end_error_ns = is_open ? kUnknownNs : static_cast<float>(std::min<double>(own_error, kUnknownNs));
     time.guessed = is_open;
@@ -279,11 +279,11 @@ class Replay {
     if (op.is_timed())
       tell_end(op.timed_ns, kTimedErrorNs, time);
     else if (pinned != process.pinned.end())
-      tell_end(pinned->second, kToleranceNs, time);
+      tell_end(pinned->second, std::min<double>(kToleranceNs, time.end_error_ns), time);
     else if (ends_together(process, op) && meetings_[process.meetings[op.first_part]].timed_ns >= time.begin_ns)
       tell_end(meetings_[process.meetings[op.first_part]].timed_ns, kSameEndNs, time);
     else if (time.end_ns > op.latest_ns)
-      tell_end(op.latest_ns, kToleranceNs, time);
+      tell_end(op.latest_ns, std::min<double>(kToleranceNs, time.end_error_ns), time);
   }
 
   static void tell_end(double ns, double error_ns, OpTime& time) {
@@ -308,14 +308,32 @@ class Replay {
   void learn_guessed() {
     for (Process& process : processes_) {
       std::unordered_map<std::uint32_t, std::vector<float>> lasted;
-      for (std::uint32_t i = 0; i < process.work->ops.size(); ++i) {
-        const GpuOp& op = process.work->ops[i];
-        const std::uint32_t kind = op.kind;
-        if (op.is_timed() && !op.collective && process.durations.of(kind).guessed)
-          lasted[kind].push_back(static_cast<float>(std::max(0.0, op.timed_ns - process.times[i].begin_ns)));
+      for (const GpuStream& stream : process.work->streams) {
+        std::uint32_t before = kNoOp;  // the last that works, or stands still
+        for (const std::uint32_t number : stream.ops) {
+          const GpuOp& op = process.work->ops[number];
+          if (op.type == GpuOpType::kMark || op.type == GpuOpType::kJoin) continue;
+          tell_guessed(process, before, number, lasted);
+          before = number;
+        }
       }
       for (auto& [kind, ns] : lasted) process.durations.learn(kind, robust_duration(ns));
     }
+  }
+
+  static void tell_guessed(const Process& process, std::uint32_t before, std::uint32_t number,
+                           std::unordered_map<std::uint32_t, std::vector<float>>& lasted) {
+    const std::vector<GpuOp>& ops = process.work->ops;
+    const GpuOp& op = ops[number];
+    const OpDuration& usual = process.durations.of(op.kind);
+    const auto tell = [&](std::uint32_t one, double end_ns) {
+      lasted[ops[one].kind].push_back(static_cast<float>(std::max(0.0, end_ns - process.times[one].begin_ns)));
+    };
+    if (op.collective) return;
+    if (usual.guessed && (op.is_timed() || op.blocks)) tell(number, op.is_timed() ? op.timed_ns : op.end_ns);
+    // A callback has no event of its own: what came behind it began when it returned.
+    if (before != kNoOp && ops[before].type == GpuOpType::kCallback && op.is_timed() && !usual.guessed)
+      tell(before, op.timed_ns - usual.ns);
   }
 
   void learn_moved() {
@@ -364,7 +382,7 @@ class Replay {
     const auto quick = returns.begin() + static_cast<std::ptrdiff_t>(kQuickShare * static_cast<double>(returns.size()));
     std::nth_element(returns.begin(), quick, returns.end());
     Return usual;
-    usual.ns = std::min(static_cast<double>(*quick), kMostReturnNs);
+    usual.ns = std::clamp(static_cast<double>(*quick), kLeastReturnNs, kMostReturnNs);
     usual.spread_ns = std::max(kToleranceNs, robust_duration(returns).spread_ns);
     return usual;
   }
@@ -395,7 +413,7 @@ class Replay {
     else if (blocked && !is_known_copy(process, sync) && time.end_ns < likely_ns - kToleranceNs)
       by_ns = trust_in_return(time, usual) * (likely_ns - time.end_ns);
     if (std::abs(by_ns) > kToleranceNs) spread(process, sync.op, by_ns);
-    if (time.guessed || by_ns < 0) process.pinned[sync.op] = std::min(most_ns, time.end_ns + by_ns);
+    if (time.guessed || by_ns < 0) process.pinned[sync.op] = std::min(likely_ns, time.end_ns + by_ns);
   }
 
   // A thread that lacks a CPU returns late too. So the replay and the return are heard by how exact either is.

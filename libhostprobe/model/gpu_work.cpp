@@ -21,6 +21,8 @@ constexpr std::uint64_t kNonBlocking = 1;                          // CU_STREAM_
 constexpr double kLongCopyNs = 20'000;  // a copy into a stream that takes so long waits for its end
 constexpr std::size_t kEnoughCalls = 100'000;
 constexpr double kCopyToldNs = 2'000;
+constexpr double kLeastBytesPerNs = 1;  // no bus is slower: what takes longer is the call, not the copy
+constexpr double kAboutNs = 2'000;      // by which that differs from event to event, and the clocks from each other
 constexpr double kBehindNs = 5'000;    // what is done so long after its call has returned was not waited for by it
 
 // What a hook of the driver is here.
@@ -220,7 +222,7 @@ class Gatherer {
                        {record.c & 0xffffffff, static_cast<double>(record.b), behind_ns});
     }
     TickReader ticks(trace_.clock);
-    bases_.push_back({record.a, ticks.since_first_ns(record.b),
+    bases_.push_back({record.a & 0xffffffff, trace_.clock.length_ns(static_cast<double>(record.a >> 32)), ticks.since_first_ns(record.b),
                       record.c == 0 ? std::numeric_limits<double>::quiet_NaN() : ticks.since_first_ns(record.c),
                       static_cast<double>(record.d), static_cast<std::uint32_t>(record.e),
                       static_cast<std::uint32_t>(record.e >> 32)});
@@ -307,14 +309,14 @@ class Gatherer {
       const auto ns = clock.host_ns(found->second.base, found->second.device_ns);
       if (!ns || *ns < op.begin_ns) continue;  // the clock was not what it seemed
       // In an empty stream an event is reached so long after it was put there, whenever the op before it had ended.
-      if (*ns > op.begin_ns + found->second.behind_ns + work_.empty_event_ns)
+      if (*ns > op.begin_ns + found->second.behind_ns + work_.empty_event_ns + kAboutNs)
         op.timed_ns = *ns;
       else
         op.latest_ns = *ns;
       ++work_.timed;
       // Both were there before the op had ended: what lies between them is what an event takes.
       const TimedEnd& end = found->second;
-      if (end.next_behind_ns > 0 && *ns > op.begin_ns + end.next_behind_ns + work_.empty_event_ns)
+      if (end.next_behind_ns > 0 && *ns > op.begin_ns + end.next_behind_ns + work_.empty_event_ns + kAboutNs)
         events_ns += end.next_ns, ++events;
       if (const auto device = clock.device_of(end.base)) work_.streams[op.stream].device = *device;
     }
@@ -328,7 +330,8 @@ class Gatherer {
     for (const GpuOp& op : work_.ops)
       if (op.type == GpuOpType::kCopy && op.is_timed() && op.timed_ns > op.end_ns + kBehindNs) behind.insert(op.kind);
     for (GpuOp& op : work_.ops)
-      if (op.type == GpuOpType::kCopy && op.end_ns - op.begin_ns >= kLongCopyNs && !behind.contains(op.kind))
+      if (op.type == GpuOpType::kCopy && op.end_ns - op.begin_ns >= kLongCopyNs && !behind.contains(op.kind) &&
+          static_cast<double>(op.bytes) >= kLeastBytesPerNs * (op.end_ns - op.begin_ns))
         op.blocks = true;
   }
 

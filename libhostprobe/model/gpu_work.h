@@ -101,7 +101,8 @@ struct GpuWork {
   std::uint64_t timed = 0;      // ops with a timed end
   double clock_error_ns = 0;    // of the device's clock against the host's
   double event_ns = 0;          // that an event behind an op takes of its stream; 0: not known
-  double empty_event_ns = 0;    // from the begin of a call that records an event into an empty stream until it is reached; 0: not known
+  // From the return of a call that puts an event into an empty stream until it is reached; 0: not known.
+  double empty_event_ns = 0;
   bool whole = true;            // false: records of some calls are missing
   bool any() const { return !ops.empty(); }
 };

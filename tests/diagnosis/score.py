@@ -42,8 +42,10 @@ class Run:
     step_ms: float | None  # as the program measured it itself
 
 
-def run_of(scenario, folder):
+def run_of(scenario, folder, account=False):
     command, changes = scenario.start(folder)
+    if account:
+        changes["SIMNODE_ACTIVITIES"] = str(folder)
 
     def prepare():
         for one in scenario.outside:
@@ -57,7 +59,8 @@ def run_of(scenario, folder):
         output, errors = process.communicate()
     if process.returncode != 0:
         raise SystemExit(f"{scenario.name} ended with {process.returncode}: {errors[-2000:]}")
-    out = subprocess.run([scenarios.probed.COMMAND, "report", folder, "--json"], capture_output=True, text=True, check=True)
+    reporter = scenarios.probed.BUILD / "bin/hostprobe_with_account" if account else scenarios.probed.COMMAND
+    out = subprocess.run([reporter, "report", folder, "--json"], capture_output=True, text=True, check=True)
     found = re.search(r"step ms:.* mean ([\d.]+)", output)
     return Run(json.loads(out.stdout), float(found[1]) if found else None)
 
@@ -140,13 +143,13 @@ def line_of(words):
 
 
 class Scorer:
-    def __init__(self, some, fresh):
-        self.fresh, self.twins = fresh, {}
+    def __init__(self, some, fresh, account):
+        self.fresh, self.account, self.twins = fresh, account, {}
         self.held_against = collections.Counter(twin.key() for one in some for twin in {one.clean(), one.after()} if twin)
 
     def run(self, scenario):
         with tempfile.TemporaryDirectory(prefix="hostprobe-diagnosis.") as folder:
-            return run_of(scenario, Path(folder) / "run")
+            return run_of(scenario, Path(folder) / "run", self.account)
 
     def step_ms_of(self, clean):
         if clean is None:
@@ -205,6 +208,8 @@ def main():
     parser.add_argument("--short", action="store_true", help="those of CI only")
     parser.add_argument("--runs", type=int, default=1, help="of each (default %(default)s)")
     parser.add_argument("--fresh", action="store_true", help="a twin for each run")
+    parser.add_argument("--account", action="store_true",
+                        help="with what the simulated driver tells of its devices, which no real one does")
     parser.add_argument("--list", action="store_true", help="only their names")
     parser.add_argument("--markdown", metavar="FILE", help="the table, for a page")
     options = parser.parse_args()
@@ -212,7 +217,7 @@ def main():
     if options.list:
         print("\n".join(scenario.name for scenario in some))
         return
-    scorer, rows, begin = Scorer(some, options.fresh), [], time.monotonic()
+    scorer, rows, begin = Scorer(some, options.fresh, options.account), [], time.monotonic()
     print(line_of(HEAD))
     for number, scenario in enumerate(some, 1):
         print(f"{number} of {len(some)}, {time.monotonic() - begin:.0f} s: {scenario.name}", file=sys.stderr, flush=True)

@@ -133,16 +133,7 @@ void say_ranks() {
 void say_findings() {
   say_ranks();
   say_python();
-  Finding one = finding(Symptom::kGpuWaits, Cause::kSyncCalls, 40);
-  one.evidence.add(GpuWaitsEvidence{.count = 12345, .launches_between = 199.6});
-  say("GPU waits", finding_text(one));
-  one.of_part = true;
-  say("GPU waits in a profile that was read in part", finding_text(one));
-  one = finding(Symptom::kLaunchPace, Cause::kLaunchBound, 80);
-  one.fix = Fix::kBatchLaunch;
-  one.evidence.add(LaunchPaceEvidence{.launches = 2000, .call_p50_us = 5, .gap_p50_us = 395, .sync_pct = 1.25});
-  say("launch pace", finding_text(one));
-  one = finding(Symptom::kLateWakes, Cause::kUnexplained, 2.5);
+  Finding one = finding(Symptom::kLateWakes, Cause::kUnexplained, 2.5);
   one.evidence.add(LateWakesEvidence{.wakes = 5000, .wake_p50_us = 12, .wake_p99_us = 480});
   say("late wakes", finding_text(one));
   for (const Cause cause : {Cause::kAllocStall, Cause::kPageableCopy}) {

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "account.h"
 #include "analysis/measures/gpu_busy.h"
 #include "format/activity_file.h"
 #include "model/activity.h"
@@ -68,13 +69,14 @@ struct DeviceFile {
 class Activities : public testing::Test {
  protected:
   Activities() {
+    read_accounts();
     trace_.hooks({test::launch_hook("cuLaunchKernel")});
     trace_.thread(test::thread_entry(4242, "main"));
   }
   DeviceTimeline read(DeviceFile& device, std::int64_t more_rows = 0) {
     device.write(folder_.file("4242-0.hpdevice"), more_rows);
     trace_.write(folder_.file("t.hptrace"));
-    return device_timeline(read_trace(folder_.file("t.hptrace")));
+    return exact_timeline(read_trace(folder_.file("t.hptrace")));
   }
   TraceFile trace_;
   test::TestFolder folder_;
@@ -86,7 +88,7 @@ TEST_F(Activities, OfTheSimulatedNodeLieOnTheClockOfTheTrace) {
   file.kernel(100, 110, 3);
   file.kernel(90, 95, 4);
   const DeviceTimeline device = read(file);
-  EXPECT_EQ(device.source, ActivitySource::kSimulated);
+  EXPECT_EQ(device.source, ActivitySource::kAccount);
   ASSERT_EQ(device.activities.size(), 2u);
   const Activity& first = device.activities[0];
   EXPECT_DOUBLE_EQ(first.begin_ns, 90'000);
@@ -135,14 +137,14 @@ TEST_F(Activities, AnEmptyOrForeignFileIsNone) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{100}, std::size_t{5000}}) {
     TraceFile::write_bytes(folder_.file("4242-0.hpdevice"), std::string(size, 'x'));
     trace_.write(folder_.file("t.hptrace"));
-    EXPECT_EQ(device_timeline(read_trace(folder_.file("t.hptrace"))).source, ActivitySource::kNone);
+    EXPECT_EQ(exact_timeline(read_trace(folder_.file("t.hptrace"))).source, ActivitySource::kNone);
   }
 }
 
 DeviceTimeline random_device(unsigned seed) {
   std::mt19937 random(seed);
   DeviceTimeline device;
-  device.source = ActivitySource::kSimulated;
+  device.source = ActivitySource::kAccount;
   device.names = {"a", "b"};
   device.streams = {{0, 1}, {0, 2}, {1, 3}};
   for (int i = 0; i < 200; ++i) {
@@ -230,7 +232,7 @@ TEST_F(Activities, AGapIsEndedByTheLaunchOfWhatRanNext) {
   const Trace trace = read_trace(folder_.file("t.hptrace"));
   Symbols symbols;
   const Timeline timeline(trace, symbols);
-  const GapAnswer gaps = answer_gaps(timeline, device_timeline(trace), {}, {}).value();
+  const GapAnswer gaps = answer_gaps(timeline, exact_timeline(trace), {}, {}).value();
   ASSERT_EQ(gaps.length.count(), 1u);
   EXPECT_EQ(gaps.longest[0].function, "cuLaunchKernel");
   EXPECT_EQ(gaps.longest[0].kernel, "gemm");

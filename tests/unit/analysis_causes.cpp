@@ -284,34 +284,26 @@ TEST_F(Causes, TheRankThatTheOthersWaitForHasIt) {
   EXPECT_NEAR(found.evidence.of<LateRankEvidence>().waits_pct, 5, 0.01);
 }
 
-TEST_F(Causes, SynchronisingTooMuchIsOne) {
+// How long a program waits for its GPU, or launches, is no fault by itself: a healthy one does nothing else.
+TEST_F(Causes, WaitingForAGpuOfWhichNothingIsKnownIsNone) {
   TraceFile file = process(0);
   std::vector<Call> calls;
   for (int i = 0; i < 10; ++i) {
     calls.push_back({.hook = 2, .begin_us = 50'000.0 * i, .end_us = 50'000.0 * i + 5});
-    calls.push_back({.hook = 3, .begin_us = 50'000.0 * i + 10, .end_us = 50'000.0 * i + 40'010});
+    calls.push_back({.hook = 3, .begin_us = 50'000.0 * i + 10, .end_us = 50'000.0 * i + 49'000});
   }
   file.calls(1000, 0, calls);
   keep(file);
-  const Finding found = finding();
-  EXPECT_EQ(found.cause, Cause::kSyncCalls);
-  EXPECT_NEAR(found.share_pct, 40, 0.01);
-  EXPECT_EQ(found.evidence.of<GpuWaitsEvidence>().count, 10u);
-  EXPECT_DOUBLE_EQ(found.evidence.of<GpuWaitsEvidence>().launches_between, 1);
+  for (const Finding& found : findings()) EXPECT_NE(found.cause, Cause::kSyncCalls);
 }
 
-TEST_F(Causes, ManyLaunchesWithoutWaitingForTheGpuAreOne) {
+TEST_F(Causes, ManyLaunchesAreNone) {
   TraceFile file = process(0);
   std::vector<Call> calls;
   for (int i = 0; i < 2000; ++i) calls.push_back({.hook = 2, .begin_us = 400.0 * i, .end_us = 400.0 * i + 5});
   file.calls(1000, 0, calls);
   keep(file);
-  const Finding found = finding();
-  EXPECT_EQ(found.cause, Cause::kLaunchBound);
-  EXPECT_EQ(found.fix, Fix::kBatchLaunch);
-  EXPECT_EQ(found.evidence.of<LaunchPaceEvidence>().launches, 2000u);
-  EXPECT_EQ(found.evidence.of<LaunchPaceEvidence>().kernels, 2000u);
-  EXPECT_NEAR(found.evidence.of<LaunchPaceEvidence>().gap_p50_us, 395, 10);
+  for (const Finding& found : findings()) EXPECT_NE(found.cause, Cause::kLaunchBound);
 }
 
 TEST_F(Causes, AThreadWithoutACpuIsOne) {

@@ -26,7 +26,7 @@ class CriticalPath : public testing::Test {
     file_.header.pid = 100;
     file_.hooks(
         {test::launch_hook("cuLaunchKernel"), test::sync_hook("cuCtxSynchronize"), test::wait_hook("sem_wait")});
-    device_.source = ActivitySource::kSimulated;
+    device_.source = ActivitySource::kAccount;
     device_.names = {"k"};
     device_.streams = {{0, 1}, {0, 2}};
   }

@@ -338,7 +338,7 @@ class SimulatedRanks : public testing::Test {
     }
     for (const EventRow& row : rank.events) file.block(kBlockEvents, test::bytes_of(row));
     file.write(folder_.file("t.hptrace"));
-    rank.device.source = ActivitySource::kSimulated;
+    rank.device.source = ActivitySource::kAccount;
     rank.device.names = {"k"};
     rank.device.streams = {{0, 1}};
     return read_trace(folder_.file("t.hptrace"));

@@ -148,18 +148,10 @@ void publish(uint64_t rows) {
   g_file.head().rows += rows;
 }
 
-// Of the tracer that records this process, where it is not switched off.
-const char* folder_of_tracer() {
-  const char* off = getenv("HOSTPROBE_OFF");
-  return off != nullptr && strcmp(off, "1") == 0 ? nullptr : getenv("HOSTPROBE_OUT");
-}
-
 }  // namespace
 
 void start_activities() {
   const char* folder = getenv("SIMNODE_ACTIVITIES");
-  const bool asked = folder != nullptr && *folder != '\0';
-  if (!asked) folder = folder_of_tracer();
   if (folder == nullptr || *folder == '\0' || strcmp(folder, "off") == 0 || g_activities) return;
   if (open_in(folder) && map_file()) {
     write_head();
@@ -167,9 +159,8 @@ void start_activities() {
     g_activities = true;
     return;
   }
-  if (asked)
-    say("cannot write activities to %s: %s; this process has none. Give SIMNODE_ACTIVITIES a writable folder.", folder,
-        strerror(errno));
+  say("cannot write activities to %s: %s; this process has none. Give SIMNODE_ACTIVITIES a writable folder.", folder,
+      strerror(errno));
   if (g_file.fd >= 0) close(g_file.fd);
   g_file = ActivityFile();
 }

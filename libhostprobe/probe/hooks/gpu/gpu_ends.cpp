@@ -15,7 +15,8 @@
 // `base`: its number in bits 0-31; in 32-63 how many ticks after launch_ticks the event was in the stream. Of two for one call the second tells
 // what an event takes of its stream.
 HP_ROW(kCuda, kGpuEnd, hostprobe_gpu_end, "", 0, 0, "launch_ticks", "device_ns", "base", "stream:hex", "launch_tid")
-// An event from which others are measured.
+// An event from which others are measured; it was reached between the two. `base`: its number in bits 0-31; in 32-63 how many ticks before the
+// later one the call had returned that put it into its stream, which was empty.
 HP_ROW(kCuda, kGpuClock, hostprobe_gpu_clock, "", 0, 0, "base", "earliest_ticks", "latest_ticks", "since_ns", "device")
 
 namespace hostprobe::probe {
@@ -42,7 +43,7 @@ struct End {
 struct Base {
   CUevent event;
   std::uint64_t number;  // 0: nothing was recorded into it
-  std::uint64_t earliest_ticks, since_ns;
+  std::uint64_t earliest_ticks, recorded_ticks, since_ns;
   bool reached;
 };
 
@@ -111,9 +112,11 @@ struct Told {
                      (from.number & 0xffffffff) | std::uint64_t{end.behind_ticks} << 32,
                      reinterpret_cast<std::uint64_t>(end.stream), end.launch_tid};
   }
-  void add(const Pool& pool, const Base& from, std::uint64_t latest) {
+  void add(const Pool& pool, const Base& from, std::uint64_t not_yet, std::uint64_t latest) {
     has_base = true;
-    base = from.number, earliest_ticks = from.earliest_ticks, latest_ticks = latest, since_ns = from.since_ns;
+    const std::uint64_t waited = latest > from.recorded_ticks ? latest - from.recorded_ticks : 0;
+    base = (from.number & 0xffffffff) | (waited < UINT32_MAX ? waited : 0) << 32;
+    earliest_ticks = not_yet != 0 ? not_yet : from.earliest_ticks, latest_ticks = latest, since_ns = from.since_ns;
     device = static_cast<std::uint32_t>(pool.device) | std::uint64_t{pool.number} << 32;
   }
   // As of the begin of the call in which they were read: its own record comes behind them, with the marks that are its own.
@@ -198,8 +201,11 @@ void look_at_base(Pool& pool, std::uint32_t place, bool at_once, Told& told) {
   const Base& before = pool.bases[(place + kBases - 1) % kBases];
   const std::uint64_t until = base.earliest_ticks + ticks_of(kPollUs);
   CUresult state;
-  do state = g_context_driver.query(base.event);
-  while (state == CUDA_ERROR_NOT_READY && at_once && ticks() < until);
+  std::uint64_t asked = ticks(), not_yet = 0;
+  while ((state = g_context_driver.query(base.event)) == CUDA_ERROR_NOT_READY && at_once && asked < until) {
+    not_yet = asked;
+    asked = ticks();
+  }
   const std::uint64_t latest = at_once ? ticks() : 0;
   float milliseconds = 0;
   if (state == CUDA_SUCCESS && before.number != 0)
@@ -208,7 +214,7 @@ void look_at_base(Pool& pool, std::uint32_t place, bool at_once, Told& told) {
   if (state != CUDA_SUCCESS) return pool.failed.store(true, std::memory_order_relaxed);
   base.since_ns = nanoseconds(milliseconds);
   base.reached = true;
-  told.add(pool, base, latest);
+  told.add(pool, base, not_yet, latest);
 }
 
 void renew_base(Pool& pool, Told& told) {
@@ -222,6 +228,7 @@ void renew_base(Pool& pool, Told& told) {
   base.earliest_ticks = ticks();
   if (g_context_driver.record[0](base.event, pool.stream) != CUDA_SUCCESS)
     return pool.failed.store(true, std::memory_order_relaxed);
+  base.recorded_ticks = ticks();
   pool.base.store(place, std::memory_order_release);
   look_at_base(pool, place, true, told);
 }
