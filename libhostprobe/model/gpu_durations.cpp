@@ -90,7 +90,7 @@ struct GpuDurations::Samples {
         // The call of a copy that it waits for ends with it.
         if (op.blocks && at_ns < op.told_ns && static_cast<double>(op.bytes) >= op.end_ns - op.begin_ns)
           empty[op.kind].push_back(static_cast<float>(op.end_ns - op.told_ns));
-        else if (std::isfinite(op.latest_ns)) most[op.kind].push_back(static_cast<float>(op.latest_ns - op.told_ns));
+        else if (!op.blocks && std::isfinite(op.latest_ns)) most[op.kind].push_back(static_cast<float>(op.latest_ns - op.told_ns));
         at_ns = op.blocks ? op.end_ns : std::isfinite(op.latest_ns) ? op.latest_ns : op.timed_ns + work.event_ns;
       } else if (op.type == GpuOpType::kMark) {
         at_ns = std::max(at_ns, op.end_ns);
