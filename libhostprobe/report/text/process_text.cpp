@@ -72,6 +72,7 @@ class ProcessSection : private Lines {
     for (const std::string& one : machine_lines(process_)) add(wrapped(one, "", "  "));
     write_launches();
     write_syncs();
+    write_gpu();
     write_python();
     write_running();
     write_regions();
@@ -144,6 +145,21 @@ class ProcessSection : private Lines {
          duration_text(time.percentile_ns(99)), duration_text(time.max_ns()));
     if (!shown_.places) return;
     for (const auto& [name, count] : process_.syncs.by_function) line("  {:<34} {:>9}", printable(name), count);
+  }
+
+  // How sure that is stands beside it; of what is exact nothing has to.
+  void write_gpu() {
+    const GpuAnswer& gpu = process_.gpu;
+    if (!gpu.idle_in_steps_pct) return;
+    const std::string unknown = gpu.unknown_pct >= 0.5 ? fmt::format(", {:.0f} % not known", gpu.unknown_pct) : "";
+    if (gpu.source == ActivitySource::kEvents)
+      line("GPU idle in steps {:.1f} % ± {:.1f}{} · by timing events of hostprobe's own", *gpu.idle_in_steps_pct,
+           gpu.idle_error_pct, unknown);
+    else if (gpu.source == ActivitySource::kBounds)
+      line("GPU idle in steps at least {:.1f} %{} · without timing events (HOSTPROBE_GPU)", *gpu.idle_in_steps_pct,
+           unknown);
+    else if (gpu.source == ActivitySource::kProfile)
+      line("GPU idle in steps {:.1f} % · by a profile", *gpu.idle_in_steps_pct);
   }
 
   void write_python() {
