@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "import/window_files.h"
 #include "output.h"
 #include "run_folders.h"
 
@@ -20,9 +21,19 @@ Option job_option(JobNumber& job, const std::string& name) {
           .range = Range{1, 1u << 30}};
 }
 
+void join_windows(const std::string& run) {
+  for (const std::string& problem : analysis::join_windows(run).problems)
+    say("a profile window is not joined: " + problem);
+}
+
 analysis::ChosenJob choose_job(const std::string& run, const JobNumber& job) {
   require_run(run);
+  join_windows(run);
   analysis::ChosenJob chosen(run, job);
+  if (chosen.is_newest_folder) {
+    join_windows(chosen.path);
+    chosen = analysis::ChosenJob(run, job);
+  }
   if (chosen.is_newest_folder) say(fmt::format("{} is the newest run in {}", chosen.path, run));
   return chosen;
 }

@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "job_file.h"
+#include "job_option.h"
 #include "layout.h"
 #include "missing_trace.h"
 #include "options.h"
@@ -125,6 +126,7 @@ void say_end(const std::string& run, const std::string& job_file) {
   try {
     std::size_t recovered = 0;
     const std::vector<analysis::RecoveryAnswer> answers = analysis::recover_run(run);
+    join_windows(run);
     const std::vector<std::string> own = traces_of_job(run, job_file);
     for (const auto& answer : answers) {
       const bool is_own = std::find(own.begin(), own.end(), answer.path) != own.end();

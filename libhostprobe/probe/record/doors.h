@@ -21,6 +21,9 @@ void sample_queue(const void* stream, bool per_thread);
 // thread, which is its own, carries kRecordCaptured.
 __attribute__((cold)) void mark_captured(const void* stream, bool per_thread);
 
+// sources/: the program marked the end of a step on this thread while a window of PyTorch's profiler is wanted or open.
+__attribute__((cold)) void mark_window_step();
+
 // intercept/: the real function of a libc hook that was called before our constructor ran.
 void find_real(Hook& hook);
 
