@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "import/window_files.h"
 #include "output.h"
 #include "run_folders.h"
 
@@ -19,11 +18,6 @@ Option job_option(JobNumber& job, const std::string& name) {
           .meaning = "Which job of the run folder, counted from 1 as they began; else the newest",
           .value_name = "N",
           .range = Range{1, 1u << 30}};
-}
-
-void join_windows(const std::string& run) {
-  for (const std::string& problem : analysis::join_windows(run).problems)
-    say("a profile window is not joined: " + problem);
 }
 
 analysis::ChosenJob choose_job(const std::string& run, const JobNumber& job) {
