@@ -236,30 +236,35 @@ void show_window(const analysis::ProcessStatus& asked, const analysis::ControlAn
                     answer.process.folder, now.text("window_file")));
 }
 
+// Until all have said, or the time is over.
+std::vector<analysis::ControlAnswer> await_windows(analysis::RunControl& control, double timeout_s,
+                                                   const std::vector<analysis::ProcessStatus>& asked) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
+  for (;;) {
+    std::vector<analysis::ControlAnswer> answers = control.ask("window");
+    bool is_waiting = false;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      is_waiting |=
+          answers[i].failure == nullptr && !window_end(asked[i], analysis::parse_status(answers[i].text)).is_over;
+    if (!is_waiting || std::chrono::steady_clock::now() >= end) return answers;
+  }
+}
+
 // Whether all could.
 bool open_windows(analysis::RunControl& control, const Arguments& arguments, const std::string& request, bool is_run) {
   std::vector<analysis::ProcessStatus> asked;
   for (const analysis::ControlAnswer& answer : control.ask(request))
     asked.push_back(analysis::parse_status(answer.text));
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(arguments.timeout_s);
-  bool is_waiting = true;
-  while (is_waiting) {
-    const std::vector<analysis::ControlAnswer>& answers = control.ask("window");
-    is_waiting = false;
-    for (std::size_t i = 0; i < answers.size(); ++i)
-      is_waiting |=
-          answers[i].failure == nullptr && !window_end(asked[i], analysis::parse_status(answers[i].text)).is_over;
-    is_waiting &= std::chrono::steady_clock::now() < end;
-  }
   bool all = true;
-  const std::vector<analysis::ControlAnswer>& answers = control.ask("window");
+  const std::vector<analysis::ControlAnswer> answers = await_windows(control, arguments.timeout_s, asked);
   for (std::size_t i = 0; i < answers.size(); ++i) {
+    const analysis::ControlAnswer& answer = answers[i];
     try {
-      if (answers[i].failure != nullptr) throw std::runtime_error(failure_text(answers[i]));
-      show_window(asked[i], answers[i], arguments.steps.value_or(kUsualProfiledSteps));
+      if (answer.failure != nullptr) throw std::runtime_error(failure_text(answer));
+      show_window(asked[i], answer, arguments.steps.value_or(kUsualProfiledSteps));
     } catch (const std::runtime_error& error) {
       if (!is_run) throw;
-      say(fmt::format("{}: {}", answers[i].process.title(), error.what()));
+      say(fmt::format("{}: {}", answer.process.title(), error.what()));
       all = false;
     }
   }

@@ -60,6 +60,18 @@ profile.export_chrome_trace("own.json")
 while not os.path.exists("enough"):
     step()
 """
+RANKS = TRAINS + """
+import torch.distributed as dist
+dist.init_process_group("gloo")
+open("ready%d" % dist.get_rank(), "w").close()
+while True:
+    flag = torch.tensor([1.0 if os.path.exists("enough") else 0.0])
+    dist.all_reduce(flag)
+    if flag.item():
+        break
+    step()
+dist.destroy_process_group()
+"""
 
 
 class Windows(ProbedTest):
@@ -133,6 +145,20 @@ class Windows(ProbedTest):
             self.assertGreater(step["begin_ns"], whole["begin_ns"] - 2e6)
             self.assertLess(step["begin_ns"] + step["duration_ns"], whole["begin_ns"] + whole["duration_ns"] + 2e6)
 
+    def test_windows_of_all_ranks_of_a_job(self):
+        (self.folder / "program.py").write_text(RANKS)
+        process = self.start(COMMAND, "run", "-o", self.run_folder, "--", path_of("TORCH_PYTHON"), "-m",
+                             "torch.distributed.run", "--nproc-per-node=2", "program.py", OMP_NUM_THREADS="1")
+        self.addCleanup(self.stop, process)
+        while len(list(self.folder.glob("ready*"))) < 2:
+            time.sleep(0.1)
+        _, said = self.ctl(self.run_folder, "profile", "--steps", "2")
+        self.assertEqual(said.count("records its next 2 steps into"), 2, said)
+        time.sleep(2)
+        self.let_go(process)
+        self.assertEqual(sorted(one["rank"] for one in self.imported()), [0, 1])
+        self.assertEqual(len(self.events()), 2)
+
     def test_the_report_of_a_running_process_joins_as_well(self):
         process, pid = self.train(UNTIL_TOLD)
         self.ctl(pid, "profile", "--steps", "1")
@@ -170,6 +196,15 @@ class Windows(ProbedTest):
         self.let_go(process)
         self.assertTrue((self.folder / "own.json").stat().st_size > 1000)
         self.assertIn("a profiler of PyTorch runs in it already", self.events()[0]["text"])
+
+    def test_never_beside_a_profiler_of_the_program_that_warms_up(self):
+        text = OWN_PROFILER.replace("EARLY", "True").replace("profile(activities", "profile(schedule=lambda step: "
+                                                             "torch.profiler.ProfilerAction.WARMUP, activities")
+        process, pid = self.train(text.replace("profile.export_chrome_trace", "print"))
+        time.sleep(0.2)
+        self.refused(pid, why="a profiler of the program is about to record")
+        (self.folder / "begin").touch()
+        self.let_go(process)
 
     def test_a_profiler_of_the_program_that_begins_in_a_window_goes_first(self):
         process, pid = self.train(OWN_PROFILER.replace("EARLY", "False"))

@@ -10,6 +10,7 @@
 #include "probe/hooks/regions.h"
 #include "probe/hooks/steps.h"
 #include "probe/record/doors.h"
+#include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/own_threads.h"
 #include "probe/sources/profile_text.h"
@@ -79,19 +80,24 @@ PythonObject* on_call(PythonObject*, PythonObject* arguments) {
 }
 HP_KEPT_BY_CHILDREN PythonMethod g_method{"hostprobe_window", on_call, kTakesTuple, nullptr};
 
+// Null in `value` is taken for what could not be made.
+bool give(const PythonCalls& python, PythonObject* globals, const char* name, PythonObject* value) {
+  const bool is_given = value != nullptr && python.put(globals, name, value) == 0;
+  python.drop_all(value);
+  return is_given;
+}
+
 // New globals, in which the script is then evaluated. Null: not even that.
 PythonObject* given(const PythonCalls& python) {
   PythonObject* globals = python.dict();
-  PythonObject* host = python.function(&g_method, nullptr, nullptr);
-  PythonObject* path = python.value("s", g_path);
-  PythonObject* part = python.value("s", g_part);
-  PythonObject* steps = python.value("i", static_cast<int>(profile_wish().steps));
-  const bool is_whole = globals != nullptr && host != nullptr && path != nullptr && part != nullptr &&
-                        steps != nullptr && python.put(globals, "__builtins__", python.builtins()) == 0 &&
-                        python.put(globals, "host", host) == 0 && python.put(globals, "path", path) == 0 &&
-                        python.put(globals, "part", part) == 0 && python.put(globals, "steps", steps) == 0;
-  python.drop_all(host, path, part, steps);
-  if (is_whole) return globals;
+  const double now_s = 1e-9 * static_cast<double>(read_clock_ns(CLOCK_MONOTONIC));
+  if (globals != nullptr && python.put(globals, "__builtins__", python.builtins()) == 0 &&
+      give(python, globals, "host", python.function(&g_method, nullptr, nullptr)) &&
+      give(python, globals, "path", python.value("s", g_path)) &&
+      give(python, globals, "part", python.value("s", g_part)) &&
+      give(python, globals, "steps", python.value("i", static_cast<int>(profile_wish().steps))) &&
+      give(python, globals, "called_s", python.value("d", now_s)))
+    return globals;
   python.drop_all(globals);
   return nullptr;
 }

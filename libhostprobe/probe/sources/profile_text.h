@@ -1,6 +1,6 @@
 // profile_text.h: what runs in the interpreter from the wish for a window to its end.
 //
-// Room 2 (probe/). Given: host (PythonCall in profile_script.cpp), path, part, steps. It imports what every program with torch has imported.
+// Room 2 (probe/). Given: host (PythonCall in profile_script.cpp), path, part, steps, called_s. It imports what every program with torch has imported.
 // An error of it reaches nobody: the window ends with a reason. When it has ended nothing of it is left in torch: the optimizers'
 // hook, the two names of torch.autograd.profiler and the function at exit are taken back.
 #pragma once
@@ -37,9 +37,13 @@ def running_profiler(torch):
         return "a profiler of PyTorch runs in it already"
 
 
+# To look through all objects takes tens of milliseconds; torch keeps a count of steps for each profiler that is not left yet.
 def waiting_profiler(torch):
     kind = torch.profiler.profile
-    for one in gc.get_objects():
+    counts = getattr(getattr(torch.autograd.profiler, "KinetoStepTracker", None), "_step_dict", None)
+    if counts is not None and "ProfilerStep" not in counts:
+        return
+    for one in gc.get_referrers(kind):
         if type(one) is kind and getattr(one.current_action, "name", "") == "WARMUP":
             return "a profiler of the program is about to record"
 
@@ -113,7 +117,7 @@ class Window:
         host(OPENED)
         host(END, begun, "profile_window.start")
         self.last_s = time.perf_counter()
-        self.start_s = self.last_s - begin_s
+        self.start_s += self.last_s - begin_s
 
     def go_on(self):
         begin_s, begun = time.perf_counter(), host(BEGIN)
@@ -227,6 +231,7 @@ def begin():
     try:
         window = Window(torch)
         window.arm()
+        window.start_s = time.perf_counter() - called_s
     except Exception as error:
         window.close(("%s: %s" % (type(error).__name__, error)).split("\n")[0])
 
