@@ -140,17 +140,21 @@ class Window:
             host(END, begun, "profile_window.stop")
             self.close(None if self.bytes else "torch.profiler wrote no whole profile; the disk may be full")
 
+    # libkineto writes into a file of that name with .tmp behind it, which nobody else may read either.
     def export(self, profile):
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        names = (part, part + ".tmp")
         try:
+            for name in names:
+                os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             profile.export_chrome_trace(part)
             self.bytes = whole(part)
             if self.bytes:
                 os.chmod(part, 0o600)
                 os.rename(part, path)
         finally:
-            if os.path.exists(part):
-                os.unlink(part)
+            for name in names:
+                if os.path.exists(name):
+                    os.unlink(name)
 
     # A profiler of the program's own must find the place free: ours goes first.
     def guard(self):
