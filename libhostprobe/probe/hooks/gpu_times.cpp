@@ -1,12 +1,14 @@
 // gpu_times.cpp: see gpu_times.h. Cold: some twenty times a second, on a thread that calls a collective.
 #include "probe/hooks/gpu_times.h"
 
+#include <algorithm>
+
 #include "probe/hooks/gpu/captures.h"
 #include "probe/record/hook.h"
 #include "probe/runtime/of_process.h"
 
-// What was timed, where its time was read: duration = what asking took. Where the stream was empty the pair begins with the call,
-// before the work itself: gpu_ns is then too long, by slack_ns at most.
+// What was timed, where its time was read: duration = what asking took. The events and the pauses round the work are timed with it,
+// and where the stream was empty the call too: gpu_ns is never less than the truth, and too long by slack_ns at most.
 HP_ROW(kCuda, kGpuTime, hostprobe_gpu_time, "", 0, 0, "comm:hex", "gpu_ns", "slack_ns", "sequence", "stream:hex")
 
 namespace hostprobe::probe {
@@ -133,15 +135,22 @@ void open_pair(Pool& pool, const NcclOperation& next, CUstream stream) {
   timed->use.store(recorded ? Use::kOpen : Use::kFree, std::memory_order_release);
 }
 
+// The events themselves and the pause behind the first one, some tenths of a microsecond each, and the ticks of the device's clock.
+constexpr std::uint64_t kRoundWorkNs = 2000;
+// The longest that an event without work before it is under way to the GPU, as what follows it is. An event that has not been
+// reached by the end of the call may be such a one.
+constexpr std::uint64_t kOnTheWayNs = 5000;
+
 // Another call than the one that was drawn, or one that failed, is not timed.
 bool close_pair(Timed& timed, const NcclOperation& operation) {
   const BesideCaptures beside;
   if (capture_is_open() || operation.sequence != timed.sequence || operation.member.id != timed.communicator ||
       !beside.may_use(timed.stream, false))
     return false;
-  // What was there before it was still at work when the collective was enqueued: the first event has its very begin.
+  // Where what was there before it was still at work when the collective was enqueued, the first event has its begin.
   const bool queued = g_context_driver.query(timed.begin) == CUDA_ERROR_NOT_READY;
-  timed.slack_ns = queued ? 0 : read_clock_ns(CLOCK_MONOTONIC) - timed.begin_ns;
+  const std::uint64_t call_ns = read_clock_ns(CLOCK_MONOTONIC) - timed.begin_ns;
+  timed.slack_ns = kRoundWorkNs + (queued ? std::min(call_ns, kOnTheWayNs) : call_ns);
   return g_context_driver.record[0](timed.end, timed.stream) == CUDA_SUCCESS;
 }
 
