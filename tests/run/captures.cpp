@@ -13,7 +13,7 @@ namespace {
 Victim captures(const std::string& mode) {
   return {.program = "driver_captures",
           .environment = {{"LD_LIBRARY_PATH", simnode_folder()}, {"SIMNODE_GPUS", "1"}, {"SIMNODE_COUNTS", "counts"}},
-          .probe = {{"HOSTPROBE_MODE", mode}, {"HOSTPROBE_BUDGET", "0"}}};
+          .probe = {{"HOSTPROBE_MODE", mode}, {"HOSTPROBE_BUDGET", "0"}, kAccountInRun}};
 }
 
 class CapturesInMode : public testing::TestWithParam<const char*> {};
@@ -27,7 +27,8 @@ TEST_P(CapturesInMode, KernelsAreThoseThatRan) {
   const auto& launches = process.at("launches");
   EXPECT_EQ(lost_count(answers), 0u);
   EXPECT_EQ(launches.at("kernels"), pair.probed.number("kernels"));
-  EXPECT_EQ(launches.at("kernels"), process.at("gpu").at("kernels"));
+  const auto ran = report_with_account(pair.run()).at("processes").at(0).at("gpu");
+  EXPECT_EQ(launches.at("kernels"), ran.at("kernels"));
   EXPECT_EQ(launches.at("captured"), pair.probed.number("captured"));
 }
 INSTANTIATE_TEST_SUITE_P(Gpu, CapturesInMode, testing::Values("trace", "flight", "monitor"),

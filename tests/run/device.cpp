@@ -1,4 +1,5 @@
-// device: what ran on the simulated devices, as the report tells it, against what the victim put there.
+// device: what ran on the simulated devices, as their account and a report that reads it tell it, against what the victim put there;
+// and what the report says without, against the account.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "../simnode/exact_times.h"
 #include "activity_rows.h"
 #include "answers.h"
 #include "run_probed.h"
@@ -17,11 +19,13 @@ namespace fs = std::filesystem;
 Victim streams(Environment more = {}) {
   Environment environment = {
       {"LD_LIBRARY_PATH", simnode_folder()}, {"SIMNODE_GPUS", "2"}, {"SIMNODE_KERNEL_US", "k10=10;k50=50;*=1"}};
+  environment.insert(std::begin(kExactTimes), std::end(kExactTimes));
   environment.insert(more.begin(), more.end());
-  return {.program = "driver_streams", .environment = environment};
+  return {.program = "driver_streams", .environment = environment, .probe = {kAccountInRun}};
 }
 
-nlohmann::json gpu_of(const Pair& pair) { return report(pair.run()).at("processes").at(0).at("gpu"); }
+nlohmann::json gpu_in(const nlohmann::json& answers) { return answers.at("processes").at(0).at("gpu"); }
+nlohmann::json gpu_of(const Pair& pair) { return gpu_in(report_with_account(pair.run())); }
 
 // The union of all intervals, counted in another way than the report does: by the moments at which it begins and ends.
 double union_ms(const fs::path& file) {
@@ -43,7 +47,7 @@ double union_ms(const fs::path& file) {
 void expect_what_ran(const Pair& pair) {
   const nlohmann::json gpu = gpu_of(pair);
   ASSERT_TRUE(gpu.is_object());
-  EXPECT_EQ(gpu.at("source"), "stand-in");
+  EXPECT_EQ(gpu.at("source"), "account");
   EXPECT_EQ(gpu.at("kernels"), pair.probed.number("kernels"));
   EXPECT_NEAR(gpu.at("kernel_ms").get<double>(), 1e-3 * static_cast<double>(pair.probed.number("kernel_us")), 1e-6);
   EXPECT_EQ(gpu.at("copies"), pair.probed.number("copies"));
@@ -52,14 +56,15 @@ void expect_what_ran(const Pair& pair) {
   ASSERT_EQ(files.size(), 1u);
   EXPECT_NEAR(gpu.at("busy_ms").get<double>(), union_ms(files[0]), 1e-6);
   EXPECT_EQ(gpu.at("devices").size(), 2u);
-  EXPECT_EQ(report(pair.run()).at("processes").at(0).at("launches").at("kernels"), pair.probed.number("kernels"))
+  const nlohmann::json alone = report(pair.run());
+  EXPECT_EQ(alone.at("processes").at(0).at("launches").at("kernels"), pair.probed.number("kernels"))
       << "those that a graph ran, and none that a capture took";
 }
 
 TEST(Device, KernelsCopiesAndFillsAreThoseThatRan) {
   for (const char* mode : {"trace", "flight", "monitor"}) {
     Victim victim = streams();
-    victim.probe = {{"HOSTPROBE_MODE", mode}};
+    victim.probe["HOSTPROBE_MODE"] = mode;
     const Pair pair(victim);
     expect_same(pair);
     SCOPED_TRACE(mode);
@@ -69,7 +74,7 @@ TEST(Device, KernelsCopiesAndFillsAreThoseThatRan) {
 
 TEST(Device, GapsAndBusyTimeFillTheTimeFromTheFirstActivityToTheLast) {
   Victim victim = streams();
-  victim.probe = {{"HOSTPROBE_MODE", "trace"}};
+  victim.probe["HOSTPROBE_MODE"] = "trace";
   const Pair pair(victim);
   const nlohmann::json gpu = gpu_of(pair);
   const nlohmann::json& gaps = gpu.at("gaps");
@@ -86,9 +91,9 @@ TEST(Device, GapsAndBusyTimeFillTheTimeFromTheFirstActivityToTheLast) {
 
 TEST(Device, TheCriticalPathIsWholeAndItsReplayRepeatsTheRun) {
   Victim victim = streams();
-  victim.probe = {{"HOSTPROBE_MODE", "trace"}};
+  victim.probe["HOSTPROBE_MODE"] = "trace";
   const Pair pair(victim);
-  const nlohmann::json answers = report(pair.run());
+  const nlohmann::json answers = report_with_account(pair.run());
   const nlohmann::json& path = answers.at("processes").at(0).at("critical_path");
   ASSERT_TRUE(path.is_object());
   double all = 0;
@@ -123,32 +128,71 @@ TEST(Device, ThePathOfAJobGoesThroughTheRankThatIsSlow) {
 // Where steps are detected, gaps are those inside them, and certain idleness is not.
 TEST(Device, WhatIsCertainlyIdleIsIdle) {
   Victim victim = streams();
-  victim.probe = {{"HOSTPROBE_MODE", "trace"}, {"HOSTPROBE_STEPS", "off"}};
+  victim.probe["HOSTPROBE_MODE"] = "trace";
+  victim.probe["HOSTPROBE_STEPS"] = "off";
   const Pair pair(victim);
-  const nlohmann::json gpu = gpu_of(pair);
-  ASSERT_TRUE(gpu.at("certain_idle").is_object());
-  EXPECT_GT(gpu.at("certain_idle").at("spans").get<int>(), 0);
-  EXPECT_LE(gpu.at("certain_idle_ms").get<double>(), gpu.at("gaps").at("total_ms").get<double>());
+  const nlohmann::json gpu = gpu_of(pair), alone = gpu_in(report(pair.run()));
+  for (const nlohmann::json& each : {gpu, alone}) {
+    ASSERT_TRUE(each.at("certain_idle").is_object());
+    EXPECT_GT(each.at("certain_idle").at("spans").get<int>(), 0);
+    EXPECT_LE(each.at("certain_idle_ms").get<double>(), gpu.at("gaps").at("total_ms").get<double>());
+  }
 }
 
 TEST(Device, FilesAreForTheirOwnerOnly) {
   const Pair pair(streams());
-  for (const fs::path& file : activity_files(pair.run())) {
-    struct stat found {};
-    ASSERT_EQ(stat(file.c_str(), &found), 0);
-    EXPECT_EQ(found.st_mode & 0777u, 0600u);
+  const std::vector<fs::path> files = activity_files(pair.run());
+  ASSERT_EQ(files.size(), 1u);
+  struct stat found {};
+  ASSERT_EQ(stat(files[0].c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777u, 0600u);
+}
+
+TEST(Device, ADriverThatIsNotAskedToLeavesNoFile) {
+  Victim victim = streams();
+  victim.probe.erase(kAccountInRun.first);
+  const Pair pair(victim);
+  expect_same(pair);
+  EXPECT_TRUE(activity_files(pair.run()).empty());
+}
+
+// Too short for timing events: calls tell how many kernels there were and when there was none, and no more.
+TEST(Device, WithoutTimingEventsNobodyKnowsHowLongItWasBusy) {
+  for (const char* mode : {"trace", "flight"}) {
+    SCOPED_TRACE(mode);
+    Victim victim = streams();
+    victim.probe["HOSTPROBE_MODE"] = mode;
+    victim.probe["HOSTPROBE_GPU"] = "off";
+    const Pair pair(victim);
+    const nlohmann::json gpu = gpu_in(report(pair.run()));
+    ASSERT_TRUE(gpu.is_object());
+    EXPECT_EQ(gpu.at("source"), "bounds");
+    EXPECT_EQ(gpu.at("kernels"), pair.probed.number("kernels"));
+    for (const char* figure : {"kernel_ms", "busy_ms", "copies", "fills"}) EXPECT_TRUE(gpu.at(figure).is_null()) << figure;
+    EXPECT_TRUE(gpu.at("by_kernel").empty());
+    EXPECT_FALSE(gpu.contains("devices"));
   }
 }
 
-// What calls or samples tell is no count of kernels.
-TEST(Device, WithoutAFileNobodyKnowsWhatRan) {
-  const Pair pair(streams({{"SIMNODE_ACTIVITIES", "off"}}));
-  expect_same(pair);
-  EXPECT_TRUE(activity_files(pair.run()).empty());
-  const nlohmann::json gpu = gpu_of(pair);
-  if (gpu.is_null()) return;
-  EXPECT_TRUE(gpu["source"].is_null() || gpu["source"] == "sampled");
-  for (const char* figure : {"kernels", "kernel_ms", "busy_ms"}) EXPECT_TRUE(gpu[figure].is_null()) << figure;
+// One kernel at a time for two seconds, and much more than the device can do.
+TEST(Device, BusyTimeByTimingEventsIsNearTheAccounts) {
+  for (const char* how : {"gaps", "full"}) {
+    SCOPED_TRACE(how);
+    const Pair pair({.program = "driver_timed",
+                     .args = {how, "2000"},
+                     .environment = {{"LD_LIBRARY_PATH", simnode_folder()}, {"SIMNODE_KERNEL_US", "*=40"}},
+                     .probe = {{"HOSTPROBE_MODE", "trace"}, {"HOSTPROBE_BUDGET", "0"}, kAccountInRun},
+                     .limit = std::chrono::seconds{120}});
+    expect_same(pair);
+    const nlohmann::json gpu = gpu_in(report(pair.run())), truth = gpu_of(pair);
+    ASSERT_EQ(truth.at("source"), "account");
+    ASSERT_EQ(gpu.at("source"), "events");
+    for (const char* figure : {"kernels", "copies", "fills"}) EXPECT_EQ(gpu.at(figure), truth.at(figure)) << figure;
+    for (const char* figure : {"kernel_ms", "busy_ms"}) {
+      const double ms = truth.at(figure);
+      EXPECT_NEAR(gpu.at(figure).get<double>(), ms, 0.03 * ms) << figure;
+    }
+  }
 }
 
 // A file that may not grow is full: what came later is counted, and has no place in time.
@@ -159,9 +203,12 @@ TEST(Device, ALimitOnFilesEndsNeitherTheProgramNorTheCount) {
                      const rlimit most{80 << 10, 80 << 10};
                      setrlimit(RLIMIT_FSIZE, &most);
                    }};
+  victim.probe = {kAccountInRun};
   const Pair pair(victim);
   EXPECT_EQ(pair.probed.outcome.status, pair.bare.outcome.status);
-  for (const fs::path& file : activity_files(pair.run())) EXPECT_LE(fs::file_size(file), 80u << 10);
+  const std::vector<fs::path> files = activity_files(pair.run());
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_LE(fs::file_size(files[0]), 80u << 10);
 }
 
 TEST(Device, BeyondItsSizeKernelsAreOnlyCounted) {

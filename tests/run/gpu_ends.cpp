@@ -16,6 +16,10 @@
 namespace hostprobe::test {
 namespace {
 
+constexpr int kDevicePpm = 8;  // by which the device's clock, on which events are, runs faster than the account's
+
+double on_account(std::uint64_t device_ns) { return static_cast<double>(device_ns) / (1 + 1e-6 * kDevicePpm); }
+
 Victim timed(const std::string& how, const std::string& gpu = "events", const std::string& milliseconds = "2500") {
   return {.program = "driver_timed",
           .args = {how, milliseconds},
@@ -23,6 +27,7 @@ Victim timed(const std::string& how, const std::string& gpu = "events", const st
                           {"SIMNODE_GPUS", "1"},
                           {"SIMNODE_KERNEL_US", "*=40"},
                           {"SIMNODE_ACTIVITIES", "."},
+                          {"SIMNODE_DEVICE_PPM", std::to_string(kDevicePpm)},
                           {"SIMNODE_COUNTS", "counts"}},
           .probe = {{"HOSTPROBE_MODE", "trace"},
                     {"HOSTPROBE_TARGET", "all"},
@@ -81,8 +86,7 @@ std::map<std::uint64_t, double> compare_ends(const Account& account, const std::
   for (const Call& end : ends) {
     const auto work = work_of(account, end);
     if (work)
-      begins[number(end, "base")].push_back(static_cast<double>(work->end_ns) -
-                                            static_cast<double>(number(end, "device_ns")));
+      begins[number(end, "base")].push_back(static_cast<double>(work->end_ns) - on_account(number(end, "device_ns")));
   }
   std::map<std::uint64_t, double> bases;
   std::size_t off = 0;
@@ -109,7 +113,7 @@ void compare_clocks(const Account& account, const std::vector<Call>& clocks,
     EXPECT_EQ(number(clocks[i], "device"), std::uint64_t{1} << 32) << "device 0, the first context";
     const auto before = i == 0 ? bases.end() : bases.find(number(clocks[i - 1], "base"));
     if (before == bases.end()) continue;
-    EXPECT_NEAR(static_cast<double>(number(clocks[i], "since_ns")), found->second - before->second, 2 * kMostErrorNs);
+    EXPECT_NEAR(on_account(number(clocks[i], "since_ns")), found->second - before->second, 2 * kMostErrorNs);
   }
 }
 
@@ -121,7 +125,7 @@ TEST_P(GpuEnds, AreThoseOfTheDevice) {
   expect_same(pair);
   const Dump all = dump(pair.run());
   const auto ends = all.of("hostprobe_gpu_end"), clocks = all.of("hostprobe_gpu_clock");
-  EXPECT_GE(ends.size(), 300u);
+  EXPECT_GE(ends.size(), 60u) << "of two stretches; a busy machine makes them dearer, so that there are fewer";
   ASSERT_GE(clocks.size(), 2u) << "the base is renewed each second";
   const Account account = account_in(pair.probed.folder);
   const auto bases = compare_ends(account, ends);

@@ -18,11 +18,13 @@ Victim steps(const std::string& samples) {
           .args = {"sharded", "300"},
           .environment = {{"LD_LIBRARY_PATH", simnode_folder()},
                           {"SIMNODE_GPUS", "2"},
+                          {"SIMNODE_LINK_US", "10"},  // so that collectives are long enough to be told from what is round them
                           {"SIMNODE_KERNEL_US", "layer=40;gradient=40;*=10"}},
           .probe = {{"HOSTPROBE_MODE", "trace"},
                     {"HOSTPROBE_TARGET", "all"},
                     {"HOSTPROBE_GPU_SAMPLE", samples},
-                    {"HOSTPROBE_BUDGET", "0"}},
+                    {"HOSTPROBE_BUDGET", "0"},
+                    kAccountInRun},
           .limit = std::chrono::seconds{120}};
 }
 
@@ -49,6 +51,7 @@ const Call* call_of(const std::vector<Call>& calls, const Call& sample) {
 void compare(const Call& sample, const std::vector<Call>& calls, const Rows& rows, std::size_t& too_long) {
   const Call* call = call_of(calls, sample);
   ASSERT_NE(call, nullptr) << sample.args;
+  ASSERT_TRUE(rows.contains(call->tid)) << "the account has nothing of thread " << call->tid;
   const auto& own = rows.at(call->tid);
   const auto kernel = std::find_if(own.begin(), own.end(), [&](const ActivityRow& row) {
     const auto at = static_cast<std::int64_t>(row.launch_ns);

@@ -2,12 +2,14 @@
 // off. The tests of that itself are in timing_test.cpp.
 #pragma once
 #include <cstdlib>
-#include <initializer_list>
+#include <utility>
+
+inline constexpr std::pair<const char*, const char*> kExactTimes[] = {
+    {"SIMNODE_EVENT_US", "0"},   {"SIMNODE_EVENT_DEVICE_US", "0"}, {"SIMNODE_EVENT_RESOLUTION_US", "0"},
+    {"SIMNODE_START_US", "0"},   {"SIMNODE_BEHIND_US", "0"},       {"SIMNODE_SPREAD_PCT", "0"},
+    {"SIMNODE_DRIFT_PCT", "0"},  {"SIMNODE_QUEUE", "0"},           {"SIMNODE_DEVICE_PPM", "0"},
+    {"SIMNODE_OVERLAP_STRETCH", "1"}};
 
 inline void make_times_exact() {
-  for (const char* name :
-       {"SIMNODE_EVENT_US", "SIMNODE_EVENT_DEVICE_US", "SIMNODE_EVENT_RESOLUTION_US", "SIMNODE_START_US",
-        "SIMNODE_BEHIND_US", "SIMNODE_SPREAD_PCT", "SIMNODE_DRIFT_PCT", "SIMNODE_QUEUE", "SIMNODE_DEVICE_PPM"})
-    setenv(name, "0", 1);
-  setenv("SIMNODE_OVERLAP_STRETCH", "1", 1);
+  for (const auto& [name, value] : kExactTimes) setenv(name, value, 1);
 }

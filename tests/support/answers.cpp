@@ -11,9 +11,10 @@
 namespace hostprobe::test {
 namespace {
 
-std::string answer(const std::string& subcommand, const std::filesystem::path& run_folder) {
+std::string answer(const std::string& subcommand, const std::filesystem::path& run_folder,
+                   const std::filesystem::path& command = probe_command()) {
   Launch launch;
-  launch.command = {probe_command(), subcommand, run_folder, "--json"};
+  launch.command = {command, subcommand, run_folder, "--json"};
   const Outcome outcome = run(launch);
   EXPECT_TRUE(outcome.exited_with(0)) << "hostprobe " << subcommand << ": " << outcome.describe();
   return outcome.out;
@@ -94,6 +95,10 @@ Dump dump(const std::filesystem::path& run_folder) {
 
 nlohmann::json report(const std::filesystem::path& run_folder) {
   return nlohmann::json::parse(answer("report", run_folder));
+}
+
+nlohmann::json report_with_account(const std::filesystem::path& run_folder) {
+  return nlohmann::json::parse(answer("report", run_folder, built("bin/hostprobe_with_account")));
 }
 
 std::uint64_t blocked_count(const nlohmann::json& report, const std::string& function) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hostprobe::test {
@@ -37,6 +38,11 @@ struct Dump {
 };
 Dump dump(const std::filesystem::path& run);
 nlohmann::json report(const std::filesystem::path& run);
+// As it would be on a GPU that tells what ran: of a run with SIMNODE_ACTIVITIES=../run (kAccountInRun).
+nlohmann::json report_with_account(const std::filesystem::path& run);
+
+// For Victim::probe: the simulated driver's account lies beside the trace.
+inline const std::pair<const std::string, std::string> kAccountInRun{"SIMNODE_ACTIVITIES", "../run"};
 
 // Counters over all processes of a report.
 std::uint64_t blocked_count(const nlohmann::json& report, const std::string& function);

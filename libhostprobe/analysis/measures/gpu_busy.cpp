@@ -15,6 +15,10 @@ void count(const DeviceTimeline& device, const Window& window, GpuAnswer& answer
   double kernel_ns = 0;
   for (const Activity& activity : device.activities) {
     if (activity.begin_ns < window.begin_ns || activity.begin_ns >= window.end_ns) continue;
+    if (device.source == ActivitySource::kBounds) {
+      answer.kernels += activity.kernels;  // of whatever kind the first one is
+      continue;
+    }
     answer.copies += activity.type == ActivityType::kCopy;
     answer.fills += activity.type == ActivityType::kFill;
     if (activity.type != ActivityType::kKernel) continue;
@@ -68,8 +72,10 @@ GpuAnswer answer_gpu(const DeviceTimeline& device, const Window& window, const s
   if (!device.is_whole()) return answer;
   const std::vector<BusySpan> spans = busy_spans(device), known = busy_spans(device, std::nullopt, Certainty::kKnown);
   // Without events of its own it is not known what ran, but when nothing did.
-  if (device.source != ActivitySource::kBounds) answer.busy_ms = 1e-6 * busy_ns(known, window);
-  measure_devices(device, window, answer);
+  if (device.source != ActivitySource::kBounds) {
+    answer.busy_ms = 1e-6 * busy_ns(known, window);
+    measure_devices(device, window, answer);
+  }
   double steps_ns = 0, busy_in_steps_ns = 0, known_ns = 0;
   for (const Window& step : steps) {
     steps_ns += step.end_ns - step.begin_ns;

@@ -1,12 +1,14 @@
 // gpu_times.cpp: see gpu_times.h. Cold: some twenty times a second, on a thread that calls a collective.
 #include "probe/hooks/gpu_times.h"
 
+#include <algorithm>
+
 #include "probe/hooks/gpu/captures.h"
 #include "probe/record/hook.h"
 #include "probe/runtime/of_process.h"
 
-// What was timed, where its time was read: duration = what asking took. Where the stream was empty the pair begins with the call,
-// before the work itself: gpu_ns is then too long, by slack_ns at most.
+// What was timed, where its time was read: duration = what asking took. The events and the pauses round the work are timed with it,
+// and where the stream was empty the call too: gpu_ns is never less than the truth, and too long by slack_ns at most.
 HP_ROW(kCuda, kGpuTime, hostprobe_gpu_time, "", 0, 0, "comm:hex", "gpu_ns", "slack_ns", "sequence", "stream:hex")
 
 namespace hostprobe::probe {
@@ -26,6 +28,7 @@ struct Timed {
   CUstream stream;
   std::uint64_t communicator;
   std::uint32_t sequence;
+  bool behind_work;  // the stream was not empty when it was opened
   std::uint64_t begin_ns, slack_ns;
 };
 
@@ -128,9 +131,24 @@ void open_pair(Pool& pool, const NcclOperation& next, CUstream stream) {
   timed->communicator = next.member.id;
   timed->sequence = next.sequence;
   timed->begin_ns = read_clock_ns(CLOCK_MONOTONIC);
+  timed->behind_work = g_context_driver.query_stream(stream) == CUDA_ERROR_NOT_READY;
   const bool recorded = g_context_driver.record[0](timed->begin, stream) == CUDA_SUCCESS;
   if (recorded) g_gpu_times_open.fetch_add(1, std::memory_order_relaxed);
   timed->use.store(recorded ? Use::kOpen : Use::kFree, std::memory_order_release);
+}
+
+// The events themselves and the pause behind the first one, some tenths of a microsecond each, and the ticks of the device's clock.
+constexpr std::uint64_t kRoundWorkNs = 2000;
+// The longest that an event without work before it is on its way to the GPU, as what follows it is.
+constexpr std::uint64_t kOnTheWayNs = 5000;
+
+// From the first event until the collective had been enqueued, at most.
+std::uint64_t before_work_ns(const Timed& timed) {
+  const bool reached = g_context_driver.query(timed.begin) != CUDA_ERROR_NOT_READY;
+  const std::uint64_t call_ns = read_clock_ns(CLOCK_MONOTONIC) - timed.begin_ns;
+  if (reached) return call_ns;
+  // What was there before it is still at work; or the stream was empty.
+  return timed.behind_work ? 0 : std::min(call_ns, kOnTheWayNs);
 }
 
 // Another call than the one that was drawn, or one that failed, is not timed.
@@ -139,9 +157,7 @@ bool close_pair(Timed& timed, const NcclOperation& operation) {
   if (capture_is_open() || operation.sequence != timed.sequence || operation.member.id != timed.communicator ||
       !beside.may_use(timed.stream, false))
     return false;
-  // What was there before it was still at work when the collective was enqueued: the first event has its very begin.
-  const bool queued = g_context_driver.query(timed.begin) == CUDA_ERROR_NOT_READY;
-  timed.slack_ns = queued ? 0 : read_clock_ns(CLOCK_MONOTONIC) - timed.begin_ns;
+  timed.slack_ns = kRoundWorkNs + before_work_ns(timed);
   return g_context_driver.record[0](timed.end, timed.stream) == CUDA_SUCCESS;
 }
 

@@ -73,15 +73,17 @@ Json estimated_json(const ProcessAnswer& process) {
 Json gpu_json(const ProcessAnswer& process) {
   const GpuAnswer& gpu = process.gpu;
   if (gpu.source == ActivitySource::kNone) return estimated_json(process);
+  // Else what was launched is known, and of it the kernels are counted.
+  const bool one_by_one = gpu.source != ActivitySource::kBounds;
   Json json = {{"source", activity_source_name(gpu.source)},
                {"kernels", gpu.kernels},
-               {"kernel_ms", gpu.kernel_ms},
+               {"kernel_ms", one_by_one ? Json(gpu.kernel_ms) : Json(nullptr)},
                {"busy_ms", or_null(gpu.busy_ms)},
                {"idle_in_steps_pct", or_null(gpu.idle_in_steps_pct)},
                {"idle_error_pct", gpu.idle_error_pct},
                {"unknown_pct", gpu.unknown_pct},
-               {"copies", gpu.copies},
-               {"fills", gpu.fills},
+               {"copies", one_by_one ? Json(gpu.copies) : Json(nullptr)},
+               {"fills", one_by_one ? Json(gpu.fills) : Json(nullptr)},
                {"queue", queue_json(process.queue)},
                {"gaps", process.gaps ? gaps_json(*process.gaps, process.start_since_first_ns) : Json(nullptr)},
                {"by_kernel", kernels_json(gpu)}};

@@ -26,7 +26,8 @@ bool context_driver_is_known() {
                    find_routed(d.primary_state, "cuDevicePrimaryCtxGetState") &&
                    find_routed(d.create, "cuEventCreate") && find_routed(d.record[0], "cuEventRecord") &&
                    find_routed(d.record[1], "cuEventRecord_ptsz") && find_routed(d.query, "cuEventQuery") &&
-                   find_routed(d.elapsed, "cuEventElapsedTime") && !cannot_ask_beside_captures();
+                   find_routed(d.query_stream, "cuStreamQuery") && find_routed(d.elapsed, "cuEventElapsedTime") &&
+                   !cannot_ask_beside_captures();
   g_known.store(all ? Known::kAll : Known::kNotAll, std::memory_order_release);
   return all;
 }

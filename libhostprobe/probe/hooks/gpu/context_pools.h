@@ -20,6 +20,7 @@ struct ContextDriver {
   CUresult (*create)(CUevent*, unsigned);
   CUresult (*record[2])(CUevent, CUstream);
   CUresult (*query)(CUevent);
+  CUresult (*query_stream)(CUstream);
   CUresult (*elapsed)(float*, CUevent, CUevent);
 };
 extern ContextDriver g_context_driver;
