@@ -16,14 +16,13 @@
 #include "analysis/measures/process_task.h"
 #include "analysis/measures/steps.h"
 #include "analysis/ranks/collective_kernels.h"
-#include "model/gpu_timeline.h"
 #include "one_step.h"
 #include "process.h"
+#include "run_devices.h"
 #include "trace/file_bytes.h"
 #include "trace/kernel_rows.h"
 #include "trace/reader.h"
 #include "trace/symbols.h"
-#include "trace/trace_head.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -50,17 +49,6 @@ void give_back_scattered(const MemoryBudget& budget) {
   std::size_t all = 0, resident = 0, of_files = 0;  // pages
   std::ifstream("/proc/self/statm") >> all >> resident >> of_files;
   if ((resident - of_files) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) > budget.bytes() / 2) malloc_trim(0);
-}
-
-// nullptr: what ran is not known exactly.
-std::shared_ptr<const DeviceTimeline> exact_device(const Timeline& timeline) {
-  DeviceTimeline exact = exact_timeline(timeline.trace());
-  if (exact.source == ActivitySource::kNone) return nullptr;
-  return std::make_shared<const DeviceTimeline>(std::move(exact));
-}
-
-bool is_read_again(const DeviceTimeline& device) {
-  return device.source != ActivitySource::kEvents && device.source != ActivitySource::kBounds;
 }
 
 // Runs what may find a file damaged, which is then all that is said of it.
@@ -114,25 +102,6 @@ void answer_one(Opened& opened, Symbols& symbols, MemoryBudget& budget, unsigned
   opened.work.blocked.reset();
   opened.timeline.reset();
   opened.trace.reset();
-}
-
-// Of those on one host together: they share a clock, and wait for each other.
-void tell_devices(std::vector<Opened>& opened) {
-  std::map<std::string, std::vector<Opened*>> hosts;
-  for (Opened& one : opened)
-    if (one.gpu_work != nullptr) hosts[host_of(one.trace->header)].push_back(&one);
-  for (auto& [host, own] : hosts) {
-    const std::uint64_t base_ns = own.front()->trace->clock.monotonic_ns_of(0);
-    std::vector<GpuMember> members;
-    for (Opened* one : own) {
-      const std::uint64_t first_ns = one->trace->clock.monotonic_ns_of(0);
-      members.push_back({std::move(*one->gpu_work), static_cast<double>(static_cast<std::int64_t>(first_ns - base_ns))});
-      one->gpu_work.reset();
-    }
-    std::vector<DeviceTimeline> devices = gpu_timelines(std::move(members));
-    for (std::size_t i = 0; i < own.size(); ++i)
-      own[i]->device = std::make_shared<const DeviceTimeline>(std::move(devices[i]));
-  }
 }
 
 // In the middle, or of so many of them: by the mean, because a median is another one where one rank alone is now and then held up at

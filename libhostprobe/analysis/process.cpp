@@ -16,7 +16,6 @@
 #include "analysis/measures/quota.h"
 #include "analysis/measures/thread_answer.h"
 #include "analysis/measures/wait_shares.h"
-#include "model/gpu_timeline.h"
 #include "questions.h"
 
 namespace hostprobe::analysis {

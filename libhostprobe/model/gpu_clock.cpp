@@ -83,7 +83,8 @@ GpuClock::GpuClock(std::vector<GpuClockBase> bases) {
   for (GpuClockBase& base : bases) {
     const double between_ns = base.latest_ns - base.earliest_ns;
     if (between_ns <= kMostSeenNs) errors.push_back(between_ns / 2);
-    if (between_ns <= kMostSeenNs && base.waited_ns > 0) waits.push_back(std::max(0.0, base.waited_ns - between_ns / 2));
+    if (between_ns <= kMostSeenNs && base.waited_ns > 0)
+      waits.push_back(std::max(0.0, base.waited_ns - between_ns / 2));
     contexts[base.context].push_back(base);
   }
   for (const auto& [context, own] : contexts) place(own);

@@ -13,7 +13,8 @@ namespace hostprobe::analysis {
 
 struct GpuClockBase {
   std::uint64_t number = 0;  // of the process
-  double waited_ns = 0;      // from the return of the call that put it into an empty stream until it was seen reached; 0: not known
+  double waited_ns =
+      0;  // from the return of the call that put it into an empty stream until it was seen reached; 0: not known
   double earliest_ns = 0;
   double latest_ns = 0;  // NaN: it was not seen soon
   double since_ns = 0;   // of the device's clock, since the base before of its context; 0: it is the first

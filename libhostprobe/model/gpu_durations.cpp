@@ -10,12 +10,12 @@ namespace {
 
 constexpr double kUsualStartNs = 3'000, kMostStartNs = 15'000;  // as published figures of today's GPUs are
 constexpr double kPaceNs = 250e6;                               // in which the pace of a GPU stays the same
-constexpr double kNearPace = 0.2;                                // of single ops to that of most
+constexpr double kNearPace = 0.2;                               // of single ops to that of most
 constexpr std::size_t kFewestOfPace = 20;
-constexpr std::size_t kFewest = 5;                               // samples from which a median is one
-constexpr double kCopyNs = 2'000, kCopyBytesPerNs = 20;          // of a copy that nobody timed
-constexpr double kClockStepNs = 1'000;                           // no larger, as documented
-constexpr double kNormal = 1.4826;                               // of a median of distances
+constexpr std::size_t kFewest = 5;                       // samples from which a median is one
+constexpr double kCopyNs = 2'000, kCopyBytesPerNs = 20;  // of a copy that nobody timed
+constexpr double kClockStepNs = 1'000;                   // no larger, as documented
+constexpr double kNormal = 1.4826;                       // of a median of distances
 
 float middle_of(std::vector<float>& some) {
   const auto middle = some.begin() + static_cast<std::ptrdiff_t>(some.size() / 2);
@@ -73,8 +73,7 @@ struct GpuDurations::Samples {
   // `most`: no longer than that, from its call on.
   std::vector<std::vector<float>> full, empty, most;
 
-  explicit Samples(const GpuWork& work)
-      : full(work.kinds.size()), empty(work.kinds.size()), most(work.kinds.size()) {
+  explicit Samples(const GpuWork& work) : full(work.kinds.size()), empty(work.kinds.size()), most(work.kinds.size()) {
     for (const GpuStream& stream : work.streams) add(work, stream);
   }
 
@@ -90,7 +89,8 @@ struct GpuDurations::Samples {
         // The call of a copy that it waits for ends with it.
         if (op.blocks && at_ns < op.told_ns && static_cast<double>(op.bytes) >= op.end_ns - op.begin_ns)
           empty[op.kind].push_back(static_cast<float>(op.end_ns - op.told_ns));
-        else if (!op.blocks && std::isfinite(op.latest_ns)) most[op.kind].push_back(static_cast<float>(op.latest_ns - op.told_ns));
+        else if (!op.blocks && std::isfinite(op.latest_ns))
+          most[op.kind].push_back(static_cast<float>(op.latest_ns - op.told_ns));
         at_ns = op.blocks ? op.end_ns : std::isfinite(op.latest_ns) ? op.latest_ns : op.timed_ns + work.event_ns;
       } else if (op.type == GpuOpType::kMark) {
         at_ns = std::max(at_ns, op.end_ns);
@@ -139,16 +139,15 @@ GpuDurations::GpuDurations(const GpuWork& work) : durations_(work.kinds.size()),
 
 void GpuDurations::find_pace(const Samples& samples) {
   if (samples.all_full.empty()) return;
-  const auto [first, last] =
-      std::minmax_element(samples.all_full.begin(), samples.all_full.end(),
-                          [](const auto& l, const auto& r) { return l.at_ns < r.at_ns; });
+  const auto [first, last] = std::minmax_element(samples.all_full.begin(), samples.all_full.end(),
+                                                 [](const auto& l, const auto& r) { return l.at_ns < r.at_ns; });
   pace_begin_ns_ = first->at_ns;
   std::vector<std::vector<float>> paces(static_cast<std::size_t>((last->at_ns - first->at_ns) / kPaceNs) + 1);
   for (const Samples::Full& one : samples.all_full) {
     const OpDuration& usual = durations_[one.kind];
     if (usual.samples >= kFewest && usual.ns > 0)
-      paces[static_cast<std::size_t>((one.at_ns - pace_begin_ns_) / kPaceNs)].push_back(
-          one.ns / static_cast<float>(usual.ns));
+      paces[static_cast<std::size_t>((one.at_ns - pace_begin_ns_) / kPaceNs)].push_back(one.ns /
+                                                                                        static_cast<float>(usual.ns));
   }
   float known = 1;
   for (std::vector<float>& some : paces)
@@ -157,9 +156,10 @@ void GpuDurations::find_pace(const Samples& samples) {
       break;
     }
   for (std::vector<float>& some : paces)
-    pace_.push_back(some.size() >= kFewestOfPace ? static_cast<float>(mean_near(some, static_cast<double>(middle_of(some)), kNearPace))
-                    : pace_.empty()              ? known
-                                                 : pace_.back());
+    pace_.push_back(some.size() >= kFewestOfPace
+                        ? static_cast<float>(mean_near(some, static_cast<double>(middle_of(some)), kNearPace))
+                    : pace_.empty() ? known
+                                    : pace_.back());
 }
 
 // Between the middles of two stretches it goes over from the one to the other.

@@ -12,10 +12,10 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kDrift = 0.005;          // by which all durations of a stretch may be off together
-constexpr double kStartErrorNs = 700;     // of the moment at which the GPU learns of a launch
-constexpr double kTimedErrorNs = 1'000;   // of a timed end
-constexpr double kBlockedNs = 5'000;      // a wait of the host's that took so long did wait
+constexpr double kDrift = 0.005;         // by which all durations of a stretch may be off together
+constexpr double kStartErrorNs = 700;    // of the moment at which the GPU learns of a launch
+constexpr double kTimedErrorNs = 1'000;  // of a timed end
+constexpr double kBlockedNs = 5'000;     // a wait of the host's that took so long did wait
 // From the end of the last op to the return of the wait for it: as long as nothing else is known; and in all cases.
 constexpr double kUsualReturnNs = 3'000, kReturnSpreadNs = 20'000, kLeastReturnNs = 200, kMostReturnNs = 50'000;
 constexpr std::size_t kFewestReturns = 5;
@@ -62,8 +62,8 @@ struct Process {
   GpuDurations durations;
   OpTimes times;
   std::vector<char> done;
-  std::vector<std::uint32_t> meetings;  // by number in GpuWork::parts
-  std::vector<float> scale;             // by op; empty: 1
+  std::vector<std::uint32_t> meetings;               // by number in GpuWork::parts
+  std::vector<float> scale;                          // by op; empty: 1
   std::unordered_map<std::uint32_t, double> pinned;  // ends that waits of the host's tell
   std::unordered_map<std::uint32_t, double> waits;   // of a collective with ranks that nobody saw: how long
   std::unordered_map<std::uint32_t, std::vector<Place>> waiting;  // streams, for an op
@@ -107,7 +107,8 @@ class Replay {
       process.meetings.push_back(at->second);
     }
     for (const GpuOp& op : process.work->ops)
-      if (op.is_timed() && ends_together(process, op)) meetings_[process.meetings[op.first_part]].timed_ns = op.timed_ns;
+      if (op.is_timed() && ends_together(process, op))
+        meetings_[process.meetings[op.first_part]].timed_ns = op.timed_ns;
   }
 
   static bool ends_together(const Process& process, const GpuOp& op) {
@@ -259,8 +260,7 @@ class Replay {
     meeting.waiting.clear();
   }
 
-  void end(const Process& process, std::uint32_t number, const GpuOp& op, OpTime& time, double last_ns,
-                  bool is_known) {
+  void end(const Process& process, std::uint32_t number, const GpuOp& op, OpTime& time, double last_ns, bool is_known) {
     const float before = last_ns > time.begin_ns ? time.end_error_ns : time.begin_error_ns;
     time.guessed = false;
     time.end_ns = last_ns;
@@ -393,7 +393,8 @@ class Replay {
     const Return usual = usual_return(process);
     for (std::size_t begin = 0; begin < syncs.size();) {
       std::size_t end = begin, latest = begin;
-      for (; end < syncs.size() && syncs[end].begin_ns == syncs[begin].begin_ns && syncs[end].end_ns == syncs[begin].end_ns;
+      for (; end < syncs.size() && syncs[end].begin_ns == syncs[begin].begin_ns &&
+             syncs[end].end_ns == syncs[begin].end_ns;
            ++end)
         if (process.times[syncs[end].op].end_ns > process.times[syncs[latest].op].end_ns) latest = end;
       correct(process, syncs[latest], usual);

@@ -10,7 +10,8 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kFewestTimed = 0.5;  // of the time of all ops, that lasts as long as timed ones of its kind: below, there are bounds only
+constexpr double kFewestTimed =
+    0.5;  // of the time of all ops, that lasts as long as timed ones of its kind: below, there are bounds only
 
 ActivityType type_of(const GpuOp& op) {
   return op.type == GpuOpType::kCopy   ? ActivityType::kCopy

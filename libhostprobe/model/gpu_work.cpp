@@ -9,15 +9,15 @@
 #include <unordered_map>
 
 #include "gpu_clock.h"
-#include "nearly_sorted.h"
 #include "nccl_parts.h"
+#include "nearly_sorted.h"
 #include "timeline.h"
 
 namespace hostprobe::analysis {
 namespace {
 
 constexpr std::uint64_t kLegacyHandle = 1, kPerThreadHandle = 2;  // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
-constexpr std::uint64_t kNonBlocking = 1;                          // CU_STREAM_NON_BLOCKING
+constexpr std::uint64_t kNonBlocking = 1;                         // CU_STREAM_NON_BLOCKING
 constexpr double kLongCopyNs = 20'000;  // a copy into a stream that takes so long waits for its end
 constexpr std::size_t kEnoughCalls = 100'000;
 constexpr double kCopyToldNs = 2'000;
@@ -118,8 +118,8 @@ struct RawSync {
 struct TimedEnd {
   std::uint64_t base = 0;
   double device_ns = 0;
-  double behind_ns = 0;       // from the begin of the call until the event was in the stream
-  double next_ns = 0;         // of the second event behind the same call: so much later it was reached; 0: there is none
+  double behind_ns = 0;  // from the begin of the call until the event was in the stream
+  double next_ns = 0;    // of the second event behind the same call: so much later it was reached; 0: there is none
   double next_behind_ns = 0;  // as behind_ns
 };
 
@@ -222,7 +222,8 @@ class Gatherer {
                        {record.c & 0xffffffff, static_cast<double>(record.b), behind_ns});
     }
     TickReader ticks(trace_.clock);
-    bases_.push_back({record.a & 0xffffffff, trace_.clock.length_ns(static_cast<double>(record.a >> 32)), ticks.since_first_ns(record.b),
+    bases_.push_back({record.a & 0xffffffff, trace_.clock.length_ns(static_cast<double>(record.a >> 32)),
+                      ticks.since_first_ns(record.b),
                       record.c == 0 ? std::numeric_limits<double>::quiet_NaN() : ticks.since_first_ns(record.c),
                       static_cast<double>(record.d), static_cast<std::uint32_t>(record.e),
                       static_cast<std::uint32_t>(record.e >> 32)});

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "nccl_parts.h"
+
 namespace hostprobe::analysis {
 
 class Timeline;
@@ -39,8 +41,8 @@ struct GpuOp {
   std::uint64_t bytes = 0;
   std::uint64_t launch_ticks = 0;
   std::uint32_t tid = 0;
-  std::uint32_t stream = 0;    // in GpuWork::streams
-  std::uint32_t kind = 0;      // in GpuWork::kinds; of work
+  std::uint32_t stream = 0;     // in GpuWork::streams
+  std::uint32_t kind = 0;       // in GpuWork::kinds; of work
   std::uint32_t other = kNoOp;  // of a kJoin
   std::uint32_t kernels = 1;
   std::uint32_t first_part = 0;  // in GpuWork::parts
@@ -62,21 +64,6 @@ struct GpuOpKind {
   std::uint32_t name = 0;   // in GpuWork::names
 };
 
-// What an op takes part in, with other ranks.
-struct GpuPart {
-  std::uint64_t communicator = 0;
-  std::uint64_t between = 0;  // of a message both ends
-  std::uint32_t number = 0;
-  std::int32_t size = 0;   // how many take part
-  bool arrives = true;     // others wait for it
-  bool waits = true;       // it waits for others
-  std::uint32_t kind = 0;  // in GpuWork::kinds: what is moved
-
-  bool is_same(const GpuPart& other) const {
-    return communicator == other.communicator && between == other.between && number == other.number;
-  }
-};
-
 // A wait of the host's for the GPU.
 struct GpuSync {
   double begin_ns = 0, end_ns = 0;
@@ -87,7 +74,7 @@ struct GpuStream {
   std::uint64_t handle = 0;
   std::uint32_t thread = 0;  // of a thread's own default stream
   std::uint32_t device = 0;
-  bool blocking = false;         // ordered with the legacy stream
+  bool blocking = false;           // ordered with the legacy stream
   std::vector<std::uint32_t> ops;  // in GpuWork::ops
 };
 
@@ -98,12 +85,12 @@ struct GpuWork {
   std::vector<GpuPart> parts;
   std::vector<GpuSync> syncs;  // by end
   std::vector<std::string> names;
-  std::uint64_t timed = 0;      // ops with a timed end
-  double clock_error_ns = 0;    // of the device's clock against the host's
-  double event_ns = 0;          // that an event behind an op takes of its stream; 0: not known
+  std::uint64_t timed = 0;    // ops with a timed end
+  double clock_error_ns = 0;  // of the device's clock against the host's
+  double event_ns = 0;        // that an event behind an op takes of its stream; 0: not known
   // From the return of a call that puts an event into an empty stream until it is reached; 0: not known.
   double empty_event_ns = 0;
-  bool whole = true;            // false: records of some calls are missing
+  bool whole = true;  // false: records of some calls are missing
   bool any() const { return !ops.empty(); }
 };
 

@@ -8,11 +8,24 @@
 #include <functional>
 #include <vector>
 
-#include "gpu_work.h"
-
 namespace hostprobe::analysis {
 
 struct Event;
+
+// What an op takes part in, with other ranks.
+struct GpuPart {
+  std::uint64_t communicator = 0;
+  std::uint64_t between = 0;  // of a message both ends
+  std::uint32_t number = 0;
+  std::int32_t size = 0;   // how many take part
+  bool arrives = true;     // others wait for it
+  bool waits = true;       // it waits for others
+  std::uint32_t kind = 0;  // in GpuWork::kinds: what is moved
+
+  bool is_same(const GpuPart& other) const {
+    return communicator == other.communicator && between == other.between && number == other.number;
+  }
+};
 
 // A message among the parts, for its running number.
 struct NcclMessage {

@@ -72,6 +72,13 @@ void put_error(const ActivityRow& row, Column& column) {
     column.add(static_cast<double>(row.activity.error_ns));
 }
 
+void put_correlation(const ActivityRow& row, Column& column) {
+  if (row.activity.correlation == 0)
+    column.add_null();
+  else
+    column.add(row.activity.correlation);
+}
+
 const std::vector<ActivityColumn>& activity_columns() {
   static const std::vector<ActivityColumn> kColumns{
       {{"rank", Type::kInt32, true, "of the job; null: the process has none"}, put_rank},
@@ -106,16 +113,12 @@ const std::vector<ActivityColumn>& activity_columns() {
        }},
       {{"launch_begin_ns", Type::kInt64, true, "begin of the launch call, or a moment inside it, since the run began"},
        put_launch},
-      {{"correlation", Type::kUint32, true, "of an imported profile"},
-       [](const ActivityRow& row, Column& column) {
-         if (row.activity.correlation == 0)
-           column.add_null();
-         else
-           column.add(row.activity.correlation);
-       }},
-      {{"source", Type::kWord, false, "profile: exactly; events: by timing events and replay; bounds: when it was not empty for certain"},
+      {{"correlation", Type::kUint32, true, "of an imported profile"}, put_correlation},
+      {{"source", Type::kWord, false,
+        "profile: exactly; events: by timing events and replay; bounds: when it was not empty for certain"},
        put_source},
-      {{"error_ns", Type::kReal, true, "by which its end may be wrong; null: it is exact, or not known at all"}, put_error}};
+      {{"error_ns", Type::kReal, true, "by which its end may be wrong; null: it is exact, or not known at all"},
+       put_error}};
   return kColumns;
 }
 

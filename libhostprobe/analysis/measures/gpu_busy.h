@@ -10,7 +10,7 @@
 
 #include "answer/gpu.h"
 #include "answer/window.h"
-#include "model/activity.h"
+#include "model/gpu_timeline.h"
 
 namespace hostprobe::analysis {
 

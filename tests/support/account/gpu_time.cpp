@@ -58,7 +58,6 @@ std::vector<Window> idle_windows(const DeviceTimeline& device, const std::vector
   return idle;
 }
 
-
 void look_for_gap(const Process& one, const BusySpan& before, const BusySpan& after, const std::vector<BusySpan>& own,
                   Figures& all) {
   const Window gap{before.end_ns, after.begin_ns};
@@ -70,8 +69,7 @@ void look_for_gap(const Process& one, const BusySpan& before, const BusySpan& af
   double most_ns = 0;
   const BusySpan* ended_by = nullptr;
   for (auto span = next; span != own.end() && std::next(span) != own.end() && span->end_ns < gap.end_ns; ++span) {
-    const double shared =
-        std::min(std::next(span)->begin_ns, gap.end_ns) - std::max(span->end_ns, gap.begin_ns);
+    const double shared = std::min(std::next(span)->begin_ns, gap.end_ns) - std::max(span->end_ns, gap.begin_ns);
     if (shared > most_ns) most_ns = shared, ended_by = &*std::next(span);
   }
   if (most_ns < 0.5 * gap.length_ns()) return;
@@ -110,12 +108,14 @@ double percentile(std::vector<double> some, double share) {
 
 void print(const Process& one, const Figures& all) {
   fmt::print(
-      "{{\"pid\": {}, \"rank\": {}, \"source\": \"{}\", \"steps\": {}, \"busy_error_p50\": {:.3f}, \"busy_error_p95\": {:.3f}, "
-      "\"gaps\": {}, \"gaps_found\": {}, \"gaps_ended_right\": {}, \"busy_called_idle_pct\": {:.3f}, \"unknown_pct\": {:.3f}, "
+      "{{\"pid\": {}, \"rank\": {}, \"source\": \"{}\", \"steps\": {}, \"busy_error_p50\": {:.3f}, \"busy_error_p95\": "
+      "{:.3f}, "
+      "\"gaps\": {}, \"gaps_found\": {}, \"gaps_ended_right\": {}, \"busy_called_idle_pct\": {:.3f}, \"unknown_pct\": "
+      "{:.3f}, "
       "\"activities\": {}, \"account\": {}}}\n",
-      one.trace->header.pid, one.trace->header.rank, activity_source_name(one.device.source), all.step_errors_pct.size(),
-      percentile(all.step_errors_pct, 0.5), percentile(all.step_errors_pct, 0.95), all.gaps, all.found, all.ended_right,
-      all.time_ns > 0 ? 100 * all.busy_called_idle_ns / all.time_ns : 0,
+      one.trace->header.pid, one.trace->header.rank, activity_source_name(one.device.source),
+      all.step_errors_pct.size(), percentile(all.step_errors_pct, 0.5), percentile(all.step_errors_pct, 0.95), all.gaps,
+      all.found, all.ended_right, all.time_ns > 0 ? 100 * all.busy_called_idle_ns / all.time_ns : 0,
       all.time_ns > 0 ? 100 * all.unknown_ns / all.time_ns : 0, one.device.activities.size(),
       one.account.activities.size());
 }
@@ -143,8 +143,8 @@ int look(const std::vector<std::string>& paths) {
   for (std::size_t i = 0; i < processes.size(); ++i) {
     Process& one = processes[i];
     one.device = std::move(devices[i]);
-    const ProcessAnswer answer = analyse_process(*one.timeline, symbols, 1, plan_steps(*one.timeline, StepChoice::kAuto),
-                                                 {}, &one.device);
+    const ProcessAnswer answer =
+        analyse_process(*one.timeline, symbols, 1, plan_steps(*one.timeline, StepChoice::kAuto), {}, &one.device);
     std::vector<Window> steps;
     for (const Step& step : answer.steps.steps) steps.push_back({step.begin_ns, step.end_ns});
     print(one, compare(one, steps));
