@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <stdexcept>
@@ -102,6 +103,21 @@ void answer_one(Opened& opened, Symbols& symbols, MemoryBudget& budget, unsigned
   opened.work.blocked.reset();
   opened.timeline.reset();
   opened.trace.reset();
+}
+
+void tell_devices(std::vector<Opened>& opened) {
+  std::vector<Opened*> own;
+  std::vector<HostedWork> works;
+  for (Opened& one : opened) {
+    if (one.gpu_work == nullptr) continue;
+    const auto work = std::exchange(one.gpu_work, nullptr);
+    const FileHeader& header = one.trace->header;
+    works.push_back({std::string(header.host, strnlen(header.host, sizeof header.host)),
+                     one.trace->clock.monotonic_ns_of(0), std::move(*work)});
+    own.push_back(&one);
+  }
+  auto devices = devices_of(std::move(works));
+  for (std::size_t i = 0; i < own.size(); ++i) own[i]->device = std::move(devices[i]);
 }
 
 // In the middle, or of so many of them: by the mean, because a median is another one where one rank alone is now and then held up at

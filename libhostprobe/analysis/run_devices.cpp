@@ -2,11 +2,9 @@
 #include "run_devices.h"
 
 #include <map>
-#include <string>
 #include <utility>
 
 #include "model/timeline.h"
-#include "trace/trace_head.h"
 
 namespace hostprobe::analysis {
 
@@ -20,23 +18,22 @@ bool is_read_again(const DeviceTimeline& device) {
   return device.source != ActivitySource::kEvents && device.source != ActivitySource::kBounds;
 }
 
-void tell_devices(std::vector<Opened>& opened) {
-  std::map<std::string, std::vector<Opened*>> hosts;
-  for (Opened& one : opened)
-    if (one.gpu_work != nullptr) hosts[host_of(one.trace->header)].push_back(&one);
-  for (auto& [host, own] : hosts) {
-    const std::uint64_t base_ns = own.front()->trace->clock.monotonic_ns_of(0);
+std::vector<std::shared_ptr<const DeviceTimeline>> devices_of(std::vector<HostedWork> works) {
+  std::vector<std::shared_ptr<const DeviceTimeline>> all(works.size());
+  std::map<std::string, std::vector<std::size_t>> hosts;
+  for (std::size_t i = 0; i < works.size(); ++i) hosts[works[i].host].push_back(i);
+  for (const auto& [host, own] : hosts) {
+    const std::uint64_t base_ns = works[own.front()].first_ns;
     std::vector<GpuMember> members;
-    for (Opened* one : own) {
-      const std::uint64_t first_ns = one->trace->clock.monotonic_ns_of(0);
-      members.push_back(
-          {std::move(*one->gpu_work), static_cast<double>(static_cast<std::int64_t>(first_ns - base_ns))});
-      one->gpu_work.reset();
+    for (const std::size_t i : own) {
+      const auto offset_ns = static_cast<std::int64_t>(works[i].first_ns - base_ns);
+      members.push_back({std::move(works[i].work), static_cast<double>(offset_ns)});
     }
     std::vector<DeviceTimeline> devices = gpu_timelines(std::move(members));
     for (std::size_t i = 0; i < own.size(); ++i)
-      own[i]->device = std::make_shared<const DeviceTimeline>(std::move(devices[i]));
+      all[own[i]] = std::make_shared<const DeviceTimeline>(std::move(devices[i]));
   }
+  return all;
 }
 
 }  // namespace hostprobe::analysis

@@ -3,11 +3,12 @@
 // Room 3.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "model/gpu_timeline.h"
-#include "opened_traces.h"
 
 namespace hostprobe::analysis {
 
@@ -17,7 +18,14 @@ std::shared_ptr<const DeviceTimeline> exact_device(const Timeline& timeline);
 // What is exact can be read again from the trace; a replay of all processes of a host cannot be had from one.
 bool is_read_again(const DeviceTimeline& device);
 
-// Of those whose work for a GPU was read, those on one host together: they share a clock, and wait for each other.
-void tell_devices(std::vector<Opened>& opened);
+// What one process gave its GPU, its host, and what that host's clock was at zero of its axis.
+struct HostedWork {
+  std::string host;
+  std::uint64_t first_ns = 0;
+  GpuWork work;
+};
+
+// Of each. Those on one host together: they share a clock, and wait for each other.
+std::vector<std::shared_ptr<const DeviceTimeline>> devices_of(std::vector<HostedWork> works);
 
 }  // namespace hostprobe::analysis
