@@ -16,6 +16,13 @@ bool is_on_gpu(const ProcessAnswer& process) {
   return process.launches.hooked && process.gpu.source != ActivitySource::kNone;
 }
 
+// The more the surer it is what ran.
+int gpu_knowledge(const ProcessAnswer& process) {
+  if (!is_on_gpu(process)) return 0;
+  if (process.gpu.source == ActivitySource::kBounds) return 1;
+  return process.gpu.source == ActivitySource::kEvents ? 2 : 3;
+}
+
 // Of a process that works alone: its own.
 std::optional<RunPath> path_of_one(const ProcessAnswer& process) {
   if (!process.path) return std::nullopt;
@@ -32,16 +39,15 @@ std::set<const ProcessAnswer*> known_twice(const RunAnswer& run) {
   std::set<const ProcessAnswer*> known;
   for (const ProcessAnswer& process : run.processes)
     if (const ProcessAnswer* traced = run.traced(process))
-      known.insert(is_on_gpu(process) && !is_on_gpu(*traced) ? traced : &process);
+      known.insert(gpu_knowledge(process) > gpu_knowledge(*traced) ? traced : &process);
   return known;
 }
 
 // Whose speed is the job's: the ranks; without ranks the only process on a GPU, else the one that makes most steps. Empty: two
 // processes say they are the same rank.
-std::vector<const ProcessAnswer*> workers_of_job(const RunAnswer& run) {
+std::vector<const ProcessAnswer*> workers_of_job(const RunAnswer& run, const std::set<const ProcessAnswer*>& twice) {
   std::vector<const ProcessAnswer*> workers;
   std::set<int> ranks;
-  const std::set<const ProcessAnswer*> twice = known_twice(run);
   for (const ProcessAnswer& process : run.processes) {
     if (process.kind != ProcessKind::kRank || twice.contains(&process)) continue;
     if (!ranks.insert(process.rank.value_or(0)).second) return {};
@@ -49,7 +55,7 @@ std::vector<const ProcessAnswer*> workers_of_job(const RunAnswer& run) {
   }
   if (!workers.empty()) return workers;
   for (const ProcessAnswer& process : run.processes)
-    if (is_on_gpu(process)) workers.push_back(&process);
+    if (is_on_gpu(process) && !twice.contains(&process)) workers.push_back(&process);
   if (workers.size() == 1) return workers;
   const auto most = std::max_element(
       run.processes.begin(), run.processes.end(),
@@ -62,9 +68,13 @@ std::vector<const ProcessAnswer*> workers_of_job(const RunAnswer& run) {
 
 void answer_job_of(const std::vector<Opened>& opened, RunAnswer& run, Symbols& symbols, unsigned cores) {
   const std::map<std::string, const Opened*> by_path = by_trace(opened);
-  const auto on_gpu = std::count_if(run.processes.begin(), run.processes.end(), is_on_gpu);
+  const std::set<const ProcessAnswer*> twice = known_twice(run);
+  const auto is_one_on_gpu = [&twice](const ProcessAnswer& process) {
+    return is_on_gpu(process) && !twice.contains(&process);
+  };
+  const auto on_gpu = std::count_if(run.processes.begin(), run.processes.end(), is_one_on_gpu);
   std::vector<RunPathMember> members;
-  for (const ProcessAnswer* process : workers_of_job(run)) {
+  for (const ProcessAnswer* process : workers_of_job(run, twice)) {
     const auto found = by_path.find(process->trace_path);
     const auto clock = run.host_clocks.find(process->host);
     if (run.hosts.size() > 1 && clock == run.host_clocks.end()) run.step_time_unknown = TimeUnknown::kClocks;
@@ -84,7 +94,7 @@ void answer_job_of(const std::vector<Opened>& opened, RunAnswer& run, Symbols& s
     return;
   }
   if (members.size() < 2 && on_gpu == 1)
-    run.critical_path = path_of_one(*std::find_if(run.processes.begin(), run.processes.end(), is_on_gpu));
+    run.critical_path = path_of_one(*std::find_if(run.processes.begin(), run.processes.end(), is_one_on_gpu));
   try {
     JobAnswer answer = answer_job(members, symbols, cores);
     if (members.size() > 1) run.critical_path = std::move(answer.path);

@@ -31,11 +31,12 @@ struct JobStep {
 struct Device {
   bool watched = false;    // by somebody
   bool none_lost = false;  // of what was watched
+  bool has_order = false;
   KernelDurations kernels = {};
 
   Device() = default;
   explicit Device(const DeviceTimeline& device)
-      : watched(device.source != ActivitySource::kNone), none_lost(device.is_whole()) {}
+      : watched(device.source != ActivitySource::kNone), none_lost(device.is_whole()), has_order(device.has_order()) {}
   bool is_whole() const { return watched && none_lost; }
 };
 
@@ -108,6 +109,8 @@ class RunPathQuestion {
   TimeUnknown unseen(std::uint32_t member) const {
     const ProcessAnswer& answer = *members_[member].answer;
     if (!answer.whole_since_ms && answer.summed_only > 0) return TimeUnknown::kNoRecords;
+    // It launched, and no record says what: to look at its thread alone would be to take it for a program without a GPU.
+    if (!devices_[member].watched && answer.launches.call.count() > 0) return TimeUnknown::kNoRecords;
     return devices_[member].none_lost ? TimeUnknown::kKnown : TimeUnknown::kLostActivities;
   }
 
@@ -292,7 +295,8 @@ class RunPathQuestion {
       devices_[i] = Device(*device);
       job_.parts[i] = make_path_graph(*members_[i].timeline, *device, windows_of(steps, axes_[i]), axes_[i]);
       devices_[i].kernels = kernel_durations(job_.parts[i], *device);
-      whole[i] = devices_[i].is_whole() && job_.parts[i].is_whole() && is_whole(thread_of(number), job_.parts[i]);
+      whole[i] = devices_[i].is_whole() && devices_[i].has_order && job_.parts[i].is_whole() &&
+                 is_whole(thread_of(number), job_.parts[i]);
     });
     for (std::size_t i = 0; i < members_.size(); ++i) follow_batches(i, steps);
     double error_ns = 0;

@@ -50,6 +50,8 @@ struct DeviceTimeline {
   std::uint64_t others_without_time = 0;  // copies and fills
   std::uint64_t damaged = 0;              // rows of the file that make no sense
 
+  // What waited for what is known: not where it is only known when a GPU was empty.
+  bool has_order() const { return source != ActivitySource::kNone && source != ActivitySource::kBounds; }
   bool is_whole() const { return kernels_without_time + others_without_time + damaged == 0; }
 };
 

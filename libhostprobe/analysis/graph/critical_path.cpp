@@ -193,7 +193,7 @@ std::vector<Window> steps_to_look_at(const Timeline& timeline, const DeviceTimel
 std::optional<PathAnswer> answer_critical_path(const Timeline& timeline, const DeviceTimeline& device,
                                                const Window& window, const std::vector<Window>& steps,
                                                const Track* thread, std::size_t most_events) {
-  if (device.source == ActivitySource::kNone || !device.is_whole() || device.activities.empty()) return std::nullopt;
+  if (!device.has_order() || !device.is_whole() || device.activities.empty()) return std::nullopt;
   const std::vector<Window> some = steps_to_look_at(timeline, device, steps, most_events);
   JobGraph job;
   job.parts.push_back(

@@ -86,7 +86,8 @@ GpuAnswer answer_gpu(const DeviceTimeline& device, const Window& window, const s
 KernelTimes kernel_times(const DeviceTimeline& device) {
   std::vector<Histogram> by_name(device.names.size());
   for (const Activity& activity : device.activities)
-    if (activity.type == ActivityType::kKernel) by_name[activity.name].add(activity.end_ns - activity.begin_ns);
+    if (activity.type == ActivityType::kKernel && !activity.unknown)
+      by_name[activity.name].add(activity.end_ns - activity.begin_ns);
   KernelTimes times;
   for (std::size_t i = 0; i < by_name.size(); ++i)
     if (by_name[i].count() > 0) times[device.names[i]].add(by_name[i]);

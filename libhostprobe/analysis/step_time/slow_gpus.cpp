@@ -37,7 +37,7 @@ KernelDurations kernel_durations(const PathGraph& graph, const DeviceTimeline& d
   std::vector<std::vector<double>> by_name(device.names.size());
   for (const std::uint32_t number : graph.numbers) {
     const Activity& activity = device.activities[number];
-    if (activity.type == ActivityType::kKernel && !activity.collective)
+    if (activity.type == ActivityType::kKernel && !activity.collective && !activity.unknown)
       by_name[activity.name].push_back(activity.end_ns - activity.begin_ns);
   }
   KernelDurations durations;
