@@ -3,6 +3,13 @@
 
 namespace hostprobe::analysis {
 
+double StepTime::share_pct(Cause reported) const {
+  double ns = 0;
+  for (const LostTime& one : lost)
+    if (reported_cause(one.cause) == reported) ns += one.ns;
+  return length_ns > 0 ? 100 * ns / length_ns : 0;
+}
+
 const char* time_unknown_id(TimeUnknown why) {
   switch (why) {
     case TimeUnknown::kKnown:

@@ -67,6 +67,8 @@ struct StepTime {
   std::uint64_t steps = 0;
   std::vector<LostTime> lost;   // heaviest first; one for each cause and rank where it sits; they sum to the length
   std::map<Cause, Gain> gains;  // of the heavier causes, on all ranks; none where that is not known
+
+  double share_pct(Cause reported) const;  // of the length
 };
 
 // Why it is not known where the time of the steps went.

@@ -14,6 +14,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kMostSentences = 3;
+constexpr double kLeastUnknownPct = 1;  // of the steps, to be told where all is well
 
 // "rank 3", or the process id, or "the program" where there is only one it could be.
 std::string who(const Finding& finding) {
@@ -242,23 +243,24 @@ std::string plain_text(const Finding& finding) {
   }
 }
 
-double bound_pct(const StepTime& time) {
-  double ns = 0;
-  for (const LostTime& lost : time.lost)
-    if (reported_cause(lost.cause) == Cause::kGpuBound) ns += lost.ns;
-  return 100 * ns / time.length_ns;
-}
-
 std::string all_well(const RunAnswer& run) {
   for (const ProcessAnswer& process : run.processes)
     if (is_read_in_part(process))
       return "What was read of this run shows nothing that stands out; what is missing may: see LOST OR DAMAGED.";
-  if (run.step_time && run.step_time->length_ns > 0)
-    return fmt::format("Nothing on the host side stands out: the {} works in {:.1f} % of the {}.",
-                       run.uses_gpu() ? "GPU" : "program itself", bound_pct(*run.step_time),
-                       run.one_step                  ? "step"
-                       : run.steps.lengths.count > 0 ? "steps"
-                                                     : "run");
+  if (run.step_time && run.step_time->length_ns > 0) {
+    const char* whole = run.one_step ? "step" : run.steps.lengths.count > 0 ? "steps" : "run";
+    const double works_pct = run.step_time->share_pct(Cause::kGpuBound),
+                 unknown_pct = run.step_time->share_pct(Cause::kUnknown);
+    if (unknown_pct > works_pct)
+      return fmt::format(
+          "Nothing on the host side stands out, but in {:.1f} % of the {} nobody knows whether the GPU works.",
+          unknown_pct, whole);
+    std::string text = fmt::format("Nothing on the host side stands out: the {} works in {:.1f} % of the {}",
+                                   run.uses_gpu() ? "GPU" : "program itself", works_pct, whole);
+    if (unknown_pct >= kLeastUnknownPct)
+      text += fmt::format(", and in {:.1f} % nobody knows whether it does", unknown_pct);
+    return text + ".";
+  }
   const WorstWaits& worst = run.worst_waits;
   std::string text =
       fmt::format("Nothing on the host side stands out: no wait of a main thread takes more than {:.1f} % of the run",

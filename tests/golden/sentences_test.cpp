@@ -252,6 +252,10 @@ void say_headlines() {
   run.step_time->lost[0].ns = 983'000;
   run.step_time->lost[1].ns = 17'000;
   say("headline where all of the time is known and well", headline(run).at(0));
+  run.step_time->lost[1].cause = Cause::kUnknown;
+  say("headline where some of the time is unknown", headline(run).at(0));
+  std::swap(run.step_time->lost[0].ns, run.step_time->lost[1].ns);
+  say("headline where most of the time is unknown", headline(run).at(0));
   run.findings.assign(5, finding(Symptom::kOwnCost, Cause::kOwnCost, 1));
   say("headline of five findings has sentences", std::to_string(headline(run).size()));
 }

@@ -290,9 +290,11 @@ TEST_F(Reports, FindingsHaveTheKeysOfTheContract) {
   test::StringArea strings;
   file.stack(0, {}, {strings.add("_next_data (dataloader.py:1300)")});
   file.strings(strings);
-  file.calls(100, 0,
-             {{.hook = 1, .begin_us = 0, .end_us = 500'000, .c = 0x1001, .stack = 1},
-              {.hook = 3, .begin_us = 500'000, .end_us = 700'000}});
+  file.calls(100, 0, {{.hook = 1, .begin_us = 0, .end_us = 500'000, .c = 0x1001, .stack = 1}});
+  ThreadEntry main = test::thread_entry(100, "python3");
+  main.cpu_ns = 200'000'000;
+  main.run_delay_ns = 200'000'000;
+  file.thread(main);
   keep(file);
   TraceFile worker;
   worker.header.pid = 200;
@@ -316,10 +318,10 @@ TEST_F(Reports, FindingsHaveTheKeysOfTheContract) {
   EXPECT_EQ(loader["site"]["role"], "main");
   EXPECT_EQ(loader["site"]["stack"].size(), 1u);
   EXPECT_EQ(loader["evidence"]["count"], 1);
-  const json& syncs = report["findings"].at(1);
-  EXPECT_EQ(syncs["cause"], "sync_calls");
-  EXPECT_FALSE(syncs.contains("fix"));
-  EXPECT_FALSE(syncs.contains("site"));
+  const json& no_cpu = report["findings"].at(1);
+  EXPECT_EQ(no_cpu["cause"], "cpu_contention");
+  EXPECT_FALSE(no_cpu.contains("fix"));
+  EXPECT_FALSE(no_cpu.contains("site"));
 }
 
 TEST_F(Reports, LossesStandBeforeEverythingElse) {

@@ -13,6 +13,7 @@
 namespace hostprobe::analysis {
 namespace {
 
+constexpr double kMostlyUnknownPct = 50;  // of the steps: so much is not explained, so totals are heard beside them
 constexpr double kOwnCostInStepsPct = 3;  // beside findings about steps; what it is stands in every report
 
 // The steps of a process alone, where they are known; else its life.
@@ -77,6 +78,12 @@ std::vector<Finding> findings_of_steps(const RunAnswer& run) {
   return findings;
 }
 
+void sort_by_share(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& l, const Finding& r) {
+    return std::pair(r.with_start_up, l.share_pct) > std::pair(l.with_start_up, r.share_pct);
+  });
+}
+
 std::vector<Finding> findings_of_totals(const RunAnswer& run) {
   std::vector<Finding> findings;
   for (const RunDetector& detector : run_detectors())
@@ -84,9 +91,18 @@ std::vector<Finding> findings_of_totals(const RunAnswer& run) {
       if (auto finding = detector.ask(run)) findings.push_back(std::move(*finding));
   for (const Detector& detector : detectors())
     if (auto worst = worst_of(run, detector)) findings.push_back(std::move(*worst));
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& l, const Finding& r) {
-    return std::pair(r.with_start_up, l.share_pct) > std::pair(l.with_start_up, r.share_pct);
-  });
+  sort_by_share(findings);
+  return findings;
+}
+
+std::vector<Finding> findings_of(const RunAnswer& run) {
+  if (!run.step_time) return findings_of_totals(run);
+  std::vector<Finding> findings = findings_of_steps(run);
+  if (run.step_time->share_pct(Cause::kUnknown) < kMostlyUnknownPct) return findings;
+  for (Finding& total : findings_of_totals(run))
+    if (std::none_of(findings.begin(), findings.end(), [&](const Finding& one) { return one.cause == total.cause; }))
+      findings.push_back(std::move(total));
+  sort_by_share(findings);
   return findings;
 }
 
@@ -97,7 +113,7 @@ std::vector<Finding> find_causes(const RunAnswer& run) {
   if (auto alone = found_alone(run))
     findings.push_back(std::move(*alone));
   else
-    findings = run.step_time ? findings_of_steps(run) : findings_of_totals(run);
+    findings = findings_of(run);
   for (Finding& finding : findings) finding.of_one_step = run.one_step.has_value();
   return findings;
 }
