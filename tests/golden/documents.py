@@ -37,11 +37,13 @@ def environment():
 
 
 class Build:
-    """The command of one build, and what becomes of its version in documents."""
+    """The command of one build, and what becomes of its version in documents. It reads the accounts that some runs carry of their
+    GPUs; of the others it says what `hostprobe` says. Builds from before there were two have one command for both."""
 
     def __init__(self, folder):
         self.folder = folder.resolve()
-        self.command = self.folder / "bin" / "hostprobe"
+        commands = [self.folder / "bin" / name for name in ("hostprobe_with_account", "hostprobe")]
+        self.command = next((one for one in commands if one.exists()), commands[0])
         if not self.command.exists():
             raise SystemExit(f"documents.py: {self.command} is missing: build it, or name a build with --build")
         version, commit = subprocess.run([self.command, "--version"], capture_output=True, text=True, check=True).stdout.split()[1:3]
