@@ -25,6 +25,7 @@ enum class ActionKind : std::uint32_t {
   kReadInPart,
   kLeftOut,
   kStepsKnown,
+  kProfile,
 };
 
 enum class TriggerCause : std::uint32_t { kSlowStep = 1, kSignal, kCommand, kProgram, kHang };
@@ -52,6 +53,11 @@ struct ActionAnswer {
 // It came too soon after a dump.
 inline bool is_refused_trigger(const ActionAnswer& action) {
   return action.kind == ActionKind::kTrigger && action.number == 0;
+}
+
+// A window of PyTorch's own profiler that is in the run folder, as against one that could not be.
+inline bool is_whole_window(const ActionAnswer& action) {
+  return action.kind == ActionKind::kProfile && action.reason == 0;
 }
 
 // A person waits to see it.

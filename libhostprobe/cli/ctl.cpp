@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "commands.h"
 #include "format/file.h"
@@ -13,6 +14,7 @@
 #include "options.h"
 #include "output.h"
 #include "process_id.h"
+#include "settings/profile_rule.h"
 #include "trace/trace.h"
 #include "unrecorded.h"
 
@@ -23,6 +25,7 @@ constexpr char kNotes[] =
     "VERB is one of\n"
     "  status           what it records, what that costs, the last trigger, the settings that can be set\n"
     "  trigger [TEXT]   the last seconds are to be written out; TEXT says why, and stands in the report\n"
+    "  profile          PyTorch's own profiler records the next steps, --steps of them, into the run folder\n"
     "  stop, start      pauses recording, and goes on with it\n"
     "  fix on|off NAME  puts a fix in place, or takes it back: {}: docs/fixes.md\n"
     "  set NAME=VALUE   changes settings that can be changed while the process runs: all of them or none\n"
@@ -33,6 +36,7 @@ constexpr char kNotes[] =
     "  hostprobe ctl 4711 status --json\n"
     "  hostprobe ctl RUN status                  every rank on a line\n"
     "  hostprobe ctl RUN trigger loss is NaN\n"
+    "  hostprobe ctl 4711 profile --steps 3 && hostprobe report RUN\n"
     "  hostprobe ctl RUN fix on auto\n"
     "  hostprobe ctl 4711 fix on gc\n"
     "  hostprobe ctl 4711 set stack_us=200 slow_step_pct=150";
@@ -59,6 +63,7 @@ struct Arguments {
   std::string verb;
   std::vector<std::string> words;
   double timeout_s = 5;
+  std::optional<unsigned> steps;
   bool json = false;
 };
 
@@ -86,6 +91,8 @@ std::string request_to_set(const std::vector<std::string>& words) {
 
 std::string request_of(const Arguments& arguments) {
   const std::string& verb = arguments.verb;
+  if (verb == "profile" && arguments.words.empty())
+    return fmt::format("profile {}", arguments.steps.value_or(kUsualProfiledSteps));
   if (verb == "trigger") return request_to_trigger(joined(arguments.words));
   if (verb == "set") return request_to_set(arguments.words);
   if (verb == "fix") {
@@ -93,8 +100,8 @@ std::string request_of(const Arguments& arguments) {
       throw UsageError("fix wants on or off, and a name: `hostprobe ctl PID fix on gc`");
     return "fix " + joined(arguments.words);
   }
-  if (verb != "status" && verb != "start" && verb != "stop")
-    throw UsageError(fmt::format("no verb '{}'; there are: status trigger stop start set fix", verb));
+  if (verb != "status" && verb != "start" && verb != "stop" && verb != "profile")
+    throw UsageError(fmt::format("no verb '{}'; there are: status trigger profile stop start set fix", verb));
   if (!arguments.words.empty())
     throw UsageError(fmt::format("{} takes nothing behind it, not '{}'", verb, joined(arguments.words)));
   return verb;
@@ -147,11 +154,16 @@ std::vector<analysis::RunProcess> asked_by(const Arguments& arguments, std::size
   return processes;
 }
 
-// Ranks alone take part in `auto`, and all of them have to.
-void prepare_auto(std::vector<analysis::RunProcess>& processes, bool is_run) {
+// Of a run with ranks nobody else.
+void keep_ranks(std::vector<analysis::RunProcess>& processes) {
   std::vector<analysis::RunProcess> ranks = processes;
   std::erase_if(ranks, [](const analysis::RunProcess& each) { return !each.rank || each.is_worker; });
-  if (is_run && !ranks.empty()) processes = std::move(ranks);
+  if (!ranks.empty()) processes = std::move(ranks);
+}
+
+// Ranks alone take part in `auto`, and all of them have to.
+void prepare_auto(std::vector<analysis::RunProcess>& processes, bool is_run) {
+  if (is_run) keep_ranks(processes);
   const std::string obstacle = analysis::auto_obstacle(processes);
   if (!obstacle.empty())
     throw std::runtime_error(is_run ? obstacle + ": they must record into this run on this machine"
@@ -199,7 +211,68 @@ bool set_all(analysis::RunControl& control, const Arguments& arguments, const st
   return false;
 }
 
+// How far a window is that was asked for when so many had ended. Also of one that the process has not come to.
+struct WindowEnd {
+  bool is_over = false;
+  std::string problem;  // "" = there is none
+};
+WindowEnd window_end(const analysis::ProcessStatus& asked, const analysis::ProcessStatus& now) {
+  const std::string state = now.text("window_state");
+  if (now.number("window_ended") <= asked.number("window_ended")) return {state == "armed" || state == "open", {}};
+  return {true, now.number("window_refused") != 0 ? now.text("window_text") : std::string()};
+}
+
+void show_window(const analysis::ProcessStatus& asked, const analysis::ControlAnswer& answer, unsigned steps) {
+  const analysis::ProcessStatus now = analysis::parse_status(answer.text);
+  const WindowEnd end = window_end(asked, now);
+  if (!end.problem.empty()) throw std::runtime_error("no window: " + end.problem);
+  const std::string who = answer.process.title();
+  if (!end.is_over)
+    say(fmt::format(
+        "{}: asked for {} steps; its interpreter has not come to it yet, `hostprobe ctl {} status` shows when", who,
+        steps, answer.process.pid));
+  else
+    say(fmt::format("{}: PyTorch's profiler records its next {} step{} into {}/{}", who, steps, steps == 1 ? "" : "s",
+                    answer.process.folder, now.text("window_file")));
+}
+
+// Until all have said, or the time is over.
+std::vector<analysis::ControlAnswer> await_windows(analysis::RunControl& control, double timeout_s,
+                                                   const std::vector<analysis::ProcessStatus>& asked) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
+  for (;;) {
+    std::vector<analysis::ControlAnswer> answers = control.ask("window");
+    bool is_waiting = false;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      is_waiting |=
+          answers[i].failure == nullptr && !window_end(asked[i], analysis::parse_status(answers[i].text)).is_over;
+    if (!is_waiting || std::chrono::steady_clock::now() >= end) return answers;
+  }
+}
+
+// Whether all could.
+bool open_windows(analysis::RunControl& control, const Arguments& arguments, const std::string& request, bool is_run) {
+  std::vector<analysis::ProcessStatus> asked;
+  for (const analysis::ControlAnswer& answer : control.ask(request))
+    asked.push_back(analysis::parse_status(answer.text));
+  bool all = true;
+  const std::vector<analysis::ControlAnswer> answers = await_windows(control, arguments.timeout_s, asked);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const analysis::ControlAnswer& answer = answers[i];
+    try {
+      if (answer.failure != nullptr) throw std::runtime_error(failure_text(answer));
+      show_window(asked[i], answer, arguments.steps.value_or(kUsualProfiledSteps));
+    } catch (const std::runtime_error& error) {
+      if (!is_run) throw;
+      say(fmt::format("{}: {}", answer.process.title(), error.what()));
+      all = false;
+    }
+  }
+  return all;
+}
+
 void check(const Arguments& arguments) {
+  if (arguments.steps && arguments.verb != "profile") throw UsageError("--steps belongs to profile");
   if (arguments.json && arguments.verb != "status") throw UsageError("--json belongs to status");
   if (!(arguments.timeout_s > 0) || arguments.timeout_s > 86400)
     throw UsageError("--timeout takes seconds, up to 86400");
@@ -213,8 +286,11 @@ bool ask(const Arguments& arguments) {
   std::size_t left_out = 0;
   std::vector<analysis::RunProcess> processes = asked_by(arguments, left_out);
   if (request.starts_with("fix on auto")) prepare_auto(processes, is_run);
+  const bool is_profile = arguments.verb == "profile";
+  if (is_profile && is_run) keep_ranks(processes);
   analysis::RunControl control(processes,
                                std::chrono::milliseconds(std::lround(std::ceil(arguments.timeout_s * 1000))));
+  if (is_profile) return open_windows(control, arguments, request, is_run);
   if (is_run && arguments.json) {
     const std::vector<analysis::ControlAnswer>& answers = control.ask(request);
     write_json(analysis::statuses_json(answers, left_out));
@@ -235,24 +311,28 @@ Command ctl_command() {
     arguments->words.insert(arguments->words.end(), words.begin(), words.end());
     return ask(*arguments) ? kDone : kCouldNot;
   };
-  return {.name = "ctl",
-          .summary = "Asks hostprobe in a running process, or in a run's: status, trigger, stop, start, set, fix.",
-          .options = {{.names = "TARGET",
-                       .target = &arguments->target,
-                       .meaning = "A process id, or the run folder of a job",
-                       .required = true},
-                      {.names = "VERB",
-                       .target = &arguments->verb,
-                       .meaning = "What is asked for, see below",
-                       .required = true},
-                      {.names = "WORDS", .target = &arguments->words, .meaning = "What the verb takes"},
-                      {.names = "--timeout",
-                       .target = &arguments->timeout_s,
-                       .meaning = "How long to wait for an answer, seconds",
-                       .shows_usual = true},
-                      {.names = "--json", .target = &arguments->json, .meaning = "status as a JSON document"}},
-          .notes = fmt::format(kNotes, fix_list()),
-          .run = run};
+  return {
+      .name = "ctl",
+      .summary = "Asks hostprobe in a running process, or in a run's: status, trigger, profile, stop, start, set, fix.",
+      .options =
+          {{.names = "TARGET",
+            .target = &arguments->target,
+            .meaning = "A process id, or the run folder of a job",
+            .required = true},
+           {.names = "VERB", .target = &arguments->verb, .meaning = "What is asked for, see below", .required = true},
+           {.names = "WORDS", .target = &arguments->words, .meaning = "What the verb takes"},
+           {.names = "--timeout",
+            .target = &arguments->timeout_s,
+            .meaning = "How long to wait for an answer, seconds",
+            .shows_usual = true},
+           {.names = "--steps",
+            .target = &arguments->steps,
+            .meaning = fmt::format("profile: how many steps [{}]", kUsualProfiledSteps),
+            .value_name = "N",
+            .range = Range{1, static_cast<double>(kMostProfiledSteps)}},
+           {.names = "--json", .target = &arguments->json, .meaning = "status as a JSON document"}},
+      .notes = fmt::format(kNotes, fix_list()),
+      .run = run};
 }
 
 }  // namespace hostprobe::cli

@@ -22,7 +22,12 @@ Option job_option(JobNumber& job, const std::string& name) {
 
 analysis::ChosenJob choose_job(const std::string& run, const JobNumber& job) {
   require_run(run);
+  join_windows(run);
   analysis::ChosenJob chosen(run, job);
+  if (chosen.is_newest_folder) {
+    join_windows(chosen.path);
+    chosen = analysis::ChosenJob(run, job);
+  }
   if (chosen.is_newest_folder) say(fmt::format("{} is the newest run in {}", chosen.path, run));
   return chosen;
 }

@@ -17,7 +17,7 @@ using JobNumber = std::optional<unsigned>;
 Option run_option(std::string& run);
 Option job_option(JobNumber& job, const std::string& name = "--job");
 
-// Throws as analysis::ChosenJob. Says which run it took where it was given a folder of runs.
+// Joins windows of PyTorch's profiler first. Throws as analysis::ChosenJob. Says which run it took where it was given a folder of runs.
 analysis::ChosenJob choose_job(const std::string& run, const JobNumber& job);
 
 // Where nothing else in the output says so: which job it is of, if there are several.

@@ -1,5 +1,4 @@
 // run.cpp: `hostprobe run`.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,8 +17,8 @@
 #include "output.h"
 #include "program.h"
 #include "program_file.h"
+#include "run_folders.h"
 #include "setting_value.h"
-#include "settings/setting_value.h"
 #include "trace/jobs.h"
 #include "trace/recover.h"
 
@@ -43,32 +42,6 @@ std::string variable(const char* name) {
 
 std::string prepended(const std::string& front, const std::string& rest) {
   return rest.empty() ? front : front + ":" + rest;
-}
-
-struct RunFolder {
-  std::string path;
-  bool is_new = false;  // made for this run
-};
-
-// -o, else HOSTPROBE_OUT, else a folder of this second: two runs one after the other never mix by accident.
-RunFolder run_folder(const std::string& given) {
-  std::string folder = given.empty() ? variable("HOSTPROBE_OUT") : given;
-  if (folder.empty()) {
-    const std::time_t now = std::time(nullptr);
-    const std::string name = fmt::format("hostprobe-run-{:%Y%m%d-%H%M%S}", fmt::localtime(now));
-    folder = name;
-    for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", name, i);
-  }
-  fs::path path = fs::absolute(folder).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // "RUN/"
-  // The probe gets the whole path, and has no more room for it.
-  if (path.string().size() >= kTextBytes)
-    throw UsageError(
-        fmt::format("run: the path of the run folder is longer than {} bytes: {}", kTextBytes - 1, folder));
-  std::error_code error;
-  const bool is_new = fs::create_directories(path, error);
-  if (error) throw std::runtime_error(fmt::format("cannot make the run folder {}: {}", path.string(), error.message()));
-  return {path.string(), is_new};
 }
 
 std::string preloaded_library() {
@@ -125,6 +98,7 @@ void say_end(const std::string& run, const std::string& job_file) {
   try {
     std::size_t recovered = 0;
     const std::vector<analysis::RecoveryAnswer> answers = analysis::recover_run(run);
+    join_windows(run);
     const std::vector<std::string> own = traces_of_job(run, job_file);
     for (const auto& answer : answers) {
       const bool is_own = std::find(own.begin(), own.end(), answer.path) != own.end();
@@ -188,7 +162,7 @@ int run(const RunArguments& arguments, const Words& words) {
   check_settings(arguments);
   const ProgramFile program = look_at_program(words.front());
   Environment environment = environment_of(arguments, program);
-  const RunFolder folder = run_folder(value_given(arguments, "out"));
+  const NewRunFolder folder = make_run_folder(value_given(arguments, "out"));
   environment.emplace_back("HOSTPROBE_OUT", folder.path);
   const Recording recording{setting_for_program("target", environment), setting_for_program("off", environment) == "1",
                             program.obstacle};

@@ -1,12 +1,18 @@
 // run_folders.cpp: see run_folders.h.
 #include "run_folders.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 
+#include "command.h"
+#include "import/window_files.h"
+#include "output.h"
+#include "settings/setting_value.h"
 #include "trace/jobs.h"
 
 namespace hostprobe::cli {
@@ -70,6 +76,32 @@ void require_run(const std::string& path) {
   std::error_code error;
   if (fs::status(path, error).type() == fs::file_type::not_found)
     throw std::runtime_error(fmt::format("{}: No such file or directory{}", path, run_folders_note(path)));
+}
+
+NewRunFolder make_run_folder(const std::string& given) {
+  const char* inherited = std::getenv("HOSTPROBE_OUT");
+  std::string folder = given.empty() && inherited != nullptr ? inherited : given;
+  if (folder.empty()) {
+    const std::time_t now = std::time(nullptr);
+    const std::string name = fmt::format("hostprobe-run-{:%Y%m%d-%H%M%S}", fmt::localtime(now));
+    folder = name;
+    for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", name, i);
+  }
+  fs::path path = fs::absolute(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "RUN/"
+  // The probe gets the whole path, and has no more room for it.
+  if (path.string().size() >= kTextBytes)
+    throw UsageError(
+        fmt::format("run: the path of the run folder is longer than {} bytes: {}", kTextBytes - 1, folder));
+  std::error_code error;
+  const bool is_new = fs::create_directories(path, error);
+  if (error) throw std::runtime_error(fmt::format("cannot make the run folder {}: {}", path.string(), error.message()));
+  return {path.string(), is_new};
+}
+
+void join_windows(const std::string& run) {
+  for (const std::string& problem : analysis::join_windows(run).problems)
+    say("a profile window is not joined: " + problem);
 }
 
 }  // namespace hostprobe::cli

@@ -1,4 +1,4 @@
-// run_folders.h: the run folders near a path that is none, for whoever mistyped it.
+// run_folders.h: run folders: a new one, what lies ready in one to be joined, and those near a path that is none.
 //
 // Room 4.
 #pragma once
@@ -16,5 +16,15 @@ std::string run_folders_note(const std::string& path);
 
 // Throws std::runtime_error with that note where there is no such path.
 void require_run(const std::string& path);
+
+struct NewRunFolder {
+  std::string path;
+  bool is_new = false;  // made for this run
+};
+// -o, else HOSTPROBE_OUT, else a folder of this second: two runs one after the other never mix by accident.
+NewRunFolder make_run_folder(const std::string& given);
+
+// What windows of PyTorch's own profiler left in that folder becomes traces of it; what does not is said.
+void join_windows(const std::string& run);
 
 }  // namespace hostprobe::cli

@@ -9,6 +9,7 @@
 
 #include "nearest.h"
 #include "settings/fix_list.h"
+#include "settings/profile_rule.h"
 #include "settings/setting_value.h"
 #include "settings/signal_name.h"
 
@@ -64,11 +65,19 @@ std::string signal_complaint(const std::string& value, const std::string& name) 
                      suggestion(word, known));
 }
 
+std::string profile_complaint(const std::string& value, const std::string& name) {
+  if (ProfileRule rule; parse_profile_rule(value.c_str(), rule)) return {};
+  return fmt::format(
+      "{} takes none, or every=N or slow=RATIO (from 1.05) with steps=N (1 to {}; fewer than every by 2), not '{}'",
+      name, kMostProfiledSteps, value);
+}
+
 std::string text_complaint(const Setting& setting, const std::string& value, const std::string& name) {
   const std::size_t most = text_bytes(setting.name.c_str()) - 1;
   if (value.empty()) return fmt::format("{} is empty; leave it out to have the default", name);
   if (value.size() > most) return fmt::format("{} takes at most {} bytes, not {}", name, most, value.size());
   if (setting.name == "fix") return fix_complaint(value, name);
+  if (setting.name == "profile") return profile_complaint(value, name);
   if (setting.name == "trigger_signal") return signal_complaint(value, name);
   return {};
 }

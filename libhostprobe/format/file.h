@@ -216,6 +216,9 @@ enum EventKind : std::uint32_t {
            // which was `reason` ms ago
   kEventSource = 11,  // a source of facts is missing; `reason`: errno; text: which, why, what to do
   // 12 and 13 are of traces made of another tool's file: imported.h.
+  kEventProfile =
+      15,  // a window of PyTorch's own profiler; `number`: of the window, `reason` 0: it is in the run folder,
+           // `amount`: its bytes; 1: it is not; text: what it cost, or why there is none
   kEventStepsKnown = 14,  // monitor: end of start-up; `number`: steps so far, `amount`: main thread's run delay, ns
 };
 

@@ -49,6 +49,18 @@ std::string steps_text(const ProcessStatus& status) {
                      1e-6 * static_cast<double>(status.number("step_ns")));
 }
 
+// "": none was asked for.
+std::string windows_text(const ProcessStatus& status) {
+  const std::string state = status.text("window_state");
+  const bool is_open = !state.empty() && state != "none";
+  if (!is_open && status.number("window_ended") == 0) return "";
+  std::string text = fmt::format("profile windows {}", grouped(status.number("windows")));
+  if (status.number("window_ended") > 0)
+    text += fmt::format(" · the last{}: {}", status.number("window_refused") != 0 ? " could not be" : "",
+                        printable(status.text("window_text")));
+  return text + (is_open ? fmt::format(" · one is {}\n", state) : "\n");
+}
+
 }  // namespace
 
 std::string ProcessStatus::text(const std::string& word) const {
@@ -87,7 +99,7 @@ std::string status_text(int pid, const ProcessStatus& status) {
       fmt::format("records {} · lost {} · threads {} · buffer {:.1f} of {:.0f} MiB · own cost {:.3g} %\n",
                   grouped(status.number("records")), grouped(status.number("lost")), status.number("threads"),
                   mib(status.number("buffer_bytes")), mib(status.number("buffer_most_bytes")), own_cost_pct(status));
-  text += steps_text(status) + trigger_text(status) + "\nset";
+  text += steps_text(status) + windows_text(status) + trigger_text(status) + "\nset";
   for (const auto& [name, value] : status.settings) text += fmt::format(" {}={}", name, value);
   return text + "\n";
 }
@@ -159,6 +171,12 @@ JsonValue document_of(int pid, const ProcessStatus& status) {
     json["last_trigger"] = {{"at", time_text(status.number("trigger_ns"))},
                             {"reason", status.text("trigger_reason")},
                             {"text", status.text("trigger_text")}};
+  }
+  if (!status.text("window_state").empty()) {
+    json["profile_windows"] = {{"count", status.number("windows")},
+                               {"state", status.text("window_state")},
+                               {"last_refused", status.number("window_refused") != 0},
+                               {"last", status.text("window_text")}};
   }
   for (const auto& [name, value] : status.settings) json["settings"][name] = setting_json(value);
   return json;

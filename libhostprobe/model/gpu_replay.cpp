@@ -279,7 +279,8 @@ class Replay {
     if (op.is_timed())
       tell_end(op.timed_ns, kTimedErrorNs, time);
     else if (pinned != process.pinned.end())
-      tell_end(pinned->second, std::min<double>(kToleranceNs, time.end_error_ns), time);
+      // What ended it is still not known: a rank that nobody saw, or a host that came late.
+      tell_end(pinned->second, std::min<double>(kToleranceNs, time.end_error_ns), time), time.guessed = is_open;
     else if (ends_together(process, op) && meetings_[process.meetings[op.first_part]].timed_ns >= time.begin_ns)
       tell_end(meetings_[process.meetings[op.first_part]].timed_ns, kSameEndNs, time);
     else if (time.end_ns > op.latest_ns)

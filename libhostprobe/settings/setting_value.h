@@ -18,7 +18,9 @@ inline constexpr std::size_t kTextBytes = 512;
 // the probe lie in the one page that each start writes to.
 constexpr std::size_t text_bytes(const char* name) {
   const bool is_long = (name[0] == 'o' && name[1] == 'u') || (name[0] == 't' && name[1] == 'a');  // out, target
-  return is_long ? kTextBytes : 64;
+  const bool is_word = name[0] == 't' && name[1] == 'r';                                          // trigger_signal
+  const bool is_rule = name[0] == 'p' && name[1] == 'r';                                          // profile
+  return is_long ? kTextBytes : is_word ? 24 : is_rule ? 48 : 64;
 }
 
 // Digits alone, without a sign.

@@ -143,6 +143,17 @@ TEST_F(Events, PausesSettingsAndShedDetailAreTold) {
   EXPECT_DOUBLE_EQ(process()["events"].at(3)["cost_pct"].get<double>(), 0.73);
 }
 
+TEST_F(Events, WindowsOfPyTorchsProfilerAreToldWithTheirCost) {
+  event(1000, kEventProfile, 0, 1, 3 << 20, "3 steps at 15.2 ms");
+  event(2000, kEventProfile, 1, 2, 0, "a window is open");
+  EXPECT_EQ(sentences(), 2u);
+  EXPECT_NE(text().find("profile window 1, 3.0 MiB: 3 steps at 15.2 ms"), std::string::npos);
+  EXPECT_NE(text().find("no profile window: a window is open"), std::string::npos);
+  EXPECT_EQ(process()["events"].at(0)["window"], 1);
+  EXPECT_EQ(process()["events"].at(0)["bytes"], 3 << 20);
+  EXPECT_TRUE(process()["events"].at(1)["window"].is_null());
+}
+
 TEST_F(Events, AreSortedByTimeAndManyOfThemAreCounted) {
   for (int i = 20; i > 0; --i) event(100'000.0 * i, kEventSetting, 0, 0, 0, "A=" + std::to_string(i));
   EXPECT_EQ(process()["events"].at(0)["text"], "A=1");

@@ -6,6 +6,7 @@
 
 #include "probe/runtime/options.h"
 #include "probe/runtime/say.h"
+#include "settings/profile_rule.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -33,6 +34,33 @@ TEST(Options, HaveTheirDefaults) {
   EXPECT_STREQ(g_options.target, "auto");
   EXPECT_FALSE(g_options.off);
   EXPECT_EQ(g_options.out[0], '/') << "relative folders are fixed to where the program started";
+}
+
+TEST(Options, ARuleOfProfileWindowsIsReadAsAWhole) {
+  ProfileRule rule;
+  ASSERT_TRUE(parse_profile_rule("every=500,steps=7", rule));
+  EXPECT_EQ(rule.every, 500u);
+  EXPECT_EQ(rule.steps, 7u);
+  EXPECT_EQ(rule.slow, 0u);
+  ASSERT_TRUE(parse_profile_rule("slow=1.5,every=1000000000,steps=100", rule));
+  EXPECT_EQ(rule.slow, 1500u);
+  ASSERT_TRUE(parse_profile_rule("slow=2", rule));
+  EXPECT_EQ(rule.steps, kUsualProfiledSteps);
+  ASSERT_TRUE(parse_profile_rule("none", rule));
+  EXPECT_FALSE(rule.asks());
+  for (const char* text : {"", "often", "none,every=9", "every=", "every=4", "every=5,steps=4", "every=-9", "slow=1",
+                           "slow=1.04", "slow=1.5x", "steps=3", "every=20,steps=0", "every=200,steps=101", "every=20,",
+                           ",every=20", "every=20 ,steps=3", "every=20000000000000000000000000000"})
+    EXPECT_FALSE(parse_profile_rule(text, rule)) << text;
+}
+
+TEST(Options, ABadRuleIsReportedAndNoWindowIsWished) {
+  read({"HOSTPROBE_PROFILE=every=2"});
+  EXPECT_STREQ(g_options.profile, "none");
+  EXPECT_NE(complaints({"HOSTPROBE_PROFILE=every=2"}).find("not none, nor every=N"), std::string::npos);
+  read({"HOSTPROBE_PROFILE=every=20"});
+  EXPECT_STREQ(g_options.profile, "every=20");
+  EXPECT_EQ(complaints({"HOSTPROBE_PROFILE=every=20"}), "");
 }
 
 TEST(Options, AreTakenFromTheEnvironment) {

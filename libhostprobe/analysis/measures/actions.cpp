@@ -21,7 +21,8 @@ static_assert(is_same(ActionKind::kTrigger, kEventTrigger) && is_same(ActionKind
               is_same(ActionKind::kChildEnded, kEventChildEnded) && is_same(ActionKind::kFix, kEventFix) &&
               is_same(ActionKind::kHalted, kEventHalted) && is_same(ActionKind::kThrottled, kEventThrottled) &&
               is_same(ActionKind::kSource, kEventSource) && is_same(ActionKind::kReadInPart, kEventReadInPart) &&
-              is_same(ActionKind::kLeftOut, kEventLeftOut) && is_same(ActionKind::kStepsKnown, kEventStepsKnown));
+              is_same(ActionKind::kLeftOut, kEventLeftOut) && is_same(ActionKind::kStepsKnown, kEventStepsKnown) &&
+              is_same(ActionKind::kProfile, kEventProfile));
 
 constexpr bool is_same(TriggerCause cause, std::uint32_t of_trace) {
   return static_cast<std::uint32_t>(cause) == of_trace;

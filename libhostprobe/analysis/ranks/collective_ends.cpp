@@ -10,6 +10,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kMostWaits = 1'000'000;
+constexpr double kExactNs = 1'500;
 constexpr std::size_t kMostEnds = 20'000;
 constexpr std::uint64_t kAnyStream = UINT64_MAX;
 
@@ -186,7 +187,7 @@ std::vector<CollectiveEnd> exact_ends(const Timeline& timeline, std::shared_ptr<
   for (CollectiveSource& source : collective_sources(timeline, std::move(kernels))) {
     CollectiveCall call;
     while (source(call)) {
-      if (!call.is_for_all() || call.gpu_end_ns == 0) continue;
+      if (!call.is_for_all() || call.gpu_end_ns == 0 || call.gpu_error_ns > kExactNs) continue;
       const CollectiveEnd end{call.communicator, call.sequence, true, call.gpu_begin_ns, call.gpu_end_ns};
       if (lot(end) > limit) continue;
       ends.push_back(end);
@@ -199,13 +200,19 @@ std::vector<CollectiveEnd> exact_ends(const Timeline& timeline, std::shared_ptr<
 }  // namespace
 
 std::vector<CollectiveEnd> collective_ends(const Timeline& timeline, std::shared_ptr<const CollectiveKernels> kernels) {
-  if (!kernels->empty()) return exact_ends(timeline, std::move(kernels));
+  // Of a replay only what was timed is exact; so waits tell too.
+  std::vector<CollectiveEnd> exact;
+  if (!kernels->empty()) {
+    const bool are_all = kernels->are_exact();
+    exact = exact_ends(timeline, std::move(kernels));
+    if (are_all) return exact;
+  }
   Waits waits = waits_of(timeline);
   OwnRanks ranks;
   bool one_rank = true;
   for (const Track& track : timeline.tracks()) one_rank = attach_collectives(timeline, track, ranks, waits) && one_rank;
   if (!one_rank) waits.erase(kAnyStream);
-  std::vector<CollectiveEnd> ends;
+  std::vector<CollectiveEnd> ends = std::move(exact);
   std::uint32_t limit = UINT32_MAX;
   for (const auto& [stream, all] : waits) {
     for (const StreamWait& wait : all) {

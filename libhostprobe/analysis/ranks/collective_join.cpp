@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "chance.h"
@@ -36,7 +37,7 @@ class Meeting {
     aligned_ = aligned_ && member.clock.has_value();
     if (member.clock) clock_error_ns_ = std::max(clock_error_ns_, member.clock->error_ns);
     ++seen_;
-    if (call.gpu_end_ns != 0) add_kernel(call, member);
+    if (call.gpu_end_ns != 0 && std::isfinite(call.gpu_error_ns)) add_kernel(call, member);
     if (member.samples.empty()) return;
     // One that may be wrong by more than an eighth of itself tells nothing.
     const auto found = member.samples.find({call.communicator, call.sequence});

@@ -110,6 +110,7 @@ class ThreadSource {
           calls_[i].kernels = {span->kernels.first + static_cast<std::uint32_t>(i - ready_), 1};
         calls_[i].gpu_begin_ns = timeline_.trace().clock.monotonic_ns_of(span->begin_ns);
         calls_[i].gpu_end_ns = timeline_.trace().clock.monotonic_ns_of(span->end_ns);
+        calls_[i].gpu_error_ns = span->error_ns;
         calls_[i].shares_kernel = calls > 1;
       }
     }

@@ -29,6 +29,7 @@ struct CollectiveCall {
   bool counted = false;                    // a counter counts it too
   std::uint64_t gpu_begin_ns = 0;          // of its kernel, CLOCK_MONOTONIC; 0 = not known
   std::uint64_t gpu_end_ns = 0;
+  double gpu_error_ns = 0;                 // of its end; infinite: its begin alone is known
   bool shares_kernel = false;  // with other calls of its group
   KernelRange kernels = {};    // where these are known
   const Track* track = nullptr;

@@ -14,6 +14,7 @@
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
+#include "probe/sources/profile_window.h"
 #include "probe/writer/file/events.h"
 
 namespace hostprobe::probe {
@@ -72,6 +73,25 @@ bool fix(const char* words, Answer& answer) {
   return false;
 }
 
+// Behind what else is said: it may be long.
+void tell_window(Answer& answer) {
+  const WindowNews news = window_news();
+  const char* slash = strrchr(news.path, '/');
+  answer.add("window_state %s\nwindows %u\nwindow_ended %u\nwindow_refused %d\nwindow_file %s\nwindow_text %s\n",
+             news.state, news.windows, news.ended, news.refused ? 1 : 0, slash == nullptr ? "" : slash + 1, news.text);
+}
+
+bool profile(const char* steps, Answer& answer) {
+  char why[192];
+  const unsigned ended = window_news().ended;
+  const bool is_asked = ask_for_window(steps, why, sizeof why);
+  if (is_asked)
+    answer.add("window_ended %u\n", ended);
+  else
+    answer.add("%s", why);
+  return is_asked;
+}
+
 bool move(bool moved, Answer& answer) {
   if (!moved) answer.add("recording has ended");
   return moved;
@@ -84,12 +104,14 @@ bool obey(char* request, Answer& answer) {
     *argument++ = 0;
   else
     argument = request + strlen(request);
-  if (same(request, "status")) return tell_status(answer), true;
+  if (same(request, "status")) return tell_status(answer), tell_window(answer), true;
   if (same(request, "trigger")) return trigger(argument, answer);
   if (same(request, "stop")) return move(pause_recording(), answer);
   if (same(request, "start")) return move(resume_recording(), answer);
   if (same(request, "check")) return check(argument, answer);
   if (same(request, "set")) return set(argument, answer);
+  if (same(request, "profile")) return profile(argument, answer);
+  if (same(request, "window")) return tell_window(answer), true;
   if (same(request, "fix")) return fix(argument, answer);
   answer.add("this process's hostprobe does not know '%.40s'; it may be of another version", request);
   return false;

@@ -32,6 +32,7 @@ constexpr Name kNames[] = {{"Py_IsInitialized", ""},
                            {"Py_BuildValue", ""},
                            {"PyLong_AsLong", ""},
                            {"PyUnicode_CompareWithASCIIString", ""},
+                           {"PyUnicode_AsUTF8AndSize", ""},
                            {"Py_DecRef", ""},
                            {"PyErr_Clear", ""}};
 constexpr unsigned kCount = sizeof kNames / sizeof kNames[0];

@@ -40,6 +40,7 @@ struct PythonCalls {
   PythonObject* (*value)(const char*, ...);              // Py_BuildValue; of "": None
   long (*number)(PythonObject*);                         // PyLong_AsLong
   int (*compare)(PythonObject*, const char*);            // PyUnicode_CompareWithASCIIString
+  const char* (*text)(PythonObject*, long* bytes);       // PyUnicode_AsUTF8AndSize
   void (*drop)(PythonObject*);                           // Py_DecRef
   void (*clear_error)();                                 // PyErr_Clear
 

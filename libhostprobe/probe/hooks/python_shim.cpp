@@ -155,6 +155,16 @@ bool call_in_python(int (*work)(void*)) {
 
 const PythonCalls& python_calls() { return g_python; }
 
+const char* python_obstacle() {
+  if (!g_options.python)
+    return "HOSTPROBE_PYTHON=0 keeps hostprobe out of the interpreter; start the program without it";
+  if (!g_found) return "no Python (CPython 3.8 or later) was found in this process, and a window needs PyTorch in one";
+  if (g_python.is_finalizing() != 0) return "its interpreter is ending";
+  if (!g_is_in.load(std::memory_order_acquire))
+    return "its interpreter has not let hostprobe in yet; try again in a second";
+  return nullptr;
+}
+
 std::uint64_t ask_python(std::uint64_t now_ns) {
   if (!g_found || g_asked) return kNever;
   if (now_ns < g_next_look_ns) return g_next_look_ns;

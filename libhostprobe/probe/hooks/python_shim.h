@@ -16,6 +16,8 @@ void find_python();
 // returns 0. False: not now.
 bool call_in_python(int (*work)(void*));
 const struct PythonCalls& python_calls();
+// Why call_in_python() cannot, and what to do; null where it can.
+const char* python_obstacle();
 
 // Writer thread. Returns when to ask again, ns of CLOCK_MONOTONIC; kNever: all is done.
 std::uint64_t ask_python(std::uint64_t now_ns);

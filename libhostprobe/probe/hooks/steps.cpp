@@ -1,7 +1,9 @@
 // steps.cpp: see steps.h. What makes a step slow: step_lengths.h.
 #include "probe/hooks/steps.h"
 
+#include "probe/record/doors.h"
 #include "probe/record/hook.h"
+#include "probe/record/profile_wish.h"
 #include "probe/record/step_lengths.h"
 #include "probe/record/trigger.h"
 #include "probe/runtime/identity.h"
@@ -55,7 +57,8 @@ bool finish_step(const Hook& hook, std::uint64_t begin, std::uint64_t end, std::
   write_record(hook, begin, end, number, 0, reinterpret_cast<std::uint64_t>(site));
   const std::uint64_t length = end - begin;
   const bool outlier = s.lengths.is_outlier(length, g_options.slow_step_pct);
-  const std::uint64_t usual = HP_UNLIKELY(outlier) ? s.lengths.median() : 0;
+  const std::uint64_t usual = HP_UNLIKELY(outlier && !window_lengthens_steps()) ? s.lengths.median() : 0;
+  consider_profile(number, length, s.lengths);
   s.lengths.add(length);
   if (HP_UNLIKELY(usual != 0)) request_slow_step(number, ms_of(length), ms_of(usual));
   return true;
@@ -75,7 +78,9 @@ bool note_step(std::uint64_t number, const void* site) {
   std::uint64_t begin = s.last_end_ticks, end = ticks();
   s.last_end_ticks = end;
   s.number = number;
-  return begin != 0 && finish_step(g_hook_hostprobe_step, begin, end, number, site);
+  const bool is_recorded = begin != 0 && finish_step(g_hook_hostprobe_step, begin, end, number, site);
+  if (HP_UNLIKELY(window_state() >= WindowState::kArmed)) mark_window_step();
+  return is_recorded;
 }
 
 bool end_step(const void* site) {
@@ -97,6 +102,16 @@ void note_optimizer_step(const void* optimizer) {
   std::uint64_t begin = s.last_end_ticks, end = ticks();
   s.last_end_ticks = end;
   if (begin != 0) finish_step(g_hook_hostprobe_optimizer_step, begin, end, s.number++, nullptr);
+}
+
+bool may_end_steps(const void* optimizer) {
+  const void* speaker = t_steps.speaker.optimizer;
+  return g_hook_hostprobe_step.used == 0 && (speaker == nullptr || speaker == optimizer);
+}
+
+double usual_step_ms() {
+  const StepLengths& lengths = t_steps.lengths;
+  return lengths.count < kStepsNeeded ? 0 : ms_of(lengths.median());
 }
 
 void forget_steps() { t_steps = Steps{}; }

@@ -17,6 +17,11 @@ bool end_step(const void* site);
 // program marks its steps itself.
 void note_optimizer_step(const void* optimizer);
 
+// Whether steps of this thread end with that optimizer's, as far as is known.
+bool may_end_steps(const void* optimizer);
+// The median of this thread's last steps; 0: there were too few.
+double usual_step_ms();
+
 // Child of a fork: its first call ends no step.
 void forget_steps();
 

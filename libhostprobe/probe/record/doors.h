@@ -33,6 +33,9 @@ struct WorkQueue {
 // launch, the next record of this thread, which is its own, carries kRecordCaptured.
 __attribute__((cold)) void look_at_enqueued(WorkQueue work, std::uint64_t begin_ticks);
 
+// sources/: the program marked the end of a step on this thread while a window of PyTorch's profiler is wanted or open.
+__attribute__((cold)) void mark_window_step();
+
 // intercept/: the real function of a libc hook that was called before our constructor ran.
 void find_real(Hook& hook);
 

@@ -10,6 +10,7 @@
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/say.h"
 #include "settings/edit_distance.h"
+#include "settings/profile_rule.h"
 
 namespace hostprobe::probe {
 
@@ -86,7 +87,9 @@ HP_START_CODE void store_number(const Setting& s, std::uint64_t number, void* fi
 
 HP_START_CODE bool store(const Setting& s, const char* text, void* field) {
   if (s.kind == Kind::kText) {
+    ProfileRule rule;
     if (*text == 0 || length_of(text) >= s.least) return false;
+    if (s.offset == HP_PLACE(profile) && !parse_profile_rule(text, rule)) return false;
     copy_string(static_cast<char*>(field), text);
     return true;
   }
@@ -165,10 +168,11 @@ void report_unknown(const char* entry, std::size_t name_length) {
 }
 
 const char* reason_of(const Setting& s) {
-  return s.kind == Kind::kNumber    ? "not a whole number in range"
-         : s.kind == Kind::kDecimal ? "not a number in range with at most three digits behind the point"
-         : s.kind == Kind::kText    ? "empty or too long"
-                                    : s.words;
+  return s.kind == Kind::kNumber         ? "not a whole number in range"
+         : s.kind == Kind::kDecimal      ? "not a number in range with at most three digits behind the point"
+         : s.offset == HP_PLACE(profile) ? "not none, nor every=N, slow=RATIO, steps=N with commas between"
+         : s.kind == Kind::kText         ? "empty or too long"
+                                         : s.words;
 }
 
 // All are numbers: a text could be read while it changes.

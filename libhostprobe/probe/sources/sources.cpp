@@ -17,6 +17,7 @@
 #include "probe/sources/hang.h"
 #include "probe/sources/launch_samples.h"
 #include "probe/sources/machine_load.h"
+#include "probe/sources/profile_window.h"
 #include "probe/sources/quota.h"
 #include "probe/sources/running_samples.h"
 #include "probe/sources/sample_rows.h"
@@ -59,6 +60,8 @@ constexpr Source kSources[] = {
     {.tick = note_throttling},
     // Whether there is progress.
     {.tick = watch_progress},
+    // Windows of PyTorch's own profiler.
+    {.tick = tend_windows, .due = take_window_wish},
     // Collections and optimizer steps of Python.
     {.due = [](const Round& round) { return ask_python(round.now_ns); }},
 };

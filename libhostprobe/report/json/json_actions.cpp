@@ -45,6 +45,10 @@ Json action_json(const ActionAnswer& event) {
       json["shed"] = event.number;
       json["cost_pct"] = 1e-3 * static_cast<double>(event.amount);
       break;
+    case ActionKind::kProfile:
+      json["window"] = is_whole_window(event) ? Json(event.number) : Json(nullptr);
+      json["bytes"] = event.amount;
+      break;
     case ActionKind::kSource:
       json["errno"] = event.reason;
       break;

@@ -79,6 +79,10 @@ std::string sentence_of(const ActionAnswer& event) {
                                          : fmt::format("detail shed, level {} of 4, for it cost {:.2f} %", event.number,
                                                        1e-3 * static_cast<double>(event.amount)),
                        event);
+    case ActionKind::kProfile:
+      return is_whole_window(event) ? fmt::format("profile window {}, {}: {}", event.number, megabytes(event.amount),
+                                                  printable(event.text))
+                                    : fmt::format("no profile window: {}", printable(event.text));
     case ActionKind::kSource:
       return fmt::format("not recorded: {} ({})", printable(event.text), std::strerror(static_cast<int>(event.reason)));
     default:

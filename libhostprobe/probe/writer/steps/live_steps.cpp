@@ -5,6 +5,7 @@
 
 #include "probe/record/detail.h"
 #include "probe/record/gate.h"
+#include "probe/record/profile_wish.h"
 #include "probe/record/spans.h"
 #include "probe/record/step_lengths.h"
 #include "probe/record/trigger.h"
@@ -72,9 +73,10 @@ void end_live_step(double begin_ns, double end_ns) {
   const bool is_detected = g_live_source == LiveSource::kDetected;
   if (end_ns <= begin_ns || paused || (is_detected && begin_ns < live.recorded_ns)) return;
   const auto length = static_cast<std::uint64_t>(end_ns - begin_ns);
-  if (is_detected && live.lengths.is_outlier(length, g_options.slow_step_pct))
+  if (is_detected && live.lengths.is_outlier(length, g_options.slow_step_pct) && !window_lengthens_steps())
     request_slow_step(live.count, 1e-6 * static_cast<double>(length),
                       1e-6 * static_cast<double>(live.lengths.median()));
+  if (is_detected) consider_profile(live.count, length, live.lengths);
   live.lengths.add(length);
   add_span(g_counter.time, static_cast<std::uint64_t>((end_ns - begin_ns) / g_live_clock.ns_per_tick));
   g_steps[(live.first + live.waiting) % kWaiting] = {live.count++, begin_ns, end_ns};
