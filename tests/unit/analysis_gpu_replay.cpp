@@ -214,6 +214,28 @@ TEST(GpuReplays, AnOpThatWaitsForALaterOneDoesNotStandStillForEver) {
   for (const OpTime& time : replayed(gpu)) EXPECT_LE(time.begin_ns, time.end_ns);
 }
 
+TEST(GpuReplays, AThreadThatReturnsLateForLackOfACpuStretchesNothing) {
+  MadeGpu gpu;
+  const std::uint32_t stream = gpu.stream(), one = gpu.kind(1);
+  time_some(gpu, stream, {{one, 50}});
+  for (int i = 0; i < 60; ++i) {
+    gpu.launch(stream, one, 50);
+    gpu.wait(stream, i % 6 == 5 ? 5000 : 0);
+  }
+  expect_true(gpu, replayed(gpu), 10);
+}
+
+TEST(GpuReplays, WhatHungIsUnknownAndSoIsWhenAllBehindItEnded) {
+  MadeGpu gpu;
+  const std::uint32_t stream = gpu.stream(), one = gpu.kind(1),
+                      hung = gpu.add_kind({GpuOpType::kGraph, false, 9, 0, 0, 0, 0});
+  time_some(gpu, stream, {{one, 20}});
+  const std::uint32_t graph = gpu.launch(stream, hung, 1e9), behind = gpu.launch(stream, one, 20);
+  const OpTimes times = replayed(gpu);
+  EXPECT_TRUE(times[graph].guessed) << "nobody timed such a graph, and nothing tells its end";
+  EXPECT_GE(times[behind].end_error_ns, 1e8f);
+}
+
 TEST(GpuReplays, ProcessesThatLaunchedNothingAreNothing) {
   EXPECT_TRUE(replay_gpus({}).empty());
   const GpuWork none;

@@ -79,6 +79,31 @@ TEST(GpuBounds, NothingIsSaidOfAProcessThatLaunchedNothing) {
   }
 }
 
+TEST(GpuBounds, FewTimedOpsOfManyKindsAreTooFewForAReplay) {
+  MadeGpu gpu;
+  const std::uint32_t stream = gpu.stream();
+  const std::uint32_t timed = gpu.kind(1);
+  gpu.is_timing = true;
+  for (int i = 0; i < 10; ++i) gpu.launch(stream, timed, 20);
+  gpu.is_timing = false;
+  // Graphs that nobody timed, and no wait that tells when they ended.
+  for (std::uint64_t i = 0; i < 50; ++i)
+    gpu.launch(stream, gpu.add_kind({GpuOpType::kGraph, false, 100 + i, 0, 0, 0, 0}), 500);
+  const DeviceTimeline device = timeline_of(gpu);
+  EXPECT_EQ(device.source, ActivitySource::kBounds);
+}
+
+TEST(GpuBounds, WhatNobodyWaitedForMayRunOnAsLongAsAnythingIsKnown) {
+  MadeGpu gpu;
+  const std::uint32_t first = gpu.stream(7), second = gpu.stream(8), one = gpu.kind(1);
+  gpu.launch(second, one, 90'000);
+  gpu.launch(first, one, 5000);
+  gpu.wait(first);
+  const DeviceTimeline device = timeline_of(gpu);
+  ASSERT_EQ(device.activities.size(), 1u);
+  EXPECT_GE(device.activities[0].end_ns, gpu.work.syncs.back().end_ns) << "not only until the last call that launched";
+}
+
 TEST(GpuTimelines, WithEventsEachActivityHasATimeAndSaysByWhatItMayBeWrong) {
   MadeGpu gpu;
   const std::uint32_t stream = gpu.stream(), one = gpu.kind(1), copy = gpu.copy_kind(1000);
