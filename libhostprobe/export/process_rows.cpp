@@ -117,16 +117,16 @@ class ProcessRows {
   // Streams of a profile have records of their own.
   void write_gpu() {
     const DeviceTimeline device = gpu_timeline(timeline_);
-    if (device.source != ActivitySource::kEvents) return;
+    if (device.source != ActivitySource::kEvents && device.source != ActivitySource::kAccount) return;
+    const char* how = device.source == ActivitySource::kEvents ? ", reconstructed" : "";
     std::map<std::uint32_t, Lanes> lanes;
     for (const Activity& activity : device.activities) {
       const DeviceStream& stream = device.streams[activity.stream];
       const std::int64_t begin = moment_of(activity.begin_ns), end = std::max(begin, moment_of(activity.end_ns));
       const std::size_t lane =
           lanes[activity.stream].place(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end));
-      const std::uint64_t row =
-          row_of({kStreamTid + activity.stream, 0},
-                 fmt::format("GPU {} stream {:#x}, reconstructed", stream.device, stream.id), lane);
+      const std::uint64_t row = row_of({kStreamTid + activity.stream, 0},
+                                       fmt::format("GPU {} stream {:#x}{}", stream.device, stream.id, how), lane);
       TimelineSlice slice{row, device.names[activity.name], "gpu", begin, end};
       slice.arguments.push_back({"bytes", fmt::to_string(activity.bytes)});
       if (activity.unknown) slice.arguments.push_back({"end", "\"not known\""});
