@@ -21,6 +21,7 @@ constexpr double kUsualReturnNs = 3'000, kReturnSpreadNs = 20'000, kLeastReturnN
 constexpr std::size_t kFewestReturns = 5;
 constexpr double kQuickShare = 0.1;  // of all returns: those that are at once
 constexpr double kToleranceNs = 5'000;
+constexpr double kSure = 3;  // errors, as of a normal distribution
 constexpr float kUnknownNs = 1e9f;
 constexpr double kLeastScale = 0.5, kMostScale = 2;
 constexpr int kCorrections = 2;
@@ -271,7 +272,9 @@ class Replay {
     const double usual_ns = op.collective ? usual.ns : process.durations.pace_at(last_ns) * usual.ns;
     time.end_ns += scale * usual_ns;
     if (const auto wait = process.waits.find(number); wait != process.waits.end()) time.end_ns += wait->second;
-    const bool is_open = !is_known || usual.ns <= 0;
+    // Of a copy the bytes tell about how long it can take; of what nobody timed otherwise nothing does.
+    const bool is_guess = usual.guessed && op.type != GpuOpType::kCopy && op.type != GpuOpType::kFill;
+    const bool is_open = !is_known || is_guess || usual.ns <= 0;
     const double own_error = std::hypot(static_cast<double>(before), usual.spread_ns) + kDrift * usual.ns;
     time.end_error_ns = is_open ? kUnknownNs : static_cast<float>(std::min<double>(own_error, kUnknownNs));
     time.guessed = is_open;
@@ -413,7 +416,8 @@ class Replay {
     if (time.end_ns > most_ns)
       by_ns = likely_ns - time.end_ns;
     else if (blocked && !is_known_copy(process, sync) && time.end_ns < likely_ns - kToleranceNs)
-      by_ns = trust_in_return(time, usual) * (likely_ns - time.end_ns);
+      by_ns = std::min(trust_in_return(time, usual) * (likely_ns - time.end_ns),
+                       kSure * static_cast<double>(time.end_error_ns));
     if (std::abs(by_ns) > kToleranceNs) spread(process, sync.op, by_ns);
     if (time.guessed || by_ns < 0) process.pinned[sync.op] = std::min(likely_ns, time.end_ns + by_ns);
   }

@@ -87,7 +87,10 @@ class Bounds {
       }
       add(i);
     }
-    for (; next < work_.syncs.size(); ++next) drain(work_.syncs[next]);
+    for (; next < work_.syncs.size(); ++next) {
+      last_ns_ = std::max(last_ns_, work_.syncs[next].end_ns);
+      drain(work_.syncs[next]);
+    }
     if (full_ > 0) end(last_ns_);
     put_in_order(device_.activities);
     return std::move(device_);
