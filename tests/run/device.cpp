@@ -168,7 +168,8 @@ TEST(Device, WithoutTimingEventsNobodyKnowsHowLongItWasBusy) {
     ASSERT_TRUE(gpu.is_object());
     EXPECT_EQ(gpu.at("source"), "bounds");
     EXPECT_EQ(gpu.at("kernels"), pair.probed.number("kernels"));
-    for (const char* figure : {"kernel_ms", "busy_ms", "copies", "fills"}) EXPECT_TRUE(gpu.at(figure).is_null()) << figure;
+    for (const char* figure : {"kernel_ms", "busy_ms", "copies", "fills"})
+      EXPECT_TRUE(gpu.at(figure).is_null()) << figure;
     EXPECT_TRUE(gpu.at("by_kernel").empty());
     EXPECT_FALSE(gpu.contains("devices"));
   }

@@ -18,7 +18,8 @@ Victim steps(const std::string& samples) {
           .args = {"sharded", "300"},
           .environment = {{"LD_LIBRARY_PATH", simnode_folder()},
                           {"SIMNODE_GPUS", "2"},
-                          {"SIMNODE_LINK_US", "10"},  // so that collectives are long enough to be told from what is round them
+                          {"SIMNODE_LINK_US",
+                           "10"},  // so that collectives are long enough to be told from what is round them
                           {"SIMNODE_KERNEL_US", "layer=40;gradient=40;*=10"}},
           .probe = {{"HOSTPROBE_MODE", "trace"},
                     {"HOSTPROBE_TARGET", "all"},

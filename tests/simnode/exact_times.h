@@ -5,9 +5,9 @@
 #include <utility>
 
 inline constexpr std::pair<const char*, const char*> kExactTimes[] = {
-    {"SIMNODE_EVENT_US", "0"},   {"SIMNODE_EVENT_DEVICE_US", "0"}, {"SIMNODE_EVENT_RESOLUTION_US", "0"},
-    {"SIMNODE_START_US", "0"},   {"SIMNODE_BEHIND_US", "0"},       {"SIMNODE_SPREAD_PCT", "0"},
-    {"SIMNODE_DRIFT_PCT", "0"},  {"SIMNODE_QUEUE", "0"},           {"SIMNODE_DEVICE_PPM", "0"},
+    {"SIMNODE_EVENT_US", "0"},       {"SIMNODE_EVENT_DEVICE_US", "0"}, {"SIMNODE_EVENT_RESOLUTION_US", "0"},
+    {"SIMNODE_START_US", "0"},       {"SIMNODE_BEHIND_US", "0"},       {"SIMNODE_SPREAD_PCT", "0"},
+    {"SIMNODE_DRIFT_PCT", "0"},      {"SIMNODE_QUEUE", "0"},           {"SIMNODE_DEVICE_PPM", "0"},
     {"SIMNODE_OVERLAP_STRETCH", "1"}};
 
 inline void make_times_exact() {
