@@ -1,8 +1,6 @@
 // gpu_times.cpp: see gpu_times.h. Cold: some twenty times a second, on a thread that calls a collective.
 #include "probe/hooks/gpu_times.h"
 
-#include <algorithm>
-
 #include "probe/hooks/gpu/captures.h"
 #include "probe/record/hook.h"
 #include "probe/runtime/of_process.h"
@@ -148,7 +146,8 @@ std::uint64_t before_work_ns(const Timed& timed) {
   const std::uint64_t call_ns = read_clock_ns(CLOCK_MONOTONIC) - timed.begin_ns;
   if (reached) return call_ns;
   // What was there before it is still at work; or the stream was empty.
-  return timed.behind_work ? 0 : std::min(call_ns, kOnTheWayNs);
+  if (timed.behind_work) return 0;
+  return call_ns < kOnTheWayNs ? call_ns : kOnTheWayNs;
 }
 
 // Another call than the one that was drawn, or one that failed, is not timed.
