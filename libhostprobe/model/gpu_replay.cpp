@@ -37,6 +37,9 @@ struct PartSame {
   bool operator()(const GpuPart& l, const GpuPart& r) const { return l.is_same(r); }
 };
 
+// As std::hypot, which is newer than the oldest libc that this runs on.
+double root_of_squares(double one, double other) { return std::sqrt(one * one + other * other); }
+
 // What is moved between whom; the same on all ranks.
 using Moved = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
 
@@ -65,6 +68,7 @@ struct Process {
   std::vector<char> done;
   std::vector<std::uint32_t> meetings;               // by number in GpuWork::parts
   std::vector<float> scale;                          // by op; empty: 1
+  std::vector<char> heard;                           // by op: a wait has told of it, in this correction
   std::unordered_map<std::uint32_t, double> pinned;  // ends that waits of the host's tell
   std::unordered_map<std::uint32_t, double> waits;   // of a collective with ranks that nobody saw: how long
   std::unordered_map<std::uint32_t, std::vector<Place>> waiting;  // streams, for an op
@@ -275,7 +279,7 @@ class Replay {
     // Of a copy the bytes tell about how long it can take; of what nobody timed otherwise nothing does.
     const bool is_guess = usual.guessed && op.type != GpuOpType::kCopy && op.type != GpuOpType::kFill;
     const bool is_open = !is_known || is_guess || usual.ns <= 0;
-    const double own_error = std::hypot(static_cast<double>(before), usual.spread_ns) + kDrift * usual.ns;
+    const double own_error = root_of_squares(static_cast<double>(before), usual.spread_ns) + kDrift * usual.ns;
     time.end_error_ns = is_open ? kUnknownNs : static_cast<float>(std::min<double>(own_error, kUnknownNs));
     time.guessed = is_open;
     const auto pinned = process.pinned.find(number);
@@ -394,6 +398,7 @@ class Replay {
   static void correct(Process& process) {
     const std::vector<GpuSync>& syncs = process.work->syncs;
     const Return usual = usual_return(process);
+    process.heard.assign(process.work->ops.size(), 0);
     for (std::size_t begin = 0; begin < syncs.size();) {
       std::size_t end = begin, latest = begin;
       for (; end < syncs.size() && syncs[end].begin_ns == syncs[begin].begin_ns &&
@@ -401,6 +406,7 @@ class Replay {
            ++end)
         if (process.times[syncs[end].op].end_ns > process.times[syncs[latest].op].end_ns) latest = end;
       correct(process, syncs[latest], usual);
+      process.heard[syncs[latest].op] = 1;
       begin = end;
     }
   }
@@ -440,7 +446,7 @@ class Replay {
     std::vector<std::uint32_t> chain;
     for (std::uint32_t at = number; at != kNoOp; at = process.times[at].bound_by) {
       const GpuOp& op = process.work->ops[at];
-      if (op.is_timed() || (at != number && process.pinned.contains(at))) break;
+      if (op.is_timed() || (at != number && (process.heard[at] != 0 || process.pinned.contains(at)))) break;
       if (!is_work(op.type) && op.type != GpuOpType::kCallback) continue;
       if (process.times[at].guessed && by_ns > 0) {
         process.waits[at] = std::max(0.0, process.waits[at] + by_ns);

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <numeric>
+#include <vector>
 
 namespace hostprobe::analysis {
 
@@ -22,6 +25,20 @@ bool move_into_order(Iterator begin, Iterator end, IsBefore is_before) {
     std::rotate(place, at, std::next(at));
   }
   return true;
+}
+
+// Of any order; equal ones keep theirs. Not stable_sort: its buffer is not aligned as a Record has to be (libstdc++ 12).
+template <typename Iterator, typename IsBefore>
+void sort_stably(Iterator begin, Iterator end, IsBefore is_before) {
+  std::vector<std::uint32_t> order(static_cast<std::size_t>(end - begin));
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t l, std::uint32_t r) {
+    return is_before(begin[l], begin[r]) || (l < r && !is_before(begin[r], begin[l]));
+  });
+  std::vector<typename std::iterator_traits<Iterator>::value_type> sorted;
+  sorted.reserve(order.size());
+  for (const std::uint32_t at : order) sorted.push_back(begin[at]);
+  std::copy(sorted.begin(), sorted.end(), begin);
 }
 
 }  // namespace hostprobe::analysis

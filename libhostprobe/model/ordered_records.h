@@ -90,7 +90,7 @@ class OrderedRecords {
     const auto old = static_cast<std::ptrdiff_t>(pending_.size());
     slice.append_to(pending_);
     const auto from = pending_.begin() + old;
-    if (!move_into_order(from, pending_.end(), is_earlier)) std::sort(from, pending_.end(), is_earlier);
+    if (!move_into_order(from, pending_.end(), is_earlier)) sort_stably(from, pending_.end(), is_earlier);
     if (from != pending_.end() && old > 0 && is_earlier(*from, *(from - 1))) merge_from(from);
     flush(limit);
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/nearly_sorted.h"
+
 namespace hostprobe::tables {
 namespace {
 
@@ -42,8 +44,8 @@ bool RecordCursor::fill() {
   return true;
 }
 
-// Not stable_sort and inplace_merge: their buffers are not aligned as a Record has to be (libstdc++ 12). Only what the new slice
-// disturbs is sorted, because a call that spans a whole trace keeps all of it pending.
+// Only what the new slice disturbs is sorted, because a call that spans a whole trace keeps all of it pending. Not inplace_merge: its
+// buffer is not aligned as a Record has to be (libstdc++ 12).
 void RecordCursor::take(const analysis::Slice& slice) {
   const auto old = static_cast<std::ptrdiff_t>(pending_.size());
   slice.append_to(pending_);
@@ -51,9 +53,9 @@ void RecordCursor::take(const analysis::Slice& slice) {
   pending_.erase(std::remove_if(from, pending_.end(), [this](const Record& record) { return !is_wanted(record); }),
                  pending_.end());
   from = pending_.begin() + old;
-  if (!std::is_sorted(from, pending_.end(), is_earlier)) std::sort(from, pending_.end(), is_earlier);
+  if (!std::is_sorted(from, pending_.end(), is_earlier)) analysis::sort_stably(from, pending_.end(), is_earlier);
   if (from != pending_.end() && old > 0 && is_earlier(*from, *(from - 1)))
-    std::sort(std::upper_bound(pending_.begin(), from, *from, is_earlier), pending_.end(), is_earlier);
+    analysis::sort_stably(std::upper_bound(pending_.begin(), from, *from, is_earlier), pending_.end(), is_earlier);
 }
 
 }  // namespace hostprobe::tables

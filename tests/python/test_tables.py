@@ -183,14 +183,18 @@ class Tables(unittest.TestCase):
         by_pid = {process["pid"]: process for process in self.report["processes"]}
         launches = Counter(row["pid"] for row in rows_of(self.run_.launches))
         syncs = Counter(row["pid"] for row in rows_of(self.run_.syncs))
-        kernels = Counter(row["pid"] for row in rows_of(self.run_.gpu_activities) if row["type"] == "kernel")
+        activities = rows_of(self.run_.gpu_activities)
+        kernels = Counter(row["pid"] for row in activities if row["type"] == "kernel")
         for pid, process in by_pid.items():
             if "launches" not in process:
                 continue
             self.assertEqual(launches[pid], process["launches"]["count"])
             self.assertEqual(syncs[pid], process["syncs"]["count"])
-            if process["gpu"]:
-                self.assertEqual(kernels[pid], process["gpu"].get("kernels", 0))
+            gpu = process["gpu"]
+            self.assertEqual({row["source"] for row in activities if row["pid"] == pid}, {gpu["source"]})
+            self.assertGreaterEqual(gpu["kernels"], process["launches"]["kernels"])
+            if gpu["source"] == "events":  # else a row is from a launch into the empty GPU until it was known to be empty again
+                self.assertEqual(kernels[pid], gpu["kernels"])
         collectives = Counter((row["comm"], row["op"], row["comm_rank"]) for row in rows_of(self.run_.collectives))
         for one in self.report["collectives"]:
             if one["op"] not in ("Send", "Recv"):

@@ -146,7 +146,8 @@ std::uint64_t before_work_ns(const Timed& timed) {
   const std::uint64_t call_ns = read_clock_ns(CLOCK_MONOTONIC) - timed.begin_ns;
   if (reached) return call_ns;
   // What was there before it is still at work; or the stream was empty.
-  return timed.behind_work ? 0 : call_ns < kOnTheWayNs ? call_ns : kOnTheWayNs;
+  if (timed.behind_work) return 0;
+  return call_ns < kOnTheWayNs ? call_ns : kOnTheWayNs;
 }
 
 // Another call than the one that was drawn, or one that failed, is not timed.
