@@ -68,7 +68,7 @@ struct Process {
   std::vector<char> done;
   std::vector<std::uint32_t> meetings;               // by number in GpuWork::parts
   std::vector<float> scale;                          // by op; empty: 1
-  std::vector<char> heard;                           // by op: a wait has told of it, in this correction
+  std::unordered_map<std::uint32_t, double> heard;   // ops that waits have told of in this correction: by how much
   std::unordered_map<std::uint32_t, double> pinned;  // ends that waits of the host's tell
   std::unordered_map<std::uint32_t, double> waits;   // of a collective with ranks that nobody saw: how long
   std::unordered_map<std::uint32_t, std::vector<Place>> waiting;  // streams, for an op
@@ -398,23 +398,22 @@ class Replay {
   static void correct(Process& process) {
     const std::vector<GpuSync>& syncs = process.work->syncs;
     const Return usual = usual_return(process);
-    process.heard.assign(process.work->ops.size(), 0);
+    process.heard.clear();
     for (std::size_t begin = 0; begin < syncs.size();) {
       std::size_t end = begin, latest = begin;
       for (; end < syncs.size() && syncs[end].begin_ns == syncs[begin].begin_ns &&
              syncs[end].end_ns == syncs[begin].end_ns;
            ++end)
         if (process.times[syncs[end].op].end_ns > process.times[syncs[latest].op].end_ns) latest = end;
-      correct(process, syncs[latest], usual);
-      process.heard[syncs[latest].op] = 1;
+      process.heard[syncs[latest].op] = correct(process, syncs[latest], usual);
       begin = end;
     }
   }
 
   // What a wait that returned says of the last op before it.
-  static void correct(Process& process, const GpuSync& sync, const Return& usual) {
+  static double correct(Process& process, const GpuSync& sync, const Return& usual) {
     const OpTime& time = process.times[sync.op];
-    if (process.work->ops[sync.op].is_timed()) return;
+    if (process.work->ops[sync.op].is_timed()) return 0;
     const bool blocked = sync.end_ns - sync.begin_ns >= kBlockedNs;
     const double most_ns = blocked ? sync.end_ns : sync.begin_ns;
     const double likely_ns = blocked ? std::max(sync.begin_ns, sync.end_ns - usual.ns) : most_ns;
@@ -426,6 +425,7 @@ class Replay {
                        kSure * static_cast<double>(time.end_error_ns));
     if (std::abs(by_ns) > kToleranceNs) spread(process, sync.op, by_ns);
     if (time.guessed || by_ns < 0) process.pinned[sync.op] = std::min(likely_ns, time.end_ns + by_ns);
+    return std::abs(by_ns) > kToleranceNs ? by_ns : 0;
   }
 
   // A thread that lacks a CPU returns late too. So the replay and the return are heard by how exact either is.
@@ -446,7 +446,12 @@ class Replay {
     std::vector<std::uint32_t> chain;
     for (std::uint32_t at = number; at != kNoOp; at = process.times[at].bound_by) {
       const GpuOp& op = process.work->ops[at];
-      if (op.is_timed() || (at != number && (process.heard[at] != 0 || process.pinned.contains(at)))) break;
+      if (op.is_timed() || (at != number && process.pinned.contains(at))) break;
+      // What an earlier wait has told moves all behind it already.
+      if (const auto heard = process.heard.find(at); at != number && heard != process.heard.end()) {
+        by_ns -= heard->second;
+        break;
+      }
       if (!is_work(op.type) && op.type != GpuOpType::kCallback) continue;
       if (process.times[at].guessed && by_ns > 0) {
         process.waits[at] = std::max(0.0, process.waits[at] + by_ns);
