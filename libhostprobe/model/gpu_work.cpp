@@ -173,7 +173,7 @@ class Gatherer {
         if ((word(*event.record, 1) & kNonBlocking) == 0) blocking_.insert(word(*event.record, 0));
         return;
       default:
-        return add_own(*event.record, row, event);
+        return add_own(*event.record, row);
     }
   }
 
@@ -215,7 +215,7 @@ class Gatherer {
     syncs_.push_back(sync);
   }
 
-  void add_own(const Record& record, const Row& row, const Event&) {
+  void add_own(const Record& record, const Row& row) {
     if (row.deed == Deed::kTimed) {
       const double behind_ns = trace_.clock.length_ns(static_cast<double>(record.c >> 32));
       return add_timed({static_cast<std::uint32_t>(record.e), record.a},

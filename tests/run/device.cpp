@@ -1,8 +1,10 @@
 // device: what ran on the simulated devices, as their account and a report that reads it tell it, against what the victim put there;
 // and what the report says without, against the account.
 #include <gtest/gtest.h>
+
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <string_view>
 
 #include <algorithm>
 #include <sstream>
@@ -189,9 +191,11 @@ TEST(Device, BusyTimeByTimingEventsIsNearTheAccounts) {
     ASSERT_EQ(truth.at("source"), "account");
     ASSERT_EQ(gpu.at("source"), "events");
     for (const char* figure : {"kernels", "copies", "fills"}) EXPECT_EQ(gpu.at(figure), truth.at(figure)) << figure;
+    // When one begins in an empty stream is known to some 2 us; in a full one only their durations count.
+    const double begins_ms = std::string_view(how) == "gaps" ? 2e-3 * truth.at("kernels").get<double>() : 0;
     for (const char* figure : {"kernel_ms", "busy_ms"}) {
       const double ms = truth.at(figure);
-      EXPECT_NEAR(gpu.at(figure).get<double>(), ms, 0.03 * ms) << figure;
+      EXPECT_NEAR(gpu.at(figure).get<double>(), ms, 0.03 * ms + begins_ms) << figure;
     }
   }
 }
