@@ -4,10 +4,10 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <string_view>
 
 #include <algorithm>
 #include <sstream>
+#include <string_view>
 
 #include "../simnode/exact_times.h"
 #include "activity_rows.h"
