@@ -120,7 +120,9 @@ class Windows(ProbedTest):
         self.assertEqual((len(self.names(".profile.joined.json")), self.names(".profile.json"), self.names(".part.json")), (1, [], []))
         [event] = self.events()
         self.assertEqual(event["window"], 1)
-        self.assertRegex(event["text"], r"^4 steps at \S+ ms, usual \S+ ms \(\S+ %\); start \S+ ms, stop and export \S+ ms$")
+        # What is usual is said where enough steps came before: on a busy machine fewer do.
+        self.assertRegex(event["text"],
+                         r"^4 steps at \S+ ms(, usual \S+ ms \(\S+ %\))?; start \S+ ms, stop and export \S+ ms$")
         text = self.run_program(COMMAND, "report", self.run_folder)[0]
         self.assertIn("profile window 1, ", text)
         [window] = self.imported()
