@@ -145,7 +145,9 @@ std::vector<DeviceTimeline> gpu_timelines(std::vector<GpuMember> members) {
     move_by(member.work, member.offset_ns);
     works.push_back(&member.work);
   }
-  const std::vector<OpTimes> times = replay_gpus(works);
+  // Where nobody timed anything there are bounds, whatever a replay says.
+  const bool any_timed = std::any_of(works.begin(), works.end(), [](const GpuWork* work) { return work->timed > 0; });
+  const std::vector<OpTimes> times = any_timed ? replay_gpus(works) : std::vector<OpTimes>(works.size());
   std::vector<DeviceTimeline> devices;
   for (std::size_t i = 0; i < members.size(); ++i) {
     const GpuWork& work = members[i].work;
