@@ -149,17 +149,16 @@ void GpuDurations::find_pace(const Samples& samples) {
       paces[static_cast<std::size_t>((one.at_ns - pace_begin_ns_) / kPaceNs)].push_back(one.ns /
                                                                                         static_cast<float>(usual.ns));
   }
-  float known = 1;
-  for (std::vector<float>& some : paces)
-    if (some.size() >= kFewestOfPace) {
-      known = static_cast<float>(mean_near(some, static_cast<double>(middle_of(some)), kNearPace));
-      break;
-    }
-  for (std::vector<float>& some : paces)
-    pace_.push_back(some.size() >= kFewestOfPace
-                        ? static_cast<float>(mean_near(some, static_cast<double>(middle_of(some)), kNearPace))
-                    : pace_.empty() ? known
-                                    : pace_.back());
+  // A stretch of which too little is known goes on as the one before; the first ones as the first that is known.
+  constexpr float kUnknown = 0;
+  for (std::vector<float>& some : paces) {
+    float pace = pace_.empty() ? kUnknown : pace_.back();
+    if (some.size() >= kFewestOfPace)
+      pace = static_cast<float>(mean_near(some, static_cast<double>(middle_of(some)), kNearPace));
+    pace_.push_back(pace);
+  }
+  const auto first_known = std::find_if(pace_.begin(), pace_.end(), [](float pace) { return pace != kUnknown; });
+  std::fill(pace_.begin(), first_known, first_known == pace_.end() ? 1 : *first_known);
 }
 
 // Between the middles of two stretches it goes over from the one to the other.
