@@ -19,7 +19,6 @@
 #include "analysis/ranks/collective_kernels.h"
 #include "one_step.h"
 #include "process.h"
-#include "run_devices.h"
 #include "trace/file_bytes.h"
 #include "trace/kernel_rows.h"
 #include "trace/reader.h"
@@ -76,7 +75,7 @@ void open_one(Opened& opened, Symbols& symbols, MemoryBudget& budget) {
     if (opened.is_kernel) return;
     opened.timeline = std::make_unique<Timeline>(*opened.trace, symbols);
     opened.device = exact_device(*opened.timeline);
-    if (opened.device == nullptr) opened.gpu_work = std::make_unique<GpuWork>(gpu_work(*opened.timeline));
+    if (opened.device == nullptr) opened.gpu_work = std::make_unique<HostedWork>(hosted_work(*opened.timeline));
   });
 }
 
@@ -110,10 +109,7 @@ void tell_devices(std::vector<Opened>& opened) {
   std::vector<HostedWork> works;
   for (Opened& one : opened) {
     if (one.gpu_work == nullptr) continue;
-    const auto work = std::exchange(one.gpu_work, nullptr);
-    const FileHeader& header = one.trace->header;
-    works.push_back({std::string(header.host, strnlen(header.host, sizeof header.host)),
-                     one.trace->clock.monotonic_ns_of(0), std::move(*work)});
+    works.push_back(std::move(*std::exchange(one.gpu_work, nullptr)));
     own.push_back(&one);
   }
   auto devices = devices_of(std::move(works));

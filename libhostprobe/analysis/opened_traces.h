@@ -11,7 +11,7 @@
 
 #include "analysis/ranks/process_work.h"
 #include "answer/run.h"
-#include "model/gpu_work.h"
+#include "model/run_devices.h"
 #include "run_query.h"
 
 namespace hostprobe::analysis {
@@ -25,7 +25,7 @@ struct Opened {
   std::string path;
   std::unique_ptr<Trace> trace;
   std::unique_ptr<Timeline> timeline;
-  std::unique_ptr<GpuWork> gpu_work;             // until it is told what ran
+  std::unique_ptr<HostedWork> gpu_work;          // until it is told what ran
   std::shared_ptr<const DeviceTimeline> device;  // nullptr: there is no room to hold it
   std::shared_ptr<const CollectiveKernels> kernels;
   std::optional<ProcessAnswer> answer;

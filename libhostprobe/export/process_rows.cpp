@@ -8,7 +8,6 @@
 #include <set>
 
 #include "answer/file_name.h"
-#include "model/gpu_timeline.h"
 #include "model/ordered_records.h"
 #include "model/wake.h"
 #include "timeline.h"
@@ -40,8 +39,8 @@ class Lanes {
 
 class ProcessRows {
  public:
-  ProcessRows(const Timeline& timeline, TimelineWriter& out)
-      : timeline_(timeline), trace_(timeline.trace()), out_(out), ticks_(trace_.clock) {}
+  ProcessRows(const Timeline& timeline, const DeviceTimeline& device, TimelineWriter& out)
+      : timeline_(timeline), trace_(timeline.trace()), device_(device), out_(out), ticks_(trace_.clock) {}
 
   // Threads before streams: an arrow needs what it begins at to stand before it.
   void write() {
@@ -116,18 +115,17 @@ class ProcessRows {
 
   // Streams of a profile have records of their own.
   void write_gpu() {
-    const DeviceTimeline device = gpu_timeline(timeline_);
-    if (device.source != ActivitySource::kEvents && device.source != ActivitySource::kAccount) return;
-    const char* how = device.source == ActivitySource::kEvents ? ", reconstructed" : "";
+    if (device_.source != ActivitySource::kEvents && device_.source != ActivitySource::kAccount) return;
+    const char* how = device_.source == ActivitySource::kEvents ? ", reconstructed" : "";
     std::map<std::uint32_t, Lanes> lanes;
-    for (const Activity& activity : device.activities) {
-      const DeviceStream& stream = device.streams[activity.stream];
+    for (const Activity& activity : device_.activities) {
+      const DeviceStream& stream = device_.streams[activity.stream];
       const std::int64_t begin = moment_of(activity.begin_ns), end = std::max(begin, moment_of(activity.end_ns));
       const std::size_t lane =
           lanes[activity.stream].place(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end));
       const std::uint64_t row = row_of({kStreamTid + activity.stream, 0},
                                        fmt::format("GPU {} stream {:#x}{}", stream.device, stream.id, how), lane);
-      TimelineSlice slice{row, device.names[activity.name], "gpu", begin, end};
+      TimelineSlice slice{row, device_.names[activity.name], "gpu", begin, end};
       slice.arguments.push_back({"bytes", fmt::to_string(activity.bytes)});
       if (activity.unknown) slice.arguments.push_back({"end", "\"not known\""});
       if (tids_.contains(activity.launch_tid))
@@ -212,6 +210,7 @@ class ProcessRows {
 
   const Timeline& timeline_;
   const Trace& trace_;
+  const DeviceTimeline& device_;
   TimelineWriter& out_;
   std::map<std::pair<ThreadKey, std::size_t>, std::uint64_t> rows_;
   std::set<std::uint32_t> tids_;
@@ -221,6 +220,8 @@ class ProcessRows {
 
 }  // namespace
 
-void write_process_rows(const Timeline& timeline, TimelineWriter& out) { ProcessRows(timeline, out).write(); }
+void write_process_rows(const Timeline& timeline, const DeviceTimeline& device, TimelineWriter& out) {
+  ProcessRows(timeline, device, out).write();
+}
 
 }  // namespace hostprobe::analysis

@@ -3,17 +3,42 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "model/run_devices.h"
+#include "trace/trace_head.h"
+
 namespace hostprobe::analysis {
+namespace {
+
+// Ranks of a host wait for each other: when the kernels of one ran is only known from the calls of all.
+bool is_replayed_together(const ChosenJob& run) {
+  const std::vector<RunFile> files = run_files(run.traces);
+  return std::count_if(files.begin(), files.end(),
+                       [](const RunFile& file) { return file.header.source == kFromProbe; }) > 1;
+}
+
+}  // namespace
 
 std::vector<std::string> write_timeline(const ChosenJob& run, const ExportProgress& progress, TimelineWriter& out) {
+  RunDevices devices;
+  const bool twice = is_replayed_together(run);
+  if (twice)
+    visit_traces(
+        run, [&devices](const Timeline& timeline) { devices.add(timeline); }, [](const Trace&) {},
+        [&progress](std::uint64_t done, std::uint64_t all) {
+          if (progress) progress(done, 2 * all);
+        });
   std::vector<std::string> left_out;
   std::vector<std::string> problems = visit_traces(
-      run, [&out](const Timeline& timeline) { write_process_rows(timeline, out); },
+      run, [&](const Timeline& timeline) { write_process_rows(timeline, *devices.of(timeline), out); },
       [&](const Trace& trace) {
         const std::string obstacle = out.add_machine(trace);
         if (!obstacle.empty()) left_out.push_back(fmt::format("{}: not in the file: {}", trace.path, obstacle));
       },
-      progress);
+      [&](std::uint64_t done, std::uint64_t all) {
+        if (progress) progress(twice ? all + done : done, twice ? 2 * all : all);
+      });
   out.finish();
   problems.insert(problems.end(), left_out.begin(), left_out.end());
   return problems;

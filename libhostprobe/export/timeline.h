@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "exported_run.h"
+#include "model/activity.h"
 
 namespace hostprobe::analysis {
 
@@ -56,8 +57,8 @@ class TimelineWriter {
 // All of a run. Returns what could not be read or has no place, one line each.
 std::vector<std::string> write_timeline(const ChosenJob& run, const ExportProgress& progress, TimelineWriter& out);
 
-// One process, behind its begin.
-void write_process_rows(const Timeline& timeline, TimelineWriter& out);
+// One process, behind its begin, and what ran on its GPU.
+void write_process_rows(const Timeline& timeline, const DeviceTimeline& device, TimelineWriter& out);
 // The CPUs of a machine: who ran, and below it which interrupts came. For a writer that has no form of its own for that.
 void write_cpu_rows(const Trace& trace, TimelineWriter& out);
 

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "model/gpu_timeline.h"
 #include "run.h"
 #include "trace/trace_head.h"
 #include "words/words.h"
@@ -133,8 +132,8 @@ class ActivityBatches : public Batches {
   bool next(ArrowArray* out) override {
     columns_.begin();
     while (!columns_.is_full()) {
-      if (at_ < device_.activities.size())
-        add(device_.activities[at_++]);
+      if (device_ != nullptr && at_ < device_->activities.size())
+        add(device_->activities[at_++]);
       else if (!next_trace())
         break;
     }
@@ -143,18 +142,18 @@ class ActivityBatches : public Batches {
 
  private:
   bool next_trace() {
-    device_ = {};
+    device_.reset();
     open_.reset();
     at_ = 0;
     if (traces_.begin == traces_.end) return false;
     open_ = run_->trace(traces_.begin++);
-    if (open_ != nullptr) device_ = analysis::gpu_timeline(open_->timeline);
+    if (open_ != nullptr) device_ = run_->device_of(*open_);
     columns_.forget_keys();
     return true;
   }
 
   void add(const Activity& activity) {
-    const ActivityRow row{*open_, device_, activity};
+    const ActivityRow row{*open_, *device_, activity};
     for (std::size_t i = 0; i < fills_.size(); ++i) fills_[i](row, columns_[i]);
     columns_.end_row();
   }
@@ -164,7 +163,7 @@ class ActivityBatches : public Batches {
   std::vector<Fill> fills_;
   TraceRange traces_;  // that are left
   std::shared_ptr<const OpenTrace> open_;
-  analysis::DeviceTimeline device_;
+  std::shared_ptr<const analysis::DeviceTimeline> device_;
   std::size_t at_ = 0;
 };
 

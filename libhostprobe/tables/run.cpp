@@ -104,6 +104,17 @@ std::shared_ptr<const OpenTrace> Run::trace(std::size_t number) {
   return open;
 }
 
+std::shared_ptr<const analysis::DeviceTimeline> Run::device_of(const OpenTrace& open) {
+  if (auto exact = analysis::exact_device(open.timeline)) return exact;
+  const std::lock_guard lock(devices_mutex_);
+  if (!devices_) {
+    devices_.emplace();
+    for (std::size_t i = 0; i < traces_.size(); ++i)
+      if (const auto one = trace(i)) devices_->add(one->timeline);
+  }
+  return devices_->of(open.timeline);
+}
+
 std::shared_ptr<const analysis::RunAnswer> Run::answer() {
   const std::lock_guard lock(answer_mutex_);
   if (answer_ != nullptr) return answer_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "answer/run.h"
+#include "model/run_devices.h"
 #include "model/timeline.h"
 #include "schema.h"
 #include "trace/jobs.h"
@@ -65,6 +66,8 @@ class Run {
   // Null: it cannot be read; then, and for what is damaged in it, problems() has a line.
   std::shared_ptr<const OpenTrace> trace(std::size_t number);
   analysis::Symbols& symbols() { return symbols_; }
+  // What ran on the GPU of a trace of this run. Where no profile says it, all traces are read once.
+  std::shared_ptr<const analysis::DeviceTimeline> device_of(const OpenTrace& open);
   // Made once, of all traces.
   std::shared_ptr<const analysis::RunAnswer> answer();
   FindingWords words_of(const analysis::Finding& finding) const { return answers_.words_of(finding); }
@@ -94,6 +97,8 @@ class Run {
   mutable std::mutex mutex_;
   std::vector<std::weak_ptr<const OpenTrace>> open_;
   std::vector<std::string> problems_;
+  std::mutex devices_mutex_;
+  std::optional<analysis::RunDevices> devices_;
   std::mutex answer_mutex_;
   std::shared_ptr<const analysis::RunAnswer> answer_;
 };

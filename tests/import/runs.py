@@ -3,7 +3,7 @@
 from imported import ImportTest
 from probed import BUILD, COMMAND
 
-RANKS = (BUILD / "examples/train_parallel", "--ranks", "2", "--tensor", "2", "--pipeline", "1", "--steps", "4", "--layers", "2",
+RANKS = (BUILD / "examples/train_parallel", "--ranks", "2", "--tensor", "2", "--pipeline", "1", "--steps", "40", "--layers", "2",
          "--kernels", "5")
 THREADS = """
 import threading, queue, time

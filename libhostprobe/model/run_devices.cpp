@@ -1,10 +1,10 @@
 // run_devices.cpp: see run_devices.h.
 #include "run_devices.h"
 
-#include <map>
 #include <utility>
 
-#include "model/timeline.h"
+#include "timeline.h"
+#include "trace/trace_head.h"
 
 namespace hostprobe::analysis {
 
@@ -16,6 +16,11 @@ std::shared_ptr<const DeviceTimeline> exact_device(const Timeline& timeline) {
 
 bool is_read_again(const DeviceTimeline& device) {
   return device.source != ActivitySource::kEvents && device.source != ActivitySource::kBounds;
+}
+
+HostedWork hosted_work(const Timeline& timeline) {
+  const Trace& trace = timeline.trace();
+  return {host_of(trace.header), trace.clock.monotonic_ns_of(0), gpu_work(timeline)};
 }
 
 std::vector<std::shared_ptr<const DeviceTimeline>> devices_of(std::vector<HostedWork> works) {
@@ -34,6 +39,21 @@ std::vector<std::shared_ptr<const DeviceTimeline>> devices_of(std::vector<Hosted
       all[own[i]] = std::make_shared<const DeviceTimeline>(std::move(devices[i]));
   }
   return all;
+}
+
+void RunDevices::add(const Timeline& timeline) {
+  if (exact_device(timeline) != nullptr) return;
+  paths_.push_back(timeline.trace().path);
+  works_.push_back(hosted_work(timeline));
+}
+
+std::shared_ptr<const DeviceTimeline> RunDevices::of(const Timeline& timeline) {
+  if (!works_.empty()) {
+    const auto devices = devices_of(std::exchange(works_, {}));
+    for (std::size_t i = 0; i < devices.size(); ++i) devices_.emplace(paths_[i], devices[i]);
+  }
+  const auto known = devices_.find(timeline.trace().path);
+  return known != devices_.end() ? known->second : std::make_shared<const DeviceTimeline>(gpu_timeline(timeline));
 }
 
 }  // namespace hostprobe::analysis

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "model/gpu_timeline.h"
+#include "gpu_timeline.h"
 
 namespace hostprobe::analysis {
 
@@ -25,7 +26,22 @@ struct HostedWork {
   GpuWork work;
 };
 
+HostedWork hosted_work(const Timeline& timeline);
+
 // Of each. Those on one host together: they share a clock, and wait for each other.
 std::vector<std::shared_ptr<const DeviceTimeline>> devices_of(std::vector<HostedWork> works);
+
+// Those of a run whose traces are read one after the other: once for what each gave its GPU, and again for the rest.
+class RunDevices {
+ public:
+  void add(const Timeline& timeline);
+  // Behind all add(). Of a trace that was not added: what it tells alone.
+  std::shared_ptr<const DeviceTimeline> of(const Timeline& timeline);
+
+ private:
+  std::vector<std::string> paths_;  // of what was added and is not exact
+  std::vector<HostedWork> works_;
+  std::map<std::string, std::shared_ptr<const DeviceTimeline>> devices_;  // by path
+};
 
 }  // namespace hostprobe::analysis
