@@ -15,6 +15,7 @@
 #include "analysis/ranks/neighbours.h"
 #include "analysis/ranks/open_waits.h"
 #include "model/kernel_file.h"
+#include "profile_check.h"
 #include "run_job.h"
 #include "run_times.h"
 #include "run_waits.h"
@@ -137,6 +138,7 @@ RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const E
     };
     return order(l) < order(r);
   });
+  answer_profile_checks(opened, run);
   tell_times(run);
   align(opened, run, cores);
   run.collectives = join_ranks(opened, run, works, query.is_one());

@@ -36,6 +36,15 @@ struct DeviceBusy {
   double busy_ms = 0;
 };
 
+// A replay beside profiles that were taken of the process meanwhile, from the first to the last that each of them saw run.
+struct GpuCheck {
+  std::uint64_t profiles = 0;
+  double ms = 0;                          // of all of them
+  double busy_pct = 0, replayed_pct = 0;  // of that time: by the profiles, and by the replay
+  double unknown_pct = 0;                 // of that time, by the replay
+  double worst_points = 0;                // between the two, in one profile
+};
+
 struct GpuAnswer {
   ActivitySource source = ActivitySource::kNone;
   std::uint64_t kernels = 0;
@@ -49,6 +58,7 @@ struct GpuAnswer {
   double unknown_pct = 0;                   // of the steps: it may have been busy or not
   std::vector<DeviceBusy> devices;          // where there are several
   std::vector<KernelByName> by_name;        // longest in all first
+  std::optional<GpuCheck> check;
 };
 
 struct CertainIdle {

@@ -68,6 +68,12 @@ Json estimated_json(const ProcessAnswer& process) {
   return json;
 }
 
+Json check_json(const GpuCheck& check) {
+  return {{"profiles", check.profiles},       {"ms", check.ms},
+          {"busy_pct", check.busy_pct},       {"replayed_busy_pct", check.replayed_pct},
+          {"unknown_pct", check.unknown_pct}, {"worst_points", check.worst_points}};
+}
+
 }  // namespace
 
 Json gpu_json(const ProcessAnswer& process) {
@@ -90,6 +96,7 @@ Json gpu_json(const ProcessAnswer& process) {
   add_certain_idle(process, json);
   for (const DeviceBusy& one : gpu.devices)
     json["devices"].push_back({{"device", one.device}, {"busy_ms", one.busy_ms}});
+  if (gpu.check) json["profile_check"] = check_json(*gpu.check);
   return json;
 }
 

@@ -160,6 +160,10 @@ class ProcessSection : private Lines {
            unknown);
     else if (gpu.source == ActivitySource::kProfile)
       line("GPU idle in steps {:.1f} % · by a profile", *gpu.idle_in_steps_pct);
+    if (gpu.check)
+      line("  checked by profiles ({}, {}): busy {:.1f} %, by the replay {:.1f} %; at most {:.1f} points apart",
+           grouped(gpu.check->profiles), duration_text(1e6 * gpu.check->ms), gpu.check->busy_pct,
+           gpu.check->replayed_pct, gpu.check->worst_points);
   }
 
   void write_python() {
