@@ -32,6 +32,7 @@ class Check:
         self.cuda = cuda
         self.folder = folder
         self.failed = []
+        self.has_compiler = (cuda / "bin/nvcc").exists()
 
     def compile(self):
         cupti = self.cuda / "extras/CUPTI"
@@ -48,8 +49,9 @@ class Check:
 
     def programs(self):
         steps = [sys.executable, HERE / "torch_steps.py"]
-        return {"runtime, shared": [self.folder / "runtime_shared", "300"],
-                "runtime, static": [self.folder / "runtime_static", "300"],
+        own = {"runtime, shared": [self.folder / "runtime_shared", "300"],
+               "runtime, static": [self.folder / "runtime_static", "300"]} if self.has_compiler else {}
+        return {**own,
                 **{f"PyTorch, {kind}": [*steps, "--kind", kind] for kind in ("eager", "graph", "triton", "nccl")}}
 
     def start(self, command, name, probe=False, cupti=False):
@@ -100,7 +102,8 @@ class Check:
             self.failed.append(f"{name}: {lost} records lost")
 
     def cost(self, pairs):
-        rows = {"ns per launch, shared runtime": ([self.folder / "runtime_shared", "2000", "time"], "ns_per_launch"),
+        own = {"ns per launch, shared runtime": ([self.folder / "runtime_shared", "2000", "time"], "ns_per_launch")}
+        rows = {**(own if self.has_compiler else {}),
                 "step in µs, PyTorch eager": ([*self.programs()["PyTorch, eager"], "--time"], "step_us"),
                 "step in µs, PyTorch graph": ([*self.programs()["PyTorch, graph"], "--time"], "step_us")}
         print("\n| what | without | with | ratio, median of pairs (least – greatest) | records/s | own cost |\n|---|---|---|---|---|---|")
@@ -154,7 +157,8 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         check = Check(options.build.resolve(), options.cuda, Path(folder))
-        check.compile()
+        if check.has_compiler or "counts" in options.what:
+            check.compile()
         if "counts" in options.what:
             check.counts()
         if "cost" in options.what:
