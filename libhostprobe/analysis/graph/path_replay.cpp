@@ -2,12 +2,14 @@
 #include "path_replay.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hostprobe::analysis {
 
 PathReplay::PathReplay(const JobGraph& job) : job_(job) {
   std::size_t all = 0;
   for (const PathGraph& graph : job.parts) {
+    slopes_.emplace_back(graph);
     Part part;
     for (const HostThread& one : graph.host.threads) {
       part.calls.push_back(all);
@@ -97,24 +99,24 @@ void PathReplay::for_each_need(const Item& item, OnItem on_item) const {
   }
 }
 
-void PathReplay::enter(double begin_ns, const PathEnds& ends) {
+void PathReplay::enter(double begin_ns, std::vector<PathEnds> steps) {
   begin_ns_ = begin_ns;
-  ends_ = ends;
+  steps_ = std::move(steps);
   order_.clear();
   stretch_ += 2;
-  last_sync_ns_.assign(job_.parts.size(), -1e300);
-  for (const PathEnd& end : ends_)
-    if (end.activity == kNoActivity && end.thread >= 0) last_sync_ns_[end.part] = last_sync(end);
+  last_syncs_ns_.assign(job_.parts.size(), {});
   const auto add = [this](const Item& item) { order(item); };
-  for (const PathEnd& end : ends_) {
-    if (end.activity != kNoActivity)
-      add(placed({Kind::kEnd, end.part, -1, end.activity}));
-    else
-      needs_of_time(end.part, end.thread, end.at_ns, add);
-  }
+  for (const PathEnds& ends : steps_)
+    for (const PathEnd& end : ends) {
+      if (end.activity == kNoActivity && end.thread >= 0) last_syncs_ns_[end.part].push_back(last_sync(end));
+      if (end.activity != kNoActivity)
+        add(placed({Kind::kEnd, end.part, -1, end.activity}));
+      else
+        needs_of_time(end.part, end.thread, end.at_ns, add);
+    }
 }
 
-// The end of the last wait for the GPU in the stretch.
+// The end of the last wait for the GPU before it.
 double PathReplay::last_sync(const PathEnd& end) const {
   const HostThread& own = thread(end.part, end.thread);
   for (std::ptrdiff_t i = own.call_at(end.at_ns); i >= 0; --i) {
@@ -166,8 +168,12 @@ double PathReplay::run(const Factors& factors, const ReplayCuts& cuts) {
         break;
     }
   }
+  return steps_.empty() ? 0 : ended_after_ns(steps_.size() - 1);
+}
+
+double PathReplay::ended_after_ns(std::size_t step) const {
   double last_ns = begin_ns_;
-  for (const PathEnd& end : ends_)
+  for (const PathEnd& end : steps_[step])
     last_ns = std::max(last_ns, end.activity != kNoActivity ? end_of(end.part, end.activity)
                                                             : time_of(end.part, end.thread, end.at_ns));
   return last_ns - begin_ns_;
@@ -218,11 +224,15 @@ double PathReplay::transfer_factor(std::uint32_t part, const ActivityNode& node)
   return transfer == kNoTransfer ? 1 : cuts_->transfer_factors[transfer];
 }
 
-// Unless all of the waiting is left out.
-bool PathReplay::is_waited_for(const Item& item, const HostCall& call) const {
-  const double from_ns = std::max(call.begin_ns, begin_ns_);
-  const double waiting_ns = call.post_ns - from_ns;
-  return waiting_ns <= 0 || cuts_->inside_ns(item.part, item.thread, from_ns, call.post_ns) < 0.99 * waiting_ns;
+// Of a wait that begins then. A thread that works at its own pace is where its own time has come to; one that reacts takes as long as it
+// did, but for what is left out of its time or of the wait itself.
+double PathReplay::posted_ns(const Item& item, const HostCall& call, double begin_ns) const {
+  const double slope = slopes_[item.part].of(item.thread, call.waker), from_ns = std::max(call.begin_ns, begin_ns_);
+  const double left_out_ns = cuts_->inside_ns(item.part, item.thread, from_ns, call.post_ns);
+  const double paced_ns = std::max(time_of(item.part, call.waker, call.post_ns), begin_ns_);
+  const double reacts_ns = begin_ns + std::max(0.0, call.post_ns - from_ns - left_out_ns -
+                                                        cuts_->inside_ns(item.part, call.waker, from_ns, call.post_ns));
+  return (1 - slope) * (paced_ns - left_out_ns) + slope * reacts_ns;
 }
 
 double PathReplay::value_of_call(const Item& item) const {
@@ -233,26 +243,35 @@ double PathReplay::value_of_call(const Item& item) const {
     return taken(item.part, item.thread, std::max(from_ns, begin_ns_), call.end_ns, one);
   };
   const std::uint32_t ended_by = graph.sync_activities[static_cast<std::size_t>(item.thread)][item.number];
-  if (cuts_->without_syncs && call.type == HostCallType::kSynchronise && call.end_ns <= last_sync_ns_[item.part])
-    return call.end_ns < last_sync_ns_[item.part] ? begin_ns : std::max(begin_ns, awaited_by_syncs(item));
+  if (cuts_->without_syncs && call.type == HostCallType::kSynchronise && !last_syncs_ns_[item.part].empty() &&
+      call.end_ns <= last_syncs_ns_[item.part].back())
+    return is_last_sync(item, call) ? std::max(begin_ns, awaited_by_syncs(item)) : begin_ns;
   const bool goes_on = ended_by != kNoActivity && graph.nodes[ended_by].blocks && cuts_->blocking_copy_factor != 1;
   if (ended_by != kNoActivity && !goes_on)
     return std::max(begin_ns, std::max(end_of(item.part, ended_by), begin_ns_) +
                                   since(graph.nodes[ended_by].end_ns, PathClass::kCpu));
   if (call.type == HostCallType::kWait) {
-    if (!is_waited_for(item, call)) return begin_ns + since(call.post_ns, PathClass::kCpu);
-    const double posted_ns = std::max(time_of(item.part, call.waker, call.post_ns), begin_ns_);
-    return std::max(begin_ns, posted_ns + since(call.post_ns, PathClass::kCpu));
+    return std::max(begin_ns, posted_ns(item, call, begin_ns) + since(call.post_ns, PathClass::kCpu));
   }
   return begin_ns + since(call.begin_ns, call.type == HostCallType::kLaunch ? PathClass::kLaunch : PathClass::kCpu);
 }
 
-// The end of all for which that call, or one before it, waited.
+// Of its step: there the host has to know that the GPU has done what the step gave it.
+bool PathReplay::is_last_sync(const Item& item, const HostCall& call) const {
+  const std::vector<double>& last_ns = last_syncs_ns_[item.part];
+  return std::binary_search(last_ns.begin(), last_ns.end(), call.end_ns);
+}
+
+// The end of all for which that call, or one before it in its step, waited.
 double PathReplay::awaited_by_syncs(const Item& item) const {
   const auto own = static_cast<std::size_t>(item.thread);
+  const std::vector<HostCall>& calls = thread(item.part, item.thread).calls;
+  const std::vector<double>& last_ns = last_syncs_ns_[item.part];
+  const auto last = std::lower_bound(last_ns.begin(), last_ns.end(), calls[item.number].end_ns);
+  const double since_ns = last == last_ns.begin() ? begin_ns_ : std::max(begin_ns_, last[-1]);
   double end_ns = begin_ns_;
   for (std::size_t i = item.number + 1; i-- > 0;) {
-    if (thread(item.part, item.thread).calls[i].end_ns <= begin_ns_) break;
+    if (calls[i].end_ns <= since_ns) break;
     const std::uint32_t ended_by = job_.parts[item.part].sync_activities[own][i];
     if (ended_by != kNoActivity) end_ns = std::max(end_ns, end_of(item.part, ended_by));
   }

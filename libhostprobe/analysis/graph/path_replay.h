@@ -11,6 +11,7 @@
 
 #include "job_graph.h"
 #include "replay_cuts.h"
+#include "wait_slopes.h"
 
 namespace hostprobe::analysis {
 
@@ -18,11 +19,14 @@ class PathReplay {
  public:
   explicit PathReplay(const JobGraph& job);
 
-  // What is replayed from now on, since that moment.
-  void enter(double begin_ns, const PathEnds& ends);
+  // What is replayed from now on, since that moment: steps that follow each other, by the ends of each.
+  void enter(double begin_ns, std::vector<PathEnds> steps);
+  void enter(double begin_ns, const PathEnds& ends) { enter(begin_ns, std::vector<PathEnds>{ends}); }
   using Factors = PathShares;  // 1: as it was, 0: takes no time
   // How long it takes until all have ended. `cuts` are left out besides.
   double run(const Factors& factors, const ReplayCuts& cuts = {});
+  // Of what ran last: how long it took until that step had ended.
+  double ended_after_ns(std::size_t step) const;
 
  private:
   enum class Kind : std::uint8_t { kCall, kBegin, kEnd, kArrival };
@@ -49,7 +53,7 @@ class PathReplay {
   }
   double gpu_factor(std::uint32_t part, const ActivityNode& node) const;
   double transfer_factor(std::uint32_t part, const ActivityNode& node) const;
-  bool is_waited_for(const Item& item, const HostCall& call) const;
+  double posted_ns(const Item& item, const HostCall& call, double begin_ns) const;
   Item placed(Item item) const;
   template <typename OnItem>
   void for_each_need(const Item& item, OnItem on_item) const;
@@ -58,6 +62,7 @@ class PathReplay {
   template <typename OnItem>
   void needs_of_time(std::uint32_t part, std::int32_t thread, double at_ns, OnItem on_item) const;
   double last_sync(const PathEnd& end) const;
+  bool is_last_sync(const Item& item, const HostCall& call) const;
   double awaited_by_syncs(const Item& item) const;
   void order(const Item& last);
 
@@ -71,6 +76,7 @@ class PathReplay {
   double value_of_arrival(const Item& item) const;
 
   const JobGraph& job_;
+  std::vector<WaitSlopes> slopes_;  // of each part
   std::vector<Part> places_;
   std::size_t arrivals_ = 0;
   std::vector<double> values_;        // as replayed
@@ -78,8 +84,8 @@ class PathReplay {
   std::uint32_t stretch_ = 0;
   std::vector<Item> order_, stack_;
   double begin_ns_ = 0;
-  PathEnds ends_;
-  std::vector<double> last_sync_ns_;  // of each part
+  std::vector<PathEnds> steps_;
+  std::vector<std::vector<double>> last_syncs_ns_;  // of each part, of each step; they rise
   Factors factors_{};
   const ReplayCuts* cuts_ = nullptr;
 };

@@ -19,4 +19,14 @@ std::size_t steps_that_fit(const std::vector<Window>& steps, std::size_t events,
 // Steps that are run again with something left out: what that would gain is known well enough from so many.
 inline constexpr std::size_t kMostReplayed = 60;
 
+// Steps that follow each other: what one of them gains may show in the next ones, as where a thread makes ahead what they take.
+struct StepBlock {
+  std::size_t first = 0, count = 0;
+  std::size_t warm = 0;  // so many of the first are not counted: they take what was made before
+  std::size_t counted() const { return count - warm; }
+};
+
+// Of at most `most` steps together, evenly spread over them.
+std::vector<StepBlock> step_blocks(const std::vector<Window>& steps, std::size_t most);
+
 }  // namespace hostprobe::analysis

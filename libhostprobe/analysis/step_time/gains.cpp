@@ -21,7 +21,8 @@ Gain gain_of(const std::vector<double>& gain_ns, const std::vector<double>& leng
   const double sum_ns = std::accumulate(length_ns.begin(), length_ns.end(), 0.0);
   if (sum_ns <= 0) return {};
   // What runs ahead without its waits hides other causes besides, and those have gains of their own.
-  const double share = std::min(1.0, std::accumulate(gain_ns.begin(), gain_ns.end(), 0.0) / sum_ns);
+  // Nor is it a loss that the steps before the counted ones gain more.
+  const double share = std::clamp(std::accumulate(gain_ns.begin(), gain_ns.end(), 0.0) / sum_ns, 0.0, 1.0);
   std::vector<double> rest_ns;
   for (std::size_t i = 0; i < gain_ns.size(); ++i) rest_ns.push_back(gain_ns[i] - share * length_ns[i]);
   const double error = mean_of_steps(rest_ns).error_ns * static_cast<double>(rest_ns.size()) / sum_ns;
@@ -32,6 +33,20 @@ PathReplay::Factors unchanged() {
   PathReplay::Factors factors;
   factors.fill(1);
   return factors;
+}
+
+// How long each counted step of the block takes.
+std::vector<double> counted_ns(PathReplay& replay, const StepBlock& block, const ReplayCuts& cuts) {
+  replay.run(unchanged(), cuts);
+  std::vector<double> ns;
+  for (std::size_t i = block.warm; i < block.count; ++i)
+    ns.push_back(replay.ended_after_ns(i) - (i == 0 ? 0 : replay.ended_after_ns(i - 1)));
+  return ns;
+}
+
+// Of what is counted of it.
+double begin_of(const StepBlock& block, const std::vector<Window>& steps) {
+  return block.warm == 0 ? steps[block.first].begin_ns : steps[block.first + block.warm - 1].end_ns;
 }
 
 }  // namespace
@@ -54,13 +69,16 @@ void Gains::add_step(double length_ns, const std::vector<std::vector<LostPart>>&
         continue;
       }
       chains[i].lost_ns[part.cause] += part.ns;
-      const HostThread* delayed = part.delayed != nullptr ? part.delayed : part.spot.thread;
+      // Of a thread that waits it is the time of the one that it waits for: then its wait gets shorter by itself.
+      const HostThread* delayed = part.delayed != nullptr       ? part.delayed
+                                  : part.spot.holder != nullptr ? part.spot.holder
+                                                                : part.spot.thread;
       if (delayed == nullptr && part.cause != Cause::kProcessStopped) continue;
       const auto thread = delayed == nullptr || part.on_gpu
                               ? kGpuCuts
                               : static_cast<std::int32_t>(delayed - job_.parts[i].host.threads.data());
       // A wait that is left out is overlapped, and what follows it is done all the same.
-      if (part.cause != Cause::kSyncCalls) cuts_[part.cause].add(i, thread, part.window, part.ns);
+      if (part.cause != Cause::kSyncCalls) cuts_[part.cause].add(i, thread, part.own_window(), part.ns);
     }
   }
 }
@@ -118,20 +136,25 @@ std::map<Cause, Gain> Gains::of_replays(const std::set<Cause>& causes, const std
                                         const GainFactors& factors) {
   finish_cuts(causes, slow, factors);
   PathReplay replay(job_);
-  std::map<Cause, std::vector<double>> step_ns;
+  std::map<Cause, std::vector<double>> gain_ns;
   std::vector<std::size_t> looked_at;
   double recorded_ns = 0, repeated_ns = 0;
-  for (const std::size_t i : spread_over(ends.size(), kMostReplayed)) {
-    replay.enter(steps[i].begin_ns, ends[i]);
-    const double whole_ns = replay.run(unchanged());
-    looked_at.push_back(i);
-    recorded_ns += steps[i].length_ns();
-    repeated_ns += whole_ns;
-    for (const Cause cause : causes) step_ns[cause].push_back(whole_ns - replay.run(unchanged(), cuts_.at(cause)));
+  for (const StepBlock& block : step_blocks(steps, kMostReplayed)) {
+    const auto first = ends.begin() + static_cast<std::ptrdiff_t>(block.first);
+    replay.enter(steps[block.first].begin_ns,
+                 std::vector<PathEnds>(first, first + static_cast<std::ptrdiff_t>(block.count)));
+    const std::vector<double> whole_ns = counted_ns(replay, block, {});
+    for (std::size_t i = block.warm; i < block.count; ++i) looked_at.push_back(block.first + i);
+    recorded_ns += steps[block.first + block.count - 1].end_ns - begin_of(block, steps);
+    repeated_ns += std::accumulate(whole_ns.begin(), whole_ns.end(), 0.0);
+    for (const Cause cause : causes) {
+      const std::vector<double> without_ns = counted_ns(replay, block, cuts_.at(cause));
+      for (std::size_t i = 0; i < whole_ns.size(); ++i) gain_ns[cause].push_back(whole_ns[i] - without_ns[i]);
+    }
   }
   std::map<Cause, Gain> gains;
   if (std::abs(repeated_ns - recorded_ns) > kMostDrift * recorded_ns) return gains;
-  for (const auto& [cause, ns] : step_ns) gains[cause] = of_sample(cause, looked_at, ns);
+  for (const auto& [cause, ns] : gain_ns) gains[cause] = of_sample(cause, looked_at, ns);
   return gains;
 }
 

@@ -29,6 +29,7 @@ class Gains {
   void add_step(double length_ns, const std::vector<std::vector<LostPart>>& ranks);
   // Without GPUs.
   std::map<Cause, Gain> of_chains() const;
+  // Of windows of many steps: what is made ahead for one, or waits until the next, counts.
   // `slow`: of ranks whose GPU is slow, how many times longer it takes.
   // Empty: the replay does not repeat the steps.
   std::map<Cause, Gain> of_replays(const std::set<Cause>& causes, const std::vector<Window>& steps,

@@ -518,14 +518,12 @@ std::set<Cause> heavy_causes(const StepTime& time, const GainFactors& factors) {
   return causes;
 }
 
-// A host that waits for its GPU no more runs ahead, and hides other causes so: those have gains of their own.
-void bound_sync_gain(StepTime& time) {
-  const auto gain = time.gains.find(Cause::kSyncCalls);
-  if (gain == time.gains.end()) return;
-  double lost_ns = 0;
-  for (const LostTime& lost : time.lost)
-    if (lost.cause == Cause::kSyncCalls) lost_ns += lost.ns;
-  for (double* ns : {&gain->second.ns, &gain->second.low_ns, &gain->second.high_ns}) *ns = std::min(*ns, lost_ns);
+// Without a cause a rank may run ahead, and hide other causes so: those have gains of their own.
+void bound_gains(StepTime& time) {
+  std::map<Cause, double> lost_ns;
+  for (const LostTime& lost : time.lost) lost_ns[lost.cause] += lost.ns;
+  for (auto& [cause, gain] : time.gains)
+    for (double* ns : {&gain.ns, &gain.low_ns, &gain.high_ns}) *ns = std::min(*ns, lost_ns[cause]);
 }
 
 }  // namespace
@@ -559,7 +557,7 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
     answer.gains = gains.of_chains();
   else if (!ends.empty())
     answer.gains = gains.of_replays(heavy_causes(answer, factors), steps, ends, slow, factors);
-  bound_sync_gain(answer);
+  bound_gains(answer);
   return answer;
 }
 

@@ -1,0 +1,63 @@
+// wait_slopes.cpp: see wait_slopes.h.
+#include "wait_slopes.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kFewest = 8;  // posts, of which a slope can be told
+
+// Of one pair of threads: x is when the waiter came, y when it was woken, both since the post before.
+struct Pair {
+  double before_ns = 0;
+  double count = 0, own_waits = 0, x = 0, y = 0, xx = 0, xy = 0;
+
+  void add(double came_ns, double woken_ns) {
+    ++count;
+    x += came_ns, y += woken_ns, xx += came_ns * came_ns, xy += came_ns * woken_ns;
+  }
+  double slope() const {
+    if (2 * own_waits > count) return 0;
+    const double spread = xx - x * x / count;
+    // Within a microsecond it always came at the same moment.
+    if (count < kFewest || spread < 1e6 * count) return 1;
+    return std::clamp((xy - x * y / count) / spread, 0.0, 1.0);
+  }
+};
+
+// A wait for a thread that is known, between the two moments.
+bool has_waited(const HostThread& thread, double from_ns, double until_ns) {
+  for (std::ptrdiff_t i = thread.call_at(until_ns); i >= 0; --i) {
+    const HostCall& call = thread.calls[static_cast<std::size_t>(i)];
+    if (call.end_ns <= from_ns) return false;
+    if (call.type == HostCallType::kWait && call.end_ns <= until_ns) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+WaitSlopes::WaitSlopes(const PathGraph& graph) {
+  std::map<std::pair<std::int32_t, std::int32_t>, Pair> pairs;
+  for (std::size_t own = 0; own < graph.host.threads.size(); ++own)
+    for (const HostCall& call : graph.host.threads[own].calls) {
+      if (call.type != HostCallType::kWait || call.waker < 0) continue;
+      Pair& pair = pairs[{static_cast<std::int32_t>(own), call.waker}];
+      if (pair.before_ns > 0 && call.begin_ns >= pair.before_ns) {
+        pair.add(call.begin_ns - pair.before_ns, call.post_ns - pair.before_ns);
+        pair.own_waits +=
+            has_waited(graph.host.threads[static_cast<std::size_t>(call.waker)], pair.before_ns, call.post_ns);
+      }
+      pair.before_ns = call.post_ns;
+    }
+  for (const auto& [threads, pair] : pairs) slopes_[threads] = pair.slope();
+}
+
+double WaitSlopes::of(std::int32_t waiter, std::int32_t waker) const {
+  const auto found = slopes_.find({waiter, waker});
+  return found == slopes_.end() ? 0 : found->second;
+}
+
+}  // namespace hostprobe::analysis
