@@ -73,6 +73,15 @@ double moment_of(const std::vector<Bound>& bounds, std::size_t at, double rate) 
   return std::max(least, most);
 }
 
+// The next base tells how fast the clock ran meanwhile; behind the last one it went on as before.
+double rate_behind(const std::vector<Bound>& bounds, const std::vector<double>& moments_ns, std::size_t at,
+                   double usual) {
+  if (at + 1 == bounds.size()) return usual;
+  const double device_ns = bounds[at + 1].device_ns - bounds[at].device_ns;
+  const double rate = device_ns > 0 ? (moments_ns[at + 1] - moments_ns[at]) / device_ns : 1;
+  return std::abs(rate - 1) <= kMostDrift ? rate : 1;
+}
+
 }  // namespace
 
 GpuClock::GpuClock(std::vector<GpuClockBase> bases) {
@@ -104,9 +113,11 @@ void GpuClock::place(const std::vector<GpuClockBase>& bases) {
       bounds.push_back({device_ns, bases[end].earliest_ns, latest_ns});
     }
     const double rate = rate_of(bounds);
+    std::vector<double> moments_ns;
+    for (std::size_t i = 0; i < bounds.size(); ++i) moments_ns.push_back(moment_of(bounds, i, rate));
     for (std::size_t i = begin; i < end; ++i)
-      placed_[bases[i].number] = {bounds[i - begin].device_ns, moment_of(bounds, i - begin, rate), bases[i].device,
-                                  bases[i].context};
+      placed_[bases[i].number] = {moments_ns[i - begin], rate_behind(bounds, moments_ns, i - begin, rate),
+                                  bases[i].device};
     begin = end;
   }
 }
@@ -114,15 +125,7 @@ void GpuClock::place(const std::vector<GpuClockBase>& bases) {
 std::optional<double> GpuClock::host_ns(std::uint64_t base, double device_ns) const {
   const auto found = placed_.find(base);
   if (found == placed_.end()) return std::nullopt;
-  // The next base of the context tells how fast its clock ran meanwhile.
-  const auto next = std::next(found);
-  double rate = 1;
-  if (next != placed_.end() && next->second.context == found->second.context) {
-    const double device_span = next->second.device_ns - found->second.device_ns;
-    const double host_span = next->second.host_ns - found->second.host_ns;
-    if (device_span > 0 && std::abs(host_span / device_span - 1) <= kMostDrift) rate = host_span / device_span;
-  }
-  return found->second.host_ns + rate * device_ns;
+  return found->second.host_ns + found->second.rate * device_ns;
 }
 
 std::optional<std::uint32_t> GpuClock::device_of(std::uint64_t base) const {

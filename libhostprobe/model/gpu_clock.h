@@ -35,9 +35,9 @@ class GpuClock {
 
  private:
   struct Placed {
-    double device_ns = 0;  // since the first base of its context
-    double host_ns = 0;    // of the device's zero at this base, after the bases around it were heard
-    std::uint32_t device = 0, context = 0;
+    double host_ns = 0;  // of the device's zero at this base, after the bases around it were heard
+    double rate = 1;     // nanoseconds of the host's clock for one of the device's, from there on
+    std::uint32_t device = 0;
   };
   void place(const std::vector<GpuClockBase>& bases);
 

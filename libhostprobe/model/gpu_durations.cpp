@@ -171,12 +171,13 @@ double GpuDurations::pace_at(double ns) const {
   return (1 - part) * static_cast<double>(pace_[before]) + part * static_cast<double>(pace_[after]);
 }
 
-// Of ops that are too short to be timed in an empty stream: half of what it can be, give or take as much.
+// Of ops that are too short to be timed in an empty stream: half of what it can be, give or take as much. Less than a step of the clock nobody can
+// tell.
 OpDuration GpuDurations::shortest(const std::vector<float>& most) const {
   OpDuration duration;
   if (most.empty()) return duration;
   const double least = static_cast<double>(*std::min_element(most.begin(), most.end())) - start_ns_;
-  duration.ns = duration.spread_ns = std::max(0.0, least / 2);
+  duration.ns = duration.spread_ns = std::max(kClockStepNs, least) / 2;
   duration.samples = static_cast<std::uint32_t>(most.size());
   duration.guessed = false;
   return duration;

@@ -278,7 +278,7 @@ class Replay {
     if (const auto wait = process.waits.find(number); wait != process.waits.end()) time.end_ns += wait->second;
     // Of a copy the bytes tell about how long it can take; of what nobody timed otherwise nothing does.
     const bool is_guess = usual.guessed && op.type != GpuOpType::kCopy && op.type != GpuOpType::kFill;
-    const bool is_open = !is_known || is_guess || usual.ns <= 0;
+    const bool is_open = !is_known || is_guess;
     const double own_error = root_of_squares(static_cast<double>(before), usual.spread_ns) + kDrift * usual.ns;
     time.end_error_ns = is_open ? kUnknownNs : static_cast<float>(std::min<double>(own_error, kUnknownNs));
     time.guessed = is_open;

@@ -51,6 +51,7 @@ constexpr unsigned kPools = 8, kBases = 4;
 constexpr std::uint32_t kMostEnds = 4 * (kStretch + 1);
 constexpr std::uint64_t kPollUs = 20;            // for a new base
 constexpr std::uint64_t kBaseUs = 1000000;       // then a new one: milliseconds are floats
+constexpr std::uint64_t kFirstBaseUs = 100000;   // the second one: two clocks drift apart in short programs too
 constexpr std::uint64_t kStuckUs = 10000000;     // what has not been reached by then
 constexpr std::uint64_t kLookAgainUs = 1000000;  // is looked at so seldom
 
@@ -64,7 +65,7 @@ struct Pool : ContextPool {
   std::uint32_t number;
   std::uint32_t made;  // slots that have an event
   CUstream stream;     // our own, for bases
-  std::uint64_t stuck_ticks;
+  std::uint64_t stuck_ticks, first_base_ticks;
   Base bases[kBases];
   End* ends;  // kMostEnds; what a child inherits of them is never used
 };
@@ -226,6 +227,7 @@ void renew_base(Pool& pool, Told& told) {
   base.reached = false;
   base.number = g_bases.fetch_add(1, std::memory_order_relaxed) + 1;
   base.earliest_ticks = ticks();
+  if (first) pool.first_base_ticks = base.earliest_ticks;
   if (g_context_driver.record[0](base.event, pool.stream) != CUDA_SUCCESS)
     return pool.failed.store(true, std::memory_order_relaxed);
   base.recorded_ticks = ticks();
@@ -233,11 +235,17 @@ void renew_base(Pool& pool, Told& told) {
   look_at_base(pool, place, true, told);
 }
 
+// Each time twice as long.
+std::uint64_t base_interval(const Pool& pool, const Base& newest) {
+  const std::uint64_t age = newest.earliest_ticks - pool.first_base_ticks + ticks_of(kFirstBaseUs);
+  return age < ticks_of(kBaseUs) ? age : ticks_of(kBaseUs);
+}
+
 void tend_base(Pool& pool, Told& told) {
   const Base& base = pool.bases[pool.base.load(std::memory_order_relaxed)];
   if (base.number != 0 && !base.reached)
     look_at_base(pool, pool.base.load(std::memory_order_relaxed), false, told);
-  else if (base.number == 0 || ticks() - base.earliest_ticks > ticks_of(kBaseUs))
+  else if (base.number == 0 || ticks() - base.earliest_ticks > base_interval(pool, base))
     renew_base(pool, told);
 }
 
