@@ -190,13 +190,22 @@ class Builder {
     for (const HostThread& thread : graph_.host.threads) {
       std::vector<std::uint32_t>& ended_by = graph_.sync_activities.emplace_back(thread.calls.size(), kNoActivity);
       for (std::size_t i = 0; i < thread.calls.size(); ++i)
-        if (thread.calls[i].type == HostCallType::kSynchronise) ended_by[i] = last_to_end_in(thread.calls[i]);
+        if (thread.calls[i].type == HostCallType::kSynchronise) {
+          ended_by[i] = last_to_end_in(thread.calls[i]);
+          if (ended_by[i] != kNoActivity) bound_error(thread.calls[i], graph_.nodes[ended_by[i]]);
+        }
     }
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i)
       if (const ActivityNode& node = graph_.nodes[i]; node.blocks)
         graph_
             .sync_activities[static_cast<std::size_t>(node.launch.thread)][static_cast<std::size_t>(node.launch.call)] =
             i;
+  }
+
+  // What a wait that returned waited for had ended.
+  static void bound_error(const HostCall& wait, ActivityNode& node) {
+    if (node.end_ns <= wait.end_ns)
+      node.error_ns = std::min(node.error_ns, static_cast<float>(wait.end_ns - node.end_ns));
   }
 
   std::uint32_t last_to_end_in(const HostCall& call) const {

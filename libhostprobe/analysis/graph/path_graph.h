@@ -50,7 +50,7 @@ struct ActivityNode {
   std::uint32_t from_other = kNoActivity;  // on another stream, whose end let it begin
   bool collective = false;
   bool unknown = false;          // from its begin to its end the GPU may have been busy or not
-  float error_ns = 0;            // by which its end may be wrong
+  float error_ns = 0;            // by which it may have ended later
   bool blocks = false;           // a copy that its launch call waited for, as those of pageable memory
   bool launched_before = false;  // the window began, so its launch is nothing to wait for in there
   bool joined = false;           // other ranks' part in this collective is known

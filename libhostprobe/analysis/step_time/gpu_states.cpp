@@ -57,6 +57,7 @@ std::vector<GpuStretch> laid_under(const std::vector<GpuStretch>& first, const s
 // As long after what ended last as that may be wrong by, nobody knows whether it had ended.
 void add_gap(const GpuStretch& gap, double error_ns, std::vector<GpuStretch>& whole) {
   GpuStretch idle = gap;
+  idle.dry_ns = gap.begin_ns;
   if (error_ns > kClockErrorNs) {
     GpuStretch unknown = gap;
     unknown.state = GpuState::kUnknown;

@@ -24,6 +24,7 @@ struct GpuStretch {
   GpuState state = GpuState::kIdle;
   const PathOperation* operation = nullptr;  // of kWaits
   std::uint32_t activity = kNoActivity;      // of kIdle and kUnknown: what ended it; of kBlocks and kWaits: what it is
+  double dry_ns = 0;                         // of kIdle: when the work before it ended, most likely
 };
 
 // From the first activity of the part to the last, without holes, by time.

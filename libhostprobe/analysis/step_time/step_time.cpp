@@ -265,7 +265,7 @@ class Explanation {
     const ActivityNode& node = graph.nodes[gap.activity];
     const double launch_ns = graph.call(launch).begin_ns, due_ns = launch_ns + node.lag_ns;
     Reason reason;
-    tell_dryness(thread_of(launch.thread), gap.begin_ns, reason);
+    tell_dryness(thread_of(launch.thread), gap.dry_ns, reason);
     if (part.begin_ns < launch_ns)
       explain_thread(launch.thread, {part.begin_ns, std::min(part.end_ns, launch_ns)}, reason);
     add(reason.dry, spot_of_launching(reason, {&thread_of(launch.thread), &graph.call(launch)}),
