@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/timeline.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -26,6 +28,13 @@ struct Pair {
     return std::clamp((xy - x * y / count) / spread, 0.0, 1.0);
   }
 };
+
+// What the driver's threads and NCCL's do follows from the GPU's work and from transfers, which have places of their own in the graph.
+bool serves_gpu(const HostThread& thread) {
+  const Role role = thread.track == nullptr ? Role::kOther : thread.track->role;
+  return role == Role::kCudaInternal || role == Role::kNcclProgress || role == Role::kNcclService ||
+         role == Role::kNcclOther;
+}
 
 // A wait for a thread that is known, between the two moments.
 bool has_waited(const HostThread& thread, double from_ns, double until_ns) {
@@ -52,7 +61,8 @@ WaitSlopes::WaitSlopes(const PathGraph& graph) {
       }
       pair.before_ns = call.post_ns;
     }
-  for (const auto& [threads, pair] : pairs) slopes_[threads] = pair.slope();
+  for (const auto& [threads, pair] : pairs)
+    slopes_[threads] = serves_gpu(graph.host.threads[static_cast<std::size_t>(threads.second)]) ? 1 : pair.slope();
 }
 
 double WaitSlopes::of(std::int32_t waiter, std::int32_t waker) const {

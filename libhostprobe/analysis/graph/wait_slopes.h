@@ -3,7 +3,7 @@
 // Room 3. No record says what a thread without waits of its own reacts to. But who works at its own pace posts when it would have posted, and a
 // waiter that comes later waits for less; who reacts posts later by as much. So the time between two posts is held against when the
 // waiter came: a slope of 0 is the first, of 1 the second. A lock's holder, a poller and an interpreter that is asked for its lock react;
-// a thread that fills a queue does not. Where it cannot be told a thread reacts.
+// a thread that fills a queue does not. Where it cannot be told a thread reacts, and so do those of the driver and of NCCL.
 #pragma once
 
 #include <cstdint>
