@@ -64,6 +64,14 @@ std::vector<const ProcessAnswer*> workers_of_job(const RunAnswer& run, const std
   return {&*most};
 }
 
+void tell_own_cost(RunAnswer& run) {
+  if (!run.step_time || run.step_time->length_ns <= 0) return;
+  for (std::size_t i = 0; i < run.step_time->own_ns.size(); ++i)
+    for (ProcessAnswer& process : run.processes)
+      if (process.trace_path == run.step_members[i] && process.own_cost && run.step_time->own_ns[i] >= 0)
+        process.own_cost->steps_pct = 100 * run.step_time->own_ns[i] / run.step_time->length_ns;
+}
+
 }  // namespace
 
 void answer_job_of(const std::vector<Opened>& opened, RunAnswer& run, Symbols& symbols, unsigned cores) {
@@ -100,6 +108,7 @@ void answer_job_of(const std::vector<Opened>& opened, RunAnswer& run, Symbols& s
     if (members.size() > 1) run.critical_path = std::move(answer.path);
     run.step_time = std::move(answer.time);
     run.step_time_unknown = answer.unknown;
+    tell_own_cost(run);
   } catch (const TraceError&) {
     run.step_time_unknown = TimeUnknown::kChanged;  // somebody changed a file since it was read
   }

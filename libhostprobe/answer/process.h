@@ -49,6 +49,7 @@ struct OwnCost {
   double quiet_ms = 0;   // hooked calls that needed no record
   double slow_ms = 0;    // stacks, taking chunks
   double writer_ms = 0;  // CPU of the writer thread
+  std::optional<double> steps_pct;  // of the steps' time: work of ours that they waited for; nothing: not known
   double total_ms() const { return records_ms + quiet_ms + slow_ms + writer_ms; }
 };
 

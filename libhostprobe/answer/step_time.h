@@ -67,6 +67,8 @@ struct StepTime {
   std::uint64_t steps = 0;
   std::vector<LostTime> lost;   // heaviest first; one for each cause and rank where it sits; they sum to the length
   std::map<Cause, Gain> gains;  // of the heavier causes, on all ranks; none where that is not known
+  // Of each rank, what of the length is hostprobe's own work that the rank's step had to wait for; less than 0: not known.
+  std::vector<double> own_ns;
 
   double share_pct(Cause reported) const;  // of the length
 };

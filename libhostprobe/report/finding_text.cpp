@@ -210,8 +210,8 @@ std::string garbage(const Finding& finding) {
 }
 
 std::string own_cost(const Finding& finding) {
-  return fmt::format("the probe itself costs {} {:.1f} % of its wall time, so every other number here is too high.",
-                     who(finding), finding.share_pct);
+  return fmt::format("the probe itself costs {} {:.1f} % of its {}, so every other number here is too high.",
+                     who(finding), finding.share_pct, finding.of_steps ? "steps" : "wall time");
 }
 
 std::string plain_text(const Finding& finding) {

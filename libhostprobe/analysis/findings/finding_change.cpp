@@ -63,7 +63,8 @@ std::optional<double> share_in(const RunAnswer& run, const Finding& finding) {
       case Symptom::kThrottled:
         return known_no_cpu_pct(process);
       case Symptom::kOwnCost:
-        return process.own_cost ? std::optional(process.wall_share(process.own_cost->total_ms())) : std::nullopt;
+        if (finding.of_steps) return process.own_cost ? process.own_cost->steps_pct : std::nullopt;
+        return process.own_cost_pct();
       default:
         return std::nullopt;
     }

@@ -14,7 +14,6 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kMostlyUnknownPct = 50;  // of the steps: so much is not explained, so totals are heard beside them
-constexpr double kOwnCostInStepsPct = 3;  // beside findings about steps; what it is stands in every report
 
 // The steps of a process alone, where they are known; else its life.
 bool is_asked_of_steps(AskedOf of, const ProcessAnswer& process) {
@@ -72,8 +71,7 @@ std::vector<Finding> findings_of_steps(const RunAnswer& run) {
   for (Finding& finding : findings) add_totals(run, finding);
   for (const Detector& detector : detectors()) {
     if (detector.symptom != Symptom::kOwnCost) continue;
-    if (auto worst = worst_of(run, detector); worst && worst->share_pct >= kOwnCostInStepsPct)
-      findings.push_back(std::move(*worst));
+    if (auto worst = worst_of(run, detector); worst && worst->of_steps) findings.push_back(std::move(*worst));
   }
   return findings;
 }

@@ -11,6 +11,7 @@
 #include "late_progress.h"
 #include "lost_parts.h"
 #include "lost_times.h"
+#include "probe_cost.h"
 #include "rank_knowledge.h"
 #include "slow_transfers.h"
 
@@ -518,12 +519,14 @@ std::set<Cause> heavy_causes(const StepTime& time, const GainFactors& factors) {
   return causes;
 }
 
-// Without a cause a rank may run ahead, and hide other causes so: those have gains of their own.
+// Without a cause a rank may run ahead, and hide other causes so: those have gains of their own. What slow GPUs and transfers cost is
+// counted on the rank that has them, and not where others wait for it.
 void bound_gains(StepTime& time) {
   std::map<Cause, double> lost_ns;
   for (const LostTime& lost : time.lost) lost_ns[lost.cause] += lost.ns;
   for (auto& [cause, gain] : time.gains)
-    for (double* ns : {&gain.ns, &gain.low_ns, &gain.high_ns}) *ns = std::min(*ns, lost_ns[cause]);
+    if (cause != Cause::kSlowGpu && cause != Cause::kProxyDelay && cause != Cause::kCommBandwidth)
+      for (double* ns : {&gain.ns, &gain.low_ns, &gain.high_ns}) *ns = std::min(*ns, lost_ns[cause]);
 }
 
 }  // namespace
@@ -537,17 +540,20 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   for (const PathGraph& graph : job.parts) on_gpu.push_back(!graph.nodes.empty());
   LostParts parts(slow, on_gpu);
   Gains gains(job);
+  ProbeCost own(members);
   Explanation explanation(job, members, steps, parts, symbols);
   for (const Window& step : steps) {
     parts.enter(step);
     for (std::uint32_t i = 0; i < members.size(); ++i) explanation.explain(i, step);
     parts.resolve();
     times.add_step(parts.parts());
+    own.add_step(parts.parts());
     gains.add_step(step.length_ns(), parts.parts());
     answer.length_ns += step.length_ns();
     ++answer.steps;
   }
   answer.lost = times.finish();
+  answer.own_ns = own.ns();
   check_idle_exits(members, answer);
   for (LostTime& lost : answer.lost) explanation.name_site(lost);
   move_longer_work(members.size(), answer.lost);

@@ -156,6 +156,7 @@ Json process_json(const ProcessAnswer& process) {
                {"lost", process.lost},
                {"unfinished", process.unfinished},
                {"own_cost_pct", or_null(process.own_cost_pct())},
+               {"own_cost", {{"steps_pct", or_null(process.own_cost ? process.own_cost->steps_pct : std::nullopt)}}},
                {"scheduler", scheduler_json(process)},
                {"threads", Json::array()},
                {"waits", Json::array()}};
