@@ -2,9 +2,11 @@
 #include "step_time.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <span>
 
+#include "analysis/graph/wait_slopes.h"
 #include "gains.h"
 #include "gpu_states.h"
 #include "idle_exits.h"
@@ -36,7 +38,9 @@ class Explanation {
  public:
   Explanation(const JobGraph& job, const std::vector<StepTimeMember>& members, const std::vector<Window>& steps,
               LostParts& parts, Symbols& symbols)
-      : job_(job), parts_(parts), ranks_(known_ranks(job, members, steps, symbols)) {}
+      : job_(job), parts_(parts), ranks_(known_ranks(job, members, steps, symbols)) {
+    for (const PathGraph& graph : job.parts) slopes_.emplace_back(graph);
+  }
 
   void explain(std::uint32_t member, const Window& step) {
     member_ = member;
@@ -349,15 +353,22 @@ class Explanation {
 
   // Who wakes a thread, and waits for it next, is held up from its post on: what it does until it waits makes nothing later.
   double waits_since(std::int32_t number, const HostCall& call, const Reason& reason) const {
-    if (call.type != HostCallType::kWait) return call.begin_ns;
+    const auto post_ns = handed_over(number, call);
+    return post_ns && is_plain(cause_of_wait(number, call, reason)) ? *post_ns : call.begin_ns;
+  }
+  // When the thread woke the one that it waits for, and did nothing else since. Nothing: it did not.
+  std::optional<double> handed_over(std::int32_t number, const HostCall& call) const {
+    if (call.type != HostCallType::kWait) return std::nullopt;
     const double own_since_ns = &call == thread_of(number).calls.data() ? -1e300 : (&call)[-1].end_ns;
     const HostThread& waker = thread_of(call.waker);
-    const std::ptrdiff_t at = waker.call_at(call.begin_ns);
-    if (at < 0) return call.begin_ns;
-    const HostCall& woken = waker.calls[static_cast<std::size_t>(at)];
-    const bool is_own_post = woken.type == HostCallType::kWait && woken.waker == number &&
-                             woken.post_ns >= own_since_ns && woken.post_ns < call.begin_ns;
-    return is_own_post && is_plain(cause_of_wait(number, call, reason)) ? woken.post_ns : call.begin_ns;
+    for (std::ptrdiff_t i = waker.call_at(call.post_ns); i >= 0; --i) {
+      const HostCall& woken = waker.calls[static_cast<std::size_t>(i)];
+      if (woken.end_ns < own_since_ns) break;
+      if (woken.type == HostCallType::kWait && woken.waker == number && woken.post_ns >= own_since_ns &&
+          woken.post_ns < call.begin_ns)
+        return woken.post_ns;
+    }
+    return std::nullopt;
   }
 
   // The thread is in no call; where Python collects garbage meanwhile, on whichever thread, that is why.
@@ -425,10 +436,10 @@ class Explanation {
     return found;
   }
   Cause cause_of_wait(std::int32_t number, const HostCall& call, const Reason& reason) const {
-    if (cause_of_waker(call) == Cause::kProxyDelay) return Cause::kProxyDelay;
+    if (cause_of_waker(number, call) == Cause::kProxyDelay) return Cause::kProxyDelay;
     const Cause cause = cause_of_call(thread_of(number), call, reason).cause;
     if (cause != Cause::kUnexplained) return cause;
-    return reason.is_inside() ? reason.cause : cause_of_waker(call);
+    return reason.is_inside() ? reason.cause : cause_of_waker(number, call);
   }
   // It waits for work that another thread does in its place.
   static bool is_plain(Cause cause) { return cause == Cause::kHostWork || cause == Cause::kGpuBound; }
@@ -471,9 +482,8 @@ class Explanation {
     return until_ns;
   }
 
-  Cause cause_of_waker(const HostCall& call) const {
+  Cause cause_of_waker(std::int32_t number, const HostCall& call) const {
     switch (thread_of(call.waker).track->role) {
-      case Role::kDataloader:
       case Role::kPinMemory:
         return Cause::kDataloaderWait;
       case Role::kNcclProgress:
@@ -481,15 +491,34 @@ class Explanation {
         return Cause::kProxyDelay;
       case Role::kGloo:
         return Cause::kWaitsForRank;
+      case Role::kDataloader:
+        return rank().gpu.empty() ? Cause::kDataloaderWait : cause_of_product(number, call);
+      case Role::kOther:
+        return cause_of_product(number, call);
       default:
-        return rank().gpu.empty() ? Cause::kGpuBound : Cause::kHostWork;
+        return own_work();
     }
+  }
+  Cause own_work() const { return rank().gpu.empty() ? Cause::kGpuBound : Cause::kHostWork; }
+  // By what becomes of it: what goes to the GPU next is the step's input. Whom the thread had only just given something to do, or who begins when
+  // it is waited for, works in its place.
+  Cause cause_of_product(std::int32_t number, const HostCall& call) const {
+    if (handed_over(number, call)) return own_work();
+    if (is_fed_next(thread_of(number), call)) return Cause::kDataloaderWait;
+    return slopes_[member_].of(number, call.waker) >= 0.5 ? own_work() : Cause::kProducerWait;
+  }
+  static bool is_fed_next(const HostThread& thread, const HostCall& call) {
+    const auto end = thread.calls.end();
+    const auto next = std::find_if(thread.calls.begin() + (&call - thread.calls.data()) + 1, end,
+                                   [](const HostCall& one) { return one.type == HostCallType::kLaunch; });
+    return next != end && next->function->role == HookRole::kCopyToDevice;
   }
 
   const JobGraph& job_;
   LostParts& parts_;
   std::vector<Rank> ranks_;
-  std::uint32_t member_ = 0;  // that is explained
+  std::vector<WaitSlopes> slopes_;  // of each rank
+  std::uint32_t member_ = 0;        // that is explained
 };
 
 // Of a rank that works longer the others' waiting was added up; it itself works as long.
