@@ -23,16 +23,14 @@ bool holds_up(const LostPart& part) {
 }  // namespace
 
 ProbeCost::ProbeCost(const std::vector<StepTimeMember>& members) : members_(members), ns_(members.size()) {
-  double own_ms = 0, all_ms = 0;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (!members[i].answer->own_cost) {
+    const ProcessAnswer& answer = *members[i].answer;
+    if (!answer.own_cost)
       ns_[i] = -1;
-      continue;
-    }
-    own_ms += members[i].answer->own_cost->writer_ms;
-    all_ms += members[i].answer->cpu_ms.value_or(0);
+    else if (answer.wall_ms > 0)
+      writers_part_ += answer.own_cost->writer_ms / answer.wall_ms;
   }
-  if (all_ms > 0) writers_part_ = std::min(1.0, own_ms / all_ms);
+  writers_part_ = std::min(1.0, writers_part_);
 }
 
 const ProbeCost::Thread& ProbeCost::cost_of(const StepTimeProcess& process, const HostThread& thread) {
@@ -63,7 +61,7 @@ void ProbeCost::add_step(const std::vector<std::vector<LostPart>>& ranks) {
     if (ns_[i] < 0) continue;
     for (const LostPart& part : ranks[i]) {
       if (!holds_up(part) || part.member != i) continue;
-      // A thread that lacks a CPU may lack the one on which a thread of ours runs.
+      // A thread that lacks a CPU may lack the one on which a thread of ours runs, and then no more often than one of them runs.
       if (part.cause == Cause::kCpuContention) {
         ns_[i] += writers_part_ * part.ns;
         continue;

@@ -29,7 +29,7 @@ class ProbeCost {
   double inside_ns(const StepTimeProcess& process, const HostThread& thread, const Window& window);
 
   const std::vector<StepTimeMember>& members_;
-  double writers_part_ = 0;  // of all CPU time of these processes, what hostprobe's own threads took
+  double writers_part_ = 0;  // of the time, how long threads of hostprobe's own ran
   std::map<const HostThread*, Thread> threads_;
   std::vector<double> ns_;
 };
