@@ -73,4 +73,24 @@ std::string holder_text(const Evidence& evidence) {
                      printable(holder->held_by_name.empty() ? holder->held_by : holder->held_by_name));
 }
 
+std::string supply_advice(const Finding& finding) {
+  const NoCpuEvidence& seen = finding.evidence.of<NoCpuEvidence>();
+  const std::uint64_t cpus = seen.cpus.value_or(0);
+  const double used = seen.cpus_used.value_or(0);
+  const char* noun = cpus == 1 ? "CPU" : "CPUs";
+  if (cpus != 0 && seen.taken_by == "job") {
+    const std::string most = seen.busiest.empty() ? ""
+                                                  : fmt::format(", {:.1f} of them with threads named {}",
+                                                                seen.busiest_cpus.value_or(0), printable(seen.busiest));
+    return fmt::format("the job keeps {:.1f} of its {} {} busy{}, and has work for {:.1f}; {}", used, cpus, noun, most,
+                       seen.cpus_wanted.value_or(0), fix_text(finding));
+  }
+  // Where it fills nearly all of them, nothing shows who took the rest.
+  if (cpus == 0 || seen.taken_by != "others") return {};
+  return fmt::format(
+      "the job itself uses only {:.1f} of its {} {}, so something else took them: other programs, or a limit on its "
+      "CPU time",
+      used, cpus, noun);
+}
+
 }  // namespace hostprobe::analysis

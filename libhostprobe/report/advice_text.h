@@ -18,6 +18,9 @@ const char* usual_advice(Cause cause);
 // Of a wait for a DataLoader: what its workers show. "More" only where those that are there have no time left.
 std::string loader_advice(const Evidence& evidence);
 
+// Of threads that lack a CPU: who has it, and what helps; "": nothing shows it.
+std::string supply_advice(const Finding& finding);
+
 // "thread 77 (Prefetcher._fill)", that another one waits for; "": none is known.
 std::string holder_text(const Evidence& evidence);
 

@@ -133,29 +133,11 @@ std::string gpu_stalls(const Finding& finding) {
                  fix_text(finding));
 }
 
-// What shows why, and what helps; "": nothing does.
-std::string no_cpu_advice(const Finding& finding) {
-  const NoCpuEvidence& seen = finding.evidence.of<NoCpuEvidence>();
-  const std::uint64_t cpus = seen.cpus.value_or(0);
-  const double used = seen.cpus_used.value_or(0);
-  if (cpus == 0) return {};
-  const char* noun = cpus == 1 ? "CPU" : "CPUs";
-  if (finding.fix == Fix::kMoreCpus)
-    return fmt::format("the job keeps {:.1f} of its {} {} busy and has work for {:.1f}; {}", used, cpus, noun,
-                       seen.cpus_wanted.value_or(0), fix_text(finding));
-  // Where it fills nearly all of them, nothing shows who took the rest.
-  if (used > 0.8 * static_cast<double>(cpus)) return {};
-  return fmt::format(
-      "the job itself uses only {:.1f} of its {} {}, so something else took them: other programs, or a limit on its "
-      "CPU time",
-      used, cpus, noun);
-}
-
 std::string no_cpu(const Finding& finding) {
   return advised(finding,
                  fmt::format("{} was ready to run but had no CPU for {:.0f} %{}", main_of(finding), finding.share_pct,
                              of_whole(finding)),
-                 no_cpu_advice(finding));
+                 supply_advice(finding));
 }
 
 std::string stopped(const Finding& finding) {

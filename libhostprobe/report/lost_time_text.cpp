@@ -38,6 +38,8 @@ bool is_callback(const Finding& finding) {
 bool is_page_fault(const Finding& finding) { return finding.site && finding.site->function == kPageFault; }
 
 std::string advice_of(const Finding& finding) {
+  if (finding.cause == Cause::kCpuContention)
+    if (std::string advice = supply_advice(finding); !advice.empty()) return advice;
   if (std::string advice = fix_text(finding); !advice.empty()) return advice;
   if (finding.cause == Cause::kProcessStopped) return usual_advice(finding.cause);
   if (finding.cause == Cause::kPythonOverhead && finding.without_gpu)

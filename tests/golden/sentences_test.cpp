@@ -88,8 +88,9 @@ void say_no_cpu() {
   Finding one = finding(Symptom::kNotRunning, Cause::kCpuContention, 20);
   say("no CPU", finding_text(one));
   Finding taken = one;
-  one.evidence.add(NoCpuEvidence{.cpus = 2, .cpus_used = 1.95, .cpus_wanted = 3.4});
-  taken.evidence.add(NoCpuEvidence{.cpus = 2, .cpus_used = 0.75, .cpus_wanted = 1.1});
+  one.evidence.add(NoCpuEvidence{
+      .cpus = 2, .cpus_used = 1.95, .cpus_wanted = 3.4, .taken_by = "job", .busiest = "loader", .busiest_cpus = 1.2});
+  taken.evidence.add(NoCpuEvidence{.cpus = 2, .cpus_used = 0.75, .cpus_wanted = 1.1, .taken_by = "others"});
   say("no CPU", finding_text(taken));
   one.fix = Fix::kMoreCpus;
   say("no CPU", finding_text(one));

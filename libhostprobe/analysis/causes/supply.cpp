@@ -2,6 +2,9 @@
 #include "supply.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
+#include <utility>
 
 #include "analysis/measures/process_task.h"
 
@@ -15,6 +18,30 @@ double run_delay_ms(const ProcessAnswer& process) {
   double ms = 0;
   for (const ThreadAnswer& thread : process.threads) ms += thread.time.run_delay_ms.value_or(0);
   return ms;
+}
+
+// Threads of one kind have one name, but for a number at its end.
+std::string kind_of(const ThreadAnswer& thread) {
+  std::string name = thread.name;
+  while (!name.empty() && (std::isdigit(static_cast<unsigned char>(name.back())) != 0 || name.back() == ' ' ||
+                           name.back() == '-' || name.back() == '_'))
+    name.pop_back();
+  return name;
+}
+
+// Of the threads beside the main ones, on the process's host: those of one kind that ran longest.
+std::pair<std::string, double> busiest_kind(const RunAnswer& run, const ProcessAnswer& process) {
+  std::map<std::string, double> cpus;
+  for (const ProcessAnswer& other : run.processes) {
+    if (other.host != process.host || other.boot_id != process.boot_id) continue;
+    for (const ThreadAnswer& thread : other.threads)
+      if (thread.tid != other.pid && thread.role != Role::kHostprobe)
+        cpus[kind_of(thread)] += thread.time.cpu_ms.value_or(0) / process.wall_ms;
+  }
+  const auto most =
+      std::max_element(cpus.begin(), cpus.end(), [](const auto& l, const auto& r) { return l.second < r.second; });
+  if (most == cpus.end()) return {};
+  return {most->first, most->second};
 }
 
 }  // namespace
@@ -48,6 +75,8 @@ bool Cpus::are_too_few() const {
   return wanted > there && used >= kFull * there;
 }
 
+bool Cpus::are_taken() const { return used < kFull * static_cast<double>(allowed); }
+
 std::optional<Cpus> cpus_of(const RunAnswer& run, const ProcessAnswer& process) {
   if (process.cpus == 0 || process.wall_ms <= 0) return std::nullopt;
   Cpus cpus;
@@ -60,6 +89,29 @@ std::optional<Cpus> cpus_of(const RunAnswer& run, const ProcessAnswer& process) 
     cpus.wanted += part * (other.cpu_ms.value_or(0) + run_delay_ms(other)) / process.wall_ms;
   }
   return cpus;
+}
+
+NoCpuEvidence no_cpu_evidence(const RunAnswer& run, const ProcessAnswer& process) {
+  constexpr double kLeastBusiest = 0.25;  // CPUs
+  NoCpuEvidence evidence;
+  if (const ThreadAnswer* main = process.main_thread()) {
+    evidence.run_delay_ms = main->time.run_delay_ms.value_or(0);
+    evidence.preempted_ms = main->time.preempted_ms;
+    evidence.run_queue_ms = main->time.run_queue_ms;
+  }
+  const std::optional<Cpus> cpus = cpus_of(run, process);
+  if (!cpus) return evidence;
+  evidence.cpus = cpus->allowed;
+  evidence.cpus_used = cpus->used;
+  evidence.cpus_wanted = cpus->wanted;
+  if (cpus->are_taken()) evidence.taken_by = "others";
+  if (!cpus->are_too_few()) return evidence;
+  evidence.taken_by = "job";
+  const auto [kind, busy] = busiest_kind(run, process);
+  if (busy < kLeastBusiest) return evidence;
+  evidence.busiest = kind;
+  evidence.busiest_cpus = busy;
+  return evidence;
 }
 
 }  // namespace hostprobe::analysis

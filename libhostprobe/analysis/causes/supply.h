@@ -29,8 +29,13 @@ struct Cpus {
 
   // The job itself keeps them busy, and has more to run than they can.
   bool are_too_few() const;
+  // It keeps so few of them busy that others must have had the rest.
+  bool are_taken() const;
 };
 // Nothing: how many it may use is not known.
 std::optional<Cpus> cpus_of(const RunAnswer& run, const ProcessAnswer& process);
+
+// Who had the CPUs that the process's main thread lacked, as far as the job's own use of them shows.
+NoCpuEvidence no_cpu_evidence(const RunAnswer& run, const ProcessAnswer& process);
 
 }  // namespace hostprobe::analysis

@@ -8,6 +8,7 @@
 #include "analysis/causes/launch_pace.h"
 #include "analysis/causes/loader_workers.h"
 #include "analysis/causes/process_finding.h"
+#include "analysis/causes/supply.h"
 #include "step_findings.h"
 
 namespace hostprobe::analysis {
@@ -58,6 +59,21 @@ void add_totals(const RunAnswer& run, Finding& finding) {
   }
 }
 
+// Of a finding about all ranks: by the one whose main thread lacked a CPU most.
+void add_supply(const RunAnswer& run, Finding& finding) {
+  if (finding.cause != Cause::kCpuContention || finding.evidence.find<NoCpuEvidence>() != nullptr) return;
+  const ProcessAnswer* worst = nullptr;
+  for (std::uint32_t i = 0; i < run.step_members.size(); ++i) {
+    const ProcessAnswer* process = run.step_member(i);
+    if (process == nullptr || (finding.pid != 0 && process->pid != finding.pid)) continue;
+    if (worst == nullptr || no_cpu_pct(*process) > no_cpu_pct(*worst)) worst = process;
+  }
+  if (worst == nullptr) return;
+  NoCpuEvidence evidence = no_cpu_evidence(run, *worst);
+  if (evidence.taken_by == "job") finding.fix = Fix::kMoreCpus;
+  finding.evidence.add(std::move(evidence));
+}
+
 std::optional<Finding> found_alone(const RunAnswer& run) {
   for (const RunDetector& detector : run_detectors())
     if (detector.rule == RunRule::kAlone)
@@ -68,7 +84,10 @@ std::optional<Finding> found_alone(const RunAnswer& run) {
 // Where the time of the steps went explains all but the probe's own cost.
 std::vector<Finding> findings_of_steps(const RunAnswer& run) {
   std::vector<Finding> findings = find_in_steps(run);
-  for (Finding& finding : findings) add_totals(run, finding);
+  for (Finding& finding : findings) {
+    add_totals(run, finding);
+    add_supply(run, finding);
+  }
   for (const Detector& detector : detectors()) {
     if (detector.symptom != Symptom::kOwnCost) continue;
     if (auto worst = worst_of(run, detector); worst && worst->of_steps) findings.push_back(std::move(*worst));
