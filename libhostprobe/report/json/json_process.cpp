@@ -139,6 +139,15 @@ Json thread_of(const ProcessAnswer& process, const ThreadAnswer& thread) {
   return json;
 }
 
+// Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
+void add_calls_of_driver(const ProcessAnswer& process, Json& json) {
+  if (process.syncs.hooked) json["syncs"] = syncs_json(process);
+  if (!process.launches.hooked) return;
+  json["launches"] = launches_json(process.launches);
+  json["gpu"] = gpu_json(process);
+  json["critical_path"] = path_json(process.path);
+}
+
 }  // namespace
 
 Json process_json(const ProcessAnswer& process) {
@@ -163,15 +172,9 @@ Json process_json(const ProcessAnswer& process) {
   if (process.restart) json["restart"] = *process.restart;
   for (const ThreadAnswer& thread : process.threads) json["threads"].push_back(thread_of(process, thread));
   for (const WaitSite& site : process.waits) json["waits"].push_back(wait_json(site));
-  // Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
-  if (process.launches.hooked) json["launches"] = launches_json(process.launches);
-  if (process.syncs.hooked) json["syncs"] = syncs_json(process);
+  add_calls_of_driver(process, json);
   if (process.start_up) json["start_up"] = start_up_json(*process.start_up);
   json["gc"] = gc_json(process);
-  if (process.launches.hooked) {
-    json["gpu"] = gpu_json(process);
-    json["critical_path"] = path_json(process.path);
-  }
   json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
   for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
   for (const RegionAnswer& region : process.regions) json["regions"].push_back(region_json(region));
