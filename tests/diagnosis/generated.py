@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Draws programs nobody wrote, runs each with its fault and without, and prints how often the report says what the twins show.
+
+The truth is the twin: the same seed without the fault. A fault that costs less than 1 % of the steps is none, and its run is
+healthy; one between 1 and 3 % is not held against the report. Of two faults the heavier one is expected first. Findings of a busy
+machine (cpu_contention, own_cost) count only where they are expected.
+
+examples:
+  HOSTPROBE_TEST_BUILD=build tests/diagnosis/generated.py --seeds 12           twelve that nobody has seen
+  HOSTPROBE_TEST_BUILD=build tests/diagnosis/generated.py --seed 4711 --keep   one, and its runs are left here
+  HOSTPROBE_TEST_BUILD=build tests/diagnosis/generated.py --show 4711          what it is
+  HOSTPROBE_TEST_BUILD=build tests/diagnosis/generated.py --seeds 200 --markdown FILE
+"""
+
+import argparse
+import collections
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "generator"))
+
+import draw  # noqa: E402
+import score  # noqa: E402
+import verdict  # noqa: E402
+
+LIMIT_S = 60  # of one run, which lasts 2 to 5
+TWINS = 2  # and a third one where the two differ
+TWINS_DIFFER = 0.03
+
+
+def fresh_seeds(count):
+    """Small enough to be typed."""
+    return [int.from_bytes(os.urandom(4), "big") for _ in range(count)]
+
+
+class Runner:
+    """Runs in a folder of their own, which is gone afterwards unless `keeps`."""
+
+    def __init__(self, keeps):
+        self.keeps, self.twin_reports = keeps, []
+
+    def run(self, scenario, name):
+        folder = Path(tempfile.mkdtemp(prefix="hostprobe-generated."))
+        try:
+            return score.run_of(scenario, folder / "run", limit_s=LIMIT_S)
+        finally:
+            if self.keeps:
+                target = Path(f"generated-{scenario.name}-{name}").absolute()
+                shutil.rmtree(target, ignore_errors=True)
+                shutil.move(folder, target)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def twins_ms(self, twin, name):
+        """The steps of some runs, the more the more they differ."""
+        runs = [self.run(twin, f"{name}-{number}") for number in range(TWINS)]
+        lengths = [one.step_ms for one in runs]
+        if max(lengths) - min(lengths) > TWINS_DIFFER * min(lengths):
+            lengths.append(self.run(twin, f"{name}-{TWINS}").step_ms)
+        return lengths, runs[0].report
+
+    def verdict(self, seed):
+        drawn = draw.draw(seed)
+        scenario = drawn.run()
+        run = self.run(scenario, "run")
+        twins = []
+        for number in range(len(drawn.faults)):
+            lengths, report = self.twins_ms(drawn.without(number), f"twin{number}")
+            twins.append(lengths)
+            if len(drawn.faults) == 1:
+                self.twin_reports.append((seed, report))
+        measured = verdict.measure(run.step_ms, drawn.faults, twins)
+        wanted = {cause for one in measured if one.gain_pct >= verdict.NOTHING_PCT for cause in one.fault.causes}
+        found = [one for one in run.report["findings"] if one["cause"] not in score.BESIDES or one["cause"] in wanted]
+        return verdict.Verdict(drawn, measured, found, run.report["steps"]["count"], run.report)
+
+
+def accused_twins(reports):
+    """Twins of one fault have none: what is found there is found in a healthy run."""
+    accused = []
+    for seed, report in reports:
+        found = [one for one in report["findings"] if one["cause"] not in score.BESIDES]
+        if found:
+            accused.append(f"{seed} " + ", ".join(f"{one['cause']} {one['share_pct']:.0f}" for one in found[:2]))
+    yield f"twins without a fault {len(reports)}: accused {len(accused)}"
+    yield from (f"  {line}" for line in accused)
+
+
+def besides(verdicts):
+    """Findings of a busy machine, which are not held against the report."""
+    found = collections.Counter(one["cause"] for verdict_ in verdicts for one in verdict_.report["findings"] if one["cause"] in score.BESIDES)
+    if found:
+        yield "besides, in runs: " + ", ".join(f"{cause} {count}" for cause, count in found.most_common())
+
+
+def score_seeds(seeds, runner):
+    verdicts, failed, begin = [], [], time.monotonic()
+    print("  ".join(verdict.HEAD))
+    for number, seed in enumerate(seeds, 1):
+        drawn = draw.draw(seed)
+        print(f"{number} of {len(seeds)}, {time.monotonic() - begin:.0f} s: {seed} {drawn.words()}", file=sys.stderr, flush=True)
+        if why := drawn.run().cannot():
+            print(f"{seed}  skipped: {why}", flush=True)
+            continue
+        try:
+            verdicts.append(runner.verdict(seed))
+        except SystemExit as error:
+            failed.append(seed)
+            print(f"{seed}  FAILED: {error}", flush=True)
+            continue
+        print("  ".join(verdict.row(verdicts[-1])), flush=True)
+    return verdicts, failed
+
+
+def write_markdown(path, verdicts, lines):
+    rows = ["| " + " | ".join(word.replace("|", " or ") for word in words) + " |"
+            for words in (verdict.HEAD, ("---",) * len(verdict.HEAD), *(verdict.row(one) for one in verdicts))]
+    Path(path).write_text("\n".join([*lines, "", *rows]) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, metavar="N", help="that many fresh ones")
+    parser.add_argument("--seed", type=int, action="append", default=[], help="this one; again for more")
+    parser.add_argument("--show", type=int, metavar="SEED", help="say what a seed is, and run nothing")
+    parser.add_argument("--keep", action="store_true", help="leave the runs as generated-SEED-* in this folder")
+    parser.add_argument("--markdown", metavar="FILE", help="the table, for a page")
+    options = parser.parse_args()
+    if options.show is not None:
+        print("\n".join(draw.draw(options.show).show()))
+        return
+    seeds = options.seed + fresh_seeds(options.seeds or 0)
+    if not seeds:
+        parser.error("--seeds N or --seed S: how many, or which?")
+    runner = Runner(options.keep)
+    print("seeds: " + " ".join(map(str, seeds)), flush=True)
+    verdicts, failed = score_seeds(seeds, runner)
+    lines = [*verdict.summary(verdicts), *accused_twins(runner.twin_reports), *besides(verdicts)]
+    if failed:
+        lines.append(f"failed: {' '.join(map(str, failed))}")
+    print("\n".join(lines))
+    if options.markdown:
+        write_markdown(options.markdown, verdicts, lines)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
