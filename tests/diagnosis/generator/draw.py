@@ -87,7 +87,7 @@ class Drawn:
         return PlannedRun(
             name=str(self.seed), command=(), gpus=self.structure.ranks, causes=expected.causes, rank=expected.rank,
             faults=";".join(fault.simnode for fault in some if fault.simnode),
-            outside=sum((fault.outside for fault in some), ()) + services,
+            outside=sum((fault.around for fault in self.faults), ()) + sum((fault.outside for fault in some), ()) + services,
             cpus=next((fault.cpus for fault in self.faults if fault.cpus), ""),
             plan=self.plan(some), environment=sum((fault.environment for fault in self.faults), ()))
 

@@ -7,7 +7,7 @@ Amounts come from the structure's own arithmetic, so the strength is only what i
 import dataclasses
 import sys
 
-from outside import Beside, Quota, Stopped
+from outside import Beside, Pinned, Quota, Stopped
 from structure import BEHIND_US, LAUNCH_US, draw_structure, log_uniform
 
 WEAKEST, STRONGEST = 0.05, 0.6
@@ -33,6 +33,7 @@ class Fault:
     changes: dict = dataclasses.field(default_factory=dict)  # of the plan's keys
     simnode: str = ""
     outside: tuple = ()
+    around: tuple = ()  # from outside, with it and without it
     cpus: str = ""  # with it and without it
     environment: tuple = ()  # the same
     pattern: str = "constant"
@@ -91,7 +92,7 @@ def delay_us(structure, strength, pattern, where):
         filling = pattern.rank * step / (structure["micro_batches"] + structure.ranks - 1)
     begins = ahead == 0 and where in ("step", "input")
     if pattern.share == 1 and not pattern.rotate and not begins:
-        queued = 0 if ahead else step / times
+        queued = 0 if ahead or where == "end" else step / times
         return max(20 / times, (step / (1 - strength) - queued - host) / times)
     hidden = filling if begins else max(ahead * step, step - host)
     return (extra_us(structure, strength) / pattern.share + hidden) / times
@@ -164,7 +165,7 @@ def draw_lock(rng, structure, strength, function):
     sites = ((structure["lock_function"],), (structure["holder_name"], function))
     if rng.random() < 0.5:
         changes, base = {}, {"holder": "triggered", "lock_at": "step"}
-        us = delay_us(structure, strength, pattern, "step")
+        us = delay_us(structure, strength, pattern, "end")  # it is asked for when the step has been launched
     else:
         structure = structure.with_keys(run_ahead=0)
         us = rng.uniform(3000, 8000)
@@ -306,9 +307,25 @@ def draw_contention(rng, structure, strength, function):
         own = structure.functions[-1]
         return structure, Fault(f"a pool of {others} on the same CPU", strength, ("cpu_contention",), None,
                                 ((structure["burner_name"], own),), (*work, deed("burner", "compute", own, 5000)), work, pool, cpus=ONE_CPU)
-    loop = (sys.executable, "-S", "-c", "while True: pass")
     return structure, Fault(f"{others} neighbours on the same CPU", strength, ("cpu_contention",), None, (), work, work,
-                            outside=(Beside(("taskset", "-c", ONE_CPU, *loop)),) * others, cpus=ONE_CPU)
+                            outside=neighbours(others, ONE_CPU), cpus=ONE_CPU)
+
+
+def neighbours(count, cpus):
+    loop = (sys.executable, "-S", "-c", "while True: pass")
+    return tuple(Beside(("taskset", "-c", cpus, *loop), number) for number in range(count))
+
+
+def draw_neighbours(rng, structure, strength, function):
+    """Beside ranks that need little of their CPUs, but need it at once: what is late is the launching thread, or the one that moves data
+    for it; both are without a CPU, and the second one is by definition a late progress thread as well. The strength is a guess."""
+    structure, causes = structure.with_keys(sync="block"), ("cpu_contention", "proxy_delay")
+    count = 1 if strength < 0.15 else 2 if strength < 0.35 else 3
+    if rng.random() < 0.5:
+        rank = rng.randrange(structure.ranks)
+        return structure, Fault(f"{count} neighbours on the CPU of a rank", strength, causes, rank, outside=neighbours(count, ONE_CPU),
+                                around=(Pinned((int(ONE_CPU),), rank),))
+    return structure, Fault(f"{2 * count} neighbours on all CPUs", strength, causes, outside=neighbours(2 * count, f"{OTHER_CPU},{ONE_CPU}"))
 
 
 def draw_quota(rng, structure, strength, function):
@@ -332,7 +349,7 @@ KINDS = (
     (2, draw_launches, ("single", "decode")), (1, simulated("launch_delay", ("launch_bound",)), SEVERAL),
     (2, simulated("slow_gpu", ("slow_gpu",)), SEVERAL), (2, simulated("proxy_delay", ("proxy_delay",)), ("tensor", "pipeline")),
     (2, draw_link, ("tensor", "pipeline")), (2, draw_overlap, ("data", "sharded")), (1, draw_hand_over, ("single", "decode")),
-    (2, draw_contention, SINGLE), (1, draw_quota, ("single", "data")), (2, draw_stopped, None))
+    (2, draw_contention, SINGLE), (2, draw_neighbours, SEVERAL), (1, draw_quota, ("single", "data")), (2, draw_stopped, None))
 
 
 def draw_one(rng):
@@ -346,7 +363,8 @@ def draw_pair(rng):
     """Two of them, each of which makes the launching thread late; the heavier first."""
     structure = draw_structure(rng, ("single", "data", "tensor", "decode")).with_keys(run_ahead=0)
     strength = log_uniform(rng, 0.25, 0.5)
-    hows = rng.sample(DELAYS, 2)
+    causes = rng.sample(sorted(set(CAUSE_OF.values())), 2)
+    hows = [rng.choice([how for how in DELAYS if CAUSE_OF[how] == cause]) for cause in causes]
     _, first = draw_delay(rng, structure, strength, structure.functions[0], hows[0], ("step", "input"))
     _, second = draw_delay(rng, structure, strength * rng.uniform(0.3, 0.5), structure.functions[1], hows[1], ("step", "input"))
     return structure, first, second

@@ -87,6 +87,7 @@ void Trainer::compute(int number) {
   if (is("pipeline") && plan_.ranks > 1) {
     run_pipeline(number);
   } else if (is("decode")) {
+    at_micro_batch_.perform(number);
     forward(number, true);
   } else {
     run_data_parallel(number);
@@ -96,6 +97,7 @@ void Trainer::compute(int number) {
 
 void Trainer::finish(int number) {
   at_end_.perform(number);
+  if (holder_) holder_->trigger();
   const auto kept = static_cast<size_t>(plan_.run_ahead) + 1;
   device_.record(ends_[static_cast<size_t>(number) % kept], device_.compute);
   if (is_due(number, plan_.loss_every)) call_in(read_, [this] { device_.read_loss(); });
@@ -103,7 +105,6 @@ void Trainer::finish(int number) {
     call_in(wait_, [this] { device_.synchronize(); });
   else if (number >= plan_.run_ahead)
     call_in(wait_, [&] { device_.wait_for(ends_[static_cast<size_t>(number + 1) % kept]); });
-  if (holder_) holder_->trigger();
 }
 
 // Gradients are reduced during the last backward pass, bucket by bucket, or behind it.

@@ -6,7 +6,7 @@ import statistics
 
 import score
 
-# Below the first a fault costs nothing. Between the two nobody can tell it from what one run differs by from the next.
+# Below the first a fault costs nothing, from the second on it is to be found. What twins differ by among themselves comes on top.
 NOTHING_PCT, CLEAR_PCT = 1, 3
 ALIKE = 0.8  # of the heavier of two faults: then either may come first
 
@@ -17,11 +17,13 @@ class Measured:
 
     fault: object
     gain_pct: float
+    unsure_pct: float  # half of what the twins differ by
 
 
 def measure(run_ms, faults, twins_ms):
     """The faults by what they cost, the heaviest first. `twins_ms`: for each the steps of some runs without it."""
-    found = [Measured(fault, score.shorter_pct(run_ms, statistics.median(twins))) for fault, twins in zip(faults, twins_ms)]
+    found = [Measured(fault, score.shorter_pct(run_ms, statistics.median(twins)), 50 * (max(twins) - min(twins)) / run_ms)
+             for fault, twins in zip(faults, twins_ms)]
     return sorted(found, key=lambda one: -one.gain_pct)
 
 
@@ -35,9 +37,15 @@ class Verdict:
 
     @property
     def kind(self):
-        if not self.measured or self.measured[0].gain_pct < NOTHING_PCT:
+        if not self.measured:
             return "healthy"
-        return "planted" if self.measured[0].gain_pct >= CLEAR_PCT else "small"
+        gain, unsure = self.measured[0].gain_pct, self.measured[0].unsure_pct
+        if gain - unsure >= CLEAR_PCT:
+            return "planted"
+        # One that is hidden on purpose is taken for that if the twins do not say more; one that was to cost something must be seen to cost nothing.
+        if gain < NOTHING_PCT and (self.drawn.hidden or gain + unsure < NOTHING_PCT):
+            return "healthy"
+        return "unclear"
 
     @property
     def first(self):
@@ -54,10 +62,10 @@ class Verdict:
 
     @property
     def right(self):
-        """Whether the first cause is right. Of what hardly costs anything both a finding and none are."""
+        """Whether the first cause is right. Where the twins do not say whether it costs anything, both a finding and none are."""
         if self.kind == "healthy":
             return not self.found
-        return self.blamed is not None or (self.kind == "small" and not self.found)
+        return self.blamed is not None or (self.kind == "unclear" and not self.found)
 
     @property
     def rank_right(self):
@@ -90,7 +98,7 @@ class Verdict:
         words = []
         for one in self.measured:
             rank = "" if one.fault.rank is None else f" {one.fault.rank}"
-            words.append(f"{'|'.join(one.fault.causes)}{rank} {one.gain_pct:.0f}")
+            words.append(f"{'|'.join(one.fault.causes)}{rank} {one.gain_pct:.0f}" + (f" ± {one.unsure_pct:.0f}" if one.unsure_pct >= 1 else ""))
         return ", ".join(words)
 
     def said(self):
@@ -110,7 +118,7 @@ HEAD = ("seed", "cause", "rank", "place", "share error", "gain", "expected (%)",
 
 def row(verdict):
     error = verdict.share_error
-    return (str(verdict.drawn.seed), yes_no(verdict.right) if verdict.kind != "small" else f"small, {yes_no(verdict.right)}",
+    return (str(verdict.drawn.seed), yes_no(verdict.right) if verdict.kind != "unclear" else f"unclear, {yes_no(verdict.right)}",
             yes_no(verdict.rank_right), yes_no(verdict.site_right), "-" if error is None else f"{error:.1f}", yes_no(verdict.gain_right),
             verdict.expected(), verdict.said(), verdict.drawn.words())
 
@@ -123,7 +131,7 @@ def count(values):
 def summary(verdicts):
     planted = [one for one in verdicts if one.kind == "planted"]
     healthy = [one for one in verdicts if one.kind == "healthy"]
-    small = [one for one in verdicts if one.kind == "small"]
+    unclear = [one for one in verdicts if one.kind == "unclear"]
     errors = [one.share_error for one in planted if one.share_error is not None]
     yield (f"planted {len(planted)}: first cause right {sum(one.right for one in planted)}; of these rank right "
            f"{count(one.rank_right for one in planted)}, place right {count(one.site_right for one in planted)}")
@@ -133,5 +141,5 @@ def summary(verdicts):
         yield (f"gain within {100 * score.GAIN_WITHIN:.0f} % of the measured one: {sum(bool(one.gain_right) for one in planted)} "
                f"of {len(planted)} ({sum(one.gain_right is not None for one in planted)} said one for the right cause)")
     yield f"healthy {len(healthy)}: accused {sum(not one.right for one in healthy)}"
-    if small:
-        yield f"too small to say ({NOTHING_PCT} to {CLEAR_PCT} %) {len(small)}: with a wrong finding {sum(not one.right for one in small)}"
+    if unclear:
+        yield f"twins do not say whether it costs anything {len(unclear)}: with a wrong finding {sum(not one.right for one in unclear)}"
