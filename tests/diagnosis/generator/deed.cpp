@@ -88,8 +88,8 @@ void Deeds::perform_on_device(Bound& bound) {
     device_->allocate_and_free(bytes);
   else if (how == "read_pageable")
     device_->read_value_into_pageable();
-  else if (how == "read_at_once")
-    device_->read_value_at_once();
+  else if (how == "read_and_wait")
+    device_->read_value_into_pageable(), device_->synchronize();
   else if (how == "copy_pageable" || how == "copy_pinned")
     device_->copy_from(how == "copy_pinned", bytes);
   else if (how == "load_module")

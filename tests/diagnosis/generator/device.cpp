@@ -138,8 +138,6 @@ void Device::read_value_into_pageable() {
   DRIVER_CALL(driver_, cuMemcpyDtoHAsync, pageable_.data(), values_, sizeof(float), compute);
 }
 
-void Device::read_value_at_once() { DRIVER_CALL(driver_, cuMemcpyDtoH, pageable_.data(), values_, sizeof(float)); }
-
 void Device::copy_from(bool pinned, size_t bytes) {
   if (spare_bytes_ < bytes) {
     spare_ = allocate(bytes);

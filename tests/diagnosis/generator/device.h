@@ -29,7 +29,6 @@ class Device {
   // What programs do and should not, or not so often.
   void allocate_and_free(size_t bytes);
   void read_value_into_pageable();
-  void read_value_at_once();
   void copy_from(bool pinned, size_t bytes);
   void load_module();
   void call_back(void (*function)(void*), void* argument) {

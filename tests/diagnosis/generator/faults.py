@@ -12,7 +12,7 @@ from structure import BEHIND_US, LAUNCH_US, draw_structure, log_uniform
 
 WEAKEST, STRONGEST = 0.05, 0.6
 SYNC_US = {"auto": 12, "spin": 12, "yield": 15, "block": 40}  # until a host that waited has launched again
-HAND_OVER_US = 40  # two ways of a thread back onto a CPU
+HAND_OVER_US = 12  # two ways of a thread back onto a CPU
 DELAYS = ("compute", "sleep", "fsync", "read", "pages", "ask")
 # What a thread does that makes it late. Sleeping counts as the program's own: nobody else keeps the thread from going on.
 CAUSE_OF = {"compute": "host_work", "sleep": "host_work", "fsync": "file_io", "read": "file_io", "pages": "page_faults", "ask": "remote_wait"}
@@ -75,6 +75,11 @@ def draw_pattern(rng, structure, hungry=False):
     return Pattern(every, chance, rank=-1 if who == "all" else rng.randrange(structure.ranks))
 
 
+def on_a_rank(rng, structure, pattern):
+    """Not one rank after the other."""
+    return dataclasses.replace(pattern, rotate=0, rank=rng.randrange(structure.ranks)) if pattern.rotate else pattern
+
+
 def times_of(structure, where):
     return {"micro_batch": structure["micro_batches"], "backward": structure["micro_batches"], "layer": structure.passes,
             "kernel": structure.launched}.get(where, 1)
@@ -124,13 +129,14 @@ def maker_us(structure, strength, pattern, makers, stored):
     """How long one thing takes to make, of `makers` at once and with `stored` of them in advance."""
     if pattern.share == 1:
         return makers * structure.step_us / (1 - strength)
-    return extra_us(structure, strength) / pattern.share + (stored + structure.ahead) * structure.step_us
+    late = 0.5 if pattern.chance < 100 else 1  # of the stored ones: chance brings several in a row
+    return extra_us(structure, strength) / pattern.share + late * (stored + structure.ahead) * structure.step_us
 
 
 def draw_input(rng, structure, strength, function):
     how = rng.choice(("compute", "compute", "sleep", "sleep", "fsync", "read"))
     hungry = how == "compute"
-    pattern = dataclasses.replace(draw_pattern(rng, structure, hungry), rotate=0)
+    pattern = on_a_rank(rng, structure, draw_pattern(rng, structure, hungry))
     if hungry:
         structure = structure.with_keys(loaders=1)
         pattern = dataclasses.replace(pattern, rank=pattern.rank if structure.ranks == 1 else rng.randrange(structure.ranks))
@@ -148,7 +154,7 @@ def draw_input(rng, structure, strength, function):
 def draw_product(rng, structure, strength, function):
     how = rng.choice(("compute", "compute", "sleep", "sleep", "fsync", "read"))
     structure = structure.with_keys(producer_lead=structure["producer_lead"] or rng.choice((1, 3)))
-    pattern = dataclasses.replace(draw_pattern(rng, structure, how == "compute"), rotate=0)
+    pattern = on_a_rank(rng, structure, draw_pattern(rng, structure, how == "compute"))
     if how == "compute" and structure.ranks > 1:
         pattern = dataclasses.replace(pattern, rank=rng.randrange(structure.ranks))
     us = maker_us(structure, strength, pattern, 1, structure["producer_lead"])
@@ -195,8 +201,9 @@ def draw_synchronize(rng, structure, strength, function):
 
 
 def draw_read_back(rng, structure, strength, function):
-    """A value looked at behind each kernel or layer. A copy that blocks by its name is a synchronise and a copy in one call."""
-    how = rng.choice(("read_pageable", "read_at_once"))
+    """A value looked at behind each kernel or layer: into pageable memory, so that the copy itself waits. Where a synchronise follows,
+    as a program needs that does not rely on it, both keep the host from going on: neither is gone without the other."""
+    how = rng.choice(("read_pageable", "read_and_wait"))
     where = rng.choice(("kernel", "layer"))
     cost = SYNC_US[structure["sync"]] + 5
     structure = with_small_kernels(structure.with_keys(graph=0), max(2, cost * (1 - strength) / strength / (1 if where == "kernel" else 3)))
@@ -208,7 +215,7 @@ def draw_read_back(rng, structure, strength, function):
 
 def draw_pageable(rng, structure, strength, function):
     """The twin copies as much from pinned memory, at five times the rate and without waiting."""
-    pattern = dataclasses.replace(draw_pattern(rng, structure, hungry=True), every=1, chance=100, rotate=0)
+    pattern = dataclasses.replace(on_a_rank(rng, structure, draw_pattern(rng, structure, hungry=True)), every=1, chance=100)
     size = int(min(48e6, extra_us(structure, strength) * 12500)) // 4096 * 4096 + (128 << 10)
     return structure, Fault("pageable input", strength, ("pageable_copy",), pattern.where, (("cuMemcpyHtoD", function),),
                             (deed("input", "copy_pageable", function, pattern=pattern, bytes=size),),
@@ -218,7 +225,7 @@ def draw_pageable(rng, structure, strength, function):
 def draw_allocations(rng, structure, strength, function):
     where = rng.choice(("micro_batch", "layer", "step"))
     times = times_of(structure, where)
-    pattern = dataclasses.replace(draw_pattern(rng, structure), every=1, chance=100, rotate=0)
+    pattern = dataclasses.replace(on_a_rank(rng, structure, draw_pattern(rng, structure, hungry=True)), every=1, chance=100)
     us = max(1, (extra_us(structure, strength) / times - 15) / 2)
     rank = f",rank={pattern.rank}" if pattern.rank >= 0 else ""
     return structure, Fault(f"allocate at each {where}", strength, ("alloc_stall",), pattern.where, (("cuMemAlloc", "cuMemFree", function),),
@@ -227,7 +234,7 @@ def draw_allocations(rng, structure, strength, function):
 
 
 def draw_module(rng, structure, strength, function):
-    pattern = dataclasses.replace(draw_pattern(rng, structure, hungry=True), rotate=0)
+    pattern = on_a_rank(rng, structure, draw_pattern(rng, structure, hungry=True))
     us = delay_us(structure, strength, pattern, "input")
     rank = f",rank={pattern.rank}" if pattern.rank >= 0 else ""
     return structure, Fault("load a module", strength, ("jit_compile",), pattern.where, (("cuModuleLoad", function),),
@@ -285,7 +292,7 @@ def draw_overlap(rng, structure, strength, function):
 
 def draw_hand_over(rng, structure, strength, function):
     """Another thread does a little work before each kernel, and the launching thread waits for it; the twin does it itself."""
-    structure = with_small_kernels(structure.with_keys(graph=0), max(4, HAND_OVER_US * (1 - strength) - BEHIND_US))
+    structure = with_small_kernels(structure.with_keys(graph=0), max(2, (HAND_OVER_US + LAUNCH_US) * (1 - strength) - BEHIND_US))
     partner = structure["partner_function"]
     return structure, Fault("hand over", strength, ("idle_state_exit",), None, (("sem_", structure["partner_name"], partner),),
                             (deed("partner", "compute", partner, 2),), (deed("kernel", "compute", partner, 2),), changes={"hand_overs": 1})
@@ -316,16 +323,23 @@ def neighbours(count, cpus):
     return tuple(Beside(("taskset", "-c", cpus, *loop), number) for number in range(count))
 
 
+def visitor(share, cpus, number=0):
+    """A neighbour that wants its CPU for that share of the time, some ten milliseconds at once."""
+    loop = (f"import time\nwhile True:\n end = time.perf_counter() + {0.03 * share:.4f}\n while time.perf_counter() < end: pass\n"
+            f" time.sleep({0.03 * (1 - share):.4f})")
+    return Beside(("taskset", "-c", cpus, sys.executable, "-S", "-c", loop), number)
+
+
 def draw_neighbours(rng, structure, strength, function):
     """Beside ranks that need little of their CPUs, but need it at once: what is late is the launching thread, or the one that moves data
-    for it; both are without a CPU, and the second one is by definition a late progress thread as well. The strength is a guess."""
+    for it; both are without a CPU, and the second one is by definition a late progress thread as well."""
     structure, causes = structure.with_keys(sync="block"), ("cpu_contention", "proxy_delay")
-    count = 1 if strength < 0.15 else 2 if strength < 0.35 else 3
     if rng.random() < 0.5:
         rank = rng.randrange(structure.ranks)
-        return structure, Fault(f"{count} neighbours on the CPU of a rank", strength, causes, rank, outside=neighbours(count, ONE_CPU),
+        return structure, Fault("a neighbour on the CPU of a rank", strength, causes, rank, outside=(visitor(strength, ONE_CPU),),
                                 around=(Pinned((int(ONE_CPU),), rank),))
-    return structure, Fault(f"{2 * count} neighbours on all CPUs", strength, causes, outside=neighbours(2 * count, f"{OTHER_CPU},{ONE_CPU}"))
+    return structure, Fault("neighbours on all CPUs", strength, causes,
+                            outside=(visitor(strength, OTHER_CPU, 0), visitor(strength, ONE_CPU, 1)))
 
 
 def draw_quota(rng, structure, strength, function):
@@ -336,6 +350,8 @@ def draw_quota(rng, structure, strength, function):
 
 def draw_stopped(rng, structure, strength, function):
     rank = rng.randrange(structure.ranks) if structure.ranks > 1 else None
+    if rank is None and structure["loader"] == "processes":
+        structure = structure.with_keys(loader="threads")  # it would be a worker that is stopped
     every = rng.randint(250, 500)
     return structure, Fault("stopped", strength, ("process_stopped",), rank, outside=(Stopped(round(strength * every), every, rank),))
 
