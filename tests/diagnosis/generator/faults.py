@@ -12,7 +12,7 @@ from structure import BEHIND_US, LAUNCH_US, draw_structure, log_uniform
 
 WEAKEST, STRONGEST = 0.05, 0.6
 SYNC_US = {"auto": 12, "spin": 12, "yield": 15, "block": 40}  # until a host that waited has launched again
-HAND_OVER_US = 12  # two ways of a thread back onto a CPU
+HAND_OVER_US = 20  # two ways of a thread back onto a CPU
 DELAYS = ("compute", "sleep", "fsync", "read", "pages", "ask")
 # What a thread does that makes it late. Sleeping counts as the program's own: nobody else keeps the thread from going on.
 CAUSE_OF = {"compute": "host_work", "sleep": "host_work", "fsync": "file_io", "read": "file_io", "pages": "page_faults", "ask": "remote_wait"}
@@ -75,6 +75,11 @@ def draw_pattern(rng, structure, hungry=False):
     return Pattern(every, chance, rank=-1 if who == "all" else rng.randrange(structure.ranks))
 
 
+def affordable(how, structure):
+    """More ranks than CPUs leave none for a thread that computes."""
+    return "sleep" if how in NEEDS_CPU and structure.ranks > 2 else how
+
+
 def on_a_rank(rng, structure, pattern):
     """Not one rank after the other."""
     return dataclasses.replace(pattern, rotate=0, rank=rng.randrange(structure.ranks)) if pattern.rotate else pattern
@@ -96,11 +101,36 @@ def delay_us(structure, strength, pattern, where):
     if structure["structure"] == "pipeline" and pattern.rank > 0:  # a later stage begins later
         filling = pattern.rank * step / (structure["micro_batches"] + structure.ranks - 1)
     begins = ahead == 0 and where in ("step", "input")
+    if pattern.share == 1 and not pattern.rotate and ahead and times == 1 and structure["loss_every"] > 1:
+        return between_reads_us(structure, strength)
     if pattern.share == 1 and not pattern.rotate and not begins:
         queued = 0 if ahead or where == "end" else step / times
         return max(20 / times, (step / (1 - strength) - queued - host) / times)
     hidden = filling if begins else max(ahead * step, step - host)
     return (extra_us(structure, strength) / pattern.share + hidden) / times
+
+
+def between_reads_us(structure, strength):
+    """The same of a host that is ahead, but for the steps whose loss it reads: behind these the GPU has nothing."""
+    step, host, reads = structure.step_us, structure.host_us, structure["loss_every"]
+    first = extra_us(structure, strength) * reads  # if it is ahead again before the next read
+    return first if first + host <= step else max(step - host, step / (1 - strength) - host - step / reads)
+
+
+def launch_delay_us(structure, strength):
+    """What each launch is to take longer. A host that begins each step anew is behind the GPU where kernels are short."""
+    step, host, launched = structure.step_us, structure.host_us, structure.launched
+    if structure.ahead:
+        return (step / (1 - strength) - host) / launched
+    durations = [structure["kernels"][kernel][1] + BEHIND_US for kernel in structure["layer_kernels"]]
+    low, high = 0.0, step / (1 - strength) / launched
+    for _ in range(30):
+        delay, launching, ending = (low + high) / 2, 0.0, 0.0
+        for at in range(launched):
+            launching += LAUNCH_US + delay
+            ending = max(ending, launching) + durations[at % len(durations)]
+        low, high = (low, delay) if ending > sum(durations) * launched / len(durations) / (1 - strength) else (delay, high)
+    return high
 
 
 def deed(where, how, function, us=0, pattern=Pattern(), **more):
@@ -109,7 +139,7 @@ def deed(where, how, function, us=0, pattern=Pattern(), **more):
 
 def draw_delay(rng, structure, strength, function, how=None, wheres=("step", "input", "end", "backward", "micro_batch", "layer")):
     """The launching thread does something else first."""
-    how = how or rng.choice(DELAYS)
+    how = affordable(how or rng.choice(DELAYS), structure)
     pattern = draw_pattern(rng, structure, how in NEEDS_CPU)
     where = rng.choice([one for one in wheres if not (one == "backward" and structure["structure"] == "decode")])
     if how in ("fsync", "read", "ask", "pages") and where == "layer":
@@ -134,7 +164,7 @@ def maker_us(structure, strength, pattern, makers, stored):
 
 
 def draw_input(rng, structure, strength, function):
-    how = rng.choice(("compute", "compute", "sleep", "sleep", "fsync", "read"))
+    how = affordable(rng.choice(("compute", "compute", "sleep", "sleep", "fsync", "read")), structure)
     hungry = how == "compute"
     pattern = on_a_rank(rng, structure, draw_pattern(rng, structure, hungry))
     if hungry:
@@ -152,7 +182,7 @@ def draw_input(rng, structure, strength, function):
 
 
 def draw_product(rng, structure, strength, function):
-    how = rng.choice(("compute", "compute", "sleep", "sleep", "fsync", "read"))
+    how = affordable(rng.choice(("compute", "compute", "sleep", "sleep", "fsync", "read")), structure)
     structure = structure.with_keys(producer_lead=structure["producer_lead"] or rng.choice((1, 3)))
     pattern = on_a_rank(rng, structure, draw_pattern(rng, structure, how == "compute"))
     if how == "compute" and structure.ranks > 1:
@@ -165,7 +195,7 @@ def draw_product(rng, structure, strength, function):
 
 def draw_lock(rng, structure, strength, function):
     """Another thread holds a lock that each step, or each layer, takes as well."""
-    how = rng.choice(("compute", "sleep"))
+    how = affordable(rng.choice(("compute", "sleep")), structure)
     rank = rng.randrange(structure.ranks) if structure.ranks > 1 else -1
     pattern = Pattern(rank=rank)
     sites = ((structure["lock_function"],), (structure["holder_name"], function))
@@ -263,7 +293,7 @@ def simulated(kind, causes):
         each = extra_us(structure, strength) / max(1, structure.collectives)
         if kind == "launch_delay":
             structure = structure.with_keys(graph=0)
-            amount = (structure.step_us / (1 - strength) - structure.host_us) / structure.launched
+            amount = launch_delay_us(structure, strength)
         else:
             amount = {"slow_gpu": 1 / (1 - strength), "proxy_delay": each / 2, "link_latency": each / 2,
                       "slow_link": 1 + each * 1e5 / (structure["message_kb"] * 1024)}[kind]
@@ -291,10 +321,11 @@ def draw_overlap(rng, structure, strength, function):
 
 
 def draw_hand_over(rng, structure, strength, function):
-    """Another thread does a little work before each kernel, and the launching thread waits for it; the twin does it itself."""
+    """Another thread does a little work before each kernel, and the launching thread waits for it; the twin does it itself. What is lost
+    are the ways back onto a CPU. Where other programs keep the CPUs busy, a thread that is woken is runnable and not running."""
     structure = with_small_kernels(structure.with_keys(graph=0), max(2, (HAND_OVER_US + LAUNCH_US) * (1 - strength) - BEHIND_US))
     partner = structure["partner_function"]
-    return structure, Fault("hand over", strength, ("idle_state_exit",), None, (("sem_", structure["partner_name"], partner),),
+    return structure, Fault("hand over", strength, ("idle_state_exit", "cpu_contention"), None, (("sem_", structure["partner_name"], partner),),
                             (deed("partner", "compute", partner, 2),), (deed("kernel", "compute", partner, 2),), changes={"hand_overs": 1})
 
 
@@ -380,6 +411,8 @@ def draw_pair(rng):
     structure = draw_structure(rng, ("single", "data", "tensor", "decode")).with_keys(run_ahead=0)
     strength = log_uniform(rng, 0.25, 0.5)
     causes = rng.sample(sorted(set(CAUSE_OF.values())), 2)
+    if structure.ranks > 2:  # see affordable(): both would sleep
+        causes = ["file_io", "remote_wait"]
     hows = [rng.choice([how for how in DELAYS if CAUSE_OF[how] == cause]) for cause in causes]
     _, first = draw_delay(rng, structure, strength, structure.functions[0], hows[0], ("step", "input"))
     _, second = draw_delay(rng, structure, strength * rng.uniform(0.3, 0.5), structure.functions[1], hows[1], ("step", "input"))

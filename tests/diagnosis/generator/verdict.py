@@ -82,13 +82,18 @@ class Verdict:
         return all(any(word in said for word in group) for group in self.blamed.fault.sites)
 
     @property
+    def known(self):
+        """Whether the twins say well enough what it costs to hold numbers against it."""
+        return self.kind == "planted" and self.blamed is not None and self.blamed.unsure_pct <= score.GAIN_WITHIN / 2 * self.blamed.gain_pct
+
+    @property
     def share_error(self):
-        return abs(self.first["share_pct"] - self.blamed.gain_pct) if self.kind == "planted" and self.blamed else None
+        return abs(self.first["share_pct"] - self.blamed.gain_pct) if self.known else None
 
     @property
     def gain_right(self):
-        """None: the cause is wrong, or no gain is said."""
-        if self.kind != "planted" or not self.blamed or self.first.get("gain_pct") is None:
+        """None: the cause is wrong, no gain is said, or the true one is not known."""
+        if not self.known or self.first.get("gain_pct") is None:
             return None
         return abs(self.first["gain_pct"] - self.blamed.gain_pct) <= score.GAIN_WITHIN * self.blamed.gain_pct
 
@@ -139,7 +144,7 @@ def summary(verdicts):
         yield f"share error: median {statistics.median(errors):.1f} points, worst {max(errors):.1f}, of {len(errors)}"
     if planted:
         yield (f"gain within {100 * score.GAIN_WITHIN:.0f} % of the measured one: {sum(bool(one.gain_right) for one in planted)} "
-               f"of {len(planted)} ({sum(one.gain_right is not None for one in planted)} said one for the right cause)")
+               f"of {len(planted)} ({count(one.gain_right for one in planted)} where the cause is right and the twins agree)")
     yield f"healthy {len(healthy)}: accused {sum(not one.right for one in healthy)}"
     if unclear:
         yield f"twins do not say whether it costs anything {len(unclear)}: with a wrong finding {sum(not one.right for one in unclear)}"
