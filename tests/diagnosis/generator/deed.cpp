@@ -20,6 +20,11 @@ Clock::time_point after_us(double us) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::micro>(us));
 }
 
+[[gnu::noinline]] void pause_for(double us) {
+  std::this_thread::sleep_until(after_us(us));
+  asm volatile("" ::: "memory");
+}
+
 int connect_to(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -66,7 +71,7 @@ void Deeds::perform(Bound& bound) {
   if (how == "compute")
     bound.call(Task{iterations(us), nullptr, nullptr});
   else if (how == "sleep")
-    call_in(bound.call, [us] { std::this_thread::sleep_until(after_us(us)); });
+    call_in(bound.call, [us] { pause_for(us); });
   else if (how == "fsync")
     call_in(bound.call, [this, us] { journal_->append_until(after_us(us)); });
   else if (how == "read")

@@ -16,7 +16,10 @@ HAND_OVER_US = 20  # two ways of a thread back onto a CPU
 DELAYS = ("compute", "sleep", "fsync", "read", "pages", "ask")
 # What a thread does that makes it late. Sleeping counts as the program's own: nobody else keeps the thread from going on.
 CAUSE_OF = {"compute": "host_work", "sleep": "host_work", "fsync": "file_io", "read": "file_io", "pages": "page_faults", "ask": "remote_wait"}
-CALL_OF = {"fsync": ("fsync",), "read": ("read",)}
+# Names beside the drawn one that say where it is: the call, and the function of the program's that makes it.
+NAMES_OF = {"sleep": ("pause_for",), "fsync": ("fsync", "append_until"), "read": ("read_until",), "pages": ("touch_fresh_pages",),
+            "ask": ("ask_service",)}
+TAKE = ("Channel::take", "LoaderProcesses")
 NEEDS_CPU = ("compute", "pages")
 ONE_CPU, OTHER_CPU = "1", "0"
 
@@ -146,7 +149,7 @@ def draw_delay(rng, structure, strength, function, how=None, wheres=("step", "in
         where = "step"  # one such deed is longer than what a layer's would have to be
     us = delay_us(structure, strength, pattern, where)
     changes = {"port": rng.randint(20000, 30000)} if how == "ask" else {}
-    return structure, Fault(f"{how} at {where}", strength, (CAUSE_OF[how],), pattern.where, ((function, *CALL_OF.get(how, ())),),
+    return structure, Fault(f"{how} at {where}", strength, (CAUSE_OF[how],), pattern.where, ((function, *NAMES_OF.get(how, ())),),
                             (deed(where, how, function, us, pattern),), changes=changes, pattern=pattern.words())
 
 
@@ -172,11 +175,11 @@ def draw_input(rng, structure, strength, function):
         pattern = dataclasses.replace(pattern, rank=pattern.rank if structure.ranks == 1 else rng.randrange(structure.ranks))
     if structure["loader"] == "none":  # the launching thread makes it: the input is late, and the time is that thread's own work
         us, causes = delay_us(structure, strength, pattern, "input"), ("dataloader_wait", CAUSE_OF[how])
-        sites = ((structure["take_function"], function),)
+        sites = ((structure["take_function"], function, *NAMES_OF.get(how, ())),)
     else:
         us = maker_us(structure, strength, pattern, structure["loaders"], structure["queue"])
         causes = maker_causes("dataloader_wait", how)
-        sites = ((structure["take_function"],), (structure["loader_name"], function))
+        sites = ((structure["take_function"], *TAKE), (structure["loader_name"], function, *NAMES_OF.get(how, ())))
     return structure, Fault(f"input by {structure['loader']}, {how}", strength, causes, pattern.where, sites,
                             (deed("loader", how, function, us, pattern),), pattern=pattern.words())
 
@@ -189,7 +192,7 @@ def draw_product(rng, structure, strength, function):
         pattern = dataclasses.replace(pattern, rank=rng.randrange(structure.ranks))
     us = maker_us(structure, strength, pattern, 1, structure["producer_lead"])
     return structure, Fault(f"product, {how}", strength, maker_causes("producer_wait", how), pattern.where,
-                            ((structure["product_function"],), (structure["producer_name"], function)),
+                            ((structure["product_function"], *TAKE), (structure["producer_name"], function, *NAMES_OF.get(how, ()))),
                             (deed("producer", how, function, us, pattern),), pattern=pattern.words())
 
 
@@ -198,7 +201,7 @@ def draw_lock(rng, structure, strength, function):
     how = affordable(rng.choice(("compute", "sleep")), structure)
     rank = rng.randrange(structure.ranks) if structure.ranks > 1 else -1
     pattern = Pattern(rank=rank)
-    sites = ((structure["lock_function"],), (structure["holder_name"], function))
+    sites = ((structure["lock_function"], "LockHolder::lock"), (structure["holder_name"], function, *NAMES_OF.get(how, ())))
     if rng.random() < 0.5:
         changes, base = {}, {"holder": "triggered", "lock_at": "step"}
         us = delay_us(structure, strength, pattern, "end")  # it is asked for when the step has been launched
