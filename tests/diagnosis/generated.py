@@ -23,12 +23,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "generator"))
 
+import bystanders  # noqa: E402
 import draw  # noqa: E402
 import score  # noqa: E402
 import verdict  # noqa: E402
 
 LIMIT_S = 60  # of one run, which lasts 2 to 5
 TWINS_DIFFER = 0.03  # then there is a third one
+BYSTANDERS_CPUS = 0.4  # with more than that a run is made once more
 
 
 def fresh_seeds(count):
@@ -40,9 +42,19 @@ class Runner:
     """Runs in a folder of their own, which is gone afterwards unless `keeps`."""
 
     def __init__(self, keeps):
-        self.keeps, self.twin_reports = keeps, []
+        self.keeps, self.twin_reports, self.beside_others = keeps, [], set()
 
     def run(self, scenario, name):
+        """One that others disturb is made once more; of a seed where that helped nothing this is said."""
+        for _ in range(2):
+            with bystanders.Bystanders() as others:
+                run = self.run_once(scenario, name)
+            if others.cpus < BYSTANDERS_CPUS:
+                return run
+        self.beside_others.add(scenario.name)
+        return run
+
+    def run_once(self, scenario, name):
         folder = Path(tempfile.mkdtemp(prefix="hostprobe-generated."))
         try:
             return score.run_of(scenario, folder / "run", limit_s=LIMIT_S)
@@ -90,6 +102,12 @@ def besides(verdicts):
         yield "besides, in runs: " + ", ".join(f"{cause} {count}" for cause, count in found.most_common())
 
 
+def disturbed(runner):
+    if runner.beside_others:
+        yield (f"beside others that took {BYSTANDERS_CPUS} CPUs or more, so that what it costs is less sure: {len(runner.beside_others)} "
+               f"({' '.join(sorted(runner.beside_others))})")
+
+
 def score_seeds(seeds, runner):
     verdicts, failed, begin = [], [], time.monotonic()
     print("  ".join(verdict.HEAD))
@@ -132,7 +150,7 @@ def main():
     runner = Runner(options.keep)
     print("seeds: " + " ".join(map(str, seeds)), flush=True)
     verdicts, failed = score_seeds(seeds, runner)
-    lines = [*verdict.summary(verdicts), *accused_twins(runner.twin_reports), *besides(verdicts)]
+    lines = [*verdict.summary(verdicts), *accused_twins(runner.twin_reports), *besides(verdicts), *disturbed(runner)]
     if failed:
         lines.append(f"failed: {' '.join(map(str, failed))}")
     print("\n".join(lines))

@@ -22,7 +22,7 @@ class Generated(unittest.TestCase):
             self.assertEqual(draw.draw(seed), draw.draw(seed))
         runner = generated.Runner(keeps=False)
         verdicts, failed = generated.score_seeds(seeds, runner)
-        print("\n".join([*verdict.summary(verdicts), *generated.accused_twins(runner.twin_reports)]))
+        print("\n".join([*verdict.summary(verdicts), *generated.accused_twins(runner.twin_reports), *generated.disturbed(runner)]))
         self.assertEqual(failed, [])
         for one in verdicts:
             shares = one.report["step_share_pct"]
