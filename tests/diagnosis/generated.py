@@ -9,7 +9,7 @@ examples:
   HOSTPROBE_TEST_BUILD=build tests/diagnosis/generated.py --seeds 12           twelve that nobody has seen
   HOSTPROBE_TEST_BUILD=build tests/diagnosis/generated.py --seed 4711 --keep   one, and its runs are left here
   HOSTPROBE_TEST_BUILD=build tests/diagnosis/generated.py --show 4711          what it is
-  HOSTPROBE_TEST_BUILD=build tests/diagnosis/generated.py --seeds 200 --markdown FILE
+  HOSTPROBE_TEST_BUILD=build tests/diagnosis/generated.py --seeds 200 --patience 60 --markdown FILE
 """
 
 import argparse
@@ -41,12 +41,21 @@ def fresh_seeds(count):
 class Runner:
     """Runs in a folder of their own, which is gone afterwards unless `keeps`."""
 
-    def __init__(self, keeps):
-        self.keeps, self.twin_reports, self.beside_others = keeps, [], set()
+    def __init__(self, keeps, patience_s=0):
+        self.keeps, self.patience_s, self.twin_reports, self.beside_others = keeps, patience_s, [], set()
+
+    def await_quiet(self):
+        end = time.monotonic() + self.patience_s
+        while time.monotonic() < end:
+            with bystanders.Bystanders() as others:
+                time.sleep(0.5)
+            if others.cpus < BYSTANDERS_CPUS:
+                break
 
     def run(self, scenario, name):
         """One that others disturb is made once more; of a seed where that helped nothing this is said."""
         for _ in range(2):
+            self.await_quiet()
             with bystanders.Bystanders() as others:
                 run = self.run_once(scenario, name)
             if others.cpus < BYSTANDERS_CPUS:
@@ -139,6 +148,7 @@ def main():
     parser.add_argument("--seed", type=int, action="append", default=[], help="this one; again for more")
     parser.add_argument("--show", type=int, metavar="SEED", help="say what a seed is, and run nothing")
     parser.add_argument("--keep", action="store_true", help="leave the runs as generated-SEED-* in this folder")
+    parser.add_argument("--patience", type=float, default=0, metavar="S", help="seconds to wait before each run while others use the CPUs (%(default)s)")
     parser.add_argument("--markdown", metavar="FILE", help="the table, for a page")
     options = parser.parse_args()
     if options.show is not None:
@@ -147,7 +157,7 @@ def main():
     seeds = options.seed + fresh_seeds(options.seeds or 0)
     if not seeds:
         parser.error("--seeds N or --seed S: how many, or which?")
-    runner = Runner(options.keep)
+    runner = Runner(options.keep, options.patience)
     print("seeds: " + " ".join(map(str, seeds)), flush=True)
     verdicts, failed = score_seeds(seeds, runner)
     lines = [*verdict.summary(verdicts), *accused_twins(runner.twin_reports), *besides(verdicts), *disturbed(runner)]
