@@ -440,7 +440,8 @@ def hidden_input(rng, structure, function):
 
 def hidden_product(rng, structure, function):
     structure = structure.with_keys(producer_lead=structure["producer_lead"] or 1)
-    return structure, (deed("producer", rng.choice(("sleep", "fsync")), function, 0.6 * structure.step_us),), {}
+    how = rng.choice(("sleep", "compute")) if structure.ranks == 1 else "sleep"
+    return structure, (deed("producer", how, function, 0.6 * structure.step_us),), {}
 
 
 def hidden_lock(rng, structure, function):
@@ -456,13 +457,13 @@ def hidden_pool(rng, structure, function):
 
 HIDDEN = (hidden_delay, hidden_input, hidden_product, hidden_lock, hidden_pool)
 # Named by what the same deed is called where it costs something.
-HIDDEN_CAUSES = {"hidden_delay": ("host_work",), "hidden_input": ("dataloader_wait", "host_work"), "hidden_product": ("producer_wait", "file_io"),
+HIDDEN_CAUSES = {"hidden_delay": ("host_work",), "hidden_input": ("dataloader_wait", "host_work"), "hidden_product": ("producer_wait",),
                  "hidden_lock": ("lock_contention",), "hidden_pool": ("cpu_contention",)}
 
 
 def draw_hidden(rng):
     draw = rng.choice(HIDDEN)
     # Decoding is never ahead of the GPU, and a decode step has no room to hide in.
-    structure = draw_structure(rng, ("single", "data", "sharded", "pipeline", "tensor"))
+    structure = draw_structure(rng, SINGLE if draw is hidden_pool else ("single", "data", "sharded", "pipeline", "tensor"))
     structure, deeds, changes = draw(rng, structure, structure.functions[0])
     return structure, Fault(draw.__name__.replace("_", " "), 0, HIDDEN_CAUSES[draw.__name__], deeds=deeds, changes=changes)
