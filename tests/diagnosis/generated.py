@@ -128,6 +128,9 @@ def score_seeds(seeds, runner):
             continue
         try:
             verdicts.append(runner.verdict(seed))
+        except KeyboardInterrupt:
+            print("interrupted; of those until here:", file=sys.stderr)
+            break
         except SystemExit as error:
             failed.append(seed)
             print(f"{seed}  FAILED: {error}", flush=True)
