@@ -28,7 +28,7 @@ import draw  # noqa: E402
 import score  # noqa: E402
 import verdict  # noqa: E402
 
-LIMIT_S = 60  # of one run, which lasts 2 to 5
+LIMIT_S = 40  # of one run, which lasts 2 to 5, and of its report
 TWINS_DIFFER = 0.03  # then there is a third one
 BYSTANDERS_CPUS = 0.4  # with more than that a run is made once more
 

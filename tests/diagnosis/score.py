@@ -75,7 +75,12 @@ def run_of(scenario, folder, account=False, limit_s=None):
     if process.returncode != 0:
         raise SystemExit(f"{scenario.name} ended with {process.returncode}: {errors[-2000:]}")
     reporter = scenarios.probed.BUILD / "bin/hostprobe_with_account" if account else scenarios.probed.COMMAND
-    out = subprocess.run([reporter, "report", folder, "--json"], capture_output=True, text=True, check=True)
+    try:
+        out = subprocess.run([reporter, "report", folder, "--json"], capture_output=True, text=True, check=True, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        raise SystemExit(f"{scenario.name}: its report had not ended after {limit_s} s") from None
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(f"{scenario.name}: its report ended with {error.returncode}: {error.stderr[-2000:]}") from None
     found = re.search(r"step ms:.* mean ([\d.]+)", output)
     return Run(json.loads(out.stdout), float(found[1]) if found else None)
 
