@@ -42,7 +42,7 @@ class Runner:
     """Runs in a folder of their own, which is gone afterwards unless `keeps`."""
 
     def __init__(self, keeps, patience_s=0):
-        self.keeps, self.patience_s, self.twin_reports, self.beside_others = keeps, patience_s, [], set()
+        self.keeps, self.patience_s, self.twin_reports, self.beside_others, self.no_report = keeps, patience_s, [], set(), []
 
     def await_quiet(self):
         end = time.monotonic() + self.patience_s
@@ -112,6 +112,8 @@ def besides(verdicts):
 
 
 def disturbed(runner):
+    if runner.no_report:
+        yield f"no report, which is as wrong as a wrong one: {len(runner.no_report)} ({' '.join(map(str, runner.no_report))})"
     if runner.beside_others:
         yield (f"beside others that took {BYSTANDERS_CPUS} CPUs or more, so that what it costs is less sure: {len(runner.beside_others)} "
                f"({' '.join(sorted(runner.beside_others))})")
@@ -131,6 +133,10 @@ def score_seeds(seeds, runner):
         except KeyboardInterrupt:
             print("interrupted; of those until here:", file=sys.stderr)
             break
+        except score.NoReport as error:
+            runner.no_report.append(seed)
+            print(f"{seed}  NO REPORT: {error}", flush=True)
+            continue
         except SystemExit as error:
             failed.append(seed)
             print(f"{seed}  FAILED: {error}", flush=True)

@@ -44,6 +44,10 @@ class Run:
     step_ms: float | None  # as the program measured it itself
 
 
+class NoReport(SystemExit):
+    """The program ran well, and its report did not."""
+
+
 def end_all(pid):
     """A process and those below it."""
     for child in outside.children_of(pid):
@@ -78,9 +82,9 @@ def run_of(scenario, folder, account=False, limit_s=None):
     try:
         out = subprocess.run([reporter, "report", folder, "--json"], capture_output=True, text=True, check=True, timeout=limit_s)
     except subprocess.TimeoutExpired:
-        raise SystemExit(f"{scenario.name}: its report had not ended after {limit_s} s") from None
+        raise NoReport(f"{scenario.name}: its report had not ended after {limit_s} s") from None
     except subprocess.CalledProcessError as error:
-        raise SystemExit(f"{scenario.name}: its report ended with {error.returncode}: {error.stderr[-2000:]}") from None
+        raise NoReport(f"{scenario.name}: its report ended with {error.returncode}: {error.stderr[-2000:]}") from None
     found = re.search(r"step ms:.* mean ([\d.]+)", output)
     return Run(json.loads(out.stdout), float(found[1]) if found else None)
 
