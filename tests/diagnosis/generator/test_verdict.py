@@ -55,6 +55,7 @@ class Verdicts(unittest.TestCase):
         one = judged(10, [[8, 10.5]], [LOCK])
         self.assertEqual((one.kind, one.right), ("unclear", True))
         self.assertFalse(judged(10, [[8, 10.5]], [LOCK], finding("sync_calls", 20)).right)
+        self.assertTrue(judged(10, [[9.6, 11]], [LOCK], finding("lock_contention", 4, 1)).right)  # by the median it costs less than nothing
 
     def test_the_heavier_of_two_comes_first(self):
         both = [LOCK, FILE]

@@ -58,7 +58,7 @@ class Verdict:
             return None
         heaviest = self.measured[0].gain_pct if self.measured else 0
         return next((one for one in self.measured
-                     if self.first["cause"] in one.fault.causes and one.gain_pct >= ALIKE * heaviest), None)
+                     if self.first["cause"] in one.fault.causes and one.gain_pct >= min(heaviest, ALIKE * heaviest)), None)
 
     @property
     def right(self):
