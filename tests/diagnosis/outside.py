@@ -145,10 +145,45 @@ class Quota:
 
 
 @dataclasses.dataclass(frozen=True)
+class Pinned:
+    """A rank may use these CPUs only, as where somebody has given each rank its own."""
+
+    cpus: tuple
+    rank: int
+
+    def cannot(self):
+        return None if os.sched_getaffinity(0) >= set(self.cpus) else f"there are no CPUs {self.cpus}"
+
+    def prepare(self):
+        pass
+
+    @contextlib.contextmanager
+    def around(self, process):
+        over = threading.Event()
+        thread = threading.Thread(target=self._act, args=(process, over))
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _act(self, process, over):
+        """Again and again: those started meanwhile by a thread that was not pinned yet are as free as that was."""
+        target = None
+        while not over.wait(0.05):
+            target = target or find_rank(process.pid, self.rank)
+            for task in Path(f"/proc/{target}/task").glob("*") if target else ():
+                with contextlib.suppress(OSError):
+                    os.sched_setaffinity(int(task.name), self.cpus)
+
+
+@dataclasses.dataclass(frozen=True)
 class Beside:
     """Another program that wants the CPU, all the while."""
 
     command: tuple
+    number: int = 0  # of several alike
 
     def cannot(self):
         return None if shutil.which(self.command[0]) else f"there is no {self.command[0]}"

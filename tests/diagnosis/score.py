@@ -21,6 +21,7 @@ import fnmatch
 import json
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -28,6 +29,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import outside
 import scenarios
 
 # Not of the program: a machine that is busy besides, and what hostprobe costs there.
@@ -42,7 +44,19 @@ class Run:
     step_ms: float | None  # as the program measured it itself
 
 
-def run_of(scenario, folder, account=False):
+class NoReport(SystemExit):
+    """The program ran well, and its report did not."""
+
+
+def end_all(pid):
+    """A process and those below it."""
+    for child in outside.children_of(pid):
+        end_all(child)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def run_of(scenario, folder, account=False, limit_s=None):
     command, changes = scenario.start(folder)
     if account:
         changes["SIMNODE_ACTIVITIES"] = str(folder)
@@ -56,13 +70,28 @@ def run_of(scenario, folder, account=False):
     with contextlib.ExitStack() as stack:
         for one in scenario.outside:
             stack.enter_context(one.around(process))
-        output, errors = process.communicate()
+        try:
+            output, errors = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            end_all(process.pid)
+            output, errors = process.communicate()
+            errors += f" (it had not ended after {limit_s} s)"
     if process.returncode != 0:
         raise SystemExit(f"{scenario.name} ended with {process.returncode}: {errors[-2000:]}")
     reporter = scenarios.probed.BUILD / "bin/hostprobe_with_account" if account else scenarios.probed.COMMAND
-    out = subprocess.run([reporter, "report", folder, "--json"], capture_output=True, text=True, check=True)
+    try:
+        out = subprocess.run([reporter, "report", folder, "--json"], capture_output=True, text=True, check=True, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        raise NoReport(f"{scenario.name}: its report had not ended after {limit_s} s") from None
+    except subprocess.CalledProcessError as error:
+        raise NoReport(f"{scenario.name}: its report ended with {error.returncode}: {error.stderr[-2000:]}") from None
     found = re.search(r"step ms:.* mean ([\d.]+)", output)
     return Run(json.loads(out.stdout), float(found[1]) if found else None)
+
+
+def shorter_pct(run_ms, twin_ms):
+    """What is gained without the fault; None: it is not known."""
+    return 100 * (run_ms - twin_ms) / run_ms if run_ms and twin_ms else None
 
 
 def report_of(scenario, folder):
@@ -163,13 +192,9 @@ class Scorer:
 
     def row(self, scenario):
         run = self.run(scenario)
-
-        def shorter_pct(twin):
-            twin_ms = self.step_ms_of(twin)
-            return 100 * (run.step_ms - twin_ms) / run.step_ms if twin_ms and run.step_ms else None
-
+        measured, mended = (shorter_pct(run.step_ms, self.step_ms_of(twin)) for twin in (scenario.clean(), scenario.after()))
         cause, site, found = judge(scenario, run.report)
-        return Row(scenario, cause, site, found, shorter_pct(scenario.clean()), shorter_pct(scenario.after()), run.report["steps"]["count"])
+        return Row(scenario, cause, site, found, measured, mended, run.report["steps"]["count"])
 
 
 def summary(rows):
