@@ -1,0 +1,207 @@
+// loop_rest.h: what a loop leaves over, and whether the program goes on with it or only looks at it.
+//
+// Room pure/. Between two segments that hold the body of a loop there may be others: what they hold besides is the rest. It is seen where
+// it is read back by the host (a loss, an evaluation, a checkpoint); it changes the state where it is not.
+#pragma once
+
+#include "loop.h"
+
+namespace hostprobe {
+
+class LoopRest {
+ public:
+  // `loop` is one whose body `loops` has at hand.
+  LoopRest(Loops& loops, const Loop& loop) : loops_(loops), loop_(loop), body_(loops.body()) {
+    for (std::uint32_t i = 0; i < body_.kinds; ++i) {
+      const Token& one = loops.token(body_.held[i]);
+      if (one.type == StepToken::kCollective && one.bytes >= largest_collective_) largest_collective_ = one.bytes + 1;
+      if (is_launch(one.type)) has_large_ = has_large_ || one.bytes != 1;
+    }
+    number_works();
+    is_read_ = loops.body_has(is_sync);
+    is_fed_ = loops.body_has(feeds);
+    is_graph_ = is_graph_alone();
+    is_captured_ = is_read_ && is_graph_;
+    walk();
+  }
+
+  // How often the rest changes the state, and whether evenly: then a longer loop is around this one.
+  std::uint32_t changes() const { return changes_; }
+  bool is_even() const { return is_even_; }
+  // So seldom that steps would be off by less than they are told to be; or too few for a longer loop to show, which would then have to have
+  // four bodies four times.
+  bool is_rare() const {
+    return changes_ * 50 <= segments_ ||
+           (changes_ < kLeastAnchors && changes_ * kLeastAnchors * kLeastAnchors <= segments_);
+  }
+  bool loop_is_read() const { return is_read_; }
+  // Something else comes at least every second time: a body follows itself.
+  bool loop_is_broken() const { return 2 * foreign_ >= bodies_; }
+
+ private:
+  const Token& at(std::uint32_t i) const { return loops_.tokens()[i]; }
+
+  bool is_graph_alone() const {
+    for (std::uint32_t i = 0; i < body_.kinds; ++i) {
+      const StepToken type = loops_.token(body_.held[i]).type;
+      if (is_compute(type) && type != StepToken::kGraph) return false;
+    }
+    return true;
+  }
+
+  // What lies between two anchors is the body, or the body with something besides; without the body it belongs to what comes before: an
+  // evaluation may hold the anchor several times.
+  void walk() {
+    const std::uint32_t* places = loops_.places_of(loop_);
+    std::uint32_t gaps = 0, since = 0;
+    for (std::uint32_t i = 0; i + 1 < loop_.places;) {
+      std::uint32_t next = i + 1;
+      bool is_body = loops_.sum(places[i], places[next]) == loop_.sum;
+      if (!is_body) {
+        foreign_ += is_foreign(places[i], places[next]);
+        while (next + 1 < loop_.places && is_foreign(places[next], places[next + 1])) ++next;
+      }
+      // Before the first body is the start of the program.
+      if (!is_body && segments_ > 0 && next + 1 < loop_.places && changes_state(places[i], places[next])) {
+        if (changes_++ > 0) loops_.room()[gaps++] = since;
+        since = 0;
+      }
+      segments_ += is_body || segments_ > 0;
+      bodies_ += is_body;
+      ++since;
+      i = next;
+    }
+    is_even_ = gaps >= 2 && has_majority(loops_.room(), gaps);
+  }
+
+  bool is_foreign(std::uint32_t begin, std::uint32_t end) {
+    if (loops_.sum(begin, end) == loop_.sum) return false;
+    loops_.rest().fill(loops_.index(), begin, end);
+    return copies_in(loops_.rest()) == 0;
+  }
+
+  static bool has_majority(const std::uint32_t* numbers, std::uint32_t count) {
+    std::uint32_t one = 0, votes = 0, equal = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (votes == 0) one = numbers[i];
+      votes = numbers[i] == one ? votes + 1 : votes - 1;
+    }
+    for (std::uint32_t i = 0; i < count; ++i) equal += numbers[i] == one;
+    return 2 * equal > count;
+  }
+
+  // How often a stretch holds the whole body, by what it computes.
+  std::uint32_t copies_in(const Tally& rest) const {
+    std::uint32_t copies = ~std::uint32_t{0};
+    for (std::uint32_t i = 0; i < body_.kinds; ++i) {
+      const std::uint32_t kind = body_.held[i], times = rest.count[kind] / body_.count[kind];
+      if (is_compute(loops_.token(kind).type) && times < copies) copies = times;
+    }
+    return copies;
+  }
+
+  std::uint32_t more_of(const Tally& rest, std::uint32_t kind, std::uint32_t copies) const {
+    const std::uint32_t usual = copies * body_.count[kind];
+    return rest.count[kind] > usual ? rest.count[kind] - usual : 0;
+  }
+
+  static std::uint64_t mark_of(const Token& one) { return mixed(one.work) | 1; }
+
+  // The same kernel in another shape computes the same. A body comes four times, so its works have room.
+  void number_works() {
+    works_ = slots_for(body_.kinds);
+    set_all(loops_.hash_room(), works_, std::uint64_t{0});
+    for (std::uint32_t i = 0; i < body_.kinds; ++i)
+      slot_of(loops_.token(body_.held[i])) = mark_of(loops_.token(body_.held[i]));
+  }
+  std::uint64_t& slot_of(const Token& one) const {
+    const std::uint64_t mark = mark_of(one);
+    std::size_t at = mark >> 1 & (works_ - 1);
+    while (loops_.hash_room()[at] != 0 && loops_.hash_room()[at] != mark) at = (at + 1) & (works_ - 1);
+    return loops_.hash_room()[at];
+  }
+
+  // What a graph holds is not known: any kernel may be among it.
+  bool is_new(const Token& one) const { return !is_graph_ && slot_of(one) == 0; }
+
+  // One block of a GPU works on a number, not on weights. A size of 0 is not known.
+  bool is_small(const Token& one) const { return one.bytes == 1 && has_large_; }
+
+  // Nothing is launched between it and the next read.
+  bool is_read_at_once(std::uint32_t i, std::uint32_t end) const {
+    while (i < end && (at(i).type == StepToken::kCollective || is_copy(at(i).type))) ++i;
+    return i < end && is_read(at(i).type);
+  }
+
+  bool exchanges_more(std::uint32_t begin, std::uint32_t end) const {
+    for (std::uint32_t i = begin; i < end; ++i)
+      if (at(i).type == StepToken::kCollective && at(i).bytes >= largest_collective_ && at(i).bytes > kFewNumbers &&
+          (largest_collective_ == 0 || !is_read_at_once(i, end)))
+        return true;
+    return false;
+  }
+
+  bool changes_state(std::uint32_t begin, std::uint32_t end) {
+    Tally& rest = loops_.rest();
+    rest.fill(loops_.index(), begin, end);
+    const std::uint32_t copies = copies_in(rest);
+    if (is_captured_) return false;
+    if (!is_fed_ && has(rest, feeds)) return true;
+    if (exchanges_more(begin, end)) return true;
+    return launches_more(begin, end, copies);
+  }
+
+  bool has(const Tally& rest, bool (*is)(StepToken)) const {
+    for (std::uint32_t i = 0; i < rest.kinds; ++i)
+      if (is(loops_.token(rest.held[i]).type)) return true;
+    return false;
+  }
+
+  // What a body waits for again and again, as one that checks each kernel does, says nothing of what it is behind.
+  bool observes(std::uint32_t kind) const { return is_read(loops_.token(kind).type) && body_.count[kind] <= 1; }
+
+  // An evaluation does a part of what the body does, and is read; other work is not one, nor is work that nobody reads.
+  bool launches_more(std::uint32_t begin, std::uint32_t end, std::uint32_t copies) const {
+    const Tally& rest = loops_.rest();
+    std::uint32_t fresh = 0, known = 0, reads = 0;
+    for (std::uint32_t i = 0; i < rest.kinds; ++i) {
+      const std::uint32_t kind = rest.held[i], more = more_of(rest, kind, copies);
+      const Token& one = loops_.token(kind);
+      if (observes(kind)) reads += more;
+      if (!is_launch(one.type) || is_small(one)) continue;
+      (body_.count[kind] == 0 && is_new(one) ? fresh : known) += more;
+    }
+    if (fresh + known == 0) return false;
+    if (reads == 0 || fresh > known || !leaves_work_out(rest, copies)) return true;
+    return fresh > 0 && !is_read_after(begin, end);
+  }
+
+  bool leaves_work_out(const Tally& rest, std::uint32_t copies) const {
+    for (std::uint32_t i = 0; i < body_.kinds; ++i) {
+      const std::uint32_t kind = body_.held[i];
+      if (is_launch(loops_.token(kind).type) && more_of(rest, kind, copies) == 0) return true;
+    }
+    return false;
+  }
+
+  bool is_read_after(std::uint32_t begin, std::uint32_t end) const {
+    for (std::uint32_t i = end; i-- > begin;) {
+      const std::uint32_t kind = loops_.index().kind[i];
+      if (observes(kind)) return true;
+      if (is_launch(at(i).type) && body_.count[kind] == 0 && !is_small(at(i)) && is_new(at(i))) return false;
+    }
+    return true;
+  }
+
+  static constexpr std::uint64_t kFewNumbers = 64;  // bytes: losses and norms, no gradients
+
+  Loops& loops_;
+  const Loop loop_;
+  const Tally& body_;
+  std::size_t works_ = 0;
+  std::uint64_t largest_collective_ = 0;  // and one more; 0: none
+  bool has_large_ = false, is_read_ = false, is_fed_ = false, is_graph_ = false, is_captured_ = false, is_even_ = false;
+  std::uint32_t segments_ = 0, bodies_ = 0, changes_ = 0, foreign_ = 0;
+};
+
+}  // namespace hostprobe
