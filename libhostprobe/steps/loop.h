@@ -42,9 +42,10 @@ struct Tally {
 // single kind need not come once in a loop, as those of an optimizer, but there is one step from the layers to the optimizer.
 struct Loop {
   std::uint32_t anchor = 0, begin = 0, end = 0;
-  std::uint32_t places = 0;  // of the anchor
-  std::uint32_t count = 0;   // of segments that hold the same
-  std::uint64_t sum = 0;     // of the kinds in it
+  std::uint32_t places = 0;   // of the anchor
+  std::uint32_t count = 0;    // of segments that hold the same
+  std::uint32_t changes = 0;  // how often its rest changes the state, once that is known
+  std::uint64_t sum = 0;      // of the kinds in it
 
   std::uint32_t length() const { return end - begin; }
   bool has_same_body(const Loop& other) const { return length() == other.length() && sum == other.sum; }
@@ -76,6 +77,7 @@ class Loops {
   // Shortest first.
   std::uint32_t size() const { return size_; }
   const Loop& operator[](std::uint32_t i) const { return loops_[i]; }
+  void note_changes(std::uint32_t i, std::uint32_t changes) { loops_[i].changes = changes; }
   const KindIndex& index() const { return index_; }
   const KindIndex& anchors() const { return anchors_; }
   const std::uint32_t* places_of(const Loop& loop) const { return anchors_.of(loop.anchor); }
@@ -191,7 +193,7 @@ class Loops {
     }
     std::uint32_t found = 0;
     for (const Usual* one = most; one != nullptr; one = one == most ? second : nullptr) {
-      const Loop loop{anchor, at[one->at], at[one->at + 1], size, one->count, one->sum};
+      const Loop loop{anchor, at[one->at], at[one->at + 1], size, one->count, 0, one->sum};
       if (one->count + 1 >= kLeastAnchors && is_worth(loop, *one)) out[found++] = loop;
     }
     return found;

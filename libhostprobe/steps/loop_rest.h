@@ -18,7 +18,7 @@ class LoopRest {
       if (is_launch(one.type)) has_large_ = has_large_ || one.bytes != 1;
     }
     number_works();
-    is_read_ = loops.body_has(is_sync);
+    is_read_ = is_observed();
     is_fed_ = loops.body_has(feeds);
     is_graph_ = is_graph_alone();
     is_captured_ = is_read_ && is_graph_;
@@ -34,17 +34,31 @@ class LoopRest {
     return changes_ * 50 <= segments_ ||
            (changes_ < kLeastAnchors && changes_ * kLeastAnchors * kLeastAnchors <= segments_);
   }
+  // A graph is what the program repeats: several of one kind and nothing besides are more than a step.
+  bool repeats_graph() const {
+    for (std::uint32_t i = 0; is_graph_ && i < body_.kinds; ++i)
+      if (loops_.token(body_.held[i]).type == StepToken::kGraph && body_.count[body_.held[i]] > 1) return true;
+    return false;
+  }
   bool loop_is_read() const { return is_read_; }
-  // Something else comes at least every second time: a body follows itself.
-  bool loop_is_broken() const { return 2 * foreign_ >= bodies_; }
+  // Something else comes at least every second time: a body follows itself. Nor does anybody evaluate more often than he trains.
+  bool loop_is_broken() const { return 2 * foreign_ >= bodies_ || kLeastAnchors * evaluations_ > bodies_; }
 
  private:
   const Token& at(std::uint32_t i) const { return loops_.tokens()[i]; }
 
+  bool is_observed() const {
+    for (std::uint32_t i = 0; i < body_.kinds; ++i)
+      if (is_sync(loops_.token(body_.held[i]).type) && observes(body_.held[i])) return true;
+    return false;
+  }
+
   bool is_graph_alone() const {
     for (std::uint32_t i = 0; i < body_.kinds; ++i) {
-      const StepToken type = loops_.token(body_.held[i]).type;
-      if (is_compute(type) && type != StepToken::kGraph) return false;
+      const Token& one = loops_.token(body_.held[i]);
+      const bool is_number = (one.type == StepToken::kCollective && one.bytes <= kFewNumbers) ||
+                             (one.type == StepToken::kLaunch && one.bytes == 1);
+      if (is_compute(one.type) && one.type != StepToken::kGraph && !is_number) return false;
     }
     return true;
   }
@@ -90,12 +104,13 @@ class LoopRest {
     return 2 * equal > count;
   }
 
-  // How often a stretch holds the whole body, by what it computes.
+  // How often a stretch holds the whole body, by what it computes and waits for.
   std::uint32_t copies_in(const Tally& rest) const {
     std::uint32_t copies = ~std::uint32_t{0};
     for (std::uint32_t i = 0; i < body_.kinds; ++i) {
       const std::uint32_t kind = body_.held[i], times = rest.count[kind] / body_.count[kind];
-      if (is_compute(loops_.token(kind).type) && times < copies) copies = times;
+      const StepToken type = loops_.token(kind).type;
+      if ((is_compute(type) || is_sync(type)) && times < copies) copies = times;
     }
     return copies;
   }
@@ -161,7 +176,7 @@ class LoopRest {
   bool observes(std::uint32_t kind) const { return is_read(loops_.token(kind).type) && body_.count[kind] <= 1; }
 
   // An evaluation does a part of what the body does, and is read; other work is not one, nor is work that nobody reads.
-  bool launches_more(std::uint32_t begin, std::uint32_t end, std::uint32_t copies) const {
+  bool launches_more(std::uint32_t begin, std::uint32_t end, std::uint32_t copies) {
     const Tally& rest = loops_.rest();
     std::uint32_t fresh = 0, known = 0, reads = 0;
     for (std::uint32_t i = 0; i < rest.kinds; ++i) {
@@ -173,7 +188,9 @@ class LoopRest {
     }
     if (fresh + known == 0) return false;
     if (reads == 0 || fresh > known || !leaves_work_out(rest, copies)) return true;
-    return fresh > 0 && !is_read_after(begin, end);
+    if (fresh > 0 && !is_read_after(begin, end)) return true;
+    ++evaluations_;
+    return false;
   }
 
   bool leaves_work_out(const Tally& rest, std::uint32_t copies) const {
@@ -201,7 +218,7 @@ class LoopRest {
   std::size_t works_ = 0;
   std::uint64_t largest_collective_ = 0;  // and one more; 0: none
   bool has_large_ = false, is_read_ = false, is_fed_ = false, is_graph_ = false, is_captured_ = false, is_even_ = false;
-  std::uint32_t segments_ = 0, bodies_ = 0, changes_ = 0, foreign_ = 0;
+  std::uint32_t segments_ = 0, bodies_ = 0, changes_ = 0, foreign_ = 0, evaluations_ = 0;
 };
 
 }  // namespace hostprobe

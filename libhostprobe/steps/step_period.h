@@ -26,20 +26,27 @@ class Periods {
     ok_ = loops_.make(tokens, count, with_shape, space);
   }
 
-  // `strict`: no loop beside which others are for all that is known.
+  // `strict`: no loop whose rest changes the state, if at uneven distances.
   PeriodResult find(bool strict, StepCut& cut) {
     if (!ok_) return PeriodResult::kNone;
+    const std::uint32_t none = loops_.size();
+    std::uint32_t round = none;  // of a program that decodes, if no longer loop shows
     bool any = false;
-    for (std::uint32_t i = 0; i < loops_.size(); ++i) {
+    for (std::uint32_t i = 0; i < none; ++i) {
       if (!loops_.explains(loops_[i])) continue;
       any = true;
       const LoopRest rest(loops_, loops_[i]);
-      if (is_part(rest)) continue;
-      if (!is_step(rest, strict) || !cut_of(loops_[i], cut)) break;
-      cut.is_certain = rest.loop_is_read() && (rest.changes() == 0 || rest.changes() >= kLeastAnchors);
-      return PeriodResult::kFound;
+      if (!is_part(rest)) {
+        if (!rest.is_rare() || rest.repeats_graph() || !accounts_for_parts(i)) break;
+        return take(rest, loops_[i], cut);
+      }
+      if (rest.loop_is_broken()) continue;
+      if (round == none && !rest.is_even() && rest.loop_is_read() && accounts_for_parts(i)) round = i;
+      loops_.note_changes(i, rest.changes());
     }
-    return any ? PeriodResult::kUnclear : PeriodResult::kNone;
+    if (strict || round == none) return any ? PeriodResult::kUnclear : PeriodResult::kNone;
+    loops_.explains(loops_[round]);
+    return take(LoopRest(loops_, loops_[round]), loops_[round], cut);
   }
 
   // Where no two steps need to hold the same calls: calls that come in turns, the shortest such round in which the program
@@ -64,14 +71,29 @@ class Periods {
  private:
   const KindIndex& index() const { return loops_.index(); }
 
-  // A longer loop is around it where its rest changes the state at even distances, or so often that they are only not known to be even.
+  // A longer loop is around it where its rest changes the state at even distances, or often. Where it does at uneven ones and the program
+  // reads what each round gives there may be no longer loop: it decodes.
   static bool is_part(const LoopRest& rest) {
-    return rest.loop_is_broken() || rest.is_even() ||
-           (!rest.is_rare() && rest.changes() >= kLeastAnchors && !rest.loop_is_read());
+    return rest.loop_is_broken() || rest.is_even() || (!rest.is_rare() && rest.changes() >= kLeastAnchors);
   }
-  // Where the rest changes the state at uneven distances, and the program reads what each round gives, there is no longer loop: it decodes.
-  static bool is_step(const LoopRest& rest, bool strict) {
-    return rest.is_rare() || (!strict && rest.changes() >= kLeastAnchors);
+
+  // A loop around others accounts for what each of them leaves over, and no loop comes between, which would show where the nearest leaves
+  // over something four times in each of its bodies. The body is at hand.
+  bool accounts_for_parts(std::uint32_t loop) const {
+    std::uint32_t fewest = 0;
+    for (std::uint32_t i = 0; i < loop; ++i) {
+      const std::uint32_t changes = loops_[i].changes;
+      if (changes == 0 || loops_.body().count[index().kind[loops_[i].begin]] < 2) continue;
+      if (fewest == 0 || changes < fewest) fewest = changes;
+    }
+    return fewest == 0 ||
+           (loops_[loop].count <= 2 * fewest + kLeastAnchors && fewest < kLeastAnchors * loops_[loop].places);
+  }
+
+  PeriodResult take(const LoopRest& rest, const Loop& loop, StepCut& cut) {
+    if (!cut_of(loop, cut)) return PeriodResult::kUnclear;
+    cut.is_certain = rest.loop_is_read() && (rest.changes() == 0 || rest.changes() >= kLeastAnchors);
+    return PeriodResult::kFound;
   }
 
   bool is_most(std::size_t tokens, double ns) const {
