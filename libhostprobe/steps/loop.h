@@ -64,7 +64,7 @@ class Loops {
     tokens_ = tokens;
     count_ = count;
     with_shape_ = with_shape;
-    const auto kind_behind = [this](std::size_t i) { return std::uint64_t{i == 0 ? 0 : index_.kind[i - 1] + 1}; };
+    const auto kind_behind = [this](std::size_t i) { return std::uint64_t{kind_before(i)}; };
     const auto pair_at = [=, this](std::size_t i) { return kind_behind(i) << 32 | index_.kind[i]; };
     // Each graph is a whole that the program captured.
     const auto is_anchor = [=, this](std::size_t i) {
@@ -131,6 +131,13 @@ class Loops {
   };
 
   std::uint64_t kind_of_token(const Token& one) const { return with_shape_ ? one.shape : one.work; }
+
+  // Plus one; 0: none. A program that checks each kernel waits everywhere, so what it waits for tells no place from another.
+  std::uint32_t kind_before(std::size_t i) const {
+    const bool looks_further = !is_read(tokens_[i].type);
+    while (looks_further && i > 0 && is_read(tokens_[i - 1].type)) --i;
+    return i == 0 ? 0 : index_.kind[i - 1] + 1;
+  }
 
   bool take(Workspace& space) {
     sums_ = space.take<std::uint64_t>(count_ + 1);

@@ -41,8 +41,11 @@ class LoopRest {
     return false;
   }
   bool loop_is_read() const { return is_read_; }
-  // Something else comes at least every second time: a body follows itself. Nor does anybody evaluate more often than he trains.
-  bool loop_is_broken() const { return 2 * foreign_ >= bodies_ || kLeastAnchors * evaluations_ > bodies_; }
+  // Something else comes at least every second time: a body follows itself. Nor do evaluations come as often, or take more than the rest.
+  bool loop_is_broken() const {
+    return 2 * foreign_ >= bodies_ || kLeastAnchors * evaluations_ > bodies_ ||
+           (evaluated_runs_ > static_cast<double>(bodies_) * body_.all_runs && evaluated_ns_ > bodies_ns_);
+  }
 
  private:
   const Token& at(std::uint32_t i) const { return loops_.tokens()[i]; }
@@ -82,6 +85,7 @@ class LoopRest {
       }
       segments_ += is_body || segments_ > 0;
       bodies_ += is_body;
+      if (is_body) bodies_ns_ += at(places[next]).begin_ns - at(places[i]).begin_ns;
       ++since;
       i = next;
     }
@@ -190,6 +194,9 @@ class LoopRest {
     if (reads == 0 || fresh > known || !leaves_work_out(rest, copies)) return true;
     if (fresh > 0 && !is_read_after(begin, end)) return true;
     ++evaluations_;
+    const double share = 1 - static_cast<double>(copies * body_.all_runs) / rest.all_runs;
+    evaluated_runs_ += share * rest.all_runs;
+    evaluated_ns_ += share * (at(end).begin_ns - at(begin).begin_ns);
     return false;
   }
 
@@ -218,6 +225,7 @@ class LoopRest {
   std::size_t works_ = 0;
   std::uint64_t largest_collective_ = 0;  // and one more; 0: none
   bool has_large_ = false, is_read_ = false, is_fed_ = false, is_graph_ = false, is_captured_ = false, is_even_ = false;
+  double evaluated_runs_ = 0, evaluated_ns_ = 0, bodies_ns_ = 0;
   std::uint32_t segments_ = 0, bodies_ = 0, changes_ = 0, foreign_ = 0, evaluations_ = 0;
 };
 

@@ -86,8 +86,8 @@ class Periods {
       if (changes == 0 || loops_.body().count[index().kind[loops_[i].begin]] < 2) continue;
       if (fewest == 0 || changes < fewest) fewest = changes;
     }
-    return fewest == 0 ||
-           (loops_[loop].count <= 2 * fewest + kLeastAnchors && fewest < kLeastAnchors * loops_[loop].places);
+    return fewest == 0 || (loops_[loop].count <= 2 * fewest + kLeastAnchors &&
+                           fewest < kLeastAnchors * kLeastAnchors * loops_[loop].places);
   }
 
   PeriodResult take(const LoopRest& rest, const Loop& loop, StepCut& cut) {

@@ -246,7 +246,7 @@ void StepProgram::checkpoint() {
 
 void StepProgram::start_up() {
   for (int i = between(0, 200); i > 0; --i) {
-    launch("fill", static_cast<std::uint64_t>(between(1, 64)));
+    launch("initial", static_cast<std::uint64_t>(between(1, 64)));
     if (chance(0.2)) add(StepToken::kInput, "to device", 0, 5);
     if (chance(0.05)) add(StepToken::kSync, "start", 0, 40);
   }
