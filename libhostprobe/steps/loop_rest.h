@@ -66,30 +66,51 @@ class LoopRest {
     return true;
   }
 
+  enum class Verdict : std::uint8_t {
+    kSeen,  // by the host, and nothing else
+    kOfANumber,  // launches of a single block, that nobody reads: they change the state if they come evenly, and else are checks
+    kChanges,
+  };
+
+  // When something came, in segments since the last time.
+  struct Gaps {
+    std::uint32_t* lengths = nullptr;
+    std::uint32_t times = 0, since = 0;
+
+    void add() {
+      if (times++ > 0) lengths[times - 2] = since;
+      since = 0;
+    }
+    bool are_even() const { return times >= kLeastAnchors - 1 && has_majority(lengths, times - 1); }
+  };
+
   // What lies between two anchors is the body, or the body with something besides; without the body it belongs to what comes before: an
   // evaluation may hold the anchor several times.
   void walk() {
     const std::uint32_t* places = loops_.places_of(loop_);
-    std::uint32_t gaps = 0, since = 0;
+    Gaps changes{loops_.room()}, numbers{loops_.room() + loop_.places};
     for (std::uint32_t i = 0; i + 1 < loop_.places;) {
       std::uint32_t next = i + 1;
-      bool is_body = loops_.sum(places[i], places[next]) == loop_.sum;
+      const bool is_body = loops_.sum(places[i], places[next]) == loop_.sum;
       if (!is_body) {
         foreign_ += is_foreign(places[i], places[next]);
         while (next + 1 < loop_.places && is_foreign(places[next], places[next + 1])) ++next;
       }
       // Before the first body is the start of the program.
-      if (!is_body && segments_ > 0 && next + 1 < loop_.places && changes_state(places[i], places[next])) {
-        if (changes_++ > 0) loops_.room()[gaps++] = since;
-        since = 0;
+      if (!is_body && segments_ > 0 && next + 1 < loop_.places) {
+        const Verdict verdict = judge(places[i], places[next]);
+        if (verdict == Verdict::kChanges) changes.add();
+        if (verdict == Verdict::kOfANumber) numbers.add();
       }
       segments_ += is_body || segments_ > 0;
       bodies_ += is_body;
       if (is_body) bodies_ns_ += at(places[next]).begin_ns - at(places[i]).begin_ns;
-      ++since;
+      ++changes.since, ++numbers.since;
       i = next;
     }
-    is_even_ = gaps >= 2 && has_majority(loops_.room(), gaps);
+    const bool counts_numbers = numbers.times > changes.times && numbers.are_even();
+    changes_ = counts_numbers ? numbers.times : changes.times;
+    is_even_ = counts_numbers || changes.are_even();
   }
 
   bool is_foreign(std::uint32_t begin, std::uint32_t end) {
@@ -160,13 +181,12 @@ class LoopRest {
     return false;
   }
 
-  bool changes_state(std::uint32_t begin, std::uint32_t end) {
+  Verdict judge(std::uint32_t begin, std::uint32_t end) {
     Tally& rest = loops_.rest();
     rest.fill(loops_.index(), begin, end);
     const std::uint32_t copies = copies_in(rest);
-    if (is_captured_) return false;
-    if (!is_fed_ && has(rest, feeds)) return true;
-    if (exchanges_more(begin, end)) return true;
+    if (is_captured_) return Verdict::kSeen;
+    if ((!is_fed_ && has(rest, feeds)) || exchanges_more(begin, end)) return Verdict::kChanges;
     return launches_more(begin, end, copies);
   }
 
@@ -180,24 +200,27 @@ class LoopRest {
   bool observes(std::uint32_t kind) const { return is_read(loops_.token(kind).type) && body_.count[kind] <= 1; }
 
   // An evaluation does a part of what the body does, and is read; other work is not one, nor is work that nobody reads.
-  bool launches_more(std::uint32_t begin, std::uint32_t end, std::uint32_t copies) {
+  Verdict launches_more(std::uint32_t begin, std::uint32_t end, std::uint32_t copies) {
     const Tally& rest = loops_.rest();
-    std::uint32_t fresh = 0, known = 0, reads = 0;
+    std::uint32_t fresh = 0, known = 0, small = 0, reads = 0;
     for (std::uint32_t i = 0; i < rest.kinds; ++i) {
       const std::uint32_t kind = rest.held[i], more = more_of(rest, kind, copies);
       const Token& one = loops_.token(kind);
       if (observes(kind)) reads += more;
-      if (!is_launch(one.type) || is_small(one)) continue;
-      (body_.count[kind] == 0 && is_new(one) ? fresh : known) += more;
+      if (is_launch(one.type)) (is_small(one) ? small : body_.count[kind] == 0 && is_new(one) ? fresh : known) += more;
     }
-    if (fresh + known == 0) return false;
-    if (reads == 0 || fresh > known || !leaves_work_out(rest, copies)) return true;
-    if (fresh > 0 && !is_read_after(begin, end)) return true;
+    if (fresh + known == 0) return small > 0 && reads == 0 ? Verdict::kOfANumber : Verdict::kSeen;
+    if (reads == 0 || fresh > known || !leaves_work_out(rest, copies)) return Verdict::kChanges;
+    if (fresh > 0 && !is_read_after(begin, end)) return Verdict::kChanges;
+    note_evaluation(begin, end, copies);
+    return Verdict::kSeen;
+  }
+
+  void note_evaluation(std::uint32_t begin, std::uint32_t end, std::uint32_t copies) {
+    const double runs = loops_.rest().all_runs, own = runs - copies * body_.all_runs;
     ++evaluations_;
-    const double share = 1 - static_cast<double>(copies * body_.all_runs) / rest.all_runs;
-    evaluated_runs_ += share * rest.all_runs;
-    evaluated_ns_ += share * (at(end).begin_ns - at(begin).begin_ns);
-    return false;
+    evaluated_runs_ += own;
+    evaluated_ns_ += own / runs * (at(end).begin_ns - at(begin).begin_ns);
   }
 
   bool leaves_work_out(const Tally& rest, std::uint32_t copies) const {
