@@ -178,24 +178,33 @@ class Periods {
       seen.held[seen.kinds++] = kind;
       const StepCut one{loops_.kind_of(kind), loops_.kind_of(index().kind[border.at]), border.at_end,
                         loops_.with_shape(), false};
-      if (cuts_in(one, loop.begin, loop.end, 2) != 2) continue;
+      if (!cuts_only_at(one, loop, border.at)) continue;
       ++tried;
-      const std::uint32_t cuts = cuts_in(one, 0, static_cast<std::uint32_t>(count_), 1);
+      const std::uint32_t cuts = cuts_in_all(one);
       if (cuts < best) best = cuts, cut = one;
     }
     return tried > 0;
   }
 
-  // The first round only says where it is armed.
-  std::uint32_t cuts_in(const StepCut& cut, std::uint32_t begin, std::uint32_t end, std::uint32_t rounds) const {
+  // Round and round: the first time only says where it is armed.
+  bool cuts_only_at(const StepCut& cut, const Loop& loop, std::uint32_t border) const {
+    StepCutter cutter(cut);
+    double at_ns = 0;
+    bool cuts = false;
+    for (std::uint32_t round = 0; round < 2; ++round)
+      for (std::uint32_t i = loop.begin; i < loop.end; ++i) {
+        if (!cutter.ends(tokens_[i], at_ns) || round == 0) continue;
+        if (i != border) return false;
+        cuts = true;
+      }
+    return cuts;
+  }
+
+  std::uint32_t cuts_in_all(const StepCut& cut) const {
     StepCutter cutter(cut);
     std::uint32_t cuts = 0;
     double at_ns = 0;
-    for (std::uint32_t round = 0; round < rounds + (rounds > 1 ? 1u : 0u); ++round)
-      for (std::uint32_t i = begin; i < end; ++i) {
-        const bool cuts_here = cutter.ends(tokens_[i], at_ns);
-        cuts += cuts_here && (rounds == 1 || round > 0);
-      }
+    for (std::size_t i = 0; i < count_; ++i) cuts += cutter.ends(tokens_[i], at_ns);
     return cuts;
   }
 
