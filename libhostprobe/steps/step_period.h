@@ -120,17 +120,22 @@ class Periods {
 
   static std::uint32_t next_in(const Loop& loop, std::uint32_t at) { return at + 1 == loop.end ? loop.begin : at + 1; }
 
-  // Between a call of a body and what follows, in all of them; only where the two come once in a body.
+  // Between a call of a body and what follows, in all of them; only where it comes once in a body, or the two do.
   double gap_after(const Loop& loop, std::uint32_t at) const {
+    const std::uint32_t kind = index().kind[at], next = index().kind[next_in(loop, at)];
     const std::uint32_t pair = loops_.anchors().kind[next_in(loop, at)];
-    const std::uint32_t places = loops_.anchors().places_of(pair);
-    if (places > 2 * loop.places) return -1;
+    const bool by_pair = index().places_of(kind) > 2 * loop.places;
+    const std::uint32_t places = by_pair ? loops_.anchors().places_of(pair) : index().places_of(kind);
+    if (places == 0 || places > 2 * loop.places) return -1;
     double total_ns = 0;
+    std::uint32_t count = 0;
     for (std::uint32_t i = 0; i < places; ++i) {
-      const std::uint32_t place = loops_.anchors().of(pair)[i];
-      if (place > 0) total_ns += tokens_[place].begin_ns - tokens_[place - 1].end_ns;
+      const std::uint32_t place = by_pair ? loops_.anchors().of(pair)[i] : index().of(kind)[i] + 1;
+      if (place == 0 || place >= count_ || index().kind[place] != next) continue;
+      total_ns += tokens_[place].begin_ns - tokens_[place - 1].end_ns;
+      ++count;
     }
-    return places == 0 ? -1 : total_ns / places;
+    return count == 0 ? -1 : total_ns / count;
   }
 
   // Where a body is cut: at the end of a call, or at its begin.
