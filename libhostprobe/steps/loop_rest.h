@@ -57,13 +57,15 @@ class LoopRest {
   }
 
   bool is_graph_alone() const {
+    bool any = false;
     for (std::uint32_t i = 0; i < body_.kinds; ++i) {
       const Token& one = loops_.token(body_.held[i]);
       const bool is_number = (one.type == StepToken::kCollective && one.bytes <= kFewNumbers) ||
                              (one.type == StepToken::kLaunch && one.bytes == 1);
+      any = any || one.type == StepToken::kGraph;
       if (is_compute(one.type) && one.type != StepToken::kGraph && !is_number) return false;
     }
-    return true;
+    return any;
   }
 
   enum class Verdict : std::uint8_t {

@@ -15,6 +15,7 @@ constexpr std::size_t period_bytes(std::size_t tokens) { return 136 * tokens + 4
 
 enum class PeriodResult : std::uint8_t {
   kFound,
+  kParts,    // loops that are parts of something that does not repeat
   kUnclear,  // calls repeat, and none of the loops that they make has to be the step
   kNone,
 };
@@ -37,26 +38,29 @@ class Periods {
       any = true;
       const LoopRest rest(loops_, loops_[i]);
       if (!is_part(rest)) {
-        if (!rest.is_rare() || rest.repeats_graph() || !accounts_for_parts(i)) break;
+        if (!rest.is_rare() || rest.repeats_graph() || !accounts_for_parts(i)) return PeriodResult::kUnclear;
         return take(rest, loops_[i], cut);
       }
       if (rest.loop_is_broken()) continue;
       if (round == none && !rest.is_even() && rest.loop_is_read() && accounts_for_parts(i)) round = i;
       loops_.note_changes(i, rest.changes());
+      if (rest.changes() < fewest_) fewest_ = rest.changes();
     }
-    if (strict || round == none) return any ? PeriodResult::kUnclear : PeriodResult::kNone;
+    if (strict || round == none) return any ? PeriodResult::kParts : PeriodResult::kNone;
     loops_.explains(loops_[round]);
     return take(LoopRest(loops_, loops_[round]), loops_[round], cut);
   }
 
   // Where no two steps need to hold the same calls: calls that come in turns, the shortest such round in which the program
-  // waits for the GPU.
+  // waits for the GPU, and which accounts for what parts leave over.
   bool find_rounds(StepCut& cut) const {
     if (!ok_) return false;
     bool found = false;
     std::size_t most = kLeastRounds;
     for (std::uint32_t sync = 0; sync < index().kinds; ++sync) {
-      if (!is_sync(loops_.token(sync).type) || index().places_of(sync) <= most || !covers(sync)) continue;
+      if (!is_sync(loops_.token(sync).type) || index().places_of(sync) <= most || !covers(sync) ||
+          index().places_of(sync) / 2 > fewest_)
+        continue;
       for (std::uint32_t other = 0; other < index().kinds; ++other) {
         if (!is_compute(loops_.token(other).type) || !take_turns(sync, other)) continue;
         cut = StepCut{loops_.kind_of(sync), loops_.kind_of(sync), true, loops_.with_shape(), true};
@@ -145,33 +149,45 @@ class Periods {
     double weight = -1;  // of two of a sort the heavier one
   };
 
-  // A step ends where the program last waits for the GPU, or begins with its first copy, or else at its longest gap.
+  // A step ends where the program last waits for the GPU, or begins with its first copy, or else at its longest gap. Not each of these can be
+  // told from other places by the calls before it.
   bool cut_of(const Loop& loop, StepCut& cut) {
-    Border sync, copy, any;
-    std::uint32_t since_copy = 0;
-    for (std::uint32_t round = 0; round < 2; ++round)  // round and round: a body may begin anywhere
+    return cut_at_gap(loop, true, cut) || arm(loop, first_copy(loop), cut) || cut_at_gap(loop, false, cut);
+  }
+
+  bool cut_at_gap(const Loop& loop, bool at_sync, StepCut& cut) {
+    Border before;
+    for (std::uint32_t tried = 0; tried < kBordersTried; ++tried) {
+      Border longest;
       for (std::uint32_t at = loop.begin; at < loop.end; ++at) {
-        const StepToken type = tokens_[at].type;
-        const bool is_run = at > loop.begin && index().kind[at] == index().kind[at - 1];
-        if (is_copy(type) && since_copy > copy.weight) copy = {at, false, static_cast<double>(since_copy)};
-        since_copy = is_copy(type) ? 0 : since_copy + 1;
-        if (is_run || round > 0) continue;
+        if (at_sync && !is_sync(tokens_[at].type)) continue;
         const double gap_ns = gap_after(loop, at);
-        if (is_sync(type) && gap_ns > sync.weight) sync = {at, true, gap_ns};
-        if (gap_ns > any.weight) any = {at, true, gap_ns};
+        const bool is_left = tried == 0 || gap_ns < before.weight || (gap_ns == before.weight && at < before.at);
+        if (gap_ns >= 0 && is_left && gap_ns >= longest.weight) longest = {at, true, gap_ns};
       }
-    const Border borders[] = {sync, copy, any};
-    for (const Border& border : borders)
-      if (border.weight >= 0 && arm(loop, border, cut)) return true;
-    for (std::uint32_t at = loop.begin, tried = 0; at < loop.end && tried < kBordersTried; ++at)
-      if (gap_after(loop, at) >= 0 &&
-          (++tried, arm(loop, {at, true, 0}, cut) || arm(loop, {next_in(loop, at), false, 0}, cut)))
-        return true;
+      if (longest.weight < 0) return false;
+      if (arm(loop, longest, cut) || arm(loop, {next_in(loop, longest.at), false, 0}, cut)) return true;
+      before = longest;
+    }
     return false;
+  }
+
+  // Behind the longest stretch without copies; round and round, for a body may begin anywhere.
+  Border first_copy(const Loop& loop) const {
+    Border copy;
+    std::uint32_t since_copy = 0;
+    for (std::uint32_t i = 0; i < 2 * loop.length(); ++i) {
+      const std::uint32_t at = loop.begin + i % loop.length();
+      const bool is_one = is_copy(tokens_[at].type);
+      if (is_one && since_copy > copy.weight) copy = {at, false, static_cast<double>(since_copy)};
+      since_copy = is_one ? 0 : since_copy + 1;
+    }
+    return copy;
   }
 
   // What comes nearest before it and with which each step is cut once.
   bool arm(const Loop& loop, const Border& border, StepCut& cut) {
+    if (border.weight < 0) return false;
     const std::uint32_t length = loop.length();
     std::uint32_t best = ~std::uint32_t{0}, tried = 0;
     Tally& seen = loops_.rest();
@@ -213,12 +229,13 @@ class Periods {
     return cuts;
   }
 
-  static constexpr std::uint32_t kBordersTried = 64;
+  static constexpr std::uint32_t kBordersTried = 8;
   static constexpr std::uint32_t kArmsTried = 8;  // each is a walk over all calls
 
   const Token* tokens_;
   std::size_t count_;
   bool ok_ = false;
+  std::uint32_t fewest_ = ~std::uint32_t{0};  // changes that any part leaves over
   Loops loops_;
 };
 
@@ -228,9 +245,9 @@ inline bool find_period(const Token* tokens, std::size_t count, void* memory, St
   const PeriodResult by_shape = Periods(tokens, count, true, memory).find(false, cut);
   if (by_shape == PeriodResult::kFound) return true;
   Periods by_name(tokens, count, false, memory);
-  const PeriodResult result = by_name.find(by_shape == PeriodResult::kUnclear, cut);
+  const PeriodResult result = by_name.find(by_shape != PeriodResult::kNone, cut);
   if (result == PeriodResult::kFound) return true;
-  return by_shape == PeriodResult::kNone && result == PeriodResult::kNone && by_name.find_rounds(cut);
+  return by_shape != PeriodResult::kUnclear && result != PeriodResult::kUnclear && by_name.find_rounds(cut);
 }
 
 }  // namespace hostprobe

@@ -125,7 +125,8 @@ struct StepCut {
 class StepCutter {
  public:
   constexpr StepCutter() = default;
-  constexpr explicit StepCutter(const StepCut& cut) : cut_(cut) {}
+  // What ends there without what comes before it may be anything; what begins there may begin the first step.
+  constexpr explicit StepCutter(const StepCut& cut) : cut_(cut), is_disarmed_(cut.at_end && cut.arm != cut.cut) {}
   // True: a step ends, and the next begins, at `at_ns`.
   constexpr bool ends(const Token& token, double& at_ns) {
     const std::uint64_t kind = cut_.kind_of(token);
