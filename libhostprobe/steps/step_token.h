@@ -61,7 +61,7 @@ struct Token {
   std::uint64_t work = 0;
   std::uint64_t shape = 0;  // the same with the grid
   StepToken type = StepToken::kNone;
-  std::uint64_t bytes = 0;  // of a collective
+  std::uint64_t bytes = 0;  // of a collective; of a launch its blocks, 0: not known
   double begin_ns = 0;
   double end_ns = 0;
 };
@@ -80,6 +80,11 @@ struct TokenWords {
   std::uint64_t row = 0, work = 0, grid = 0, communicator = 0, site = 0;
 };
 
+// Of a grid as a record packs it (format/record.h).
+constexpr std::uint64_t blocks_of(std::uint64_t grid) {
+  return (grid & 0xffffffff) * (grid >> 32 & 0xffff) * (grid >> 48);
+}
+
 // Sets work and shape of a token whose type and bytes stand. Without the shape it is half of the work.
 constexpr void name_token(const TokenWords& words, bool with_shape, Token& token) {
   switch (token.type) {
@@ -87,6 +92,7 @@ constexpr void name_token(const TokenWords& words, bool with_shape, Token& token
     case StepToken::kGraph:
       token.work = mixed(words.row, words.work);
       token.shape = with_shape ? mixed(token.work, words.grid) : 0;
+      token.bytes = blocks_of(words.grid);
       return;
     case StepToken::kCollective:
       token.work = mixed(mixed(words.row, words.communicator), token.bytes);
@@ -119,7 +125,8 @@ struct StepCut {
 class StepCutter {
  public:
   constexpr StepCutter() = default;
-  constexpr explicit StepCutter(const StepCut& cut) : cut_(cut) {}
+  // What ends there without what comes before it may be anything; what begins there may begin the first step.
+  constexpr explicit StepCutter(const StepCut& cut) : cut_(cut), is_disarmed_(cut.at_end && cut.arm != cut.cut) {}
   // True: a step ends, and the next begins, at `at_ns`.
   constexpr bool ends(const Token& token, double& at_ns) {
     const std::uint64_t kind = cut_.kind_of(token);

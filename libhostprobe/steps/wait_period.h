@@ -50,7 +50,8 @@ inline bool comes_evenly(const Token* tokens, const std::uint32_t* at, std::size
 inline bool find_wait_period(const Token* tokens, std::size_t count, void* memory, StepCut& cut) {
   Workspace space(memory, period_bytes(count));
   KindIndex index;
-  if (count < kLeastEven || !index.make(tokens, count, false, false, space)) return false;
+  NumberRoom room;
+  if (count < kLeastEven || !room.take(count, space) || !index.make(tokens, count, false, room, space)) return false;
   auto* gaps = space.take<double>(count);
   double best_ns = 0, waited_ns = 0;
   for (std::uint32_t kind = 0; kind < index.kinds && gaps != nullptr; ++kind) {

@@ -93,6 +93,25 @@ TEST(StepPeriod, IsNotTheTimeBetweenCheckpointsOrEvaluations) {
   }
 }
 
+// Sharded, and nothing waits for the GPU but the loss that is read back now and then.
+TEST(StepPeriod, IsNotTheTimeBetweenReadsOfTheLoss) {
+  for (const int every : {2, 3, 5, 10, 25})
+    for (const char* read : {"s", "hs", "rhs"}) {
+      Program program;
+      for (int step = 0; step < 150; ++step) {
+        program.run("Hgklgklgklgklgklgkloo");
+        if (step % every == every - 1) program.run(read);
+      }
+      EXPECT_EQ(program.steps().size(), 149u) << every << read;
+    }
+}
+
+TEST(StepPeriod, IsNotTheMicroBatchThatReadsItsLoss) {
+  Program program;
+  program.times(30, "HklmhsHklmhsHklmhsHklmhsoo");
+  EXPECT_EQ(program.steps(), alike(29, 26));
+}
+
 TEST(StepPeriod, IsNotTheTimeBetweenTwoSynchronisesInAStep) {
   for (const auto& [count, unit] : {std::pair{10, "kkkks"}, {64, "kls"}, {200, "ks"}}) {
     Program program;
