@@ -139,13 +139,12 @@ Json thread_of(const ProcessAnswer& process, const ThreadAnswer& thread) {
   return json;
 }
 
-// Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
-void add_calls_of_driver(const ProcessAnswer& process, Json& json) {
-  if (process.syncs.hooked) json["syncs"] = syncs_json(process);
-  if (!process.launches.hooked) return;
-  json["launches"] = launches_json(process.launches);
-  json["gpu"] = gpu_json(process);
-  json["critical_path"] = path_json(process.path);
+void add_work(const ProcessAnswer& process, Json& json) {
+  json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
+  for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
+  for (const RegionAnswer& region : process.regions) json["regions"].push_back(region_json(region));
+  json["events"] = Json::array();
+  for (const ActionAnswer& event : process.actions) json["events"].push_back(action_json(event));
 }
 
 }  // namespace
@@ -172,14 +171,16 @@ Json process_json(const ProcessAnswer& process) {
   if (process.restart) json["restart"] = *process.restart;
   for (const ThreadAnswer& thread : process.threads) json["threads"].push_back(thread_of(process, thread));
   for (const WaitSite& site : process.waits) json["waits"].push_back(wait_json(site));
-  add_calls_of_driver(process, json);
+  // Without a driver in the process there is nothing that could be launched or waited for: absent, not zero.
+  if (process.launches.hooked) json["launches"] = launches_json(process.launches);
+  if (process.syncs.hooked) json["syncs"] = syncs_json(process);
   if (process.start_up) json["start_up"] = start_up_json(*process.start_up);
   json["gc"] = gc_json(process);
-  json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
-  for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
-  for (const RegionAnswer& region : process.regions) json["regions"].push_back(region_json(region));
-  json["events"] = Json::array();
-  for (const ActionAnswer& event : process.actions) json["events"].push_back(action_json(event));
+  if (process.launches.hooked) {
+    json["gpu"] = gpu_json(process);
+    json["critical_path"] = path_json(process.path);
+  }
+  add_work(process, json);
   json["skipped"] = process.skipped;
   json["summed_only"] = process.summed_only;
   json["whole_since_s"] = process.whole_since_ms ? Json(1e-3 * *process.whole_since_ms) : Json(nullptr);
