@@ -140,13 +140,26 @@ class RunPathQuestion {
     return answer_step_time(job_, members, slow_gpus(kernels), windows, ends, symbols_);
   }
 
-  // From the first activity of a GPU to the last. Empty: there is none.
+  // From the first activity of a GPU to the last, in parts: who waits for whom is looked for in one of them at a time. Empty: there is none.
   std::vector<Window> whole_run() const {
+    constexpr std::size_t kMostOfPart = 4096;
     Window all{1e300, -1e300};
-    for (const PathGraph& graph : job_.parts)
+    const PathGraph* most = nullptr;
+    for (const PathGraph& graph : job_.parts) {
+      if (most == nullptr || graph.nodes.size() > most->nodes.size()) most = &graph;
       for (const ActivityNode& node : graph.nodes)
         all = {std::min(all.begin_ns, node.begin_ns), std::max(all.end_ns, node.end_ns)};
-    return all.end_ns > all.begin_ns ? std::vector<Window>{all} : std::vector<Window>{};
+    }
+    std::vector<Window> windows;
+    if (all.end_ns <= all.begin_ns) return windows;
+    for (std::size_t i = kMostOfPart; i < most->nodes.size(); i += kMostOfPart) {
+      const double at_ns = most->nodes[i].begin_ns;
+      if (at_ns <= all.begin_ns) continue;
+      windows.push_back({all.begin_ns, at_ns});
+      all.begin_ns = at_ns;
+    }
+    windows.push_back(all);
+    return windows;
   }
 
   static void add(const PathStretch& stretch, RunPath& run) {
