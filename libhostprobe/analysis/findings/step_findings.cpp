@@ -114,6 +114,12 @@ bool matters(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   return mean.ns > mean.error_ns || sum.step_ns.size() < 2 || 100 * sum.ns >= 2 * least_pct * time.length_ns;
 }
 
+// Without it the steps take as long: something else takes that time in any case.
+bool costs_nothing(const Finding& finding) {
+  constexpr double kLeastGainPct = 1;
+  return finding.gain_pct && finding.gain_high_pct.value_or(*finding.gain_pct) < kLeastGainPct;
+}
+
 // The function of the program's that runs there, as samples say; "": not known.
 std::string program_place(const Finding& finding) {
   if (!finding.site || finding.site->stack.empty() || finding.evidence.find<SamplesEvidence>() == nullptr) return {};
@@ -167,6 +173,7 @@ std::vector<Finding> find_in_steps(const RunAnswer& run) {
   if (!run.step_time || run.step_time->length_ns <= 0) return findings;
   for (const auto& [cause, sum] : by_cause(*run.step_time))
     if (matters(run, cause, sum)) findings.push_back(finding_of(run, cause, sum));
+  std::erase_if(findings, costs_nothing);
   join_own_work(findings);
   // By what would be gained, as far as that is known of all.
   const bool all_known = std::all_of(findings.begin(), findings.end(),
