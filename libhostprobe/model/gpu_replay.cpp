@@ -6,6 +6,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
@@ -312,8 +313,16 @@ class Replay {
     process.waiting.erase(waiting);
   }
 
-  // Of kinds whose begin no event told: from where the replay puts it.
+  // Of kinds whose begin no event told: from where the replay puts it. Of a collective from the moment at which all ranks were there.
   void learn_guessed() {
+    std::map<Moved, std::vector<float>> moved;
+    for (const Process& process : processes_)
+      for (const GpuOp& op : process.work->ops)
+        if (op.collective && op.is_timed() && process.durations.of(duration_kind(*process.work, op)).guessed)
+          if (const auto since_ns = all_there(process, op); since_ns && op.timed_ns > *since_ns)
+            moved[moved_of(process, duration_kind(*process.work, op))].push_back(
+                static_cast<float>(op.timed_ns - *since_ns));
+    for (auto& [what, ns] : moved) learn_for_all(what, robust_duration(ns));
     for (Process& process : processes_) {
       std::unordered_map<std::uint32_t, std::vector<float>> lasted;
       for (const GpuStream& stream : process.work->streams) {
@@ -327,6 +336,18 @@ class Replay {
       }
       for (auto& [kind, ns] : lasted) process.durations.learn(kind, robust_duration(ns));
     }
+  }
+
+  // As the last pass put it. Nothing: ranks are in it that nobody saw.
+  std::optional<double> all_there(const Process& process, const GpuOp& op) const {
+    double last_ns = -1e300;
+    for (std::uint32_t i = 0; i < op.parts; ++i) {
+      const Meeting& meeting = meetings_[process.meetings[op.first_part + i]];
+      if (!process.work->parts[op.first_part + i].waits) continue;
+      if (!meeting.is_known() || meeting.to_come > 0) return std::nullopt;
+      last_ns = std::max(last_ns, meeting.last_ns);
+    }
+    return last_ns > -1e299 ? std::optional(last_ns) : std::nullopt;
   }
 
   static void tell_guessed(const Process& process, std::uint32_t before, std::uint32_t number,
@@ -368,6 +389,9 @@ class Replay {
     std::vector<float> least(ns.begin(), low + 1);
     OpDuration duration = robust_duration(least);
     duration.ns = static_cast<double>(*low);
+    learn_for_all(what, duration);
+  }
+  void learn_for_all(const Moved& what, const OpDuration& duration) {
     for (Process& process : processes_)
       for (std::uint32_t kind = 0; kind < process.work->kinds.size(); ++kind)
         if (process.work->kinds[kind].collective && moved_of(process, kind) == what)
