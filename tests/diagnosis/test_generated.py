@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import generated  # noqa: E402
+from consistency import contradictions  # noqa: E402
 from generated import draw, verdict  # noqa: E402
 
 SEEDS = 12
@@ -24,9 +25,9 @@ class Generated(unittest.TestCase):
         verdicts, failed = generated.score_seeds(seeds, runner)
         print("\n".join([*verdict.summary(verdicts), *generated.accused_twins(runner.twin_reports), *generated.disturbed(runner)]))
         self.assertEqual(failed, [])
+        for seed, report in [*((one.drawn.seed, one.report) for one in verdicts), *runner.twin_reports]:
+            self.assertEqual(contradictions(report), [], seed)
         for one in verdicts:
-            shares = one.report["step_share_pct"]
-            self.assertTrue(shares is None or math.isclose(sum(shares.values()), 100, abs_tol=1e-6), (one.drawn.seed, shares))
             self.assertTrue(all(math.isfinite(fault.gain_pct) for fault in one.measured), one.drawn.seed)
 
 

@@ -31,7 +31,9 @@ class GpuStates : public testing::Test {
     std::vector<State> all;
     double until_ns = -1;
     for (const GpuStretch& one : gpu_stretches(job_, 0)) {
-      if (until_ns >= 0) EXPECT_DOUBLE_EQ(one.begin_ns, until_ns);
+      if (until_ns >= 0) {
+        EXPECT_DOUBLE_EQ(one.begin_ns, until_ns);
+      }
       EXPECT_LT(one.begin_ns, one.end_ns);
       until_ns = one.end_ns;
       all.emplace_back(one.state, 1e-3 * one.begin_ns, 1e-3 * one.end_ns);
