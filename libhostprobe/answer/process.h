@@ -46,9 +46,9 @@ const char* task_words(ProcessTask task);
 
 struct OwnCost {
   double records_ms = 0;
-  double quiet_ms = 0;   // hooked calls that needed no record
-  double slow_ms = 0;    // stacks, taking chunks
-  double writer_ms = 0;  // CPU of the writer thread
+  double quiet_ms = 0;              // hooked calls that needed no record
+  double slow_ms = 0;               // stacks, taking chunks
+  double writer_ms = 0;             // CPU of the writer thread
   std::optional<double> steps_pct;  // of the steps' time: work of ours that they waited for; nothing: not known
   double total_ms() const { return records_ms + quiet_ms + slow_ms + writer_ms; }
 };
