@@ -47,13 +47,8 @@ def find_rank(pid, rank):
     return pid if rank is None else None
 
 
-@dataclasses.dataclass(frozen=True)
-class Stopped:
-    """SIGSTOP, and SIGCONT after a while, again and again."""
-
-    for_ms: float
-    every_ms: float
-    rank: int | None = None
+class Meanwhile:
+    """What a thread of this program does to the other one while that runs: _act(process, over), until `over` is set."""
 
     def cannot(self):
         return None
@@ -71,6 +66,15 @@ class Stopped:
         finally:
             over.set()
             thread.join()
+
+
+@dataclasses.dataclass(frozen=True)
+class Stopped(Meanwhile):
+    """SIGSTOP, and SIGCONT after a while, again and again."""
+
+    for_ms: float
+    every_ms: float
+    rank: int | None = None
 
     def _act(self, process, over):
         target = None
@@ -145,7 +149,7 @@ class Quota:
 
 
 @dataclasses.dataclass(frozen=True)
-class Pinned:
+class Pinned(Meanwhile):
     """A rank may use these CPUs only, as where somebody has given each rank its own."""
 
     cpus: tuple
@@ -153,20 +157,6 @@ class Pinned:
 
     def cannot(self):
         return None if os.sched_getaffinity(0) >= set(self.cpus) else f"there are no CPUs {self.cpus}"
-
-    def prepare(self):
-        pass
-
-    @contextlib.contextmanager
-    def around(self, process):
-        over = threading.Event()
-        thread = threading.Thread(target=self._act, args=(process, over))
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
 
     def _act(self, process, over):
         """Again and again: those started meanwhile by a thread that was not pinned yet are as free as that was."""
