@@ -97,11 +97,26 @@ class Replay {
     }
     pass();
     std::vector<OpTimes> all;
-    for (Process& process : processes_) all.push_back(std::move(process.times));
+    for (Process& process : processes_) {
+      end_in_time(process);
+      all.push_back(std::move(process.times));
+    }
     return all;
   }
 
  private:
+  // What a timed op waited for had ended when that began, whatever the replay says: so had all before.
+  static void end_in_time(Process& process) {
+    for (std::size_t i = process.times.size(); i-- > 0;) {
+      const std::uint32_t number = process.times[i].bound_by;
+      if (number == kNoOp || process.work->ops[number].is_timed()) continue;
+      OpTime& before = process.times[number];
+      if (before.end_ns <= process.times[i].begin_ns) continue;
+      before.end_ns = process.times[i].begin_ns;
+      before.begin_ns = std::min(before.begin_ns, before.end_ns);
+    }
+  }
+
   void meet(Process& process) {
     for (const GpuPart& part : process.work->parts) {
       const auto [at, is_new] = meeting_at_.try_emplace(part, static_cast<std::uint32_t>(meetings_.size()));
@@ -224,8 +239,9 @@ class Replay {
 
   // What is timed is not late, whatever ran before it in the replay. How long it waited for others nobody knows.
   static void begin_before_end(const Process& process, const GpuOp& op, OpTime& time) {
-    const double usual_ns = process.durations.of(duration_kind(*process.work, op)).ns;
-    const double latest_ns = std::max(op.begin_ns, op.timed_ns - usual_ns);
+    const OpDuration& usual = process.durations.of(duration_kind(*process.work, op));
+    if (usual.guessed) return;
+    const double latest_ns = std::max(op.begin_ns, op.timed_ns - usual.ns);
     if (time.begin_ns > latest_ns) time.begin_ns = latest_ns;
   }
 

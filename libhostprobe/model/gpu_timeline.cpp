@@ -40,13 +40,19 @@ DeviceTimeline described(const GpuWork& work, ActivitySource source) {
   return device;
 }
 
+// A timed op may seem to have begun before what it waited for ended: by chance it was shorter than others of its kind.
+double begin_of(const OpTimes& times, const OpTime& time) {
+  const double after_ns = time.bound_by == kNoOp ? time.begin_ns : times[time.bound_by].end_ns;
+  return after_ns <= time.end_ns ? std::max(time.begin_ns, after_ns) : time.begin_ns;
+}
+
 DeviceTimeline replayed(const GpuWork& work, const OpTimes& times) {
   DeviceTimeline device = described(work, ActivitySource::kEvents);
   device.activities.reserve(work.ops.size());
   for (std::size_t i = 0; i < work.ops.size(); ++i) {
     if (!is_work(work.ops[i].type)) continue;
     Activity activity = launched_by(work, work.ops[i]);
-    activity.begin_ns = times[i].begin_ns;
+    activity.begin_ns = begin_of(times, times[i]);
     activity.end_ns = times[i].end_ns;
     activity.error_ns = times[i].end_error_ns;
     activity.unknown = times[i].guessed;

@@ -124,6 +124,39 @@ TEST(GpuReplays, ACollectiveEndsForAllWhenTheLastRankHasCome) {
   for (int i = 0; i < 2; ++i) expect_true(job.ranks[i], times[static_cast<std::size_t>(i)], 6);
 }
 
+// The collective's stream waits for that of the work before it: so no event tells when it began.
+TEST(GpuReplays, ACollectiveBehindAWaitAcrossStreamsTellsHowLongItTakes) {
+  MadeGpu ranks[2];
+  for (MadeGpu& rank : ranks) {
+    const std::uint32_t work = rank.stream(1), moves = rank.stream(2), one = rank.kind(1),
+                        collective = rank.collective_kind();
+    time_some(rank, work, {{one, 200}});
+    for (std::uint32_t n = 0; n < 30; ++n) {
+      rank.is_timing = n < 10;
+      rank.launch(work, one, 200);
+      rank.join(moves, rank.mark(work));
+      rank.meet(moves, collective, n, 90, 0);
+      rank.join(work, rank.mark(moves));
+      rank.wait(work);
+    }
+  }
+  const std::vector<OpTimes> times = replay_gpus({&ranks[0].work, &ranks[1].work});
+  for (int i = 0; i < 2; ++i) expect_true(ranks[i], times[static_cast<std::size_t>(i)], 6);
+}
+
+TEST(GpuReplays, WhatATimedOpWaitedForHadEndedThen) {
+  MadeGpu gpu;
+  const std::uint32_t stream = gpu.stream(), long_one = gpu.kind(1), short_one = gpu.kind(2);
+  time_some(gpu, stream, {{long_one, 100}, {short_one, 50}});
+  const std::uint32_t before = gpu.launch(stream, long_one, 60);  // shorter than others of its kind
+  gpu.is_timing = true;
+  const std::uint32_t timed = gpu.launch(stream, short_one, 50);
+  const OpTimes times = replayed(gpu);
+  EXPECT_NEAR(times[timed].begin_ns, 1000 * gpu.truth[timed].begin_us, 2000);
+  EXPECT_LE(times[before].end_ns, times[timed].begin_ns);
+  EXPECT_NEAR(times[before].end_ns, 1000 * gpu.truth[before].end_us, 2000);
+}
+
 TEST(GpuReplays, ACollectiveOfARankThatNobodySawIsUnknownAndNobodyWaitedForIt) {
   TwoRanks job;
   job.make(30, 500, 80, false);
