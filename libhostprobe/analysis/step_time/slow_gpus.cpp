@@ -31,22 +31,41 @@ bool is_longer(const std::vector<KernelDurations>& all, std::size_t member, cons
   return others;
 }
 
+constexpr double kTouchNs = 1000;         // by which two may seem to overlap
+constexpr double kMeasuredNs = 1500;      // what a timing event is wrong by
+constexpr std::size_t kFewestAlone = 20;  // of which quarters can be told
+
+struct KernelTimesOfName {
+  std::vector<double> alone, all;
+};
+
+// What is replayed lasts as long as is usual there, whatever ran beside it.
+bool is_measured(const DeviceTimeline& device, const Activity& activity) {
+  return device.source != ActivitySource::kEvents || static_cast<double>(activity.error_ns) <= kMeasuredNs;
+}
+
 }  // namespace
 
 KernelDurations kernel_durations(const PathGraph& graph, const DeviceTimeline& device) {
-  std::vector<std::vector<double>> by_name(device.names.size());
-  for (const std::uint32_t number : graph.numbers) {
-    const Activity& activity = device.activities[number];
-    if (activity.type == ActivityType::kKernel && !activity.collective && !activity.unknown)
-      by_name[activity.name].push_back(activity.end_ns - activity.begin_ns);
+  std::map<std::string, KernelTimesOfName> by_name;
+  double until_ns = -1e300;  // of all that has begun
+  for (std::size_t i = 0; i < graph.numbers.size(); ++i) {
+    const Activity& activity = device.activities[graph.numbers[i]];
+    const bool first = activity.begin_ns >= until_ns - kTouchNs;
+    const bool last =
+        i + 1 == graph.numbers.size() || device.activities[graph.numbers[i + 1]].begin_ns >= activity.end_ns - kTouchNs;
+    until_ns = std::max(until_ns, activity.end_ns);
+    if (activity.type != ActivityType::kKernel || activity.collective || activity.unknown) continue;
+    KernelTimesOfName& times = by_name[device.names[activity.name]];
+    times.all.push_back(activity.end_ns - activity.begin_ns);
+    if (first && last && is_measured(device, activity)) times.alone.push_back(times.all.back());
   }
   KernelDurations durations;
-  for (std::size_t i = 0; i < by_name.size(); ++i) {
-    std::vector<double>& all = durations[device.names[i]];
-    all.insert(all.end(), by_name[i].begin(), by_name[i].end());
+  for (auto& [name, times] : by_name) {
+    std::vector<double>& told = times.alone.size() >= kFewestAlone ? times.alone : times.all;
+    std::sort(told.begin(), told.end());
+    durations[name] = std::move(told);
   }
-  std::erase_if(durations, [](const auto& one) { return one.second.empty(); });
-  for (auto& [name, all] : durations) std::sort(all.begin(), all.end());
   return durations;
 }
 

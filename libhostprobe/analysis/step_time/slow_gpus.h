@@ -15,7 +15,7 @@ namespace hostprobe::analysis {
 // Of each name, sorted.
 using KernelDurations = std::map<std::string, std::vector<double>>;
 
-// Of what is in the graph.
+// Of what is in the graph; of kernels that ran alone, where there are enough of them: what runs beside one makes it longer.
 KernelDurations kernel_durations(const PathGraph& graph, const DeviceTimeline& device);
 
 // Of each member: how much longer its kernels last, where most of its kernel time is in kernels that there last longer than nearly all
