@@ -32,6 +32,25 @@ gc.callbacks.remove(note)
 print(json.dumps(seen))
 """
 
+# Takes the lock of a module, as an import does, again and again, from before hostprobe is let in until after it.
+IMPORTS = """
+import _thread, sys, time
+from _frozen_importlib import _ModuleLock
+is_over = []
+def take_turns():
+    while not is_over:
+        pass
+sys.setswitchinterval(1e-6)  # so that the interpreter looks for calls everywhere
+_thread.start_new_thread(take_turns, ())
+end = time.monotonic() + 5
+while "gc" not in sys.modules and time.monotonic() < end:
+    lock = _ModuleLock("anything")
+    lock.acquire()
+    lock.release()
+is_over.append(True)
+print("gc" in sys.modules)
+"""
+
 FORKS = """
 import gc, os, time
 for _ in range(200):
@@ -228,6 +247,14 @@ class Shim(ProbedTest):
                              HOSTPROBE_PYTHON="0")
         self.assertEqual(out, "[]\n")
         self.assertIsNone(self.report()["processes"][0]["gc"])
+
+    def test_it_is_let_in_between_two_imports(self):
+        """An import in the middle of another one's lock would make that one fail, before CPython 3.13."""
+        for version, python in probed.pythons().items():
+            for _ in range(6) if version >= (3, 8) else ():
+                with self.subTest(version=version):
+                    out, _ = self.record(python, "-S", "-I", "-c", IMPORTS)
+                    self.assertEqual(out, "True\n")
 
     def test_many_short_programs_end_as_they_would(self):
         for _ in range(30):

@@ -3,6 +3,7 @@
 #include "probe/hooks/python_shim.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include <atomic>
 
@@ -123,7 +124,35 @@ bool join_callbacks() {
   return is_in;
 }
 
-// On the interpreter's main thread, which holds its lock.
+// ---- calls on the interpreter's main thread, which holds its lock ----
+
+using Work = int (*)(void*);
+
+// The thread is about to take the lock of a module that it imports, and has put itself down for that. An import in between would strike it out,
+// and the program's own would fail with a KeyError (CPython before 3.13, gh-106176).
+bool is_taking_import_lock() {
+  PythonObject* importlib = g_python.look_up(g_python.modules(), "_frozen_importlib");
+  PythonObject* waiting = importlib == nullptr ? nullptr : g_python.attribute(importlib, "_blocking_on");
+  PythonObject* get = waiting == nullptr ? nullptr : g_python.attribute(waiting, "get");
+  PythonObject *thread = g_python.value("k", static_cast<unsigned long>(pthread_self())), *none = nothing();
+  PythonObject* found = get == nullptr || thread == nullptr ? nullptr : g_python.call(get, thread, nullptr);
+  const bool is_taking = found != nullptr && found != none;
+  g_python.drop_all(found, none, thread, get, waiting);
+  g_python.clear_error();
+  return is_taking;
+}
+
+int do_between_imports(void* work);
+
+bool ask(Work work) { return g_python.add_pending(do_between_imports, reinterpret_cast<void*>(work)) == 0; }
+
+int do_between_imports(void* work) {
+  int saved = errno;
+  const bool put_off = is_taking_import_lock() && ask(reinterpret_cast<Work>(work));
+  errno = saved;
+  return put_off ? 0 : reinterpret_cast<Work>(work)(nullptr);
+}
+
 int enter(void*) {
   int saved = errno;
   if (!g_is_in.exchange(true, std::memory_order_acq_rel)) {
@@ -150,7 +179,7 @@ void find_python() {
 
 bool call_in_python(int (*work)(void*)) {
   return g_is_in.load(std::memory_order_acquire) && g_python.is_initialized() != 0 && g_python.is_finalizing() == 0 &&
-         g_python.add_pending(work, nullptr) == 0;
+         ask(work);
 }
 
 const PythonCalls& python_calls() { return g_python; }
@@ -172,7 +201,7 @@ std::uint64_t ask_python(std::uint64_t now_ns) {
   if (g_is_in.load(std::memory_order_relaxed)) mark_used(g_hook_hostprobe_gc);
   if (g_asked) return kNever;
   if (g_python.is_initialized() == 0) return later(now_ns);
-  g_asked = g_python.add_pending(enter, nullptr) == 0;
+  g_asked = ask(enter);
   return g_asked ? kNever : later(now_ns);
 }
 
