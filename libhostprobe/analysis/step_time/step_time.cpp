@@ -433,6 +433,10 @@ class Explanation {
   CallCause cause_of_call(const HostThread& thread, const HostCall& call, const Reason& reason) const {
     CallCause found = rank().process_of(thread).causes.of(thread, call);
     if (found.cause == Cause::kGilContention && is_behind_maker(thread, call)) found.cause = reason.cause;
+    // Whoever sends what is read: what goes to the GPU next is the step's input.
+    if (found.cause == Cause::kUnexplained && call.function != nullptr && call.function->role == HookRole::kRead &&
+        is_fed_next(thread, call))
+      found.cause = Cause::kDataloaderWait;
     return found;
   }
   Cause cause_of_wait(std::int32_t number, const HostCall& call, const Reason& reason) const {
