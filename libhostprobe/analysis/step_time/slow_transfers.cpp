@@ -152,16 +152,22 @@ std::vector<double> name_slow_transfers(const JobGraph& job, const std::vector<S
     excess_ns += (1 - left[i]) * all[i].sum_ns;
   }
   if (sum_ns <= 0) return {};
-  const double part = (excess_ns > 0 ? excess_ns : sum_ns) / (sum_ns + other_ns);
-  if (excess_ns <= 0 && part * exposed_ns(time) < kLargePart * time.length_ns) return {};
-  const std::size_t heaviest = heaviest_of(all, excess_ns > 0);
+  const std::vector<double> over_pcie =
+      share_a_host(members) ? left_over_pcie(job.transfers, all) : std::vector<double>{};
+  double over_pcie_ns = 0;
+  for (std::size_t i = 0; i < over_pcie.size(); ++i) over_pcie_ns += (1 - over_pcie[i]) * all[i].sum_ns;
+  // What is slower than elsewhere says why, unless all of them are slow and that is the lesser part of it.
+  const bool by_others = excess_ns > 0 && excess_ns >= over_pcie_ns;
+  const double part = (by_others ? excess_ns : sum_ns) / (sum_ns + other_ns);
+  if (!by_others && part * exposed_ns(time) < kLargePart * time.length_ns) return {};
+  const std::size_t heaviest = heaviest_of(all, by_others);
   LostTime named;
   named.cause = Cause::kCommBandwidth;
   named.site = site_of(job.transfers[heaviest], all[heaviest]);
-  if (excess_ns <= 0) left = share_a_host(members) ? left_over_pcie(job.transfers, all) : std::vector<double>{};
-  if (excess_ns <= 0 && !left.empty() && left[heaviest] < 1)
+  if (!by_others) left = over_pcie;
+  if (!by_others && !left.empty() && left[heaviest] < 1)
     named.site.transfer.pcie_bus_gb_s = wire_bytes(job.transfers[heaviest]) / pcie_ns(job.transfers[heaviest]);
-  const std::int64_t member = excess_ns > 0 ? member_of(all, job.parts.size()) : -1;
+  const std::int64_t member = by_others ? member_of(all, job.parts.size()) : -1;
   if (member >= 0) named.member = static_cast<std::uint32_t>(member);
   named.of_all = member < 0;
   take_from_transfers(part, std::move(named), time);
