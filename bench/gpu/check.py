@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 # CUPTI's names of what the probe hooks, without the _ptsz of per-thread default streams.
 LAUNCHES = ("cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernelMultiDevice",
             "cuGraphLaunch", "cuLaunchHostFunc")
+WHAT = ("counts", "cost")
 SYNCS = ("cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize")
 
 
@@ -150,18 +151,21 @@ def number_after(text, word):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=("counts", "cost"), default=["counts", "cost"])
+    parser.add_argument("what", nargs="*", help="some of " + ", ".join(WHAT))
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     parser.add_argument("--cuda", type=Path, default=Path("/usr/local/cuda"))
     parser.add_argument("--pairs", type=int, default=7)
     options = parser.parse_args()
+    if unknown := set(options.what) - set(WHAT):
+        parser.error(f"there is no {unknown.pop()}; there are " + ", ".join(WHAT))
     with tempfile.TemporaryDirectory() as folder:
         check = Check(options.build.resolve(), options.cuda, Path(folder))
-        if check.has_compiler or "counts" in options.what:
+        what = options.what or WHAT
+        if check.has_compiler or "counts" in what:
             check.compile()
-        if "counts" in options.what:
+        if "counts" in what:
             check.counts()
-        if "cost" in options.what:
+        if "cost" in what:
             check.cost(options.pairs)
     for line in check.failed:
         print("FAILED", line)

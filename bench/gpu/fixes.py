@@ -42,13 +42,15 @@ def row(build, fix, pairs, steps):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("fixes", nargs="*", choices=FIXES, default=list(FIXES))
+    parser.add_argument("fixes", nargs="*", help="some of " + ", ".join(FIXES))
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--steps", type=int, default=600)
     options = parser.parse_args()
+    if unknown := set(options.fixes) - set(FIXES):
+        parser.error(f"there is no {unknown.pop()}; there are " + ", ".join(FIXES))
     print("| fix | step without, µs | with | ratio, median of pairs (least – greatest) |\n|---|---|---|---|")
-    for fix in options.fixes:
+    for fix in options.fixes or FIXES:
         print(row(options.build.resolve(), fix, options.pairs, options.steps), flush=True)
 
 

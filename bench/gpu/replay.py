@@ -44,12 +44,14 @@ def row(kind, process):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", choices=KINDS, default=["eager", "graph"])
+    parser.add_argument("kinds", nargs="*", help="some of " + ", ".join(KINDS))
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     parser.add_argument("--steps", type=int, default=1200)
     options = parser.parse_args()
+    if unknown := set(options.kinds) - set(KINDS):
+        parser.error(f"there is no {unknown.pop()}; there are " + ", ".join(KINDS))
     print("| program | source | windows | busy, profile | busy, replay | points apart at most | not known |\n|---|---|---|---|---|---|---|")
-    for kind in options.kinds:
+    for kind in options.kinds or ("eager", "graph"):
         with tempfile.TemporaryDirectory() as folder:
             print(row(kind, record(options.build.resolve(), kind, options.steps, Path(folder) / "run")), flush=True)
 

@@ -88,17 +88,20 @@ def report_of(run, account=False):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("ways", nargs="*", choices=WAYS, default=list(WAYS))
+    parser.add_argument("ways", nargs="*", help="some of " + ", ".join(WAYS))
     parser.add_argument("--seeds", type=int, metavar="N", default=0, help="that many fresh ones")
     parser.add_argument("--seed", type=int, action="append", default=[], help="this one; again for more")
     options = parser.parse_args()
+    if unknown := set(options.ways) - set(WAYS):
+        parser.error(f"there is no {unknown.pop()}; there are " + ", ".join(WAYS))
+    ways = options.ways or WAYS
     alike, all_of = collections.Counter(), collections.Counter()
     for seed in [*options.seed, *generated.fresh_seeds(options.seeds)]:
         drawn = draw.draw(seed)
         print(f"{seed} {drawn.words()}", file=sys.stderr, flush=True)
         try:
             plain = first_of(report_of(drawn.run()))
-            for way in options.ways:
+            for way in ways:
                 found = first_of(report_of(*changed(drawn.run(), way, seed)))
                 all_of[way] += 1
                 alike[way] += are_alike(plain, found)
@@ -106,7 +109,7 @@ def main():
                     print(f"{seed}  {way}: {words_of(plain)} became {words_of(found)}", flush=True)
         except (score.NoReport, SystemExit) as error:
             print(f"{seed}  FAILED: {error}", flush=True)
-    for way in options.ways:
+    for way in ways:
         print(f"{way}: {alike[way]} of {all_of[way]} alike")
 
 
