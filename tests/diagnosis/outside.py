@@ -47,14 +47,18 @@ def find_rank(pid, rank):
     return pid if rank is None else None
 
 
-class Meanwhile:
-    """What a thread of this program does to the other one while that runs: _act(process, over), until `over` is set."""
+class Outside:
+    """What may be had everywhere, and needs nothing of the program."""
 
     def cannot(self):
         return None
 
     def prepare(self):
         pass
+
+
+class Meanwhile(Outside):
+    """What a thread of this program does to the other one while that runs: _act(process, over), until `over` is set."""
 
     @contextlib.contextmanager
     def around(self, process):

@@ -10,9 +10,7 @@ std::optional<Finding> detect_no_cpu(const RunAnswer& run, const ProcessAnswer& 
   const double pct = no_cpu_pct(process) - throttled_pct(process);
   if (pct < least_share_pct(Symptom::kNotRunning)) return std::nullopt;
   Finding finding = process_finding(run, process, Symptom::kNotRunning, Cause::kCpuContention, pct);
-  NoCpuEvidence evidence = no_cpu_evidence(run, process);
-  if (evidence.taken_by == "job") finding.fix = Fix::kMoreCpus;
-  finding.evidence.add(std::move(evidence));
+  add_supply(finding, run, process);
   return finding;
 }
 

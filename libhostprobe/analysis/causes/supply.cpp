@@ -91,6 +91,8 @@ std::optional<Cpus> cpus_of(const RunAnswer& run, const ProcessAnswer& process) 
   return cpus;
 }
 
+namespace {
+
 NoCpuEvidence no_cpu_evidence(const RunAnswer& run, const ProcessAnswer& process) {
   constexpr double kLeastBusiest = 0.25;  // CPUs
   NoCpuEvidence evidence;
@@ -112,6 +114,14 @@ NoCpuEvidence no_cpu_evidence(const RunAnswer& run, const ProcessAnswer& process
   evidence.busiest = kind;
   evidence.busiest_cpus = busy;
   return evidence;
+}
+
+}  // namespace
+
+void add_supply(Finding& finding, const RunAnswer& run, const ProcessAnswer& process) {
+  NoCpuEvidence evidence = no_cpu_evidence(run, process);
+  if (evidence.taken_by == "job") finding.fix = Fix::kMoreCpus;
+  finding.evidence.add(std::move(evidence));
 }
 
 }  // namespace hostprobe::analysis

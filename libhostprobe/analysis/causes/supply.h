@@ -35,7 +35,7 @@ struct Cpus {
 // Nothing: how many it may use is not known.
 std::optional<Cpus> cpus_of(const RunAnswer& run, const ProcessAnswer& process);
 
-// Who had the CPUs that the process's main thread lacked, as far as the job's own use of them shows.
-NoCpuEvidence no_cpu_evidence(const RunAnswer& run, const ProcessAnswer& process);
+// Who had the CPUs that the process's main thread lacked, as far as the job's own use of them shows, and what helps.
+void add_supply(Finding& finding, const RunAnswer& run, const ProcessAnswer& process);
 
 }  // namespace hostprobe::analysis

@@ -60,7 +60,7 @@ void add_totals(const RunAnswer& run, Finding& finding) {
 }
 
 // Of a finding about all ranks: by the one whose main thread lacked a CPU most.
-void add_supply(const RunAnswer& run, Finding& finding) {
+void add_missing_supply(const RunAnswer& run, Finding& finding) {
   if (finding.cause != Cause::kCpuContention || finding.evidence.find<NoCpuEvidence>() != nullptr) return;
   const ProcessAnswer* worst = nullptr;
   for (std::uint32_t i = 0; i < run.step_members.size(); ++i) {
@@ -68,10 +68,7 @@ void add_supply(const RunAnswer& run, Finding& finding) {
     if (process == nullptr || (finding.pid != 0 && process->pid != finding.pid)) continue;
     if (worst == nullptr || no_cpu_pct(*process) > no_cpu_pct(*worst)) worst = process;
   }
-  if (worst == nullptr) return;
-  NoCpuEvidence evidence = no_cpu_evidence(run, *worst);
-  if (evidence.taken_by == "job") finding.fix = Fix::kMoreCpus;
-  finding.evidence.add(std::move(evidence));
+  if (worst != nullptr) add_supply(finding, run, *worst);
 }
 
 std::optional<Finding> found_alone(const RunAnswer& run) {
@@ -86,7 +83,7 @@ std::vector<Finding> findings_of_steps(const RunAnswer& run) {
   std::vector<Finding> findings = find_in_steps(run);
   for (Finding& finding : findings) {
     add_totals(run, finding);
-    add_supply(run, finding);
+    add_missing_supply(run, finding);
   }
   for (const Detector& detector : detectors()) {
     if (detector.symptom != Symptom::kOwnCost) continue;

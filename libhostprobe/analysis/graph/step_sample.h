@@ -23,7 +23,6 @@ inline constexpr std::size_t kMostReplayed = 60;
 struct StepBlock {
   std::size_t first = 0, count = 0;
   std::size_t warm = 0;  // so many of the first are not counted: they take what was made before
-  std::size_t counted() const { return count - warm; }
 };
 
 // Of at most `most` steps together, evenly spread over them.

@@ -23,6 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import faults  # noqa: E402
 import structure  # noqa: E402
+from outside import Outside  # noqa: E402
 from scenarios import Scenario, probed  # noqa: E402
 
 PROGRAM = probed.BUILD / "bin/generated_program"
@@ -117,7 +118,7 @@ class Drawn:
                 yield f"    {what}"
 
 
-class Service:
+class Service(Outside):
     """A service on this machine that is no part of the job: it answers after as many microseconds as it is asked to."""
 
     def __init__(self, port):
@@ -131,12 +132,6 @@ class Service:
 
     def __repr__(self):
         return f"a service on port {self.port}"
-
-    def cannot(self):
-        return None
-
-    def prepare(self):
-        pass
 
     @contextlib.contextmanager
     def around(self, process):
