@@ -6,10 +6,9 @@
 
 namespace hostprobe::analysis {
 
-PathReplay::PathReplay(const JobGraph& job) : job_(job) {
+PathReplay::PathReplay(const JobGraph& job, std::vector<WaitSlopes> slopes) : job_(job), slopes_(std::move(slopes)) {
   std::size_t all = 0;
   for (const PathGraph& graph : job.parts) {
-    slopes_.emplace_back(graph);
     Part part;
     for (const HostThread& one : graph.host.threads) {
       part.calls.push_back(all);

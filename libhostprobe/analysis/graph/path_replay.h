@@ -17,7 +17,9 @@ namespace hostprobe::analysis {
 
 class PathReplay {
  public:
-  explicit PathReplay(const JobGraph& job);
+  explicit PathReplay(const JobGraph& job) : PathReplay(job, wait_slopes(job.parts)) {}
+  // `slopes` of the job's parts, where they are known already.
+  PathReplay(const JobGraph& job, std::vector<WaitSlopes> slopes);
 
   // What is replayed from now on, since that moment: steps that follow each other, by the ends of each.
   void enter(double begin_ns, std::vector<PathEnds> steps);

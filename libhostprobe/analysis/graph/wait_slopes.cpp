@@ -65,6 +65,12 @@ WaitSlopes::WaitSlopes(const PathGraph& graph) {
     slopes_[threads] = serves_gpu(graph.host.threads[static_cast<std::size_t>(threads.second)]) ? 1 : pair.slope();
 }
 
+std::vector<WaitSlopes> wait_slopes(const std::vector<PathGraph>& parts) {
+  std::vector<WaitSlopes> slopes;
+  for (const PathGraph& graph : parts) slopes.emplace_back(graph);
+  return slopes;
+}
+
 double WaitSlopes::of(std::int32_t waiter, std::int32_t waker) const {
   const auto found = slopes_.find({waiter, waker});
   return found == slopes_.end() ? 0 : found->second;

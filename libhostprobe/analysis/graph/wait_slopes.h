@@ -26,4 +26,7 @@ class WaitSlopes {
   std::map<std::pair<std::int32_t, std::int32_t>, double> slopes_;
 };
 
+// Of each part.
+std::vector<WaitSlopes> wait_slopes(const std::vector<PathGraph>& parts);
+
 }  // namespace hostprobe::analysis

@@ -133,9 +133,9 @@ void Gains::finish_cuts(const std::set<Cause>& causes, const std::vector<double>
 
 std::map<Cause, Gain> Gains::of_replays(const std::set<Cause>& causes, const std::vector<Window>& steps,
                                         const std::vector<PathEnds>& ends, const std::vector<double>& slow,
-                                        const GainFactors& factors) {
+                                        const GainFactors& factors, const std::vector<WaitSlopes>& slopes) {
   finish_cuts(causes, slow, factors);
-  PathReplay replay(job_);
+  PathReplay replay(job_, slopes);
   std::map<Cause, std::vector<double>> gain_ns;
   std::vector<std::size_t> looked_at;
   double recorded_ns = 0, repeated_ns = 0;

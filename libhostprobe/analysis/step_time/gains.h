@@ -34,7 +34,7 @@ class Gains {
   // Empty: the replay does not repeat the steps.
   std::map<Cause, Gain> of_replays(const std::set<Cause>& causes, const std::vector<Window>& steps,
                                    const std::vector<PathEnds>& ends, const std::vector<double>& slow,
-                                   const GainFactors& factors);
+                                   const GainFactors& factors, const std::vector<WaitSlopes>& slopes);
 
  private:
   struct Chain {

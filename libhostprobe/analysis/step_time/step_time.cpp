@@ -37,10 +37,8 @@ struct Reason {
 class Explanation {
  public:
   Explanation(const JobGraph& job, const std::vector<StepTimeMember>& members, const std::vector<Window>& steps,
-              LostParts& parts, Symbols& symbols)
-      : job_(job), parts_(parts), ranks_(known_ranks(job, members, steps, symbols)) {
-    for (const PathGraph& graph : job.parts) slopes_.emplace_back(graph);
-  }
+              LostParts& parts, const std::vector<WaitSlopes>& slopes, Symbols& symbols)
+      : job_(job), parts_(parts), ranks_(known_ranks(job, members, steps, symbols)), slopes_(slopes) {}
 
   void explain(std::uint32_t member, const Window& step) {
     member_ = member;
@@ -521,8 +519,8 @@ class Explanation {
   const JobGraph& job_;
   LostParts& parts_;
   std::vector<Rank> ranks_;
-  std::vector<WaitSlopes> slopes_;  // of each rank
-  std::uint32_t member_ = 0;        // that is explained
+  const std::vector<WaitSlopes>& slopes_;  // of each rank
+  std::uint32_t member_ = 0;               // that is explained
 };
 
 // Of a rank that works longer the others' waiting was added up; it itself works as long.
@@ -574,7 +572,8 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   LostParts parts(slow, on_gpu);
   Gains gains(job);
   ProbeCost own(members);
-  Explanation explanation(job, members, steps, parts, symbols);
+  const std::vector<WaitSlopes> slopes = wait_slopes(job.parts);
+  Explanation explanation(job, members, steps, parts, slopes, symbols);
   for (const Window& step : steps) {
     parts.enter(step);
     for (std::uint32_t i = 0; i < members.size(); ++i) explanation.explain(i, step);
@@ -595,7 +594,7 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   if (std::find(on_gpu.begin(), on_gpu.end(), 1) == on_gpu.end())
     answer.gains = gains.of_chains();
   else if (!ends.empty())
-    answer.gains = gains.of_replays(heavy_causes(answer, factors), steps, ends, slow, factors);
+    answer.gains = gains.of_replays(heavy_causes(answer, factors), steps, ends, slow, factors, slopes);
   bound_gains(answer);
   return answer;
 }
