@@ -7,7 +7,6 @@ find_package(ZLIB REQUIRED)
 # Most of a file's compile time goes into headers that its neighbours read as well, so files of a folder can be compiled together.
 # Then what has no name outside of a file needs one of its own in its folder. In a debug build each file stands alone.
 option(HOSTPROBE_UNITY "Compile the files of each room's folder together" OFF)
-set(HOSTPROBE_UNITY_FILES 8)  # so many at a time: after a change of one they are compiled again
 
 # hostprobe_unity(TARGET FILES…): FILES, of one folder or of several, are compiled together, each folder for itself.
 function(hostprobe_unity target)
@@ -20,10 +19,13 @@ function(hostprobe_unity target)
     get_filename_component(folder ${folder} DIRECTORY)
     file(RELATIVE_PATH folder ${CMAKE_CURRENT_SOURCE_DIR} ${folder})
     string(MAKE_C_IDENTIFIER "room_${folder}" folder)
-    math(EXPR ${folder}_files "${${folder}_files} + 1")
-    math(EXPR group "(${${folder}_files} - 1) / ${HOSTPROBE_UNITY_FILES}")
-    set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${folder}_${group})
+    set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${folder})
   endforeach()
+endfunction()
+
+# hostprobe_cold(TARGET): a room that works on little, as the command line does: optimizing it is a fifth of its compile time.
+function(hostprobe_cold target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
 endfunction()
 
 # hostprobe_room(NAME [PUBLIC targets…] [PRIVATE targets…]): a room outside of the probe as the static library hostprobe_NAME. Its sources

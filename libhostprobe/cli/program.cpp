@@ -79,7 +79,7 @@ int read_error(int pipe_end) {
   int error = 0;
   ssize_t got;
   do {
-    got = read(pipe_end, &error, sizeof(error));
+    got = ::read(pipe_end, &error, sizeof(error));
   } while (got < 0 && errno == EINTR);
   return got == static_cast<ssize_t>(sizeof(error)) ? error : 0;
 }

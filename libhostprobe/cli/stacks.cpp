@@ -13,7 +13,7 @@
 namespace hostprobe::cli {
 namespace {
 
-constexpr char kNotes[] =
+constexpr char kStackNotes[] =
     "Of a process that hostprobe records it also says each thread's role, what it waits for and since when; others "
     "are\n"
     "shown without. Each thread is stopped for the moment that copying its stack takes, and goes on as if nothing had\n"
@@ -63,7 +63,7 @@ Command stacks_command() {
                        .required = true},
                       job_option(arguments->job),
                       {.names = "--json", .target = &arguments->json, .meaning = "One JSON document instead of text"}},
-          .notes = kNotes,
+          .notes = kStackNotes,
           .run = run};
 }
 

@@ -3,6 +3,7 @@
 // Room 3.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -14,6 +15,7 @@
 namespace hostprobe::analysis {
 
 using Sink = std::function<void(std::string_view)>;
+constexpr std::size_t kFlushBytes = 1 << 16;  // a form gives its sink pieces of about this size
 
 // Called now and then with the bytes read so far and the bytes of all traces.
 using ExportProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;

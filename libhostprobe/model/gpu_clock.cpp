@@ -7,11 +7,11 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kAroundNs = 2e9;      // bases so near tell of each other: the clocks keep their rates meanwhile
-constexpr double kRateNs = 0.2e9;      // from so long a span on their rates are told apart
-constexpr double kMostDrift = 500e-6;  // of any clock
-constexpr double kMostSeenNs = 100e3;  // a base seen later bounds nothing
-constexpr double kTight = 1.5;         // of the median: bases seen as quickly tell the rate
+constexpr double kAroundNs = 2e9;           // bases so near tell of each other: the clocks keep their rates meanwhile
+constexpr double kRateNs = 0.2e9;           // from so long a span on their rates are told apart
+constexpr double kMostClockDrift = 500e-6;  // of any clock
+constexpr double kMostSeenNs = 100e3;       // a base seen later bounds nothing
+constexpr double kTight = 1.5;              // of the median: bases seen as quickly tell the rate
 
 double middle_of(std::vector<double> some) {
   if (some.empty()) return 0;
@@ -52,7 +52,7 @@ double rate_of(const std::vector<Bound>& bounds) {
   }
   if (first == nullptr || last->device_ns - first->device_ns < kRateNs) return 1;
   const double rate = (last->middle_ns() - first->middle_ns()) / (last->device_ns - first->device_ns);
-  return std::abs(rate - 1) <= kMostDrift ? rate : 1;
+  return std::abs(rate - 1) <= kMostClockDrift ? rate : 1;
 }
 
 // The moment of one base, which lies between what all around it allow: the least of what is seen, because a query comes late and an
@@ -79,7 +79,7 @@ double rate_behind(const std::vector<Bound>& bounds, const std::vector<double>& 
   if (at + 1 == bounds.size()) return usual;
   const double device_ns = bounds[at + 1].device_ns - bounds[at].device_ns;
   const double rate = device_ns > 0 ? (moments_ns[at + 1] - moments_ns[at]) / device_ns : 1;
-  return std::abs(rate - 1) <= kMostDrift ? rate : 1;
+  return std::abs(rate - 1) <= kMostClockDrift ? rate : 1;
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ bool is_longer(const std::vector<KernelDurations>& all, std::size_t member, cons
   return others;
 }
 
-constexpr double kTouchNs = 1000;         // by which two may seem to overlap
+constexpr double kOverlapNs = 1000;       // by which two may seem to overlap
 constexpr double kMeasuredNs = 1500;      // what a timing event is wrong by
 constexpr std::size_t kFewestAlone = 20;  // of which quarters can be told
 
@@ -51,9 +51,9 @@ KernelDurations kernel_durations(const PathGraph& graph, const DeviceTimeline& d
   double until_ns = -1e300;  // of all that has begun
   for (std::size_t i = 0; i < graph.numbers.size(); ++i) {
     const Activity& activity = device.activities[graph.numbers[i]];
-    const bool first = activity.begin_ns >= until_ns - kTouchNs;
-    const bool last =
-        i + 1 == graph.numbers.size() || device.activities[graph.numbers[i + 1]].begin_ns >= activity.end_ns - kTouchNs;
+    const bool first = activity.begin_ns >= until_ns - kOverlapNs;
+    const bool last = i + 1 == graph.numbers.size() ||
+                      device.activities[graph.numbers[i + 1]].begin_ns >= activity.end_ns - kOverlapNs;
     until_ns = std::max(until_ns, activity.end_ns);
     if (activity.type != ActivityType::kKernel || activity.collective || activity.unknown) continue;
     KernelTimesOfName& times = by_name[device.names[activity.name]];

@@ -14,7 +14,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kFlushBytes = 1 << 16;
 constexpr std::uint64_t kOtherProcess = 10'000'000;
 constexpr std::uint32_t kCpusProcess = 9'000'000;  // what the kernel told is of no process
 constexpr std::uint64_t kMostFlows = 100'000'000;  // of one machine; their numbers are others than those of processes

@@ -16,8 +16,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kFlushBytes = 1 << 16;
-
 // Names that a cell of a table may not hold as they are.
 std::string cell_text(std::string_view text) {
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);

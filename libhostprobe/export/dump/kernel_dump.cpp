@@ -8,8 +8,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kFlushBytes = 1 << 16;
-
 class KernelDump : DumpOutput {
  public:
   KernelDump(const Trace& trace, DumpForm form, const Sink& sink)

@@ -12,8 +12,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kFlushBytes = 1 << 16;
-
 struct FlagName {
   std::uint16_t flag;
   const char* name;

@@ -6,7 +6,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kFlushBytes = 1 << 16;
 constexpr std::size_t kMostNames = 1 << 16;  // held for a sequence; then it begins anew
 constexpr std::uint32_t kTracePacket = 1;
 constexpr std::uint64_t kStateCleared = 1, kNeedsState = 2;  // sequence flags

@@ -18,7 +18,7 @@ constexpr int kSharedPerMultiprocessor = 233472;
 constexpr int kSharedOptIn = 232448;
 constexpr int kReservedSharedPerBlock = 1024;
 
-CUresult find(const void* handle, Function** function) {
+CUresult find_any_function(const void* handle, Function** function) {
   SIMNODE_TRY(ready());
   *function = find_function(handle);
   return *function == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
@@ -27,7 +27,7 @@ CUresult find(const void* handle, Function** function) {
 CUresult name_of(const char** name, const void* handle) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *name = function->image.name.c_str();
   return CUDA_SUCCESS;
@@ -36,7 +36,7 @@ CUresult name_of(const char** name, const void* handle) {
 CUresult parameter_of(const void* handle, size_t index, size_t* offset, size_t* bytes) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (offset == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!function->image.layout_known) return CUDA_ERROR_NOT_SUPPORTED;
   if (index >= function->image.parameters.size()) return CUDA_ERROR_INVALID_VALUE;
@@ -72,7 +72,7 @@ int attribute_of(const Function& function, CUfunction_attribute attribute) {
 CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* handle) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (value == nullptr || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
   *value = attribute_of(*function, attribute);
   return CUDA_SUCCESS;
@@ -81,7 +81,7 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* h
 CUresult set_attribute(CUfunction_attribute attribute, int value, const void* handle) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (attribute < CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || attribute >= CU_FUNC_ATTRIBUTE_MAX)
     return CUDA_ERROR_INVALID_VALUE;
   bool shared = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -103,7 +103,7 @@ int blocks_per_multiprocessor(const Function& function, int threads, size_t dyna
 CUresult occupancy(int* blocks, const void* handle, int threads, size_t dynamic_shared) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (blocks == nullptr || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
   *blocks = threads > function->image.max_threads ? 0 : blocks_per_multiprocessor(*function, threads, dynamic_shared);
   return CUDA_SUCCESS;
@@ -117,7 +117,7 @@ CUresult best_block_size(int* grid, int* block, const void* handle, CUoccupancyB
   {
     MutexLock lock(g_mutex);
     SIMNODE_TRY(current_context(&context));
-    SIMNODE_TRY(find(handle, &function));
+    SIMNODE_TRY(find_any_function(handle, &function));
     if (grid == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
     multiprocessors = attribute_of(*context->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   }
@@ -151,7 +151,7 @@ SIMNODE_ENTRY(cuKernelGetParamInfo)(CUkernel kernel, size_t index, size_t* offse
 static CUresult parameter_count(const void* handle, size_t* count) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *count = function->image.parameters.size();
   return CUDA_SUCCESS;
@@ -163,7 +163,7 @@ SIMNODE_ENTRY(cuKernelGetParamCount)(CUkernel kernel, size_t* count) { return pa
 SIMNODE_ENTRY(cuFuncGetModule)(CUmodule* module, CUfunction handle) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (module == nullptr || function->module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *module = function->module->handle;
   return CUDA_SUCCESS;
@@ -192,25 +192,25 @@ SIMNODE_ENTRY(cuKernelSetAttribute)(CUfunction_attribute attribute, int value, C
 SIMNODE_ENTRY(cuFuncSetCacheConfig)(CUfunction handle, CUfunc_cache) {
   MutexLock lock(g_mutex);
   Function* function;
-  return find(handle, &function);
+  return find_any_function(handle, &function);
 }
 
 SIMNODE_ENTRY(cuKernelSetCacheConfig)(CUkernel handle, CUfunc_cache, CUdevice) {
   MutexLock lock(g_mutex);
   Function* function;
-  return find(handle, &function);
+  return find_any_function(handle, &function);
 }
 
 SIMNODE_ENTRY(cuFuncSetSharedMemConfig)(CUfunction handle, CUsharedconfig) {
   MutexLock lock(g_mutex);
   Function* function;
-  return find(handle, &function);
+  return find_any_function(handle, &function);
 }
 
 SIMNODE_ENTRY(cuFuncIsLoaded)(CUfunctionLoadingState* state, CUfunction handle) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *state = CU_FUNCTION_LOADING_STATE_LOADED;
   return CUDA_SUCCESS;
@@ -219,7 +219,7 @@ SIMNODE_ENTRY(cuFuncIsLoaded)(CUfunctionLoadingState* state, CUfunction handle) 
 SIMNODE_ENTRY(cuFuncLoad)(CUfunction handle) {
   MutexLock lock(g_mutex);
   Function* function;
-  return find(handle, &function);
+  return find_any_function(handle, &function);
 }
 
 SIMNODE_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor)
@@ -246,7 +246,7 @@ SIMNODE_ENTRY(cuOccupancyMaxPotentialBlockSizeWithFlags)
 SIMNODE_ENTRY(cuOccupancyAvailableDynamicSMemPerBlock)(size_t* bytes, CUfunction handle, int blocks, int threads) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (bytes == nullptr || blocks <= 0 || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
   size_t taken = function->image.static_shared_bytes + kReservedSharedPerBlock;
   size_t each = static_cast<size_t>(kSharedPerMultiprocessor) / static_cast<size_t>(blocks);
@@ -257,7 +257,7 @@ SIMNODE_ENTRY(cuOccupancyAvailableDynamicSMemPerBlock)(size_t* bytes, CUfunction
 SIMNODE_ENTRY(cuOccupancyMaxPotentialClusterSize)(int* size, CUfunction handle, const CUlaunchConfig* config) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (size == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *size = 8;
   return CUDA_SUCCESS;
@@ -266,7 +266,7 @@ SIMNODE_ENTRY(cuOccupancyMaxPotentialClusterSize)(int* size, CUfunction handle, 
 SIMNODE_ENTRY(cuOccupancyMaxActiveClusters)(int* clusters, CUfunction handle, const CUlaunchConfig* config) {
   MutexLock lock(g_mutex);
   Function* function;
-  SIMNODE_TRY(find(handle, &function));
+  SIMNODE_TRY(find_any_function(handle, &function));
   if (clusters == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   int cluster = 1;
   for (unsigned i = 0; i < config->numAttrs; ++i)

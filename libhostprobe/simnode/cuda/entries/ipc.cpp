@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kMemoryMagic = 0x6d656d69706331, kEventMagic = 0x65766e69706331;
 
-constexpr uintptr_t kPage = 4096;
+constexpr uintptr_t kIpcPage = 4096;
 
 // The 64 bytes of a CUipcMemHandle and of a CUipcEventHandle. `file` is the memfd's inode, so that a descriptor that was
 // closed and given out again is not taken for it.
@@ -77,7 +77,7 @@ std::map<uintptr_t, Import>& imports() {  // by the address they are mapped at
 CUresult map_import(const Handle& handle, Context& context, CUdeviceptr* pointer) {
   int fd = open_memfd(handle);
   if (fd < 0) return CUDA_ERROR_INVALID_HANDLE;
-  uintptr_t before = handle.offset % kPage;
+  uintptr_t before = handle.offset % kIpcPage;
   void* mapped = mmap(nullptr, handle.bytes + before, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
                       static_cast<off_t>(handle.offset - before));
   close(fd);

@@ -17,7 +17,7 @@ struct Link {
   std::string linked;
 };
 
-CUresult find(CUlinkState handle, Link** link) {
+CUresult find_link(CUlinkState handle, Link** link) {
   SIMNODE_TRY(ready());
   *link = g_node->find<Link>(handle);
   return *link == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
@@ -37,7 +37,7 @@ CUresult create(unsigned count, CUjit_option* options, void** values, CUlinkStat
 CUresult add(CUlinkState handle, const void* content, size_t bytes) {
   MutexLock lock(g_mutex);
   Link* link;
-  SIMNODE_TRY(find(handle, &link));
+  SIMNODE_TRY(find_link(handle, &link));
   return read_image(content, bytes, g_node->settings.compute_capability, &link->image);
 }
 
@@ -96,7 +96,7 @@ SIMNODE_ENTRY(cuLinkAddFile)(CUlinkState link, CUjitInputType, const char* path,
 SIMNODE_ENTRY(cuLinkComplete)(CUlinkState handle, void** image, size_t* bytes) {
   MutexLock lock(g_mutex);
   Link* link;
-  SIMNODE_TRY(find(handle, &link));
+  SIMNODE_TRY(find_link(handle, &link));
   if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   link->linked = text_of(link->image);
   *image = link->linked.data();
@@ -107,7 +107,7 @@ SIMNODE_ENTRY(cuLinkComplete)(CUlinkState handle, void** image, size_t* bytes) {
 SIMNODE_ENTRY(cuLinkDestroy)(CUlinkState handle) {
   MutexLock lock(g_mutex);
   Link* link;
-  SIMNODE_TRY(find(handle, &link));
+  SIMNODE_TRY(find_link(handle, &link));
   g_node->handles.remove(handle);
   delete link;
   return CUDA_SUCCESS;

@@ -63,7 +63,7 @@ CUresult load_library(CUlibrary* handle, const void* content, size_t bytes) {
 }
 
 template <class T>
-CUresult find(const void* handle, T** object) {
+CUresult find_code(const void* handle, T** object) {
   SIMNODE_TRY(ready());
   *object = g_node->find<T>(handle);
   return *object == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
@@ -91,7 +91,7 @@ SIMNODE_ENTRY(cuModuleLoad)(CUmodule* module, const char* path) {
 SIMNODE_ENTRY(cuModuleUnload)(CUmodule handle) {
   MutexLock lock(g_mutex);
   Module* module;
-  SIMNODE_TRY(find(handle, &module));
+  SIMNODE_TRY(find_code(handle, &module));
   unload(*module);
   return CUDA_SUCCESS;
 }
@@ -106,7 +106,7 @@ SIMNODE_ENTRY(cuModuleGetLoadingMode)(CUmoduleLoadingMode* mode) {
 SIMNODE_ENTRY(cuModuleGetFunction)(CUfunction* function, CUmodule handle, const char* name) {
   MutexLock lock(g_mutex);
   Module* module;
-  SIMNODE_TRY(find(handle, &module));
+  SIMNODE_TRY(find_code(handle, &module));
   if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return function_of(*module, name, function);
 }
@@ -114,7 +114,7 @@ SIMNODE_ENTRY(cuModuleGetFunction)(CUfunction* function, CUmodule handle, const 
 SIMNODE_ENTRY(cuModuleGetFunctionCount)(unsigned int* count, CUmodule handle) {
   MutexLock lock(g_mutex);
   Module* module;
-  SIMNODE_TRY(find(handle, &module));
+  SIMNODE_TRY(find_code(handle, &module));
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *count = static_cast<unsigned>(module->image.kernels.size());
   return CUDA_SUCCESS;
@@ -123,7 +123,7 @@ SIMNODE_ENTRY(cuModuleGetFunctionCount)(unsigned int* count, CUmodule handle) {
 SIMNODE_ENTRY(cuModuleEnumerateFunctions)(CUfunction* functions, unsigned int count, CUmodule handle) {
   MutexLock lock(g_mutex);
   Module* module;
-  SIMNODE_TRY(find(handle, &module));
+  SIMNODE_TRY(find_code(handle, &module));
   if (functions == nullptr) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < count && i < module->image.kernels.size(); ++i)
     SIMNODE_TRY(function_of(*module, module->image.kernels[i].name.c_str(), &functions[i]));
@@ -133,7 +133,7 @@ SIMNODE_ENTRY(cuModuleEnumerateFunctions)(CUfunction* functions, unsigned int co
 SIMNODE_ENTRY(cuModuleGetGlobal_v2)(CUdeviceptr* pointer, size_t* bytes, CUmodule handle, const char* name) {
   MutexLock lock(g_mutex);
   Module* module;
-  SIMNODE_TRY(find(handle, &module));
+  SIMNODE_TRY(find_code(handle, &module));
   if (name == nullptr || (pointer == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   return global_of(*module, name, pointer, bytes);
 }
@@ -158,7 +158,7 @@ SIMNODE_ENTRY(cuLibraryLoadFromFile)
 SIMNODE_ENTRY(cuLibraryUnload)(CUlibrary handle) {
   MutexLock lock(g_mutex);
   Library* library;
-  SIMNODE_TRY(find(handle, &library));
+  SIMNODE_TRY(find_code(handle, &library));
   destroy_functions(library->kernels);
   for (auto& [context, module_handle] : library->modules)
     if (auto* module = g_node->find<Module>(module_handle)) unload(*module);
@@ -170,7 +170,7 @@ SIMNODE_ENTRY(cuLibraryUnload)(CUlibrary handle) {
 SIMNODE_ENTRY(cuLibraryGetKernel)(CUkernel* kernel, CUlibrary handle, const char* name) {
   MutexLock lock(g_mutex);
   Library* library;
-  SIMNODE_TRY(find(handle, &library));
+  SIMNODE_TRY(find_code(handle, &library));
   if (kernel == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto known = library->kernels.find(name);
   if (known == library->kernels.end()) {
@@ -187,7 +187,7 @@ SIMNODE_ENTRY(cuLibraryGetKernel)(CUkernel* kernel, CUlibrary handle, const char
 SIMNODE_ENTRY(cuLibraryGetKernelCount)(unsigned int* count, CUlibrary handle) {
   MutexLock lock(g_mutex);
   Library* library;
-  SIMNODE_TRY(find(handle, &library));
+  SIMNODE_TRY(find_code(handle, &library));
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *count = static_cast<unsigned>(library->image.kernels.size());
   return CUDA_SUCCESS;
@@ -198,7 +198,7 @@ SIMNODE_ENTRY(cuLibraryEnumerateKernels)(CUkernel* kernels, unsigned int count, 
   {
     MutexLock lock(g_mutex);
     Library* library;
-    SIMNODE_TRY(find(handle, &library));
+    SIMNODE_TRY(find_code(handle, &library));
     if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
     for (const KernelImage& kernel : library->image.kernels) names.push_back(kernel.name);
   }
@@ -213,7 +213,7 @@ SIMNODE_ENTRY(cuLibraryGetModule)(CUmodule* handle, CUlibrary library_handle) {
   Library* library;
   Module* module;
   SIMNODE_TRY(current_context(&context));
-  SIMNODE_TRY(find(library_handle, &library));
+  SIMNODE_TRY(find_code(library_handle, &library));
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   SIMNODE_TRY(module_of(*library, *context, &module));
   *handle = module->handle;
@@ -226,7 +226,7 @@ SIMNODE_ENTRY(cuLibraryGetGlobal)(CUdeviceptr* pointer, size_t* bytes, CUlibrary
   Library* library;
   Module* module;
   SIMNODE_TRY(current_context(&context));
-  SIMNODE_TRY(find(handle, &library));
+  SIMNODE_TRY(find_code(handle, &library));
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   SIMNODE_TRY(module_of(*library, *context, &module));
   return global_of(*module, name, pointer, bytes);
