@@ -33,6 +33,11 @@ if(HOSTPROBE_COVERAGE)
   target_link_options(hostprobe_sanitize INTERFACE --coverage)
 endif()
 
+# Nothing that is built names the folder in which it was; gcov, for one, has to find the sources again.
+if(NOT HOSTPROBE_COVERAGE)
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=build)
+endif()
+
 # The commit that was built, for reports. Absent in a tarball.
 execute_process(COMMAND git rev-parse --short=12 HEAD WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
                 OUTPUT_VARIABLE HOSTPROBE_COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

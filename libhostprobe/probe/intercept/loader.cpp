@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "probe/intercept/inherited_locks.h"
 #include "probe/intercept/own_page.h"
 #include "probe/record/gate.h"
 #include "probe/runtime/at_start.h"
@@ -15,12 +16,6 @@
 
 namespace hostprobe::probe {
 namespace {
-
-// The loader's own counter, which dl_iterate_phdr reports as dlpi_adds; nullptr: it was not found.
-HP_START_DATA const unsigned long long* g_count = nullptr;
-
-// Of a child that must not touch the locks until it has loaded something: the count it began with. 0: it may.
-HP_KEPT_BY_CHILDREN unsigned long long g_inherited = 0;
 
 int read_count(dl_phdr_info* object, std::size_t, void* argument) {
   *static_cast<unsigned long long*>(argument) = object->dlpi_adds;
@@ -65,34 +60,10 @@ bool ask_for_object(const void* address, dl_phdr_info& object) {
 
 }  // namespace
 
-// Its place is private to the loader and has moved between versions, but since glibc 2.9 the pointer to the object whose
-// constructor runs before all others has stood behind it; during our constructor that is us (-z initfirst). So the word
-// before the pointer to ourselves is the counter, if it is what a counter can be: at least as many as there are objects.
-HP_START_CODE void find_load_count() {
-  const link_map* own = own_object();
-  if (own == nullptr) return;
-  std::size_t bytes = 0;
-  auto* words = static_cast<const std::uint64_t*>(loader_object("_rtld_global", bytes));
-  if (words == nullptr) return;
-  unsigned long long least = 1;
-  for (const link_map* map = own->l_prev; map != nullptr; map = map->l_prev) ++least;
-  for (const link_map* map = own->l_next; map != nullptr; map = map->l_next) ++least;
-  constexpr unsigned long long kMostOfOtherNamespaces = 4096;  // of auditors
-  const std::size_t count = bytes / sizeof *words;
-  if (count < 2) return;
-  // From the middle on: the table of namespaces, which comes first, takes half of it.
-  for (std::size_t left = count, i = count / 2; left != 0; --left, ++i) {
-    if (i == count) i = 1;
-    if (words[i] != reinterpret_cast<std::uint64_t>(own) || words[i - 1] - least >= kMostOfOtherNamespaces) continue;
-    g_count = reinterpret_cast<const unsigned long long*>(words + i - 1);
-    return;
-  }
-}
-
-HP_START_CODE bool load_count_is_known() { return g_count != nullptr; }
+HP_START_CODE bool load_count_is_known() { return g_load_count != nullptr; }
 
 HP_START_CODE unsigned long long load_count() {
-  return HP_LIKELY(g_count != nullptr) ? __atomic_load_n(g_count, __ATOMIC_ACQUIRE) : asked_count();
+  return HP_LIKELY(g_load_count != nullptr) ? __atomic_load_n(g_load_count, __ATOMIC_ACQUIRE) : asked_count();
 }
 
 bool find_object(const void* address, dl_phdr_info& object) {
@@ -130,7 +101,7 @@ bool Nap::taken() {
 }
 
 LoaderVisit::LoaderVisit(unsigned patience_ms) {
-  if (!own_page() || (g_inherited != 0 && (g_count == nullptr || load_count() == g_inherited))) return;
+  if (!own_page() || locks_are_inherited()) return;
   Nap nap(patience_ms);
   do {
     __atomic_fetch_add(&g_gate.visits, 1, __ATOMIC_SEQ_CST);
@@ -144,11 +115,6 @@ LoaderVisit::LoaderVisit(unsigned patience_ms) {
 LoaderVisit::~LoaderVisit() {
   if (is_allowed_ && __atomic_load_n(&g_gate.visits, __ATOMIC_RELAXED) != 0)
     __atomic_fetch_sub(&g_gate.visits, 1, __ATOMIC_SEQ_CST);
-}
-
-void inherit_loader(bool was_alone) {
-  const bool may_not = g_inherited != 0 && (g_count == nullptr || load_count() == g_inherited);
-  if (!was_alone || may_not) g_inherited = g_count != nullptr ? load_count() : 1;
 }
 
 }  // namespace hostprobe::probe

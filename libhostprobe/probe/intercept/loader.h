@@ -13,10 +13,9 @@
 
 namespace hostprobe::probe {
 
-// How many objects the loader has added so far, unloaded ones included. Read without its lock.
+// How many objects the loader has added so far, unloaded ones included. Read without its lock where its counter is known.
 unsigned long long load_count();
 bool load_count_is_known();
-void find_load_count();  // constructor
 
 // The object that holds an address of code or constants which is in use. Without a lock, from glibc 2.35 on.
 bool find_object(const void* address, dl_phdr_info& object);
@@ -51,8 +50,5 @@ class Nap {
  private:
   std::uint64_t until_ns_;
 };
-
-// In a child, before anything else here. `was_alone`: its parent had one thread, which cannot have held a lock.
-void inherit_loader(bool was_alone);
 
 }  // namespace hostprobe::probe

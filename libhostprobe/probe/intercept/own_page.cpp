@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "probe/intercept/loader.h"
+#include "probe/intercept/inherited_locks.h"
 #include "probe/record/gate.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/of_process.h"

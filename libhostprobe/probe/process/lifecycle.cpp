@@ -20,7 +20,7 @@
 #include "probe/fixes/fixes.h"
 #include "probe/hooks/nvtx.h"
 #include "probe/hooks/steps.h"
-#include "probe/intercept/loader.h"
+#include "probe/intercept/inherited_locks.h"
 #include "probe/intercept/newer_function.h"
 #include "probe/intercept/own_page.h"
 #include "probe/intercept/resolve.h"
