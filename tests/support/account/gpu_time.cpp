@@ -112,12 +112,12 @@ void print(const Process& one, const Figures& all) {
       "{:.3f}, "
       "\"gaps\": {}, \"gaps_found\": {}, \"gaps_ended_right\": {}, \"busy_called_idle_pct\": {:.3f}, \"unknown_pct\": "
       "{:.3f}, "
-      "\"activities\": {}, \"account\": {}}}\n",
+      "\"activities\": {}, \"account\": {}, \"busy_errors\": [{:.2f}]}}\n",
       one.trace->header.pid, one.trace->header.rank, activity_source_name(one.device.source),
       all.step_errors_pct.size(), percentile(all.step_errors_pct, 0.5), percentile(all.step_errors_pct, 0.95), all.gaps,
       all.found, all.ended_right, all.time_ns > 0 ? 100 * all.busy_called_idle_ns / all.time_ns : 0,
       all.time_ns > 0 ? 100 * all.unknown_ns / all.time_ns : 0, one.device.activities.size(),
-      one.account.activities.size());
+      one.account.activities.size(), fmt::join(all.step_errors_pct, ", "));
 }
 
 int look(const std::vector<std::string>& paths) {
