@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "probe/hooks/descriptor_name.h"
 #include "probe/intercept/newer_function.h"
 #include "probe/record/wait.h"
 #include "probe/runtime/at_start.h"
@@ -38,16 +39,16 @@ void keep_io(Hook& hook, int descriptor, What what, Waited& wait) {
   bool is_long = wait.end - wait.begin >= g_limits.io_ticks + copied;
   bool file = is_long && trace_is_open() && is_file(descriptor, what);
   bool counts = is_long && (file || what != What::kFileOnly);
-  errno = saved;
   if (!counts) wait.error = kDidNotBlock;
   wait.flags = file ? kRecordFile : 0;
+  if (counts) wait.name = descriptor_name(descriptor, wait.end - wait.begin);
   keep_wait(hook, wait);
   errno = saved;
 }
 
 template <class Call>
 auto timed_io(Hook& hook, int descriptor, What what, const void* site, Call call) {
-  Waited wait{reinterpret_cast<const void*>(static_cast<long>(descriptor)), site, 0, 0, 0, 0, 0, 0};
+  Waited wait{reinterpret_cast<const void*>(static_cast<long>(descriptor)), site, 0, 0, 0, 0, 0, 0, 0};
   auto result = time_call(hook, nullptr, wait, call);
   if (HP_LIKELY(wait.end - wait.begin < g_limits.io_ticks)) {
     mark_used(hook);
@@ -70,7 +71,7 @@ auto timed_io(Hook& hook, int descriptor, What what, const void* site, Call call
 using namespace hostprobe::probe;
 
 #define HP_TIMED_HOOK(what, descriptor, Result, role, name, versions, params, args)             \
-  HP_BLOCKING_HOOK(Result, role, name, versions, "fd:i", params) {                              \
+  HP_DESCRIPTOR_HOOK(Result, role, name, versions, "fd:i", params) {                            \
     auto real = libc_target<Result(*) params>(g_hook_##name);                                   \
     if (!recording_or_begun(Moment::kAnywhere)) return real args;                               \
     return timed_io(g_hook_##name, descriptor, What::what, HP_SITE, [=] { return real args; }); \
@@ -141,7 +142,7 @@ HP_OPEN_HOOK(__openat64_2, "GLIBC_2.7", (int folder, const char* path, int flags
 // Who may not have it at once waits for another process, or for its threads. Who gives it back, or asks for it only if it
 // is free, waits for nobody, however long the call took.
 #define HP_LOCK_HOOK(name, versions, params, args, may_wait)                                           \
-  HP_BLOCKING_HOOK(int, kLock, name, versions, "fd:i", params) {                                       \
+  HP_DESCRIPTOR_HOOK(int, kLock, name, versions, "fd:i", params) {                                     \
     auto real = libc_target<int(*) params>(g_hook_##name);                                             \
     if (!recording_or_begun(Moment::kAnywhere)) return real args;                                      \
     if (may_wait) return timed_io(g_hook_##name, fd, What::kLock, HP_SITE, [=] { return real args; }); \
@@ -172,7 +173,7 @@ HP_FLAGGED_VECTOR_HOOK(kWrite, pwritev64v2)
 
 // A limit that the kernel must refuse cannot be looked at from here, so this one is timed too, not asked (hooks/poll.cpp).
 // glibc 2.34 lacks it, so it is not exported (newer_function.h).
-HP_WAIT_ROW(kPoll, epoll_pwait2, "", "fd:i")
+HP_WAIT_ROW_OF(kPoll, epoll_pwait2, "", "fd:i", "name:str")
 namespace {
 using EpollPwait2 = int (*)(int, struct epoll_event*, int, const timespec*, const sigset_t*);
 int wait_for_epoll(int fd, struct epoll_event* events, int most, const timespec* limit, const sigset_t* signals) {

@@ -11,9 +11,12 @@
 #include <sys/select.h>
 #include <sys/time.h>
 
+#include "probe/hooks/descriptor_name.h"
 #include "probe/hooks/poll_cost.h"
+#include "probe/record/limits.h"
 #include "probe/record/wait.h"
 #include "probe/runtime/of_process.h"
+#include "probe/runtime/safe_memory.h"
 
 namespace hostprobe::probe {
 
@@ -41,9 +44,19 @@ Limit limit_of(const timeval* limit) {
 
 const void* object_of(unsigned long number) { return reinterpret_cast<const void*>(number); }
 
+// Whoever waits for one descriptor alone waits for what it stands for. The memory is the program's, and it may have none there.
+const pollfd* only_one(const pollfd* fds, nfds_t count) { return count == 1 ? fds : nullptr; }
+
+std::uint32_t name_of(const pollfd* only, std::uint64_t waited_ticks) {
+  int descriptor = -1;
+  if (only == nullptr || waited_ticks < g_limits.short_stack_ticks) return 0;
+  const auto from = reinterpret_cast<std::uint64_t>(&only->fd);
+  return Memory().copy(&descriptor, from, sizeof descriptor) ? descriptor_name(descriptor, waited_ticks) : 0;
+}
+
 // `ask` is the call with a limit of zero, `call` the program's own.
 template <class Ask, class Call>
-int poll_wait(Hook& hook, const void* object, const void* site, Limit limit, Ask ask, Call call) {
+int poll_wait(Hook& hook, const void* object, const void* site, const pollfd* only, Limit limit, Ask ask, Call call) {
   if (limit == Limit::kNow || limit == Limit::kRefused) {
     mark_used(hook);
     count_quiet();
@@ -55,7 +68,15 @@ int poll_wait(Hook& hook, const void* object, const void* site, Limit limit, Ask
     return ready;
   }
   if (ThreadEntry* entry = t_local.entry) entry->own_ticks += g_ask_ticks;
-  return timed_wait(hook, object, site, call, errno_of);
+  Waited wait{object, site, 0, 0, 0, 0, 0, 0, 0};
+  const int result = time_call(hook, nullptr, wait, call);
+  const int saved = errno;
+  wait.result = result;
+  wait.error = errno_of(result);
+  wait.name = name_of(only, wait.end - wait.begin);
+  errno = saved;
+  keep_wait(hook, wait);
+  return result;
 }
 
 // select writes its answer into the sets it is given: it is asked with copies. More descriptors than an fd_set can
@@ -88,7 +109,7 @@ int select_wait(Hook& hook, const void* site, int count, fd_set* const (&sets)[3
     if (ready > 0) copies.give_back(sets);
     return ready;
   };
-  return poll_wait(hook, object_of(static_cast<unsigned long>(count)), site, limit, ask, call);
+  return poll_wait(hook, object_of(static_cast<unsigned long>(count)), site, nullptr, limit, ask, call);
 }
 
 }  // namespace
@@ -108,29 +129,30 @@ void measure_asking() {
 
 using namespace hostprobe::probe;
 
-#define HP_POLL_HOOK(name, versions, label, params, args, object, limit, now)                   \
-  HP_BLOCKING_HOOK(int, kPoll, name, versions, label, params) {                                 \
-    auto real = libc_target<int(*) params>(g_hook_##name);                                      \
-    if (!recording_or_begun(Moment::kAnywhere)) return real args;                               \
-    return poll_wait(                                                                           \
-        g_hook_##name, object_of(static_cast<unsigned long>(object)), HP_SITE, limit_of(limit), \
-        [&] { return real now; }, [&] { return real args; });                                   \
+#define HP_POLL_HOOK(name, versions, label, params, args, object, only, limit, now)                   \
+  HP_DESCRIPTOR_HOOK(int, kPoll, name, versions, label, params) {                                     \
+    auto real = libc_target<int(*) params>(g_hook_##name);                                            \
+    if (!recording_or_begun(Moment::kAnywhere)) return real args;                                     \
+    return poll_wait(                                                                                 \
+        g_hook_##name, object_of(static_cast<unsigned long>(object)), HP_SITE, only, limit_of(limit), \
+        [&] { return real now; }, [&] { return real args; });                                         \
   }
 
-HP_POLL_HOOK(poll, "GLIBC_2.2.5", "count", (pollfd * fds, nfds_t count, int limit), (fds, count, limit), count, limit,
-             (fds, count, 0))
+HP_POLL_HOOK(poll, "GLIBC_2.2.5", "count", (pollfd * fds, nfds_t count, int limit), (fds, count, limit), count,
+             only_one(fds, count), limit, (fds, count, 0))
 HP_POLL_HOOK(__poll_chk, "GLIBC_2.16", "count", (pollfd * fds, nfds_t count, int limit, std::size_t bytes),
-             (fds, count, limit, bytes), count, limit, (fds, count, 0, bytes))
+             (fds, count, limit, bytes), count, only_one(fds, count), limit, (fds, count, 0, bytes))
 HP_POLL_HOOK(ppoll, "GLIBC_2.4", "count", (pollfd * fds, nfds_t count, const timespec* limit, const sigset_t* signals),
-             (fds, count, limit, signals), count, limit, (fds, count, &kAtOnce, signals))
+             (fds, count, limit, signals), count, only_one(fds, count), limit, (fds, count, &kAtOnce, signals))
 HP_POLL_HOOK(__ppoll_chk, "GLIBC_2.16", "count",
              (pollfd * fds, nfds_t count, const timespec* limit, const sigset_t* signals, std::size_t bytes),
-             (fds, count, limit, signals, bytes), count, limit, (fds, count, &kAtOnce, signals, bytes))
+             (fds, count, limit, signals, bytes), count, only_one(fds, count), limit,
+             (fds, count, &kAtOnce, signals, bytes))
 HP_POLL_HOOK(epoll_wait, "GLIBC_2.3.2", "epoll", (int epoll, epoll_event* events, int most, int limit),
-             (epoll, events, most, limit), epoll, limit, (epoll, events, most, 0))
+             (epoll, events, most, limit), epoll, nullptr, limit, (epoll, events, most, 0))
 HP_POLL_HOOK(epoll_pwait, "GLIBC_2.6", "epoll",
              (int epoll, epoll_event* events, int most, int limit, const sigset_t* signals),
-             (epoll, events, most, limit, signals), epoll, limit, (epoll, events, most, 0, signals))
+             (epoll, events, most, limit, signals), epoll, nullptr, limit, (epoll, events, most, 0, signals))
 
 HP_BLOCKING_HOOK(int, kPoll, select, "GLIBC_2.2.5", "count",
                  (int count, fd_set* reads, fd_set* writes, fd_set* excepts, timeval* limit)) {

@@ -55,7 +55,7 @@ void keep_wait(Hook& hook, const Waited& wait) {
   r->b = wait.post;
   r->c = reinterpret_cast<std::uint64_t>(wait.site);
   r->d = static_cast<std::uint64_t>(wait.result);
-  r->e = 0;
+  r->e = wait.name;
   commit_record(r, hook, flags_of(wait), stack);
 }
 

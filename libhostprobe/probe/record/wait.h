@@ -37,6 +37,7 @@ struct Waited {
   std::int64_t result;
   int error;            // 0, an error number, kDidNotBlock
   std::uint16_t flags;  // kRecord… besides those of the error
+  std::uint32_t name;   // a string's id: of the descriptor that was waited for; 0 = none
 };
 
 // Counters up a wait below the recording threshold, records the others. errno is kept.
@@ -97,7 +98,7 @@ auto time_call(Hook& hook, Bucket* bucket, Waited& wait, Call call) {
 // A wait that nobody in this process ends: descriptors, sleeps, children.
 template <class Call, class ErrorOf>
 auto timed_wait(Hook& hook, const void* object, const void* site, Call call, ErrorOf error_of) {
-  Waited wait{object, site, 0, 0, 0, 0, 0, 0};
+  Waited wait{object, site, 0, 0, 0, 0, 0, 0, 0};
   auto result = time_call(hook, nullptr, wait, call);
   wait.result = static_cast<std::int64_t>(result);
   wait.error = error_of(result);
@@ -108,7 +109,7 @@ auto timed_wait(Hook& hook, const void* object, const void* site, Call call, Err
 // A wait on `object`, which another thread ends.
 template <class Call, class ErrorOf>
 auto paired_wait(Hook& hook, const void* object, const void* site, Call call, ErrorOf error_of) {
-  Waited wait{object, site, 0, 0, 0, 0, 0, 0};
+  Waited wait{object, site, 0, 0, 0, 0, 0, 0, 0};
   Bucket& bucket = bucket_of(object);
   announce(bucket);
   auto result = time_call(hook, &bucket, wait, call);
@@ -125,14 +126,21 @@ auto paired_wait(Hook& hook, const void* object, const void* site, Call call, Er
 #define HP_SITE __builtin_return_address(0)
 
 // The row of a libc function that blocks; `object` labels what it waits for.
-#define HP_WAIT_ROW(role, name, versions, object) \
-  HP_ROW(kWait, role, name, versions, 1, 0, object, "waker:post", "site:code", "result:i", "")
+#define HP_WAIT_ROW(role, name, versions, object) HP_WAIT_ROW_OF(role, name, versions, object, "")
+#define HP_WAIT_ROW_OF(role, name, versions, object, thing) \
+  HP_ROW(kWait, role, name, versions, 1, 0, object, "waker:post", "site:code", "result:i", thing)
 
 // Such a function. Exported under its own name through an internal C++ name, because redefining a function beside its
 // header's declaration does not compile.
 #define HP_BLOCKING_HOOK(Result, role, name, versions, object, params) \
   HP_WAIT_ROW(role, name, versions, object)                            \
-  extern "C" HP_EXPORT Result hp_##name params __asm__(#name);         \
+  HP_WAIT_SHELL(Result, name, params)
+#define HP_WAIT_SHELL(Result, name, params)                    \
+  extern "C" HP_EXPORT Result hp_##name params __asm__(#name); \
   extern "C" Result hp_##name params
+// One that waits for a descriptor, whose name is recorded (Waited::name).
+#define HP_DESCRIPTOR_HOOK(Result, role, name, versions, object, params) \
+  HP_WAIT_ROW_OF(role, name, versions, object, "name:str")               \
+  HP_WAIT_SHELL(Result, name, params)
 
 #define HP_WAIT_HOOK(role, name, versions, params) HP_BLOCKING_HOOK(int, role, name, versions, "object:hex", params)
