@@ -11,6 +11,9 @@ enum SampleKind : std::uint16_t {
   kSamplePython = 1,   // `stack`: the Python frames it was in
   kSampleCode = 2,     // `address`: the code it ran; `stack`: its callers, where they are known
   kSampleBlocked = 3,  // in no recorded call, and not running: `call`; `address` it is to go on at; `stack` of Python
+  // Since the thread's row of this kind before: `address`: page faults in bits 0–31, CPU time in us above; `running_us` of
+  // that in the kernel.
+  kSampleFaults = 4,
 };
 
 //  block:  | SampleRow × n |

@@ -105,7 +105,7 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   function.site = hook.word_of("site");
   function.waker = hook.word_of("waker");
   function.empty = hook.word_of("empty");
-  if (function.is(Trait{kNamesTime | kTellsValue})) function.name_word = hook.word_of("name");
+  if (function.is(Trait{kNamesTime | kTellsValue | kWaits})) function.name_word = hook.word_of("name");
   if (function.is(kMarksStep)) function.work = hook.word_of("number");
   if (function.is(kCollectsGarbage)) function.work = work_word(hook);
   if (hook.launch) set_launch_words(hook, function);

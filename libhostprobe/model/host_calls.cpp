@@ -44,6 +44,7 @@ class Collector {
     call.site = event.site;
     call.stack = event.stack;
     call.on_file = event.on_file;
+    if (event.is(kWaits)) call.name = static_cast<std::uint32_t>(word(*event.record, event.function->name_word));
     if (event.is(kSynchronises)) call.type = HostCallType::kSynchronise;
     if (event.is(kLaunches)) {
       call.type = HostCallType::kLaunch;

@@ -32,6 +32,7 @@ struct HostCall {
   std::uint64_t site = 0;
   std::uint64_t stream = 0;  // of a launch that the probe saw
   std::int32_t waker = -1;
+  std::uint32_t name = 0;   // a string's id: of the descriptor that was waited for; 0 = not known
   std::uint16_t stack = 0;  // Record::stack
   HostCallType type = HostCallType::kOther;
   bool on_file = false;

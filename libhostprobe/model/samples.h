@@ -30,9 +30,17 @@ struct BlockedSample {
   int call = -1;              // the system call's number; -1: none, a page was not there
 };
 
+// Page faults of a thread until then, since the one before, and its CPU time meanwhile, which the kernel counts in steps of 10 ms.
+struct FaultSample {
+  double at_ns = 0;
+  double cpu_ns = 0, kernel_ns = 0;  // all of it, and what of it was in the kernel
+  std::uint64_t faults = 0;
+};
+
 struct ThreadSamples {
   std::vector<RunningSample> python, code;
   std::vector<BlockedSample> blocked;
+  std::vector<FaultSample> faults;
 };
 
 // Samples of threads that nobody knows are left out.

@@ -27,6 +27,11 @@ constexpr std::uint64_t kMostSwitches = 4000;        // a second: 0.14 % of the 
 constexpr std::uint64_t kUnwantedNs = 10000000000u;  // a thread that ran nothing for so long
 constexpr std::uint64_t kSecondNs = 1000000000;
 
+// Of a thread so far, as the kernel counts: page faults, those for which the disk was asked too, and its time, in clock ticks.
+struct FaultCounts {
+  std::uint64_t faults, user, kernel;
+};
+
 struct Timer {
   PerfRing ring;
   std::uint32_t tid;  // 0: free
@@ -36,6 +41,7 @@ struct Timer {
   std::uint64_t cpu_ns;  // of the thread since it has the timer, at its last sample
   std::uint64_t period_ns;
   std::uint64_t switches, counted_ns;
+  FaultCounts told;  // by the last row of them
 };
 HP_OF_PROCESS constinit Timer g_timers[kTimers]{};
 HP_OF_PROCESS bool g_asked = false, g_refused = false;
@@ -75,6 +81,18 @@ std::uint64_t switches_of(std::uint32_t tid) {
   return strtoull(next, nullptr, 10);
 }
 
+bool read_faults(std::uint32_t tid, FaultCounts& counts) {
+  char path[64], line[512];
+  snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
+  if (!read_small_file(path, line, sizeof line)) return false;
+  const char* end = strrchr(line, ')');  // a name may have blanks
+  unsigned long memory = 0, disk = 0, user = 0, kernel = 0;
+  constexpr char kFields[] = " %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %lu %lu";
+  if (end == nullptr || sscanf(end + 1, kFields, &memory, &disk, &user, &kernel) != 4) return false;
+  counts = {memory + disk, user, kernel};
+  return true;
+}
+
 bool may_ask() {
   if (!g_asked && !may_ask_for_perf_events()) refuse(EPERM, "a seccomp filter is in force, so perf is not asked");
   g_asked = true;
@@ -88,6 +106,7 @@ void open_timer(Timer& timer) {
   event.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_READ;
   const int error = open_perf_ring(timer.ring, event, timer.tid);
   timer.cpu_ns = 0;
+  read_faults(timer.tid, timer.told);
   if (error == 0 || error == ESRCH || error == EMFILE || error == ENFILE) return;
   refuse(error,
          error == EACCES ? "perf events are not allowed: set kernel.perf_event_paranoid to 2" : "no perf events here");
@@ -115,12 +134,27 @@ void keep(Timer& timer, const CodeRecord& record, std::uint64_t ticks_now, std::
   keep_sample(row);
 }
 
+// What is missing in the samples of its code: a thread that is in the kernel most of the time has hardly any. Few faults wait for more.
+void keep_faults(Timer& timer, std::uint64_t ticks_now) {
+  constexpr std::uint64_t kFewFaults = 256, kClockTickUs = 10000;  // of /proc, whatever the kernel's own is
+  FaultCounts now;
+  if (!read_faults(timer.tid, now) || now.faults < timer.told.faults + kFewFaults) return;
+  const std::uint64_t faults = now.faults - timer.told.faults;
+  const std::uint64_t kernel_us = (now.kernel - timer.told.kernel) * kClockTickUs;
+  const std::uint64_t cpu_us = kernel_us + (now.user - timer.told.user) * kClockTickUs;
+  timer.told = now;
+  if (faults > UINT32_MAX || cpu_us > UINT32_MAX) return;
+  keep_sample(
+      {ticks_now, timer.tid, kSampleFaults, 0, cpu_us << 32 | faults, 0, static_cast<std::uint32_t>(kernel_us)});
+}
+
 void drain(Timer& timer) {
   const std::uint64_t ticks_now = ticks(), raw_now_ns = read_clock_ns(CLOCK_MONOTONIC_RAW);
   CodeRecord record;
   while (take_perf_record(timer.ring, reinterpret_cast<char*>(&record), sizeof record))
     if (record.header.type == PERF_RECORD_SAMPLE && record.header.size == sizeof record && record.tid == timer.tid)
       keep(timer, record, ticks_now, raw_now_ns);
+  if (timer.ring.page != nullptr) keep_faults(timer, ticks_now);
 }
 
 // Once a second.
