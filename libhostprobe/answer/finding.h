@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cause.h"
+#include "gain.h"
 #include "hook.h"
 #include "role.h"
 
@@ -106,6 +107,7 @@ struct Finding {
   std::optional<double> ms_per_step = {};
   // By how much steps would be shorter without it; nothing: not known.
   std::optional<double> gain_pct = {}, gain_low_pct = {}, gain_high_pct = {};
+  GainLimit gain_limit = GainLimit::kNone;
   Fix fix = Fix::kNone;
   std::optional<FindingSite> site = {};
   Evidence evidence = {};

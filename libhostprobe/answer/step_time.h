@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cause.h"
+#include "gain.h"
 #include "hook.h"
 #include "role.h"
 
@@ -32,6 +33,7 @@ struct LostSite {
   std::string holder_title = {};   // what a person calls it
   std::string code;                // who called, "function (library)"
   std::vector<std::string> stack;  // innermost first, of the longest piece
+  std::string awaited = {};        // what the call was for: "tcp 10.0.0.2:5000", a file's path; "" = not known
   std::uint32_t tid = 0;           // of the thread; 0 = none
   std::uint64_t samples = 0;       // of a thread in no call: that the place is known by; 0: it is not
   double sampled_pct = 0, low_pct = 0,
@@ -55,11 +57,6 @@ struct LostTime {
   std::vector<LostPiece> longest;  // at most three, that are no other row's (longest_pieces.h)
   std::vector<double> step_ns;     // of each step, of the mean rank
   bool of_all = false;             // of no rank in particular, whatever `member` says
-};
-
-// By how much the steps would be shorter without a cause; with what it is at least and at most, in 99 of 100 cases.
-struct Gain {
-  double ns = 0, low_ns = 0, high_ns = 0;
 };
 
 struct StepTime {

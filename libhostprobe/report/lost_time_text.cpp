@@ -35,7 +35,7 @@ bool is_callback(const Finding& finding) {
   return finding.cause == Cause::kHostWork && finding.site && finding.site->kind == CallKind::kCallback;
 }
 
-bool is_page_fault(const Finding& finding) { return finding.site && finding.site->function == kPageFault; }
+bool is_for_disk(const Finding& finding) { return finding.site && finding.site->function == kPageFault; }
 
 std::string advice_of(const Finding& finding) {
   if (finding.cause == Cause::kCpuContention)
@@ -45,7 +45,7 @@ std::string advice_of(const Finding& finding) {
   if (finding.cause == Cause::kPythonOverhead && finding.without_gpu)
     return "do less of it in a step, or in another process";
   if (sleeps(finding)) return "sleep less there, or wait for what it sleeps for";
-  if (is_page_fault(finding)) return "read the files ahead (readahead, MADV_WILLNEED), or on another thread";
+  if (is_for_disk(finding)) return "read the files ahead (readahead, MADV_WILLNEED), or on another thread";
   if (is_callback(finding)) return "let it hand that work to a thread, and return";
   // A thread that is known, in this process, and no workers.
   const bool is_thread = !holder_text(finding.evidence).empty() && finding.evidence.find<WorkersEvidence>() == nullptr;
@@ -92,6 +92,9 @@ std::string heaviest_place(const Finding& finding) {
     place = " in " + shortened(printable(frame), 80);
   else if (!finding.site->function.empty())
     place = fmt::format(" in {}", printable(finding.site->function));
+  const std::string& awaited = finding.evidence.of<AwaitedEvidence>().awaited;
+  const bool has_name = finding.cause == Cause::kFileIo || finding.cause == Cause::kRemoteWait;
+  if (has_name && !awaited.empty()) place += ", most of it for " + shortened(printable(awaited), 80);
   const std::string holder = holder_text(finding.evidence);
   if (!holder.empty()) place += ", most of it for " + holder;
   return place;
@@ -115,7 +118,7 @@ std::string unexplained_text(const Finding& finding) {
 std::string how_text(const Finding& finding) {
   if (finding.cause == Cause::kUnexplained) return unexplained_text(finding);
   if (sleeps(finding)) return finding.site->role == Role::kMain ? "asleep" : "waiting for a thread that sleeps";
-  if (is_page_fault(finding)) return "waiting for pages of mapped files";
+  if (is_for_disk(finding)) return "waiting for pages of mapped files";
   if (is_callback(finding)) return "while the GPU waits for a function on the host";
   return usual_how(finding.cause);
 }
@@ -127,12 +130,27 @@ std::string duration_of(const Finding& finding) {
 
 }  // namespace
 
+static const char* limit_text(GainLimit limit) {
+  switch (limit) {
+    case GainLimit::kNone:
+      return "";
+    case GainLimit::kGpu:
+      return ": behind it the GPU is the limit";
+    case GainLimit::kTransfers:
+      return ": behind it transfers between ranks are the limit";
+    case GainLimit::kHost:
+      return ": behind it other work on the host is the limit";
+  }
+  return "";
+}
+
 static std::string gain_text(const Finding& finding) {
   if (!finding.gain_pct) return {};
+  const char* limit = limit_text(finding.gain_limit);
   if (!finding.gain_low_pct || !finding.gain_high_pct)
-    return fmt::format(" Expected gain {:.0f} %.", *finding.gain_pct);
-  return fmt::format(" Expected gain {:.0f} % ({:.0f} to {:.0f}).", *finding.gain_pct, *finding.gain_low_pct,
-                     *finding.gain_high_pct);
+    return fmt::format(" Expected gain {:.0f} %{}.", *finding.gain_pct, limit);
+  return fmt::format(" Expected gain {:.0f} % ({:.0f} to {:.0f}){}.", *finding.gain_pct, *finding.gain_low_pct,
+                     *finding.gain_high_pct, limit);
 }
 
 std::string lost_time_text(const Finding& finding, const std::string& who) {

@@ -5,6 +5,7 @@ import re
 # What these cost is counted on the rank that has it, and not again where others wait for it: so more than that can be gained.
 COUNTED_ONCE = ("slow_gpu", "proxy_delay", "comm_bandwidth")
 NOISE_POINTS = 1  # by which a gain may be above its share
+SHORT_POINTS, SHORT_PART = 6, 0.35  # by which it may be below without a reason
 LEAST_GAIN_PCT = 1
 ROUNDING = 1e-6
 
@@ -41,6 +42,8 @@ def of_finding(name, finding):
         yield f"{name}: a gain of {gain} % between {low} and {high}"
     if gain > share + NOISE_POINTS and finding["cause"] not in COUNTED_ONCE:
         yield f"{name}: {gain} % to gain of {share} % that are lost"
+    if share - gain > max(SHORT_POINTS, SHORT_PART * share) and not finding.get("gain_limit"):
+        yield f"{name}: {gain} % to gain of {share} % that are lost, and no reason"
     if (gain if high is None else high) < LEAST_GAIN_PCT:
         yield f"{name}: advice that gains {gain} %"
 

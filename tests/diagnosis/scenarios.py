@@ -152,7 +152,7 @@ def in_pytorch():
             ("gc", (20, 100), ("gc_pause",), ()), ("lock", (10, 30), ("lock_contention",), ()),
             ("gil", (1, 2), ("gil_contention",), ()), ("sleep", (10, 40), ("host_work",), ()),
             ("fsync", (32, 96), ("file_io",), ("fsync",)), ("read", (128, 256), ("file_io",), ("read",)),
-            ("pages", (256, 768), ("file_io",), ("page fault",)),
+            ("pages", (256, 768), ("page_faults",), ("page fault",)),
             ("pipe", (30, 60), ("unexplained",), ("write",)), ("child", (10, 40), ("unexplained",), ("waitpid",)),
             ("loader", (30, 90), ("dataloader_wait",), ()), ("transform", (20, 60), ("dataloader_wait",), ()),
             ("python", (10, 40), ("host_work", "python_overhead"), ()), ("json", (20, 60), ("python_overhead",), ("encode", "plant")),

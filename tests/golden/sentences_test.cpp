@@ -237,6 +237,14 @@ void say_lost_time() {
   one.gain_low_pct = 9.6;
   one.gain_high_pct = 12.8;
   say("lost time of the job", finding_text(one));
+  for (const GainLimit limit : {GainLimit::kGpu, GainLimit::kTransfers, GainLimit::kHost}) {
+    one.gain_limit = limit;
+    say("lost time of which less is gained", finding_text(one));
+  }
+  one = finding(Symptom::kLostTime, Cause::kRemoteWait, 12);
+  one.site = FindingSite{"recv", "libc.so.6", Role::kMain, {"ask (train.py:61)"}};
+  one.evidence.add(AwaitedEvidence{.awaited = "tcp 10.0.0.2:5000"});
+  say("lost time for a peer", finding_text(one));
 }
 
 void say_headlines() {

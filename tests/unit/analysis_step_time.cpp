@@ -527,6 +527,41 @@ TEST_F(SampledStepTimes, AreAsWithoutWhereSamplesAreTooFew) {
   EXPECT_EQ(site->samples, 0u);
 }
 
+// Of each 40 ms of CPU time, 30 in the kernel; half a millisecond of the thread's own in each step.
+class FaultStepTimes : public SampledStepTimes {
+ protected:
+  void run(std::uint32_t faults) {
+    ranks(2);
+    steps(20, [=, this] {
+      ranks_[0].sample_faults(200, kLibrary + 8, 30000, 40000, faults);
+      ranks_[0].host_us += 500;
+    });
+  }
+};
+
+TEST_F(FaultStepTimes, AreTheTimeInTheKernelWhereItIsShortForEachPage) {
+  run(60000);
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 375, 10);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 125, 10);
+  EXPECT_NEAR(gain_us(Cause::kPageFaults), 375, 10);
+  const LostSite* site = site_of(Cause::kPageFaults);
+  ASSERT_TRUE(site);
+  EXPECT_EQ(site->library, "libcrunch.so");
+  EXPECT_EQ(site->samples, 20u);
+}
+
+TEST_F(FaultStepTimes, AreAsLongAsPagesTakeAtLeastWhereTheKernelDidMore) {
+  run(4000);  // 7.5 us each
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 12.5, 1);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 487.5, 10);
+}
+
+TEST_F(FaultStepTimes, AreNoneWithoutPages) {
+  run(0);
+  EXPECT_EQ(lost_us(Cause::kPageFaults, 0), 0);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10);
+}
+
 TEST_F(SampledStepTimes, NameAPlaceThatFewSamplesAgreeOn) {
   const auto named = [this](std::uint64_t samples) {
     ranks(2);
@@ -559,12 +594,12 @@ class BlockedStepTimes : public SampledStepTimes {
   }
 };
 
-TEST_F(BlockedStepTimes, AreFilesWhereAPageWasNotThere) {
+TEST_F(BlockedStepTimes, ArePageFaultsWhereAPageWasNotThere) {
   run(-1, 20);
-  EXPECT_NEAR(lost_us(Cause::kFileIo, 0), 400, 10);
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 400, 10);
   EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 100, 10);
-  EXPECT_NEAR(gain_us(Cause::kFileIo), 400, 10);
-  const LostSite* site = site_of(Cause::kFileIo);
+  EXPECT_NEAR(gain_us(Cause::kPageFaults), 400, 10);
+  const LostSite* site = site_of(Cause::kPageFaults);
   ASSERT_TRUE(site);
   EXPECT_EQ(site->function, kPageFault);
   EXPECT_EQ(site->library, "libc.so.6");

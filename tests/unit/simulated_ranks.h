@@ -116,6 +116,16 @@ struct SimulatedRank {
     const std::uint16_t kind = address == 0 ? kSamplePython : kSampleCode;
     samples += test::bytes_of(SampleRow{ticks, 100, kind, 0, address, address == 0 ? 1u : 0u, 100});
   }
+  // The code at `address` comes back from the kernel, and so many pages were handed to it since last time, which it was in the kernel for
+  // so much of its time.
+  void sample_faults(double us, std::uint64_t address, std::uint32_t kernel_us, std::uint32_t cpu_us,
+                     std::uint32_t faults) {
+    const std::uint64_t ticks = test::at_us(host_us + clock_us + us);
+    samples += test::bytes_of(SampleRow{ticks, 100, kSampleCode, 0, address, 0, 100});
+    samples += test::bytes_of(SampleRow{ticks, 100, kSampleCode, 0, 0, 0, kernel_us});
+    samples +=
+        test::bytes_of(SampleRow{ticks, 100, kSampleFaults, 0, std::uint64_t{cpu_us} << 32 | faults, 0, kernel_us});
+  }
   // It is found blocked `us` from now: in that system call, -1 in none, called by stack 1.
   void sample_blocked(double us, int call) {
     const std::uint64_t ticks = test::at_us(host_us + clock_us + us);

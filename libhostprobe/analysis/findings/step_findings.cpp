@@ -55,6 +55,7 @@ void add_site(const LostSite& site, Evidence& evidence) {
     if (moved.pcie_bus_gb_s > 0) transfer.pcie_bus_gb_s = moved.pcie_bus_gb_s;
     evidence.add(transfer);
   }
+  if (!site.awaited.empty()) evidence.add(AwaitedEvidence{.awaited = site.awaited});
   if (!site.holder.empty())
     evidence.add(
         HolderEvidence{.held_by = site.holder, .held_by_tid = site.holder_tid, .held_by_name = site.holder_title});
@@ -87,6 +88,7 @@ Finding finding_of(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   if (finding.of_steps) finding.ms_per_step = 1e-6 * sum.ns / static_cast<double>(time.steps);
   if (const auto gain = time.gains.find(cause); gain != time.gains.end()) {
     finding.gain_pct = 100 * gain->second.ns / time.length_ns;
+    finding.gain_limit = gain->second.limit;
     if (time.steps > 1) {  // one alone says nothing of how they differ
       finding.gain_low_pct = 100 * gain->second.low_ns / time.length_ns;
       finding.gain_high_pct = 100 * gain->second.high_ns / time.length_ns;

@@ -77,7 +77,8 @@ CallKind kind_of(int call) {
 
 // Nothing: neither.
 std::optional<Cause> cause_of(const BlockedSample& sample) {
-  if (sample.call < 0 || is_on_files(sample.call)) return Cause::kFileIo;
+  if (sample.call < 0) return Cause::kPageFaults;
+  if (is_on_files(sample.call)) return Cause::kFileIo;
   if (kind_of(sample.call) != CallKind::kOther) return Cause::kUnexplained;
   return std::nullopt;
 }
@@ -101,6 +102,7 @@ BlockedCode::BlockedCode(const Timeline& timeline, const PathGraph& graph, const
     if (samples.size() < kFewestOfPlace) continue;
     const auto all_samples = static_cast<double>(samples.size());
     parts_[tid] = {static_cast<double>(samples_of(tid, Cause::kFileIo).size()) / all_samples,
+                   static_cast<double>(samples_of(tid, Cause::kPageFaults).size()) / all_samples,
                    static_cast<double>(samples_of(tid, Cause::kUnexplained).size()) / all_samples};
   }
 }

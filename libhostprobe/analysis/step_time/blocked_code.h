@@ -21,7 +21,8 @@ namespace hostprobe::analysis {
 
 // Of the time that it is blocked so. The rest has no name: other threads of the program's compute meanwhile (OpenMP), or a timer runs.
 struct BlockedParts {
-  double files = 0, others = 0;
+  double files = 0, faults = 0, others = 0;
+  double sum() const { return files + faults + others; }
 };
 
 class BlockedCode {
@@ -32,7 +33,7 @@ class BlockedCode {
 
   // Nothing: too few samples.
   std::optional<BlockedParts> parts(const HostThread& thread) const;
-  // Where most of it was, of kFileIo and kUnexplained; `function`: the system call's, or kPageFault. Nothing: too few samples.
+  // Where most of it was, of kFileIo, kPageFaults and kUnexplained; `function`: the system call's, or kPageFault. Nothing: too few samples.
   std::optional<OwnSite> site(std::uint32_t tid, Cause cause) const;
 
  private:

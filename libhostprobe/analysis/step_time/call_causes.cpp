@@ -58,6 +58,10 @@ CallCause CallCauses::of(const HostCall& call, Role role) {
   return known->second;
 }
 
+bool CallCauses::waits_outside(const HostCall& call, const OutsidePeers& peers) const {
+  return call.name != 0 && peers.is_one(trace_.strings.text(call.name));
+}
+
 CallCause CallCauses::of(const HostThread& thread, const HostCall& call) {
   constexpr double kCloseNs = 500e3;  // a batch is read in pieces, and put together between them
   const CallCause own = of(call, thread.track->role);

@@ -36,12 +36,37 @@ PathReplay::Factors unchanged() {
 }
 
 // How long each counted step of the block takes.
-std::vector<double> counted_ns(PathReplay& replay, const StepBlock& block, const ReplayCuts& cuts) {
-  replay.run(unchanged(), cuts);
+std::vector<double> counted_ns(PathReplay& replay, const StepBlock& block, const ReplayCuts& cuts,
+                               const PathReplay::Factors& factors = unchanged()) {
+  replay.run(factors, cuts);
   std::vector<double> ns;
   for (std::size_t i = block.warm; i < block.count; ++i)
     ns.push_back(replay.ended_after_ns(i) - (i == 0 ? 0 : replay.ended_after_ns(i - 1)));
   return ns;
+}
+
+double sum_of(const std::vector<double>& ns) { return std::accumulate(ns.begin(), ns.end(), 0.0); }
+
+void enter(PathReplay& replay, const StepBlock& block, const std::vector<Window>& steps,
+           const std::vector<PathEnds>& ends) {
+  const auto first = ends.begin() + static_cast<std::ptrdiff_t>(block.first);
+  replay.enter(steps[block.first].begin_ns,
+               std::vector<PathEnds>(first, first + static_cast<std::ptrdiff_t>(block.count)));
+}
+
+// What stands behind a cause is what makes its gain larger by half of what is missing, or more, when it takes no time itself.
+// `without` gives the gain then. Neither the GPU nor transfers: it is the host's other work.
+template <typename Without>
+GainLimit limit_of(double gained_ns, double lost_ns, Without without) {
+  const double enough_ns = gained_ns + (lost_ns - gained_ns) / 2;
+  PathReplay::Factors left = unchanged();
+  left[static_cast<std::size_t>(PathClass::kGpuCompute)] = 0;
+  if (without(left) >= enough_ns) return GainLimit::kGpu;
+  left = unchanged();
+  left[static_cast<std::size_t>(PathClass::kCommunication)] = 0;
+  if (without(left) >= enough_ns) return GainLimit::kTransfers;
+  left[static_cast<std::size_t>(PathClass::kGpuCompute)] = 0;
+  return without(left) >= enough_ns ? GainLimit::kGpu : GainLimit::kHost;
 }
 
 // Of what is counted of it.
@@ -101,21 +126,41 @@ std::map<Cause, Gain> Gains::of_chains() const {
     }
   }
   std::map<Cause, Gain> gains;
-  for (const auto& [cause, ns] : step_ns) gains[cause] = gain_of(ns, length_ns_, all_ns());
+  std::vector<std::size_t> all(chains_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  for (const auto& [cause, ns] : step_ns) {
+    gains[cause] = gain_of(ns, length_ns_, all_ns());
+    if (is_short(cause, all, sum_of(ns))) gains[cause].limit = GainLimit::kHost;  // of another rank
+  }
   return gains;
+}
+
+double Gains::lost_in(std::size_t step, Cause cause) const {
+  const auto found = lost_ns_[step].find(cause);
+  return found == lost_ns_[step].end() ? 0 : found->second;
+}
+
+double Gains::lost_in_steps(Cause cause, const std::vector<std::size_t>& steps) const {
+  double ns = 0;
+  for (const std::size_t step : steps) ns += lost_in(step, cause);
+  return ns / static_cast<double>(chains_.front().size());
+}
+
+bool Gains::is_short(Cause cause, const std::vector<std::size_t>& steps, double gained_ns) const {
+  constexpr double kOfLost = 0.2, kOfSteps = 0.03;
+  double length_ns = 0;
+  for (const std::size_t step : steps) length_ns += length_ns_[step];
+  const double lost_ns = lost_in_steps(cause, steps);
+  return lost_ns - gained_ns > std::max(kOfLost * lost_ns, kOfSteps * length_ns);
 }
 
 // What is rare is in few of the steps that are run again. How much of it is lost is known of all, so only the gain from each lost
 // moment is taken from those few. Of a GPU and of transfers no moments are lost that could be counted.
 Gain Gains::of_sample(Cause cause, const std::vector<std::size_t>& steps, const std::vector<double>& gain_ns) const {
-  const auto lost_in = [&](std::size_t step) {
-    const auto found = lost_ns_[step].find(cause);
-    return found == lost_ns_[step].end() ? 0 : found->second;
-  };
   double lost_in_all_ns = 0;
-  for (std::size_t step = 0; step < lost_ns_.size(); ++step) lost_in_all_ns += lost_in(step);
+  for (std::size_t step = 0; step < lost_ns_.size(); ++step) lost_in_all_ns += lost_in(step, cause);
   std::vector<double> sample_ns, length_ns;
-  for (const std::size_t step : steps) sample_ns.push_back(lost_in(step)), length_ns.push_back(length_ns_[step]);
+  for (const std::size_t step : steps) sample_ns.push_back(lost_in(step, cause)), length_ns.push_back(length_ns_[step]);
   const bool is_of_moments = cause != Cause::kSlowGpu && cause != Cause::kProxyDelay && cause != Cause::kCommBandwidth;
   if (is_of_moments && std::accumulate(sample_ns.begin(), sample_ns.end(), 0.0) > 0)
     return gain_of(gain_ns, sample_ns, lost_in_all_ns);
@@ -136,25 +181,36 @@ std::map<Cause, Gain> Gains::of_replays(const std::set<Cause>& causes, const std
                                         const GainFactors& factors, const std::vector<WaitSlopes>& slopes) {
   finish_cuts(causes, slow, factors);
   PathReplay replay(job_, slopes);
-  std::map<Cause, std::vector<double>> gain_ns;
-  std::vector<std::size_t> looked_at;
-  double recorded_ns = 0, repeated_ns = 0;
-  for (const StepBlock& block : step_blocks(steps, kMostReplayed)) {
-    const auto first = ends.begin() + static_cast<std::ptrdiff_t>(block.first);
-    replay.enter(steps[block.first].begin_ns,
-                 std::vector<PathEnds>(first, first + static_cast<std::ptrdiff_t>(block.count)));
+  Replayed done;
+  const std::vector<StepBlock> blocks = step_blocks(steps, kMostReplayed);
+  for (const StepBlock& block : blocks) {
+    enter(replay, block, steps, ends);
     const std::vector<double> whole_ns = counted_ns(replay, block, {});
-    for (std::size_t i = block.warm; i < block.count; ++i) looked_at.push_back(block.first + i);
-    recorded_ns += steps[block.first + block.count - 1].end_ns - begin_of(block, steps);
-    repeated_ns += std::accumulate(whole_ns.begin(), whole_ns.end(), 0.0);
+    for (std::size_t i = block.warm; i < block.count; ++i) done.steps.push_back(block.first + i);
+    done.recorded_ns += steps[block.first + block.count - 1].end_ns - begin_of(block, steps);
+    done.repeated_ns += sum_of(whole_ns);
     for (const Cause cause : causes) {
       const std::vector<double> without_ns = counted_ns(replay, block, cuts_.at(cause));
-      for (std::size_t i = 0; i < whole_ns.size(); ++i) gain_ns[cause].push_back(whole_ns[i] - without_ns[i]);
+      for (std::size_t i = 0; i < whole_ns.size(); ++i) done.gain_ns[cause].push_back(whole_ns[i] - without_ns[i]);
     }
   }
   std::map<Cause, Gain> gains;
-  if (std::abs(repeated_ns - recorded_ns) > kMostDrift * recorded_ns) return gains;
-  for (const auto& [cause, ns] : gain_ns) gains[cause] = of_sample(cause, looked_at, ns);
+  if (std::abs(done.repeated_ns - done.recorded_ns) > kMostDrift * done.recorded_ns) return gains;
+  for (const auto& [cause, ns] : done.gain_ns) {
+    gains[cause] = of_sample(cause, done.steps, ns);
+    const double gained_ns = sum_of(ns);
+    if (!is_short(cause, done.steps, gained_ns)) continue;
+    const auto without = [&](const PathReplay::Factors& left) {
+      double ns_without = 0;
+      for (const StepBlock& block : blocks) {
+        enter(replay, block, steps, ends);
+        ns_without +=
+            sum_of(counted_ns(replay, block, {}, left)) - sum_of(counted_ns(replay, block, cuts_.at(cause), left));
+      }
+      return ns_without;
+    };
+    gains[cause].limit = limit_of(gained_ns, lost_in_steps(cause, done.steps), without);
+  }
   return gains;
 }
 

@@ -5,6 +5,7 @@
 
 #include "analysis/measures/wait_purpose.h"
 #include "analysis/measures/waits.h"
+#include "outside_peers.h"
 
 namespace hostprobe::analysis {
 void LostTimes::add_step(const std::vector<std::vector<LostPart>>& ranks) {
@@ -49,6 +50,7 @@ LostSite LostTimes::site_of(std::uint32_t member, const Spot& spot) const {
   if (spot.call == nullptr || spot.call->function == nullptr) return site;
   site.kind = call_kind(spot.call->function->role);
   site.function = wait_site_function(spot.call->function->name, spot.call->on_file);
+  if (spot.call->name != 0) site.awaited = awaited_thing(trace.strings.text(spot.call->name));
   const CodePlace place = symbols_.place(trace, spot.call->site);
   site.library = place.library;
   if (!place.function.empty()) site.code = place.caller_text();

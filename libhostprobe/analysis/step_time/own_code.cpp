@@ -44,6 +44,13 @@ bool is_shared_by_all(const std::string& library) {
 // Of the time in a framework's own calls, in the interpreter: half of it where tensors are small.
 constexpr double kMostDispatch = 0.5;
 
+// What handing out a page of 4 KiB takes at least, and at most in a virtual machine, where the host has to find it as well. What takes longer
+// is something else, or pages of 2 MiB, of which nobody knows how long they take.
+constexpr double kQuickFaultNs = 250, kSlowFaultNs = 5000;
+
+// Less than that is a few of the kernel's clock ticks, and nothing can be said.
+constexpr double kLeastKernelNs = 50e6;
+
 // The thread is in no call then, and longer so than it takes to launch.
 bool is_own(const PathGraph& graph, const HostThread& thread, const LaunchPace& pace, double at_ns) {
   if (is_in_call(thread, at_ns)) return false;
@@ -92,18 +99,38 @@ OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchP
         if (const std::string_view frame = innermost_frame(trace_, sample.stack); !frame.empty())
           own.python.push_back({frame, sample.stack, is_of_framework(sample.stack)});
     own.program = parts_of_program(own);
+    std::vector<FaultSample> faults = found->second.faults;
+    std::erase_if(faults, [&](const FaultSample& one) { return !is_in_one(steps, axis.of(one.at_ns)); });
+    own.fault_part = part_in_faults(faults);
   }
 }
 
 OwnCode::Code OwnCode::code_of(const RunningSample& sample, double at_ns) {
-  if (sample.address == 0) return {at_ns, Place::kEither, "", ""};
+  if (sample.address == 0) return {at_ns, Place::kEither, "", "", true};
   const CodePlace place = symbols_.place(trace_, sample.address, false);
   const Module* module = trace_.module_at(sample.address);
   Place kind = Place::kElsewhere;
   if (module == nullptr || is_shared_by_all(place.library)) kind = Place::kEither;
   if (module != nullptr && is_interpreter(module->path)) kind = Place::kInterpreter;
   if (is_framework(place.library)) kind = Place::kFramework;
-  return {at_ns, kind, place.function, place.library};
+  return {at_ns, kind, place.function, place.library, false};
+}
+
+// All of the thread's time that is in the kernel, where pages account for it: what it takes for its calls is little beside that.
+double OwnCode::part_in_faults(const std::vector<FaultSample>& samples) {
+  double cpu_ns = 0, kernel_ns = 0, faults = 0;
+  for (const FaultSample& one : samples) {
+    cpu_ns += one.cpu_ns;
+    kernel_ns += one.kernel_ns;
+    faults += static_cast<double>(one.faults);
+  }
+  if (kernel_ns < kLeastKernelNs || cpu_ns < kernel_ns) return 0;
+  return (kernel_ns <= faults * kSlowFaultNs ? kernel_ns : faults * kQuickFaultNs) / cpu_ns;
+}
+
+double OwnCode::fault_part(const HostThread& thread) const {
+  const auto found = thread.track == nullptr ? threads_.end() : threads_.find(thread.track->key().tid);
+  return found == threads_.end() ? 0 : found->second.fault_part;
 }
 
 // Where no code is known the Python frames say that it is Python.
@@ -264,11 +291,34 @@ std::optional<OwnSite> OwnCode::code_site(const Samples& samples) {
   return site;
 }
 
+// Where it was when it came back from the kernel: the sample that stands for its own part of the same moment.
+std::optional<OwnSite> OwnCode::fault_site(const Samples& samples) {
+  std::map<std::pair<std::string, std::string>, std::uint64_t> groups;
+  std::uint64_t all = 0;
+  for (std::size_t i = 1; i < samples.code.size(); ++i) {
+    const Code& own = samples.code[i - 1];
+    if (!samples.code[i].in_kernel || own.in_kernel || own.at_ns != samples.code[i].at_ns) continue;
+    ++groups[{own.function, own.library}];
+    ++all;
+  }
+  const auto most =
+      std::max_element(groups.begin(), groups.end(), [](const auto& l, const auto& r) { return l.second < r.second; });
+  if (all < kFewestOfPlace) return std::nullopt;
+  OwnSite site{most->first.first, most->first.second, {}, all, share_of_samples(most->second, all)};
+  if (site.share.low < kNamedShare) return std::nullopt;
+  return site;
+}
+
 std::optional<OwnSite> OwnCode::site(std::uint32_t tid, Cause cause) const {
   const auto found = threads_.find(tid);
   if (found == threads_.end()) return std::nullopt;
   const std::optional<OwnSite> python = python_site(found->second, false);
   if (cause == Cause::kPythonOverhead) return python;
+  if (cause == Cause::kPageFaults) {
+    std::optional<OwnSite> faults = fault_site(found->second);
+    if (faults && python) faults->stack = python->stack;
+    return faults;
+  }
   if (cause != Cause::kHostWork) return std::nullopt;
   std::optional<OwnSite> code = code_site(found->second);
   // Python's frames are of all of the thread's own time; they say who called where most of it is in the library.

@@ -57,9 +57,11 @@ class OwnCode {
 
   // Which part of a time in no call was the interpreter's; nothing: there are too few samples.
   std::optional<double> interpreter_part(const HostThread& thread, const Window& window) const;
+  // Which part of its time in no call the kernel took to hand it pages; 0: none, or too few samples.
+  double fault_part(const HostThread& thread) const;
   // Nothing: too few samples, or no place stands out.
   std::optional<ProgramParts> program_parts(const HostThread& thread) const;
-  // Of kPythonOverhead and kHostWork. Nothing: too few samples, or no place stands out.
+  // Of kPythonOverhead, kHostWork and kPageFaults. Nothing: too few samples, or no place stands out.
   std::optional<OwnSite> site(std::uint32_t tid, Cause cause) const;
   // The same without a GPU.
   std::optional<OwnSite> program_site(std::uint32_t tid, Cause cause) const;
@@ -76,6 +78,7 @@ class OwnCode {
     double at_ns;
     Place place;
     std::string function, library;
+    bool in_kernel;
   };
   struct Frames {
     std::string_view innermost;
@@ -86,8 +89,11 @@ class OwnCode {
     std::vector<Code> code;  // by time
     std::vector<Frames> python;
     std::optional<ProgramParts> program;
+    double fault_part = 0;
   };
   Code code_of(const RunningSample& sample, double at_ns);
+  static double part_in_faults(const std::vector<FaultSample>& samples);
+  static std::optional<OwnSite> fault_site(const Samples& samples);
   static std::optional<double> part_of(const Code* begin, const Code* end, std::uint64_t python);
   bool is_of_framework(std::uint32_t stack) const;
   std::optional<ProgramParts> parts_of_program(const Samples& samples) const;

@@ -50,6 +50,17 @@ void compare_frequencies(std::vector<Rank>& ranks) {
 
 }  // namespace
 
+OutsidePeers outside_peers(const JobGraph& job, const std::vector<StepTimeMember>& members) {
+  OutsidePeers peers;
+  for (std::uint32_t i = 0; i < job.parts.size(); ++i)
+    for (std::uint32_t w = 0; w <= members[i].workers.size(); ++w) {
+      const StepTimeProcess& process = w == 0 ? members[i] : members[i].workers[w - 1];
+      peers.add_process(process.timeline->trace());
+      peers.add_calls(process.timeline->trace(), job.parts[i].host, w);
+    }
+  return peers;
+}
+
 std::vector<Rank> known_ranks(const JobGraph& job, const std::vector<StepTimeMember>& members,
                               const std::vector<Window>& steps, Symbols& symbols) {
   std::vector<Rank> ranks;

@@ -42,6 +42,8 @@ struct Rank {
   const std::vector<Window>& halts() const { return processes[0]->halts; }
 };
 
+OutsidePeers outside_peers(const JobGraph& job, const std::vector<StepTimeMember>& members);
+
 // Times on the axis of the job.
 std::vector<Rank> known_ranks(const JobGraph& job, const std::vector<StepTimeMember>& members,
                               const std::vector<Window>& steps, Symbols& symbols);

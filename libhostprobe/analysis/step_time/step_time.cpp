@@ -38,7 +38,11 @@ class Explanation {
  public:
   Explanation(const JobGraph& job, const std::vector<StepTimeMember>& members, const std::vector<Window>& steps,
               LostParts& parts, const std::vector<WaitSlopes>& slopes, Symbols& symbols)
-      : job_(job), parts_(parts), ranks_(known_ranks(job, members, steps, symbols)), slopes_(slopes) {}
+      : job_(job),
+        parts_(parts),
+        ranks_(known_ranks(job, members, steps, symbols)),
+        peers_(outside_peers(job, members)),
+        slopes_(slopes) {}
 
   void explain(std::uint32_t member, const Window& step) {
     member_ = member;
@@ -69,6 +73,7 @@ class Explanation {
     for (const std::unique_ptr<KnownProcess>& process : rank.processes)
       if (auto site = process->blocked_code.site(lost.site.tid, lost.cause)) return site;
     if (lost.cause == Cause::kUnevenWork) return longer_site(lost.member);
+    if (lost.cause == Cause::kPageFaults) return rank.own_code.site(lost.site.tid, lost.cause);
     if (lost.cause != Cause::kPythonOverhead && lost.cause != Cause::kHostWork) return std::nullopt;
     return rank.gpu.empty() ? rank.own_code.program_site(lost.site.tid, lost.cause)
                             : rank.own_code.site(lost.site.tid, lost.cause);
@@ -125,8 +130,9 @@ class Explanation {
     if (!parts) return 0;
     const double ns = process.without_cpu.blocked_of_own(thread, window);
     parts_.add(member_, {window, parts->files * ns, Cause::kFileIo, member_, {&thread, nullptr, nullptr}});
+    parts_.add(member_, {window, parts->faults * ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
     parts_.add(member_, {window, parts->others * ns, Cause::kUnexplained, member_, {&thread, nullptr, nullptr}});
-    return (parts->files + parts->others) * ns;
+    return parts->sum() * ns;
   }
   // Of a time in no call: what is left of it as work. The rest is added here.
   double add_all_but_work(const Window& window, const HostThread& thread) {
@@ -140,20 +146,29 @@ class Explanation {
       return add_peer_wait(spot, window, thread, rank().process_of(thread).without_cpu.take_of_own(thread, window));
     parts_.add(member_, {window, add_all_but_work(window, thread), cause, member_, spot});
   }
+  // What is left of its own time without the pages that the kernel had to hand it.
+  double add_page_faults(double own_ns, const Window& window, const HostThread& thread) {
+    const double fault_ns = thread.process == 0 ? own_ns * rank().own_code.fault_part(thread) : 0;
+    parts_.add(member_, {window, fault_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
+    return own_ns - fault_ns;
+  }
   // In no call: by what samples of the thread say of such times.
   void add_own_code(Cause cause, const Spot& spot, const Window& window, const HostThread& thread) {
     if (cause == Cause::kGpuBound && thread.process == 0) return add_program_code(window, thread);
     const bool is_own = cause == Cause::kPythonOverhead || cause == Cause::kHostWork;
     const auto part = is_own ? rank().own_code.interpreter_part(thread, window) : std::nullopt;
-    if (!part) return add_own(cause, spot, window, thread);
-    const double own_ns = add_all_but_work(window, thread);
+    if (!part && (!is_own || rank().own_code.fault_part(thread) == 0)) return add_own(cause, spot, window, thread);
+    const double own_ns = add_page_faults(add_all_but_work(window, thread), window, thread);
+    if (!part) return parts_.add(member_, {window, own_ns, cause, member_, spot});
     parts_.add(member_, {window, *part * own_ns, Cause::kPythonOverhead, member_, spot});
     parts_.add(member_, {window, (1 - *part) * own_ns, Cause::kHostWork, member_, spot});
   }
   void add_program_code(const Window& window, const HostThread& thread) {
     const auto parts = rank().own_code.program_parts(thread);
-    if (!parts) return add_own(Cause::kGpuBound, {&thread, nullptr, nullptr}, window, thread);
-    const double own_ns = add_all_but_work(window, thread);
+    if (!parts && rank().own_code.fault_part(thread) == 0)
+      return add_own(Cause::kGpuBound, {&thread, nullptr, nullptr}, window, thread);
+    const double own_ns = add_page_faults(add_all_but_work(window, thread), window, thread);
+    if (!parts) return parts_.add(member_, {window, own_ns, Cause::kGpuBound, member_, {&thread, nullptr, nullptr}});
     const auto add_part = [&](Cause cause, double part) {
       parts_.add(member_, {window, part * own_ns, cause, member_, {&thread, nullptr, nullptr}});
     };
@@ -435,6 +450,8 @@ class Explanation {
     if (found.cause == Cause::kUnexplained && call.function != nullptr && call.function->role == HookRole::kRead &&
         is_fed_next(thread, call))
       found.cause = Cause::kDataloaderWait;
+    if (found.cause == Cause::kUnexplained && rank().process_of(thread).causes.waits_outside(call, peers_))
+      found.cause = Cause::kRemoteWait;
     return found;
   }
   Cause cause_of_wait(std::int32_t number, const HostCall& call, const Reason& reason) const {
@@ -519,6 +536,7 @@ class Explanation {
   const JobGraph& job_;
   LostParts& parts_;
   std::vector<Rank> ranks_;
+  OutsidePeers peers_;
   const std::vector<WaitSlopes>& slopes_;  // of each rank
   std::uint32_t member_ = 0;               // that is explained
 };

@@ -43,6 +43,7 @@ Json finding_json(const Finding& finding) {
                {"gain_pct", or_null(finding.gain_pct)},
                {"gain_low_pct", or_null(finding.gain_low_pct)},
                {"gain_high_pct", or_null(finding.gain_high_pct)}};
+  if (finding.gain_limit != GainLimit::kNone) json["gain_limit"] = gain_limit_id(finding.gain_limit);
   json["share_of"] = finding.share_of();
   if (finding.with_start_up) json["with_start_up"] = true;
   if (!finding.rank && finding.pid != 0) json["pid"] = finding.pid;
