@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <initializer_list>
 
 #include "probe/fixes/placement/cpu_claims.h"
 #include "probe/fixes/placement/gpu_of_process.h"
