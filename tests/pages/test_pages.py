@@ -130,7 +130,7 @@ class DemoPage(Shared, unittest.TestCase):
         self.assertEqual(self.browser.value("document.querySelector('#strip').style.width"), "200%")
         self.browser.value("""(() => { const box = document.querySelector('#map').getBoundingClientRect();
           document.querySelector('#map').dispatchEvent(new PointerEvent('pointermove', {clientX: box.left + 3, clientY: box.top + 3})); })()""")
-        self.assertTrue(self.browser.until("[...document.querySelectorAll('.readout')].some((one) => one.textContent.includes('step'))"))
+        self.assertTrue(self.browser.until("[...document.querySelectorAll('.readout')].some((one) => one.textContent.includes('step'))", 60))
 
     def test_a_card_is_copied_as_markdown(self):
         text = self.browser.value("markdownOf(document.querySelector('article.card'))")

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "answer/run.h"
+#include "report/html/assets.h"
 #include "report/html/diff_page.h"
 #include "report/html/embedded_document.h"
 #include "report/html/page.h"
@@ -122,6 +123,113 @@ TEST(Page, IsMadeOfAnyDocument) {
       EXPECT_THAT(page, testing::EndsWith("</html>\n"));
     }
   }
+}
+
+const JsonValue kBad = "</script><!--<img src=x onerror=alert(1)>\"'\xff\xe2\x80\xae";
+
+JsonValue list_of(JsonValue one) {
+  JsonValue list = JsonValue::array();
+  list.push_back(std::move(one));
+  return list;
+}
+
+JsonValue hostile_process() {
+  const JsonValue running = {{"function", kBad}, {"file", kBad}, {"line", 3}};
+  const JsonValue thread = {{"tid", 7},
+                            {"name", kBad},
+                            {"role", kBad},
+                            {"runs", kBad},
+                            {"wall_ms", 2.0},
+                            {"cpu_ms", 1.0},
+                            {"running", list_of(running)}};
+  const JsonValue wait = {{"function", kBad}, {"library", kBad}, {"role", kBad}, {"python", list_of({{"text", kBad}})}};
+  return {{"rank", 0},
+          {"pid", 7},
+          {"kind", "rank"},
+          {"host", kBad},
+          {"command", kBad},
+          {"lost", 3},
+          {"end", {{"how", kBad}, {"signal", kBad}}},
+          {"threads", list_of(thread)},
+          {"waits", list_of(wait)},
+          {"events", list_of({{"kind", kBad}, {"text", kBad}, {"at_s", 0.5}})},
+          {"machine", {{"steal_ms", 1.0}}},
+          {"neighbours", list_of({{"comm", kBad}, {"took_ms", 1.0}})},
+          {"gpu", {{"source", kBad}}}};
+}
+
+JsonValue hostile_steps() {
+  const JsonValue longest = {{"rank", 0},
+                             {"pid", 7},
+                             {"number", list_of(0)},
+                             {"at_s", list_of(0.0)},
+                             {"ms", list_of(1.0)},
+                             {"type", list_of(kBad)}};
+  return {{"count", 1},
+          {"slowest", list_of({{"number", 0}, {"type", kBad}})},
+          {"map",
+           {{"steps", 1},
+            {"steps_per_column", 1},
+            {"median_ms", 1.0},
+            {"first_number", list_of(0)},
+            {"longest", longest},
+            {"ranks", list_of({{"rank", 0}, {"excess_ms", list_of(1.0)}})}}}};
+}
+
+JsonValue hostile_finding() {
+  return {{"cause", kBad},
+          {"rank", 0},
+          {"text", kBad},
+          {"share_of", kBad},
+          {"share_pct", 9.0},
+          {"change", kBad},
+          {"fix", {{"name", kBad}, {"how", kBad}}},
+          {"site", {{"function", kBad}, {"library", kBad}, {"role", kBad}, {"stack", list_of(kBad)}}},
+          {"evidence", {{"code", kBad}, {"</b><img>", kBad}}}};
+}
+
+// Every text of it would be markup: of a report and of a comparison at once.
+JsonValue hostile_document() {
+  const JsonValue side = {{"path", kBad}, {"mode", kBad}, {"steps", hostile_steps()}};
+  const JsonValue lost = {{"cause", kBad}, {"rank", 0}, {"ms_per_step", 1.0}, {"share_pct", 50.0}};
+  const JsonValue trial = {{"fix", kBad}, {"decision", kBad}, {"gain_pct", 1.0}, {"pid", 7}, {"at_s", 0.1}};
+  return {{"hostprobe", {{"version", kBad}, {"commit", kBad}}},
+          {"run", {{"path", kBad}, {"hosts", list_of(kBad)}, {"mode", kBad}, {"started", kBad}}},
+          {"verdict", {{"word", kBad}, {"severity", kBad}, {"why", kBad}}},
+          {"headline", list_of(kBad)},
+          {"findings", list_of(hostile_finding())},
+          {"step_share_pct", {{"gc_pause", 1.0}}},
+          {"step_time", {{"steps", 1}, {"lost", list_of(lost)}}},
+          {"steps", hostile_steps()},
+          {"processes", list_of(hostile_process())},
+          {"collectives", list_of({{"op", kBad}, {"comm", kBad}})},
+          {"delay_chain", list_of({{"link", kBad}, {"name", kBad}})},
+          {"trials", list_of(trial)},
+          {"stuck", list_of({{"text", kBad}})},
+          {"unreadable", list_of({{"path", kBad}, {"what", kBad}})},
+          {"kernels", list_of({{"name", kBad}, {"a_count", 1}, {"b_count", 2}})},
+          {"critical_path_pct", {{"</b><img>", {{"a_pct", 1.0}}}}},
+          {"a", side},
+          {"b", side}};
+}
+
+TEST(Page, NoNameBecomesMarkupWhereverItStands) {
+  const JsonValue document = hostile_document();
+  for (const std::string& page : {report_page(document), diff_page(document), report_page(redacted(document))}) {
+    EXPECT_EQ(page.find("<img"), std::string::npos);  // and not by HasSubstr, which would print all of it
+    EXPECT_EQ(page.substr(0, page.find("<script")).find("\xe2\x80\xae"),
+              std::string::npos);  // turns what stands behind it
+    // Those of the document and of the script.
+    std::size_t ends = 0;
+    for (std::size_t at = page.find("</script"); at != std::string::npos; at = page.find("</script", at + 1)) ++ends;
+    EXPECT_EQ(ends, 2u);
+  }
+}
+
+TEST(Page, EachCauseHasAColour) {
+  const std::string style = kPageStyle;
+#define HP_CAUSE(Name, id, ...) EXPECT_THAT(style, HasSubstr(".cause-" #id " {"));
+#include "hostprobe/causes.def"
 }
 
 TEST(EmbeddedDocument, NoStringOfItEndsTheScript) {

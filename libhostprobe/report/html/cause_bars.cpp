@@ -26,10 +26,12 @@ struct RankCauses {
     for (const auto& [cause, one] : ms) all += one;
     return all;
   }
-  // What a reader looks for: everything but the work that has to be done.
+  // What a reader looks for: neither the work that has to be done nor what nobody knows.
   double lost() const {
-    const auto work = ms.find("gpu_bound");
-    return total() - (work == ms.end() ? 0 : work->second);
+    double left = total();
+    for (const char* cause : {"gpu_bound", "unknown"})
+      if (const auto found = ms.find(cause); found != ms.end()) left -= found->second;
+    return left;
   }
 };
 

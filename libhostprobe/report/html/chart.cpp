@@ -51,8 +51,8 @@ std::string stacked_bar(const std::vector<BarPart>& parts, double whole, std::st
   for (const BarPart& part : parts) {
     const double width = whole > 0 ? within(kBarUnits * part.amount / whole, 0, kBarUnits - at) : 0;
     if (width < 0.2) continue;
-    out += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" width=\"{:.1f}\" height=\"10\">{}</rect>", part.style, at,
-                       width, title_of(part.title));
+    out += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" width=\"{:.1f}\" height=\"10\">{}</rect>",
+                       html_escaped(part.style), at, width, title_of(part.title));
     at += width;
   }
   return out + "</svg>";
@@ -106,9 +106,10 @@ std::string strip(const Strip& strip, std::string_view id, std::string_view labe
   std::string out = svg_begin("strip", static_cast<double>(std::max<std::size_t>(1, strip.heights.size())),
                               kStripUnits + kMarkUnits, label);
   out += fmt::format(" id=\"{}\" height=\"110\">", id);
-  for (const auto& [style, path] : paths) out += fmt::format("<path class=\"{}\" d=\"{}\"/>", style, path);
+  for (const auto& [style, path] : paths)
+    out += fmt::format("<path class=\"{}\" d=\"{}\"/>", html_escaped(style), path);
   for (const Strip::Mark& mark : strip.marks)
-    out += fmt::format("<path class=\"mark {}\" d=\"M{}.5 0v{:.0f}\">{}</path>", mark.style, mark.column,
+    out += fmt::format("<path class=\"mark {}\" d=\"M{}.5 0v{:.0f}\">{}</path>", html_escaped(mark.style), mark.column,
                        kMarkUnits - 2, title_of(mark.title));
   return out + "</svg>";
 }
