@@ -62,7 +62,10 @@ class Shared:
         self.check_contents(self.browser.value(CONTENTS))
         self.assertEqual([url for url in self.browser.requests() if not url.startswith("file:")], [])
         self.assertEqual(self.browser.complaints(), [])
-        self.assertFalse(self.browser.value(WIDER_THAN_WINDOW), "the page scrolls sideways")
+        for width in (1280, 400):
+            self.browser.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+            self.assertFalse(self.browser.value(WIDER_THAN_WINDOW), f"the page scrolls sideways in {width} pixels")
+        self.browser.command("Emulation.clearDeviceMetricsOverride")
         if PICTURES:
             self.browser.picture(Path(PICTURES) / f"{type(self).__name__}.png")
 

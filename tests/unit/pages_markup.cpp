@@ -116,6 +116,7 @@ TEST(Amount, WhatWasNotMeasuredIsADashAndNotZero) {
   EXPECT_EQ(pct_amount(0.0), "0 %");
   EXPECT_EQ(pct_amount(0.004), "< 0.1 %");
   EXPECT_EQ(change_amount(250.0), "× 3.5");
+  EXPECT_EQ(count_amount(1e30), "1e+30");
   EXPECT_EQ(bytes_amount(3.0 * 1024 * 1024), "3.0 MiB");
 }
 

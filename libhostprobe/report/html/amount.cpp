@@ -38,7 +38,9 @@ std::string change_amount(const MaybeNumber& pct) {
 }
 
 std::string count_amount(const MaybeNumber& count) {
-  return count ? grouped(static_cast<std::uint64_t>(std::max(0.0, *count))) : kNotMeasured;
+  constexpr double kMostCounted = 1e18;
+  if (!count) return kNotMeasured;
+  return *count < kMostCounted ? grouped(static_cast<std::uint64_t>(std::max(0.0, *count))) : plain_amount(count);
 }
 
 std::string bytes_amount(const MaybeNumber& bytes) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "amount.h"
@@ -111,9 +112,8 @@ std::string evidence_text(const std::string& name, const JsonValue& value) {
   if (ends("_us")) return us_amount(number);
   if (ends("_pct")) return pct_amount(number);
   if (name == "bytes") return bytes_amount(number);
-  return ends("tid") || ends("rank")                                          ? fmt::format("{:.0f}", *number)
-         : *number == static_cast<double>(static_cast<std::int64_t>(*number)) ? count_amount(number)
-                                                                              : plain_amount(number);
+  if (ends("tid") || ends("rank")) return fmt::format("{:.0f}", *number);
+  return *number == std::floor(*number) ? count_amount(number) : plain_amount(number);
 }
 
 void add_evidence(const JsonValue& finding, Markup& page) {

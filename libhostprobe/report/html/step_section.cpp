@@ -49,7 +49,7 @@ std::vector<Strip::Mark> marks_of(const JsonValue& document, const JsonValue& lo
   return marks;
 }
 
-void add_type_legend(const std::map<std::string, std::size_t>& types, Markup& page) {
+void add_type_legend(const std::map<std::string, std::size_t>& types, bool has_marks, Markup& page) {
   page.open("ul", {{"class", "legend"}});
   for (const auto& [type, columns] : types)
     page.open("li")
@@ -57,7 +57,8 @@ void add_type_legend(const std::map<std::string, std::size_t>& types, Markup& pa
         .markup("</span>")
         .text(type.empty() ? "other" : spaced(type))
         .close();
-  page.open("li").empty("span", {{"class", "swatch mark-trigger"}}).markup("</span>").text("event").close();
+  if (has_marks)
+    page.open("li").empty("span", {{"class", "swatch mark-trigger"}}).markup("</span>").text("event").close();
   page.close();
 }
 
@@ -86,7 +87,7 @@ void add_strip(const JsonValue& document, const JsonValue& map, Markup& page) {
                   is_cut ? "; longer ones are cut" : "");
   page.open("figure").element("figcaption", label).open("div", {{"class", "zoom"}});
   page.markup(strip(drawn, "strip", label)).close();
-  add_type_legend(types, page);
+  add_type_legend(types, !drawn.marks.empty(), page);
   page.close();
 }
 
