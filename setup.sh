@@ -20,6 +20,7 @@ readonly wheel_requirements="scikit-build-core==1.1.2"
 readonly guests_requirements="gevent==26.9.0 greenlet==3.5.6 psutil==7.2.2 objgraph==3.7.0 expecttest==0.3.0"
 readonly tables_requirements="pyarrow==26.0.1 pandas==3.1.1 polars==2.1.0 duckdb==2.0.0 matplotlib==3.11.2 mypy==2.4.1 \
 numpy==2.4.6"
+readonly axe_requirements="axe-playwright-python==0.1.8"  # for the rules of axe that it carries, without the rest
 readonly perfetto_requirements="perfetto==0.59.1 protobuf==7.36.2"
 # What PyTorch's package leaves out, its tests, as Debian's stable release has them: an archive's name and SHA-256.
 readonly torch_tests_archive="pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz \
@@ -33,6 +34,7 @@ readonly clients_folder="$cache/driver-clients"
 readonly wheel_folder="$cache/wheel-builder"
 readonly guests_folder="$cache/guests-python"
 readonly tables_folder="$cache/tables-python"
+readonly axe_folder="$cache/axe"
 readonly perfetto_folder="$cache/perfetto-python"
 readonly torch_tests_folder="$cache/torch-tests-2.6.0"
 readonly nginx_folder="$cache/nginx"
@@ -49,6 +51,7 @@ readonly build_packages=(
 readonly test_packages=(ccache "clang-format-14|clang-format" valgrind "clang-14|clang" bpftool libbpf-dev musl-tools)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.
 readonly guest_packages=(stress-ng redis-tools "postgresql-15|postgresql" libjemalloc2 "libtcmalloc-minimal4|libtcmalloc-minimal4t64"
+  chromium chromium-driver python3-selenium  # that looks at pages
   ffmpeg nodejs "openjdk-17-jdk-headless|default-jdk-headless" golang-go gdb libboost-context-dev trace-cmd)
 
 say() { echo "setup: $*" >&2; }
@@ -68,7 +71,7 @@ usage: ./setup.sh [demo|fast|test]   install what is missing
   test   also what the other tests need: PyTorch (5 GB), Megatron's core, Triton, tinygrad and others, the CUDA
          runtime library, gevent and greenlet, pyarrow, pandas, Polars, DuckDB and matplotlib (700 MB),
          Perfetto's schema (30 MB),
-         tests of PyTorch (27 MB, of which a few files stay), nginx,
+         tests of PyTorch (27 MB, of which a few files stay), nginx, Chromium (400 MB),
          PostgreSQL, Redis, ffmpeg, stress-ng, node, and Java and Go to compile with (700 MB)
 
 environment
@@ -164,6 +167,14 @@ make_megatron() {
   pip_install "$torch_folder" --no-deps --no-compile --target "$folder" "${requirements[@]}"
 }
 
+# What is in a wheel, without what it lists as needed.
+make_unpacked_wheel() {
+  local folder=$1 requirements
+  read -ra requirements <<<"$2"
+  $python -m venv "$folder.pip" && pip_install "$folder.pip" --no-deps --no-compile --target "$folder" "${requirements[@]}" &&
+    rm -rf "$folder.pip"
+}
+
 # NVIDIA's wheels hold the files of the toolkit under nvidia/cu13/; only include/ and lib/ are kept.
 make_cuda() {
   local folder=$1 requirements
@@ -220,6 +231,7 @@ print_paths() {
   echo "GUESTS_PYTHON=$guests_folder/bin/python"
   echo "TABLES_PYTHON=$tables_folder/bin/python"
   echo "PERFETTO_PYTHON=$perfetto_folder/bin/python"
+  echo "AXE=$axe_folder/axe_playwright_python/axe.min.js"
   echo "TORCH_TESTS=$torch_tests_folder"
   echo "NGINX=$nginx_folder/usr/sbin/nginx"
   echo "SYSTEM_PYTHON=$python"
@@ -251,6 +263,7 @@ main() {
   entry "$guests_folder" "$guests_requirements" "gevent, greenlet and what tests import (60 MB)" make_venv
   entry "$tables_folder" "$tables_requirements" "what reads tables, and mypy (700 MB)" make_venv
   entry "$perfetto_folder" "$perfetto_requirements" "Perfetto's schema (30 MB)" make_venv
+  entry "$axe_folder" "$axe_requirements" "axe, which checks pages (1 MB)" make_unpacked_wheel
   # An archive may drop these two; then only their own tests fail.
   entry "$nginx_folder" nginx "nginx (2 MB)" make_unpacked || say "going on without nginx"
   entry "$torch_tests_folder" "$torch_tests_archive" "PyTorch's tests (27 MB to read)" make_torch_tests ||

@@ -9,8 +9,10 @@
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "page/page_file.h"
 #include "report/diff/diff_json.h"
 #include "report/diff/diff_text.h"
+#include "report/html/diff_page.h"
 #include "run_folders.h"
 #include "trace/memory_budget.h"
 
@@ -22,6 +24,7 @@ struct DiffArguments {
   JobNumber job_a, job_b;
   bool json = false;
   unsigned memory_mb = analysis::kMemoryMb;
+  PageArguments page;
 };
 
 analysis::RunAnswer read(const std::string& path, const JobNumber& job, unsigned memory_mb) {
@@ -35,13 +38,16 @@ analysis::RunAnswer read(const std::string& path, const JobNumber& job, unsigned
 }
 
 int diff(const DiffArguments& arguments) {
+  require_page_file(arguments.page);
   for (const std::string& path : {arguments.a, arguments.b}) require_run(path);  // before the long reading of the other
   const analysis::RunAnswer a = read(arguments.a, arguments.job_a, arguments.memory_mb);
   const analysis::RunAnswer b = read(arguments.b, arguments.job_b, arguments.memory_mb);
   const analysis::RunDiff changes = analysis::compare_runs(a, b);
+  if (arguments.page.is_wanted())
+    write_page(arguments.page, analysis::diff_document(changes, a, b), analysis::diff_page);
   if (arguments.json)
     write_json(analysis::diff_json(changes, a, b) + "\n");
-  else
+  else if (!arguments.page.is_wanted())
     write_out(analysis::diff_text(changes, a, b));
   return kDone;
 }
@@ -50,7 +56,7 @@ int diff(const DiffArguments& arguments) {
 
 Command diff_command() {
   auto arguments = std::make_shared<DiffArguments>();
-  return {
+  Command command = {
       .name = "diff",
       .summary = "Says what changed from one run to another, and what is only noise.",
       .options = {{.names = "A",
@@ -70,8 +76,11 @@ Command diff_command() {
           "themselves. Exit 0 whether or not anything changed, 1 where a run cannot be read.\n"
           "Examples:\n  hostprobe diff RUN-BEFORE RUN-AFTER\n"
           "  hostprobe diff RUN RUN --job-a 1 --job-b 2            two jobs of one folder\n"
-          "  hostprobe diff A B --json | jq '.findings[] | select(.change != \"same\")'",
+          "  hostprobe diff A B --json | jq '.findings[] | select(.change != \"same\")'\n"
+          "  hostprobe diff A B --html change.html",
       .run = [arguments](const Words&) { return diff(*arguments); }};
+  add_page_options(arguments->page, command);
+  return command;
 }
 
 }  // namespace hostprobe::cli

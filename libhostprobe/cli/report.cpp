@@ -13,6 +13,8 @@
 #include "memory.h"
 #include "missing_trace.h"
 #include "output.h"
+#include "page/page_file.h"
+#include "report/html/page.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
 #include "trace/memory_budget.h"
@@ -28,6 +30,7 @@ struct ReportArguments {
   std::string step;
   std::string steps = "auto";
   analysis::ReportOptions options;
+  PageArguments page;
 };
 
 analysis::StepQuery step_query(const ReportArguments& arguments) {
@@ -59,7 +62,17 @@ void require_rank(const analysis::RunAnswer& run, const analysis::ReportOptions&
                   ranks.empty() ? "none of its processes is a rank" : "its ranks are " + analysis::ranges_text(ranks)));
 }
 
+void write_report(const ReportArguments& arguments, const analysis::RunAnswer& run) {
+  if (arguments.page.is_wanted())
+    write_page(arguments.page, analysis::report_document(run, arguments.options), analysis::report_page);
+  if (arguments.json)
+    write_json(analysis::report_json(run, arguments.options) + "\n");
+  else if (!arguments.page.is_wanted())
+    write_out(analysis::report_text(run, arguments.options));
+}
+
 int report(const ReportArguments& arguments) {
+  require_page_file(arguments.page);
   const analysis::ChosenJob chosen = choose_job(arguments.run, arguments.job);
   analysis::RunAnswer run = analysis::analyse_run(chosen, progress_on_stderr(), within_memory(arguments.memory_mb),
                                                   step_query(arguments), analysis::add_python_places);
@@ -73,10 +86,7 @@ int report(const ReportArguments& arguments) {
   // Not a word of a report about what could not be read.
   if (is_empty && !arguments.json) throw std::runtime_error(problem);
   require_rank(run, arguments.options);
-  if (arguments.json)
-    write_json(analysis::report_json(run, arguments.options) + "\n");
-  else
-    write_out(analysis::report_text(run, arguments.options));
+  write_report(arguments, run);
   if (!is_empty) return kDone;
   // The document above is complete, and says why; but a script that expected numbers must notice.
   throw std::runtime_error(problem);
@@ -87,7 +97,7 @@ int report(const ReportArguments& arguments) {
 Command report_command() {
   auto arguments = std::make_shared<ReportArguments>();
   analysis::ReportOptions& shown = arguments->options;
-  return {
+  Command command = {
       .name = "report",
       .summary = "Says what a run lost on the host side, and what to do now.",
       .options =
@@ -109,8 +119,11 @@ Command report_command() {
            memory_option(arguments->memory_mb)},
       .notes =
           "Works at any time: while the job runs, after it ended, after it was killed.\n"
-          "Examples:\n  hostprobe report hostprobe-run\n  hostprobe report RUN --json | jq '.processes[].waits[0]'",
+          "Examples:\n  hostprobe report hostprobe-run\n  hostprobe report RUN --json | jq '.processes[].waits[0]'\n"
+          "  hostprobe report RUN --html report.html",
       .run = [arguments](const Words&) { return report(*arguments); }};
+  add_page_options(arguments->page, command);
+  return command;
 }
 
 }  // namespace hostprobe::cli

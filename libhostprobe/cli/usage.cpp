@@ -12,10 +12,6 @@ namespace {
 
 // Named by the documentation of the whole, and not built yet.
 constexpr std::string_view kLaterCommands[] = {"top", "agent"};
-struct LaterOption {
-  std::string_view command, option;
-};
-constexpr LaterOption kLaterOptions[] = {{"run", "--sched"}, {"report", "--html"}};
 
 bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
@@ -23,9 +19,6 @@ std::string without_value(const std::string& word) { return word.substr(0, word.
 
 [[noreturn]] void refuse_option(const Command& command, const std::string& word) {
   const std::string name = without_value(word);
-  for (const LaterOption& later : kLaterOptions)
-    if (later.command == command.name && later.option == name)
-      throw UsageError(fmt::format("{}: {} is not in this version", command.name, name));
   const std::string own = command.commands.empty() ? command.name : "";
   throw UsageError(fmt::format("{}no option {}{}; `hostprobe {}--help` lists all", own.empty() ? "" : own + ": ", name,
                                suggestion(name, long_options(command)), own.empty() ? "" : own + " "));

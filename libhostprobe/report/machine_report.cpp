@@ -51,6 +51,13 @@ Json machine_json(const ProcessAnswer& process) {
   return json;
 }
 
+Json quota_json(const QuotaAnswer& quota) {
+  return {{"cpus", quota.cpus > 0 ? Json(quota.cpus) : Json(nullptr)},
+          {"periods", quota.periods},
+          {"throttled_ms", 1e-6 * quota.throttled_ns},
+          {"group", quota.group}};
+}
+
 std::string frequency_line(const FrequencyAnswer& frequency) {
   std::string line = fmt::format("CPU frequency {:.2f} GHz ({:.2f} to {:.2f}), measured {} times on {}",
                                  frequency.median_ghz, frequency.low_ghz, frequency.high_ghz, frequency.samples,
@@ -87,6 +94,8 @@ std::string machine_line(const MachineAnswer& machine) {
 void add_machine_json(const ProcessAnswer& process, Json& json) {
   json["frequency"] = frequency_json(process);
   json["machine"] = machine_json(process);
+  json["cpus"] = process.cpus == 0 ? Json(nullptr) : Json(process.cpus);
+  if (process.quota) json["quota"] = quota_json(*process.quota);  // absent where none was used up
 }
 
 std::vector<std::string> machine_lines(const ProcessAnswer& process) {

@@ -26,7 +26,8 @@ from documents_runs import PAIRS, make_runs, outputs_of
 HERE = Path(__file__).resolve().parent
 EXPECTED = HERE / "documents"
 INDEX = EXPECTED / "index.txt"
-LONGEST, LONGEST_REPORT = 8_000, 40_000  # bytes of a document that is kept whole, and of a run's whole report as JSON
+# Bytes of a document that is kept whole, of a run's whole report as JSON, and of a difference as JSON.
+LONGEST, LONGEST_REPORT, LONGEST_DIFFERENCE = 8_000, 48_000, 13_500
 HEAD, SAME = "=== hostprobe ", "(as of hostprobe "
 MOST_LINES = 60  # of a difference
 
@@ -83,7 +84,8 @@ def digest(said):
 
 
 def is_kept(run, words, said):
-    return b"\0" not in said and len(said) <= (LONGEST_REPORT if words == f"report --json {run}" else LONGEST)
+    longest = LONGEST_REPORT if words == f"report --json {run}" else LONGEST_DIFFERENCE if words.startswith("diff --json ") else LONGEST
+    return b"\0" not in said and len(said) <= longest
 
 
 def in_one(run, documents):

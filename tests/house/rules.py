@@ -80,7 +80,7 @@ LIBC_HEADERS = {"ctype.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "fcntl.h",
                 "stdio.h", "stdlib.h", "string.h", "time.h", "unistd.h", "poll.h", "x86intrin.h", "cpuid.h",
                 "immintrin.h", "gnu/libc-version.h", "features.h", "alloca.h", "utmpx.h", "pwd.h", "fnmatch.h",
                 "spawn.h"}
-LIBC_FOLDERS = ("sys/", "linux/", "asm/", "bits/", "arpa/", "netinet/")
+LIBC_FOLDERS = ("sys/", "linux/", "asm/", "bits/", "netinet/")
 # Headers whose code is a template, or whose library is opened at run time or is static and hidden.
 PROBE_GUESTS = {"concurrentqueue/moodycamel/concurrentqueue.h", "concurrentqueue/concurrentqueue.h",
                 "moodycamel/concurrentqueue.h", "concurrentqueue.h", "cuda.h", "cudaTypedefs.h", "zstd.h"}
@@ -170,7 +170,7 @@ SUB_ROOMS = {
               "sources", "control", "writer", "fixes/row", "fixes/placement", "fixes/waiting", "fixes/launching", "fixes/trial", "fixes", "process"),
     "import": ("input", "kineto", "ftrace", "tracer_csv", HERE),
     "analysis": ("measures", "ranks", "graph", "step_time", "causes", "findings", HERE),
-    "report": (HERE, "text", "json", "diff"),
+    "report": (HERE, "text", "json", "diff", "html"),
     "export": (HERE, "chrome", "perfetto", "csv", "dump"),
     "recorder": (HERE, "bpf"),
     "simnode": ("node", "cuda/image", "cuda/model", "cuda/entries", "nccl", "nvml"),

@@ -80,11 +80,19 @@ TEST(Usage, WhatResemblesNothingIsGivenNoNearest) {
 }
 
 TEST(Usage, WhatTheContractNamesAndThisVersionLacksIsSaidSo) {
-  const std::vector<std::vector<std::string>> kLater = {{"top"}, {"report", "--html", "f", "x"}};
+  const std::vector<std::vector<std::string>> kLater = {{"top"}, {"agent"}};
   for (const auto& words : kLater) {
     const Said said = hostprobe(words);
     EXPECT_EQ(said.status, 2) << said.err;
     EXPECT_THAT(said.err, HasSubstr("is not in this version")) << testing::PrintToString(words);
+  }
+}
+
+TEST_F(WithRun, WhatIsAboutAPageNeedsOne) {
+  for (const char* option : {"--redact", "--force"}) {
+    const Said said = hostprobe({"report", run(), option});
+    EXPECT_EQ(said.status, 2) << said.err;
+    EXPECT_THAT(said.err, HasSubstr("--html FILE"));
   }
 }
 

@@ -1,21 +1,19 @@
 // descriptor_name.cpp: see descriptor_name.h.
 #include "probe/hooks/descriptor_name.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <atomic>
 
 #include "probe/record/hook.h"
 #include "probe/record/limits.h"
 #include "probe/record/strings.h"
+#include "probe/runtime/at_start.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 
@@ -49,66 +47,77 @@ struct Text {
   }
 };
 
+// Asked by system calls: each function of libc more is a relocation in a page that every start writes (layout.ld).
+bool ask_address(long call, int descriptor, sockaddr_storage& address, unsigned& bytes) {
+  address = {};
+  bytes = sizeof address;
+  return system_call(call, descriptor, word_of_pointer(&address), word_of_pointer(&bytes)) == 0;
+}
+bool ask_option(int descriptor, int option, void* value, unsigned bytes) {
+  return system_call_of_six(SYS_getsockopt, descriptor, SOL_SOCKET, option, word_of_pointer(value),
+                            word_of_pointer(&bytes), 0) == 0;
+}
+
+unsigned in_host_order(std::uint16_t word) { return static_cast<unsigned>(__builtin_bswap16(word)); }
+
 // False: it is of a family that has no such names.
 bool add_address(Text& text, const sockaddr_storage& address) {
-  char host[INET6_ADDRSTRLEN];
   if (address.ss_family == AF_INET) {
     auto& four = reinterpret_cast<const sockaddr_in&>(address);
-    if (inet_ntop(AF_INET, &four.sin_addr, host, sizeof host) == nullptr) return false;
-    text.add("%s:%u", host, static_cast<unsigned>(ntohs(four.sin_port)));
+    auto* byte = reinterpret_cast<const unsigned char*>(&four.sin_addr);
+    text.add("%u.%u.%u.%u:%u", byte[0] + 0u, byte[1] + 0u, byte[2] + 0u, byte[3] + 0u, in_host_order(four.sin_port));
     return true;
   }
   if (address.ss_family != AF_INET6) return false;
   auto& six = reinterpret_cast<const sockaddr_in6&>(address);
-  if (inet_ntop(AF_INET6, &six.sin6_addr, host, sizeof host) == nullptr) return false;
-  text.add("[%s]:%u", host, static_cast<unsigned>(ntohs(six.sin6_port)));
+  const std::uint16_t* word = six.sin6_addr.s6_addr16;
+  text.add("[");
+  for (int i = 0; i < 8; ++i) text.add(i == 0 ? "%x" : ":%x", in_host_order(word[i]));
+  text.add("]:%u", in_host_order(six.sin6_port));
   return true;
 }
 
 // Both ends, since the other end's process may be recorded as well and is found by them.
 bool name_internet(Text& text, int descriptor, const sockaddr_storage& own) {
   int type = 0;
-  socklen_t bytes = sizeof type;
-  getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &bytes);
+  ask_option(descriptor, SO_TYPE, &type, sizeof type);
   text.add("%s", type == SOCK_STREAM ? "tcp " : "udp ");
-  sockaddr_storage peer{};
-  bytes = sizeof peer;
-  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &bytes) == 0 && add_address(text, peer))
-    text.add(" ");
+  sockaddr_storage peer;
+  unsigned bytes;
+  if (ask_address(SYS_getpeername, descriptor, peer, bytes) && add_address(text, peer)) text.add(" ");
   text.add("from ");
   return add_address(text, own);
 }
 
 // A path is at the end that was bound to one: at the other end's, if it is the server. '\0' begins a name without a file.
-bool add_path(Text& text, const sockaddr_un& address, socklen_t bytes) {
-  constexpr socklen_t kBegin = offsetof(sockaddr_un, sun_path);
+bool add_path(Text& text, const sockaddr_storage& address, unsigned bytes) {
+  constexpr unsigned kBegin = offsetof(sockaddr_un, sun_path);
+  auto& local = reinterpret_cast<const sockaddr_un&>(address);
   if (bytes <= kBegin) return false;
-  const bool is_abstract = address.sun_path[0] == 0;
-  const auto length = static_cast<int>(strnlen(address.sun_path + is_abstract, bytes - kBegin - is_abstract));
-  if (length > 0) text.add(" %s%.*s", is_abstract ? "@" : "", length, address.sun_path + is_abstract);
-  return length > 0;
+  const bool is_abstract = local.sun_path[0] == 0;
+  // What is not ended is as long as it is said to be; "%.*s" ends at a zero before.
+  const int most = static_cast<int>(bytes - kBegin) - is_abstract;
+  if (most <= 0 || local.sun_path[is_abstract] == 0) return false;
+  text.add(" %s%.*s", is_abstract ? "@" : "", most, local.sun_path + is_abstract);
+  return true;
 }
 
 bool name_local(Text& text, int descriptor) {
   text.add("unix");
-  sockaddr_un address{};
-  socklen_t bytes = sizeof address;
-  const bool has_peer = getpeername(descriptor, reinterpret_cast<sockaddr*>(&address), &bytes) == 0;
-  if (!has_peer || !add_path(text, address, bytes)) {
-    bytes = sizeof address;
-    if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &bytes) == 0) add_path(text, address, bytes);
-  }
+  sockaddr_storage address;
+  unsigned bytes;
+  const bool has_peer = ask_address(SYS_getpeername, descriptor, address, bytes) && add_path(text, address, bytes);
+  if (!has_peer && ask_address(SYS_getsockname, descriptor, address, bytes)) add_path(text, address, bytes);
   ucred peer{};
-  bytes = sizeof peer;
-  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0)
+  if (ask_option(descriptor, SO_PEERCRED, &peer, sizeof peer) && peer.pid > 0)
     text.add(" process %d", static_cast<int>(peer.pid));
   return true;
 }
 
 bool name_socket(Text& text, int descriptor) {
-  sockaddr_storage own{};
-  socklen_t bytes = sizeof own;
-  if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &bytes) != 0) return false;
+  sockaddr_storage own;
+  unsigned bytes;
+  if (!ask_address(SYS_getsockname, descriptor, own, bytes)) return false;
   return own.ss_family == AF_UNIX ? name_local(text, descriptor) : name_internet(text, descriptor, own);
 }
 
@@ -116,7 +125,7 @@ bool name_socket(Text& text, int descriptor) {
 bool name_other(Text& text, int descriptor) {
   char link[32];
   snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-  const ssize_t length = readlink(link, text.bytes, sizeof text.bytes);
+  const long length = system_call(SYS_readlink, word_of_pointer(link), word_of_pointer(text.bytes), sizeof text.bytes);
   text.length = length > 0 ? static_cast<std::size_t>(length) : 0;
   return length > 0;
 }

@@ -2,6 +2,7 @@
 #include "diff_json.h"
 
 #include "report/json/json_run.h"
+#include "report/json/json_step_map.h"
 #include "report/json_numbers.h"
 #include "report/json_text.h"
 
@@ -77,14 +78,15 @@ Json run_json(const RunAnswer& run) {
                {"mode", run.mode},
                {"wall_s", run.wall_s},
                {"processes", run.processes.size()},
-               {"unreadable", run.unreadable.size()}};
+               {"unreadable", run.unreadable.size()},
+               {"steps", {{"map", step_map_json(run)}}}};
   add_jobs_json(run, json);
   return json;
 }
 
 }  // namespace
 
-std::string diff_json(const RunDiff& diff, const RunAnswer& a, const RunAnswer& b) {
+Json diff_document(const RunDiff& diff, const RunAnswer& a, const RunAnswer& b) {
   Json json = {{"schema", 1},
                {"hostprobe", hostprobe_json()},
                {"a", run_json(a)},
@@ -102,7 +104,11 @@ std::string diff_json(const RunDiff& diff, const RunAnswer& a, const RunAnswer& 
                {"critical_path_pct", path_json(diff.path)},
                {"nothing_in_common", diff.nothing_in_common}};
   for (const FindingChange& finding : diff.findings) json["findings"].push_back(finding_json(finding));
-  return json_text(json, 1);
+  return json;
+}
+
+std::string diff_json(const RunDiff& diff, const RunAnswer& a, const RunAnswer& b) {
+  return json_text(diff_document(diff, a, b), 1);
 }
 
 }  // namespace hostprobe::analysis

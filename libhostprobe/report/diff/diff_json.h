@@ -7,9 +7,11 @@
 
 #include "answer/diff.h"
 #include "answer/run.h"
+#include "report/json_value.h"
 
 namespace hostprobe::analysis {
 
+JsonValue diff_document(const RunDiff& diff, const RunAnswer& a, const RunAnswer& b);
 std::string diff_json(const RunDiff& diff, const RunAnswer& a, const RunAnswer& b);
 
 }  // namespace hostprobe::analysis

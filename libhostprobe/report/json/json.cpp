@@ -32,7 +32,7 @@ JsonValue report_document(const RunAnswer& run, const ReportOptions& options) {
                {"step_share_pct", step_shares_json(run)},
                {"step_time", step_time_json(run)},
                {"step_time_unknown", run.step_time ? Json(nullptr) : Json(time_unknown_id(run.step_time_unknown))},
-               {"steps", steps_json(run.steps, run.start_up_ms)},
+               {"steps", steps_json(run)},
                {"critical_path_pct", path_shares_json(run.critical_path)},
                {"critical_path", run_path_json(run.critical_path)},
                {"processes", Json::array()},

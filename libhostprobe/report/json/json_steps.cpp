@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "json_step_map.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -56,7 +58,8 @@ Json lost_json(const RunAnswer& run, const LostTime& lost) {
 
 }  // namespace
 
-Json steps_json(const StepAnswer& steps, const std::optional<double>& start_up_ms) {
+Json steps_json(const RunAnswer& run) {
+  const StepAnswer& steps = run.steps;
   const std::string source = step_source_name(steps);
   Json json = {{"source", source}};
   if (source == "marks") json["marked_by"] = "program";
@@ -64,7 +67,7 @@ Json steps_json(const StepAnswer& steps, const std::optional<double>& start_up_m
   add_lengths(json, steps.lengths);
   if (steps.lengths.count > 0) json["median_ms"] = 1e-6 * steps.usual_ns();
   json["median_of"] = steps.all_have_types() ? Json(steps.types[steps.usual_type()].name) : Json(nullptr);
-  json["start_up_ms"] = or_null(start_up_ms);
+  json["start_up_ms"] = or_null(run.start_up_ms);
   json["types"] = Json::array();
   for (const StepTypeAnswer& type : steps.types) {
     Json one = {{"type", type.name}};
@@ -79,6 +82,7 @@ Json steps_json(const StepAnswer& steps, const std::optional<double>& start_up_m
                                {"ms", slow.step.length_ns() * 1e-6},
                                {"excess_ms", slow.excess_ns * 1e-6}});
   }
+  json["map"] = step_map_json(run);
   return json;
 }
 

@@ -8,7 +8,7 @@
 
 namespace hostprobe::analysis {
 
-Json steps_json(const StepAnswer& steps, const std::optional<double>& start_up_ms);
+Json steps_json(const RunAnswer& run);
 Json start_up_json(const StartUpAnswer& start_up);
 
 // Where their time went: null where that is not known. The shares sum to 100.
