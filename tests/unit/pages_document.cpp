@@ -78,6 +78,26 @@ TEST(StepMap, WithoutStepsThereIsNone) {
   EXPECT_TRUE(step_map_json(run).is_null());
 }
 
+TEST(CausesByStep, AreAddedOverRanksAndMeansOfColumns) {
+  StepTime time;
+  time.lost.resize(2);
+  time.lost[0].cause = time.lost[1].cause = Cause::kGcPause;
+  time.lost[0].step_ns = std::vector<double>(480, 1e6);
+  time.lost[1].step_ns = std::vector<double>(480, 2e6);
+  time.lost[0].step_ns[1] = 3e6;
+  const JsonValue by_step = causes_by_step_json(time);
+  EXPECT_EQ(by_step.at("steps_per_column").count(), 2u);
+  EXPECT_EQ(by_step.at("ms").at("gc_pause").size(), 240u);
+  EXPECT_EQ(by_step.at("ms").at("gc_pause").at(0).real(), 4);
+  EXPECT_EQ(by_step.at("ms").at("gc_pause").at(1).real(), 3);
+}
+
+TEST(CausesByStep, OfAllStepsTogetherThereAreNone) {
+  StepTime time;
+  time.lost.resize(1);
+  EXPECT_TRUE(causes_by_step_json(time).is_null());
+}
+
 JsonValue named_document() {
   return {
       {"schema", 1},
@@ -199,7 +219,8 @@ JsonValue hostile_document() {
           {"headline", list_of(kBad)},
           {"findings", list_of(hostile_finding())},
           {"step_share_pct", {{"gc_pause", 1.0}}},
-          {"step_time", {{"steps", 1}, {"lost", list_of(lost)}}},
+          {"step_time",
+           {{"steps", 1}, {"lost", list_of(lost)}, {"by_step", {{"steps", 1}, {"ms", {{"gc_pause", list_of(1.0)}}}}}}},
           {"steps", hostile_steps()},
           {"processes", list_of(hostile_process())},
           {"collectives", list_of({{"op", kBad}, {"comm", kBad}})},

@@ -40,10 +40,23 @@ struct Causes {
   RankCauses mean;
   std::vector<std::string> order;    // heaviest first
   std::vector<std::string> columns;  // of these, those with a column
+  bool uses_gpu = false;
+  // A job that uses no GPU is bound by none: that is its own work.
+  std::string words(const std::string& cause) const {
+    return cause == "gpu_bound" && !uses_gpu ? "compute" : spaced(cause);
+  }
 };
+
+bool uses_gpu(const JsonValue& document) {
+  for (const JsonValue& process : list_in(document, "processes"))
+    for (const char* path : {"launches.count", "syncs.count", "gpu.kernels"})
+      if (number_in(process, path).value_or(0) > 0) return true;
+  return false;
+}
 
 Causes read_causes(const JsonValue& document) {
   Causes causes;
+  causes.uses_gpu = uses_gpu(document);
   std::map<std::string, std::size_t> place;
   std::map<std::string, double> pct;
   for (const JsonValue& lost : list_in(document, "step_time.lost")) {
@@ -70,7 +83,7 @@ std::string bar_of(const Causes& causes, const RankCauses& one, double whole, co
   std::vector<BarPart> parts;
   for (const std::string& cause : causes.order)
     if (const auto found = one.ms.find(cause); found != one.ms.end())
-      parts.push_back({"cause-" + cause, found->second, spaced(cause) + " " + ms_amount(found->second)});
+      parts.push_back({"cause-" + cause, found->second, causes.words(cause) + " " + ms_amount(found->second)});
   return stacked_bar(parts, whole, who + ": " + ms_amount(one.total()) + " a step");
 }
 
@@ -80,7 +93,7 @@ void add_legend(const Causes& causes, double whole, Markup& page) {
     page.open("li")
         .empty("span", {{"class", "swatch cause-" + cause}})
         .markup("</span>")
-        .text(fmt::format("{} {}", spaced(cause), pct_amount(100 * causes.mean.ms.at(cause) / whole)))
+        .text(fmt::format("{} {}", causes.words(cause), pct_amount(100 * causes.mean.ms.at(cause) / whole)))
         .close();
   page.close();
 }
@@ -90,7 +103,7 @@ std::vector<Column> columns_of(const Causes& causes, bool with_bar) {
   if (with_bar)
     columns.push_back({.title = "A step", .hint = "Causes in the colours of the list above", .is_number = false});
   columns.push_back({.title = "All", .hint = "Of the mean rank's step"});
-  for (const std::string& cause : causes.columns) columns.push_back({.title = spaced(cause)});
+  for (const std::string& cause : causes.columns) columns.push_back({.title = causes.words(cause)});
   return columns;
 }
 
@@ -107,6 +120,34 @@ void add_row(const Causes& causes, const RankCauses& one, double whole, bool wit
   table.row(cells, number_in(one.who, "rank"));
 }
 
+// What made the slow steps slow. Outliers are cut, or nothing else could be seen.
+void add_steps_by_cause(const JsonValue& document, const Causes& causes, Markup& page) {
+  constexpr double kTallest = 4;
+  const JsonValue& by_step = member(document, "step_time.by_step");
+  if (by_step.is_null()) return;
+  std::vector<Layer> layers;
+  for (const std::string& cause : causes.order) {
+    Layer layer = {.style = "cause-" + cause, .heights = {}};
+    for (const JsonValue& ms : list_in(member(by_step, "ms"), cause))
+      layer.heights.push_back(number_of(ms).value_or(0));
+    layers.push_back(std::move(layer));
+  }
+  double longest = 0;
+  for (std::size_t column = 0; !layers.empty() && column < layers.front().heights.size(); ++column) {
+    double all = 0;
+    for (const Layer& layer : layers) all += column < layer.heights.size() ? layer.heights[column] : 0;
+    longest = std::max(longest, all);
+  }
+  const double most = std::min(longest, kTallest * causes.mean.total());
+  const double per_column = number_in(by_step, "steps_per_column").value_or(1);
+  const std::string label = fmt::format(
+      "What each of the {} steps that were looked at went into, of the mean rank, up to {}{}{}",
+      count_amount(number_in(by_step, "steps")), ms_amount(most), most < longest ? "; longer ones are cut" : "",
+      per_column > 1 ? fmt::format("; each column is the mean of {:.0f} steps", per_column) : "");
+  page.open("figure").element("figcaption", label).open("div", {{"class", "zoom"}});
+  page.markup(layered_strip(layers, most, label)).close().close();
+}
+
 void add_others(const Causes& causes, const ChosenRanks& chosen, Markup& page) {
   if (chosen.all_shown()) return;
   page.open("details").element("summary", fmt::format("The {} other ranks", chosen.others.size()));
@@ -116,7 +157,7 @@ void add_others(const Causes& causes, const ChosenRanks& chosen, Markup& page) {
   page.close();
 }
 
-void add_bars(const Causes& causes, Markup& page) {
+void add_bars(const JsonValue& document, const Causes& causes, Markup& page) {
   const double whole = causes.mean.total();
   page.element(
       "p",
@@ -124,6 +165,7 @@ void add_bars(const Causes& causes, Markup& page) {
       "so the bars of the ranks add up to the mean step.");
   page.open("div", {{"class", "mean"}}).markup(bar_of(causes, causes.mean, whole, "the mean rank")).close();
   add_legend(causes, whole, page);
+  add_steps_by_cause(document, causes, page);
   std::vector<double> badness;
   double widest = 0;
   for (const RankCauses& one : causes.ranks) {
@@ -149,7 +191,7 @@ void add_cause_bars(const JsonValue& document, Markup& page) {
     const std::string why = text_in(document, "step_time_unknown");
     page.element("p", "It is not known" + (why.empty() ? "." : " (" + spaced(why) + ")."), {{"class", "nothing"}});
   } else {
-    add_bars(causes, page);
+    add_bars(document, causes, page);
   }
   page.close();
 }

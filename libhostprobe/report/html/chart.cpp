@@ -114,4 +114,23 @@ std::string strip(const Strip& strip, std::string_view id, std::string_view labe
   return out + "</svg>";
 }
 
+std::string layered_strip(const std::vector<Layer>& layers, double most, std::string_view label) {
+  std::size_t columns = 1;
+  for (const Layer& layer : layers) columns = std::max(columns, layer.heights.size());
+  std::vector<double> tops(columns);
+  std::string out = svg_begin("strip", static_cast<double>(columns), kStripUnits, label) + " height=\"110\">";
+  for (const Layer& layer : layers) {
+    std::string path;
+    for (std::size_t column = 0; column < layer.heights.size(); ++column) {
+      const double height =
+          most > 0 ? within(kStripUnits * layer.heights[column] / most, 0, kStripUnits - tops[column]) : 0;
+      if (height < 0.1) continue;
+      path += fmt::format("M{}.5 {:.1f}v-{:.1f}", column, kStripUnits - tops[column], height);
+      tops[column] += height;
+    }
+    if (!path.empty()) out += fmt::format("<path class=\"{}\" d=\"{}\"/>", html_escaped(layer.style), path);
+  }
+  return out + "</svg>";
+}
+
 }  // namespace hostprobe::analysis

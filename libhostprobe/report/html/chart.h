@@ -55,4 +55,11 @@ struct Strip {
 };
 std::string strip(const Strip& strip, std::string_view id, std::string_view label);
 
+struct Layer {
+  std::string style;
+  std::vector<double> heights;  // of each column
+};
+// Layers on top of each other, the first at the bottom.
+std::string layered_strip(const std::vector<Layer>& layers, double most, std::string_view label);
+
 }  // namespace hostprobe::analysis

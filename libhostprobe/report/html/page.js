@@ -197,7 +197,7 @@ function begin() {
   document.querySelectorAll("table").forEach(makeSortable);
   document.querySelectorAll("article.card").forEach(addCopy);
   document.querySelectorAll(".zoom").forEach(addZoom);
-  document.querySelectorAll(".zoom svg").forEach(addReadout);
+  document.querySelectorAll(".zoom svg[id]").forEach(addReadout);
   document.getElementById("tools").append(wordFilter(), rankChoice(), button("save JSON", saveDocument));
 }
 

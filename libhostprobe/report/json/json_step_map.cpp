@@ -119,7 +119,35 @@ Json percentiles_json(const std::vector<Step>& steps) {
   return json;
 }
 
+// The mean of the steps in each column.
+Json columns_json(const std::vector<double>& step_ns, std::size_t per_column) {
+  Json list = Json::array();
+  for (std::size_t from = 0; from < step_ns.size(); from += per_column) {
+    const std::size_t end = std::min(step_ns.size(), from + per_column);
+    double ns = 0;
+    for (std::size_t step = from; step < end; ++step) ns += step_ns[step];
+    list.push_back(rounded(1e-6 * ns / static_cast<double>(end - from)));
+  }
+  return list;
+}
+
 }  // namespace
+
+Json causes_by_step_json(const StepTime& time) {
+  std::size_t steps = 0;
+  for (const LostTime& lost : time.lost) steps = std::max(steps, lost.step_ns.size());
+  if (steps < 2) return nullptr;
+  std::map<std::string, std::vector<double>> by_cause;
+  for (const LostTime& lost : time.lost) {
+    std::vector<double>& ns = by_cause[cause_id(lost.cause)];
+    ns.resize(steps);
+    for (std::size_t step = 0; step < lost.step_ns.size(); ++step) ns[step] += lost.step_ns[step];
+  }
+  const std::size_t per_column = (steps + kMostColumns - 1) / kMostColumns;
+  Json json = {{"steps", steps}, {"steps_per_column", per_column}, {"ms", Json::object()}};
+  for (const auto& [cause, ns] : by_cause) json["ms"][cause] = columns_json(ns, per_column);
+  return json;
+}
 
 Json step_map_json(const RunAnswer& run) {
   const ProcessAnswer* longest = longest_process(run);

@@ -11,4 +11,7 @@ namespace hostprobe::analysis {
 // Null where no step has a place in time.
 Json step_map_json(const RunAnswer& run);
 
+// What each step lost to which cause, of the mean rank. Null where that is known of all steps together only.
+Json causes_by_step_json(const StepTime& time);
+
 }  // namespace hostprobe::analysis

@@ -110,6 +110,7 @@ Json step_time_json(const RunAnswer& run) {
   if (!run.step_time || run.step_time->length_ns <= 0) return nullptr;
   Json json = {{"ms", 1e-6 * run.step_time->length_ns}, {"steps", run.step_time->steps}, {"lost", Json::array()}};
   for (const LostTime& lost : run.step_time->lost) json["lost"].push_back(lost_json(run, lost));
+  json["by_step"] = causes_by_step_json(*run.step_time);
   return json;
 }
 
