@@ -280,6 +280,7 @@ class Damaged(ImportTest):
 
     def test_what_is_no_profile_makes_no_trace(self):
         texts = {"empty": "", "words": "not JSON", "list": "[1, 2]", "object": "{}", "none": '{"traceEvents": []}',
+                 "names": '{"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}]}',
                  "deep": "[" * 200_000, "number": "7", "zeros": "\0" * 100, "strings": '{"traceEvents": "x"}'}
         for name, text in texts.items():
             path = self.folder / f"{name}.json"

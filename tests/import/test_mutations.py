@@ -30,7 +30,7 @@ def made_profile():
                    kernel(f"gemm{n % 3}", at + 20.125, 8.5, n + 1, grid=[4, n + 1, 1], block=[128, 1, 1]),
                    call("cudaStreamSynchronize", at + 40, 7, 100 + n, tid=10 + n % 2)]
     head = '{\n  "schemaVersion": 1,\n  "distributedInfo": {"rank": 3, "world_size": 8},\n  "host_name": "node-1",\n  "traceEvents": [\n  '
-    text = head + ",\n  ".join(json.dumps(event, indent=1) for event in events) + '\n  ],\n  "traceName": "made.json"\n}\n'
+    text = head + ",\n  ".join(json.dumps(event, indent=1) for event in events) + '\n  ],\n  "traceName": "made.json",\n  "baseTimeNanoseconds": 1000\n}\n'
     return mutations.split(text.encode())
 
 

@@ -208,9 +208,11 @@ class Reader {
     if (finding.fault == EventFault::kDocument) return leave_list();
     const bool is_whole = found.flaw == TextFlaw::kNone;
     if (is_whole && (finding.has_phase || !is_behind_damage)) return deliver(StringPlace::kInArray);
-    // What follows damage and is no event is the rest of what was damaged.
-    if (finding.has_phase || !is_behind_damage) leave_out(found);
+    const std::uint64_t begin = window_.at();
+    const bool is_all = window_.is_all();
     resume(finding.fault == EventFault::kInside ? finding.inside_at : std::max<std::size_t>(found.at, 1));
+    // What follows damage and is no event is the rest of what was damaged.
+    if (finding.has_phase || !is_behind_damage) leave_out(found, begin, is_all);
   }
 
   void leave_list() {
@@ -223,11 +225,12 @@ class Reader {
     state_ = State::kStart;
   }
 
-  void leave_out(const Attempt<EventFinding>& found) {
-    const bool is_cut = found.flaw == TextFlaw::kNeedsMore;
-    profile_.left_out.add_at(!is_cut ? kDamaged : window_.is_all() ? kCut : kTooLong, window_.at());
-    const bool is_of_file = is_cut && window_.is_all() && !file_.problem().empty();
-    fault(window_.at() + found.at, is_of_file ? file_.problem() : why_of(found.finding.fault, found.flaw));
+  // `is_all`: no more of the text was to come. What goes on behind an event that has no end was not cut.
+  void leave_out(const Attempt<EventFinding>& found, std::uint64_t begin, bool is_all) {
+    const bool has_no_end = found.flaw == TextFlaw::kNeedsMore, is_cut = has_no_end && is_all && state_ == State::kEnd;
+    profile_.left_out.add_at(is_cut ? kCut : has_no_end && !is_all ? kTooLong : kDamaged, begin);
+    const TextFlaw flaw = has_no_end && !is_cut ? TextFlaw::kOpenString : found.flaw;
+    fault(begin + found.at, is_cut && !file_.problem().empty() ? file_.problem() : why_of(found.finding.fault, flaw));
   }
 
   // ---- damage ----
