@@ -13,7 +13,7 @@ from imported import COMMAND, ImportTest, call, kernel, main, span
 
 MIB = 1 << 20
 LENGTH = int(os.environ.pop("HOSTPROBE_MIB", 320)) * MIB
-MOST_OF_4_GIB, WITHOUT_A_PROFILE = 1024 * MIB, 32 * MIB
+MOST_OF_4_GIB, WITHOUT_A_PROFILE = 960 * MIB, 64 * MIB
 START = 1_700_000_000_000_000
 EVENTS = 4000  # of a part
 
