@@ -15,8 +15,8 @@ std::string name_of(const char* const (&names)[N], std::uint32_t number) {
 
 std::string action_kind_name(ActionKind kind) {
   static constexpr const char* kNames[] = {
-      "unknown_0", "trigger", "dump_gone", "started", "stopped",      "setting",  "detail",      "child_ended",
-      "fix",       "halted",  "throttled", "source",  "read_in_part", "left_out", "steps_known", "profile"};
+      "unknown_0", "trigger",   "dump_gone", "started",      "stopped",  "setting",     "detail",  "child_ended", "fix",
+      "halted",    "throttled", "source",    "read_in_part", "left_out", "steps_known", "profile", "guessed"};
   return name_of(kNames, static_cast<std::uint32_t>(kind));
 }
 

@@ -26,6 +26,7 @@ enum class ActionKind : std::uint32_t {
   kLeftOut,
   kStepsKnown,
   kProfile,
+  kGuessed,
 };
 
 enum class TriggerCause : std::uint32_t { kSlowStep = 1, kSignal, kCommand, kProgram, kHang };

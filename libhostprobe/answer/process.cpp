@@ -17,12 +17,6 @@ const char* task_words(ProcessTask task) {
   return kWords[static_cast<std::size_t>(task)];
 }
 
-std::uint64_t ImportAnswer::left_out_count() const {
-  std::uint64_t all = 0;
-  for (const auto& [kind, count] : left_out) all += count;
-  return all;
-}
-
 std::optional<double> ImportAnswer::read_pct() const {
   if (!in_part || all_bytes == 0) return std::nullopt;
   return 100 * std::min(1.0, static_cast<double>(read_bytes) / static_cast<double>(all_bytes));

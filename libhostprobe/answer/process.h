@@ -53,13 +53,20 @@ struct OwnCost {
   double total_ms() const { return records_ms + quiet_ms + slow_ms + writer_ms; }
 };
 
+// Things of one kind that could not be used, or in part only.
+struct LeftOutAnswer {
+  std::string kind;
+  std::uint64_t count = 0;
+  std::optional<std::uint64_t> first_byte;  // of the file's text; nothing: they stand at no one place of it
+};
+
 struct ImportAnswer {
   bool in_part = false;
-  std::uint64_t read_bytes = 0, all_bytes = 0;                  // of the text; `all_bytes` 0: not known
-  std::string why;                                              // no more was read
-  std::vector<std::pair<std::string, std::uint64_t>> left_out;  // by kind, how many could not be used, or in part only
+  std::uint64_t read_bytes = 0, all_bytes = 0;  // of the text; `all_bytes` 0: not known
+  std::string why;                              // no more was read
+  std::vector<LeftOutAnswer> left_out;
+  bool is_rank_guessed = false, is_host_guessed = false;  // from the name of the file
 
-  std::uint64_t left_out_count() const;
   std::optional<double> read_pct() const;
 };
 

@@ -39,7 +39,9 @@ int import_files(const ImportArguments& arguments) {
   int status = kDone;
   for (const analysis::ImportedFile& file : files) {
     for (const std::string& trace : file.traces) write_out(trace + "\n");
-    for (const auto& [kind, count] : file.left_out.counts()) say(fmt::format("{}: {} {}", file.path, count, kind));
+    for (const auto& [kind, all] : file.left_out.kinds())
+      say(fmt::format("{}: {} {}{}", file.path, all.count, kind,
+                      all.first_byte ? fmt::format(", the first at byte {}", *all.first_byte) : ""));
     if (!file.note.empty()) say(fmt::format("{}: {}", file.path, file.note));
     if (!file.problem.empty())
       say(fmt::format("{}: {}{}", file.path,

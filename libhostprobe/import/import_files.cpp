@@ -9,48 +9,18 @@
 #include "trace/file_bytes.h"
 
 #include "import/ftrace/kernel_text.h"
-#include "import/kineto/profile.h"
-#include "import/kineto/profile_reader.h"
-#include "import/kineto/profile_trace.h"
+#include "import/kineto/profile_import.h"
 #include "import/tracer_csv/table_trace.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-OnProfileEvent adding_to(Profile& profile) {
-  return [&profile](const ProfileEvent& event) { profile.add(event); };
-}
-
-std::optional<ProfileReading> read_halves(const std::string& path, const ReadProgress& progress, Profile& profile,
-                                          LeftOut& left_out) {
-  LeftOut of_later;
-  Profile later(of_later);
-  const OnProfileEvent add = adding_to(profile), add_later = adding_to(later);
-  auto reading = read_profile_halves(path, {add, left_out}, {add_later, of_later}, progress);
-  if (reading) profile.append(std::move(later));
-  return reading;
-}
-
-// Halves that do not fit together are forgotten.
-Profile read_whole(const std::string& path, const ReadProgress& progress, LeftOut& left_out, ProfileReading& reading) {
-  Profile halves(left_out);
-  if (auto read = read_halves(path, progress, halves, left_out)) {
-    reading = std::move(*read);
-    return halves;
-  }
-  left_out = {};
-  Profile profile(left_out);
-  reading = read_profile(path, adding_to(profile), left_out, progress);
-  return profile;
-}
-
 void add_profile(const std::string& run, const ReadProgress& progress, ImportedFile& file) {
-  ProfileReading reading;
-  Profile profile = read_whole(file.path, progress, file.left_out, reading);
-  profile.finish();
-  file.problem = reading.problem;
-  file.traces = write_profile(profile, reading, file.path, run, file.left_out);
-  if (file.traces.empty() && file.problem.empty()) file.problem = "no event of a process or a GPU is in it";
+  ProfileImport made = import_profile(file.path, run, progress);
+  file.traces = std::move(made.traces);
+  file.problem = std::move(made.problem);
+  file.note = std::move(made.note);
+  file.left_out = std::move(made.left_out);
 }
 
 void add_table(const std::string& run, const ReadProgress& progress, ImportedFile& file) {

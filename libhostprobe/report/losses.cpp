@@ -54,6 +54,23 @@ std::string lost_records(const ProcessAnswer& process) {
   return text + ".";
 }
 
+constexpr std::size_t kKindsShown = 3;
+
+// The kinds with the most of them, and where the first of each stands.
+std::string left_out(const ImportAnswer& imported) {
+  if (imported.left_out.empty()) return {};
+  std::vector<LeftOutAnswer> kinds = imported.left_out;
+  std::stable_sort(kinds.begin(), kinds.end(), [](const auto& l, const auto& r) { return l.count > r.count; });
+  std::string text = " Not used, or not in full: ";
+  for (std::size_t i = 0; i < std::min(kinds.size(), kKindsShown); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : "; ", grouped(kinds[i].count), printable(kinds[i].kind));
+    if (kinds[i].first_byte) text += fmt::format(" (the first at byte {})", grouped(*kinds[i].first_byte));
+  }
+  const std::size_t more = kinds.size() - std::min(kinds.size(), kKindsShown);
+  if (more > 0) text += fmt::format("; {} more {} (--json)", more, more == 1 ? "kind" : "kinds");
+  return text + ".";
+}
+
 std::string read_in_part(const ProcessAnswer& process, const ImportAnswer& imported) {
   const std::optional<double> pct = imported.read_pct();
   // All of its bytes may be read, and yet it was to go on.
@@ -62,10 +79,7 @@ std::string read_in_part(const ProcessAnswer& process, const ImportAnswer& impor
                                              : percent_text(*pct) + " % of its bytes";
   std::string text =
       fmt::format("{}: its profile was read in part, {} ({}).", who(process), how_much, printable(imported.why));
-  if (const std::uint64_t left_out = imported.left_out_count(); left_out > 0)
-    text += fmt::format(" Of that, {} could not be used, or not in full.",
-                        left_out == 1 ? "1 event" : grouped(left_out) + " events");
-  return text + " Shares are of what was read.";
+  return text + left_out(imported) + " Shares are of what was read.";
 }
 
 void add_damages(const ProcessAnswer& process, std::vector<std::string>& sentences) {

@@ -369,6 +369,26 @@ void say_losses() {
   for (const std::string& sentence : loss_sentences(run)) say("loss", sentence);
 }
 
+void say_imports() {
+  RunAnswer run;
+  ProcessAnswer process;
+  process.pid = 77;
+  process.imported.emplace();
+  ImportAnswer& imported = *process.imported;
+  imported.in_part = true;
+  imported.read_bytes = 90'000;
+  imported.all_bytes = 100'000;
+  imported.why = "byte 4096: a string has no end, and 2 more places";
+  imported.left_out = {{"clocks that cannot be those of a day, replaced", 1, {}},
+                       {"events that are damaged", 3, 4000},
+                       {"negative durations, taken for 0", 2, 123},
+                       {"thread ids that are none, replaced", 1, {}}};
+  process.actions.push_back({ActionKind::kGuessed, 0, 0.25, 1, 0, "rank 3 guessed from the name of the file"});
+  run.processes.push_back(process);
+  for (const std::string& sentence : loss_sentences(run)) say("import", sentence);
+  for (const std::string& sentence : action_sentences(run, true)) say("import", sentence);
+}
+
 void say_actions() {
   RunAnswer run;
   ProcessAnswer process;
@@ -408,6 +428,7 @@ TEST(Sentences, AreThoseOfTheGoldenText) {
   say_news();
   say_stuck();
   say_losses();
+  say_imports();
   say_actions();
   std::ifstream file(std::string(HOSTPROBE_TEST_GOLDEN) + "/sentences.txt");
   std::stringstream expected;

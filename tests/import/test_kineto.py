@@ -110,6 +110,70 @@ class Generated(ImportTest):
         owners = {(row["pid"], row["args"]["kernel"]) for row in self.dump() if row["function"] == "cudaLaunchKernel"}
         self.assertEqual(owners, {(100, "of 100"), (200, "of 200")})
 
+    def test_ids_of_ranks_that_run_in_step_go_by_the_device(self):
+        """The call that came last before a kernel is the other rank's in every second step; not each kernel comes behind it."""
+        events = []
+        for pid, device, late in ((100, 1, 0), (200, 2, 3)):
+            for n in range(20):
+                events += [call("cudaLaunchKernel", START + 10 * n + late, 1, n + 1, pid=pid, tid=pid),
+                           kernel(f"of {pid}", START + 10 * n + late + (1 if n % 2 else 6), 2, n + 1, device=device)]
+        self.import_profile(events)
+        owners = Counter((row["pid"], row["args"]["kernel"]) for row in self.dump() if row["function"] == "cudaLaunchKernel")
+        self.assertEqual(owners, {(100, "of 100"): 20, (200, "of 200"): 20})
+
+    def test_ids_may_have_64_bits(self):
+        ids = (5 + (1 << 32), 5 + (1 << 33), (1 << 64) - 7)
+        events = [call("cudaLaunchKernel", START + 10 * n, 1, one) for n, one in enumerate(ids)]
+        events += [kernel(f"k{n}", START + 100 + 10 * n, 1, one) for n, one in enumerate(ids)]
+        _, lines = self.import_profile(events)
+        self.assertEqual(lines, [])
+        self.assertEqual([row["args"]["kernel"] for row in self.dump() if row["function"] == "cudaLaunchKernel"], ["k0", "k1", "k2"])
+
+    def test_a_device_may_be_called_by_its_process(self):
+        one = kernel("k", START, 1, 1)
+        one["pid"] = "GPU 3"
+        del one["args"]["device"]
+        self.import_profile([call("cudaLaunchKernel", START, 1, 1), one])
+        work, = [row for row in self.dump() if row["function"] == "kernel"]
+        self.assertEqual(work["args"]["stream"] >> 32, 3)
+
+    def test_a_rank_is_of_the_head_or_of_its_process(self):
+        events = [{**self.collective(rank, START + 10, 1, Rank=rank), "pid": 100 + rank} for rank in (0, 1)]
+        events.append(call("cudaLaunchKernel", START, 1, 1, pid="rank 7", tid=5))
+        self.import_profile(events, distributedInfo={"rank": 3, "world_size": 8})
+        ranks = {process["pid"]: process["rank"] for process in self.report()["processes"]}
+        self.assertEqual((ranks.pop(100), ranks.pop(101), *ranks.values()), (0, 1, 7))
+
+    def test_a_rank_from_the_name_of_the_file_is_a_guess(self):
+        path = self.write_profile([call("cudaLaunchKernel", START, 1, 1, pid=77)], "rank_5.json")
+        named = self.folder / "node-9_77.1700000000.pt.trace.json"
+        named.write_text(path.read_text())
+        for file, key, value in ((path, "rank", 5), (named, "host", "node-9")):
+            self.run_folder = self.folder / key
+            _, lines = self.bring_in("--kineto", file)
+            self.assertIn("guessed", lines[-1])
+            process, = self.report()["processes"]
+            self.assertEqual((process[key], process["imported"]["guessed"]), (value, [key]))
+
+    def test_files_of_one_rank_are_one_rank(self):
+        for first in (0, 5):
+            events = [span(f"ProfilerStep#{n}", START + 1000 * n, 990) for n in range(first, first + 4)]
+            events += [self.collective(3, START + 1000 * n + 5, n + 1) for n in range(first, first + 4)]
+            self.bring_in("--kineto", self.write_profile(events, f"steps{first}.json", host_name="node", distributedInfo={"rank": 3}))
+        report = self.report()
+        self.assertEqual(report["run"]["ranks"], 1)
+        self.assertEqual({process["rank"] for process in report["processes"]}, {3})
+        self.assertEqual(sum(collective["count"] for collective in report["collectives"]), 8)
+
+    def test_documents_of_one_file_are_ranks_of_their_own(self):
+        text = "\n".join(json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": [call("cudaLaunchKernel", START, 1, 1, pid=50 + rank)]})
+                         for rank in (2, 4))
+        path = self.folder / "both.json"
+        path.write_text(text)
+        traces, lines = self.bring_in("--kineto", path)
+        self.assertEqual((len(traces), lines), (2, []))
+        self.assertEqual({p["pid"]: p["rank"] for p in self.report()["processes"]}, {52: 2, 54: 4})
+
     def test_nothing_is_overwritten(self):
         for _ in range(2):
             self.import_profile([call("cudaLaunchKernel", START, 1, 1)])
@@ -182,13 +246,14 @@ class Damaged(ImportTest):
         self.assertTrue(imported["in_part"])
         self.assertGreater(imported["read_pct"], 99)
         damaged = self.folder / "damaged.json"
-        damaged.write_text(whole[:len(whole) // 2] + "\x01" + whole[len(whole) // 2:])
+        half = len(whole) // 2
+        damaged.write_text(whole[:half] + "\0" * (len(whole) - half))
         self.run_folder = self.folder / "damaged"
         self.bring_in("--kineto", damaged)
         document = self.report()
         imported = document["processes"][0]["imported"]
         self.assertAlmostEqual(imported["read_pct"], 50, delta=5)
-        self.assertEqual(imported["all_bytes"], len(whole) + 1)
+        self.assertEqual(imported["all_bytes"], len(whole))
         # Of the stump: what is there is told as a part, what is not there proves nothing.
         self.assertEqual(document["step_time_unknown"], "lost_records")
         self.assertLessEqual({one["share_of"] for one in document["findings"]}, {"read_part"})
@@ -201,7 +266,8 @@ class Damaged(ImportTest):
         self.import_profile([call("cudaLaunchKernel", START, 5, 1), {"ph": "X", "cat": "cpu_op", "name": "no time"}])
         imported = self.report()["processes"][0]["imported"]
         self.assertFalse(imported["in_part"])
-        self.assertEqual(imported["left_out"], [{"kind": "events without a time", "count": 1}])
+        place = (self.folder / "profile.json").read_text().index('{"ph": "X", "cat": "cpu_op"')
+        self.assertEqual(imported["left_out"], [{"kind": "events without a time", "count": 1, "first_byte": place}])
 
     def test_what_lies_too_deep_ends_the_reading_and_says_so(self):
         text = json.dumps({"traceEvents": [call("cudaLaunchKernel", START, 1, 1)]})[:-2]
@@ -214,6 +280,7 @@ class Damaged(ImportTest):
 
     def test_what_is_no_profile_makes_no_trace(self):
         texts = {"empty": "", "words": "not JSON", "list": "[1, 2]", "object": "{}", "none": '{"traceEvents": []}',
+                 "names": '{"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}]}',
                  "deep": "[" * 200_000, "number": "7", "zeros": "\0" * 100, "strings": '{"traceEvents": "x"}'}
         for name, text in texts.items():
             path = self.folder / f"{name}.json"

@@ -209,7 +209,7 @@ TEST_F(KernelImport, TicksJoinTheProbesDirectly) {
   // Two ticks are a nanosecond in the probe's trace.
   EXPECT_EQ(trace.clock.monotonic_ns(1000001000), test::kStartMonotonicNs + 500);
   EXPECT_EQ(KernelNames(trace).task(9, 1000001000).name, "n");
-  EXPECT_EQ(file.left_out.counts().at("events that the kernel had lost"), 5u);
+  EXPECT_EQ(file.left_out.kinds().at("events that the kernel had lost").count, 5u);
 }
 
 TEST_F(KernelImport, SecondsNeedTheirClock) {
@@ -245,7 +245,7 @@ TEST_F(KernelImport, PerfTellsItsClock) {
       "\tffffffff81a00000 __schedule+0x1 ([kernel.kallsyms])\n\n";
   const ImportedFile file = import(text);
   EXPECT_EQ(steps(file).size(), 1u) << file.problem;
-  EXPECT_TRUE(file.left_out.counts().empty());
+  EXPECT_TRUE(file.left_out.kinds().empty());
 }
 
 TEST_F(KernelImport, UnsortedLinesAreSortedPerCpu) {
@@ -317,12 +317,12 @@ TEST_F(KernelImport, WhatCannotBeUsedIsCounted) {
   text += std::string("\0\xff\x80[000]\x01\n", 10);
   const ImportedFile file = import(text);
   EXPECT_EQ(steps(file).size(), 2u);
-  const auto& counts = file.left_out.counts();
-  EXPECT_EQ(counts.at("lines that tell of no event"), 2u);
-  EXPECT_EQ(counts.at("lines that are too long"), 1u);
-  EXPECT_EQ(counts.at("events 'sched_stat_runtime'"), 1u);
-  EXPECT_EQ(counts.at("lines that are cut or damaged"), 1u);
-  EXPECT_EQ(counts.at("lines whose time is written in another way"), 1u);
+  const auto& kinds = file.left_out.kinds();
+  EXPECT_EQ(kinds.at("lines that tell of no event").count, 2u);
+  EXPECT_EQ(kinds.at("lines that are too long").count, 1u);
+  EXPECT_EQ(kinds.at("events 'sched_stat_runtime'").count, 1u);
+  EXPECT_EQ(kinds.at("lines that are cut or damaged").count, 1u);
+  EXPECT_EQ(kinds.at("lines whose time is written in another way").count, 1u);
 }
 
 TEST_F(KernelImport, TraceDatWithoutItsLibraryIsRefusedWithTheWayOut) {

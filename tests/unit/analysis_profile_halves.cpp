@@ -15,12 +15,13 @@ namespace {
 std::string text_of(const ProfileEvent& event) {
   std::string all;
   for (const std::string& text : event.texts) all += text + '|';
-  return all + '\n';
+  return all + std::to_string(event.at) + '\n';
 }
 
 std::string text_of(const LeftOut& left_out) {
   std::string all;
-  for (const auto& [what, count] : left_out.counts()) all += what + ' ' + std::to_string(count) + '\n';
+  for (const auto& [what, kind] : left_out.kinds())
+    all += what + ' ' + std::to_string(kind.count) + ' ' + std::to_string(kind.first_byte.value_or(0)) + '\n';
   return all;
 }
 

@@ -5,6 +5,8 @@
 #include <zlib.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -75,6 +77,32 @@ TEST_F(TextFileOf, CompressedTextThatEndsTooEarlyIsReadAsFarAsItGoes) {
   EXPECT_GT(read.size(), kHeld);
   EXPECT_TRUE(text.starts_with(read));
   EXPECT_NE(file.problem(), "");
+}
+
+// zlib's own reader of files forgets what it expanded before the damage.
+TEST_F(TextFileOf, CompressedTextIsReadUpToItsDamage) {
+  const std::string text = lines(kHeld);
+  const std::string path = write(text, true);
+  const auto bytes = std::filesystem::file_size(path);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(bytes - 6)).put('?');  // of its checksum
+  file.close();
+  TextFile damaged(path);
+  EXPECT_TRUE(all_of(damaged) == text);
+  EXPECT_NE(damaged.problem(), "");
+}
+
+TEST_F(TextFileOf, SeveralMembersAreOneText) {
+  const std::string text = lines(kHeld + 77);
+  const std::string path = write(text, true);
+  std::ifstream in(path, std::ios::binary);
+  const std::string member{std::istreambuf_iterator<char>(in), {}};
+  for (const std::string& between : {std::string(), std::string(1000, '\0')}) {
+    std::ofstream(path, std::ios::binary) << member << between << member << between;
+    TextFile file(path);
+    EXPECT_TRUE(all_of(file) == text + text);
+    EXPECT_EQ(file.problem(), "");
+  }
 }
 
 TEST_F(TextFileOf, NoFileIsAnError) { EXPECT_THROW(TextFile(folder_.file("none")), std::system_error); }

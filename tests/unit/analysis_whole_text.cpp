@@ -104,11 +104,11 @@ std::string told(const std::string& path, std::size_t most_whole_bytes) {
       path,
       [&all](const ProfileEvent& event) {
         for (const std::string& text : event.texts) all += text + '|';
-        all += '\n';
+        all += std::to_string(event.at) + '\n';
       },
       left_out, {}, most_whole_bytes);
   all += reading.head.rank + reading.head.base_time_ns + ' ' + reading.problem;
-  for (const auto& [what, count] : left_out.counts()) all += what + std::to_string(count);
+  for (const auto& [what, kind] : left_out.kinds()) all += what + std::to_string(kind.count);
   return all;
 }
 

@@ -22,7 +22,7 @@ static_assert(is_same(ActionKind::kTrigger, kEventTrigger) && is_same(ActionKind
               is_same(ActionKind::kHalted, kEventHalted) && is_same(ActionKind::kThrottled, kEventThrottled) &&
               is_same(ActionKind::kSource, kEventSource) && is_same(ActionKind::kReadInPart, kEventReadInPart) &&
               is_same(ActionKind::kLeftOut, kEventLeftOut) && is_same(ActionKind::kStepsKnown, kEventStepsKnown) &&
-              is_same(ActionKind::kProfile, kEventProfile));
+              is_same(ActionKind::kProfile, kEventProfile) && is_same(ActionKind::kGuessed, kEventGuessed));
 
 constexpr bool is_same(TriggerCause cause, std::uint32_t of_trace) {
   return static_cast<std::uint32_t>(cause) == of_trace;
@@ -69,11 +69,15 @@ std::optional<ImportAnswer> answer_import(const std::vector<ActionAnswer>& actio
       answer.all_bytes = event.amount;
       answer.why = event.text;
     } else if (event.kind == ActionKind::kLeftOut) {
-      answer.left_out.emplace_back(event.text, event.amount);
+      answer.left_out.push_back({event.text, event.amount, {}});
+      if (event.reason == kLeftOutHasPlace) answer.left_out.back().first_byte = event.number;
+    } else if (event.kind == ActionKind::kGuessed) {
+      answer.is_rank_guessed = (event.number & kGuessedRank) != 0;
+      answer.is_host_guessed = (event.number & kGuessedHost) != 0;
     }
   }
-  if (!answer.in_part && answer.left_out.empty()) return std::nullopt;
-  return answer;
+  const bool is_told = answer.in_part || !answer.left_out.empty() || answer.is_rank_guessed || answer.is_host_guessed;
+  return is_told ? std::optional(std::move(answer)) : std::nullopt;
 }
 
 void forget_what_may_be_missing(ProcessAnswer& process) {

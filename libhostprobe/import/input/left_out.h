@@ -1,29 +1,43 @@
-// left_out.h: what an import could not use, or used in part: counted by kind, so that nothing is dropped unseen.
+// left_out.h: what an import could not use, or used in part: counted by kind, with the place of the first, so that nothing is
+// dropped unseen.
 //
 // Room 3.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace hostprobe::analysis {
 
+struct LeftOutKind {
+  std::uint64_t count = 0;
+  std::optional<std::uint64_t> first_byte;  // of the text; nothing: they stand at no one place of it
+};
+
 class LeftOut {
  public:
-  void add(const std::string& kind, std::uint64_t count = 1) {
-    // A file may make kinds up.
-    const bool known = counts_.size() < kMostKinds || counts_.contains(kind);
-    counts_[known ? kind : "of other kinds"] += count;
-  }
+  void add(const std::string& kind, std::uint64_t count = 1) { add(kind, LeftOutKind{count, {}}); }
+  void add_at(const std::string& kind, std::uint64_t byte) { add(kind, LeftOutKind{1, byte}); }
   void add(const LeftOut& other) {
-    for (const auto& [kind, count] : other.counts_) add(kind, count);
+    for (const auto& [kind, more] : other.kinds_) add(kind, more);
   }
-  const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
+  const std::map<std::string, LeftOutKind>& kinds() const { return kinds_; }
 
  private:
   static constexpr std::size_t kMostKinds = 64;
-  std::map<std::string, std::uint64_t> counts_;
+
+  void add(const std::string& kind, const LeftOutKind& more) {
+    // A file may make kinds up.
+    const bool known = kinds_.size() < kMostKinds || kinds_.contains(kind);
+    LeftOutKind& own = kinds_[known ? kind : "of other kinds"];
+    own.count += more.count;
+    if (more.first_byte) own.first_byte = std::min(own.first_byte.value_or(*more.first_byte), *more.first_byte);
+  }
+
+  std::map<std::string, LeftOutKind> kinds_;
 };
 
 }  // namespace hostprobe::analysis

@@ -1,56 +1,54 @@
 // text_file.cpp: see text_file.h.
 #include "text_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-#include <zlib.h>
-
-#include <cerrno>
-#include <system_error>
+#include <utility>
 
 namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 18;
 
-gzFile gz(void* file) { return static_cast<gzFile>(file); }
-
 }  // namespace
 
-TextFile::TextFile(const std::string& path, ReadProgress progress) : progress_(std::move(progress)) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw std::system_error(errno, std::generic_category(), path);
-  file_ = gzdopen(file, "rb");
-  if (file_ == nullptr) {
-    close(file);
-    throw std::system_error(ENOMEM, std::generic_category(), path);
-  }
-  gzbuffer(gz(file_), kBufferBytes);
-  is_plain_ = gzdirect(gz(file_)) != 0;
-}
+TextFile::TextFile(const std::string& path, ReadProgress progress) : file_(path), progress_(std::move(progress)) {}
 
 TextFile::~TextFile() {
   if (next_.valid()) next_.wait();
-  gzclose(gz(file_));
 }
 
 TextFile::Piece TextFile::read(std::vector<char> buffer) {
   Piece piece;
   buffer.resize(kBufferBytes);
-  const int got = gzread(gz(file_), buffer.data(), static_cast<unsigned>(buffer.size()));
-  buffer.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t got = file_.read(buffer.data(), buffer.size());
+  buffer.resize(got);
+  piece.is_full = got == kBufferBytes;
+  decode(buffer);
   piece.text = std::move(buffer);
-  piece.read = static_cast<std::uint64_t>(gzoffset(gz(file_)));
-  if (got > 0) return piece;
-  int error = Z_OK;
-  const char* text = gzerror(gz(file_), &error);
-  if (error == Z_BUF_ERROR)
-    piece.problem = "the compressed data ends too early";
-  else if (error == Z_ERRNO)
-    piece.problem = std::generic_category().message(errno);
-  else if (error != Z_OK && error != Z_STREAM_END)
-    piece.problem = text;
+  piece.read = file_.taken();
+  if (got > 0 && piece.text.empty()) return read({});
+  if (piece.text.empty()) piece.problem = file_.problem();
   return piece;
+}
+
+// An empty text is the end.
+void TextFile::decode(std::vector<char>& text) {
+  std::string_view bytes(text.data(), text.size());
+  if (!is_begun_) {
+    const TextEncoding encoding = encoding_of(bytes);
+    const bool is_big = encoding == TextEncoding::kBigUtf16;
+    if (is_big || encoding == TextEncoding::kLittleUtf16) utf16_.emplace(is_big);
+    bytes.remove_prefix(mark_bytes(bytes));
+    is_begun_ = true;
+  }
+  if (!utf16_ && bytes.size() == text.size()) return;
+  std::string decoded;
+  if (!utf16_)
+    decoded = bytes;
+  else if (text.empty())
+    utf16_->finish(decoded);
+  else
+    utf16_->add(bytes, decoded);
+  text.assign(decoded.begin(), decoded.end());
 }
 
 bool TextFile::fill() {
@@ -61,8 +59,8 @@ bool TextFile::fill() {
   if (ended_) return false;
   before_ += piece_.text.size();
   std::swap(piece_, now);
-  // Where no thread can be had it is read when it is asked for. What fits one buffer needs none.
-  if (piece_.text.size() == kBufferBytes)
+  // Where no thread can be had it is read when it is asked for.
+  if (piece_.is_full)
     next_ = std::async(std::launch::async | std::launch::deferred,
                        [this, old = std::move(now.text)]() mutable { return read(std::move(old)); });
   at_ = piece_.text.data();

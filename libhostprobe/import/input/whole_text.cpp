@@ -8,6 +8,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string_view>
+
+#include "text_encoding.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -16,7 +19,7 @@ constexpr std::size_t kLeastGzip = 18;        // RFC 1952: ten bytes before the 
 constexpr std::size_t kMostExpansion = 1032;  // of a byte, as zlib documents it
 
 WholeText of_bytes(std::size_t bytes) {
-  WholeText whole{std::make_unique_for_overwrite<char[]>(bytes + kZerosBehind), bytes};
+  WholeText whole{std::make_unique_for_overwrite<char[]>(bytes + kZerosBehind), bytes, 0};
   std::memset(whole.text.get() + bytes, 0, kZerosBehind);
   return whole;
 }
@@ -76,8 +79,13 @@ std::optional<WholeText> expand(const WholeText& content, std::size_t most_bytes
 
 std::optional<WholeText> whole_text(const std::string& path, std::size_t most_bytes) {
   std::optional<WholeText> content = content_of(path, most_bytes);
-  if (!content || !is_gzip(*content)) return content;
-  return expand(*content, most_bytes);
+  if (content && is_gzip(*content)) content = expand(*content, most_bytes);
+  if (!content) return std::nullopt;
+  const std::string_view bytes(content->text.get(), content->bytes);
+  const TextEncoding encoding = encoding_of(bytes);
+  if (encoding == TextEncoding::kLittleUtf16 || encoding == TextEncoding::kBigUtf16) return std::nullopt;
+  content->begin = mark_bytes(bytes);
+  return content;
 }
 
 }  // namespace hostprobe::analysis

@@ -14,12 +14,13 @@ namespace hostprobe::analysis {
 struct WholeText {
   std::unique_ptr<char[]> text;  // kZerosBehind follow it
   std::size_t bytes = 0;
+  std::size_t begin = 0;  // bytes of a mark that is in front of the text
 };
 
 // Parsers look at several bytes at a time.
 inline constexpr std::size_t kZerosBehind = 64;
 
-// Nothing: it has more bytes than that or none, is no file, or is not one whole piece of gzip.
+// Nothing: it has more bytes than that or none, is no file, is not one whole piece of gzip, or is UTF-16.
 std::optional<WholeText> whole_text(const std::string& path, std::size_t most_bytes);
 
 }  // namespace hostprobe::analysis

@@ -2,6 +2,7 @@
 #include "profile.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "collective_names.h"
 
@@ -80,6 +81,12 @@ int small_number(const std::string& text, int without) {
   return value && *value >= 0 && *value < 1 << 20 ? static_cast<int>(*value) : without;
 }
 
+// "GPU 3" is how some write the process that stands for a device.
+int device_of(const std::string& pid) {
+  constexpr std::string_view kGpu = "GPU ";
+  return small_number(pid.starts_with(kGpu) ? pid.substr(kGpu.size()) : pid, 0);
+}
+
 // Nothing: it is none.
 std::optional<std::uint32_t> process_id(const std::string& text) {
   const auto number = whole_number(text);
@@ -105,11 +112,13 @@ void Profile::add(const ProfileEvent& event) {
   const std::string& category = event[Field::kCategory];
   if (phase == "M") return add_name(event);
   if (is_known_and_unused(event)) return;
-  if (phase != "X") return left_out_.add("events of phase '" + phase.substr(0, 8) + "', category '" + category + "'");
+  if (phase != "X")
+    return left_out_->add_at("events of phase '" + phase.substr(0, 8) + "', category '" + category.substr(0, 64) + "'",
+                             event.at);
   const RowType type = activity_type(category);
   const bool watched = category == "Trace";
   if (type == kRowCall && !watched && !is_call_category(category) && !is_range_category(category))
-    return left_out_.add("events of category '" + category.substr(0, 64) + "'");
+    return left_out_->add_at("events of category '" + category.substr(0, 64) + "'", event.at);
   ProfileSpan span;
   if (!add_span(event, span)) return;
   if (watched) return watched_.push_back(span);
@@ -121,12 +130,13 @@ void Profile::add(const ProfileEvent& event) {
 bool Profile::add_span(const ProfileEvent& event, ProfileSpan& span) {
   const auto begin = nanoseconds(event[Field::kTime]);
   if (!begin) {
-    left_out_.add(event[Field::kTime].empty() ? "events without a time" : "events with a time that is no number");
+    left_out_->add_at(event[Field::kTime].empty() ? "events without a time" : "events with a time that is no number",
+                      event.at);
     return false;
   }
   const auto duration = nanoseconds(event[Field::kDuration]);
-  if (!duration) left_out_.add("durations that are missing or no number, taken for 0");
-  if (duration && *duration < 0) left_out_.add("negative durations, taken for 0");
+  if (!duration) left_out_->add_at("durations that are missing or no number, taken for 0", event.at);
+  if (duration && *duration < 0) left_out_->add_at("negative durations, taken for 0", event.at);
   span.begin_ns = *begin;
   span.duration_ns = std::max<std::int64_t>(duration.value_or(0), 0);
   span.name = name_of(event[Field::kName]);
@@ -138,14 +148,22 @@ std::uint64_t Profile::count_of(const ProfileEvent& event, ProfileField field) {
   if (text.empty()) return 0;
   const auto value = whole_number(text);
   if (value && *value >= 0) return static_cast<std::uint64_t>(*value);
-  left_out_.add("numbers that are none, taken for 0");
+  left_out_->add_at("numbers that are none, taken for 0", event.at);
   return 0;
+}
+
+// Some vendors count with all 64 bits.
+std::uint64_t Profile::correlation_of(const ProfileEvent& event) {
+  const std::string& text = event[Field::kCorrelation];
+  std::uint64_t whole = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  if (error == std::errc() && end == text.data() + text.size()) return whole;
+  return count_of(event, Field::kCorrelation);
 }
 
 void Profile::add_call(const ProfileEvent& event, const ProfileSpan& span) {
   ProfileProcess& process = process_of(event[Field::kPid]);
-  process.calls.push_back(
-      {span, thread_of(process, event[Field::kTid]), static_cast<std::uint32_t>(count_of(event, Field::kCorrelation))});
+  process.calls.push_back({span, thread_of(process, event[Field::kTid]), correlation_of(event)});
 }
 
 void Profile::add_range(const ProfileEvent& event, const ProfileSpan& span) {
@@ -210,11 +228,11 @@ void Profile::add_activity(const ProfileEvent& event, const ProfileSpan& span, R
   activity.span = span;
   activity.type = type;
   // Where its arguments do not say it, its place in the profile does.
-  activity.device =
-      static_cast<std::uint32_t>(small_number(event[Field::kDevice], small_number(event[Field::kPid], 0)));
+  activity.device = static_cast<std::uint32_t>(small_number(event[Field::kDevice], device_of(event[Field::kPid])));
   const std::string& stream = event[Field::kStream].empty() ? event[Field::kTid] : event[Field::kStream];
   activity.stream = static_cast<std::uint32_t>(whole_number(stream).value_or(0));
-  activity.correlation = static_cast<std::uint32_t>(count_of(event, Field::kCorrelation));
+  activity.owner = name_of(event[Field::kPid]);
+  activity.correlation = correlation_of(event);
   activity.bytes = count_of(event, Field::kBytes);
   activity.grid = packed_dim(event[Field::kGrid]);
   activity.block = packed_dim(event[Field::kBlock]);
@@ -269,7 +287,10 @@ struct Renumbering {
   }
   void renumber(ProfileCall& call) const { renumber_of_thread(call); }
   void renumber(ProfileStep& step) const { renumber_of_thread(step); }
-  void renumber(ProfileActivity& activity) const { renumber(activity.span); }
+  void renumber(ProfileActivity& activity) const {
+    renumber(activity.span);
+    activity.owner = names[activity.owner];
+  }
   void renumber(ProfileRange& range) const {
     renumber_of_thread(range);
     range.category = names[range.category];
@@ -318,15 +339,15 @@ void Profile::append(Profile&& later) {
   numbers.append(watched_, later.watched_);
   for (auto& [pid, name] : later.process_names_) process_names_[pid] = std::move(name);
   for (auto& [thread, name] : later.thread_names_) thread_names_[thread] = std::move(name);
-  left_out_.add(later.left_out_);
+  left_out_->add(*later.left_out_);
 }
 
 void Profile::finish() {
   for (auto& [pid, process] : processes_) {
-    if (!process_id(pid)) left_out_.add("process ids that are none, replaced");
+    if (!process_id(pid)) left_out_->add("process ids that are none, replaced");
     if (const auto name = process_names_.find(pid); name != process_names_.end()) process.name = name->second;
     for (const auto& [tid, index] : process.thread_at) {
-      if (!thread_id(tid)) left_out_.add("thread ids that are none, replaced");
+      if (!thread_id(tid)) left_out_->add("thread ids that are none, replaced");
       const auto name = thread_names_.find({pid, tid});
       if (name != thread_names_.end()) process.threads[index].name = name->second;
     }

@@ -27,7 +27,7 @@ struct ProfileSpan {
 struct ProfileCall {
   ProfileSpan span;
   std::uint32_t thread = 0;  // in ProfileProcess::threads
-  std::uint32_t correlation = 0;
+  std::uint64_t correlation = 0;
 };
 
 struct ProfileRange {
@@ -41,7 +41,8 @@ struct ProfileActivity {
   RowType type = kRowKernel;
   std::uint32_t device = 0;
   std::uint32_t stream = 0;
-  std::uint32_t correlation = 0;
+  std::uint32_t owner = 0;  // in Profile::names: the id of the process that the profile has it under
+  std::uint64_t correlation = 0;
   std::uint64_t bytes = 0;
   std::uint64_t grid = 0;  // packed as in a record
   std::uint64_t block = 0;
@@ -89,7 +90,7 @@ using ProfileProcesses = std::map<std::string, ProfileProcess, std::less<>>;  //
 
 class Profile {
  public:
-  explicit Profile(LeftOut& left_out) : left_out_(left_out) {}
+  explicit Profile(LeftOut& left_out) : left_out_(&left_out) {}
 
   void add(const ProfileEvent& event);
   // Events that come behind all that were added, as if they had been added here.
@@ -116,8 +117,9 @@ class Profile {
   std::uint32_t thread_of(ProfileProcess& process, const std::string& tid);
   std::uint32_t name_of(const std::string& text);
   std::uint64_t count_of(const ProfileEvent& event, ProfileField field);
+  std::uint64_t correlation_of(const ProfileEvent& event);
 
-  LeftOut& left_out_;
+  LeftOut* left_out_;
   std::deque<std::string> names_;
   std::unordered_map<std::string_view, std::uint32_t> name_at_;
   ProfileProcesses processes_;

@@ -47,6 +47,7 @@ enum class ProfileField : std::uint8_t {
 
 struct ProfileEvent {
   std::array<std::string, static_cast<std::size_t>(ProfileField::kCount)> texts;
+  std::uint64_t at = 0;  // byte of the text where it begins
 
   std::string& operator[](ProfileField field) { return texts[static_cast<std::size_t>(field)]; }
   const std::string& operator[](ProfileField field) const { return texts[static_cast<std::size_t>(field)]; }

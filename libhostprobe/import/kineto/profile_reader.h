@@ -1,16 +1,15 @@
 // profile_reader.h: a profile in the trace event format (JSON, also gzip), event by event.
 //
-// Room 3. Only one event is held at a time, whatever the length of the file. Where the text stops being JSON, what stands
-// before it counts, and why it stopped is said.
+// Room 3. Only one event is held at a time, whatever the length of the file. Where the text stops being JSON, why is said;
+// damaged_profile.h reads what is whole of such a file.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
+#include "event_builder.h"
 #include "import/input/left_out.h"
 #include "import/input/text_file.h"
-#include "profile_event.h"
 
 namespace hostprobe::analysis {
 
@@ -21,9 +20,6 @@ struct ProfileReading {
   // Of the text, where there is a problem: before it, and in all; `all_bytes` 0: how long it is nobody knows.
   std::uint64_t read_bytes = 0, all_bytes = 0;
 };
-
-// The event is its again after the call.
-using OnProfileEvent = std::function<void(const ProfileEvent&)>;
 
 // Of text: read in one piece up to here, which is quicker; else through small buffers.
 inline constexpr std::size_t kMostWholeBytes = 256 << 20;

@@ -14,9 +14,14 @@
 
 namespace hostprobe::analysis {
 
+struct ProfileTraces {
+  std::vector<std::string> paths;
+  std::string note;  // what had to be guessed; "" = nothing
+};
+
 // Paths of the files made in `run`; each tells what is missing in it of the profile. `source`: the profile's own path. Throws
 // std::system_error when they cannot be written.
-std::vector<std::string> write_profile(Profile& profile, const ProfileReading& reading, const std::string& source,
-                                       const std::string& run, LeftOut& left_out);
+ProfileTraces write_profile(Profile& profile, const ProfileReading& reading, const std::string& source,
+                            const std::string& run, LeftOut& left_out);
 
 }  // namespace hostprobe::analysis

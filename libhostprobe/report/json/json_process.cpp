@@ -110,7 +110,12 @@ Json damages_json(const ProcessAnswer& process) {
 
 Json imported_json(const ImportAnswer& imported) {
   Json json = {{"in_part", imported.in_part}, {"left_out", Json::array()}};
-  for (const auto& [kind, count] : imported.left_out) json["left_out"].push_back({{"kind", kind}, {"count", count}});
+  for (const LeftOutAnswer& one : imported.left_out) {
+    json["left_out"].push_back({{"kind", one.kind}, {"count", one.count}});
+    if (one.first_byte) json["left_out"].back()["first_byte"] = *one.first_byte;
+  }
+  if (imported.is_rank_guessed) json["guessed"].push_back("rank");
+  if (imported.is_host_guessed) json["guessed"].push_back("host");
   if (!imported.in_part) return json;
   json["read_bytes"] = imported.read_bytes;
   json["all_bytes"] = imported.all_bytes == 0 ? Json(nullptr) : Json(imported.all_bytes);

@@ -83,6 +83,8 @@ std::string sentence_of(const ActionAnswer& event) {
       return is_whole_window(event) ? fmt::format("profile window {}, {}: {}", event.number, megabytes(event.amount),
                                                   printable(event.text))
                                     : fmt::format("no profile window: {}", printable(event.text));
+    case ActionKind::kGuessed:
+      return printable(event.text);
     case ActionKind::kSource:
       return fmt::format("not recorded: {} ({})", printable(event.text), std::strerror(static_cast<int>(event.reason)));
     default:
