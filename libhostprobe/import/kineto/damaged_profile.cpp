@@ -118,7 +118,7 @@ class Reader {
   void finish_document() {
     if (!builder_) return;
     ProfileReading reading{std::move(builder_->head()), builder_->events(), problem_};
-    if (faults_ > 1) reading.problem += fmt::format(", and {} more places", faults_ - 1);
+    if (faults_ > 1) reading.problem += fmt::format(", and {} more place{}", faults_ - 1, faults_ == 2 ? "" : "s");
     if (faults_ > 0) reading.read_bytes = window_.at() - begin_ - skipped_;
     if (faults_ > 0 && file_.problem().empty()) reading.all_bytes = window_.at() - begin_;
     profile_.on_document(reading);
