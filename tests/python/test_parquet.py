@@ -24,6 +24,10 @@ import pyarrow.dataset
 RECORDS = ("launches", "waits", "syncs", "collectives", "regions", "marks", "events", "gpu_activities")
 
 
+# So that there is something to find, also in so few steps.
+SLOW_LAUNCHES = "launch_delay,rank=1,from_ms=0,to_ms=600000,amount=100"
+
+
 class Parquet(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -32,7 +36,7 @@ class Parquet(unittest.TestCase):
         cls.path = Path(folder.name, "run")
         subprocess.run([COMMAND, "run", "-o", cls.path, "--mode", "trace", "--budget", "0", "--simgpu", "2", "--",
                         BUILD / "examples/train_parallel", "--ranks", "2", "--steps", "5", "--pipeline", "1"],
-                       check=True, capture_output=True)
+                       check=True, capture_output=True, env={**os.environ, "SIMNODE_FAULT": SLOW_LAUNCHES})
         cls.run_ = hostprobe.open(cls.path)
 
     def setUp(self):

@@ -78,7 +78,8 @@ class Tables(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.path = Path(folder.name, "run")
         record(cls.path, "sh", "-c", '"$0" --ranks 2 --steps 12 --pipeline 1 && "$1" -c "$2"', BUILD / "examples/train_parallel",
-               sys.executable, MARKED, options=("--simgpu", "2", "--target", "all"), **MODULES)
+               sys.executable, MARKED, options=("--simgpu", "2", "--target", "all"), **MODULES,
+               SIMNODE_FAULT="launch_delay,rank=1,from_ms=0,to_ms=600000,amount=100")  # so that there is something to find
         cls.run_ = hostprobe.open(cls.path)
         cls.dumped = [line for line in map(json.loads, ask("dump", cls.path, "--json").splitlines()) if "function" in line]
         cls.report = json.loads(ask("report", cls.path, "--json"))

@@ -168,8 +168,7 @@ TEST_F(Bpf, WaitsAreThoseOfTheKernelsOwnAccount) {
     CPU_ZERO(&one);
     CPU_SET(0, &one);
     sched_setaffinity(0, sizeof(one), &one);
-    for (volatile unsigned i = 0;; i = i + 1) {
-    }
+    for (;;) asm volatile("");
   }
   const std::uint64_t before = run_queue_ns(spinners[0]);
   const Said said =

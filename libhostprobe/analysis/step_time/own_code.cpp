@@ -275,38 +275,41 @@ std::optional<OwnSite> OwnCode::python_site(const Samples& samples, bool program
   return site;
 }
 
-std::optional<OwnSite> OwnCode::code_site(const Samples& samples) {
-  std::map<std::pair<std::string, std::string>, std::uint64_t> groups;
+namespace {
+
+// Samples of code by function and library.
+using CodeGroups = std::map<std::pair<std::string, std::string>, std::uint64_t>;
+
+// Nothing: there are fewer samples than that, or no place stands out.
+std::optional<OwnSite> heaviest_of(const CodeGroups& groups, std::uint64_t fewest) {
   std::uint64_t all = 0;
-  for (const Code& one : samples.code) {
-    if (one.place != Place::kElsewhere && one.place != Place::kFramework) continue;
-    ++groups[{one.function, one.library}];
-    ++all;
-  }
+  for (const auto& [place, samples] : groups) all += samples;
   const auto most =
       std::max_element(groups.begin(), groups.end(), [](const auto& l, const auto& r) { return l.second < r.second; });
-  if (all < kFewestSamples) return std::nullopt;
+  if (all < fewest) return std::nullopt;
   OwnSite site{most->first.first, most->first.second, {}, all, share_of_samples(most->second, all)};
   if (site.share.low < kNamedShare) return std::nullopt;
   return site;
 }
 
+}  // namespace
+
+std::optional<OwnSite> OwnCode::code_site(const Samples& samples) {
+  CodeGroups groups;
+  for (const Code& one : samples.code)
+    if (one.place == Place::kElsewhere || one.place == Place::kFramework) ++groups[{one.function, one.library}];
+  return heaviest_of(groups, kFewestSamples);
+}
+
 // Where it was when it came back from the kernel: the sample that stands for its own part of the same moment.
 std::optional<OwnSite> OwnCode::fault_site(const Samples& samples) {
-  std::map<std::pair<std::string, std::string>, std::uint64_t> groups;
-  std::uint64_t all = 0;
+  CodeGroups groups;
   for (std::size_t i = 1; i < samples.code.size(); ++i) {
     const Code& own = samples.code[i - 1];
-    if (!samples.code[i].in_kernel || own.in_kernel || own.at_ns != samples.code[i].at_ns) continue;
-    ++groups[{own.function, own.library}];
-    ++all;
+    if (samples.code[i].in_kernel && !own.in_kernel && own.at_ns == samples.code[i].at_ns)
+      ++groups[{own.function, own.library}];
   }
-  const auto most =
-      std::max_element(groups.begin(), groups.end(), [](const auto& l, const auto& r) { return l.second < r.second; });
-  if (all < kFewestOfPlace) return std::nullopt;
-  OwnSite site{most->first.first, most->first.second, {}, all, share_of_samples(most->second, all)};
-  if (site.share.low < kNamedShare) return std::nullopt;
-  return site;
+  return heaviest_of(groups, kFewestOfPlace);
 }
 
 std::optional<OwnSite> OwnCode::site(std::uint32_t tid, Cause cause) const {
