@@ -103,6 +103,7 @@ Json step_shares_json(const RunAnswer& run) {
   std::map<std::string, double> pct;
   for (const LostTime& lost : run.step_time->lost)
     pct[cause_id(lost.cause)] += 100 * lost.ns / run.step_time->length_ns;
+  for (auto& [cause, share] : pct) share = std::min(share, 100.0);  // a sum of parts may end above it by a rounding
   return pct;
 }
 
