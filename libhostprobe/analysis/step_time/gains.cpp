@@ -54,6 +54,13 @@ void enter(PathReplay& replay, const StepBlock& block, const std::vector<Window>
                std::vector<PathEnds>(first, first + static_cast<std::ptrdiff_t>(block.count)));
 }
 
+// Of steps that follow each other, run again: those that were looked at, and by how much each was shorter without a cause.
+struct Replayed {
+  std::vector<std::size_t> steps;
+  std::map<Cause, std::vector<double>> gain_ns;
+  double recorded_ns = 0, repeated_ns = 0;
+};
+
 // What stands behind a cause is what makes its gain larger by half of what is missing, or more, when it takes no time itself.
 // `without` gives the gain then. Neither the GPU nor transfers: it is the host's other work.
 template <typename Without>

@@ -41,12 +41,6 @@ class Gains {
     double ns = 0;  // without waiting for others
     std::map<Cause, double> lost_ns;
   };
-  // Of steps that follow each other, run again: those that were looked at, and by how much each was shorter without a cause.
-  struct Replayed {
-    std::vector<std::size_t> steps;
-    std::map<Cause, std::vector<double>> gain_ns;
-    double recorded_ns = 0, repeated_ns = 0;
-  };
   double all_ns() const;
   double lost_in(std::size_t step, Cause cause) const;
   double lost_in_steps(Cause cause, const std::vector<std::size_t>& steps) const;  // by the mean rank
