@@ -3,8 +3,7 @@
 from imported import ImportTest
 from probed import BUILD, COMMAND
 
-RANKS = (BUILD / "examples/train_parallel", "--ranks", "2", "--tensor", "2", "--pipeline", "1", "--steps", "40", "--layers", "2",
-         "--kernels", "5")
+RANKS = (BUILD / "examples/train_parallel", "--ranks", "2", "--tensor", "2", "--pipeline", "1", "--layers", "2", "--kernels", "5")
 THREADS = """
 import threading, queue, time
 jobs = queue.Queue()
@@ -19,8 +18,8 @@ for n in range(60): jobs.put(n); time.sleep(0.0003)
 
 
 class ExportTest(ImportTest):
-    def record_ranks(self, mode):
-        self.record(*RANKS, options=("--simgpu", "2", "--mode", mode))
+    def record_ranks(self, mode, steps=40):
+        self.record(*RANKS, "--steps", str(steps), options=("--simgpu", "2", "--mode", mode))
 
     def record_threads(self, mode):
         self.record("/usr/bin/python3", "-c", THREADS, options=("--mode", mode, "--target", "all"))

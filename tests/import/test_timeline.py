@@ -8,7 +8,9 @@ test_timeline.py [-v] [Test.test_…]
 import gzip
 import json
 import unittest
+from bisect import bisect_right
 from collections import Counter, defaultdict
+from itertools import accumulate
 from pathlib import Path
 
 from imported import COMMAND, PROFILES, call, kernel, main, span
@@ -52,21 +54,28 @@ class Timeline(ExportTest):
             self.assertLessEqual({(pid, tid), (pid, "process")}, named)
         for slices in rows.values():
             self.check_nested(slices)
+        reach = {row: self.longest_ends(slices) for row, slices in rows.items()}
         for arrow in arrows.values():
             self.assertEqual(set(arrow), {"s", "f"})
             self.assertLessEqual(nanoseconds(arrow["s"]["ts"]), nanoseconds(arrow["f"]["ts"]))
             self.assertIn((arrow["s"]["pid"], arrow["s"]["tid"]), named)
-            self.assertTrue(self.holds(rows[arrow["f"]["pid"], arrow["f"]["tid"]], nanoseconds(arrow["f"]["ts"])))
+            begins, ends = reach[arrow["f"]["pid"], arrow["f"]["tid"]]
+            moment = nanoseconds(arrow["f"]["ts"])
+            self.assertGreaterEqual(ends[bisect_right(begins, moment) - 1], moment)
+            self.assertLessEqual(begins[0], moment)
 
-    def holds(self, slices, moment):
-        return any(begin <= moment <= end for begin, end in slices)
+    def longest_ends(self, slices):
+        """Of slices, sorted by begin: begins, and the latest end of all up to each."""
+        slices = sorted(slices)
+        return [begin for begin, _ in slices], list(accumulate((end for _, end in slices), max))
 
     def check_nested(self, slices):
         ends = []
         for begin, end in sorted(slices, key=lambda s: (s[0], -s[1])):
             while ends and ends[-1] <= begin:
                 ends.pop()
-            self.assertTrue(not ends or end <= ends[-1] + 1, f"{begin} {end} {ends}")  # a rounded nanosecond
+            if ends and end > ends[-1] + 1:  # a rounded nanosecond
+                self.fail(f"{begin} {end} {ends}")
             ends.append(end)
 
     def check_same_as_dump(self, events):
@@ -79,14 +88,16 @@ class Timeline(ExportTest):
         return rows
 
     def test_ranks(self):
-        self.record_ranks("trace")
+        self.record_ranks("trace", steps=80)
         events = self.timeline()
         self.check_same_as_dump(events)
         names = Counter(e["name"] for e in events if e["ph"] == "X")
         self.assertTrue(names["cuLaunchKernel"] and names["ncclAllReduce"])
         gpu = sum(e["ph"] == "X" and e["cat"] == "gpu" for e in events)
-        self.assertGreaterEqual(gpu, sum((p.get("gpu") or {}).get("kernels") or 0 for p in self.report()["processes"]))
-        self.assertTrue(gpu)
+        # Of a process whose GPU was timed too little nobody knows what ran when.
+        known = [p["gpu"]["kernels"] for p in self.report()["processes"] if (p.get("gpu") or {}).get("source") == "events"]
+        self.assertTrue(known)
+        self.assertGreaterEqual(gpu, sum(known))
         processes = [e["args"]["name"] for e in events if e["name"] == "process_name"]
         self.assertEqual(sum(name.startswith("rank ") for name in processes), 2)
 

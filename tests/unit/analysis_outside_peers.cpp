@@ -33,23 +33,23 @@ class OutsidePeersTest : public testing::Test {
 TEST_F(OutsidePeersTest, AreThoseWhoseAddressNoProcessHas) {
   process(10, {"tcp 10.0.0.2:5000 from 10.0.0.1:41234", "tcp 10.0.0.1:29500 from 10.0.0.1:40000"});
   process(11, {"tcp 10.0.0.1:40000 from 10.0.0.1:29500"});
-  EXPECT_TRUE(peers_.is_one("tcp 10.0.0.2:5000 from 10.0.0.1:41234"));
-  EXPECT_FALSE(peers_.is_one("tcp 10.0.0.1:29500 from 10.0.0.1:40000"));
-  EXPECT_FALSE(peers_.is_one("tcp 10.0.0.1:40000 from 10.0.0.1:29500"));
-  EXPECT_TRUE(peers_.is_one("udp [fe80::1]:53 from [fe80::2]:4000"));
+  EXPECT_EQ(peers_.of("tcp 10.0.0.2:5000 from 10.0.0.1:41234"), Peer::kElsewhere);
+  EXPECT_EQ(peers_.of("tcp 10.0.0.1:29500 from 10.0.0.1:40000"), Peer::kOfJob);
+  EXPECT_EQ(peers_.of("tcp 10.0.0.1:40000 from 10.0.0.1:29500"), Peer::kOfJob);
+  EXPECT_EQ(peers_.of("udp [fe80::1]:53 from [fe80::2]:4000"), Peer::kElsewhere);
 }
 
 TEST_F(OutsidePeersTest, AreTheProcessesOfLocalSocketsThatAreNotRecorded) {
   process(10, {});
-  EXPECT_FALSE(peers_.is_one("unix /run/x process 10"));
-  EXPECT_TRUE(peers_.is_one("unix /run/x process 11"));
-  EXPECT_FALSE(peers_.is_one("unix"));
+  EXPECT_EQ(peers_.of("unix /run/x process 10"), Peer::kOfJob);
+  EXPECT_EQ(peers_.of("unix /run/x process 11"), Peer::kBeside);
+  EXPECT_EQ(peers_.of("unix"), Peer::kOfJob);
 }
 
 TEST_F(OutsidePeersTest, AreNoFilesNoPipesAndNobody) {
   process(10, {});
   for (const char* name : {"", "/data/tcp 1", "pipe:[12]", "tcp from 0.0.0.0:80", "tcp ", "anon_inode:[eventfd]"})
-    EXPECT_FALSE(peers_.is_one(name)) << name;
+    EXPECT_EQ(peers_.of(name), Peer::kOfJob) << name;
 }
 
 TEST(AwaitedThing, IsThePartThatLeadsAway) {

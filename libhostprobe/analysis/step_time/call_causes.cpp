@@ -58,8 +58,8 @@ CallCause CallCauses::of(const HostCall& call, Role role) {
   return known->second;
 }
 
-bool CallCauses::waits_outside(const HostCall& call, const OutsidePeers& peers) const {
-  return call.name != 0 && peers.is_one(trace_.strings.text(call.name));
+Peer CallCauses::peer_of(const HostCall& call, const OutsidePeers& peers) const {
+  return call.name == 0 ? Peer::kOfJob : peers.of(trace_.strings.text(call.name));
 }
 
 CallCause CallCauses::of(const HostThread& thread, const HostCall& call) {

@@ -26,8 +26,8 @@ class CallCauses {
   // `process`: HostThread::process of its threads.
   CallCauses(const Timeline& timeline, const HostCalls& calls, Symbols& symbols, std::uint32_t process = 0);
   CallCause of(const HostCall& call, Role role);
-  // It waits for what a peer outside of the job is to send.
-  bool waits_outside(const HostCall& call, const OutsidePeers& peers) const;
+  // Who is to send what it waits for; kOfJob: nobody is known to be outside of it.
+  Peer peer_of(const HostCall& call, const OutsidePeers& peers) const;
   // Of a call of that thread. Short ones, which carry no stack, are of the batch that was waited for just before.
   CallCause of(const HostThread& thread, const HostCall& call);
 

@@ -133,13 +133,18 @@ std::map<Cause, Gain> Gains::of_chains() const {
     }
   }
   std::map<Cause, Gain> gains;
-  std::vector<std::size_t> all(chains_.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<std::size_t> all = all_steps();
   for (const auto& [cause, ns] : step_ns) {
     gains[cause] = gain_of(ns, length_ns_, all_ns());
     if (is_short(cause, all, sum_of(ns))) gains[cause].limit = GainLimit::kHost;  // of another rank
   }
   return gains;
+}
+
+std::vector<std::size_t> Gains::all_steps() const {
+  std::vector<std::size_t> all(chains_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
 }
 
 double Gains::lost_in(std::size_t step, Cause cause) const {
@@ -202,11 +207,12 @@ std::map<Cause, Gain> Gains::of_replays(const std::set<Cause>& causes, const std
     }
   }
   std::map<Cause, Gain> gains;
+  const std::vector<std::size_t> all = all_steps();
   if (std::abs(done.repeated_ns - done.recorded_ns) > kMostDrift * done.recorded_ns) return gains;
   for (const auto& [cause, ns] : done.gain_ns) {
     gains[cause] = of_sample(cause, done.steps, ns);
     const double gained_ns = sum_of(ns);
-    if (!is_short(cause, done.steps, gained_ns)) continue;
+    if (!is_short(cause, done.steps, gained_ns) && !is_short(cause, all, gains[cause].ns)) continue;
     const auto without = [&](const PathReplay::Factors& left) {
       double ns_without = 0;
       for (const StepBlock& block : blocks) {

@@ -45,6 +45,7 @@ class Gains {
   double lost_in(std::size_t step, Cause cause) const;
   double lost_in_steps(Cause cause, const std::vector<std::size_t>& steps) const;  // by the mean rank
   // So much less is gained in these steps than is lost that it wants a reason.
+  std::vector<std::size_t> all_steps() const;
   bool is_short(Cause cause, const std::vector<std::size_t>& steps, double gained_ns) const;
   Gain of_sample(Cause cause, const std::vector<std::size_t>& steps, const std::vector<double>& gain_ns) const;
   // Once, before the replays.

@@ -56,14 +56,14 @@ void OutsidePeers::add_calls(const Trace& trace, const HostCalls& calls, std::ui
   }
 }
 
-bool OutsidePeers::is_one(std::string_view name) const {
+Peer OutsidePeers::of(std::string_view name) const {
   if (is_internet(name)) {
     const std::string_view peer = internet_name(name).peer;
-    return !peer.empty() && !own_.contains(peer);
+    return peer.empty() || own_.contains(peer) ? Peer::kOfJob : Peer::kElsewhere;
   }
-  if (!name.starts_with("unix")) return false;
+  if (!name.starts_with("unix")) return Peer::kOfJob;
   const std::uint32_t pid = process_at(name);
-  return pid != 0 && !pids_.contains(pid);
+  return pid == 0 || pids_.contains(pid) ? Peer::kOfJob : Peer::kBeside;
 }
 
 }  // namespace hostprobe::analysis

@@ -17,13 +17,16 @@ namespace hostprobe::analysis {
 // The part of a descriptor's name that says whom or what it leads to: "tcp 10.0.0.2:5000", "unix /run/x.sock", a file's path.
 std::string_view awaited_thing(std::string_view name);
 
+// kBeside: on this machine, kElsewhere: behind an address.
+enum class Peer : std::uint8_t { kOfJob, kBeside, kElsewhere };
+
 class OutsidePeers {
  public:
   void add_process(const Trace& trace);
   // The descriptors that its threads waited for.
   void add_calls(const Trace& trace, const HostCalls& calls, std::uint32_t process);
-  // False also of what is no socket, or has no other end.
-  bool is_one(std::string_view name) const;
+  // Of the job is also what is no socket, or has no other end.
+  Peer of(std::string_view name) const;
 
  private:
   std::set<std::string, std::less<>> own_;  // addresses

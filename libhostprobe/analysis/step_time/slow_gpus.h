@@ -12,14 +12,18 @@
 
 namespace hostprobe::analysis {
 
-// Of each name, sorted.
-using KernelDurations = std::map<std::string, std::vector<double>>;
+struct ComparedTimes {
+  std::vector<double> ns;  // sorted
+  double error_ns = 0;     // by which each may be wrong
+};
+
+using KernelDurations = std::map<std::string, ComparedTimes>;  // by name
 
 // Of what is in the graph; of kernels that ran alone, where there are enough of them: what runs beside one makes it longer.
 KernelDurations kernel_durations(const PathGraph& graph, const DeviceTimeline& device);
 
 // Of each member: how much longer its kernels last, where most of its kernel time is in kernels that there last longer than nearly all
-// of the same name elsewhere; else 1.
+// of the same name elsewhere, and by more than the times may be wrong; else 1.
 std::vector<double> slow_gpus(const std::vector<KernelDurations>& members);
 
 }  // namespace hostprobe::analysis

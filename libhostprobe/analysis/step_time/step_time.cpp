@@ -446,11 +446,13 @@ class Explanation {
   CallCause cause_of_call(const HostThread& thread, const HostCall& call, const Reason& reason) const {
     CallCause found = rank().process_of(thread).causes.of(thread, call);
     if (found.cause == Cause::kGilContention && is_behind_maker(thread, call)) found.cause = reason.cause;
-    // Whoever sends what is read: what goes to the GPU next is the step's input.
-    if (found.cause == Cause::kUnexplained && call.function != nullptr && call.function->role == HookRole::kRead &&
+    if (found.cause != Cause::kUnexplained) return found;
+    const Peer peer = rank().process_of(thread).causes.peer_of(call, peers_);
+    // Whoever on this machine sends what is read: what goes to the GPU next is the step's input.
+    if (peer != Peer::kElsewhere && call.function != nullptr && call.function->role == HookRole::kRead &&
         is_fed_next(thread, call))
       found.cause = Cause::kDataloaderWait;
-    if (found.cause == Cause::kUnexplained && rank().process_of(thread).causes.waits_outside(call, peers_))
+    else if (peer != Peer::kOfJob)
       found.cause = Cause::kRemoteWait;
     return found;
   }
