@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gpu_durations.h"
-#include "gpu_replay.h"
 #include "gpu_work.h"
+#include "op_times.h"
 
 namespace hostprobe::analysis::replay {
 
