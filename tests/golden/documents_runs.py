@@ -19,6 +19,9 @@ PAIRS = (("healthy", "python"), ("transfers", "slow_links"), ("own_work", "input
          ("profile", "healthy"), ("cpu_job", "cpu_job"), ("unseen", "unmarked"),
          ("healthy", "stopped"), ("stuck", "damaged"), ("before", "after"), ("after", "after"), ("many_threads", "workers"),
          ("damaged", "threads"))
+# Comparisons that are a gate too: which fail, pass, and cannot be decided.
+GATES = (("before", "after", "3%"), ("after", "before", "3%"), ("after", "after", "0.5"), ("healthy", "stopped", "10%"),
+         ("transfers", "slow_links", "2%"), ("monitor", "flight", "3%"), ("damaged", "threads", "3%"))
 # Runs that are also asked for these, and for each rank alone.
 DUMPED = ("threads", "flight", "monitor", "damaged", "wakes", "machine", "scheduler", "totals", "ftrace", "profile", "joined",
           "table", "version1", "version2", "version3")
@@ -163,3 +166,8 @@ def outputs_of(run, made):
         if old == run:
             yield ("diff", old, new), None
             yield ("diff", "--json", old, new), None
+    for old, new, limit in GATES:
+        if old == run:
+            yield ("diff", "--fail-over", limit, old, new), None
+    if run == "before":
+        yield ("diff", "--json", "--fail-over", "3%", run, "after"), None
