@@ -22,7 +22,8 @@ COMMAND = BUILD / "bin/hostprobe"
 PROBE = BUILD / "lib/libhostprobe.so"
 PROGRAMS = BUILD / "tests/programs"
 RECORDED = ("sleep", "0.01")  # one wait
-COMMANDS = ("run", "report", "diff", "dump", "export", "import", "sched", "recover", "stacks", "ctl", "hooks", "options", "doctor")
+COMMANDS = ("run", "report", "diff", "explain", "dump", "export", "import", "sched", "recover", "stacks", "ctl", "hooks", "options", "schema",
+            "doctor")
 
 
 class MistakeTest(unittest.TestCase):

@@ -1,6 +1,6 @@
 // step_gate.h: whether the steps of a run are slower than those of another one by more than a limit.
 //
-// Room 3. A gate is asked by scripts that stop a release, so it says neither yes nor no where the steps do not carry it.
+// Room 3. Scripts stop a release by its answer, so it says neither yes nor no where the steps do not carry it.
 #pragma once
 
 #include "answer/diff.h"
