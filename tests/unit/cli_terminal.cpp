@@ -62,7 +62,7 @@ std::map<std::string, std::vector<std::vector<std::string>>> lines_of(const std:
       {"run", {{"run", "-o", run + "/out", "--", nothing}, {"run", "--mode", kHostile, "--", "true"}}},
       {"report", {{"report", run}, {"report", "--all", run}, {"report", "--json", run}, {"report", nothing}}},
       {"diff", {{"diff", run, run}, {"diff", "--json", run, run}, {"diff", run, nothing}}},
-      {"explain", {{"explain", "gc_pause", run}, {"explain", "--json", "own_cost", run}, {"explain", kHostile}}},
+      {"explain", {{"explain", "unexplained", run}, {"explain", "--json", "unexplained", run}, {"explain", kHostile}}},
       {"schema", {{"schema", kHostile}}},
       {"export",
        {{"export", run, "--csv", run + "/table.csv"},
