@@ -26,6 +26,7 @@ GATES = (("before", "after", "3%"), ("after", "before", "3%"), ("after", "after"
 DUMPED = ("threads", "flight", "monitor", "damaged", "wakes", "machine", "scheduler", "totals", "ftrace", "profile", "joined",
           "table", "version1", "version2", "version3")
 EXPORTED = ("threads", "input", "hosts", "flight", "machine", "scheduler", "ftrace", "profile", "joined", "workers", "version2")
+STACKED = ("python", "own_work", "threads", "monitor", "cpu_job")  # as stacks of running and waiting time
 RANKED = {"own_work": (0, 1), "hosts": (2,), "stuck": (2,), "profile": (1,), "healthy": (7,)}
 LISTED = ("threads", "monitor", "profile", "version3")  # `hostprobe hooks`
 # Single files of a run, whole and not.
@@ -157,6 +158,10 @@ def outputs_of(run, made):
         for form in EXPORTS:
             path = f"{run}{form.replace('--', '.')}"
             yield ("export", run, form, path), path
+    if run in STACKED:
+        for options in ((), ("--by-step",)):
+            path = f"{run}.stacks{''.join(options)}"
+            yield ("export", run, "--flamegraph", path, *options), path
     if run in LISTED:
         yield ("hooks", run), None
     for file in FILES.get(run, ()):

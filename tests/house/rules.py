@@ -171,7 +171,7 @@ SUB_ROOMS = {
     "import": ("input", "kineto", "ftrace", "tracer_csv", HERE),
     "analysis": ("measures", "ranks", "graph", "step_time", "causes", "findings", HERE),
     "report": (HERE, "text", "json", "diff", "explain", "html"),
-    "export": (HERE, "chrome", "perfetto", "csv", "dump"),
+    "export": (HERE, "chrome", "perfetto", "csv", "stacks", "dump"),
     "recorder": (HERE, "bpf"),
     "simnode": ("node", "cuda/image", "cuda/model", "cuda/entries", "nccl", "nvml"),
 }
