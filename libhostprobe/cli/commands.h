@@ -11,6 +11,8 @@ namespace hostprobe::cli {
 Command run_command();
 Command report_command();
 Command diff_command();
+Command explain_command();
+Command schema_command();
 Command doctor_command();
 Command dump_command();
 Command export_command();

@@ -283,7 +283,7 @@ TEST(Manual, HasAPageForEachCommandThatHelpLists) {
       EXPECT_THAT(help, HasSubstr("\n  " + name.substr(std::string("hostprobe-").size()) + " "));
     }
   }
-  EXPECT_EQ(pages, 14u);
+  EXPECT_EQ(pages, 16u);
 }
 
 TEST(Completion, OffersEverySettingToRun) {

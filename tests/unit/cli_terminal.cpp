@@ -62,6 +62,8 @@ std::map<std::string, std::vector<std::vector<std::string>>> lines_of(const std:
       {"run", {{"run", "-o", run + "/out", "--", nothing}, {"run", "--mode", kHostile, "--", "true"}}},
       {"report", {{"report", run}, {"report", "--all", run}, {"report", "--json", run}, {"report", nothing}}},
       {"diff", {{"diff", run, run}, {"diff", "--json", run, run}, {"diff", run, nothing}}},
+      {"explain", {{"explain", "unexplained", run}, {"explain", "--json", "unexplained", run}, {"explain", kHostile}}},
+      {"schema", {{"schema", kHostile}}},
       {"export",
        {{"export", run, "--csv", run + "/table.csv"},
         {"export", run, "--chrome", run + "/line.json"},
