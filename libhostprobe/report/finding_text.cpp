@@ -269,6 +269,7 @@ FindingText finding_parts(const RunAnswer& run, const Finding& finding) {
   FindingText text;
   text.title = title_of(finding);
   text.who = who(finding);
+  text.thread = thread_of(run, finding);
   text.cost = cost_text(finding);
   text.lead = sentence(all.whole.empty() ? fmt::format("{} spends {} {}", all.subject, spent_text(finding), all.what)
                                          : all.whole);
@@ -279,6 +280,17 @@ FindingText finding_parts(const RunAnswer& run, const Finding& finding) {
   text.gain = gain_text(finding);
   text.limit = limit_text(finding.gain_limit);
   return text;
+}
+
+std::string thread_of(const RunAnswer& run, const Finding& finding) {
+  const auto* piece = finding.evidence.find<LongestPieceEvidence>();
+  if (piece == nullptr || piece->longest_tid == 0) return {};
+  for (const ProcessAnswer& process : run.processes) {
+    if (finding.rank ? process.rank != finding.rank : finding.pid != 0 && process.pid != finding.pid) continue;
+    for (const ThreadAnswer& thread : process.threads)
+      if (thread.tid == piece->longest_tid) return process.thread_title({thread.tid, thread.start_ticks}, thread.role);
+  }
+  return {};
 }
 
 std::string finding_text(const RunAnswer& run, const Finding& finding) {

@@ -14,6 +14,7 @@ namespace hostprobe::analysis {
 struct FindingText {
   std::string title;    // "Data loading"
   std::string who;      // "rank 3", "the job"
+  std::string thread;   // as thread_of
   std::string cost;     // "2.31 ms a step, 12 %"
   std::string lead;     // who spends how much on what, and where
   std::string detail;   // on what, and where: the lead without what stands beside it
@@ -24,6 +25,9 @@ struct FindingText {
 };
 
 FindingText finding_parts(const RunAnswer& run, const Finding& finding);
+
+// What a person calls the thread in which the heaviest piece of it lies: "main", "pt_autograd_0"; "": that is not known.
+std::string thread_of(const RunAnswer& run, const Finding& finding);
 
 // All of it as sentences.
 std::string finding_text(const RunAnswer& run, const Finding& finding);

@@ -53,6 +53,11 @@ Json finding_json(const RunAnswer& run, const Finding& finding) {
                     {"library", finding.site->library},
                     {"role", role_name(finding.site->role)},
                     {"stack", finding.site->stack}};
+  if (const std::string thread = thread_of(run, finding); !thread.empty()) json["thread"] = thread;
+  if (const std::string& awaited = finding.evidence.of<AwaitedEvidence>().awaited; !awaited.empty()) {
+    if (finding.cause == Cause::kFileIo) json["file"] = awaited;
+    if (finding.cause == Cause::kRemoteWait) json["peer"] = awaited;
+  }
   json["evidence"] = evidence_json(finding.evidence);
   return json;
 }

@@ -12,7 +12,8 @@ namespace {
 
 // On one line where it fits, the price to the right.
 std::string heading(const FindingText& text, std::size_t number, std::size_t width) {
-  const std::string who = text.who == "the program" ? "" : " · " + text.who;
+  std::string who = text.who == "the program" ? "" : " · " + text.who;
+  if (!text.thread.empty() && text.thread != role_name(Role::kMain)) who += " · " + printable(text.thread);
   const std::string what = fmt::format("{:>2}  {}{}", number, text.title, who);
   const std::string price = text.gain.empty() ? text.cost : fmt::format("{} · gain {}", text.cost, text.gain);
   const std::size_t taken = columns(what) + columns(price);
