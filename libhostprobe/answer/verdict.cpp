@@ -28,7 +28,9 @@ bool is_one_rank(const RunAnswer& run, const Finding& finding) {
 }
 
 VerdictWord word_of(const RunAnswer& run, const Finding& finding) {
-  if (finding.symptom == Symptom::kJobStandsStill || is_one_rank(run, finding)) return VerdictWord::kOneRankLate;
+  if (finding.symptom == Symptom::kJobStandsStill) return VerdictWord::kOneRankLate;
+  // Of input and transfers the word says more than the rank, which stands in the finding: of two ranks whose loaders are alike the one
+  // that is a little slower each time has nearly all of the price.
   switch (reported_cause(finding.cause)) {
     case Cause::kDataloaderWait:
       return VerdictWord::kInputBound;
@@ -41,7 +43,7 @@ VerdictWord word_of(const RunAnswer& run, const Finding& finding) {
     case Cause::kUnexplained:
       return VerdictWord::kCannotTell;
     default:
-      return VerdictWord::kHostBound;
+      return is_one_rank(run, finding) ? VerdictWord::kOneRankLate : VerdictWord::kHostBound;
   }
 }
 

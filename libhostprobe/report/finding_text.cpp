@@ -5,6 +5,7 @@
 
 #include "advice_text.h"
 #include "cpu_demand.h"
+#include "loader_workers.h"
 #include "lost_time_text.h"
 #include "sentence.h"
 #include "words/words.h"
@@ -266,6 +267,8 @@ FindingText finding_parts(const RunAnswer& run, const Finding& finding) {
   Saying all = saying_of(finding);
   if (reported_cause(finding.cause) == Cause::kCpuContention && finding.evidence.of<NoCpuEvidence>().taken_by.empty())
     if (Advice demand = cpu_demand_advice(run, finding); !demand.because.empty()) all.advice = demand;
+  if (reported_cause(finding.cause) == Cause::kDataloaderWait)
+    if (Advice workers = loader_worker_advice(run, finding); !workers.because.empty()) all.advice = workers;
   FindingText text;
   text.title = title_of(finding);
   text.who = who(finding);

@@ -96,6 +96,8 @@ TEST(Verdict, OneRankIsLateOnlyWhereTheOthersHaveNothingAlike) {
   EXPECT_EQ(word(job({lost(Cause::kGcPause, 30, 1)})), VerdictWord::kOneRankLate);
   EXPECT_EQ(word(job({lost(Cause::kGcPause, 30, 1), lost(Cause::kFileIo, 5, 0)})), VerdictWord::kOneRankLate);
   EXPECT_EQ(word(job({lost(Cause::kGcPause, 30, 1), lost(Cause::kFileIo, 20, 0)})), VerdictWord::kHostBound);
+  EXPECT_EQ(word(job({lost(Cause::kDataloaderWait, 30, 1)})), VerdictWord::kInputBound)
+      << "the word says more than the rank";
   RunAnswer alone = job({lost(Cause::kGcPause, 30, 0)});
   alone.ranks = 1;
   EXPECT_EQ(word(alone), VerdictWord::kHostBound) << "nobody waits for the only rank";
@@ -166,7 +168,7 @@ TEST(FirstScreen, OfAnyWidthIsWhole) {
   for (const std::size_t width : kWidths) {
     std::string text = screen(run, width);
     for (char& one : text) one = one == '\n' ? ' ' : one;
-    for (const char* word : {"LATE", "critical", "Data loading", "rank 1", "gain", "Looked for", "Next:"})
+    for (const char* word : {"BOUND", "critical", "Data loading", "rank 1", "gain", "Looked for", "Next:"})
       EXPECT_THAT(text, HasSubstr(word)) << width;
   }
 }
@@ -199,6 +201,17 @@ TEST(FirstScreen, WhatWasFoundOrNotMeasuredIsNotAmongWhatWasNotFound) {
   EXPECT_THAT(line, Not(HasSubstr("GPU"))) << "none was used";
 }
 
+TEST(FirstScreen, WhatTakesMuchAndGainsNothingIsNotCalledNotFound) {
+  RunAnswer run = job({lost(Cause::kFileIo, 30)});
+  run.findings.clear();
+  run.step_time->lost.push_back(run.step_time->lost.front());
+  run.step_time->lost.back().cause = Cause::kLockContention;
+  run.step_time->lost.back().ns = 1e7;
+  const std::string text = screen(run, 200);
+  EXPECT_THAT(text, HasSubstr("lock 1.0 %"));
+  EXPECT_THAT(text, Not(HasSubstr("file access")));
+}
+
 TEST(FirstScreen, SaysWhoseThreadsWantTheCpusThatAreShort) {
   RunAnswer run = job({lost(Cause::kCpuContention, 36)});
   for (ProcessAnswer& process : run.processes) {
@@ -216,6 +229,39 @@ TEST(FirstScreen, SaysWhoseThreadsWantTheCpusThatAreShort) {
   EXPECT_THAT(text,
               HasSubstr("work for 8.0 CPUs and may use 2: OpenMP threads 6.0 (6), main threads of ranks 2.0 (2)"));
   EXPECT_THAT(text, HasSubstr("OMP_NUM_THREADS=1"));
+}
+
+TEST(FirstScreen, SaysInWhichLineTheWorkersOfALoaderSpendTheirTime) {
+  RunAnswer run = job({lost(Cause::kDataloaderWait, 30)});
+  for (const int rank : {0, 1}) {
+    ProcessAnswer& worker = run.processes.emplace_back();
+    worker.rank = rank;
+    worker.kind = ProcessKind::kWorker;
+    worker.task = ProcessTask::kDataLoader;
+    worker.pid = 200 + static_cast<std::uint32_t>(rank);
+    ThreadAnswer& main = worker.threads.emplace_back();
+    main.tid = worker.pid;
+    main.role = Role::kDataloader;
+    main.time.wall_ms = 1000;
+    main.time.cpu_ms = 100;
+    for (const char* place : {"Samples.__getitem__ (data.py:45)", "Queue.get (queues.py:113)"}) {
+      WaitSite& site = worker.waits.emplace_back();
+      site.role = Role::kDataloader;
+      site.own_ms = 400;
+      site.python.push_back({.text = place, .count = 1, .total_ms = 400});
+    }
+  }
+  const auto flat = [&run] {
+    std::string text = screen(run);
+    for (std::size_t at; (at = text.find("\n    ")) != std::string::npos;) text.replace(at, 5, " ");
+    return text;
+  };
+  EXPECT_THAT(flat(),
+              HasSubstr("2 worker processes spend 40 % of their time waiting in Samples.__getitem__ (data.py:45)"));
+  for (ProcessAnswer& worker : run.processes)
+    for (ThreadAnswer& thread : worker.threads) thread.time.run_delay_ms = 500;
+  EXPECT_THAT(flat(), HasSubstr("2 worker processes spend 50 % of their time ready to run but without a CPU"));
+  EXPECT_THAT(flat(), Not(HasSubstr("use more workers")));
 }
 
 TEST(Tables, EachIsReadableByItselfAndSaysSoWhereItIsEmpty) {

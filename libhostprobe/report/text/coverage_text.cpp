@@ -66,8 +66,10 @@ std::vector<NotFound> not_found(const RunAnswer& run) {
   for (std::size_t i = 0; i < kCauses; ++i) {
     const auto cause = static_cast<Cause>(i);
     if (reported_cause(cause) != cause || least_share_pct(cause) <= 0 || cause == Cause::kUnexplained) continue;
-    if (found.count(cause_id(cause)) == 0 && was_looked_for(run, cause))
-      causes.push_back({cause, run.step_time ? run.step_time->share_pct(cause) : 0});
+    const double pct = run.step_time ? run.step_time->share_pct(cause) : 0;
+    // What takes as much as a finding, and is none, would gain nothing: it is there all the same.
+    if (pct < least_share_pct(cause) && found.count(cause_id(cause)) == 0 && was_looked_for(run, cause))
+      causes.push_back({cause, pct});
   }
   std::stable_sort(causes.begin(), causes.end(), [](const NotFound& l, const NotFound& r) { return l.pct > r.pct; });
   return causes;

@@ -74,8 +74,7 @@ std::string steps_text(const RunAnswer& run, const Verdict& verdict) {
   if (run.one_step) return one_step_text(run, *run.one_step);
   if (run.steps.lengths.count == 0) return {};
   const double usual_ns = run.steps.usual_ns();
-  std::string text =
-      fmt::format("step {} (median), {} (p99)", duration_text(usual_ns), duration_text(run.steps.lengths.p99_ns));
+  std::string text = fmt::format("step {} (p99 {})", duration_text(usual_ns), duration_text(run.steps.lengths.p99_ns));
   const double gain = verdict.finding == nullptr ? 0 : verdict.finding->gain_pct.value_or(0);
   return gain < 1 ? text : fmt::format("{}, could be about {}", text, duration_text(usual_ns * (1 - gain / 100)));
 }
