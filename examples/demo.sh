@@ -45,4 +45,4 @@ if [[ $# == 0 ]]; then
   build/bin/hostprobe diff "$run" "$run-fixed" | sed -n '/^WHAT CHANGED/,/^$/p'
 fi
 echo
-echo "The run is in $run; next: build/bin/hostprobe dump $run"
+echo "The run is in $run; next: build/bin/hostprobe report $run launches"

@@ -7,13 +7,14 @@ namespace {
 struct Row {
   Cause cause;
   const char* id = "";
+  const char* title = "";
   double least_pct = 0;
   Fix fix = Fix::kNone;
 };
 
 // A state has but the cause that it is reported as.
 constexpr Row kRows[] = {
-#define HP_CAUSE(Name, id, least_pct, fix, how, advice) {Cause::k##Name, #id, least_pct, Fix::k##fix},
+#define HP_CAUSE(Name, id, title, least_pct, fix, how, advice) {Cause::k##Name, #id, title, least_pct, Fix::k##fix},
 #define HP_STATE(Name, Reported) {Cause::k##Reported},
 #include "hostprobe/causes.def"
 };
@@ -37,6 +38,8 @@ const char* fix_id(Fix fix) {
 }
 
 const char* cause_id(Cause cause) { return reported_row(cause).id; }
+
+const char* cause_title(Cause cause) { return reported_row(cause).title; }
 
 Fix usual_fix(Cause cause) { return reported_row(cause).fix; }
 

@@ -28,8 +28,9 @@ inline constexpr std::size_t kCauses = static_cast<std::size_t>(Cause::kUnexplai
 
 // As which it is reported: itself, or the cause whose id it shares.
 Cause reported_cause(Cause cause);
-const char* cause_id(Cause cause);  // of that one
-Fix usual_fix(Cause cause);         // where the evidence does not say otherwise
+const char* cause_id(Cause cause);     // of that one
+const char* cause_title(Cause cause);  // the same, for people: "Data loading"
+Fix usual_fix(Cause cause);            // where the evidence does not say otherwise
 // Of the steps, from which on it is a finding; 0: never.
 double least_share_pct(Cause cause);
 

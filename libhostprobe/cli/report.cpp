@@ -16,7 +16,7 @@
 #include "page/page_file.h"
 #include "report/html/page.h"
 #include "report/json/json.h"
-#include "report/text/text.h"
+#include "screen/text_report.h"
 #include "trace/memory_budget.h"
 
 namespace hostprobe::cli {
@@ -68,11 +68,14 @@ void write_report(const ReportArguments& arguments, const analysis::RunAnswer& r
   if (arguments.json)
     write_json(analysis::report_json(run, arguments.options) + "\n");
   else if (!arguments.page.is_wanted())
-    write_out(analysis::report_text(run, arguments.options));
+    print_report(run, arguments.options);
 }
 
 int report(const ReportArguments& arguments) {
   require_page_file(arguments.page);
+  if (!arguments.options.tables.empty() && (arguments.json || arguments.page.is_wanted()))
+    throw UsageError(fmt::format("report: {} holds every table; leave out '{}'", arguments.json ? "--json" : "--html",
+                                 arguments.options.tables.front()));
   const analysis::ChosenJob chosen = choose_job(arguments.run, arguments.job);
   analysis::RunAnswer run = analysis::analyse_run(chosen, progress_on_stderr(), within_memory(arguments.memory_mb),
                                                   step_query(arguments), analysis::add_python_places);
@@ -102,12 +105,11 @@ Command report_command() {
       .summary = "Says what a run lost on the host side, and what to do now.",
       .options =
           {run_option(arguments->run),
+           table_option(shown),
            job_option(arguments->job),
            {.names = "--json", .target = &arguments->json, .meaning = "One JSON document instead of text"},
-           {.names = "--rank", .target = &shown.rank, .meaning = "Only the processes of this rank", .value_name = "N"},
-           {.names = "--all",
-            .target = &shown.all,
-            .meaning = "Every wait site, thread and process, not only the heaviest"},
+           {.names = "--rank", .target = &shown.rank, .meaning = "Only what belongs to this rank", .value_name = "N"},
+           {.names = "--all", .target = &shown.all, .meaning = "Behind the first screen every table with every row"},
            {.names = "--step",
             .target = &arguments->step,
             .meaning = "Only this step: its number, or slowest",
@@ -118,9 +120,13 @@ Command report_command() {
             .choices = {"auto", "marks", "detected", "off"}},
            memory_option(arguments->memory_mb)},
       .notes =
-          "Works at any time: while the job runs, after it ended, after it was killed.\n"
-          "Examples:\n  hostprobe report hostprobe-run\n  hostprobe report RUN --json | jq '.processes[].waits[0]'\n"
-          "  hostprobe report RUN --html report.html",
+          "Works at any time: while the job runs, after it ended, after it was killed. The first screen says what is "
+          "wrong, where,\n"
+          "what it costs, what to do and what that gains.\n" +
+          table_help() +
+          "Examples:\n  hostprobe report RUN\n  hostprobe report RUN waits threads --rank 3\n"
+          "  hostprobe report RUN --step slowest\n  hostprobe report RUN --html report.html\n"
+          "  hostprobe report RUN --json | jq .verdict",
       .run = [arguments](const Words&) { return report(*arguments); }};
   add_page_options(arguments->page, command);
   return command;

@@ -158,7 +158,7 @@ Command sched_command() {
           "--run it pauses while all of these processes do (hostprobe_stop, hostprobe.stop(), `hostprobe ctl PID "
           "stop`).\n"
           "Examples:\n  hostprobe sched -o RUN -- hostprobe run -o RUN --mode trace -- python3 train.py\n"
-          "  hostprobe sched -o RUN --run --for 30 && hostprobe report RUN\n"
+          "  hostprobe sched -o RUN --run --for 30 && hostprobe report RUN machine\n"
           "  hostprobe sched -o RUN --all --for 5\n"
           "  hostprobe sched -o RUN --source bpf --run        # as long as the job runs: no history, and it costs less",
       .run = [arguments](const Words& words) { return sched(*arguments, words); }};

@@ -37,8 +37,8 @@ std::string fix_text(const Finding& finding) {
 
 const char* usual_advice(Cause cause) {
   switch (reported_cause(cause)) {
-#define HP_CAUSE(Name, id, least_pct, fix, how, advice) \
-  case Cause::k##Name:                                  \
+#define HP_CAUSE(Name, id, title, least_pct, fix, how, advice) \
+  case Cause::k##Name:                                         \
     return advice;
 #include "hostprobe/causes.def"
     default:
@@ -46,34 +46,26 @@ const char* usual_advice(Cause cause) {
   }
 }
 
-std::string loader_advice(const Evidence& evidence) {
+Advice loader_advice(const Evidence& evidence) {
   const WorkersEvidence& seen = evidence.of<WorkersEvidence>();
-  const std::uint64_t count = seen.workers;
   const double cpu_pct = seen.workers_cpu_pct, no_cpu_pct = seen.workers_no_cpu_pct;
   const std::string in = printable(seen.workers_wait_in);
-  const std::string workers = count == 1 ? "its worker" : fmt::format("its {} workers", count);
-  if (count == 0) return "no worker of it was seen, so look at how samples are made";
+  const bool one = seen.workers == 1;
+  const std::string workers = one ? "its worker" : fmt::format("its {} workers", seen.workers);
+  if (seen.workers == 0) return {"", "look at how samples are made (no worker process of the loader was seen)"};
   if (no_cpu_pct > cpu_pct)
-    return fmt::format("{} {} ready but without a CPU for {:.0f} % of the time", workers, count == 1 ? "is" : "are",
-                       no_cpu_pct);
+    return {
+        fmt::format("{} {} ready but without a CPU for {:.0f} % of the time", workers, one ? "is" : "are", no_cpu_pct),
+        "give them CPUs, or start fewer threads"};
   if (cpu_pct + no_cpu_pct >= 60)
-    return fmt::format("{} {} busy for {:.0f} % of the time: more workers (num_workers) or cheaper samples", workers,
-                       count == 1 ? "is" : "are", cpu_pct + no_cpu_pct);
-  return fmt::format(
-      "{} {} only {:.0f} % of the time{}: make samples quicker there; more workers help as far as they do not wait for "
-      "each other",
-      workers, count == 1 ? "runs" : "run", cpu_pct,
-      in.empty() ? "" : fmt::format(" and {} most in {}", count == 1 ? "waits" : "wait", in));
+    return {fmt::format("{} {} busy for {:.0f} % of the time", workers, one ? "is" : "are", cpu_pct + no_cpu_pct),
+            "use more workers (num_workers), or make samples cheaper"};
+  const std::string mostly = in.empty() ? "" : fmt::format(" and {} most in {}", one ? "waits" : "wait", in);
+  return {fmt::format("{} {} only {:.0f} % of the time{}", workers, one ? "runs" : "run", cpu_pct, mostly),
+          "make samples faster there; more workers help as long as they do not wait for each other"};
 }
 
-std::string holder_text(const Evidence& evidence) {
-  const HolderEvidence* holder = evidence.find<HolderEvidence>();
-  if (holder == nullptr || holder->held_by.empty()) return {};
-  return fmt::format("thread {} ({})", holder->held_by_tid,
-                     printable(holder->held_by_name.empty() ? holder->held_by : holder->held_by_name));
-}
-
-std::string supply_advice(const Finding& finding) {
+Advice supply_advice(const Finding& finding) {
   const NoCpuEvidence& seen = finding.evidence.of<NoCpuEvidence>();
   const std::uint64_t cpus = seen.cpus.value_or(0);
   const double used = seen.cpus_used.value_or(0);
@@ -82,15 +74,28 @@ std::string supply_advice(const Finding& finding) {
     const std::string most = seen.busiest.empty() ? ""
                                                   : fmt::format(", {:.1f} of them with threads named {}",
                                                                 seen.busiest_cpus.value_or(0), printable(seen.busiest));
-    return fmt::format("the job keeps {:.1f} of its {} {} busy{}, and has work for {:.1f}; {}", used, cpus, noun, most,
-                       seen.cpus_wanted.value_or(0), fix_text(finding));
+    return {fmt::format("the job keeps {:.1f} of its {} {} busy{}, and has work for {:.1f}", used, cpus, noun, most,
+                        seen.cpus_wanted.value_or(0)),
+            fix_text(finding)};
   }
   // Where it fills nearly all of them, nothing shows who took the rest.
   if (cpus == 0 || seen.taken_by != "others") return {};
-  return fmt::format(
-      "the job itself uses only {:.1f} of its {} {}, so something else took them: other programs, or a limit on its "
-      "CPU time",
-      used, cpus, noun);
+  return {fmt::format("the job itself uses only {:.1f} of its {} {}, so something else took them", used, cpus, noun),
+          "look for other programs on these CPUs, and for a limit on the job's CPU time"};
+}
+
+std::string garbage_text(const GarbageEvidence& seen) {
+  return fmt::format("there are {} collections, {} of them of generation {}, and the longest takes {}",
+                     grouped(seen.count), grouped(seen.oldest_count), seen.oldest_generation,
+                     duration_text(1e6 * seen.max_ms));
+}
+
+std::string holder_text(const Evidence& evidence) {
+  const HolderEvidence* holder = evidence.find<HolderEvidence>();
+  if (holder == nullptr || holder->held_by.empty()) return {};
+  const std::string name = printable(holder->held_by_name.empty() ? holder->held_by : holder->held_by_name);
+  return name == role_name(Role::kOther) ? fmt::format("thread {}", holder->held_by_tid)
+                                         : fmt::format("{} (thread {})", name, holder->held_by_tid);
 }
 
 }  // namespace hostprobe::analysis

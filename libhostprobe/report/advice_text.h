@@ -1,6 +1,6 @@
-// advice_text.h: what to do about a finding, in words.
+// advice_text.h: why a finding is there, as far as that is known, and what to do about it, in words.
 //
-// Room 3. Parts of sentences, without a full stop.
+// Room 3. Parts of sentences, without a capital letter and a full stop.
 #pragma once
 
 #include <string>
@@ -9,6 +9,11 @@
 
 namespace hostprobe::analysis {
 
+struct Advice {
+  std::string because;  // what was seen; "" = nothing beyond the finding itself
+  std::string todo;     // what to change; "" = nothing is known to help
+};
+
 // Of its fix; "" where nothing is known to help.
 std::string fix_text(const Finding& finding);
 
@@ -16,12 +21,15 @@ std::string fix_text(const Finding& finding);
 const char* usual_advice(Cause cause);
 
 // Of a wait for a DataLoader: what its workers show. "More" only where those that are there have no time left.
-std::string loader_advice(const Evidence& evidence);
+Advice loader_advice(const Evidence& evidence);
 
-// Of threads that lack a CPU: who has it, and what helps; "": nothing shows it.
-std::string supply_advice(const Finding& finding);
+// Of threads that lack a CPU: who has it, and what helps; empty: the evidence does not show it.
+Advice supply_advice(const Finding& finding);
 
-// "thread 77 (Prefetcher._fill)", that another one waits for; "": none is known.
+// How often, and how long.
+std::string garbage_text(const GarbageEvidence& seen);
+
+// "Prefetcher._fill (thread 77)", that another one waits for; "": none is known.
 std::string holder_text(const Evidence& evidence);
 
 }  // namespace hostprobe::analysis

@@ -8,7 +8,7 @@
 namespace hostprobe::analysis {
 
 std::string left(std::string_view text, std::size_t width) {
-  std::string result = shortened(text, width);
+  std::string result = shortened_place(text, width);
   result.append(width - std::min(width, columns(result)), ' ');
   return result;
 }
@@ -37,14 +37,14 @@ std::string plural(std::size_t count, const char* one, const char* many) {
 }
 
 // Breaks at blanks; following lines are indented.
-std::string wrapped(const std::string& text, const std::string& first, const std::string& next) {
+std::string wrapped(const std::string& text, const std::string& first, const std::string& next, std::size_t width) {
   std::string result, line = first;
   std::size_t at = 0;
   bool empty = true;
   while (at < text.size()) {
     const std::size_t blank = std::min(text.find(' ', at), text.size());
     const std::string word = text.substr(at, blank - at);
-    if (!empty && columns(line) + 1 + columns(word) > kTextWidth) {
+    if (!empty && columns(line) + 1 + columns(word) > width) {
       result += line + "\n";
       line = next;
       empty = true;

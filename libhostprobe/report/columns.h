@@ -13,7 +13,7 @@ namespace hostprobe::analysis {
 
 inline constexpr std::size_t kTextWidth = 100;
 
-// Filled with blanks behind or before it; `left` shortens what is too long.
+// Filled with blanks behind or before it; `left` shortens what is too long (shortened_place).
 std::string left(std::string_view text, std::size_t width);
 std::string right(std::string_view text, std::size_t width);
 
@@ -24,7 +24,8 @@ std::string ms_text(double ms);
 std::string plural(std::size_t count, const char* one, const char* many);
 
 // Breaks at blanks; following lines are indented.
-std::string wrapped(const std::string& text, const std::string& first, const std::string& next);
+std::string wrapped(const std::string& text, const std::string& first, const std::string& next,
+                    std::size_t width = kTextWidth);
 
 // Lines without blanks at their ends.
 class Lines {

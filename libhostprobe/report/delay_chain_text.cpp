@@ -3,6 +3,7 @@
 
 #include "answer/delay.h"
 #include "columns.h"
+#include "text_table.h"
 #include "words/words.h"
 
 namespace hostprobe::analysis {
@@ -32,18 +33,19 @@ std::string worst_text(const DelayRow& row) {
 
 }  // namespace
 
-std::string delay_chain_text(const RunAnswer& run) {
+std::string delay_chain_text(const RunAnswer& run, std::size_t width) {
   const std::vector<DelayRow>& rows = run.delay_chain;
   if (rows.size() < 2) return {};
-  Lines out;
-  out.line("");
-  out.line("FROM A LATE POLL TO A LATE COLLECTIVE · how long each link takes, on all ranks, and where it is longest");
-  out.line("{} {:>8} {:>9} {:>9} {:>9}  {}", left("link", 37), "count", "p50", "p99", "max", "longest on");
+  TextTable table({{.heading = "link", .is_name = true, .least = 20},
+                   {.heading = "count", .spare = 1},
+                   {.heading = "p50"},
+                   {.heading = "p99"},
+                   {.heading = "max"},
+                   {.heading = "longest on", .is_name = true}});
   for (const DelayRow& row : rows)
-    out.line("{} {:>8} {} {} {}  {}", left(meaning(row.link), 37), compact(row.time.count()),
-             right(duration_text(row.time.percentile_ns(50)), 9), right(duration_text(row.time.percentile_ns(99)), 9),
-             right(duration_text(row.time.max_ns()), 9), worst_text(row));
-  return out.take();
+    table.add({meaning(row.link), compact(row.time.count()), duration_text(row.time.percentile_ns(50)),
+               duration_text(row.time.percentile_ns(99)), duration_text(row.time.max_ns()), worst_text(row)});
+  return table.text(width);
 }
 
 Json delay_chain_json(const RunAnswer& run) {

@@ -3,6 +3,7 @@
 // Room 3.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "answer/run.h"
@@ -10,8 +11,8 @@
 
 namespace hostprobe::analysis {
 
-// With its heading; "": there is no chain.
-std::string delay_chain_text(const RunAnswer& run);
+// "": there is no chain.
+std::string delay_chain_text(const RunAnswer& run, std::size_t width);
 Json delay_chain_json(const RunAnswer& run);
 
 }  // namespace hostprobe::analysis

@@ -3,22 +3,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "advice_text.h"
+#include "cpu_demand.h"
+#include "loader_workers.h"
 #include "lost_time_text.h"
-#include "news.h"
+#include "sentence.h"
 #include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-constexpr std::size_t kMostSentences = 3;
-constexpr double kLeastUnknownPct = 1;  // of the steps, to be told where all is well
-
 // "rank 3", or the process id, or "the program" where there is only one it could be.
 std::string who(const Finding& finding) {
   if (finding.rank) return fmt::format("rank {}", *finding.rank);
+  if (finding.pid == 0) return finding.only_process ? "the program" : "the job";
   return finding.only_process ? "the program" : fmt::format("process {}", finding.pid);
 }
 
@@ -26,28 +24,32 @@ std::string main_of(const Finding& finding) {
   return who(finding) == "the program" ? "the main thread" : who(finding) + "'s main thread";
 }
 
-// What its share is of: "12 % of the run". Counters of a start-up cannot be told from those of the steps.
-std::string of_whole(const Finding& finding) {
+// "12 % of the run". Counters of a start-up cannot be told from those of the steps.
+std::string share_text(const Finding& finding) {
   const char* whole = "";
   switch (finding.whole()) {
     case Whole::kRun:
-      whole = " of the run";
+      whole = "the run";
       break;
     case Whole::kSteps:
-      whole = " of the steps";
+      whole = "each step";
       break;
     case Whole::kOneStep:
-      whole = " of the step";
+      whole = "the step";
       break;
     case Whole::kReadPart:
-      whole = " of what was read";
+      whole = "what was read";
   }
-  return finding.with_start_up ? fmt::format("{} (start-up included)", whole) : whole;
+  const int digits = finding.share_pct < 9.95 ? 1 : 0;
+  return fmt::format("{:.{}f} % of {}{}", finding.share_pct, digits, whole,
+                     finding.with_start_up ? " (start-up included)" : "");
 }
 
-// Nobody is advised to change what may lie before the first step.
-std::string advised(const Finding& finding, const std::string& what, const std::string& advice) {
-  return advice.empty() || finding.with_start_up ? what + "." : fmt::format("{}: {}.", what, advice);
+std::string cost_text(const Finding& finding) {
+  if (finding.ms_per_step)
+    return fmt::format("{}{} · {:.0f} %", duration_text(1e6 * *finding.ms_per_step),
+                       finding.of_one_step ? "" : " a step", finding.share_pct);
+  return share_text(finding);
 }
 
 std::string us_text(double us) { return duration_text(1e3 * us); }
@@ -66,137 +68,140 @@ std::string place_of(const Finding& finding) {
   return fmt::format("{} of {}", printable(finding.site->function), printable(finding.site->library));
 }
 
-std::string queue_advice(const Finding& finding) {
-  const LongWaitEvidence& wait = finding.evidence.of<LongWaitEvidence>();
-  const std::string runs = printable(wait.other_side_runs);
-  if (runs.empty()) return "what is on the other side of this queue is the limit";
-  if (finding.cause == Cause::kDataloaderWait) {
-    return fmt::format("{} is on the other side and takes from the DataLoader, so the data loader is the limit: {}",
-                       runs, loader_advice(finding.evidence));
-  }
-  return fmt::format("{} (thread {}) is on the other side and is the limit", runs, wait.other_side_tid.value_or(0));
+Advice with_limit(const std::string& limit, Advice advice) {
+  advice.because = advice.because.empty() ? limit : limit + ": " + advice.because;
+  return advice;
 }
 
-std::string wait_advice(const Finding& finding) {
+Advice queue_advice(const Finding& finding) {
+  const LongWaitEvidence& wait = finding.evidence.of<LongWaitEvidence>();
+  const std::string runs = printable(wait.other_side_runs);
+  if (runs.empty()) return {"", "look at what is on the other side of this queue: it is the limit"};
+  if (finding.cause == Cause::kDataloaderWait)
+    return with_limit(fmt::format("{} is on the other side and takes from the DataLoader, which is the limit", runs),
+                      loader_advice(finding.evidence));
+  return {fmt::format("{} (thread {}) is on the other side and is the limit", runs, wait.other_side_tid.value_or(0)),
+          "make that thread faster, or let it work ahead"};
+}
+
+Advice wait_advice(const Finding& finding) {
   const LongWaitEvidence& wait = finding.evidence.of<LongWaitEvidence>();
   switch (wait.purpose) {
     case WaitedFor::kDataLoader:
-      return "the data loader is the limit: " + loader_advice(finding.evidence);
+      return with_limit("the data loader is the limit", loader_advice(finding.evidence));
     case WaitedFor::kQueue:
       return queue_advice(finding);
     case WaitedFor::kPeers:
-      return "it waits for other ranks";
+      return {"it waits for other ranks", ""};
     case WaitedFor::kGpu:
-      return "it waits inside the GPU driver";
+      return {"it waits inside the GPU driver", ""};
     case WaitedFor::kGil:
-      return "other Python threads hold the interpreter lock";
+      return {"other Python threads hold the interpreter lock", fix_text(finding)};
     case WaitedFor::kSleep:
+      return {};
     case WaitedFor::kUnknown:
       break;
   }
   return wait.woken_by.empty()
-             ? "look at what it waits for there"
-             : fmt::format("it is woken by {}, so look at what that thread does meanwhile", wait.woken_by);
+             ? Advice{"", "look at what it waits for there"}
+             : Advice{fmt::format("it is woken by {}", wait.woken_by), "look at what that thread does meanwhile"};
 }
 
-std::string long_wait(const Finding& finding) {
+// What a symptom has to say: who does what, and further words.
+struct Saying {
+  std::string subject;  // of "spends …"
+  std::string what;     // "waiting for …"
+  Advice advice;
+  std::string whole = {};  // a sentence that is no "spends …"
+};
+
+Saying long_wait(const Finding& finding) {
   const LongWaitEvidence& wait = finding.evidence.of<LongWaitEvidence>();
-  if (wait.purpose == WaitedFor::kSleep) {
-    const bool known = !wait.python.empty() || !wait.code.empty();
-    return fmt::format("{} sleeps {:.0f} %{}{}.", main_of(finding), finding.share_pct, of_whole(finding),
-                       known ? " in " + place_of(finding) : "");
-  }
-  return advised(finding,
-                 fmt::format("{} waits {:.0f} %{} in {}", main_of(finding), finding.share_pct, of_whole(finding),
-                             place_of(finding)),
-                 wait_advice(finding));
+  const bool sleeps = wait.purpose == WaitedFor::kSleep;
+  const bool known = !wait.python.empty() || !wait.code.empty();
+  const std::string place = sleeps && !known ? "" : " in " + place_of(finding);
+  return {main_of(finding), (sleeps ? "asleep" : "waiting") + place, wait_advice(finding)};
 }
 
-std::string standstill(const Finding& finding) {
+Saying standstill(const Finding& finding) {
   const StandstillEvidence& seen = finding.evidence.of<StandstillEvidence>();
   const std::string others = seen.missing == 1 ? "" : fmt::format(" and {} more", seen.missing - 1);
-  return fmt::format(
-      "the job stands still: rank {}{} has not entered {} #{} of communicator {}, in which {} of {} ranks wait since "
-      "{}; "
-      "look at what it does.",
-      finding.rank.value_or(0), others, seen.op, seen.sequence, seen.comm.substr(0, 8), seen.arrived, seen.ranks,
-      duration_text(1e6 * seen.since_ms));
+  return {"",
+          "",
+          {"", "look at what it does (hostprobe stacks)"},
+          fmt::format(
+              "the job stands still: rank {}{} has not entered {} #{} of communicator {}, in which {} of {} ranks have "
+              "waited for {}",
+              finding.rank.value_or(0), others, seen.op, seen.sequence, seen.comm.substr(0, 8), seen.arrived,
+              seen.ranks, duration_text(1e6 * seen.since_ms))};
 }
 
-std::string gpu_stalls(const Finding& finding) {
-  const std::string calls = grouped(finding.evidence.of<GpuStallsEvidence>().count);
-  const std::string spends = fmt::format("{} spends {:.1f} %{}", who(finding), finding.share_pct, of_whole(finding));
-  return advised(finding,
-                 finding.cause == Cause::kAllocStall
-                     ? fmt::format("{} allocating and freeing GPU memory ({} long calls)", spends, calls)
-                     : fmt::format("{} in asynchronous copies that did not return at once ({} of them)", spends, calls),
-                 fix_text(finding));
-}
-
-std::string no_cpu(const Finding& finding) {
-  return advised(finding,
-                 fmt::format("{} was ready to run but had no CPU for {:.0f} %{}", main_of(finding), finding.share_pct,
-                             of_whole(finding)),
-                 supply_advice(finding));
-}
-
-std::string stopped(const Finding& finding) {
-  const StoppedEvidence& seen = finding.evidence.of<StoppedEvidence>();
-  return advised(finding,
-                 fmt::format("{} was stopped from outside for {:.1f} %{} ({} times, the longest {} at {:.1f} s)",
-                             who(finding), finding.share_pct, of_whole(finding), grouped(seen.count),
-                             duration_text(1e6 * seen.longest_ms), 1e-3 * seen.longest_at_ms),
-                 usual_advice(finding.cause));
-}
-
-std::string throttled(const Finding& finding) {
-  return advised(finding,
-                 fmt::format("{} was ready to run but held back by the CPU quota of its group for {:.1f} %{}",
-                             main_of(finding), finding.share_pct, of_whole(finding)),
-                 fix_text(finding));
-}
-
-std::string late_wakes(const Finding& finding) {
-  const LateWakesEvidence& seen = finding.evidence.of<LateWakesEvidence>();
-  return fmt::format("{} runs again late after it was woken ({} wakes, p50 {}, p99 {}): {:.1f} %{}.", main_of(finding),
-                     grouped(seen.wakes), us_text(seen.wake_p50_us), us_text(seen.wake_p99_us), finding.share_pct,
-                     of_whole(finding));
-}
-
-std::string late_rank(const Finding& finding) {
+Saying late_rank(const Finding& finding) {
   const LateRankEvidence& seen = finding.evidence.of<LateRankEvidence>();
-  return advised(finding,
-                 fmt::format("rank {} waits {:.0f} %{} for other ranks, {} only {:.0f} %", seen.waits_most_rank,
-                             seen.waits_most_pct, of_whole(finding), who(finding), seen.waits_pct),
-                 fmt::format("the others wait for {}, look there first", who(finding)));
+  return {
+      "",
+      "",
+      {"", fmt::format("look at {} first: the others wait for it", who(finding))},
+      fmt::format("rank {} spends {:.0f} % of the {} waiting for other ranks, {} only {:.0f} %", seen.waits_most_rank,
+                  seen.waits_most_pct, finding.of_steps ? "steps" : "run", who(finding), seen.waits_pct)};
 }
 
-std::string interpreter_lock(const Finding& finding) {
-  std::string holder = holder_text(finding.evidence);
-  if (!holder.empty()) holder = fmt::format(", most of it while {} had it", holder);
-  return advised(finding,
-                 fmt::format("{} waits {:.1f} %{} for Python's interpreter lock{}", main_of(finding), finding.share_pct,
-                             of_whole(finding), holder),
-                 fix_text(finding));
+Saying gpu_stalls(const Finding& finding) {
+  const std::string calls = grouped(finding.evidence.of<GpuStallsEvidence>().count);
+  return {who(finding),
+          finding.cause == Cause::kAllocStall
+              ? fmt::format("allocating and freeing GPU memory ({} long calls)", calls)
+              : fmt::format("in asynchronous copies that do not return at once ({} of them)", calls),
+          {"", fix_text(finding)}};
 }
 
-std::string garbage(const Finding& finding) {
+Saying no_cpu(const Finding& finding) {
+  return {main_of(finding), "ready to run but without a CPU", supply_advice(finding)};
+}
+
+Saying stopped(const Finding& finding) {
+  const StoppedEvidence& seen = finding.evidence.of<StoppedEvidence>();
+  return {who(finding),
+          "stopped from outside",
+          {fmt::format("it was stopped {} times, the longest time for {} at {:.1f} s", grouped(seen.count),
+                       duration_text(1e6 * seen.longest_ms), 1e-3 * seen.longest_at_ms),
+           usual_advice(finding.cause)}};
+}
+
+Saying throttled(const Finding& finding) {
+  return {main_of(finding), "stopped by the CPU quota of its control group", {"", fix_text(finding)}};
+}
+
+Saying late_wakes(const Finding& finding) {
+  const LateWakesEvidence& seen = finding.evidence.of<LateWakesEvidence>();
+  return {main_of(finding),
+          "woken but not running yet",
+          {fmt::format("of {} wakes half took {}, and 1 of 100 took {} or more", grouped(seen.wakes),
+                       us_text(seen.wake_p50_us), us_text(seen.wake_p99_us)),
+           ""}};
+}
+
+Saying interpreter_lock(const Finding& finding) {
+  const std::string holder = holder_text(finding.evidence);
+  return {main_of(finding),
+          "waiting for Python's interpreter lock",
+          {holder.empty() ? "" : "most of that time " + holder + " had it", fix_text(finding)}};
+}
+
+Saying garbage(const Finding& finding) {
   const GarbageEvidence& seen = finding.evidence.of<GarbageEvidence>();
-  return advised(
-      finding,
-      fmt::format("Python in {} stops for {:.1f} %{} to collect garbage ({} times, {} of them generation {}, the "
-                  "longest {})",
-                  who(finding), finding.share_pct, of_whole(finding), grouped(seen.count), grouped(seen.oldest_count),
-                  seen.oldest_generation, duration_text(1e6 * seen.max_ms)),
-      fix_text(finding));
+  return {who(finding), "collecting garbage in Python", {garbage_text(seen), fix_text(finding)}};
 }
 
-std::string own_cost(const Finding& finding) {
-  return fmt::format("the probe itself costs {} {:.1f} % of its {}, so every other number here is too high.",
-                     who(finding), finding.share_pct, finding.of_steps ? "steps" : "wall time");
+Saying own_cost(const Finding& finding) {
+  return {"",
+          "",
+          {},
+          fmt::format("the probe itself costs {} {:.1f} % of its {}, by which other figures may be too high",
+                      who(finding), finding.share_pct, finding.of_steps ? "steps" : "wall time")};
 }
 
-std::string plain_text(const Finding& finding) {
+Saying saying_of(const Finding& finding) {
   switch (finding.symptom) {
     case Symptom::kJobStandsStill:
       return standstill(finding);
@@ -221,57 +226,85 @@ std::string plain_text(const Finding& finding) {
     case Symptom::kOwnCost:
       return own_cost(finding);
     default:  // a cause without words of its own has those of its row
-      return lost_time_text(finding, finding.rank || finding.pid != 0 ? who(finding) : "the job");
+      return {who(finding), lost_time_what(finding), lost_time_advice(finding)};
   }
 }
 
-std::string all_well(const RunAnswer& run) {
-  for (const ProcessAnswer& process : run.processes)
-    if (is_read_in_part(process))
-      return "What was read of this run shows nothing that stands out; what is missing may: see LOST OR DAMAGED.";
-  if (run.step_time && run.step_time->length_ns > 0) {
-    const char* whole = run.one_step ? "step" : run.steps.lengths.count > 0 ? "steps" : "run";
-    const double works_pct = run.step_time->share_pct(Cause::kGpuBound),
-                 unknown_pct = run.step_time->share_pct(Cause::kUnknown);
-    if (unknown_pct > works_pct)
-      return fmt::format(
-          "Nothing on the host side stands out, but in {:.1f} % of the {} nobody knows whether the GPU works.",
-          unknown_pct, whole);
-    std::string text = fmt::format("Nothing on the host side stands out: the {} works in {:.1f} % of the {}",
-                                   run.uses_gpu() ? "GPU" : "program itself", works_pct, whole);
-    if (unknown_pct >= kLeastUnknownPct)
-      text += fmt::format(", and in {:.1f} % nobody knows whether it does", unknown_pct);
-    return text + ".";
+const char* limit_text(GainLimit limit) {
+  switch (limit) {
+    case GainLimit::kNone:
+      return "";
+    case GainLimit::kGpu:
+      return "Behind it the GPU is the limit.";
+    case GainLimit::kTransfers:
+      return "Behind it transfers between ranks are the limit.";
+    case GainLimit::kHost:
+      return "Behind it other work on the host is the limit.";
   }
-  const WorstWaits& worst = run.worst_waits;
-  std::string text =
-      fmt::format("Nothing on the host side stands out: no wait of a main thread takes more than {:.1f} % of the run",
-                  worst.wait_pct);
-  if (worst.wake_p99_ns > 0)
-    text += fmt::format(", and 99 of 100 wakes take less than {}", duration_text(worst.wake_p99_ns));
-  return text + ".";
+  return "";
+}
+
+std::string gain_text(const Finding& finding) {
+  if (!finding.gain_pct) return {};
+  if (!finding.gain_low_pct || !finding.gain_high_pct) return fmt::format("{:.0f} %", *finding.gain_pct);
+  return fmt::format("{:.0f} % ({:.0f} to {:.0f})", *finding.gain_pct, *finding.gain_low_pct, *finding.gain_high_pct);
+}
+
+// A share of steps has its length beside it.
+std::string spent_text(const Finding& finding) {
+  const std::string share = share_text(finding);
+  return finding.ms_per_step ? fmt::format("{} ({})", share, duration_text(1e6 * *finding.ms_per_step)) : share;
+}
+
+const char* title_of(const Finding& finding) {
+  if (finding.symptom == Symptom::kJobStandsStill) return "Missing rank";
+  return cause_title(finding.cause);
 }
 
 }  // namespace
 
-std::string finding_text(const Finding& finding) {
-  std::string text = plain_text(finding);
-  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+FindingText finding_parts(const RunAnswer& run, const Finding& finding) {
+  Saying all = saying_of(finding);
+  if (reported_cause(finding.cause) == Cause::kCpuContention && finding.evidence.of<NoCpuEvidence>().taken_by.empty())
+    if (Advice demand = cpu_demand_advice(run, finding); !demand.because.empty()) all.advice = demand;
+  if (reported_cause(finding.cause) == Cause::kDataloaderWait)
+    if (Advice workers = loader_worker_advice(run, finding); !workers.because.empty()) all.advice = workers;
+  FindingText text;
+  text.title = title_of(finding);
+  text.who = who(finding);
+  text.thread = thread_of(run, finding);
+  text.cost = cost_text(finding);
+  text.lead = sentence(all.whole.empty() ? fmt::format("{} spends {} {}", all.subject, spent_text(finding), all.what)
+                                         : all.whole);
+  text.detail = all.whole.empty() ? sentence(all.what) : text.lead;
+  text.because = sentence(all.advice.because);
+  // Nobody is advised to change what may lie before the first step.
+  if (!finding.with_start_up) text.todo = sentence(all.advice.todo);
+  text.gain = gain_text(finding);
+  text.limit = limit_text(finding.gain_limit);
   return text;
 }
 
-std::vector<std::string> headline(const RunAnswer& run) {
-  if (run.processes.empty() && !run.kernel.files.empty())
-    return {
-        "This run holds what the kernel recorded, and no process of a job: record one into the same folder with "
-        "`hostprobe run -o`."};
-  if (run.processes.empty()) return {"No trace of this run can be read, so nothing can be said about it."};
-  std::vector<std::string> sentences = news(run);
-  if (sentences.size() > kMostSentences) sentences.resize(kMostSentences);
-  if (run.findings.empty() && sentences.empty()) return {all_well(run)};
-  for (const Finding& finding : run.findings)
-    if (sentences.size() < kMostSentences) sentences.push_back(finding_text(finding));
-  return sentences;
+std::string thread_of(const RunAnswer& run, const Finding& finding) {
+  const auto* piece = finding.evidence.find<LongestPieceEvidence>();
+  if (piece == nullptr || piece->longest_tid == 0) return {};
+  for (const ProcessAnswer& process : run.processes) {
+    if (finding.rank ? process.rank != finding.rank : finding.pid != 0 && process.pid != finding.pid) continue;
+    for (const ThreadAnswer& thread : process.threads)
+      if (thread.tid == piece->longest_tid) return process.thread_title({thread.tid, thread.start_ticks}, thread.role);
+  }
+  return {};
+}
+
+std::string finding_text(const RunAnswer& run, const Finding& finding) {
+  const FindingText parts = finding_parts(run, finding);
+  std::string text = parts.lead;
+  const auto add = [&text](const std::string& more) { text += more.empty() ? "" : " " + more; };
+  add(parts.because);
+  add(parts.todo);
+  if (!parts.gain.empty()) add("Expected gain: " + parts.gain + ".");
+  add(parts.limit);
+  return text;
 }
 
 }  // namespace hostprobe::analysis

@@ -72,8 +72,8 @@ class KernelTable : private Lines {
 
   std::string write() {
     if (run_.kernel.files.empty()) return {};
-    line("");
-    line("WHO HAD THE CPU · by the kernel's own records; 'took': while a thread of the process could have run");
+    say("Who had the CPU, by the kernel's own records. `took`: while a thread of the process could have run.", "",
+        "  ");
     bool any = false;
     for (const ProcessAnswer& process : run_.processes) {
       const KernelShare* share = run_.kernel.of(process.trace_path);
@@ -82,7 +82,7 @@ class KernelTable : private Lines {
       write_process(process, *share);
       any = true;
     }
-    if (!any) line("  they tell nothing of a recorded process: none ran while the kernel was recorded");
+    if (!any) line("  no recorded process ran while the kernel was recorded");
     for (const KernelFile& file : run_.kernel.files)
       if (file.used && file.has_totals && file.cost_ms > 0) write_cost(file);
     return take();
@@ -95,11 +95,11 @@ class KernelTable : private Lines {
     std::string waited = fmt::format(
         "{}: could have run and did not for {} of {}, all threads together; its own threads took {} of that", who,
         ms_text(share.waited_ms), ms_text(share.seen_ms), ms_text(share.own_ms));
-    if (share.unknown_ms > 0) waited += fmt::format(", {} nobody remembers", ms_text(share.unknown_ms));
-    add(wrapped(waited, "  ", "    "));
+    if (share.unknown_ms > 0) waited += fmt::format("; who had {} is not known", ms_text(share.unknown_ms));
+    say(waited, "  ", "    ");
     const std::size_t shown =
         options_.all ? share.neighbours.size() : std::min(share.neighbours.size(), kShortNeighbours);
-    if (shown > 0) line("    {} {:>8} {:>9} {:>10}", left("neighbour", 18), "pid", "took", "supposed");
+    if (shown > 0) line("    {} {:>8} {:>9} {:>10}", left("neighbour", 18), "pid", "took", "estimated");
     for (std::size_t i = 0; i < shown; ++i) {
       const Neighbour& one = share.neighbours[i];
       line("    {} {:>8} {} {}", left(one.comm.empty() ? "?" : printable(one.comm), 18), one.pid,
@@ -111,8 +111,9 @@ class KernelTable : private Lines {
 
   void write_cost(const KernelFile& file) {
     const double span_ms = 1e-6 * static_cast<double>(file.end_ns - file.begin_ns);
-    line("  the kernel added this up itself, in about {} of CPU time of all CPUs ({:.2f} % of one)",
-         ms_text(file.cost_ms), span_ms > 0 ? 100 * file.cost_ms / span_ms : 0);
+    say(fmt::format("The kernel added this up itself, which took about {} of CPU time of all CPUs ({:.2f} % of one).",
+                    ms_text(file.cost_ms), span_ms > 0 ? 100 * file.cost_ms / span_ms : 0),
+        "  ", "    ");
   }
 
   void write_irqs(const KernelShare& share) {
@@ -121,7 +122,11 @@ class KernelTable : private Lines {
                                    ms_text(share.hard_ms), grouped(share.soft), ms_text(share.soft_ms));
     for (std::size_t i = 0; i < std::min(share.irqs.size(), kShortIrqs); ++i)
       text += fmt::format("{} {} × {}", i == 0 ? ":" : ",", name_of(share.irqs[i]), grouped(share.irqs[i].count));
-    add(wrapped(text, "    ", "      "));
+    say(text, "    ", "      ");
+  }
+
+  void say(const std::string& text, const std::string& first, const std::string& next) {
+    add(wrapped(text, first, next, options_.width));
   }
 
   const RunAnswer& run_;

@@ -11,7 +11,7 @@
 
 namespace hostprobe::analysis {
 
-// A table with its heading; "": the kernel told nothing.
+// "": the kernel was not recorded.
 std::string kernel_table(const RunAnswer& run, const ReportOptions& options);
 
 // Puts into a process's object what the kernel told of it; nothing where it told nothing.

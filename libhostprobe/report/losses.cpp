@@ -132,7 +132,7 @@ std::vector<std::string> loss_sentences(const RunAnswer& run) {
     if (process.tail_gone) {
       sentences.push_back(
           fmt::format("{} was killed, or left by the bare system call, and its shared memory is gone: its last "
-                      "records are missing, how many nobody knows.",
+                      "records are missing, how many is not known.",
                       who(process)));
     }
     add_damages(process, sentences);

@@ -59,9 +59,8 @@ Json quota_json(const QuotaAnswer& quota) {
 }
 
 std::string frequency_line(const FrequencyAnswer& frequency) {
-  std::string line = fmt::format("CPU frequency {:.2f} GHz ({:.2f} to {:.2f}), measured {} times on {}",
-                                 frequency.median_ghz, frequency.low_ghz, frequency.high_ghz, frequency.samples,
-                                 plural(frequency.cpus.size(), "CPU", "CPUs"));
+  std::string line = fmt::format("CPU frequency {:.2f} GHz ({:.2f} to {:.2f}) on {}", frequency.median_ghz,
+                                 frequency.low_ghz, frequency.high_ghz, plural(frequency.cpus.size(), "CPU", "CPUs"));
   for (const CpuFrequency& one : frequency.cpus)
     if (one.is_slow)
       line += fmt::format(" · CPU {} ran at {:.2f} GHz, slower than the others", one.cpu, one.median_ghz);

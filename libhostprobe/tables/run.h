@@ -48,7 +48,7 @@ struct FindingWords {
 // The answer, and its words: of rooms above, so whoever opens a run brings them.
 struct Answers {
   std::function<std::shared_ptr<const analysis::RunAnswer>(const analysis::ChosenJob& chosen)> analyse;
-  FindingWords (*words_of)(const analysis::Finding& finding) = nullptr;
+  FindingWords (*words_of)(const analysis::RunAnswer& run, const analysis::Finding& finding) = nullptr;
 };
 
 class Run {
@@ -70,7 +70,9 @@ class Run {
   std::shared_ptr<const analysis::DeviceTimeline> device_of(const OpenTrace& open);
   // Made once, of all traces.
   std::shared_ptr<const analysis::RunAnswer> answer();
-  FindingWords words_of(const analysis::Finding& finding) const { return answers_.words_of(finding); }
+  FindingWords words_of(const analysis::RunAnswer& answer, const analysis::Finding& finding) const {
+    return answers_.words_of(answer, finding);
+  }
   // What to add to CLOCK_MONOTONIC of a host.
   std::int64_t shift_of(const std::string& host, const std::string& boot_id) const;
 

@@ -20,7 +20,7 @@ struct FindingRow {
 
 std::vector<FindingRow> finding_rows(const Run& run, const analysis::RunAnswer& answer) {
   std::vector<FindingRow> rows;
-  for (const Finding& finding : answer.findings) rows.push_back({&finding, run.words_of(finding)});
+  for (const Finding& finding : answer.findings) rows.push_back({&finding, run.words_of(answer, finding)});
   return rows;
 }
 

@@ -55,6 +55,24 @@ std::string cleaned(std::string_view text, std::string_view allowed, Replace rep
   return result;
 }
 
+constexpr std::size_t kLeastName = 6;  // of a function, or it says nothing
+
+// Cutting between bytes of one character is avoided by walking over continuation bytes.
+std::size_t byte_of(const std::string& text, std::size_t column) {
+  std::size_t at = 0;
+  for (std::size_t seen = 0; at < text.size(); ++at)
+    if ((static_cast<unsigned char>(text[at]) >> 6) != 2 && seen++ == column) break;
+  return at;
+}
+
+std::string begin_of(const std::string& text, std::size_t width) {
+  return columns(text) <= width ? text : text.substr(0, byte_of(text, width - 1)) + "…";
+}
+
+std::string end_of(const std::string& text, std::size_t width) {
+  return columns(text) <= width ? text : "…" + text.substr(byte_of(text, columns(text) - width + 1));
+}
+
 std::string question_mark(const Character&) { return "?"; }
 
 }  // namespace
@@ -78,17 +96,23 @@ std::size_t columns(std::string_view text) {
 std::string shortened(std::string_view text, std::size_t width) {
   const std::string whole = printable(text);
   if (columns(whole) <= width || width < 3) return whole;
-  // Cutting between bytes of one character is avoided by walking over continuation bytes.
-  const auto byte_of = [&whole](std::size_t column) {
-    std::size_t at = 0;
-    for (std::size_t seen = 0; at < whole.size(); ++at) {
-      if ((static_cast<unsigned char>(whole[at]) >> 6) != 2 && seen++ == column) break;
-    }
-    return at;
-  };
   const std::size_t front = (width - 1) / 2;
   const std::size_t back = width - 1 - front;
-  return whole.substr(0, byte_of(front)) + "…" + whole.substr(byte_of(columns(whole) - back));
+  return whole.substr(0, byte_of(whole, front)) + "…" + whole.substr(byte_of(whole, columns(whole) - back));
+}
+
+std::string shortened_place(std::string_view text, std::size_t width) {
+  const std::string whole = printable(text);
+  if (columns(whole) <= width || width < 3) return whole;
+  const std::size_t open = whole.ends_with(')') ? whole.rfind(" (") : std::string::npos;
+  if (open == std::string::npos)
+    return whole.find('/') == std::string::npos ? begin_of(whole, width) : end_of(whole, width);
+  const std::string function = whole.substr(0, open);
+  const std::string file = whole.substr(open + 2, whole.size() - open - 3);
+  const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
+  const std::size_t left = width - std::min(width, columns(name) + 3);
+  return left < std::min(kLeastName, columns(function)) ? end_of(name, width)
+                                                        : begin_of(function, left) + " (" + name + ")";
 }
 
 std::string grouped(std::uint64_t number) {

@@ -21,6 +21,10 @@ std::string json_for_terminal(std::string_view json);
 // At most `width` characters, the middle replaced by "…" where it is longer.
 std::string shortened(std::string_view text, std::size_t width);
 
+// At most `width` characters of a name, so that what tells most of it stays: the file and line of "evaluate (src/train.py:44)" before the
+// function's end, the end of a path, the beginning of any other name.
+std::string shortened_place(std::string_view text, std::size_t width);
+
 // "83 221": groups of three, which is what the eye counts.
 std::string grouped(std::uint64_t number);
 

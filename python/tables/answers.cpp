@@ -21,8 +21,8 @@ std::shared_ptr<const analysis::RunAnswer> analyse(const analysis::ChosenJob& ch
       analysis::analyse_run(chosen, {}, {.memory = &analysis::g_memory}));
 }
 
-FindingWords words_of(const analysis::Finding& finding) {
-  return {.text = finding_text(finding),
+FindingWords words_of(const analysis::RunAnswer& run, const analysis::Finding& finding) {
+  return {.text = finding_text(run, finding),
           .fix_how = fix_text(finding),
           .evidence = json_text(analysis::evidence_json(finding.evidence), analysis::kOneLine)};
 }

@@ -1,5 +1,6 @@
 // Every English sentence of the report, in one golden text: tests/golden/sentences.txt. Other tests ask for ids and numbers,
 // so a better wording changes one file.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "report/news.h"
 #include "report/stuck_text.h"
 #include "report/text/action_sentences.h"
+#include "report/verdict_text.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -20,6 +22,8 @@ namespace {
 std::string g_text;
 
 void say(const std::string& what, const std::string& sentence) { g_text += what + ": " + sentence + "\n"; }
+
+std::string text_of(const Finding& finding) { return finding_text(RunAnswer{}, finding); }
 
 Finding finding(Symptom symptom, Cause cause, double share_pct, std::optional<int> rank = 3) {
   Finding one;
@@ -45,7 +49,7 @@ WorkersEvidence workers(std::uint64_t count, double cpu_pct, double no_cpu_pct) 
 void say_loader_waits() {
   Finding one =
       wait({.python = "Queue.get (queues.py:113)", .purpose = WaitedFor::kDataLoader}, Cause::kDataloaderWait);
-  say("wait for the data loader", finding_text(one));
+  say("wait for the data loader", text_of(one));
   for (const double cpu_pct : {95.0, 12.0}) {
     for (const std::uint64_t count : {1, 4}) {
       Finding seen = one;
@@ -53,68 +57,68 @@ void say_loader_waits() {
       WorkersEvidence evidence = workers(count, cpu_pct, 3);
       if (count == 4) evidence.workers_wait_in = "read (decode.py:7)";
       seen.evidence.add(evidence);
-      say("wait for the data loader", finding_text(seen));
+      say("wait for the data loader", text_of(seen));
       say("its fix", fix_text(seen));
     }
   }
   one.evidence.add(workers(4, 20, 60));
-  say("wait for the data loader", finding_text(one));
+  say("wait for the data loader", text_of(one));
 }
 
 void say_waits() {
   say_loader_waits();
   for (const Cause cause : {Cause::kUnexplained, Cause::kDataloaderWait}) {
     LongWaitEvidence queue{.python = "Queue.get (queue.py:180)", .purpose = WaitedFor::kQueue};
-    say("wait in a queue", finding_text(wait(queue, cause)));
+    say("wait in a queue", text_of(wait(queue, cause)));
     queue.other_side_runs = "Prefetcher._fill";
     queue.other_side_tid = 77;
-    say("wait in a queue whose other side is known", finding_text(wait(queue, cause)));
+    say("wait in a queue whose other side is known", text_of(wait(queue, cause)));
   }
   const LongWaitEvidence peers{.code = "c10d::Reducer::finalize_backward(int) (libtorch_cpu.so)",
                                .purpose = WaitedFor::kPeers};
-  say("wait for other ranks", finding_text(wait(peers, Cause::kWaitsForRank)));
-  say("wait in the driver", finding_text(wait({.purpose = WaitedFor::kGpu}, Cause::kSyncCalls)));
-  say("wait for the interpreter", finding_text(wait({.purpose = WaitedFor::kGil}, Cause::kGilContention)));
-  say("wait for nobody knows what", finding_text(wait({})));
-  say("sleep", finding_text(wait({.purpose = WaitedFor::kSleep})));
-  say("sleep", finding_text(wait({.python = "main (train.py:12)", .purpose = WaitedFor::kSleep})));
+  say("wait for other ranks", text_of(wait(peers, Cause::kWaitsForRank)));
+  say("wait in the driver", text_of(wait({.purpose = WaitedFor::kGpu}, Cause::kSyncCalls)));
+  say("wait for the interpreter", text_of(wait({.purpose = WaitedFor::kGil}, Cause::kGilContention)));
+  say("wait for nobody knows what", text_of(wait({})));
+  say("sleep", text_of(wait({.purpose = WaitedFor::kSleep})));
+  say("sleep", text_of(wait({.python = "main (train.py:12)", .purpose = WaitedFor::kSleep})));
   Finding one = wait({.woken_by = "pin_memory"});
   one.rank = std::nullopt;
-  say("wait of a process", finding_text(one));
+  say("wait of a process", text_of(one));
   one.only_process = true;
-  say("wait of the only process", finding_text(one));
+  say("wait of the only process", text_of(one));
 }
 
 void say_no_cpu() {
   Finding one = finding(Symptom::kNotRunning, Cause::kCpuContention, 20);
-  say("no CPU", finding_text(one));
+  say("no CPU", text_of(one));
   Finding taken = one;
   one.evidence.add(NoCpuEvidence{
       .cpus = 2, .cpus_used = 1.95, .cpus_wanted = 3.4, .taken_by = "job", .busiest = "loader", .busiest_cpus = 1.2});
   taken.evidence.add(NoCpuEvidence{.cpus = 2, .cpus_used = 0.75, .cpus_wanted = 1.1, .taken_by = "others"});
-  say("no CPU", finding_text(taken));
+  say("no CPU", text_of(taken));
   one.fix = Fix::kMoreCpus;
-  say("no CPU", finding_text(one));
+  say("no CPU", text_of(one));
 }
 
 void say_python() {
   Finding one = finding(Symptom::kInterpreterLock, Cause::kGilContention, 4.26);
   one.fix = Fix::kProcesses;
-  say("interpreter lock", finding_text(one));
+  say("interpreter lock", text_of(one));
   one.evidence.add(HolderEvidence{.held_by = "dataloader", .held_by_tid = 4243});
-  say("interpreter lock, its holder known", finding_text(one));
+  say("interpreter lock, its holder known", text_of(one));
   one.evidence = {};
   one.evidence.add(HolderEvidence{.held_by = "dataloader", .held_by_tid = 4243, .held_by_name = "Prefetcher._fill"});
-  say("interpreter lock, its holder known by name", finding_text(one));
+  say("interpreter lock, its holder known by name", text_of(one));
   one = finding(Symptom::kGarbage, Cause::kGcPause, 8.31);
   one.fix = Fix::kGc;
   one.of_steps = true;
   one.evidence.add(GarbageEvidence{.count = 1234, .max_ms = 193.4, .oldest_generation = 2, .oldest_count = 7});
-  say("garbage collection", finding_text(one));
+  say("garbage collection", text_of(one));
   one.of_steps = false;
   one.with_start_up = true;
   one.fix = Fix::kNone;
-  say("garbage collection, perhaps before the first step", finding_text(one));
+  say("garbage collection, perhaps before the first step", text_of(one));
 }
 
 void say_ranks() {
@@ -126,10 +130,10 @@ void say_ranks() {
                                       .arrived = 1,
                                       .ranks = 2,
                                       .since_ms = 8360});
-  say("standstill", finding_text(one));
+  say("standstill", text_of(one));
   one = finding(Symptom::kRankIsLate, Cause::kSlowRank, 35, 1);
   one.evidence.add(LateRankEvidence{.waits_pct = 5, .waits_most_rank = 0, .waits_most_pct = 40});
-  say("late rank", finding_text(one));
+  say("late rank", text_of(one));
 }
 
 void say_findings() {
@@ -137,54 +141,54 @@ void say_findings() {
   say_python();
   Finding one = finding(Symptom::kLateWakes, Cause::kUnexplained, 2.5);
   one.evidence.add(LateWakesEvidence{.wakes = 5000, .wake_p50_us = 12, .wake_p99_us = 480});
-  say("late wakes", finding_text(one));
+  say("late wakes", text_of(one));
   for (const Cause cause : {Cause::kAllocStall, Cause::kPageableCopy}) {
     one = finding(Symptom::kGpuStalls, cause, 7.25);
     one.fix = usual_fix(cause);
     one.evidence.add(GpuStallsEvidence{.count = 1200});
-    say("GPU stalls", finding_text(one));
+    say("GPU stalls", text_of(one));
   }
   say_no_cpu();
-  say("own cost", finding_text(finding(Symptom::kOwnCost, Cause::kOwnCost, 1.34)));
+  say("own cost", text_of(finding(Symptom::kOwnCost, Cause::kOwnCost, 1.34)));
 }
 
 void say_transfers() {
-  const auto said = [](TransferEvidence moved) {
+  const auto moving = [](TransferEvidence moved) {
     Finding one = finding(Symptom::kLostTime, Cause::kCommBandwidth, 12.4);
     one.site = FindingSite{"ncclAllReduce", "", Role::kMain, {}};
     moved.bytes = 8 << 20;
     moved.transfer_us = 1300;
     moved.bus_gb_s = 6.234;
     one.evidence.add(moved);
-    return finding_text(one);
+    return text_of(one);
   };
-  say("lost time in transfers", said({}));
-  say("lost time in transfers slower than PCIe", said({.pcie_bus_gb_s = 11.4}));
-  say("lost time in slow transfers", said({.usual_bus_gb_s = 98.1}));
+  say("lost time in transfers", moving({}));
+  say("lost time in transfers slower than PCIe", moving({.pcie_bus_gb_s = 11.4}));
+  say("lost time in slow transfers", moving({.usual_bus_gb_s = 98.1}));
 }
 
 void say_own_work(Finding one) {
   one.cause = Cause::kHostWork;
   for (const Role role : {Role::kMain, Role::kOther}) {
     one.site = FindingSite{"clock_nanosleep", "python3.11", role, {"produce (train.py:61)"}, CallKind::kSleep};
-    say("lost time asleep", finding_text(one));
+    say("lost time asleep", text_of(one));
   }
   one.cause = Cause::kPythonOverhead;
   one.without_gpu = true;
   one.site->stack = {"encode (encoder.py:7)", "log (train.py:61)", "main (train.py:3)"};
   one.evidence.add(SamplesEvidence{.samples = 60, .site_pct = 81.2});
-  say("lost time by samples", finding_text(one));
+  say("lost time by samples", text_of(one));
   one.cause = Cause::kHostWork;
   one.site->function = "sort";
   one.site->kind = CallKind::kOther;
-  say("lost time by samples", finding_text(one));
+  say("lost time by samples", text_of(one));
 }
 
 void say_one_step(Finding one) {
   one.of_one_step = true;
   one.evidence = {};
   one.evidence.add(HolderEvidence{.held_by = "other", .held_by_tid = 77, .held_by_name = "Queue._feed"});
-  say("lost time of one step, for a thread that has a name", finding_text(one));
+  say("lost time of one step, for a thread that has a name", text_of(one));
 }
 
 void say_waits_for_others(Finding& one) {
@@ -193,7 +197,7 @@ void say_waits_for_others(Finding& one) {
     one.site =
         FindingSite{function, "python3.11", Role::kMain, {"socket.recv (socket.py:9)", "plant (train.py:61)"}, kind};
     one.evidence = {};
-    say("lost time at a wait for others", finding_text(one));
+    say("lost time at a wait for others", text_of(one));
   }
 }
 
@@ -203,12 +207,12 @@ void say_causes() {
     const auto cause = static_cast<Cause>(i);
     const bool is_in_totals = cause == Cause::kCpuThrottle || cause == Cause::kProcessStopped;  // with their numbers
     if (reported_cause(cause) == cause && least_share_pct(cause) > 0 && !is_in_totals)
-      say("lost time", finding_text(finding(Symptom::kLostTime, cause, 12.4)));
+      say("lost time", text_of(finding(Symptom::kLostTime, cause, 12.4)));
   }
   for (const Cause cause : {Cause::kLaunchBound, Cause::kProxyDelay, Cause::kIdleStateExit}) {
     Finding mendable = finding(Symptom::kLostTime, cause, 12.4);
     mendable.fix = usual_fix(cause);
-    say("lost time with a fix", finding_text(mendable));
+    say("lost time with a fix", text_of(mendable));
   }
 }
 
@@ -218,12 +222,12 @@ void say_lost_time() {
   one.of_steps = true;
   one.ms_per_step = 2.31;
   one.site = FindingSite{"sem_wait", "python3.11", Role::kMain, {}};
-  say("lost time at a call", finding_text(one));
+  say("lost time at a call", text_of(one));
   one.site->stack = {"plant (train.py:61)"};
   one.evidence.add(HolderEvidence{.held_by = "other", .held_by_tid = 77});
-  say("lost time at a line, for a thread", finding_text(one));
+  say("lost time at a line, for a thread", text_of(one));
   one.cause = Cause::kDataloaderWait;
-  say("lost time for a loader thread", finding_text(one));
+  say("lost time for a loader thread", text_of(one));
   say_one_step(one);
   say_waits_for_others(one);
   say_own_work(one);
@@ -237,15 +241,15 @@ void say_lost_time() {
   one.gain_pct = 11.2;
   one.gain_low_pct = 9.6;
   one.gain_high_pct = 12.8;
-  say("lost time of the job", finding_text(one));
+  say("lost time of the job", text_of(one));
   for (const GainLimit limit : {GainLimit::kGpu, GainLimit::kTransfers, GainLimit::kHost}) {
     one.gain_limit = limit;
-    say("lost time of which less is gained", finding_text(one));
+    say("lost time of which less is gained", text_of(one));
   }
   one = finding(Symptom::kLostTime, Cause::kRemoteWait, 12);
   one.site = FindingSite{"recv", "libc.so.6", Role::kMain, {"ask (train.py:61)"}};
   one.evidence.add(AwaitedEvidence{.awaited = "tcp 10.0.0.2:5000"});
-  say("lost time for a peer", finding_text(one));
+  say("lost time for a peer", text_of(one));
 }
 
 void say_headlines() {
@@ -267,7 +271,43 @@ void say_headlines() {
   std::swap(run.step_time->lost[0].ns, run.step_time->lost[1].ns);
   say("headline where most of the time is unknown", headline(run).at(0));
   run.findings.assign(5, finding(Symptom::kOwnCost, Cause::kOwnCost, 1));
+  say("headline of a run whose only finding is the probe's cost", headline(run).at(0));
+  run.findings.assign(5, finding(Symptom::kLostTime, Cause::kFileIo, 12.4));
   say("headline of five findings has sentences", std::to_string(headline(run).size()));
+}
+
+void say_verdict(const RunAnswer& run) {
+  const Verdict verdict = verdict_of(run);
+  say("verdict",
+      fmt::format("{} ({}): {}", verdict_id(verdict.word), severity_id(verdict.severity), verdict_why(run, verdict)));
+}
+
+// Of runs of two ranks.
+void say_verdicts() {
+  RunAnswer run;
+  say_verdict(run);
+  run.kernel.files.emplace_back();
+  say_verdict(run);
+  run.processes.resize(2);
+  run.ranks = 2;
+  for (const TimeUnknown why :
+       {TimeUnknown::kNoSteps, TimeUnknown::kClocks, TimeUnknown::kNoRecords, TimeUnknown::kLostRecords,
+        TimeUnknown::kLostActivities, TimeUnknown::kTooMany, TimeUnknown::kChanged}) {
+    run.step_time_unknown = why;
+    say_verdict(run);
+  }
+  run.findings = {finding(Symptom::kLostTime, Cause::kDataloaderWait, 40)};
+  say_verdict(run);
+  run.findings[0].rank.reset();
+  run.findings[0].pid = 0;
+  for (const Cause cause : {Cause::kDataloaderWait, Cause::kCommBandwidth, Cause::kGcPause, Cause::kUnexplained}) {
+    run.findings[0].cause = cause;
+    run.findings[0].gain_pct = 12;
+    say_verdict(run);
+  }
+  run.processes[0].imported.emplace().in_part = true;
+  run.findings.clear();
+  say_verdict(run);
 }
 
 ProcessAnswer rank_of(int rank, int restart, double begin_s, double end_s) {
@@ -451,6 +491,7 @@ TEST(Sentences, AreThoseOfTheGoldenText) {
   say_lost_time();
   say_transfers();
   say_headlines();
+  say_verdicts();
   say_news();
   say_stuck();
   say_losses();

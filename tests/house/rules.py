@@ -535,7 +535,7 @@ def examples_run_small(tree):
     for program in example_programs(tree):
         with tempfile.TemporaryDirectory() as folder:
             output_of(tree.command(), "run", "-o", f"{folder}/run", "--simgpu", "8", "--", program)
-            if "launch" not in output_of(tree.command(), "report", f"{folder}/run"):
+            if "Launches " not in output_of(tree.command(), "report", f"{folder}/run", "launches"):
                 yield f"the report on {program.name} with its default sizes says nothing about launches"
 
 

@@ -49,11 +49,11 @@ class Rules(unittest.TestCase):
                          {name: '#include "probe/record/chunk.h"\n#include "../../libhostprobe/cli/output.h"\n'}, breaches=2)
 
     def test_a_cause_is_found_and_has_a_page_with_its_evidence(self):
-        rows = "HP_CAUSE(GcPause, gc_pause, 3, Gc, \"\", \"\")\n#define HP_COUNT(name)\nHP_COUNT(periods) HP_MAYBE_REAL(quota_cpus)\n"
+        rows = "HP_CAUSE(GcPause, gc_pause, \"Garbage\", 3, Gc, \"\", \"\")\n#define HP_COUNT(name)\nHP_COUNT(periods) HP_MAYBE_REAL(quota_cpus)\n"
         page, found = "# `gc_pause`\n\n`periods`\n", "libhostprobe/analysis/causes/garbage.cpp"
         good = {list_rules.CAUSES: rows, "docs/findings.md": "`quota_cpus`", "docs/causes/gc_pause.md": page, found: "Cause::kGcPause;"}
         self.assert_rule("causes_are_found_and_have_a_page", good,
-                         {**good, list_rules.CAUSES: rows + "HP_CAUSE(Dummy, dummy, 3, None, \"\", \"\")\nHP_TEXT(group)\n",
+                         {**good, list_rules.CAUSES: rows + "HP_CAUSE(Dummy, dummy, \"Dummy\", 3, None, \"\", \"\")\nHP_TEXT(group)\n",
                           "docs/causes/gone.md": "", found: "Cause::kGcPauses;"}, breaches=5)
 
     def test_a_fix_stands_in_its_page(self):

@@ -258,8 +258,7 @@ class Damaged(ImportTest):
         self.assertEqual(document["step_time_unknown"], "lost_records")
         self.assertLessEqual({one["share_of"] for one in document["findings"]}, {"read_part"})
         self.assertNotIn("idle_in_steps_pct", {key for key, value in document["processes"][0]["gpu"].items() if value})
-        text, _ = self.run_program(COMMAND, "report", self.run_folder)
-        losses = text.split("LOST OR DAMAGED")[1].split("WHAT TO DO NOW")[0]
+        losses, _ = self.run_program(COMMAND, "report", self.run_folder, "losses")
         self.assertIn("read in part", losses)
 
     def test_what_is_left_out_is_in_the_report(self):

@@ -69,6 +69,18 @@ class Shared:
         if PICTURES:
             self.browser.picture(Path(PICTURES) / f"{type(self).__name__}.png")
 
+    def test_its_head_has_the_verdict_of_the_document(self):
+        verdict = self.browser.value("""(async () => { const one = document.getElementById("document");
+          const packed = one.type.includes("gzip") && Uint8Array.from(atob(one.textContent), (c) => c.charCodeAt(0));
+          const text = packed ? await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text()
+                              : one.textContent;
+          return JSON.parse(text).verdict || null; })()""")
+        if verdict is None:
+            self.skipTest("a comparison has no verdict")
+        head = self.browser.value('document.querySelector("h1").textContent')
+        self.assertIn(verdict["word"].upper(), head)
+        self.assertEqual(verdict["severity"] in head, verdict["severity"] != "none", head)
+
     def test_it_says_the_same_without_scripts(self):
         with_scripts = self.browser.value(CONTENTS)
         plain = Browser(scripts=False)

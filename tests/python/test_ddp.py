@@ -33,7 +33,7 @@ class Ddp(ProbedTest):
             self.check_process(process)
         for rank in (0, 1):
             self.check_rank([p for p in report["processes"] if p.get("rank") == rank])
-        self.check_text(self.run_program(probed.COMMAND, "report", self.run_folder)[0])
+        self.check_text(self.run_program(probed.COMMAND, "report", self.run_folder, "--all")[0])
         self.check_dump(self.dump())
 
     def check_process(self, process):

@@ -123,7 +123,7 @@ class Windows(ProbedTest):
         # What is usual is said where enough steps came before: on a busy machine fewer do.
         self.assertRegex(event["text"],
                          r"^4 steps at \S+ ms(, usual \S+ ms \(\S+ %\))?; start \S+ ms, stop and export \S+ ms$")
-        text = self.run_program(COMMAND, "report", self.run_folder)[0]
+        text = self.run_program(COMMAND, "report", self.run_folder, "actions")[0]
         self.assertIn("profile window 1, ", text)
         [window] = self.imported()
         self.assertEqual(window["pid"], pid)

@@ -160,7 +160,7 @@ TEST_F(Sched, WhoHadTheCpuIsInTheReport) {
     for (const auto& neighbour : process.value("neighbours", nlohmann::json::array()))
       found = found || (neighbour["comm"] == "sh" && neighbour["took_ms"] > 0);
   EXPECT_TRUE(found) << json["neighbours"].dump();
-  EXPECT_THAT(hostprobe({"report", run()}).out, HasSubstr("WHO HAD THE CPU"));
+  EXPECT_THAT(hostprobe({"report", run(), "machine"}).out, HasSubstr("Who had the CPU"));
   EXPECT_THAT(hostprobe({"dump", run(), "--json"}).out, HasSubstr("\"function\":\"sched_switch\""));
 }
 

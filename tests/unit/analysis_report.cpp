@@ -8,11 +8,13 @@
 
 #include "analysis/findings/run_findings.h"
 #include "analysis/run_answer.h"
-#include "report/finding_text.h"
 #include "report/json/json.h"
 #include "report/losses.h"
+#include "report/text/first_screen.h"
 #include "report/text/rank_table.h"
+#include "report/text/tables.h"
 #include "report/text/text.h"
+#include "report/verdict_text.h"
 #include "support/trace_file.h"
 #include "words/words.h"
 
@@ -168,13 +170,14 @@ TEST_F(Reports, EightRanksFitTheFirstScreenAndTheRestIsThereForTheAsking) {
     keep(file);
   }
   const std::string text = as_text();
-  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 60) << text;
+  EXPECT_LE(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), kScreenLines) << text;
   const auto sections = [](const std::string& report) {
     std::size_t count = 0;
     for (std::size_t at = 0; (at = report.find("\nRANK ", at)) != std::string::npos; ++at) ++count;
     return count;
   };
-  EXPECT_EQ(sections(text), 2u);
+  EXPECT_EQ(sections(text), 0u);
+  EXPECT_EQ(sections("\n" + report_text(run(), {.tables = {"threads"}})), 2u);
   EXPECT_EQ(sections(as_text(true)), 8u);
   ReportOptions one;
   one.rank = 5;
@@ -215,9 +218,9 @@ TEST_F(Reports, AShareOfWaitsIsOfTheColumnBesideIt) {
   const WaitSite site = run().processes.at(0).waits.at(0);
   EXPECT_NEAR(site.own_ms, 200, 1);
   EXPECT_NEAR(site.time.total_ns(), 400e6, 1e6);
-  const std::string text = as_text();
+  const std::string text = report_text(run(), {.tables = {"waits"}});
   const std::string row = text.substr(text.find("\nsem_clockwait"), 100);
-  EXPECT_NE(row.find("200 ms  20.0"), std::string::npos) << row;
+  EXPECT_THAT(row, testing::ContainsRegex("200 ms +20.0"));
   EXPECT_EQ(row.find("400 ms"), std::string::npos) << row;
 }
 
@@ -231,11 +234,12 @@ TEST_F(Reports, AJobWithoutAGpuComputesInWhatIsShown) {
   run.step_time->lost.emplace_back();
   run.step_time->lost[0].cause = Cause::kGpuBound;
   run.step_time->lost[0].ns = 1e9;
-  EXPECT_NE(report_text(run, {}).find("compute "), std::string::npos);
-  EXPECT_EQ(report_text(run, {}).find("gpu_bound"), std::string::npos);
+  const ReportOptions time = {.tables = {"time"}};
+  EXPECT_NE(report_text(run, time).find("compute "), std::string::npos);
+  EXPECT_EQ(report_text(run, time).find("gpu_bound"), std::string::npos);
   EXPECT_NEAR(json::parse(report_json(run))["step_share_pct"]["gpu_bound"].get<double>(), 100, 1e-9) << "ids stay";
   run.processes[0].launches.call.add(1000);
-  EXPECT_NE(report_text(run, {}).find("gpu_bound "), std::string::npos);
+  EXPECT_NE(report_text(run, time).find("gpu_bound "), std::string::npos);
 }
 
 TEST_F(Reports, AThreadOfNoRoleIsCalledByItsNameOrByWhatItRuns) {
@@ -258,7 +262,7 @@ TEST_F(Reports, AThreadOfNoRoleIsCalledByItsNameOrByWhatItRuns) {
   EXPECT_EQ(title(999), "other");
 }
 
-TEST_F(Reports, NoLineOfTheTextIsWiderThanAHundredColumns) {
+TEST_F(Reports, NoLineOfTheTextIsWiderThanTheTerminal) {
   TraceFile file = process(0, 100);
   test::set_text(file.header.command, std::string(400, 'c'));
   file.module(0x10000, 0x20000, "/x/" + std::string(60, 'l') + ".so");
@@ -279,10 +283,11 @@ TEST_F(Reports, NoLineOfTheTextIsWiderThanAHundredColumns) {
   TraceFile worker = process(0, 200);
   worker.header.forked_from = 100;
   keep(worker);
-  for (const bool all : {false, true}) {
-    std::istringstream lines(as_text(all));
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), 100u) << line;
-  }
+  for (const std::size_t width : {80u, 120u, 200u})
+    for (const bool all : {false, true}) {
+      std::istringstream lines(report_text(run(), {.all = all, .width = width}));
+      for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), width) << line;
+    }
 }
 
 TEST_F(Reports, FindingsHaveTheKeysOfTheContract) {
@@ -335,7 +340,9 @@ TEST_F(Reports, LossesStandBeforeEverythingElse) {
   ASSERT_EQ(losses.size(), 2u);
   // Their beginnings: lines are wrapped.
   const auto place = [&text](const std::string& sentence) { return text.find(sentence.substr(0, 14)); };
-  for (const std::string& loss : losses) EXPECT_LT(place(loss), place(headline(run).at(0))) << text;
+  EXPECT_LT(place(losses[0]), place(headline(run).at(0))) << text;
+  const std::string all = report_text(run, {.tables = {"losses"}});
+  for (const std::string& loss : losses) EXPECT_THAT(all, HasSubstr(loss.substr(0, 14)));
   const json report = as_json();
   EXPECT_EQ(report["processes"].at(0)["lost"], 10);
   EXPECT_EQ(report["unreadable"].at(0)["offset"], 0);

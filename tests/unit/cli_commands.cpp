@@ -192,7 +192,7 @@ TEST(Usage, RunOfTheKernelAloneIsReportedAsThatAndIsNoJobToCompare) {
 TEST_F(WithRun, ReportGoesToStdoutAndNothingElseDoes) {
   const Said text = hostprobe({"report", run()});
   EXPECT_EQ(text.status, 0);
-  EXPECT_THAT(text.out, HasSubstr("RANK 0"));
+  EXPECT_THAT(text.out, HasSubstr("1 of 1 rank"));
   EXPECT_EQ(text.err, "");
   const Said json = hostprobe({"report", run(), "--json"});
   EXPECT_EQ(json.status, 0);

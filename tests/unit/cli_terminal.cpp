@@ -60,7 +60,12 @@ std::map<std::string, std::vector<std::vector<std::string>>> lines_of(const std:
                                                                       const std::string& trace) {
   return {
       {"run", {{"run", "-o", run + "/out", "--", nothing}, {"run", "--mode", kHostile, "--", "true"}}},
-      {"report", {{"report", run}, {"report", "--all", run}, {"report", "--json", run}, {"report", nothing}}},
+      {"report",
+       {{"report", run},
+        {"report", "--all", run},
+        {"report", run, kHostile},
+        {"report", "--json", run},
+        {"report", nothing}}},
       {"diff", {{"diff", run, run}, {"diff", "--json", run, run}, {"diff", run, nothing}}},
       {"explain", {{"explain", "unexplained", run}, {"explain", "--json", "unexplained", run}, {"explain", kHostile}}},
       {"schema", {{"schema", kHostile}}},

@@ -9,8 +9,8 @@
 #include "report/html/chart.h"
 #include "report/html/chosen_ranks.h"
 #include "report/html/member.h"
-#include "report/html/shell_word.h"
 #include "report/html/table.h"
+#include "report/shell_word.h"
 
 namespace hostprobe::analysis {
 namespace {

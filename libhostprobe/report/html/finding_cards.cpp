@@ -11,7 +11,7 @@
 #include "answer/telling_frames.h"
 #include "chart.h"
 #include "member.h"
-#include "shell_word.h"
+#include "report/shell_word.h"
 
 namespace hostprobe::analysis {
 namespace {

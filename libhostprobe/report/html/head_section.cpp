@@ -28,7 +28,8 @@ void add_verdict(const JsonValue& document, Markup& page) {
   if (word.empty())
     word = list_in(document, "processes").empty() ? "nothing could be read" : "nothing stands out on the host side";
   page.open("h1").element("span", capitals(word), {{"class", "word"}});
-  if (!severity.empty()) page.text(" ").element("span", severity, {{"class", "severity " + severity}});
+  if (!severity.empty() && severity != "none")
+    page.text(" ").element("span", severity, {{"class", "severity " + severity}});
   if (severity.empty() && !findings.empty())
     page.text(" ").element(
         "span",
@@ -38,9 +39,9 @@ void add_verdict(const JsonValue& document, Markup& page) {
   if (const std::string why = text_in(verdict, "why"); !why.empty()) page.element("p", why, {{"class", "lead"}});
 }
 
-// Sentences of the headline that no card repeats: deaths, restarts, long waits, or that nothing stands out.
+// Sentences of the headline that neither the verdict nor a card repeats: deaths, restarts, long waits, or that nothing stands out.
 void add_news(const JsonValue& document, Markup& page) {
-  std::set<std::string> carded;
+  std::set<std::string> carded = {text_in(document, "verdict.why")};
   for (const JsonValue& finding : list_in(document, "findings")) carded.insert(text_in(finding, "text"));
   std::vector<std::string> news;
   for (const JsonValue& stuck : list_in(document, "stuck")) news.push_back(text_in(stuck, "text"));

@@ -9,9 +9,9 @@
 #include "json_run.h"
 #include "json_steps.h"
 #include "report/delay_chain_text.h"
-#include "report/finding_text.h"
 #include "report/json_text.h"
 #include "report/kernel_report.h"
+#include "report/verdict_text.h"
 
 namespace hostprobe::analysis {
 
@@ -27,6 +27,7 @@ JsonValue report_document(const RunAnswer& run, const ReportOptions& options) {
                  {"wall_s", run.wall_s},
                  {"clock_error_us", or_null(run.clock_error_us)}}},
                {"clocks", clocks_json(run.host_clocks)},
+               {"verdict", verdict_json(run)},
                {"headline", headline(run)},
                {"findings", findings_json(run)},
                {"step_share_pct", step_shares_json(run)},

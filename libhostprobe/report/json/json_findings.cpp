@@ -34,10 +34,10 @@ void add_part(Json&, const std::monostate&) {}
 #define HP_PURPOSE(name) add_known(json, #name, waited_for_id(seen.name));
 #include "hostprobe/causes.def"
 
-Json finding_json(const Finding& finding) {
+Json finding_json(const RunAnswer& run, const Finding& finding) {
   Json json = {{"cause", cause_id(finding.cause)},
                {"rank", or_null(finding.rank)},
-               {"text", finding_text(finding)},
+               {"text", finding_text(run, finding)},
                {"share_pct", finding.share_pct},
                {"ms_per_step", or_null(finding.ms_per_step)},
                {"gain_pct", or_null(finding.gain_pct)},
@@ -53,6 +53,11 @@ Json finding_json(const Finding& finding) {
                     {"library", finding.site->library},
                     {"role", role_name(finding.site->role)},
                     {"stack", finding.site->stack}};
+  if (const std::string thread = thread_of(run, finding); !thread.empty()) json["thread"] = thread;
+  if (const std::string& awaited = finding.evidence.of<AwaitedEvidence>().awaited; !awaited.empty()) {
+    if (finding.cause == Cause::kFileIo) json["file"] = awaited;
+    if (finding.cause == Cause::kRemoteWait) json["peer"] = awaited;
+  }
   json["evidence"] = evidence_json(finding.evidence);
   return json;
 }
@@ -68,7 +73,7 @@ Json evidence_json(const Evidence& evidence) {
 
 Json findings_json(const RunAnswer& run) {
   Json json = Json::array();
-  for (const Finding& finding : run.findings) json.push_back(finding_json(finding));
+  for (const Finding& finding : run.findings) json.push_back(finding_json(run, finding));
   return json;
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "report/columns.h"
+#include "report/text_table.h"
 #include "words/words.h"
 
 namespace hostprobe::analysis {
@@ -74,10 +75,10 @@ std::string sentence_of(const ActionAnswer& event) {
     case ActionKind::kFix:
       return "fix " + printable(event.text);
     case ActionKind::kDetail:
-      return with_text(event.number == 0 ? fmt::format("all detail again, at a cost of {:.2f} %",
+      return with_text(event.number == 0 ? fmt::format("full detail again, at a cost of {:.2f} %",
                                                        1e-3 * static_cast<double>(event.amount))
-                                         : fmt::format("detail shed, level {} of 4, for it cost {:.2f} %", event.number,
-                                                       1e-3 * static_cast<double>(event.amount)),
+                                         : fmt::format("detail reduced to level {} of 4, because it cost {:.2f} %",
+                                                       event.number, 1e-3 * static_cast<double>(event.amount)),
                        event);
     case ActionKind::kProfile:
       return is_whole_window(event) ? fmt::format("profile window {}, {}: {}", event.number, megabytes(event.amount),
@@ -102,8 +103,9 @@ void add_totals(const ProcessAnswer& process, std::vector<std::string>& sentence
   }
   if (refused > 0)
     sentences.push_back(
-        fmt::format("{}: {} too soon after a dump and only noted.", who(process),
-                    refused == 1 ? "1 trigger was" : fmt::format("{} triggers were", grouped(refused))));
+        fmt::format("{}: {} within HOSTPROBE_TRIGGER_S of a dump and {} no dump of {} own.", who(process),
+                    refused == 1 ? "1 more trigger came" : fmt::format("{} more triggers came", grouped(refused)),
+                    refused == 1 ? "has" : "have", refused == 1 ? "its" : "their"));
   if (gone > 0)
     sentences.push_back(fmt::format("{}: {} ({}) removed, the oldest first, to keep to HOSTPROBE_DUMPS_MB.",
                                     who(process), gone == 1 ? "1 dump" : fmt::format("{} dumps", grouped(gone)),
@@ -122,12 +124,10 @@ std::string whose(const ProcessAnswer& process) {
   return process.rank ? fmt::format("rank {}", *process.rank) : fmt::format("pid {}", process.pid);
 }
 
-void add_trial(const ProcessAnswer& process, double at_s, const TrialAnswer& trial, Lines& out) {
-  out.line("{} {} {} {} {} {} {} {:>6.2f}%  {}", right(fmt::format("{:.1f} s", at_s), 8), left(whose(process), 11),
-           left(printable(trial.fix), 12), left(printable(trial.verdict), 10),
-           right(fmt::format("{}+{}", trial.windows_without, trial.windows_with), 7),
-           right(ms_text(trial.step_without_ms), 8), right(ms_text(trial.step_with_ms), 8), trial.gain_pct,
-           interval_text(trial));
+void add_trial(const ProcessAnswer& process, double at_s, const TrialAnswer& trial, TextTable& table) {
+  table.add({fmt::format("{:.1f} s", at_s), whose(process), printable(trial.fix), printable(trial.verdict),
+             fmt::format("{} and {}", trial.windows_without, trial.windows_with), ms_text(trial.step_without_ms),
+             ms_text(trial.step_with_ms), fmt::format("{:.2f} %", trial.gain_pct), interval_text(trial)});
 }
 
 }  // namespace
@@ -167,20 +167,20 @@ std::string visible_part(const ProcessAnswer& process) {
                      in_dumps, grouped(process.summed_only));
 }
 
-std::string trial_table(const RunAnswer& run) {
-  Lines trials;
+std::string trial_table(const RunAnswer& run, std::size_t width) {
+  TextTable table({{.heading = "at"},
+                   {.heading = "decided by", .is_name = true, .spare = 2},
+                   {.heading = "fix", .is_name = true},
+                   {.heading = "decision", .is_name = true},
+                   {.heading = "windows", .spare = 1},
+                   {.heading = "a step without"},
+                   {.heading = "with"},
+                   {.heading = "gain"},
+                   {.heading = "95 % sure", .is_name = true}});
   for (const ProcessAnswer& process : run.processes)
     for (const ActionAnswer& action : process.actions)
-      if (action.trial) add_trial(process, action.at_s, *action.trial, trials);
-  const std::string rows = trials.take();
-  if (rows.empty()) return {};
-  Lines out;
-  out.line("");
-  out.line("FIXES TRIED BY `auto` · windows of steps without and with each; gain: how much shorter a step is with it");
-  out.line("{} {} {} {} {} {} {} {:>7}  {}", right("at", 8), left("decided by", 11), left("fix", 12),
-           left("decision", 10), right("windows", 7), right("without", 8), right("with", 8), "gain", "95 % sure");
-  out.add(rows);
-  return out.take();
+      if (action.trial) add_trial(process, action.at_s, *action.trial, table);
+  return table.text(width);
 }
 
 }  // namespace hostprobe::analysis

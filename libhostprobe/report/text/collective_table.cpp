@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "report/columns.h"
+#include "report/text_table.h"
 #include "words/words.h"
 
 namespace hostprobe::analysis {
@@ -21,26 +22,28 @@ std::string last_text(const CollectiveAnswer& collective) {
 
 }  // namespace
 
-std::string collective_table(const RunAnswer& run, bool all) {
-  if (run.collectives.empty()) return {};
-  Lines out;
-  out.line("");
-  out.line("COLLECTIVES · all ranks together; skew is from the first rank's arrival to the last one's");
-  out.line("{} {} {:>5} {:>7} {:>9} {:>8} {:>8} {:>8} {:>8}  {}", left("operation", 13), left("communicator", 12),
-           "ranks", "count", "bytes", "host p50", "host p99", "skew p50", "skew p99", "most often last");
-  const std::size_t shown = all ? run.collectives.size() : std::min(run.collectives.size(), kShortCollectives);
+std::string collective_table(const RunAnswer& run, const ReportOptions& options) {
+  TextTable table({{.heading = "operation", .is_name = true},
+                   {.heading = "communicator", .is_name = true, .spare = 3},
+                   {.heading = "ranks"},
+                   {.heading = "count"},
+                   {.heading = "bytes", .spare = 4},
+                   {.heading = "host p50"},
+                   {.heading = "host p99", .spare = 2},
+                   {.heading = "skew p50"},
+                   {.heading = "skew p99", .spare = 1},
+                   {.heading = "most often last", .is_name = true, .least = 12}});
+  const std::size_t shown = options.all ? run.collectives.size() : std::min(run.collectives.size(), kShortCollectives);
   for (std::size_t i = 0; i < shown; ++i) {
     const CollectiveAnswer& one = run.collectives[i];
     const bool skew = one.skew.count() > 0;
-    out.line("{} {} {:>5} {:>7} {:>9} {} {} {} {}  {}", left(one.operation, 13),
-             left(one.communicator.empty() ? "?" : one.communicator.substr(0, 8), 12), one.ranks, compact(one.count),
-             bytes_text(one.bytes), right(duration_text(one.host.percentile_ns(50)), 8),
-             right(duration_text(one.host.percentile_ns(99)), 8),
-             right(skew ? duration_text(one.skew.percentile_ns(50)) : "-", 8),
-             right(skew ? duration_text(one.skew.percentile_ns(99)) : "-", 8), last_text(one));
+    table.add({printable(one.operation), one.communicator.empty() ? "?" : one.communicator.substr(0, 8),
+               std::to_string(one.ranks), compact(one.count), bytes_text(one.bytes),
+               duration_text(one.host.percentile_ns(50)), duration_text(one.host.percentile_ns(99)),
+               skew ? duration_text(one.skew.percentile_ns(50)) : "-",
+               skew ? duration_text(one.skew.percentile_ns(99)) : "-", last_text(one)});
   }
-  if (shown < run.collectives.size()) out.line("  … and {} more (--all)", run.collectives.size() - shown);
-  return out.take();
+  return table.text(options.width) + more_text(shown, run.collectives.size());
 }
 
 }  // namespace hostprobe::analysis

@@ -5,11 +5,11 @@
 
 #include <string>
 
-#include "answer/run.h"
+#include "report/report_options.h"
 
 namespace hostprobe::analysis {
 
 // Not `all`: those that take most time. "": there are none.
-std::string collective_table(const RunAnswer& run, bool all);
+std::string collective_table(const RunAnswer& run, const ReportOptions& options);
 
 }  // namespace hostprobe::analysis

@@ -1,8 +1,9 @@
-// process_text.h: the section of one process in the text report.
+// process_text.h: the section of one process in the text report, and its parts.
 //
 // Room 3.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "answer/run.h"
@@ -15,9 +16,13 @@ enum class Detail {
   kAll,
 };
 
-std::string process_text(const RunAnswer& run, const ProcessAnswer& process, Detail detail);
+enum class ProcessPart { kLaunches, kPython, kRunning, kRegions, kWaits, kWakes, kProgress, kThreads, kMachine };
 
-// The heaviest wait of a process in one phrase, its main thread's first.
-std::string heaviest_wait_text(const ProcessAnswer& process);
+// With a title. "": of that part there is nothing.
+std::string process_part_text(const RunAnswer& run, const ProcessAnswer& process, ProcessPart part, Detail detail,
+                              std::size_t width);
+
+// All of them.
+std::string process_text(const RunAnswer& run, const ProcessAnswer& process, Detail detail, std::size_t width);
 
 }  // namespace hostprobe::analysis

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <map>
 
-#include "process_text.h"
 #include "report/columns.h"
 #include "report/news.h"
+#include "report/text_table.h"
+#include "wait_table.h"
 #include "words/words.h"
 
 namespace hostprobe::analysis {
@@ -69,37 +70,63 @@ Total total_of(const Incarnations& lives) {
   return total;
 }
 
-std::string rank_line(int rank, const Incarnations& lives) {
+void add_rank(int rank, const Incarnations& lives, TextTable& table) {
   const ProcessAnswer& last = *lives.back();
   const Total total = total_of(lives);
   const std::string cost =
       total.cost_known && total.wall_ms > 0 ? fmt::format("{:.2f}", 100 * total.cost_ms / total.wall_ms) : "?";
   const std::string times = lives.size() > 1 ? fmt::format("{} (×{})", rank, lives.size()) : std::to_string(rank);
-  const std::string rest = ending(last) + heaviest_wait_text(last);
-  return fmt::format("{} {:>7} {} {} {:>6.1f} {:>6.1f} {:>6} {:>6}  {}", left(times, 9), last.pid,
-                     right(ms_text(total.wall_ms), 7), right(total.cpu_known ? ms_text(total.cpu_ms) : "?", 7),
-                     no_cpu_pct(last), wait_pct(last), total.lost, cost, shortened(rest, 34));
+  table.add({times, std::to_string(last.pid), printable(last.host), ms_text(total.wall_ms),
+             total.cpu_known ? ms_text(total.cpu_ms) : "?", fmt::format("{:.1f}", no_cpu_pct(last)),
+             fmt::format("{:.1f}", wait_pct(last)), total.lost == 0 ? "" : grouped(total.lost), cost,
+             ending(last) + heaviest_wait_text(last)});
+}
+
+struct Ranked {
+  int rank = 0;
+  const Incarnations* lives = nullptr;
+  std::size_t named = 0;  // by which finding; of those that none names the number of findings
+};
+
+// By rank where all are shown.
+std::vector<Ranked> ordered_ranks(const RunAnswer& run, const std::map<int, Incarnations>& ranks, bool worst_first) {
+  std::vector<Ranked> order;
+  for (const auto& [rank, lives] : ranks) {
+    const auto named = std::find_if(run.findings.begin(), run.findings.end(),
+                                    [rank = rank](const Finding& one) { return one.rank == rank; });
+    order.push_back({rank, &lives, static_cast<std::size_t>(named - run.findings.begin())});
+  }
+  if (worst_first)
+    std::stable_sort(order.begin(), order.end(), [](const Ranked& l, const Ranked& r) {
+      return l.named != r.named ? l.named < r.named : wait_pct(*l.lives->back()) < wait_pct(*r.lives->back());
+    });
+  return order;
 }
 
 }  // namespace
 
 std::string rank_table(const RunAnswer& run, const ReportOptions& options) {
-  Lines lines;
-  lines.line("");
-  lines.line("{} {:>7} {:>7} {:>7} {:>6} {:>6} {:>6} {:>6}  {}", left("Ranks", 9), "pid", "wall", "CPU", "noCPU%",
-             "wait%", "lost", "cost%", "heaviest wait (shares are the main thread's)");
+  TextTable table({{.heading = "rank"},
+                   {.heading = "pid", .spare = 3},
+                   {.heading = run.hosts.size() > 1 ? "host" : "", .is_name = true, .spare = 4},
+                   {.heading = "wall"},
+                   {.heading = "CPU"},
+                   {.heading = "% no CPU"},
+                   {.heading = "% waiting"},
+                   {.heading = "lost"},
+                   {.heading = "% own cost", .spare = 1},
+                   {.heading = "heaviest wait", .is_name = true, .least = 16}});
   const std::map<int, Incarnations> ranks = by_rank(run);
+  const bool is_short = !options.all && ranks.size() > kShortRanks;
+  const std::vector<Ranked> order = ordered_ranks(run, ranks, is_short);
   std::size_t shown = 0;
-  for (const auto& [rank, lives] : ranks) {
-    if (options.rank && rank != *options.rank) continue;
-    if (!options.all && shown == kShortRanks) {
-      lines.line("  … and {} more (--all)", ranks.size() - shown);
-      break;
-    }
-    lines.line("{}", rank_line(rank, lives));
+  for (const Ranked& one : order) {
+    if (options.rank && one.rank != *options.rank) continue;
+    if (is_short && shown == kShortRanks) break;
+    add_rank(one.rank, *one.lives, table);
     ++shown;
   }
-  return lines.take();
+  return table.text(options.width) + (is_short ? more_text(shown, ranks.size()) : "");
 }
 
 std::vector<const ProcessAnswer*> chosen_ranks(const RunAnswer& run, const std::vector<Finding>& findings) {

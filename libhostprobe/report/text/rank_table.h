@@ -12,6 +12,7 @@
 
 namespace hostprobe::analysis {
 
+// Of many ranks those that findings name come first, then those that wait least: the others wait for them.
 std::string rank_table(const RunAnswer& run, const ReportOptions& options);
 
 // The slowest: the one that a finding names first, or else the one whose main thread waits least, so that the others wait

@@ -1,0 +1,15 @@
+// cpu_demand.h: which threads of a job want how many CPUs, and how many there are.
+//
+// Room 3. For findings of CPUs that are short: "without a CPU" helps nobody who is not told whose threads compete.
+#pragma once
+
+#include "advice_text.h"
+#include "answer/run.h"
+
+namespace hostprobe::analysis {
+
+// On the host of the finding's rank, or of the whole job where it has one host. Empty: it is not known how many CPUs there are, or the
+// job's own threads want no more than that.
+Advice cpu_demand_advice(const RunAnswer& run, const Finding& finding);
+
+}  // namespace hostprobe::analysis

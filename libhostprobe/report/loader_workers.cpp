@@ -1,0 +1,91 @@
+// loader_workers.cpp: see loader_workers.h.
+#include "loader_workers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "words/words.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+constexpr double kLeastPct = 20;  // of the workers' lives, for a place to be named
+constexpr std::size_t kWorkerPlaceWidth = 64;
+
+// What all workers did with the lives of their main threads.
+struct WorkerTime {
+  std::size_t workers = 0;
+  double wall_ms = 0, cpu_ms = 0, no_cpu_ms = 0;
+  std::map<std::string, double> waits_ms, runs_ms;  // by place
+
+  double pct(double ms) const { return wall_ms > 0 ? 100 * ms / wall_ms : 0; }
+};
+
+// A worker that waits in these has nothing to do.
+bool is_idle_place(std::string_view place) {
+  constexpr std::array<std::string_view, 6> kWays = {"queues.py", "connection.py",  "selectors.py",
+                                                     "worker.py", "synchronize.py", "popen_fork.py"};
+  return std::any_of(kWays.begin(), kWays.end(),
+                     [place](std::string_view way) { return place.find(way) != place.npos; });
+}
+
+void add_worker(const ProcessAnswer& process, WorkerTime& time) {
+  const ThreadAnswer* main = process.main_thread();
+  if (main == nullptr || main->time.wall_ms <= 0) return;
+  ++time.workers;
+  time.wall_ms += main->time.wall_ms;
+  time.cpu_ms += main->time.cpu_ms.value_or(0);
+  time.no_cpu_ms += main->time.run_delay_ms.value_or(0);
+  for (const WaitSite& site : process.waits)
+    if (site.role == main->role && !site.python.empty() && !is_idle_place(site.python.front().text))
+      time.waits_ms[site.python.front().text] += site.own_ms;
+  const RunningAnswer* running = process.running_of(*main);
+  if (running == nullptr) return;
+  for (const RunningRow& row : running->python)
+    if (!row.file.empty() && !is_idle_place(row.file))
+      time.runs_ms[fmt::format("{} ({}:{})", row.function, row.file, row.line)] += 1e-6 * row.ns;
+}
+
+std::pair<std::string, double> heaviest(const std::map<std::string, double>& places) {
+  std::pair<std::string, double> most;
+  for (const auto& [place, ms] : places)
+    if (ms > most.second) most = {shortened_place(place, kWorkerPlaceWidth), ms};
+  return most;
+}
+
+std::string workers_text(std::size_t workers) {
+  return workers == 1 ? "its worker process" : fmt::format("its {} worker processes", workers);
+}
+
+}  // namespace
+
+Advice loader_worker_advice(const RunAnswer& run, const Finding& finding) {
+  WorkerTime time;
+  for (const ProcessAnswer& process : run.processes)
+    if (process.task == ProcessTask::kDataLoader && (!finding.rank || process.rank == finding.rank))
+      add_worker(process, time);
+  const std::string who = workers_text(time.workers);
+  const char* verb = time.workers == 1 ? "spends" : "spend";
+  if (time.workers == 0) return {};
+  if (time.pct(time.no_cpu_ms) >= std::max(kLeastPct, time.pct(time.cpu_ms)))
+    return {fmt::format("{} {} {:.0f} % of {} ready to run but without a CPU", who, verb, time.pct(time.no_cpu_ms),
+                        time.workers == 1 ? "its time" : "their time"),
+            "give them CPUs, or start fewer threads; more workers would need more CPUs"};
+  const auto [wait, wait_ms] = heaviest(time.waits_ms);
+  const auto [code, code_ms] = heaviest(time.runs_ms);
+  const bool waits = wait_ms > time.cpu_ms;
+  const double pct = time.pct(waits ? wait_ms : time.cpu_ms);
+  if (pct < kLeastPct) return {};
+  const std::string whose = time.workers == 1 ? "its time" : "their time";
+  if (waits)
+    return {fmt::format("{} {} {:.0f} % of {} waiting in {}", who, verb, pct, whose, wait),
+            "make samples faster there, or use more workers (num_workers)"};
+  return {fmt::format("{} {} {:.0f} % of {} computing{}", who, verb, pct, whose,
+                      code.empty() ? "" : ", most of it in " + code),
+          "make samples cheaper there, or use more workers (num_workers) where CPUs are free"};
+}
+
+}  // namespace hostprobe::analysis
