@@ -31,6 +31,7 @@ void learn_for_all(State& state, const Moved& what, const OpDuration& duration) 
 
 // What all ranks saw of it, together: the one that came last did not wait. So it is the least but for chance.
 void learn_least(State& state, const Moved& what, std::vector<float>& ns) {
+  if (ns.size() < kFewestReturns) return;  // which rank came last only a replay tells
   const auto low = ns.begin() + static_cast<std::ptrdiff_t>(kLastShare * static_cast<double>(ns.size()));
   std::nth_element(ns.begin(), low, ns.end());
   std::vector<float> least(ns.begin(), low + 1);
@@ -66,13 +67,31 @@ void tell_guessed(const Process& process, std::uint32_t before, std::uint32_t nu
     tell(before, op.timed_ns - usual.ns);
 }
 
-// The last op that decided when that one ended, and of whose kind nobody knows how long it lasts.
-std::uint32_t guessed_before(const Process& process, std::uint32_t number) {
-  for (std::uint32_t at = number; at != kNoOp && !process.work->ops[at].is_timed(); at = process.times[at].bound_by) {
-    const GpuOp& op = process.work->ops[at];
-    if (is_work(op.type) && process.durations.of(duration_kind(*process.work, op)).guessed) return at;
+bool is_guessed(const Process& process, std::uint32_t number) {
+  const GpuOp& op = process.work->ops[number];
+  return is_work(op.type) && process.durations.of(duration_kind(*process.work, op)).guessed;
+}
+
+// Neither its stream nor another rank came there behind something that nobody knows.
+bool begin_is_known(const State& state, const Process& process, std::uint32_t number) {
+  const GpuOp& op = process.work->ops[number];
+  const OpTime& time = process.times[number];
+  if (time.begin_error_ns >= kUnknownNs) return false;
+  for (std::uint32_t i = 0; i < op.parts; ++i) {
+    const Meeting& meeting = state.meetings[process.meetings[op.first_part + i]];
+    if (!process.work->parts[op.first_part + i].waits) continue;
+    if (!meeting.is_known() || (meeting.last_ns > time.begin_ns && meeting.error_ns >= kUnknownNs)) return false;
   }
-  return kNoOp;
+  return true;
+}
+
+// Those that decided when that one ended, since something that is known. Empty: none, or the first of them came behind more.
+std::vector<std::uint32_t> guessed_before(const State& state, const Process& process, std::uint32_t number) {
+  std::vector<std::uint32_t> guessed;
+  for (std::uint32_t at = number; at != kNoOp && !process.work->ops[at].is_timed(); at = process.times[at].bound_by)
+    if (is_guessed(process, at)) guessed.push_back(at);
+  if (!guessed.empty() && !begin_is_known(state, process, guessed.back())) guessed.clear();
+  return guessed;
 }
 
 // The quicker half.
@@ -133,13 +152,16 @@ bool learn_waited(State& state) {
   for (Process& process : state.processes) {
     std::unordered_map<std::uint32_t, std::vector<float>> lasted;
     for (const GpuSync& sync : process.work->syncs) {
-      const std::uint32_t number = sync.end_ns - sync.begin_ns >= kBlockedNs ? guessed_before(process, sync.op) : kNoOp;
-      if (number == kNoOp) continue;
-      const GpuOp& op = process.work->ops[number];
-      const std::uint32_t kind = duration_kind(*process.work, op);
+      if (sync.end_ns - sync.begin_ns < kBlockedNs) continue;
+      const std::vector<std::uint32_t> guessed = guessed_before(state, process, sync.op);
       const double later_ns = sync.end_ns - kUsualReturnNs - process.times[sync.op].end_ns;
-      const auto ns = static_cast<float>(std::max(0.0, process.durations.of(kind).ns + later_ns));
-      (op.collective ? moved[moved_of(process, kind)] : lasted[kind]).push_back(ns);
+      for (const std::uint32_t number : guessed) {
+        const GpuOp& op = process.work->ops[number];
+        const std::uint32_t kind = duration_kind(*process.work, op);
+        const double ns = process.durations.of(kind).ns + later_ns / static_cast<double>(guessed.size());
+        auto& told = op.collective ? moved[moved_of(process, kind)] : lasted[kind];
+        told.push_back(static_cast<float>(std::max(0.0, ns)));
+      }
     }
     for (auto& [kind, ns] : lasted)
       if (const auto quick = quick_of(ns)) process.durations.learn(kind, *quick), any = true;

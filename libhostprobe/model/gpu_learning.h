@@ -14,7 +14,8 @@ void learn_moved(State& state);
 // what is still not known: as other ranks tell.
 void learn_guessed(State& state);
 
-// Of kinds that nobody timed, by the waits behind them: quick returns tell how long they last, others are late. True: some were learned.
+// Of kinds that nobody timed, by the waits behind them: quick returns tell how long they last together, others are late. True: some were
+// learned.
 bool learn_waited(State& state);
 
 }  // namespace hostprobe::analysis::replay

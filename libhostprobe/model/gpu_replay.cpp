@@ -26,7 +26,6 @@ constexpr double kReturnSpreadNs = 20'000, kLeastReturnNs = 200, kMostReturnNs =
 constexpr double kQuickShare = 0.1;  // of all returns: those that are at once
 constexpr double kToleranceNs = 5'000;
 constexpr double kSure = 3;  // errors, as of a normal distribution
-constexpr float kUnknownNs = 1e9f;
 constexpr double kLeastScale = 0.5, kMostScale = 2;
 constexpr int kCorrections = 2;
 constexpr int kMostLearned = 3;       // kinds in a row that nobody timed

@@ -17,6 +17,7 @@ namespace hostprobe::analysis::replay {
 constexpr double kBlockedNs = 5'000;      // a wait of the host's that took so long did wait
 constexpr double kUsualReturnNs = 3'000;  // from the end of the last op to the return of the wait for it
 constexpr std::size_t kFewestReturns = 5;
+constexpr float kUnknownNs = 1e9f;
 
 struct Place {
   std::uint32_t process = 0, stream = 0;
