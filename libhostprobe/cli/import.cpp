@@ -29,6 +29,8 @@ constexpr FormOption kForms[] = {
      "The files are dumps of PyTorch's Flight Recorder, of all ranks of a job: pickle or JSON"},
     {"--nsight", analysis::ImportForm::kNsight,
      "The files are reports of Nsight Systems, as `nsys export --type sqlite` writes them"},
+    {"--inspector", analysis::ImportForm::kInspector,
+     "The files are what NCCL's Inspector dumped, an object of JSON for each collective"},
 };
 
 struct ImportArguments {

@@ -10,6 +10,7 @@
 
 #include "import/flight_recorder/flight_trace.h"
 #include "import/ftrace/kernel_text.h"
+#include "import/inspector/inspector_import.h"
 #include "import/kineto/profile_import.h"
 #include "import/nsight/nsight_import.h"
 #include "import/tracer_csv/table_trace.h"
@@ -107,6 +108,8 @@ void add_file(ImportForm form, const std::string& run, const KernelImport& kerne
       return add_kernel(run, kernel, progress, file);
     case ImportForm::kNsight:
       return take(import_nsight(file.path, run), file);
+    case ImportForm::kInspector:
+      return take(import_inspector(file.path, run, progress), file);
     case ImportForm::kFlightRecorder:
       break;  // all files at once
   }

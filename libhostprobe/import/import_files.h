@@ -30,6 +30,7 @@ enum class ImportForm {
   kKernel,          // of the kernel's ftrace or perf, as text, or a trace.dat
   kFlightRecorder,  // dumps of PyTorch's Flight Recorder, pickle or JSON
   kNsight,          // of Nsight Systems, exported as SQLite
+  kInspector,       // of NCCL's Inspector, JSON
 };
 
 // What is needed for traces of the kernel alone.

@@ -83,6 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   import(analysis::ImportForm::kTable, file.path());
   import(analysis::ImportForm::kKernel, file.path());
   import(analysis::ImportForm::kFlightRecorder, file.path());
+  import(analysis::ImportForm::kInspector, file.path());
   // SQLite follows the link that a file in memory is, to where there is none.
   if (size > 16 && std::memcmp(data, "SQLite format 3", 16) == 0)
     import(analysis::ImportForm::kNsight, copy_of(data, size));
