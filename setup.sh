@@ -46,7 +46,7 @@ readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every ty
 readonly build_packages=(
   g++ cmake ninja-build git python3 python3-dev python3-venv pybind11-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
-  zlib1g-dev libdeflate-dev rapidjson-dev
+  zlib1g-dev libdeflate-dev rapidjson-dev libsqlite3-dev
   libtracefs-dev libtraceevent-dev libtracecmd-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
 # clang, bpftool and libbpf-dev (55 MB) make the programs of `hostprobe sched --source bpf` (-DHOSTPROBE_BPF=ON).

@@ -62,7 +62,7 @@ Questions ask(const Timeline& timeline, unsigned cores, const StepPlan& plan, co
 EndState end_of(const Trace& trace) {
   if (trace.header.state == kFileRecovered) return EndState::kRecovered;
   if (trace.header.state != kFileOpen) return EndState::kEnded;
-  return trace.alive ? EndState::kRunning : EndState::kUnseen;
+  return trace.alive || trace.header.source == kFromDump ? EndState::kRunning : EndState::kUnseen;
 }
 
 void describe(const Trace& trace, ProcessAnswer& answer) {
@@ -224,6 +224,15 @@ void limit_threads(const Timeline& timeline, const Window& window, const std::ma
   }
 }
 
+// Where a process that did not end was in its last collective of each communicator.
+void name_last_stacks(const Trace& trace, Symbols& symbols, ProcessCollectives& collectives) {
+  for (auto& [communicator, ranks] : collectives.ranks)
+    for (auto& [rank, span] : ranks)
+      if (const auto stack = trace.stacks.find(span.last.stack - 1u);
+          span.last.stack != 0 && stack != trace.stacks.end())
+        span.last_stack = stack_text(trace, stack->second, symbols);
+}
+
 }  // namespace
 
 ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores, const StepPlan& plan,
@@ -237,6 +246,8 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
   ProcessWork own_work;
   if (work == nullptr) work = &own_work;
   const std::map<ThreadKey, Blocked> blocked = questions.finish(symbols, answer, *work);
+  if (answer.end != EndState::kEnded || trace.header.source == kFromDump)
+    name_last_stacks(trace, symbols, work->collectives);
   if (window.is_whole()) tell_seen_steps(trace, plan, answer.steps);
   for (const Track& track : timeline.tracks()) {
     const auto own = blocked.find(track.key());

@@ -27,6 +27,7 @@ struct MissingRank {
   std::uint32_t sequence = 0;                    // of its last collective there; 0 = none was seen
   bool has_main = false;                         // there is a trace of its main thread
   std::optional<OpenWaitAnswer> open_wait = {};  // that thread's; nothing: it runs
+  std::vector<std::string> stack = {};           // of its last collective there, where one was taken
 };
 
 struct StuckCollective {
@@ -37,6 +38,7 @@ struct StuckCollective {
   std::uint32_t arrived = 0;
   double since_ms = 0;  // the first rank is in it for so long
   std::vector<MissingRank> missing;
+  std::vector<std::string> stack = {};  // of a rank that waits in it, where one was taken
 };
 
 struct OneStep {

@@ -1,6 +1,8 @@
 // import.cpp: `hostprobe import`.
 #include <fmt/format.h>
 
+#include <array>
+#include <iterator>
 #include <memory>
 
 #include "commands.h"
@@ -12,22 +14,48 @@
 namespace hostprobe::cli {
 namespace {
 
+struct FormOption {
+  const char* name;
+  analysis::ImportForm form;
+  const char* meaning;
+};
+constexpr FormOption kForms[] = {
+    {"--kineto", analysis::ImportForm::kProfile, "The files are profiles of PyTorch (Kineto), .json or .json.gz"},
+    {"--csv", analysis::ImportForm::kTable,
+     "The files are tables of events, of `export --csv` or a tracer with its columns"},
+    {"--ftrace", analysis::ImportForm::kKernel,
+     "The files are traces of the kernel: trace, trace_pipe, trace-cmd report, trace.dat, perf script"},
+    {"--flight-recorder", analysis::ImportForm::kFlightRecorder,
+     "The files are dumps of PyTorch's Flight Recorder, of all ranks of a job: pickle or JSON"},
+    {"--nsight", analysis::ImportForm::kNsight,
+     "The files are reports of Nsight Systems, as `nsys export --type sqlite` writes them"},
+    {"--inspector", analysis::ImportForm::kInspector,
+     "The files are what NCCL's Inspector dumped, an object of JSON for each collective"},
+};
+
 struct ImportArguments {
   std::string run;
-  bool kineto = false, csv = false, ftrace = false;
+  std::array<bool, std::size(kForms)> is_asked{};
   std::string clock;
   std::vector<std::string> files;
 };
 
 analysis::ImportForm form_of(const ImportArguments& arguments) {
-  if (arguments.kineto + arguments.csv + arguments.ftrace != 1)
-    throw UsageError("import: say what the files are, one of --kineto, --csv and --ftrace");
-  if (!arguments.clock.empty() && !arguments.ftrace) throw UsageError("import: --clock is for --ftrace");
+  std::string names;
+  const FormOption* chosen = nullptr;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < std::size(kForms); ++i) {
+    names += fmt::format("{}{}", i == 0 ? "" : i + 1 == std::size(kForms) ? " and " : ", ", kForms[i].name);
+    if (!arguments.is_asked[i]) continue;
+    chosen = &kForms[i];
+    ++count;
+  }
+  if (count != 1) throw UsageError("import: say what the files are, one of " + names);
+  if (!arguments.clock.empty() && chosen->form != analysis::ImportForm::kKernel)
+    throw UsageError("import: --clock is for --ftrace");
   if (!arguments.clock.empty() && !analysis::is_kernel_clock(arguments.clock))
     throw UsageError("import: no clock of the kernel is called " + arguments.clock);
-  return arguments.kineto ? analysis::ImportForm::kProfile
-         : arguments.csv  ? analysis::ImportForm::kTable
-                          : analysis::ImportForm::kKernel;
+  return chosen->form;
 }
 
 // What was made of each file goes to stdout, what is missing to stderr.
@@ -55,33 +83,26 @@ int import_files(const ImportArguments& arguments) {
 
 Command import_command() {
   auto arguments = std::make_shared<ImportArguments>();
+  std::vector<Option> options = {{.names = "-o,--out",
+                                  .target = &arguments->run,
+                                  .meaning = "The run folder; made if missing, what is in it stays",
+                                  .required = true}};
+  for (std::size_t i = 0; i < std::size(kForms); ++i)
+    options.push_back({.names = kForms[i].name, .target = &arguments->is_asked[i], .meaning = kForms[i].meaning});
+  options.push_back({.names = "--clock",
+                     .target = &arguments->clock,
+                     .meaning = "With --ftrace: what its trace_clock was, where the file does not say",
+                     .value_name = "NAME"});
+  options.push_back({.names = "FILE", .target = &arguments->files, .meaning = "What to import", .required = true});
   return {.name = "import",
           .summary = "Makes traces out of what other tools have measured.",
-          .options =
-              {{.names = "-o,--out",
-                .target = &arguments->run,
-                .meaning = "The run folder; made if missing, what is in it stays",
-                .required = true},
-               {.names = "--kineto",
-                .target = &arguments->kineto,
-                .meaning = "The files are profiles of PyTorch (Kineto), .json or .json.gz"},
-               {.names = "--csv",
-                .target = &arguments->csv,
-                .meaning = "The files are tables of events, of `export --csv` or a tracer with its columns"},
-               {.names = "--ftrace",
-                .target = &arguments->ftrace,
-                .meaning =
-                    "The files are traces of the kernel: trace, trace_pipe, trace-cmd report, trace.dat, perf script"},
-               {.names = "--clock",
-                .target = &arguments->clock,
-                .meaning = "With --ftrace: what its trace_clock was, where the file does not say",
-                .value_name = "NAME"},
-               {.names = "FILE", .target = &arguments->files, .meaning = "What to import", .required = true}},
+          .options = std::move(options),
           .notes =
               "Prints the traces it makes. What it cannot use is counted, a line for each kind, on stderr.\n"
               "Into the run folder of the probed process itself, the profile comes to stand on the same clock.\n"
               "Examples:\n  hostprobe import -o RUN --kineto profile/*.pt.trace.json.gz && hostprobe report RUN\n"
-              "  hostprobe import -o RUN --ftrace --clock mono trace.txt",
+              "  hostprobe import -o RUN --ftrace --clock mono trace.txt\n"
+              "  hostprobe import -o HANG --flight-recorder /tmp/nccl_trace_rank_* && hostprobe report HANG",
           .run = [arguments](const Words&) { return import_files(*arguments); }};
 }
 

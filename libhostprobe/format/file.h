@@ -27,6 +27,7 @@ enum TraceSource : std::uint32_t {
   kFromProfile = 1,  // an imported GPU profile: ticks are nanoseconds of CLOCK_REALTIME
   kFromTable = 2,    // an imported table (CSV)
   kFromKernel = 3,   // what the kernel told of a machine, by `hostprobe sched` or imported: no process
+  kFromDump = 4,     // a dump that a running process made of its last operations (PyTorch's Flight Recorder)
 };
 
 // Where steps are to be looked for.

@@ -8,19 +8,27 @@
 
 #include "trace/file_bytes.h"
 
+#include "import/flight_recorder/flight_trace.h"
 #include "import/ftrace/kernel_text.h"
+#include "import/inspector/inspector_import.h"
 #include "import/kineto/profile_import.h"
+#include "import/nsight/nsight_import.h"
 #include "import/tracer_csv/table_trace.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-void add_profile(const std::string& run, const ReadProgress& progress, ImportedFile& file) {
-  ProfileImport made = import_profile(file.path, run, progress);
+// Anything that an importer gives with these names.
+template <typename Made>
+void take(Made made, ImportedFile& file) {
   file.traces = std::move(made.traces);
   file.problem = std::move(made.problem);
   file.note = std::move(made.note);
   file.left_out = std::move(made.left_out);
+}
+
+void add_profile(const std::string& run, const ReadProgress& progress, ImportedFile& file) {
+  take(import_profile(file.path, run, progress), file);
 }
 
 void add_table(const std::string& run, const ReadProgress& progress, ImportedFile& file) {
@@ -73,6 +81,40 @@ bool can_be_opened(ImportedFile& file) {
   return file.problem.empty();
 }
 
+// Together: what a dump says of a group, another one may lack.
+void add_flight_dumps(const std::string& run, const ImportProgress& progress, std::uint64_t all,
+                      std::vector<ImportedFile>& files) {
+  std::vector<std::string> paths;
+  std::vector<ImportedFile*> opened;
+  for (ImportedFile& file : files) {
+    if (!can_be_opened(file)) continue;
+    paths.push_back(file.path);
+    opened.push_back(&file);
+  }
+  std::vector<FlightImport> made = import_flight_dumps(paths, run, [&](std::uint64_t bytes) {
+    if (progress) progress(bytes, all);
+  });
+  for (std::size_t i = 0; i < made.size(); ++i) take(std::move(made[i]), *opened[i]);
+}
+
+void add_file(ImportForm form, const std::string& run, const KernelImport& kernel, const ReadProgress& progress,
+              ImportedFile& file) {
+  switch (form) {
+    case ImportForm::kProfile:
+      return add_profile(run, progress, file);
+    case ImportForm::kTable:
+      return add_table(run, progress, file);
+    case ImportForm::kKernel:
+      return add_kernel(run, kernel, progress, file);
+    case ImportForm::kNsight:
+      return take(import_nsight(file.path, run), file);
+    case ImportForm::kInspector:
+      return take(import_inspector(file.path, run, progress), file);
+    case ImportForm::kFlightRecorder:
+      break;  // all files at once
+  }
+}
+
 }  // namespace
 
 std::vector<ImportedFile> import_files(ImportForm form, const std::vector<std::string>& paths, const std::string& run,
@@ -80,16 +122,17 @@ std::vector<ImportedFile> import_files(ImportForm form, const std::vector<std::s
   std::uint64_t all = 0, done = 0;
   for (const std::string& path : paths) all += file_bytes(path);
   std::vector<ImportedFile> files(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) files[i].path = paths[i];
+  if (form == ImportForm::kFlightRecorder) {
+    add_flight_dumps(run, progress, all, files);
+    return files;
+  }
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    files[i].path = paths[i];
     const ReadProgress tell = [&](std::uint64_t bytes) {
       if (progress) progress(done + bytes, all);
     };
     if (can_be_opened(files[i])) {
-      if (form == ImportForm::kKernel)
-        add_kernel(run, kernel, tell, files[i]);
-      else
-        (form == ImportForm::kProfile ? add_profile : add_table)(run, tell, files[i]);
+      add_file(form, run, kernel, tell, files[i]);
     }
     done += file_bytes(paths[i]);
   }

@@ -25,9 +25,12 @@ struct ImportedFile {
 using ImportProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
 enum class ImportForm {
-  kProfile,  // of PyTorch (Kineto), .json or .json.gz
-  kTable,    // of events, CSV
-  kKernel,   // of the kernel's ftrace or perf, as text, or a trace.dat
+  kProfile,         // of PyTorch (Kineto), .json or .json.gz
+  kTable,           // of events, CSV
+  kKernel,          // of the kernel's ftrace or perf, as text, or a trace.dat
+  kFlightRecorder,  // dumps of PyTorch's Flight Recorder, pickle or JSON
+  kNsight,          // of Nsight Systems, exported as SQLite
+  kInspector,       // of NCCL's Inspector, JSON
 };
 
 // What is needed for traces of the kernel alone.

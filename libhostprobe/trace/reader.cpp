@@ -81,7 +81,8 @@ class Reader {
   Trace read() {
     read_head();
     DumpDamages dump_damages = add_dumps(trace_);
-    if (trace_.header_whole && trace_.header.state == kFileOpen && !file_only_) look_into_segment();
+    const bool is_probed = trace_.header_whole && trace_.header.source == kFromProbe;
+    if (is_probed && trace_.header.state == kFileOpen && !file_only_) look_into_segment();
     if (trace_.alive) dump_damages.tails.clear();
     for (auto* damages : {&dump_damages.lasting, &dump_damages.tails})
       trace_.damages.insert(trace_.damages.end(), damages->begin(), damages->end());

@@ -72,7 +72,8 @@ void TraceWriter::set_header(const FileHeader& header) {
   header_.magic = kFileMagic;
   header_.version = kFileVersion;
   header_.header_bytes = kFileHeaderBytes;
-  header_.state = kFileClosed;
+  // Of a dump the process goes on behind it.
+  header_.state = header.source == kFromDump ? header.state : kFileClosed;
   header_.segment_id = -1;
   header_.first = header_.start;
 }
@@ -113,6 +114,14 @@ void TraceWriter::add_module(const Module& module) {
   append(payload, row);
   payload += module.path;
   write_block(kBlockModules, std::move(payload));
+}
+
+void TraceWriter::add_stack(const StackEntry& stack) {
+  write_strings();
+  std::string payload;
+  append(payload, StacksHead{stacks_++, 1});
+  append(payload, stack);
+  write_block(kBlockStacks, std::move(payload));
 }
 
 void TraceWriter::add_thread(const ThreadEntry& entry) { threads_.push_back(entry); }

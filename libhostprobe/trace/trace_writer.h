@@ -57,6 +57,8 @@ class TraceWriter {
   void add_kernel_totals(KernelTotalsHead head, const std::vector<KernelThreadTotals>& threads,
                          const std::vector<KernelTookTotals>& took, const std::vector<KernelIrqTotals>& irqs);
   void add_event(const EventRow& event);
+  // As Record::stack names it, the first is 1.
+  void add_stack(const StackEntry& stack);
 
   // So far, for whoever completes it after a kill by giving it its name.
   void write_header();
@@ -80,6 +82,7 @@ class TraceWriter {
   FileHeader header_;
   std::uint64_t end_ = kFileHeaderBytes;
   std::uint64_t records_ = 0;
+  std::uint32_t stacks_ = 0;
   std::vector<HookRow> hooks_;
   std::size_t hooks_written_ = 0;
   std::deque<std::string> texts_;  // what string_ids_ looks into

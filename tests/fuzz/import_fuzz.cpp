@@ -1,8 +1,10 @@
-// import_fuzz.cpp: any bytes are imported, as a profile, as a table and as a trace of the kernel; what came of them is read back and asked everything.
+// import_fuzz.cpp: any bytes are imported, as files of every source; what came of them is read back and asked everything.
 //
 // Nothing may crash, or throw anything but what an import may throw, and no trace that was made may be damaged.
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "analysis/process.h"
@@ -66,6 +68,12 @@ void read_in_halves(const std::string& path) {
   if (!reading.problem.empty() || reading.events != halves->events || first + second != whole) std::abort();
 }
 
+std::string copy_of(const std::uint8_t* data, std::size_t size) {
+  const std::string path = run_folder() + ".sqlite";
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+  return path;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -74,5 +82,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   import(analysis::ImportForm::kProfile, file.path());
   import(analysis::ImportForm::kTable, file.path());
   import(analysis::ImportForm::kKernel, file.path());
+  import(analysis::ImportForm::kFlightRecorder, file.path());
+  import(analysis::ImportForm::kInspector, file.path());
+  // SQLite follows the link that a file in memory is, to where there is none.
+  if (size > 16 && std::memcmp(data, "SQLite format 3", 16) == 0)
+    import(analysis::ImportForm::kNsight, copy_of(data, size));
   return 0;
 }

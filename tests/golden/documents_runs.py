@@ -6,9 +6,17 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "import"))
+
+from inspector_log import inspector_lines  # noqa: E402
+from nsight_report import write_job  # noqa: E402
+
+SAMPLES = HERE.parent / "import/samples"
+DUMPED_NS = 1_795_722_081_000_000_000  # when the samples of dumps were made, 8 s after their last operation
 PROFILES = Path(os.environ.get("HOSTPROBE_TEST_PROFILES") or HERE.parents[2] / "shared" / "data" / "kineto")
 START = 1_700_000_000_000_000  # µs since 1970, as in support/trace_file.h
 
@@ -24,7 +32,7 @@ GATES = (("before", "after", "3%"), ("after", "before", "3%"), ("after", "after"
          ("transfers", "slow_links", "2%"), ("monitor", "flight", "3%"), ("damaged", "threads", "3%"))
 # Runs that are also asked for these, and for each rank alone.
 DUMPED = ("threads", "flight", "monitor", "damaged", "wakes", "machine", "scheduler", "totals", "ftrace", "profile", "joined",
-          "table", "version1", "version2", "version3")
+          "table", "hang", "inspector", "nsight", "version1", "version2", "version3")
 EXPORTED = ("threads", "input", "hosts", "flight", "machine", "scheduler", "ftrace", "profile", "joined", "workers", "version2")
 STACKED = ("python", "own_work", "threads", "monitor", "cpu_job")  # as stacks of running and waiting time
 RANKED = {"own_work": (0, 1), "hosts": (2,), "stuck": (2,), "profile": (1,), "healthy": (7,)}
@@ -133,6 +141,15 @@ def make_runs(build, folder):
     runs["ftrace"] = ("import", "-o", "ftrace", "--ftrace", "--clock", "mono", "trace.txt")
     runs["table"] = ("import", "-o", "table", "--csv", "events.csv")
     runs["copy"] = ("import", "-o", "copy", "--csv", "input.csv")
+    for rank in range(3):
+        path = folder / f"nccl_trace_rank_{rank}"
+        shutil.copy(SAMPLES / path.name, path)
+        os.utime(path, ns=(DUMPED_NS, DUMPED_NS))
+    runs["hang"] = ("import", "-o", "hang", "--flight-recorder", *(f"nccl_trace_rank_{rank}" for rank in range(3)))
+    write_job(folder / "job.sqlite")
+    (folder / "inspector.log").write_text("".join(inspector_lines()))
+    runs["inspector"] = ("import", "-o", "inspector", "--inspector", "inspector.log")
+    runs["nsight"] = ("import", "-o", "nsight", "--nsight", "job.sqlite")
     for path in sorted(PROFILES.glob("*.json.gz")):
         name = "kineto_" + path.name.removesuffix(".json.gz").replace("-", "_")
         shutil.copy(path, folder / f"{name}.json.gz")

@@ -168,7 +168,7 @@ HERE = "."  # the files that lie in a room itself
 SUB_ROOMS = {
     "probe": ("runtime", "record", "stacks", "intercept", "hooks", "writer/file", "writer/counters", "writer/steps", "sources/perf",
               "sources", "control", "writer", "fixes/row", "fixes/placement", "fixes/waiting", "fixes/launching", "fixes/trial", "fixes", "process"),
-    "import": ("input", "kineto", "ftrace", "tracer_csv", HERE),
+    "import": ("input", "kineto", "ftrace", "tracer_csv", "flight_recorder", "nsight", "inspector", HERE),
     "analysis": ("measures", "ranks", "graph", "step_time", "causes", "findings", HERE),
     "report": (HERE, "text", "json", "diff", "explain", "html"),
     "export": (HERE, "chrome", "perfetto", "csv", "stacks", "dump"),

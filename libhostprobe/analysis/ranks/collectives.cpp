@@ -25,6 +25,7 @@ CollectiveCall collective_call(const Event& event) {
   call.operation = event.function->operation;
   call.counted = event.counted;
   call.track = event.track;
+  call.stack = event.stack;
   return call;
 }
 

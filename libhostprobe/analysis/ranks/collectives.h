@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "collective_kernels.h"
 #include "collective_sizes.h"
@@ -33,6 +34,7 @@ struct CollectiveCall {
   bool shares_kernel = false;  // with other calls of its group
   KernelRange kernels = {};    // where these are known
   const Track* track = nullptr;
+  std::uint16_t stack = 0;  // Record::stack
 
   // All ranks make it, so it is one of those that can be put together.
   bool meets() const { return communicator != 0 && sequence != 0 && !is_message(*operation); }
@@ -72,6 +74,7 @@ struct CollectiveShare {
 struct CollectiveSpan {
   CollectiveCall first;
   CollectiveCall last;
+  std::vector<std::string> last_stack;  // of `last`, the innermost first, where one was taken
   void add(const CollectiveCall& call);
 };
 

@@ -14,6 +14,7 @@ constexpr double kLeastMs = 1000;
 struct Standing {
   const ProcessAnswer* process = nullptr;
   const CollectiveCall* last = nullptr;
+  const std::vector<std::string>* stack = nullptr;  // of `last`
 };
 
 using Ranks = std::map<int, Standing>;  // of one communicator
@@ -33,7 +34,8 @@ std::map<std::uint64_t, Ranks> standings(const std::vector<ProcessAnswer>& proce
     for (const auto& [communicator, spans] : work->second.collectives.ranks) {
       for (const auto& [rank, span] : spans) {
         Standing& standing = found[communicator][rank];
-        if (standing.last == nullptr || span.last.sequence > standing.last->sequence) standing = {&process, &span.last};
+        if (standing.last == nullptr || span.last.sequence > standing.last->sequence)
+          standing = {&process, &span.last, &span.last_stack};
       }
     }
   }
@@ -44,6 +46,7 @@ bool has_ended(const ProcessAnswer& process) { return process.end == EndState::k
 
 MissingRank missing_rank(int rank, const Standing& standing) {
   MissingRank missing{rank, standing.process->rank, standing.last->sequence};
+  missing.stack = *standing.stack;
   const ThreadAnswer* main = standing.process->main_thread();
   missing.has_main = main != nullptr;
   if (main != nullptr) missing.open_wait = main->open_wait;
@@ -72,6 +75,7 @@ std::optional<StuckCollective> judge(std::uint64_t communicator, const Ranks& ra
       stuck.missing.push_back(missing_rank(rank, standing));
     } else if (!has_ended(*standing.process)) {
       ++stuck.arrived;
+      if (stuck.stack.empty()) stuck.stack = *standing.stack;
       stuck.since_ms = std::max(stuck.since_ms, lasted_ms(standing));
     }
   }

@@ -132,7 +132,15 @@ class ProcessTrace {
     std::uint16_t number = 0;
     bool launches = false, one_kernel = false;
   };
-  CallRow call_row(const std::string& name) {
+  CallRow wait_row(const std::string& name) {
+    return {row({.name = name,
+                 .family = Family::kWait,
+                 .labels = {"", "waker:post", "site:code", "", ""},
+                 .blocking = true}),
+            false, false};
+  }
+  CallRow call_row(const std::string& name, bool is_wait) {
+    if (is_wait) return wait_row(name);
     HookShape shape{.name = name, .family = Family::kCuda};
     shape.launch = is_launch_name(name);
     shape.blocking = is_sync_name(name);
@@ -157,8 +165,10 @@ class ProcessTrace {
 
   Record call_record(std::uint32_t index) {
     const ProfileCall& call = process_.calls[index];
-    const CallRow& own = call_rows_.of(call.span.name, [&] { return call_row(profile_.name(call.span.name)); });
+    const CallRow& own =
+        call_rows_.of(call.span.name, [&] { return call_row(profile_.name(call.span.name), call.is_wait); });
     Record record = record_of(call.span, own.number);
+    if (call.is_wait) return record;
     const std::uint32_t first = first_activity_[index];
     const ProfileActivity* caused = first == kNoCall ? nullptr : &activities_[first];
     if (own.launches) {

@@ -22,8 +22,12 @@ bool is_known_and_unused(const ProfileEvent& event) {
          category == "forward_backward" || (event[Field::kPhase] == "i" && event[Field::kPid] == "Traces");
 }
 
+// Calls of libc that wait. No profile of PyTorch has any; other sources that are read into one do.
+bool is_wait_category(std::string_view category) { return category == kWaitCategory; }
+
 bool is_call_category(std::string_view category) {
-  return category.ends_with("_runtime") || category.ends_with("_driver") || category == "Runtime";
+  return is_wait_category(category) || category.ends_with("_runtime") || category.ends_with("_driver") ||
+         category == "Runtime";
 }
 
 bool is_range_category(std::string_view category) {
@@ -163,7 +167,8 @@ std::uint64_t Profile::correlation_of(const ProfileEvent& event) {
 
 void Profile::add_call(const ProfileEvent& event, const ProfileSpan& span) {
   ProfileProcess& process = process_of(event[Field::kPid]);
-  process.calls.push_back({span, thread_of(process, event[Field::kTid]), correlation_of(event)});
+  const bool is_wait = is_wait_category(event[Field::kCategory]);
+  process.calls.push_back({span, thread_of(process, event[Field::kTid]), correlation_of(event), is_wait});
 }
 
 void Profile::add_range(const ProfileEvent& event, const ProfileSpan& span) {

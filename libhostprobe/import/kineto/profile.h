@@ -23,11 +23,12 @@ struct ProfileSpan {
   std::uint32_t name = 0;  // in Profile::names
 };
 
-// A function of the runtime or driver.
+// A function of the runtime or driver, or one of libc that waits.
 struct ProfileCall {
   ProfileSpan span;
   std::uint32_t thread = 0;  // in ProfileProcess::threads
   std::uint64_t correlation = 0;
+  bool is_wait = false;
 };
 
 struct ProfileRange {

@@ -45,6 +45,8 @@ enum class ProfileField : std::uint8_t {
   kCount,
 };
 
+inline constexpr const char* kWaitCategory = "wait of libc";
+
 struct ProfileEvent {
   std::array<std::string, static_cast<std::size_t>(ProfileField::kCount)> texts;
   std::uint64_t at = 0;  // byte of the text where it begins

@@ -83,10 +83,13 @@ Json stuck_json(const StuckCollective& stuck) {
     missing.push_back({{"rank", one.job_rank ? Json(*one.job_rank) : Json(one.rank)},
                        {"sequence", one.sequence},
                        {"doing", one.has_main ? Json(doing_text(one)) : Json(nullptr)}});
+    if (!one.stack.empty()) missing.back()["stack"] = one.stack;
   }
-  return {{"comm", stuck.communicator}, {"ranks", stuck.ranks},     {"op", stuck.operation},
-          {"sequence", stuck.sequence}, {"arrived", stuck.arrived}, {"since_ms", stuck.since_ms},
-          {"text", stuck_text(stuck)},  {"missing", missing}};
+  Json json = {{"comm", stuck.communicator}, {"ranks", stuck.ranks},     {"op", stuck.operation},
+               {"sequence", stuck.sequence}, {"arrived", stuck.arrived}, {"since_ms", stuck.since_ms},
+               {"text", stuck_text(stuck)},  {"missing", missing}};
+  if (!stuck.stack.empty()) json["stack"] = stuck.stack;
+  return json;
 }
 
 }  // namespace hostprobe::analysis
