@@ -13,6 +13,7 @@ Command report_command();
 Command diff_command();
 Command doctor_command();
 Command dump_command();
+Command explain_command();
 Command export_command();
 Command import_command();
 Command recover_command();

@@ -11,9 +11,9 @@
 #include "output.h"
 #include "page/page_file.h"
 #include "report/diff/diff_json.h"
-#include "report/diff/diff_text.h"
 #include "report/html/diff_page.h"
 #include "run_folders.h"
+#include "screen/text_report.h"
 #include "trace/memory_budget.h"
 
 namespace hostprobe::cli {
@@ -23,6 +23,7 @@ struct DiffArguments {
   std::string a, b;
   JobNumber job_a, job_b;
   bool json = false;
+  bool all = false;
   unsigned memory_mb = analysis::kMemoryMb;
   PageArguments page;
 };
@@ -48,7 +49,7 @@ int diff(const DiffArguments& arguments) {
   if (arguments.json)
     write_json(analysis::diff_json(changes, a, b) + "\n");
   else if (!arguments.page.is_wanted())
-    write_out(analysis::diff_text(changes, a, b));
+    print_diff(changes, a, b, arguments.all);
   return kDone;
 }
 
@@ -70,6 +71,9 @@ Command diff_command() {
                   job_option(arguments->job_a, "--job-a"),
                   job_option(arguments->job_b, "--job-b"),
                   {.names = "--json", .target = &arguments->json, .meaning = "One JSON document instead of text"},
+                  {.names = "--all",
+                   .target = &arguments->all,
+                   .meaning = "Every row of the tables, not only those that changed"},
                   memory_option(arguments->memory_mb)},
       .notes =
           "Steps are the samples: a change is named only where it exceeds what the steps of one run differ by among\n"

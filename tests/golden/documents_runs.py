@@ -162,4 +162,5 @@ def outputs_of(run, made):
     for old, new in PAIRS:
         if old == run:
             yield ("diff", old, new), None
+            yield ("diff", "--all", old, new), None
             yield ("diff", "--json", old, new), None

@@ -81,6 +81,7 @@ std::map<std::string, std::vector<std::vector<std::string>>> lines_of(const std:
       {"sched", {{"sched", "-o", run, "--all", "--cpus", kHostile}, {"sched", "-o", run, "--pid", kHostile}}},
       {"options", {{"options", kHostile}}},
       {"doctor", {{"doctor", kHostile}}},
+      {"explain", {{"explain", kHostile}}},
   };
 }
 
