@@ -20,6 +20,7 @@ readonly wheel_requirements="scikit-build-core==1.1.2"
 readonly guests_requirements="gevent==26.9.0 greenlet==3.5.6 psutil==7.2.2 objgraph==3.7.0 expecttest==0.3.0"
 readonly tables_requirements="pyarrow==26.0.1 pandas==3.1.1 polars==2.1.0 duckdb==2.0.0 matplotlib==3.11.2 mypy==2.4.1 \
 numpy==2.4.6"
+readonly mcp_requirements="mcp==2.3.0 duckdb==2.0.1"
 readonly axe_requirements="axe-playwright-python==0.1.8"  # for the rules of axe that it carries, without the rest
 readonly perfetto_requirements="perfetto==0.59.1 protobuf==7.36.2"
 # What PyTorch's package leaves out, its tests, as Debian's stable release has them: an archive's name and SHA-256.
@@ -34,6 +35,7 @@ readonly clients_folder="$cache/driver-clients"
 readonly wheel_folder="$cache/wheel-builder"
 readonly guests_folder="$cache/guests-python"
 readonly tables_folder="$cache/tables-python"
+readonly mcp_folder="$cache/mcp-python"
 readonly axe_folder="$cache/axe"
 readonly perfetto_folder="$cache/perfetto-python"
 readonly torch_tests_folder="$cache/torch-tests-2.6.0"
@@ -48,7 +50,7 @@ readonly build_packages=(
   libtracefs-dev libtraceevent-dev libtracecmd-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
 # clang, bpftool and libbpf-dev (55 MB) make the programs of `hostprobe sched --source bpf` (-DHOSTPROBE_BPF=ON).
-readonly test_packages=(ccache "clang-format-14|clang-format" valgrind "clang-14|clang" bpftool libbpf-dev musl-tools)
+readonly test_packages=(ccache "clang-format-14|clang-format" python3-jsonschema valgrind "clang-14|clang" bpftool libbpf-dev musl-tools)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.
 readonly guest_packages=(stress-ng redis-tools "postgresql-15|postgresql" libjemalloc2 "libtcmalloc-minimal4|libtcmalloc-minimal4t64"
   chromium chromium-driver python3-selenium  # that looks at pages
@@ -70,7 +72,7 @@ usage: ./setup.sh [demo|fast|test]   install what is missing
   fast   also what the tests need that run without Python packages
   test   also what the other tests need: PyTorch (5 GB), Megatron's core, Triton, tinygrad and others, the CUDA
          runtime library, gevent and greenlet, pyarrow, pandas, Polars, DuckDB and matplotlib (700 MB),
-         Perfetto's schema (30 MB),
+         Perfetto's schema (30 MB), the MCP SDK (140 MB),
          tests of PyTorch (27 MB, of which a few files stay), nginx, Chromium (400 MB),
          PostgreSQL, Redis, ffmpeg, stress-ng, node, and Java and Go to compile with (700 MB)
 
@@ -230,6 +232,7 @@ print_paths() {
   echo "WHEEL_PYTHON=$wheel_folder/bin/python"
   echo "GUESTS_PYTHON=$guests_folder/bin/python"
   echo "TABLES_PYTHON=$tables_folder/bin/python"
+  echo "MCP_PYTHON=$mcp_folder/bin/python"
   echo "PERFETTO_PYTHON=$perfetto_folder/bin/python"
   echo "AXE=$axe_folder/axe_playwright_python/axe.min.js"
   echo "TORCH_TESTS=$torch_tests_folder"
@@ -262,6 +265,7 @@ main() {
   entry "$wheel_folder" "$wheel_requirements" "what builds the wheel (20 MB)" make_venv
   entry "$guests_folder" "$guests_requirements" "gevent, greenlet and what tests import (60 MB)" make_venv
   entry "$tables_folder" "$tables_requirements" "what reads tables, and mypy (700 MB)" make_venv
+  entry "$mcp_folder" "$mcp_requirements" "the SDK of the Model Context Protocol (140 MB)" make_venv
   entry "$perfetto_folder" "$perfetto_requirements" "Perfetto's schema (30 MB)" make_venv
   entry "$axe_folder" "$axe_requirements" "axe, which checks pages (1 MB)" make_unpacked_wheel
   # An archive may drop these two; then only their own tests fail.

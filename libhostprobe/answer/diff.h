@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cause.h"
+#include "gate.h"
 #include "path.h"
 
 namespace hostprobe::analysis {
@@ -70,6 +71,7 @@ struct RunDiff {
   std::vector<DiffRow> progress;     // one row, or none
   std::vector<PathChange> path;      // each class, where both runs have a path
   bool nothing_in_common = false;    // no row has both sides
+  std::optional<StepGate> gate;      // nothing: no limit was given
 };
 
 }  // namespace hostprobe::analysis

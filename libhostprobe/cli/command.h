@@ -16,6 +16,7 @@ namespace hostprobe::cli {
 inline constexpr int kDone = 0;
 inline constexpr int kCouldNot = 1;
 inline constexpr int kUsage = 2;
+inline constexpr int kCannotTell = 3;  // of `diff --fail-over`
 
 // The command line asks for something that cannot be: exit status 2.
 struct UsageError : std::runtime_error {

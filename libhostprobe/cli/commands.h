@@ -11,9 +11,10 @@ namespace hostprobe::cli {
 Command run_command();
 Command report_command();
 Command diff_command();
+Command explain_command();
+Command schema_command();
 Command doctor_command();
 Command dump_command();
-Command explain_command();
 Command export_command();
 Command import_command();
 Command recover_command();

@@ -34,9 +34,9 @@ Command whole_command() {
       .summary = "hostprobe finds, prices and fixes the time that large-model training loses on the host (CPU) side.",
       .notes = kExamples,
       .version = fmt::format("hostprobe {} ({})", analysis::version(), analysis::commit()),
-      .commands = {run_command(), report_command(), diff_command(), dump_command(), export_command(), import_command(),
-                   sched_command(), recover_command(), stacks_command(), ctl_command(), hooks_command(),
-                   options_command(), doctor_command(), explain_command()}};
+      .commands = {run_command(), report_command(), diff_command(), explain_command(), dump_command(), export_command(),
+                   import_command(), sched_command(), recover_command(), stacks_command(), ctl_command(),
+                   hooks_command(), options_command(), schema_command(), doctor_command()}};
 }
 
 int run(const Words& words) {

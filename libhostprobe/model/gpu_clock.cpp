@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "middle.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -12,13 +14,6 @@ constexpr double kRateNs = 0.2e9;           // from so long a span on their rate
 constexpr double kMostClockDrift = 500e-6;  // of any clock
 constexpr double kMostSeenNs = 100e3;       // a base seen later bounds nothing
 constexpr double kTight = 1.5;              // of the median: bases seen as quickly tell the rate
-
-double middle_of(std::vector<double> some) {
-  if (some.empty()) return 0;
-  const auto middle = some.begin() + static_cast<std::ptrdiff_t>(some.size() / 2);
-  std::nth_element(some.begin(), middle, some.end());
-  return *middle;
-}
 
 // As of those that nothing disturbed.
 double quick_of(std::vector<double> some) {
@@ -38,7 +33,7 @@ double usual_wait_ns(const std::vector<Bound>& bounds) {
   std::vector<double> waits;
   for (const Bound& one : bounds)
     if (one.is_seen()) waits.push_back(one.latest_ns - one.earliest_ns);
-  return middle_of(std::move(waits));
+  return middle_of(waits);
 }
 
 // By how much the host's clock runs faster: from the first to the last of those that were seen at once.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "middle.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -16,12 +18,6 @@ constexpr std::size_t kFewest = 5;                       // samples from which a
 constexpr double kCopyNs = 2'000, kCopyBytesPerNs = 20;  // of a copy that nobody timed
 constexpr double kClockStepNs = 1'000;                   // no larger, as documented
 constexpr double kNormal = 1.4826;                       // of a median of distances
-
-float middle_of(std::vector<float>& some) {
-  const auto middle = some.begin() + static_cast<std::ptrdiff_t>(some.size() / 2);
-  std::nth_element(some.begin(), middle, some.end());
-  return *middle;
-}
 
 // The clock of a GPU goes in steps, which the middle one of some readings shows and their mean does not.
 double mean_near(const std::vector<float>& some, double middle, double most) {

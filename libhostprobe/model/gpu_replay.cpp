@@ -10,23 +10,26 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "gpu_learning.h"
+#include "gpu_replay_state.h"
+
 namespace hostprobe::analysis {
 namespace {
+
+using namespace replay;
 
 constexpr double kDrift = 0.005;         // by which all durations of a stretch may be off together
 constexpr double kStartErrorNs = 700;    // of the moment at which the GPU learns of a launch
 constexpr double kTimedErrorNs = 1'000;  // of a timed end
-constexpr double kBlockedNs = 5'000;     // a wait of the host's that took so long did wait
-// From the end of the last op to the return of the wait for it: as long as nothing else is known; and in all cases.
-constexpr double kUsualReturnNs = 3'000, kReturnSpreadNs = 20'000, kLeastReturnNs = 200, kMostReturnNs = 50'000;
-constexpr std::size_t kFewestReturns = 5;
+// Of the returns of waits: as long as nothing else is known; and in all cases.
+constexpr double kReturnSpreadNs = 20'000, kLeastReturnNs = 200, kMostReturnNs = 50'000;
 constexpr double kQuickShare = 0.1;  // of all returns: those that are at once
 constexpr double kToleranceNs = 5'000;
 constexpr double kSure = 3;  // errors, as of a normal distribution
 constexpr float kUnknownNs = 1e9f;
 constexpr double kLeastScale = 0.5, kMostScale = 2;
 constexpr int kCorrections = 2;
-constexpr double kLastShare = 0.1;    // of the times of a collective: those of ranks that came last
+constexpr int kMostLearned = 3;       // kinds in a row that nobody timed
 constexpr double kSameEndNs = 3'000;  // all ranks of a collective end within it
 
 struct PartHash {
@@ -41,58 +44,21 @@ struct PartSame {
 // As std::hypot, which is newer than the oldest libc that this runs on.
 double root_of_squares(double one, double other) { return std::sqrt(one * one + other * other); }
 
-// What is moved between whom; the same on all ranks.
-using Moved = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
-
-struct Place {
-  std::uint32_t process = 0, stream = 0;
-};
-
-// All ranks' parts in one operation.
-struct Meeting {
-  std::int32_t known = 0, size = 0;  // ranks
-  std::int32_t to_come = 0;          // whom others wait for, in this replay
-  std::int32_t arrivals = 0;         // of all
-  double last_ns = -1e300;
-  float error_ns = 0;
-  double timed_ns = std::numeric_limits<double>::quiet_NaN();  // its end, as the event of a rank tells it
-  std::vector<Place> waiting;
-
-  bool is_known() const { return size > 0 && known >= size; }
-};
-
-// What one process's ops are known by, beside their kinds.
-struct Process {
-  const GpuWork* work = nullptr;
-  GpuDurations durations;
-  OpTimes times;
-  std::vector<char> done;
-  std::vector<std::uint32_t> meetings;               // by number in GpuWork::parts
-  std::vector<float> scale;                          // by op; empty: 1
-  std::unordered_map<std::uint32_t, double> heard;   // ops that waits have told of in this correction: by how much
-  std::unordered_map<std::uint32_t, double> pinned;  // ends that waits of the host's tell
-  std::unordered_map<std::uint32_t, double> waits;   // of a collective with ranks that nobody saw: how long
-  std::unordered_map<std::uint32_t, std::vector<Place>> waiting;  // streams, for an op
-  std::vector<std::size_t> next;                                  // of each stream
-  std::vector<std::uint32_t> last;                                // of each stream, that has run
-  std::vector<char> arrived;                                      // of each stream: its next op has told others
-
-  explicit Process(const GpuWork& one) : work(&one), durations(one) {}
-};
-
 class Replay {
  public:
   explicit Replay(const std::vector<const GpuWork*>& works) {
     for (const GpuWork* work : works) processes_.emplace_back(*work);
     for (Process& process : processes_) meet(process);
-    learn_moved();
+    learn_moved(state_);
   }
 
   std::vector<OpTimes> run() {
     pass();
-    learn_guessed();
+    learn_guessed(state_);
+    pass();
+    for (int i = 0; i < kMostLearned && learn_waited(state_); ++i) pass();
     for (int i = 0; i < kCorrections; ++i) {
-      pass();
+      if (i > 0) pass();
       for (Process& process : processes_) correct(process);
     }
     pass();
@@ -329,91 +295,6 @@ class Replay {
     process.waiting.erase(waiting);
   }
 
-  // Of kinds whose begin no event told: from where the replay puts it. Of a collective from the moment at which all ranks were there.
-  void learn_guessed() {
-    std::map<Moved, std::vector<float>> moved;
-    for (const Process& process : processes_)
-      for (const GpuOp& op : process.work->ops)
-        if (op.collective && op.is_timed() && process.durations.of(duration_kind(*process.work, op)).guessed)
-          if (const auto since_ns = all_there(process, op); since_ns && op.timed_ns > *since_ns)
-            moved[moved_of(process, duration_kind(*process.work, op))].push_back(
-                static_cast<float>(op.timed_ns - *since_ns));
-    for (auto& [what, ns] : moved) learn_for_all(what, robust_duration(ns));
-    for (Process& process : processes_) {
-      std::unordered_map<std::uint32_t, std::vector<float>> lasted;
-      for (const GpuStream& stream : process.work->streams) {
-        std::uint32_t before = kNoOp;  // the last that works, or stands still
-        for (const std::uint32_t number : stream.ops) {
-          const GpuOp& op = process.work->ops[number];
-          if (op.type == GpuOpType::kMark || op.type == GpuOpType::kJoin) continue;
-          tell_guessed(process, before, number, lasted);
-          before = number;
-        }
-      }
-      for (auto& [kind, ns] : lasted) process.durations.learn(kind, robust_duration(ns));
-    }
-  }
-
-  // As the last pass put it. Nothing: ranks are in it that nobody saw.
-  std::optional<double> all_there(const Process& process, const GpuOp& op) const {
-    double last_ns = -1e300;
-    for (std::uint32_t i = 0; i < op.parts; ++i) {
-      const Meeting& meeting = meetings_[process.meetings[op.first_part + i]];
-      if (!process.work->parts[op.first_part + i].waits) continue;
-      if (!meeting.is_known() || meeting.to_come > 0) return std::nullopt;
-      last_ns = std::max(last_ns, meeting.last_ns);
-    }
-    return last_ns > -1e299 ? std::optional(last_ns) : std::nullopt;
-  }
-
-  static void tell_guessed(const Process& process, std::uint32_t before, std::uint32_t number,
-                           std::unordered_map<std::uint32_t, std::vector<float>>& lasted) {
-    const std::vector<GpuOp>& ops = process.work->ops;
-    const GpuOp& op = ops[number];
-    const OpDuration& usual = process.durations.of(op.kind);
-    const auto tell = [&](std::uint32_t one, double end_ns) {
-      lasted[ops[one].kind].push_back(static_cast<float>(std::max(0.0, end_ns - process.times[one].begin_ns)));
-    };
-    if (op.collective) return;
-    if (usual.guessed && (op.is_timed() || op.blocks)) tell(number, op.is_timed() ? op.timed_ns : op.end_ns);
-    // A callback has no event of its own: what came behind it began when it returned.
-    if (before != kNoOp && ops[before].type == GpuOpType::kCallback && op.is_timed() && !usual.guessed)
-      tell(before, op.timed_ns - usual.ns);
-  }
-
-  void learn_moved() {
-    std::map<Moved, std::vector<float>> moved;
-    for (const Process& process : processes_)
-      for (std::uint32_t kind = 0; kind < process.work->kinds.size(); ++kind) {
-        const std::vector<float>& ns = process.durations.moved(kind);
-        if (ns.empty()) continue;
-        std::vector<float>& all = moved[moved_of(process, kind)];
-        all.insert(all.end(), ns.begin(), ns.end());
-      }
-    for (auto& [what, ns] : moved) learn_moved(what, ns);
-  }
-
-  static Moved moved_of(const Process& process, std::uint32_t kind) {
-    const GpuOpKind& one = process.work->kinds[kind];
-    return {one.what, one.grid, one.bytes};
-  }
-
-  // What all ranks saw of it, together: the one that came last did not wait. So it is the least but for chance.
-  void learn_moved(const Moved& what, std::vector<float>& ns) {
-    const auto low = ns.begin() + static_cast<std::ptrdiff_t>(kLastShare * static_cast<double>(ns.size()));
-    std::nth_element(ns.begin(), low, ns.end());
-    std::vector<float> least(ns.begin(), low + 1);
-    OpDuration duration = robust_duration(least);
-    duration.ns = static_cast<double>(*low);
-    learn_for_all(what, duration);
-  }
-  void learn_for_all(const Moved& what, const OpDuration& duration) {
-    for (Process& process : processes_)
-      for (std::uint32_t kind = 0; kind < process.work->kinds.size(); ++kind)
-        if (process.work->kinds[kind].collective && moved_of(process, kind) == what)
-          process.durations.learn(kind, duration);
-  }
-
   // How much later than the last op's end its wait returns.
   struct Return {
     double ns = kUsualReturnNs, spread_ns = kReturnSpreadNs;
@@ -506,8 +387,9 @@ class Replay {
     for (const std::uint32_t at : chain) process.scale[at] *= static_cast<float>(factor);
   }
 
-  std::vector<Process> processes_;
-  std::vector<Meeting> meetings_;
+  State state_;
+  std::vector<Process>& processes_ = state_.processes;
+  std::vector<Meeting>& meetings_ = state_.meetings;
   std::unordered_map<GpuPart, std::uint32_t, PartHash, PartSame> meeting_at_;
   std::deque<Place> ready_;
 };

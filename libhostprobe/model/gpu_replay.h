@@ -6,22 +6,12 @@
 // its error allows, longer.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "gpu_durations.h"
 #include "gpu_work.h"
+#include "op_times.h"
 
 namespace hostprobe::analysis {
-
-struct OpTime {
-  double begin_ns = 0, end_ns = 0;
-  float begin_error_ns = 0, end_error_ns = 0;
-  std::uint32_t bound_by = kNoOp;  // the op whose end let it begin; kNoOp: its launch, or another rank
-  bool guessed = false;            // its duration is not known, and nothing else tells its end
-};
-
-using OpTimes = std::vector<OpTime>;  // by number in GpuWork::ops
 
 // Of each process. All must be on one axis.
 std::vector<OpTimes> replay_gpus(const std::vector<const GpuWork*>& works);

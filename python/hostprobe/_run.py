@@ -129,3 +129,17 @@ class Run:
         collective_sites are made of the same answer."""
         document: Dict[str, Any] = json.loads(_tables.report(self._opened))
         return document
+
+    def diff(self, other: "Run", fail_over_pct: Optional[float] = None) -> Dict[str, Any]:
+        """The document of `hostprobe diff --json`, of what changed from this run to the other. With `fail_over_pct` it has `gate`:
+        whether the other's steps are slower by more than that beyond noise."""
+        document: Dict[str, Any] = json.loads(_tables.diff(self._opened, other._opened, fail_over_pct))
+        return document
+
+    def explain(self, cause: str) -> Dict[str, Any]:
+        """The document of `hostprobe explain CAUSE --json`: the page of a cause, and what of it was seen in this run. ValueError:
+        there is no such cause."""
+        if cause not in _tables.causes():
+            raise ValueError(f"no cause is called {cause}; the causes are {', '.join(_tables.causes())}")
+        document: Dict[str, Any] = json.loads(_tables.explain(cause, self._opened))
+        return document

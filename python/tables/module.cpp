@@ -1,22 +1,18 @@
 // module.cpp: the Python module hostprobe._tables: opens runs, and gives streams and schemas of their tables as capsules. What it
 // is called with is checked by hostprobe/_run.py, which users see.
 //
-// Room 5. By pybind11. The interpreter's lock is given up wherever files are read. Tables know neither the analysis nor sentences,
-// so both are brought here.
+// Room 5. By pybind11. The interpreter's lock is given up wherever files are read. What the analysis and the reports say is in
+// answers.h.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
-#include "analysis/run_answer.h"
-#include "report/advice_text.h"
-#include "report/finding_text.h"
-#include "report/json/json.h"
-#include "report/json/json_findings.h"
-#include "report/json_text.h"
-#include "report/version.h"
+#include "answers.h"
+#include "report/embedded_text.h"
 #include "tables/run.h"
 #include "tables/stream.h"
 #include "tables/tables.h"
@@ -56,17 +52,6 @@ py::capsule capsule_of(std::unique_ptr<Structure> structure, const char* name) {
 
 // ---- runs ----
 
-std::shared_ptr<const analysis::RunAnswer> analyse(const analysis::ChosenJob& chosen) {
-  return std::make_shared<const analysis::RunAnswer>(
-      analysis::analyse_run(chosen, {}, {.memory = &analysis::g_memory}));
-}
-
-FindingWords words_of(const analysis::RunAnswer& run, const analysis::Finding& finding) {
-  return {.text = finding_text(run, finding),
-          .fix_how = fix_text(finding),
-          .evidence = json_text(analysis::evidence_json(finding.evidence), analysis::kOneLine)};
-}
-
 std::string path_of(const py::object& path) {
   PyObject* bytes = nullptr;
   if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw py::error_already_set();
@@ -78,7 +63,7 @@ OpenedRun open_run(const py::object& path, unsigned job) {
   const std::string text = path_of(path);
   try {
     const py::gil_scoped_release without_lock;
-    return std::make_shared<Run>(text, job == 0 ? std::nullopt : std::optional(job), Answers{analyse, words_of});
+    return std::make_shared<Run>(text, job == 0 ? std::nullopt : std::optional(job), answers_of_runs());
   } catch (const std::system_error& error) {
     errno = error.code().value();
     PyErr_SetFromErrnoWithFilename(PyExc_OSError, text.c_str());
@@ -106,13 +91,33 @@ py::list problems(const OpenedRun& run) {
   return all;
 }
 
-py::str report(const OpenedRun& run) {
+// Of a function that reads files.
+template <typename Make>
+py::str made_without_lock(Make make) {
   std::string text;
   {
     const py::gil_scoped_release without_lock;
-    text = analysis::report_json(*run->answer());
+    text = make();
   }
   return text_of(text);
+}
+
+py::str report(const OpenedRun& run) {
+  return made_without_lock([&run] { return report_text(*run); });
+}
+
+py::str diff(const OpenedRun& a, const OpenedRun& b, std::optional<double> fail_over_pct) {
+  return made_without_lock([&] { return diff_text(*a, *b, fail_over_pct); });
+}
+
+py::str explanation(const std::string& cause, const OpenedRun& run) {
+  return made_without_lock([&] { return explanation_text(cause, run.get()); });
+}
+
+std::vector<std::string> causes() {
+  std::vector<std::string> names;
+  for (const analysis::EmbeddedText& page : analysis::cause_pages()) names.push_back(page.name);
+  return names;
 }
 
 // Keeps a trace in memory until it goes, so that several tables can be made of one reading.
@@ -191,6 +196,9 @@ PYBIND11_MODULE(_tables, module) {
   module.def("problems", problems);
   module.def("start_realtime_ns", [](const OpenedRun& run) { return run->start_realtime_ns(); });
   module.def("report", report);
+  module.def("diff", diff, py::arg("a"), py::arg("b"), py::arg("fail_over_pct") = std::nullopt);
+  module.def("explain", explanation, py::arg("cause"), py::arg("run") = nullptr);
+  module.def("causes", causes);
   module.def("hold", hold);
 }
 

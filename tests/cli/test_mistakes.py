@@ -22,7 +22,8 @@ COMMAND = BUILD / "bin/hostprobe"
 PROBE = BUILD / "lib/libhostprobe.so"
 PROGRAMS = BUILD / "tests/programs"
 RECORDED = ("sleep", "0.01")  # one wait
-COMMANDS = ("run", "report", "diff", "dump", "export", "import", "sched", "recover", "stacks", "ctl", "hooks", "options", "doctor", "explain")
+COMMANDS = ("run", "report", "diff", "explain", "dump", "export", "import", "sched", "recover", "stacks", "ctl", "hooks", "options", "schema",
+            "doctor")
 
 
 class MistakeTest(unittest.TestCase):
@@ -219,6 +220,17 @@ class RunFolderTest(MistakeTest):
 
     def test_path_that_is_not_there_is_the_whole_answer_where_nothing_was_run(self):
         self.assertTrue(self.refused("report", "nope", status=1).endswith("nope: No such file or directory"))
+
+    def test_gate_without_its_run_is_neither_passed_nor_failed(self):
+        recorded = self.record()
+        (self.folder / "empty").mkdir()
+        for run in ("nope", "empty"):
+            for words in ((recorded, run), (run, recorded)):
+                self.refused("diff", *words, "--fail-over", "3%", status=3)
+        _, lines = self.ask("diff", recorded, recorded, "--json", "--fail-over", "3", status=3)
+        self.assertEqual(len(lines), 1, lines)  # no steps were made
+        for limit in ("-3", "3x", "", "%", "nan", "inf", "1e400", "0x3"):
+            self.refused("diff", recorded, recorded, f"--fail-over={limit}")
 
     def test_empty_folder_is_answered_shortly(self):
         (self.folder / "empty").mkdir()

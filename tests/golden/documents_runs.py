@@ -19,10 +19,14 @@ PAIRS = (("healthy", "python"), ("transfers", "slow_links"), ("own_work", "input
          ("profile", "healthy"), ("cpu_job", "cpu_job"), ("unseen", "unmarked"),
          ("healthy", "stopped"), ("stuck", "damaged"), ("before", "after"), ("after", "after"), ("many_threads", "workers"),
          ("damaged", "threads"))
+# Comparisons that are a gate too: which fail, pass, and cannot be decided.
+GATES = (("before", "after", "3%"), ("after", "before", "3%"), ("after", "after", "0.5"), ("healthy", "stopped", "10%"),
+         ("transfers", "slow_links", "2%"), ("monitor", "flight", "3%"), ("damaged", "threads", "3%"))
 # Runs that are also asked for these, and for each rank alone.
 DUMPED = ("threads", "flight", "monitor", "damaged", "wakes", "machine", "scheduler", "totals", "ftrace", "profile", "joined",
           "table", "version1", "version2", "version3")
 EXPORTED = ("threads", "input", "hosts", "flight", "machine", "scheduler", "ftrace", "profile", "joined", "workers", "version2")
+STACKED = ("python", "own_work", "threads", "monitor", "cpu_job")  # as stacks of running and waiting time
 RANKED = {"own_work": (0, 1), "hosts": (2,), "stuck": (2,), "profile": (1,), "healthy": (7,)}
 LISTED = ("threads", "monitor", "profile", "version3")  # `hostprobe hooks`
 # Single files of a run, whole and not.
@@ -154,6 +158,10 @@ def outputs_of(run, made):
         for form in EXPORTS:
             path = f"{run}{form.replace('--', '.')}"
             yield ("export", run, form, path), path
+    if run in STACKED:
+        for options in ((), ("--by-step",)):
+            path = f"{run}.stacks{''.join(options)}"
+            yield ("export", run, "--flamegraph", path, *options), path
     if run in LISTED:
         yield ("hooks", run), None
     for file in FILES.get(run, ()):
@@ -164,3 +172,8 @@ def outputs_of(run, made):
             yield ("diff", old, new), None
             yield ("diff", "--all", old, new), None
             yield ("diff", "--json", old, new), None
+    for old, new, limit in GATES:
+        if old == run:
+            yield ("diff", "--fail-over", limit, old, new), None
+    if run == "before":
+        yield ("diff", "--json", "--fail-over", "3%", run, "after"), None

@@ -8,6 +8,7 @@
 
 #include "analysis/run_answer.h"
 #include "report/advice_text.h"
+#include "report/diff/gate_text.h"
 #include "report/finding_text.h"
 #include "report/losses.h"
 #include "report/news.h"
@@ -458,6 +459,31 @@ void say_actions() {
   say("what can be seen in sums", visible_part(process));
 }
 
+void say_gates() {
+  StepGate gate;
+  gate.limit_pct = 2.5;
+  gate.change_pct = 4.2;
+  gate.low_pct = 3.9;
+  gate.high_pct = 4.6;
+  gate.noise_pct = 3.1;
+  gate.a_count = 7;
+  gate.b_count = 9;
+  gate.differing = {{"ranks", "2", "4"}, {"mode", "trace", "monitor"}};
+  for (const GateReason reason : {GateReason::kNoSteps, GateReason::kSettingsDiffer, GateReason::kReadInPart,
+                                  GateReason::kFewSteps, GateReason::kNoise, GateReason::kLimitInInterval}) {
+    gate.reason = reason;
+    say("gate", gate_text(gate));
+  }
+  gate.reason = GateReason::kMeasured;
+  gate.result = GateResult::kSlower;
+  say("gate", gate_text(gate));
+  gate.result = GateResult::kNotSlower;
+  gate.change_pct = -1.2;
+  gate.low_pct = -1.9;
+  gate.high_pct = 0.4;
+  say("gate", gate_text(gate));
+}
+
 TEST(Sentences, AreThoseOfTheGoldenText) {
   g_text.clear();
   say_waits();
@@ -471,6 +497,7 @@ TEST(Sentences, AreThoseOfTheGoldenText) {
   say_losses();
   say_imports();
   say_actions();
+  say_gates();
   std::ifstream file(std::string(HOSTPROBE_TEST_GOLDEN) + "/sentences.txt");
   std::stringstream expected;
   expected << file.rdbuf();

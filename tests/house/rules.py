@@ -170,8 +170,8 @@ SUB_ROOMS = {
               "sources", "control", "writer", "fixes/row", "fixes/placement", "fixes/waiting", "fixes/launching", "fixes/trial", "fixes", "process"),
     "import": ("input", "kineto", "ftrace", "tracer_csv", HERE),
     "analysis": ("measures", "ranks", "graph", "step_time", "causes", "findings", HERE),
-    "report": (HERE, "text", "json", "diff", "html"),
-    "export": (HERE, "chrome", "perfetto", "csv", "dump"),
+    "report": (HERE, "text", "json", "diff", "explain", "html"),
+    "export": (HERE, "chrome", "perfetto", "csv", "stacks", "dump"),
     "recorder": (HERE, "bpf"),
     "simnode": ("node", "cuda/image", "cuda/model", "cuda/entries", "nccl", "nvml"),
 }

@@ -24,7 +24,7 @@ class ExportTest(ImportTest):
     def record_threads(self, mode):
         self.record("/usr/bin/python3", "-c", THREADS, options=("--mode", mode, "--target", "all"))
 
-    def export(self, form, name):
+    def export(self, form, name, *options):
         path = self.folder / name
-        self.run_program(COMMAND, "export", self.run_folder, form, path)
+        self.run_program(COMMAND, "export", self.run_folder, form, path, *options)
         return path

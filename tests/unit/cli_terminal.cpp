@@ -67,6 +67,8 @@ std::map<std::string, std::vector<std::vector<std::string>>> lines_of(const std:
         {"report", "--json", run},
         {"report", nothing}}},
       {"diff", {{"diff", run, run}, {"diff", "--json", run, run}, {"diff", run, nothing}}},
+      {"explain", {{"explain", "unexplained", run}, {"explain", "--json", "unexplained", run}, {"explain", kHostile}}},
+      {"schema", {{"schema", kHostile}}},
       {"export",
        {{"export", run, "--csv", run + "/table.csv"},
         {"export", run, "--chrome", run + "/line.json"},
@@ -81,7 +83,6 @@ std::map<std::string, std::vector<std::vector<std::string>>> lines_of(const std:
       {"sched", {{"sched", "-o", run, "--all", "--cpus", kHostile}, {"sched", "-o", run, "--pid", kHostile}}},
       {"options", {{"options", kHostile}}},
       {"doctor", {{"doctor", kHostile}}},
-      {"explain", {{"explain", kHostile}}},
   };
 }
 

@@ -22,7 +22,7 @@ std::size_t steps_that_fit(const std::vector<Window>& steps, std::size_t events,
   return part >= 1 ? steps.size() : static_cast<std::size_t>(part * static_cast<double>(steps.size()));
 }
 
-std::vector<StepBlock> step_blocks(const std::vector<Window>& steps, std::size_t most) {
+std::vector<StepBlock> step_blocks(const std::vector<Window>& steps) {
   constexpr std::size_t kBlock = 12, kWarmPart = 4;
   const auto follows = [&steps](std::size_t i) {
     return steps[i].begin_ns - steps[i - 1].end_ns < std::min(steps[i].length_ns(), steps[i - 1].length_ns());
@@ -36,11 +36,7 @@ std::vector<StepBlock> step_blocks(const std::vector<Window>& steps, std::size_t
       all.push_back({from, to - from, (to - from) / kWarmPart});
     }
   }
-  if (all.empty()) return all;
-  const std::size_t usual = std::max<std::size_t>(1, steps.size() / all.size());
-  std::vector<StepBlock> some;
-  for (const std::size_t i : spread_over(all.size(), std::max<std::size_t>(1, most / usual))) some.push_back(all[i]);
-  return some;
+  return all;
 }
 
 }  // namespace hostprobe::analysis

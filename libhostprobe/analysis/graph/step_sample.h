@@ -25,7 +25,7 @@ struct StepBlock {
   std::size_t warm = 0;  // so many of the first are not counted: they take what was made before
 };
 
-// Of at most `most` steps together, evenly spread over them.
-std::vector<StepBlock> step_blocks(const std::vector<Window>& steps, std::size_t most);
+// All of them, in blocks of about a dozen.
+std::vector<StepBlock> step_blocks(const std::vector<Window>& steps);
 
 }  // namespace hostprobe::analysis

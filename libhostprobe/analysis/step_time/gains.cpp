@@ -35,31 +35,12 @@ PathReplay::Factors unchanged() {
   return factors;
 }
 
-// How long each counted step of the block takes.
-std::vector<double> counted_ns(PathReplay& replay, const StepBlock& block, const ReplayCuts& cuts,
-                               const PathReplay::Factors& factors = unchanged()) {
-  replay.run(factors, cuts);
-  std::vector<double> ns;
-  for (std::size_t i = block.warm; i < block.count; ++i)
-    ns.push_back(replay.ended_after_ns(i) - (i == 0 ? 0 : replay.ended_after_ns(i - 1)));
-  return ns;
-}
-
 double sum_of(const std::vector<double>& ns) { return std::accumulate(ns.begin(), ns.end(), 0.0); }
 
-void enter(PathReplay& replay, const StepBlock& block, const std::vector<Window>& steps,
-           const std::vector<PathEnds>& ends) {
-  const auto first = ends.begin() + static_cast<std::ptrdiff_t>(block.first);
-  replay.enter(steps[block.first].begin_ns,
-               std::vector<PathEnds>(first, first + static_cast<std::ptrdiff_t>(block.count)));
+// Of a GPU and of transfers no moments are lost that could be counted.
+bool is_of_moments(Cause cause) {
+  return cause != Cause::kSlowGpu && cause != Cause::kProxyDelay && cause != Cause::kCommBandwidth;
 }
-
-// Of steps that follow each other, run again: those that were looked at, and by how much each was shorter without a cause.
-struct Replayed {
-  std::vector<std::size_t> steps;
-  std::map<Cause, std::vector<double>> gain_ns;
-  double recorded_ns = 0, repeated_ns = 0;
-};
 
 // What stands behind a cause is what makes its gain larger by half of what is missing, or more, when it takes no time itself.
 // `without` gives the gain then. Neither the GPU nor transfers: it is the host's other work.
@@ -76,12 +57,57 @@ GainLimit limit_of(double gained_ns, double lost_ns, Without without) {
   return without(left) >= enough_ns ? GainLimit::kGpu : GainLimit::kHost;
 }
 
-// Of what is counted of it.
-double begin_of(const StepBlock& block, const std::vector<Window>& steps) {
-  return block.warm == 0 ? steps[block.first].begin_ns : steps[block.first + block.warm - 1].end_ns;
-}
-
 }  // namespace
+
+// Steps that are run again, with something left out or as they were.
+class RepeatedSteps {
+ public:
+  RepeatedSteps(const JobGraph& job, const std::vector<WaitSlopes>& slopes, const std::vector<Window>& steps,
+                const std::vector<PathEnds>& ends)
+      : replay_(job, slopes), steps_(steps), ends_(ends), blocks_(step_blocks(steps)) {}
+
+  const std::vector<StepBlock>& blocks() const { return blocks_; }
+  // So many of them say enough of a cause.
+  std::size_t enough() const {
+    return std::max<std::size_t>(1, kMostReplayed * blocks_.size() / std::max<std::size_t>(1, steps_.size()));
+  }
+  // How long each counted step of the block takes.
+  std::vector<double> counted_ns(std::size_t number, const ReplayCuts& cuts, const PathReplay::Factors& factors) {
+    const StepBlock& block = blocks_[number];
+    const auto first = ends_.begin() + static_cast<std::ptrdiff_t>(block.first);
+    replay_.enter(steps_[block.first].begin_ns,
+                  std::vector<PathEnds>(first, first + static_cast<std::ptrdiff_t>(block.count)));
+    replay_.run(factors, cuts);
+    std::vector<double> ns;
+    for (std::size_t i = block.warm; i < block.count; ++i)
+      ns.push_back(replay_.ended_after_ns(i) - (i == 0 ? 0 : replay_.ended_after_ns(i - 1)));
+    return ns;
+  }
+  const std::vector<double>& whole_ns(std::size_t number) {
+    const auto [at, is_new] = whole_.try_emplace(number);
+    if (is_new) at->second = counted_ns(number, {}, unchanged());
+    return at->second;
+  }
+  // When they are run again as they were.
+  bool are_as_recorded(const std::vector<std::size_t>& some) {
+    double recorded_ns = 0, repeated_ns = 0;
+    for (const std::size_t number : some) {
+      const StepBlock& block = blocks_[number];
+      const double begin_ns =
+          block.warm == 0 ? steps_[block.first].begin_ns : steps_[block.first + block.warm - 1].end_ns;
+      recorded_ns += steps_[block.first + block.count - 1].end_ns - begin_ns;
+      repeated_ns += sum_of(whole_ns(number));
+    }
+    return std::abs(repeated_ns - recorded_ns) <= kMostDrift * recorded_ns;
+  }
+
+ private:
+  PathReplay replay_;
+  const std::vector<Window>& steps_;
+  const std::vector<PathEnds>& ends_;
+  std::vector<StepBlock> blocks_;
+  std::map<std::size_t, std::vector<double>> whole_;
+};
 
 double Gains::all_ns() const { return std::accumulate(length_ns_.begin(), length_ns_.end(), 0.0); }
 
@@ -167,14 +193,13 @@ bool Gains::is_short(Cause cause, const std::vector<std::size_t>& steps, double 
 }
 
 // What is rare is in few of the steps that are run again. How much of it is lost is known of all, so only the gain from each lost
-// moment is taken from those few. Of a GPU and of transfers no moments are lost that could be counted.
+// moment is taken from those few.
 Gain Gains::of_sample(Cause cause, const std::vector<std::size_t>& steps, const std::vector<double>& gain_ns) const {
   double lost_in_all_ns = 0;
   for (std::size_t step = 0; step < lost_ns_.size(); ++step) lost_in_all_ns += lost_in(step, cause);
   std::vector<double> sample_ns, length_ns;
   for (const std::size_t step : steps) sample_ns.push_back(lost_in(step, cause)), length_ns.push_back(length_ns_[step]);
-  const bool is_of_moments = cause != Cause::kSlowGpu && cause != Cause::kProxyDelay && cause != Cause::kCommBandwidth;
-  if (is_of_moments && std::accumulate(sample_ns.begin(), sample_ns.end(), 0.0) > 0)
+  if (is_of_moments(cause) && std::accumulate(sample_ns.begin(), sample_ns.end(), 0.0) > 0)
     return gain_of(gain_ns, sample_ns, lost_in_all_ns);
   return gain_of(gain_ns, length_ns, all_ns());
 }
@@ -188,42 +213,58 @@ void Gains::finish_cuts(const std::set<Cause>& causes, const std::vector<double>
   for (std::uint32_t i = 0; i < slow.size(); ++i) cuts_[Cause::kSlowGpu].gpu_factors[i] = 1 / slow[i];
 }
 
+// Each moment of it is as likely to be looked at as any other.
+std::vector<std::size_t> Gains::blocks_of(Cause cause, const RepeatedSteps& repeated) const {
+  const std::vector<StepBlock>& blocks = repeated.blocks();
+  std::vector<double> lost_ns;  // up to the end of each
+  double sum_ns = 0;
+  for (const StepBlock& block : blocks) {
+    for (std::size_t i = block.warm; i < block.count; ++i) sum_ns += lost_in(block.first + i, cause);
+    lost_ns.push_back(sum_ns);
+  }
+  if (!is_of_moments(cause) || sum_ns <= 0) return spread_over(blocks.size(), repeated.enough());
+  std::set<std::size_t> some;
+  const auto parts = static_cast<double>(repeated.enough());
+  for (double part = 0.5; part < parts; ++part) {
+    const auto found = std::lower_bound(lost_ns.begin(), lost_ns.end(), part / parts * sum_ns);
+    some.insert(static_cast<std::size_t>(found - lost_ns.begin()));
+  }
+  return {some.begin(), some.end()};
+}
+
+Gain Gains::of_blocks(Cause cause, const std::vector<std::size_t>& blocks, RepeatedSteps& repeated) const {
+  std::vector<std::size_t> steps;
+  std::vector<double> gain_ns;
+  for (const std::size_t number : blocks) {
+    const std::vector<double>& whole_ns = repeated.whole_ns(number);
+    const std::vector<double> without_ns = repeated.counted_ns(number, cuts_.at(cause), unchanged());
+    const StepBlock& block = repeated.blocks()[number];
+    for (std::size_t i = 0; i < whole_ns.size(); ++i) {
+      steps.push_back(block.first + block.warm + i);
+      gain_ns.push_back(whole_ns[i] - without_ns[i]);
+    }
+  }
+  Gain gain = of_sample(cause, steps, gain_ns);
+  const double gained_ns = sum_of(gain_ns);
+  if (!is_short(cause, steps, gained_ns) && !is_short(cause, all_steps(), gain.ns)) return gain;
+  gain.limit = limit_of(gained_ns, lost_in_steps(cause, steps), [&](const PathReplay::Factors& left) {
+    double ns = 0;
+    for (const std::size_t number : blocks)
+      ns += sum_of(repeated.counted_ns(number, {}, left)) - sum_of(repeated.counted_ns(number, cuts_.at(cause), left));
+    return ns;
+  });
+  return gain;
+}
+
 std::map<Cause, Gain> Gains::of_replays(const std::set<Cause>& causes, const std::vector<Window>& steps,
                                         const std::vector<PathEnds>& ends, const std::vector<double>& slow,
                                         const GainFactors& factors, const std::vector<WaitSlopes>& slopes) {
   finish_cuts(causes, slow, factors);
-  PathReplay replay(job_, slopes);
-  Replayed done;
-  const std::vector<StepBlock> blocks = step_blocks(steps, kMostReplayed);
-  for (const StepBlock& block : blocks) {
-    enter(replay, block, steps, ends);
-    const std::vector<double> whole_ns = counted_ns(replay, block, {});
-    for (std::size_t i = block.warm; i < block.count; ++i) done.steps.push_back(block.first + i);
-    done.recorded_ns += steps[block.first + block.count - 1].end_ns - begin_of(block, steps);
-    done.repeated_ns += sum_of(whole_ns);
-    for (const Cause cause : causes) {
-      const std::vector<double> without_ns = counted_ns(replay, block, cuts_.at(cause));
-      for (std::size_t i = 0; i < whole_ns.size(); ++i) done.gain_ns[cause].push_back(whole_ns[i] - without_ns[i]);
-    }
-  }
+  RepeatedSteps repeated(job_, slopes, steps, ends);
   std::map<Cause, Gain> gains;
-  const std::vector<std::size_t> all = all_steps();
-  if (std::abs(done.repeated_ns - done.recorded_ns) > kMostDrift * done.recorded_ns) return gains;
-  for (const auto& [cause, ns] : done.gain_ns) {
-    gains[cause] = of_sample(cause, done.steps, ns);
-    const double gained_ns = sum_of(ns);
-    if (!is_short(cause, done.steps, gained_ns) && !is_short(cause, all, gains[cause].ns)) continue;
-    const auto without = [&](const PathReplay::Factors& left) {
-      double ns_without = 0;
-      for (const StepBlock& block : blocks) {
-        enter(replay, block, steps, ends);
-        ns_without +=
-            sum_of(counted_ns(replay, block, {}, left)) - sum_of(counted_ns(replay, block, cuts_.at(cause), left));
-      }
-      return ns_without;
-    };
-    gains[cause].limit = limit_of(gained_ns, lost_in_steps(cause, done.steps), without);
-  }
+  for (const Cause cause : causes)
+    if (const auto blocks = blocks_of(cause, repeated); repeated.are_as_recorded(blocks))
+      gains[cause] = of_blocks(cause, blocks, repeated);
   return gains;
 }
 

@@ -15,6 +15,8 @@
 
 namespace hostprobe::analysis {
 
+class RepeatedSteps;
+
 // What is left of the time of transfers without a cause.
 struct GainFactors {
   double late_progress = 1;            // 1: all
@@ -31,7 +33,7 @@ class Gains {
   std::map<Cause, Gain> of_chains() const;
   // Of windows of many steps: what is made ahead for one, or waits until the next, counts.
   // `slow`: of ranks whose GPU is slow, how many times longer it takes.
-  // Empty: the replay does not repeat the steps.
+  // Of those where the replay repeats the steps that tell of it.
   std::map<Cause, Gain> of_replays(const std::set<Cause>& causes, const std::vector<Window>& steps,
                                    const std::vector<PathEnds>& ends, const std::vector<double>& slow,
                                    const GainFactors& factors, const std::vector<WaitSlopes>& slopes);
@@ -48,6 +50,9 @@ class Gains {
   std::vector<std::size_t> all_steps() const;
   bool is_short(Cause cause, const std::vector<std::size_t>& steps, double gained_ns) const;
   Gain of_sample(Cause cause, const std::vector<std::size_t>& steps, const std::vector<double>& gain_ns) const;
+  // Of the steps that are run again, those that tell of it: where it lost something, or any.
+  std::vector<std::size_t> blocks_of(Cause cause, const RepeatedSteps& repeated) const;
+  Gain of_blocks(Cause cause, const std::vector<std::size_t>& blocks, RepeatedSteps& repeated) const;
   // Once, before the replays.
   void finish_cuts(const std::set<Cause>& causes, const std::vector<double>& slow, const GainFactors& factors);
 

@@ -35,6 +35,14 @@ double begin_ns(const Trace& trace, const Thread& thread) {
   return ticks == 0 ? -1e300 : TickReader(trace.clock).since_first_ns(ticks);
 }
 
+// For how long threads of the driver's were ready without a CPU.
+double driver_delay_ns(const ProcessAnswer& answer) {
+  double ms = 0;
+  for (const ThreadAnswer& thread : answer.threads)
+    if (thread.role == Role::kCudaInternal) ms += thread.time.run_delay_ms.value_or(0);
+  return 1e6 * ms;
+}
+
 }  // namespace
 
 // From the moment at which a thread was to go on until it did.
@@ -57,9 +65,15 @@ struct WithoutCpu::Returns {
 WithoutCpu::WithoutCpu(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline,
                        const TimeAxis& axis, std::uint32_t process)
     : switches_(timeline.switches()), axis_(axis) {
-  for (std::size_t i = 0; i < graph.host.threads.size(); ++i)
-    if (graph.host.threads[i].process == process && graph.host.threads[i].track != nullptr)
-      threads_[&graph.host.threads[i]] = estimate(answer, graph, timeline, i);
+  double late_ns = 0;
+  for (std::size_t i = 0; i < graph.host.threads.size(); ++i) {
+    const HostThread& thread = graph.host.threads[i];
+    if (thread.process != process || thread.track == nullptr) continue;
+    threads_[&thread] = estimate(answer, graph, timeline, i);
+    late_ns += late_of_syncs(graph, i);
+  }
+  driver_left_ns_ = axis_.rate * driver_delay_ns(answer);
+  driver_part_ = late_ns > 0 ? std::min(1.0, driver_left_ns_ / late_ns) : 0;
 }
 
 WithoutCpu::Returns WithoutCpu::returns_of(const PathGraph& graph, std::size_t number) const {
@@ -100,6 +114,14 @@ WithoutCpu::Thread WithoutCpu::estimate(const ProcessAnswer& answer, const PathG
   return thread;
 }
 
+double WithoutCpu::late_of_syncs(const PathGraph& graph, std::size_t number) const {
+  const double usual_ns = threads_.at(&graph.host.threads[number]).usual_sync_ns;
+  double late_ns = 0;
+  for (const Returns::One& one : returns_of(graph, number).all)
+    if (one.type == HostCallType::kSynchronise) late_ns += beyond(one.ns, usual_ns);
+  return late_ns;
+}
+
 // What is recorded for sure comes first; then what is blocked behind a wake, for that may have been something else. Returns what is left.
 double WithoutCpu::Thread::bound_recorded(double delay_ns, double preempted_ns, const Returns& returns) {
   double blocked_ns = 0;
@@ -124,6 +146,12 @@ void WithoutCpu::Thread::spread(double delay_ns, const ThreadAnswer& times, cons
 double WithoutCpu::Thread::take(double ns) {
   const double taken_ns = std::min(ns, left_ns);
   left_ns -= taken_ns;
+  return taken_ns;
+}
+
+double WithoutCpu::take_of_driver(double late_ns) {
+  const double taken_ns = std::min(driver_part_ * std::max(0.0, late_ns), driver_left_ns_);
+  driver_left_ns_ -= taken_ns;
   return taken_ns;
 }
 
@@ -156,16 +184,20 @@ double WithoutCpu::blocked_of_own(const HostThread& thread, const Window& window
 WayBack WithoutCpu::take_of_return(const HostThread& thread, HostCallType type, const Window& window) {
   Thread* one = find(thread);
   if (one == nullptr) return {};
-  const double usual_ns = one->usual_ns(type);
+  const double usual_ns = one->usual_ns(type), late_ns = beyond(window.length_ns(), usual_ns);
+  const auto with_driver = [&](double own_ns, double blocked_ns) -> WayBack {
+    const double driver_ns = type == HostCallType::kSynchronise ? take_of_driver(late_ns - own_ns) : 0;
+    return {own_ns + driver_ns, std::max(0.0, blocked_ns - driver_ns)};
+  };
   const Window own = axis_.back(window);
   const ThreadSwitches* switches = switches_in(thread, own);
-  if (switches == nullptr) return {one->take(one->return_part * beyond(window.length_ns(), usual_ns)), 0};
+  if (switches == nullptr) return with_driver(one->take(one->return_part * late_ns), 0);
   const OffTime off = switches->between(own.begin_ns, own.end_ns);
   const double blocked_ns = blocked_on(off, usual_ns), ready_ns = one->recorded_return_part * blocked_ns;
   const double taken_ns = one->take(axis_.rate * (one->preempted_part * off.preempted_ns + ready_ns));
   // As long as that it may be a deep idle state.
   const double waits_on_ns = beyond(off.waiting_ns - ready_ns, kLongestWayBackNs);
-  return {taken_ns, axis_.rate * waits_on_ns};
+  return with_driver(taken_ns, axis_.rate * waits_on_ns);
 }
 
 }  // namespace hostprobe::analysis

@@ -6,6 +6,8 @@
 // the kernel's total reaches, is a lack of a CPU. The rest of the total is spread over the time in which the thread ran.
 // That total is a bound, and what is taken here never exceeds it: a thread that seems to be late, and that the kernel did not count as
 // ready, still waits. A process that is being started waits for no CPU before it runs.
+// Where the driver has threads of its own that tell a wait for the GPU that it is over, their lack of a CPU makes it late as well: as far as
+// their totals reach.
 #pragma once
 
 #include <map>
@@ -55,12 +57,15 @@ class WithoutCpu {
                   std::size_t number) const;
   Returns returns_of(const PathGraph& graph, std::size_t number) const;
   Thread* find(const HostThread& thread);
+  double late_of_syncs(const PathGraph& graph, std::size_t number) const;
+  double take_of_driver(double late_ns);
   // nullptr: they are not recorded there.
   const ThreadSwitches* switches_in(const HostThread& thread, const Window& own) const;
 
   const Switches& switches_;
   TimeAxis axis_;
   std::map<const HostThread*, Thread> threads_;
+  double driver_left_ns_ = 0, driver_part_ = 0;  // of its threads' totals; of each late return
 };
 
 }  // namespace hostprobe::analysis

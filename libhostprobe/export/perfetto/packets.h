@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "export/export_form.h"
-#include "protobuf_message.h"
+#include "export/protobuf_message.h"
 
 namespace hostprobe::analysis {
 

@@ -71,6 +71,19 @@ Json path_json(const std::vector<PathChange>& path) {
   return json;
 }
 
+Json gate_json(const StepGate& gate) {
+  Json json = {{"fail_over_pct", gate.limit_pct},
+               {"result", gate_result_id(gate.result)},
+               {"reason", gate_reason_id(gate.reason)},
+               {"change_pct", or_null(gate.change_pct)},
+               {"change_low_pct", or_null(gate.low_pct)},
+               {"change_high_pct", or_null(gate.high_pct)},
+               {"differing", Json::array()}};
+  for (const DifferingSetting& one : gate.differing)
+    json["differing"].push_back({{"setting", one.name}, {"a", one.a}, {"b", one.b}});
+  return json;
+}
+
 Json run_json(const RunAnswer& run) {
   Json json = {{"path", run.path},
                {"ranks", run.ranks},
@@ -103,6 +116,7 @@ Json diff_document(const RunDiff& diff, const RunAnswer& a, const RunAnswer& b) 
                {"delay_chain", rows_json(diff.delay_chain)},
                {"critical_path_pct", path_json(diff.path)},
                {"nothing_in_common", diff.nothing_in_common}};
+  if (diff.gate) json["gate"] = gate_json(*diff.gate);
   for (const FindingChange& finding : diff.findings) json["findings"].push_back(finding_json(finding));
   return json;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "gate_text.h"
 #include "report/columns.h"
 #include "report/text_table.h"
 #include "words/words.h"
@@ -32,6 +33,7 @@ class DiffPage : private Lines {
     write_run("A", a_, diff_.steps.a_count, diff_.steps.a_median_ms);
     write_run("B", b_, diff_.steps.b_count, diff_.steps.b_median_ms);
     write_changes();
+    if (diff_.gate) say(gate_text(*diff_.gate), "  ", "    ");
     write_path();
     write_chain();
     write_rows("Kernels on the GPU", diff_.kernels);

@@ -1,0 +1,152 @@
+// gpu_learning.cpp: see gpu_learning.h.
+#include "gpu_learning.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "gpu_other_ranks.h"
+
+namespace hostprobe::analysis::replay {
+namespace {
+
+constexpr double kLeastSpread = 0.1;  // of what waits of the host's tell
+constexpr double kLastShare = 0.1;    // of the times of a collective: those of ranks that came last
+
+// What is moved between whom; the same on all ranks.
+using Moved = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
+
+Moved moved_of(const Process& process, std::uint32_t kind) {
+  const GpuOpKind& one = process.work->kinds[kind];
+  return {one.what, one.grid, one.bytes};
+}
+
+void learn_for_all(State& state, const Moved& what, const OpDuration& duration) {
+  for (Process& process : state.processes)
+    for (std::uint32_t kind = 0; kind < process.work->kinds.size(); ++kind)
+      if (process.work->kinds[kind].collective && moved_of(process, kind) == what)
+        process.durations.learn(kind, duration);
+}
+
+// What all ranks saw of it, together: the one that came last did not wait. So it is the least but for chance.
+void learn_least(State& state, const Moved& what, std::vector<float>& ns) {
+  const auto low = ns.begin() + static_cast<std::ptrdiff_t>(kLastShare * static_cast<double>(ns.size()));
+  std::nth_element(ns.begin(), low, ns.end());
+  std::vector<float> least(ns.begin(), low + 1);
+  OpDuration duration = robust_duration(least);
+  duration.ns = static_cast<double>(*low);
+  learn_for_all(state, what, duration);
+}
+
+// As the last pass put it. Nothing: ranks are in it that nobody saw.
+std::optional<double> all_there(const State& state, const Process& process, const GpuOp& op) {
+  double last_ns = -1e300;
+  for (std::uint32_t i = 0; i < op.parts; ++i) {
+    const Meeting& meeting = state.meetings[process.meetings[op.first_part + i]];
+    if (!process.work->parts[op.first_part + i].waits) continue;
+    if (!meeting.is_known() || meeting.to_come > 0) return std::nullopt;
+    last_ns = std::max(last_ns, meeting.last_ns);
+  }
+  return last_ns > -1e299 ? std::optional(last_ns) : std::nullopt;
+}
+
+void tell_guessed(const Process& process, std::uint32_t before, std::uint32_t number,
+                  std::unordered_map<std::uint32_t, std::vector<float>>& lasted) {
+  const std::vector<GpuOp>& ops = process.work->ops;
+  const GpuOp& op = ops[number];
+  const OpDuration& usual = process.durations.of(op.kind);
+  const auto tell = [&](std::uint32_t one, double end_ns) {
+    lasted[ops[one].kind].push_back(static_cast<float>(std::max(0.0, end_ns - process.times[one].begin_ns)));
+  };
+  if (op.collective) return;
+  if (usual.guessed && (op.is_timed() || op.blocks)) tell(number, op.is_timed() ? op.timed_ns : op.end_ns);
+  // A callback has no event of its own: what came behind it began when it returned.
+  if (before != kNoOp && ops[before].type == GpuOpType::kCallback && op.is_timed() && !usual.guessed)
+    tell(before, op.timed_ns - usual.ns);
+}
+
+// The last op that decided when that one ended, and of whose kind nobody knows how long it lasts.
+std::uint32_t guessed_before(const Process& process, std::uint32_t number) {
+  for (std::uint32_t at = number; at != kNoOp && !process.work->ops[at].is_timed(); at = process.times[at].bound_by) {
+    const GpuOp& op = process.work->ops[at];
+    if (is_work(op.type) && process.durations.of(duration_kind(*process.work, op)).guessed) return at;
+  }
+  return kNoOp;
+}
+
+// The quicker half.
+std::optional<OpDuration> quick_of(std::vector<float>& ns) {
+  if (ns.size() < kFewestReturns) return std::nullopt;
+  const auto half = ns.begin() + static_cast<std::ptrdiff_t>((ns.size() + 1) / 2);
+  std::nth_element(ns.begin(), half - 1, ns.end());
+  std::vector<float> quick(ns.begin(), half);
+  OpDuration duration = robust_duration(quick);
+  duration.spread_ns = std::max(duration.spread_ns, kLeastSpread * duration.ns);
+  return duration;
+}
+
+}  // namespace
+
+void learn_moved(State& state) {
+  std::map<Moved, std::vector<float>> moved;
+  for (const Process& process : state.processes)
+    for (std::uint32_t kind = 0; kind < process.work->kinds.size(); ++kind) {
+      const std::vector<float>& ns = process.durations.moved(kind);
+      if (ns.empty()) continue;
+      std::vector<float>& all = moved[moved_of(process, kind)];
+      all.insert(all.end(), ns.begin(), ns.end());
+    }
+  for (auto& [what, ns] : moved) learn_least(state, what, ns);
+}
+
+void learn_guessed(State& state) {
+  std::map<Moved, std::vector<float>> moved;
+  for (const Process& process : state.processes)
+    for (const GpuOp& op : process.work->ops)
+      if (op.collective && op.is_timed() && process.durations.of(duration_kind(*process.work, op)).guessed)
+        if (const auto since_ns = all_there(state, process, op); since_ns && op.timed_ns > *since_ns)
+          moved[moved_of(process, duration_kind(*process.work, op))].push_back(
+              static_cast<float>(op.timed_ns - *since_ns));
+  for (auto& [what, ns] : moved) learn_for_all(state, what, robust_duration(ns));
+  for (Process& process : state.processes) {
+    std::unordered_map<std::uint32_t, std::vector<float>> lasted;
+    for (const GpuStream& stream : process.work->streams) {
+      std::uint32_t before = kNoOp;  // the last that works, or stands still
+      for (const std::uint32_t number : stream.ops) {
+        const GpuOp& op = process.work->ops[number];
+        if (op.type == GpuOpType::kMark || op.type == GpuOpType::kJoin) continue;
+        tell_guessed(process, before, number, lasted);
+        before = number;
+      }
+    }
+    for (auto& [kind, ns] : lasted) process.durations.learn(kind, robust_duration(ns));
+  }
+  std::vector<KnownDurations> ranks;
+  for (Process& process : state.processes) ranks.push_back({process.work, &process.durations});
+  learn_from_other_ranks(ranks);
+}
+
+bool learn_waited(State& state) {
+  std::map<Moved, std::vector<float>> moved;
+  bool any = false;
+  for (Process& process : state.processes) {
+    std::unordered_map<std::uint32_t, std::vector<float>> lasted;
+    for (const GpuSync& sync : process.work->syncs) {
+      const std::uint32_t number = sync.end_ns - sync.begin_ns >= kBlockedNs ? guessed_before(process, sync.op) : kNoOp;
+      if (number == kNoOp) continue;
+      const GpuOp& op = process.work->ops[number];
+      const std::uint32_t kind = duration_kind(*process.work, op);
+      const double later_ns = sync.end_ns - kUsualReturnNs - process.times[sync.op].end_ns;
+      const auto ns = static_cast<float>(std::max(0.0, process.durations.of(kind).ns + later_ns));
+      (op.collective ? moved[moved_of(process, kind)] : lasted[kind]).push_back(ns);
+    }
+    for (auto& [kind, ns] : lasted)
+      if (const auto quick = quick_of(ns)) process.durations.learn(kind, *quick), any = true;
+  }
+  for (auto& [what, ns] : moved)
+    if (const auto quick = quick_of(ns)) learn_for_all(state, what, *quick), any = true;
+  return any;
+}
+
+}  // namespace hostprobe::analysis::replay

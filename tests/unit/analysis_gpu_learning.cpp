@@ -1,0 +1,76 @@
+// How long ops last that no stretch of timed ones tells: model/gpu_learning.h, model/gpu_other_ranks.h
+#include <gtest/gtest.h>
+
+#include "made_gpu.h"
+#include "model/gpu_replay.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+using test::MadeGpu;
+
+double lasts_us(const OpTime& time) { return (time.end_ns - time.begin_ns) / 1000; }
+
+void time_some(MadeGpu& gpu, std::uint32_t stream, std::uint32_t kind, double us) {
+  gpu.is_timing = true;
+  gpu.work.empty_event_ns = 1000 * gpu.start_us;
+  for (int i = 0; i < 16; ++i) gpu.launch(stream, kind, us);
+  gpu.is_timing = false;
+  gpu.wait(stream);
+}
+
+// Steps of ten known ops and two that nobody timed. In every third step the process is stopped, and its wait returns half a second late.
+TEST(GpuLearning, KindsThatNobodyTimedLastAsLongAsQuickWaitsSay) {
+  MadeGpu gpu;
+  const std::uint32_t stream = gpu.stream(), known = gpu.kind(1), rare = gpu.kind(2), last = gpu.kind(3);
+  time_some(gpu, stream, known, 40);
+  std::vector<std::uint32_t> ends;
+  for (int step = 0; step < 30; ++step) {
+    for (int i = 0; i < 10; ++i) gpu.launch(stream, known, 40);
+    gpu.launch(stream, rare, 120);
+    ends.push_back(gpu.launch(stream, last, 60));
+    gpu.wait(stream, step % 3 == 1 ? 500'000 : 0);
+  }
+  const OpTimes times = replay_gpus({&gpu.work})[0];
+  for (const std::uint32_t end : ends) {
+    EXPECT_FALSE(times[end].guessed) << end;
+    EXPECT_NEAR(times[end].end_ns, 1000 * gpu.truth[end].end_us, 100'000) << end;
+    EXPECT_NEAR(lasts_us(times[end]) + lasts_us(times[end - 1]), 180, 40) << end;
+  }
+}
+
+// The second rank's GPU takes twice as long for all, and nobody waits for what was not timed.
+TEST(GpuLearning, WhatOneRankNeverTimedLastsAsOtherRanksSay) {
+  MadeGpu ranks[2];
+  std::uint32_t rare_op = 0;
+  for (int i = 0; i < 2; ++i) {
+    MadeGpu& rank = ranks[i];
+    const std::uint32_t stream = rank.stream(), known = rank.kind(1, 1), rare = rank.kind(2, 2);
+    const double factor = i == 0 ? 1 : 2;
+    time_some(rank, stream, known, factor * 40);
+    if (i == 0) time_some(rank, stream, rare, 150);
+    for (int n = 0; n < 3; ++n) rank.launch(stream, known, factor * 40);
+    rare_op = rank.launch(stream, rare, factor * 150);
+  }
+  const std::vector<OpTimes> times = replay_gpus({&ranks[0].work, &ranks[1].work});
+  EXPECT_FALSE(times[1][rare_op].guessed);
+  EXPECT_NEAR(lasts_us(times[1][rare_op]), 300, 30);
+}
+
+// A graph's handle means nothing in another process.
+TEST(GpuLearning, GraphsOfOtherRanksTellNothing) {
+  MadeGpu ranks[2];
+  std::uint32_t graph_op = 0;
+  for (int i = 0; i < 2; ++i) {
+    MadeGpu& rank = ranks[i];
+    const std::uint32_t stream = rank.stream(), known = rank.kind(1, 1),
+                        graph = rank.add_kind({GpuOpType::kGraph, false, 9, 0, 0, 0, 0});
+    time_some(rank, stream, known, 40);
+    if (i == 0) time_some(rank, stream, graph, 150);
+    graph_op = rank.launch(stream, graph, 150);
+  }
+  EXPECT_TRUE(replay_gpus({&ranks[0].work, &ranks[1].work})[1][graph_op].guessed);
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
