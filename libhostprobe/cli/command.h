@@ -44,6 +44,7 @@ struct Option {
   std::function<std::string(const std::string& value)> check = {};  // what is wrong with a value; "": nothing
   bool required = false;
   bool shows_usual = false;  // --help names the value that the target has before
+  std::string group = {};    // under which heading --help has it; "": with the others
 };
 
 struct Command {

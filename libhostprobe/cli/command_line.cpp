@@ -46,6 +46,7 @@ void add_option(CLI::App& app, const Option& option, Value& target) {
   if (option.check) added->check(option.check);
   if (!option.value_name.empty()) added->type_name(option.value_name);
   if (option.shows_usual) added->capture_default_str();
+  if (!option.group.empty()) added->group(option.group);
   added->required(option.required);
 }
 
@@ -134,7 +135,10 @@ std::string names_text(const CLI::Option& option) {
 }  // namespace
 
 int run_words(const Command& whole, const Words& words) {
-  if (words.empty()) throw UsageError(fmt::format("no command; `hostprobe help` lists them\n{}", whole.notes));
+  if (words.empty())
+    throw UsageError(
+        fmt::format("no command; record a job first, then ask for its report. `hostprobe help` lists all commands.\n{}",
+                    whole.notes));
   if (words.front()[0] != '-') refuse_unknown_command(whole, words.front());
   const std::unique_ptr<CLI::App> app = parser_of(whole);
   Split parts = split(whole, words);

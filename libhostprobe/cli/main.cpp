@@ -22,10 +22,11 @@ namespace {
 
 constexpr char kExamples[] =
     "Examples:\n"
-    "  hostprobe run -o RUN -- torchrun --nproc-per-node=2 train.py\n"
-    "  hostprobe report RUN\n"
-    "  hostprobe dump RUN --json | head\n"
-    "`hostprobe help COMMAND` tells more about each command.";
+    "  hostprobe run -o RUN -- torchrun --nproc-per-node=2 train.py    records a job, and changes nothing in it\n"
+    "  hostprobe report RUN                                            says what is wrong, where, and what to do\n"
+    "  hostprobe diff RUN AFTER                                        measures what a change did\n"
+    "  hostprobe doctor                                                says what this machine does not allow\n"
+    "`hostprobe help COMMAND` says more about each command.";
 
 Command whole_command() {
   return {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -17,6 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kSilence = std::chrono::seconds(1);
 constexpr auto kEvery = std::chrono::milliseconds(200);
+constexpr std::uint64_t kBarWidth = 24;
 
 bool g_progress_shown = false;
 
@@ -38,10 +40,13 @@ std::function<void(std::uint64_t, std::uint64_t)> progress_on_stderr() {
   if (isatty(STDERR_FILENO) == 0) return {};
   return [begin = Clock::now(), last = Clock::time_point()](std::uint64_t done, std::uint64_t all) mutable {
     const auto now = Clock::now();
-    if (now - begin < kSilence || now - last < kEvery || all == 0) return;
+    // The last word stays on the screen while the rest of the work is done.
+    if (now - begin < kSilence || (now - last < kEvery && done < all) || all == 0) return;
     last = now;
     g_progress_shown = true;
-    fmt::print(stderr, "\rhostprobe: read {} of {} MiB", done >> 20, all >> 20);
+    const std::size_t part = std::min<std::uint64_t>(kBarWidth, kBarWidth * done / all);
+    fmt::print(stderr, "\rhostprobe: [{:<{}}] {} of {} MiB read{}\033[K", std::string(part, '#'), kBarWidth, done >> 20,
+               all >> 20, done >= all ? ", working out what it means" : "");
     std::fflush(stderr);
   };
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "commands.h"
 #include "job_file.h"
@@ -190,13 +191,22 @@ int run(const RunArguments& arguments, const Words& words) {
   return end.status;
 }
 
+// The others fill two screens: they come behind those that most people need.
+constexpr char kRareSettings[] = "Settings that few need";
+
+bool is_often_used(std::string_view setting) {
+  constexpr std::string_view kOften[] = {"out", "mode", "target", "fix", "steps"};
+  return std::find(std::begin(kOften), std::end(kOften), setting) != std::end(kOften);
+}
+
 Option setting_option(const Setting& setting, std::optional<std::string>& value) {
   const bool is_out = setting.name == "out";
   const std::string usual = is_out ? "HOSTPROBE_OUT, else hostprobe-run-DATE-TIME" : setting.usual;
   return {.names = is_out ? "-o,--out" : setting.flag(),
           .target = &value,
           .meaning = fmt::format("{} [{}]", setting.meaning, usual),
-          .value_name = is_out ? "RUN" : setting.values()};
+          .value_name = is_out ? "RUN" : setting.values(),
+          .group = is_often_used(setting.name) ? "" : kRareSettings};
 }
 
 std::vector<Option> options_into(RunArguments& arguments) {

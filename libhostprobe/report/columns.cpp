@@ -36,13 +36,22 @@ std::string plural(std::size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-// Breaks at blanks; following lines are indented.
+// "%" and "ms" stay behind their number.
+static bool is_unit(const std::string& text, std::size_t at) {
+  constexpr std::string_view kUnits[] = {"%", "ms", "µs", "ns", "s"};
+  const std::string_view word = std::string_view(text).substr(at, text.find_first_of(" ,.;:)", at) - at);
+  const bool is_behind_number = at >= 2 && text[at - 2] >= '0' && text[at - 2] <= '9';
+  return is_behind_number && std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
+}
+
+// Breaks at blanks, but not before a unit; following lines are indented.
 std::string wrapped(const std::string& text, const std::string& first, const std::string& next, std::size_t width) {
   std::string result, line = first;
   std::size_t at = 0;
   bool empty = true;
   while (at < text.size()) {
-    const std::size_t blank = std::min(text.find(' ', at), text.size());
+    std::size_t blank = std::min(text.find(' ', at), text.size());
+    while (blank < text.size() && is_unit(text, blank + 1)) blank = std::min(text.find(' ', blank + 1), text.size());
     const std::string word = text.substr(at, blank - at);
     if (!empty && columns(line) + 1 + columns(word) > width) {
       result += line + "\n";

@@ -110,7 +110,11 @@ Advice cpu_demand_advice(const RunAnswer& run, const Finding& finding) {
   const std::string host = host_of(run, finding);
   if (host.empty()) return {};
   const Demand demand = demand_on(run, host);
-  if (demand.cpus == 0 || demand.wanted <= static_cast<double>(demand.cpus)) return {};
+  if (demand.cpus == 0 || demand.groups.empty()) return {};
+  if (demand.wanted <= static_cast<double>(demand.cpus))
+    return {fmt::format("the job has work for {:.1f} of its {} CPUs on average, so they are short only at times: {}",
+                        demand.wanted, demand.cpus, groups_text(demand)),
+            "look at what else runs on these CPUs (hostprobe sched), and at which threads run at the same time"};
   return {fmt::format("the job has work for {:.1f} CPUs and may use {}: {}", demand.wanted, demand.cpus,
                       groups_text(demand)),
           todo_text(demand)};

@@ -8,8 +8,8 @@
 
 namespace hostprobe::analysis {
 
-// On the host of the finding's rank, or of the whole job where it has one host. Empty: it is not known how many CPUs there are, or the
-// job's own threads want no more than that.
+// On the host of the finding's rank, or of the whole job where it has one host. Empty: it is not known how many CPUs there are, or what
+// its threads used.
 Advice cpu_demand_advice(const RunAnswer& run, const Finding& finding);
 
 }  // namespace hostprobe::analysis

@@ -65,12 +65,25 @@ std::string transfer_text(const TransferEvidence& moved) {
   return text;
 }
 
+// "": none is known. Threads and processes of Python begin in its own library, which is nobody's program.
+std::string program_caller(const std::vector<std::string>& stack) {
+  const std::string caller = calling_place(stack);
+  for (const char* way : {"(threading.py:", "(process.py:", "(popen_", "(spawn.py:", "(runpy.py:", "(<frozen"})
+    if (caller.find(way) != std::string::npos) return {};
+  return caller;
+}
+
 // The heaviest place of it.
 std::string heaviest_place(const Finding& finding) {
   if (!finding.site || finding.evidence.find<SamplesEvidence>() != nullptr) return {};
   if (finding.evidence.find<TransferEvidence>() != nullptr) return " in " + printable(finding.site->function);
   const std::string frame = telling_place(finding.site->stack);
-  if (frame.find('(') != std::string::npos) return " in " + place_text(frame);
+  if (frame.find('(') != std::string::npos) {
+    // A frame of a library says what is done there; the program's own line is the one that can be changed.
+    const std::string caller = program_caller(finding.site->stack);
+    return " in " + place_text(frame) +
+           (caller.empty() || caller == frame ? "" : ", called from " + place_text(caller));
+  }
   return finding.site->function.empty() ? "" : " in " + printable(finding.site->function);
 }
 

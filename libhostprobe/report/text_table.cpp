@@ -48,7 +48,9 @@ std::vector<std::size_t> TextTable::fitted_widths(std::size_t width) const {
     if (widest < columns_.size()) {
       --widths[widest];
     } else if (spare < columns_.size()) {
-      for (std::size_t i = 0; i < columns_.size(); ++i) widths[i] = i == spare || widths[i] == 0 ? 0 : natural[i];
+      const int least_wanted = columns_[spare].spare;
+      for (std::size_t i = 0; i < columns_.size(); ++i)
+        widths[i] = widths[i] == 0 || columns_[i].spare == least_wanted ? 0 : natural[i];
     } else {
       break;
     }

@@ -12,7 +12,7 @@ namespace hostprobe::analysis {
 struct TextColumn {
   std::string heading;
   bool is_name = false;   // set to the left, and may be shortened; numbers are neither
-  int spare = 0;          // of columns that may be left out the highest goes first; 0: it stays
+  int spare = 0;          // of columns that may be left out those with the highest go first, together; 0: it stays
   std::size_t least = 8;  // to which a name is shortened
 };
 

@@ -56,11 +56,11 @@ class MistakeTest(unittest.TestCase):
 
 
 class HelpTest(MistakeTest):
-    def test_no_arguments_are_answered_by_three_examples(self):
+    def test_no_arguments_are_answered_by_what_to_do_first(self):
         out, lines = self.ask(status=2)
         self.assertEqual(out, "")
         examples = [line.strip() for line in lines if line.startswith("  hostprobe ")]
-        self.assertEqual([line.split()[1] for line in examples], ["run", "report", "dump"])
+        self.assertEqual([line.split()[1] for line in examples], ["run", "report", "diff", "doctor"])
 
     def test_help_is_a_command_and_lists_all_commands(self):
         out, lines = self.ask("help")

@@ -187,6 +187,7 @@ def outputs_of(run, made):
     for old, new in PAIRS:
         if old == run:
             yield ("diff", old, new), None
+            yield ("diff", "--all", old, new), None
             yield ("diff", "--json", old, new), None
     for old, new, limit in GATES:
         if old == run:

@@ -21,4 +21,4 @@ grep -q cuLaunchKernel "$TMPDIR/next" || fail "the report says nothing about lau
 "$demo" >"$TMPDIR/advised"
 grep -q "INPUT BOUND" "$TMPDIR/advised" || fail "the report of a slow loader does not say so"
 grep -qE "gain [0-9]+ %" "$TMPDIR/advised" || fail "the report of a slow loader has no gain"
-grep -qE "dataloader_wait (gone|shrank)" "$TMPDIR/advised" || fail "what is advised did not help"
+grep -qE "dataloader_wait\\)( on rank [0-9]+)? (gone|shrank)" "$TMPDIR/advised" || fail "what is advised did not help"

@@ -326,7 +326,7 @@ TEST(RunDiff, RunsWithNothingInCommonAreSaidToHaveNothing) {
   EXPECT_EQ(json["kernels"][0]["b_count"], 0);
   EXPECT_FALSE(json["kernels"][0]["significant"]);
   RunAnswer a = run_of(1);
-  EXPECT_FALSE(diff_text(compare_runs(a, other), a, other).empty());
+  EXPECT_FALSE(diff_text(compare_runs(a, other), a, other, {}).empty());
   EXPECT_TRUE(json_of(other, other)["nothing_in_common"]);
 }
 

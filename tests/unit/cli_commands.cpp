@@ -102,7 +102,8 @@ TEST(Usage, ArgumentTooManyIsNamed) {
 
 TEST(Usage, HelpOfEveryCommandHasExamples) {
   EXPECT_THAT(hostprobe({"--help"}).out, HasSubstr("Examples:"));
-  for (const char* command : {"run", "report", "dump", "export", "import", "recover", "hooks", "options", "doctor"}) {
+  for (const char* command :
+       {"run", "report", "dump", "export", "import", "recover", "hooks", "options", "doctor", "explain"}) {
     const Said said = hostprobe({command, "--help"});
     EXPECT_EQ(said.status, 0) << command;
     EXPECT_THAT(said.out, HasSubstr("xample")) << command;

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "answer/verdict.h"
+#include "report/columns.h"
 #include "report/json/json.h"
 #include "report/text/first_screen.h"
 #include "report/text/tables.h"
@@ -185,6 +186,20 @@ TEST(FirstScreen, AnswersWhatARankDoesWhatThatCostsAndWhatIsGained) {
     EXPECT_THAT(text, HasSubstr(answer));
 }
 
+TEST(FirstScreen, APlaceInALibraryComesWithTheProgramsOwnLine) {
+  Finding one = lost(Cause::kGilContention, 30, 1);
+  one.site = FindingSite{"sem_wait",
+                         "python3.11",
+                         Role::kMain,
+                         {"Linear.forward (linear.py:134)", "step (train.py:12)", "main (train.py:40)"}};
+  std::string text = screen(job({one}));
+  for (std::size_t at; (at = text.find("\n    ")) != std::string::npos;) text.replace(at, 5, " ");
+  EXPECT_THAT(text, HasSubstr("in Linear.forward (linear.py:134), called from step (train.py:12)"));
+  one.site->stack = {"Prefetcher._fill (train.py:9)", "Thread.run (threading.py:975)",
+                     "Thread._bootstrap (threading.py:995)"};
+  EXPECT_THAT(screen(job({one})), Not(HasSubstr("called from"))) << "a thread begins in Python's own library";
+}
+
 TEST(FirstScreen, AHealthyRunSaysSoWithoutAdvice) {
   const std::string text = screen(job({}));
   EXPECT_THAT(text, HasSubstr("HOST FINE"));
@@ -301,6 +316,12 @@ TEST(TextTable, ColumnsWithoutContentAreLeftOut) {
   TextTable table({{.heading = "name", .is_name = true}, {.heading = "lost"}});
   table.add({"a", ""});
   EXPECT_EQ(table.text(80), "name\na\n");
+}
+
+TEST(Lines, DoNotBreakBetweenANumberAndItsUnit) {
+  EXPECT_EQ(wrapped("it takes 12.5 ms, 30 %.", "", "", 15), "it takes\n12.5 ms, 30 %.\n");
+  EXPECT_EQ(wrapped("own cost 0.1 %", "", "", 12), "own cost\n0.1 %\n");
+  EXPECT_EQ(wrapped("a b c", "- ", "  ", 5), "- a b\n  c\n");
 }
 
 TEST(Words, APlaceKeepsItsFileAndLine) {

@@ -8,9 +8,9 @@
 #include "cli/output.h"
 #include "cli/page/page_file.h"
 #include "cli/run_folders.h"
+#include "cli/screen/text_report.h"
 #include "gate.h"
 #include "report/diff/diff_json.h"
-#include "report/diff/diff_text.h"
 #include "report/html/diff_page.h"
 #include "trace/memory_budget.h"
 
@@ -21,6 +21,7 @@ struct DiffArguments {
   std::string a, b;
   JobNumber job_a, job_b;
   bool json = false;
+  bool all = false;
   GateLimit fail_over;
   unsigned memory_mb = analysis::kMemoryMb;
   PageArguments page;
@@ -38,7 +39,7 @@ int compare(const DiffArguments& arguments) {
   if (arguments.json)
     write_json(analysis::diff_json(changes, a, b) + "\n");
   else if (!arguments.page.is_wanted())
-    write_out(analysis::diff_text(changes, a, b));
+    print_diff(changes, a, b, arguments.all);
   const bool has_no_text = arguments.json || arguments.page.is_wanted();
   return changes.gate ? gate_status(*changes.gate, has_no_text) : kDone;
 }
@@ -66,6 +67,9 @@ Command diff_command() {
                   job_option(arguments->job_a, "--job-a"),
                   job_option(arguments->job_b, "--job-b"),
                   {.names = "--json", .target = &arguments->json, .meaning = "One JSON document instead of text"},
+                  {.names = "--all",
+                   .target = &arguments->all,
+                   .meaning = "Every row of the tables, not only those that changed"},
                   gate_option(arguments->fail_over),
                   memory_option(arguments->memory_mb)},
       .notes =

@@ -8,6 +8,7 @@
 
 #include "cli/nearest.h"
 #include "cli/output.h"
+#include "report/diff/diff_text.h"
 #include "report/text/tables.h"
 #include "report/text/text.h"
 #include "terminal.h"
@@ -41,6 +42,11 @@ std::string table_help() {
 void print_report(const analysis::RunAnswer& run, analysis::ReportOptions options) {
   options.width = text_width();
   write_out(analysis::report_text(run, options));
+}
+
+void print_diff(const analysis::RunDiff& changes, const analysis::RunAnswer& a, const analysis::RunAnswer& b,
+                bool all) {
+  write_out(analysis::diff_text(changes, a, b, {.all = all, .width = text_width()}));
 }
 
 }  // namespace hostprobe::cli

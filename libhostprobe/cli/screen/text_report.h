@@ -1,10 +1,11 @@
-// text_report.h: the report for people: which tables of it may be asked for, and printing it as wide as the terminal is.
+// text_report.h: reports and differences for people: which tables may be asked for, and printing them as wide as the terminal is.
 //
 // Room 4.
 #pragma once
 
 #include <string>
 
+#include "answer/diff.h"
 #include "cli/command.h"
 #include "report/report_options.h"
 
@@ -17,5 +18,6 @@ Option table_option(analysis::ReportOptions& options);
 std::string table_help();
 
 void print_report(const analysis::RunAnswer& run, analysis::ReportOptions options);
+void print_diff(const analysis::RunDiff& changes, const analysis::RunAnswer& a, const analysis::RunAnswer& b, bool all);
 
 }  // namespace hostprobe::cli

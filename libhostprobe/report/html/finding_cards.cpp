@@ -59,7 +59,8 @@ void add_where(const JsonValue& document, const JsonValue& finding, Markup& page
     if (const std::string host = text_in(*process, "host"); !host.empty()) who += " on " + host;
   page.open("dl", {{"class", "where"}});
   add_term("Who", who, page);
-  add_term("Thread", spaced(text_in(finding, "site.role")), page);
+  const std::string thread = text_in(finding, "thread");
+  add_term("Thread", thread.empty() ? spaced(text_in(finding, "site.role")) : thread, page);
   add_term("Line", line_of(finding), page);
   add_term("Call", call_of(finding), page);
   std::string holder = text_in(finding, "evidence.held_by_name");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "answer/verdict.h"
 #include "coverage_text.h"
@@ -23,6 +24,8 @@ namespace {
 constexpr std::size_t kMostFindings = 3;
 constexpr std::size_t kLeastWidth = 40, kMostWidth = 120;  // beyond that lines are too long to read
 constexpr std::size_t kMostEvents = 2;
+constexpr double kUsualPart =
+    0.1;  // by which the mean step may differ from the median one, and one figure stands for both
 constexpr char kOtherWays[] = "  (or --html FILE, --all, --help)";
 
 std::size_t count_lines(const std::string& text) {
@@ -69,14 +72,19 @@ std::string one_step_text(const RunAnswer& run, const OneStep& step) {
   return fmt::format("step {} ({}) takes {}{}", step.number, step.type, ms_text(step.ms), where);
 }
 
-// How long steps take, and how long they could.
+// How long steps take, and how long they could. Prices are of the mean step, so where that is another one than the usual it stands first.
 std::string steps_text(const RunAnswer& run, const Verdict& verdict) {
   if (run.one_step) return one_step_text(run, *run.one_step);
-  if (run.steps.lengths.count == 0) return {};
-  const double usual_ns = run.steps.usual_ns();
-  std::string text = fmt::format("step {} (p99 {})", duration_text(usual_ns), duration_text(run.steps.lengths.p99_ns));
+  const StepLengths& lengths = run.steps.lengths;
+  if (lengths.count == 0) return {};
+  const double usual_ns = run.steps.usual_ns(), mean_ns = lengths.total_ns / static_cast<double>(lengths.count);
+  const bool is_usual = std::abs(mean_ns - usual_ns) <= kUsualPart * usual_ns;
+  const double step_ns = is_usual ? usual_ns : mean_ns;
+  std::string text =
+      fmt::format("step {} ({}p99 {})", duration_text(step_ns),
+                  is_usual ? "" : fmt::format("median {}, ", duration_text(usual_ns)), duration_text(lengths.p99_ns));
   const double gain = verdict.finding == nullptr ? 0 : verdict.finding->gain_pct.value_or(0);
-  return gain < 1 ? text : fmt::format("{}, could be about {}", text, duration_text(usual_ns * (1 - gain / 100)));
+  return gain < 1 ? text : fmt::format("{}, could be about {}", text, duration_text(step_ns * (1 - gain / 100)));
 }
 
 class FirstScreen : private Lines {
