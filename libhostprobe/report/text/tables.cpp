@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "action_sentences.h"
 #include "collective_table.h"
 #include "process_table.h"
 #include "process_text.h"
