@@ -195,7 +195,7 @@ class ProgramTest(MistakeTest):
         for size in ("128k", "256k", "512k"):
             done = self.on_small_disk(size, f"{PROGRAMS / 'works'} 4000")
             self.assertIn("status 5", done.stdout)
-            damaged = re.findall(r"(?m)^! ", done.stdout)
+            damaged = re.findall(r"(?m)^! Process ", done.stdout)
             self.assertEqual(len(damaged), 1, f"{size}: {done.stdout}{done.stderr}")
             self.assertIn("not taken by the file system", done.stdout)
 
