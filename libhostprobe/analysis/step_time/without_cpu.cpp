@@ -60,6 +60,13 @@ struct WithoutCpu::Returns {
       if (one.type == type) ns.push_back(one.ns);
     return usual_of(ns);
   }
+  double late_of_syncs() const {
+    const double usual_sync_ns = usual_ns(HostCallType::kSynchronise);
+    double late_ns = 0;
+    for (const One& one : all)
+      if (one.type == HostCallType::kSynchronise) late_ns += beyond(one.ns, usual_sync_ns);
+    return late_ns;
+  }
 };
 
 WithoutCpu::WithoutCpu(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline,
@@ -69,8 +76,9 @@ WithoutCpu::WithoutCpu(const ProcessAnswer& answer, const PathGraph& graph, cons
   for (std::size_t i = 0; i < graph.host.threads.size(); ++i) {
     const HostThread& thread = graph.host.threads[i];
     if (thread.process != process || thread.track == nullptr) continue;
-    threads_[&thread] = estimate(answer, graph, timeline, i);
-    late_ns += late_of_syncs(graph, i);
+    const Returns returns = returns_of(graph, i);
+    threads_[&thread] = estimate(answer, timeline, thread, returns);
+    late_ns += returns.late_of_syncs();
   }
   driver_left_ns_ = axis_.rate * driver_delay_ns(answer);
   driver_part_ = late_ns > 0 ? std::min(1.0, driver_left_ns_ / late_ns) : 0;
@@ -94,11 +102,9 @@ WithoutCpu::Returns WithoutCpu::returns_of(const PathGraph& graph, std::size_t n
   return returns;
 }
 
-WithoutCpu::Thread WithoutCpu::estimate(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline,
-                                        std::size_t number) const {
+WithoutCpu::Thread WithoutCpu::estimate(const ProcessAnswer& answer, const Timeline& timeline, const HostThread& one,
+                                        const Returns& returns) const {
   Thread thread;
-  const HostThread& one = graph.host.threads[number];
-  const Returns returns = returns_of(graph, number);
   thread.usual_sync_ns = returns.usual_ns(HostCallType::kSynchronise);
   thread.usual_wait_ns = returns.usual_ns(HostCallType::kWait);
   thread.since_ns = begin_ns(timeline.trace(), *one.track->thread);
@@ -112,14 +118,6 @@ WithoutCpu::Thread WithoutCpu::estimate(const ProcessAnswer& answer, const PathG
   const ThreadAnswer* times = answer.thread(one.track->key());
   if (times != nullptr && times->time.cpu_ms && times->time.run_delay_ms) thread.spread(left_ns, *times, returns);
   return thread;
-}
-
-double WithoutCpu::late_of_syncs(const PathGraph& graph, std::size_t number) const {
-  const double usual_ns = threads_.at(&graph.host.threads[number]).usual_sync_ns;
-  double late_ns = 0;
-  for (const Returns::One& one : returns_of(graph, number).all)
-    if (one.type == HostCallType::kSynchronise) late_ns += beyond(one.ns, usual_ns);
-  return late_ns;
 }
 
 // What is recorded for sure comes first; then what is blocked behind a wake, for that may have been something else. Returns what is left.

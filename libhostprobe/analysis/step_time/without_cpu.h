@@ -53,11 +53,10 @@ class WithoutCpu {
     void spread(double delay_ns, const ThreadAnswer& times, const Returns& returns);
     double take(double ns);
   };
-  Thread estimate(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline,
-                  std::size_t number) const;
+  Thread estimate(const ProcessAnswer& answer, const Timeline& timeline, const HostThread& one,
+                  const Returns& returns) const;
   Returns returns_of(const PathGraph& graph, std::size_t number) const;
   Thread* find(const HostThread& thread);
-  double late_of_syncs(const PathGraph& graph, std::size_t number) const;
   double take_of_driver(double late_ns);
   // nullptr: they are not recorded there.
   const ThreadSwitches* switches_in(const HostThread& thread, const Window& own) const;
