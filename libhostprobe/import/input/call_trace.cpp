@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "reading_events.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -114,21 +116,7 @@ void CallTrace::add_missing(const LeftOut& left_out, const std::string& problem,
     set_field(row.text, origin_.note);
     out_.add_event(row);
   }
-  if (!problem.empty()) {
-    row.kind = kEventReadInPart;
-    row.number = read_bytes;
-    row.amount = all_bytes;
-    set_field(row.text, problem);
-    out_.add_event(row);
-  }
-  row.kind = kEventLeftOut;
-  for (const auto& [kind, all] : left_out.kinds()) {
-    row.reason = all.first_byte ? kLeftOutHasPlace : 0;
-    row.number = all.first_byte.value_or(0);
-    row.amount = all.count;
-    set_field(row.text, kind);
-    out_.add_event(row);
-  }
+  add_reading_events(left_out, problem, read_bytes, all_bytes, ticks(last_ns_), out_);
 }
 
 std::string CallTrace::finish(const LeftOut& left_out, const std::string& problem, std::uint64_t read_bytes,

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "format/imported.h"
+#include "import/input/reading_events.h"
 #include "process_trace.h"
 #include "profile_origin.h"
 #include "trace/trace_writer.h"
@@ -126,21 +127,7 @@ void add_missing(const ProfileReading& reading, const LeftOut& left_out, const P
     set_field(row.text, guesses);
     out.add_event(row);
   }
-  if (!reading.problem.empty()) {
-    row.kind = kEventReadInPart;
-    row.number = reading.read_bytes;
-    row.amount = reading.all_bytes;
-    set_field(row.text, reading.problem);
-    out.add_event(row);
-  }
-  row.kind = kEventLeftOut;
-  for (const auto& [kind, all] : left_out.kinds()) {
-    row.reason = all.first_byte ? kLeftOutHasPlace : 0;
-    row.number = all.first_byte.value_or(0);
-    row.amount = all.count;
-    set_field(row.text, kind);
-    out.add_event(row);
-  }
+  add_reading_events(left_out, reading.problem, reading.read_bytes, reading.all_bytes, span.end_ns, out);
 }
 
 }  // namespace
