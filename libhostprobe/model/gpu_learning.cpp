@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "gpu_other_ranks.h"
@@ -16,11 +17,31 @@ constexpr double kLastShare = 0.1;    // of the times of a collective: those of 
 
 // What is moved between whom; the same on all ranks.
 using Moved = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
+using MovedTimes = std::map<Moved, std::vector<float>>;
 
 Moved moved_of(const Process& process, std::uint32_t kind) {
   const GpuOpKind& one = process.work->kinds[kind];
   return {one.what, one.grid, one.bytes};
 }
+
+// Both ends of a message: the bytes in that communicator.
+Moved message_of(const Process& process, std::uint32_t kind) {
+  const GpuOpKind& one = process.work->kinds[kind];
+  return {one.what, 0, one.bytes};
+}
+
+// Kinds by what they are in a message.
+struct MessageEnds {
+  std::set<std::uint32_t> all, receiving;  // that wait for the other end, and nobody waits for them
+
+  explicit MessageEnds(const GpuWork& work) {
+    for (const GpuPart& part : work.parts) {
+      if (part.between == 0) continue;
+      all.insert(part.kind);
+      if (part.waits && !part.arrives) receiving.insert(part.kind);
+    }
+  }
+};
 
 void learn_for_all(State& state, const Moved& what, const OpDuration& duration) {
   for (Process& process : state.processes)
@@ -40,8 +61,25 @@ void learn_least(State& state, const Moved& what, std::vector<float>& ns) {
   learn_for_all(state, what, duration);
 }
 
+// One that receives may have waited each time, so the least that it took is no duration. Until a replay says when the sender was there,
+// data are taken to last as long as at that end of such messages that was quicker.
+void guess_received(State& state, const MovedTimes& messages) {
+  for (Process& process : state.processes) {
+    for (const std::uint32_t kind : MessageEnds(*process.work).receiving) {
+      const auto found = messages.find(message_of(process, kind));
+      if (found == messages.end() || found->second.size() < kFewestReturns) continue;
+      std::vector<float> ns = found->second;
+      const auto low = ns.begin() + static_cast<std::ptrdiff_t>(kLastShare * static_cast<double>(ns.size()));
+      std::nth_element(ns.begin(), low, ns.end());
+      const auto least_ns = static_cast<double>(*low);
+      process.durations.learn(kind, {.ns = least_ns, .spread_ns = least_ns, .samples = 0, .guessed = true});
+    }
+  }
+}
+
 // As the last pass put it. Nothing: ranks are in it that nobody saw.
-std::optional<double> all_there(const State& state, const Process& process, const GpuOp& op) {
+std::optional<double> all_there(const State& state, const Process& process, std::uint32_t number) {
+  const GpuOp& op = process.work->ops[number];
   double last_ns = -1e300;
   for (std::uint32_t i = 0; i < op.parts; ++i) {
     const Meeting& meeting = state.meetings[process.meetings[op.first_part + i]];
@@ -49,7 +87,7 @@ std::optional<double> all_there(const State& state, const Process& process, cons
     if (!meeting.is_known() || meeting.to_come > 0) return std::nullopt;
     last_ns = std::max(last_ns, meeting.last_ns);
   }
-  return last_ns > -1e299 ? std::optional(last_ns) : std::nullopt;
+  return last_ns > -1e299 ? std::optional(std::max(last_ns, process.times[number].begin_ns)) : std::nullopt;
 }
 
 void tell_guessed(const Process& process, std::uint32_t before, std::uint32_t number,
@@ -108,25 +146,31 @@ std::optional<OpDuration> quick_of(std::vector<float>& ns) {
 }  // namespace
 
 void learn_moved(State& state) {
-  std::map<Moved, std::vector<float>> moved;
-  for (const Process& process : state.processes)
+  MovedTimes moved, messages;
+  for (const Process& process : state.processes) {
+    const MessageEnds ends(*process.work);
     for (std::uint32_t kind = 0; kind < process.work->kinds.size(); ++kind) {
       const std::vector<float>& ns = process.durations.moved(kind);
       if (ns.empty()) continue;
-      std::vector<float>& all = moved[moved_of(process, kind)];
-      all.insert(all.end(), ns.begin(), ns.end());
+      const auto add = [&ns](std::vector<float>& all) { all.insert(all.end(), ns.begin(), ns.end()); };
+      if (ends.all.contains(kind)) add(messages[message_of(process, kind)]);
+      if (!ends.receiving.contains(kind)) add(moved[moved_of(process, kind)]);
     }
+  }
   for (auto& [what, ns] : moved) learn_least(state, what, ns);
+  guess_received(state, messages);
 }
 
 void learn_guessed(State& state) {
-  std::map<Moved, std::vector<float>> moved;
+  MovedTimes moved;
   for (const Process& process : state.processes)
-    for (const GpuOp& op : process.work->ops)
-      if (op.collective && op.is_timed() && process.durations.of(duration_kind(*process.work, op)).guessed)
-        if (const auto since_ns = all_there(state, process, op); since_ns && op.timed_ns > *since_ns)
-          moved[moved_of(process, duration_kind(*process.work, op))].push_back(
-              static_cast<float>(op.timed_ns - *since_ns));
+    for (std::uint32_t number = 0; number < process.work->ops.size(); ++number) {
+      const GpuOp& op = process.work->ops[number];
+      const std::uint32_t kind = duration_kind(*process.work, op);
+      if (!op.collective || !op.is_timed() || !process.durations.of(kind).guessed) continue;
+      if (const auto since_ns = all_there(state, process, number); since_ns && op.timed_ns > *since_ns)
+        moved[moved_of(process, kind)].push_back(static_cast<float>(op.timed_ns - *since_ns));
+    }
   for (auto& [what, ns] : moved) learn_for_all(state, what, robust_duration(ns));
   for (Process& process : state.processes) {
     std::unordered_map<std::uint32_t, std::vector<float>> lasted;
@@ -147,7 +191,7 @@ void learn_guessed(State& state) {
 }
 
 bool learn_waited(State& state) {
-  std::map<Moved, std::vector<float>> moved;
+  MovedTimes moved;
   bool any = false;
   for (Process& process : state.processes) {
     std::unordered_map<std::uint32_t, std::vector<float>> lasted;

@@ -72,5 +72,32 @@ TEST(GpuLearning, GraphsOfOtherRanksTellNothing) {
   EXPECT_TRUE(replay_gpus({&ranks[0].work, &ranks[1].work})[1][graph_op].guessed);
 }
 
+// The receiver has less to do, so each time it waits for the sender: what all of its times have in common is no transfer.
+TEST(GpuLearning, MessagesThatAreAlwaysWaitedForLastSinceTheSenderWasThere) {
+  MadeGpu from, to;
+  const std::uint32_t out = from.stream(), in = to.stream(), work = from.kind(1, 1), other = to.kind(1, 1),
+                      sent = from.add_kind({GpuOpType::kKernel, true, 99, 7, 1, 64, 0}),
+                      taken = to.add_kind({GpuOpType::kKernel, true, 99, 8, 1, 64, 0});
+  time_some(from, out, work, 40);
+  time_some(to, in, other, 40);
+  std::vector<std::uint32_t> messages;
+  for (std::uint32_t n = 0; n < 40; ++n) {
+    from.host_us = to.host_us = std::max(from.host_us, to.host_us);
+    from.is_timing = to.is_timing = n < 10;
+    for (int i = 0; i < 25; ++i) from.launch(out, work, 40);
+    const double there_us = from.truth[from.meet(out, sent, n, 5, 0, true, false, 5)].begin_us;
+    to.launch(in, other, 40);
+    messages.push_back(to.meet(in, taken, n, 30, there_us, false, true, 5));
+    to.launch(in, other, 40);
+    from.wait(out);
+    to.wait(in);
+  }
+  const OpTimes times = replay_gpus({&from.work, &to.work})[1];
+  for (const std::uint32_t message : messages) {
+    EXPECT_FALSE(times[message].guessed) << message;
+    EXPECT_NEAR(times[message].end_ns, 1000 * to.truth[message].end_us, 10'000) << message;
+  }
+}
+
 }  // namespace
 }  // namespace hostprobe::analysis

@@ -35,8 +35,10 @@ class StepsOf : public testing::Test {
     int launches = 5, reduces = 1;
     int gaps_from = 1000, gaps_to = 1000;  // in these steps most launches are left out, to keep to the budget
     bool is_profiled = false;              // besides
+    int held_up_every = 1000;              // steps: one takes ten times as long, with an extra copy
   };
   static double length_of(int step) { return step == 40 ? 25 : step % 9 == 8 ? 13 : 10; }
+  static bool is_held_up(const Look& look, int step) { return step % look.held_up_every == look.held_up_every - 1; }
 
   void rank(const Look& look) {
     TraceFile file;
@@ -75,12 +77,12 @@ class StepsOf : public testing::Test {
     file.write(folder_.file("r-" + std::to_string(file.header.pid) + "-2.hptrace"));
   }
   double add_step(const Look& look, int step, double at_ms) {
-    const double end_ms = at_ms + look.stretch * length_of(step);
+    const double end_ms = at_ms + look.stretch * length_of(step) * (is_held_up(look, step) ? 10 : 1);
     add(kCopy, at_ms + 0.1, 0.01);
     const int launches = look.repeats ? look.launches : 1 + step * 7 % 11;
     for (int i = 0; i < launches; ++i) add_launch(look, step, i, at_ms + 0.2 + 0.1 * i);
     add(kWait, at_ms + 2, 2, kLibX + 1);
-    if (step % 10 == 9) add(kSave, at_ms + 4.5, 0.2);
+    if (step % 10 == 9 || is_held_up(look, step)) add(kSave, at_ms + 4.5, 0.2);
     for (int i = 0; i < look.reduces; ++i)
       calls_.push_back({.hook = kReduce,
                         .begin_us = 1000 * at_ms + 5000 + 20 * i,
@@ -138,6 +140,13 @@ TEST_F(StepsOf, AProgramThatDoesNotMarkThemAreFound) {
   EXPECT_NEAR(steps.lengths.median_ns, 10e6, 1e4);
   EXPECT_NEAR(steps.lengths.max_ns, 25e6, 1e4);
   EXPECT_NEAR(steps.slowest(1).front().excess_ns, 15e6, 1e4);
+}
+
+TEST_F(StepsOf, ThoseThatAreHeldUpTakeMostOfTheTime) {
+  rank({.marks = false, .held_up_every = 5});
+  const RunAnswer run = ask();
+  EXPECT_EQ(run.steps.source, StepSource::kDetected);
+  EXPECT_NEAR(static_cast<double>(run.steps.lengths.count), 59, 1);
 }
 
 TEST_F(StepsOf, ThoseBeforeLaunchesWereLeftOutAreFound) {
