@@ -2,7 +2,8 @@
 #include "step.h"
 
 #include <algorithm>
-#include <utility>
+#include <map>
+#include <tuple>
 
 namespace hostprobe::analysis {
 namespace {
@@ -34,12 +35,25 @@ const Step* StepAnswer::numbered(std::uint64_t number) const {
   return found == steps.end() ? nullptr : &*found;
 }
 
+// A host that is ahead of its GPU waits in the steps that read a loss, and not in the others. So it is work of one kind that takes the
+// time, and the usual type is the most frequent one that does it.
 std::size_t StepAnswer::usual_type() const {
+  struct Work {
+    std::uint64_t count = 0;
+    double ns = 0;
+  };
+  std::map<std::uint64_t, Work> works;
   std::uint64_t count = 0;
-  for (const StepTypeAnswer& type : types) count += type.lengths.count;
+  for (const StepTypeAnswer& type : types) {
+    Work& work = works[type.compute];
+    work.count += type.lengths.count;
+    work.ns += type.lengths.total_ns;
+    count += type.lengths.count;
+  }
   // What takes most of the time; what is rare only where all are.
-  const auto rank = [count](const StepTypeAnswer& type) {
-    return std::pair(type.lengths.count * kRarePart > count, type.lengths.total_ns);
+  const auto rank = [&](const StepTypeAnswer& type) {
+    const Work& work = works[type.compute];
+    return std::tuple(work.count * kRarePart > count, work.ns, type.lengths.count);
   };
   const auto usual = std::max_element(
       types.begin(), types.end(), [&](const StepTypeAnswer& l, const StepTypeAnswer& r) { return rank(l) < rank(r); });

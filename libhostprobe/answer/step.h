@@ -39,6 +39,7 @@ struct StepLengths {
 struct StepTypeAnswer {
   std::string name;  // train: what takes most of the time; warm_up, evaluation, checkpoint, other
   StepLengths lengths;
+  std::uint64_t compute = 0;  // the same for types that launch the same and exchange the same
 };
 
 struct SlowStep {

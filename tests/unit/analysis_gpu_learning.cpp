@@ -39,6 +39,23 @@ TEST(GpuLearning, KindsThatNobodyTimedLastAsLongAsQuickWaitsSay) {
   }
 }
 
+// A value is read back behind each op, and the thread is woken late each time: that is not the copy.
+TEST(GpuLearning, CopiesOfFewBytesLastNoLongerThanABusTakes) {
+  MadeGpu gpu;
+  gpu.return_us = 80;
+  const std::uint32_t stream = gpu.stream(), known = gpu.kind(1), copy = gpu.copy_kind(4);
+  time_some(gpu, stream, known, 40);
+  std::vector<std::uint32_t> copies;
+  for (int step = 0; step < 30; ++step) {
+    gpu.launch(stream, known, 40);
+    copies.push_back(gpu.launch(stream, copy, 2));
+    gpu.work.ops[copies.back()].bytes = 4;
+    gpu.wait(stream);
+  }
+  const OpTimes times = replay_gpus({&gpu.work})[0];
+  for (const std::uint32_t one : copies) EXPECT_LT(lasts_us(times[one]), 10) << one;
+}
+
 // The second rank's GPU takes twice as long for all, and nobody waits for what was not timed.
 TEST(GpuLearning, WhatOneRankNeverTimedLastsAsOtherRanksSay) {
   MadeGpu ranks[2];

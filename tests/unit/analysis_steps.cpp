@@ -179,10 +179,12 @@ TEST_F(StepsOf, DifferentContentAreOfDifferentTypes) {
 
 TEST(UsualStep, IsOfNoRareTypeHoweverLongThatTakes) {
   StepAnswer steps;
-  steps.types = {{"", lengths_of(std::vector<double>(95, 10))}, {"", lengths_of(std::vector<double>(5, 1000))}};
+  steps.types = {{"", lengths_of(std::vector<double>(95, 10)), 1}, {"", lengths_of(std::vector<double>(5, 1000)), 2}};
   EXPECT_EQ(steps.usual_type(), 0u);
   steps.types[1].lengths = lengths_of(std::vector<double>(20, 1000));
   EXPECT_EQ(steps.usual_type(), 1u) << "what takes most of the time";
+  steps.types[1].compute = 1;
+  EXPECT_EQ(steps.usual_type(), 0u) << "the same work, and the host waits in one of five";
 }
 
 TEST_F(StepsOf, OneIsSlowOnlyBesideOthersOfItsType) {

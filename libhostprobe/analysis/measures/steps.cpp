@@ -197,7 +197,8 @@ std::vector<const Steps::Class*> Steps::tell_types(StepAnswer& answer) {
     step.type = classes_[step.type].type;
     ns[step.type].push_back(step.length_ns());
   }
-  for (std::vector<double>& own : ns) answer.types.push_back({"", lengths_of(std::move(own))});
+  for (std::size_t type = 0; type < types.size(); ++type)
+    answer.types.push_back({"", lengths_of(std::move(ns[type])), types[type]->content.compute});
   const std::size_t train = types.empty() ? 0 : answer.usual_type();
   for (std::uint32_t type = 0; type < types.size(); ++type)
     answer.types[type].name = name_of(*types[type], *types[train], answer);
