@@ -46,6 +46,11 @@ OpDuration robust_duration(std::vector<float>& ns) {
   return duration;
 }
 
+bool can_last(const GpuOpKind& kind, double ns) {
+  return (kind.type != GpuOpType::kCopy && kind.type != GpuOpType::kFill) ||
+         ns <= std::max(kClockStepNs + kCopyNs, static_cast<double>(kind.bytes) / kLeastBytesPerNs);
+}
+
 std::uint32_t duration_kind(const GpuWork& work, const GpuOp& op) {
   std::uint32_t kind = op.kind;
   std::uint64_t most = 0;
@@ -66,7 +71,7 @@ struct GpuDurations::Samples {
     float ns;
   };
   std::vector<Full> all_full;  // by stream
-  // `most`: no longer than that, from its call on.
+  // `most`: no longer than that, from its call on, or from the end of the op before.
   std::vector<std::vector<float>> full, empty, most;
 
   explicit Samples(const GpuWork& work) : full(work.kinds.size()), empty(work.kinds.size()), most(work.kinds.size()) {
@@ -86,7 +91,7 @@ struct GpuDurations::Samples {
         if (op.blocks && at_ns < op.told_ns && static_cast<double>(op.bytes) >= op.end_ns - op.begin_ns)
           empty[op.kind].push_back(static_cast<float>(op.end_ns - op.told_ns));
         else if (!op.blocks && std::isfinite(op.latest_ns))
-          most[op.kind].push_back(static_cast<float>(op.latest_ns - op.told_ns));
+          most[op.kind].push_back(static_cast<float>(op.latest_ns - (at_ns > op.told_ns ? at_ns : op.told_ns)));
         at_ns = op.blocks ? op.end_ns : std::isfinite(op.latest_ns) ? op.latest_ns : op.timed_ns + work.event_ns;
       } else if (op.type == GpuOpType::kMark) {
         at_ns = std::max(at_ns, op.end_ns);
@@ -126,8 +131,7 @@ GpuDurations::GpuDurations(const GpuWork& work) : durations_(work.kinds.size()),
     if (work.kinds[kind].collective)
       moved_[kind] = std::move(all);
     else
-      // Of ops that are mostly too short to be timed, those that are not are the longest.
-      durations_[kind] = all.size() <= samples.most[kind].size() ? shortest(samples.most[kind]) : robust_duration(all);
+      durations_[kind] = of_samples(work.kinds[kind], all, samples.most[kind]);
   }
   guess(work);
   find_pace(samples);
@@ -165,6 +169,13 @@ double GpuDurations::pace_at(double ns) const {
   const std::size_t after = std::min(before + 1, pace_.size() - 1);
   const double part = at - static_cast<double>(before);
   return (1 - part) * static_cast<double>(pace_[before]) + part * static_cast<double>(pace_[after]);
+}
+
+// Of ops that are mostly too short to be timed, those that are not are the longest.
+OpDuration GpuDurations::of_samples(const GpuOpKind& kind, std::vector<float>& all,
+                                    const std::vector<float>& most) const {
+  const OpDuration told = all.size() <= most.size() ? shortest(most) : robust_duration(all);
+  return can_last(kind, told.ns) ? told : OpDuration{};
 }
 
 // Of ops that are too short to be timed in an empty stream: half of what it can be, give or take as much. Less than a step of the clock nobody can

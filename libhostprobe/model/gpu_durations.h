@@ -36,6 +36,7 @@ class GpuDurations {
   void find_start(const GpuWork& work, const Samples& samples);
   void find_pace(const Samples& samples);
   OpDuration shortest(const std::vector<float>& most) const;
+  OpDuration of_samples(const GpuOpKind& kind, std::vector<float>& all, const std::vector<float>& most) const;
   void guess(const GpuWork& work);
 
   std::vector<OpDuration> durations_;      // by kind
@@ -47,6 +48,9 @@ class GpuDurations {
 
 // What an op's duration is known by: of a kernel of NCCL's what it moves.
 std::uint32_t duration_kind(const GpuWork& work, const GpuOp& op);
+
+// False: a copy or fill that no bus is slow enough for. What lasts so long is the call around it, or the return of the one who waits.
+bool can_last(const GpuOpKind& kind, double ns);
 
 // Of some values: the middle one, and the spread as of a normal distribution.
 OpDuration robust_duration(std::vector<float>& ns);

@@ -132,11 +132,6 @@ std::vector<std::uint32_t> guessed_before(const State& state, const Process& pro
   return guessed;
 }
 
-// What takes longer than a byte in a nanosecond is the return of the call that waits for it: no bus is so slow.
-bool can_last(const GpuOp& op, double ns) {
-  return (op.type != GpuOpType::kCopy && op.type != GpuOpType::kFill) || ns <= static_cast<double>(op.bytes);
-}
-
 // The quicker half.
 std::optional<OpDuration> quick_of(std::vector<float>& ns) {
   if (ns.size() < kFewestReturns) return std::nullopt;
@@ -208,7 +203,7 @@ bool learn_waited(State& state) {
         const GpuOp& op = process.work->ops[number];
         const std::uint32_t kind = duration_kind(*process.work, op);
         const double ns = process.durations.of(kind).ns + later_ns / static_cast<double>(guessed.size());
-        if (!can_last(op, ns)) continue;
+        if (!can_last(process.work->kinds[kind], ns)) continue;
         auto& told = op.collective ? moved[moved_of(process, kind)] : lasted[kind];
         told.push_back(static_cast<float>(std::max(0.0, ns)));
       }

@@ -21,9 +21,8 @@ constexpr std::uint64_t kNonBlocking = 1;                         // CU_STREAM_N
 constexpr double kLongCopyNs = 20'000;  // a copy into a stream that takes so long waits for its end
 constexpr std::size_t kEnoughCalls = 100'000;
 constexpr double kCopyToldNs = 2'000;
-constexpr double kLeastBytesPerNs = 1;  // no bus is slower: what takes longer is the call, not the copy
-constexpr double kAboutNs = 2'000;      // by which that differs from event to event, and the clocks from each other
-constexpr double kBehindNs = 20'000;    // what is done so long after its call has returned was not waited for by it
+constexpr double kAboutNs = 2'000;    // by which that differs from event to event, and the clocks from each other
+constexpr double kBehindNs = 20'000;  // what is done so long after its call has returned was not waited for by it
 
 // What a hook of the driver is here.
 enum class Deed : std::uint8_t { kNothing, kOp, kMark, kJoin, kSync, kTimed, kBase, kMade };

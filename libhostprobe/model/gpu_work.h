@@ -55,6 +55,8 @@ struct GpuOp {
 };
 
 // Ops of one kind are expected to last equally long.
+constexpr double kLeastBytesPerNs = 1;  // no bus is slower: what takes longer is the call, not the copy
+
 struct GpuOpKind {
   GpuOpType type = GpuOpType::kKernel;
   bool collective = false;
