@@ -267,8 +267,8 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
   }
   answer.lost = trace.lost();
   if (!trace.switches.empty())
-    answer.scheduler =
-        SchedulerAnswer{timeline.switches().count(), timeline.switches().lost(), covered_pct(timeline, answer)};
+    answer.scheduler = SchedulerAnswer{timeline.switches().count(), timeline.switches().lost(),
+                                       covered_pct(timeline, answer), timeline.switches().threads_left_out()};
   tell_sums(trace, answer);
   answer.actions = actions_of(trace, answer.start_monotonic_ns);
   answer.imported = answer_import(answer.actions);

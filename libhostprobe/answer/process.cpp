@@ -41,6 +41,11 @@ const char* kind_name(ProcessKind kind) {
   return kind == ProcessKind::kRank ? "rank" : kind == ProcessKind::kWorker ? "worker" : "other";
 }
 
+std::optional<double> ProcessAnswer::own_cpu_pct() const {
+  if (!own_cost || !cpu_ms || *cpu_ms <= 0) return std::nullopt;
+  return 100 * own_cost->total_ms() / *cpu_ms;
+}
+
 std::optional<double> ProcessAnswer::own_cost_pct() const {
   if (!own_cost || wall_ms <= 0) return std::nullopt;
   return wall_share(own_cost->total_ms());

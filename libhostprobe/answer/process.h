@@ -48,9 +48,11 @@ struct OwnCost {
   double records_ms = 0;
   double quiet_ms = 0;              // hooked calls that needed no record
   double slow_ms = 0;               // stacks, taking chunks
+  double switches_ms = 0;           // the kernel, for records of context switches
+  double samples_ms = 0;            // the kernel, for samples of running code
   double writer_ms = 0;             // CPU of the writer thread
   std::optional<double> steps_pct;  // of the steps' time: work of ours that they waited for; nothing: not known
-  double total_ms() const { return records_ms + quiet_ms + slow_ms + writer_ms; }
+  double total_ms() const { return records_ms + quiet_ms + slow_ms + switches_ms + samples_ms + writer_ms; }
 };
 
 // Things of one kind that could not be used, or in part only.
@@ -86,7 +88,8 @@ struct StartUpAnswer {
 struct SchedulerAnswer {
   std::uint64_t switches = 0;  // onto a CPU, that are recorded
   std::uint64_t lost = 0;
-  double covered_pct = 0;  // of the time in which they would be recorded
+  double covered_pct = 0;              // of the time in which they would be recorded
+  std::uint64_t threads_left_out = 0;  // they switched too often, for some time at least
 };
 
 enum class EndState {
@@ -172,6 +175,8 @@ struct ProcessAnswer {
   const ProcessAnswer& in_steps() const { return steady ? *steady : *this; }
   double wall_share(double ms) const { return wall_ms > 0 ? 100.0 * ms / wall_ms : 0; }
   std::optional<double> own_cost_pct() const;
+  // Of its CPU time; nothing: not known.
+  std::optional<double> own_cpu_pct() const;
   const ThreadAnswer* main_thread() const;
   const ThreadAnswer* thread(const ThreadKey& key) const;
   // What a person calls a thread: its role; where that is `other`, its own name, or what it runs.

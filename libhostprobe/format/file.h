@@ -59,7 +59,7 @@ struct FileHeader {
   std::uint64_t writer_cpu_ns;      // CPU of hostprobe's own thread
   std::uint64_t record_cost_ticks;  // measured on this CPU: what one record adds to a call, in 1/1024 ticks
   std::uint64_t quiet_cost_ticks;   // the same for a hooked call without a record
-  std::uint64_t own_ticks;          // spent in slow paths by all threads
+  std::uint64_t own_ticks;          // spent in slow paths by all threads, and by the kernel for us on them
   std::uint64_t quiet_calls;        // by all threads
   std::uint64_t records;            // reserved by all threads
   std::uint64_t lost;               // of those, not kept (no chunk free, file not writable, …)
@@ -84,6 +84,9 @@ struct FileHeader {
   // written before it was noted.
   std::uint64_t incarnation;
   std::uint64_t cpus;  // that the process might use when its trace was opened; 0 as above
+  // Of own_ticks, by the kernel: for records of context switches, for samples of running code; 0 as above.
+  std::uint64_t switch_ticks;
+  std::uint64_t sample_ticks;
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 

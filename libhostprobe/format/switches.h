@@ -15,6 +15,9 @@ enum SwitchWhat : std::uint16_t {
   // The buffer of that CPU was full: from the first of these rows to the second, side by side, rows of any thread may be missing.
   kDropsBegin = 4,
   kDropsEnd = 5,  // `tid`: how many rows; as many as two in a switch
+  // From the first of these to the second, side by side, there are no rows of thread `tid` (0: of any), on purpose: it switched too often.
+  kLeftOutBegin = 6,
+  kLeftOutEnd = 7,
 };
 
 //  block:  | SwitchesHead 32 | SwitchRow × count |

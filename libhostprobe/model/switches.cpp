@@ -78,13 +78,14 @@ void take_out(Covers& covers, const std::vector<Drops>& drops, TickReader& ticks
   covers = std::move(left);
 }
 
-// Adds when rows of a block found their buffer full; returns how many did.
+// Adds when rows of a block found their buffer full, or were left out of all threads; returns how many were dropped.
 std::uint64_t add_drops(const BlockBytes& block, std::vector<Drops>& all) {
   std::uint64_t rows = 0;
   for (std::uint64_t i = 1; i < head_of(block).count; ++i) {
-    const SwitchRow end = row_of(block, i);
+    const SwitchRow end = row_of(block, i), begin = row_of(block, i - 1);
+    const bool is_hole = end.what == kLeftOutEnd && begin.what == kLeftOutBegin && end.tid == 0 && begin.tid == 0;
+    if (is_hole && begin.ticks <= end.ticks) all.push_back({begin.ticks, end.ticks});
     if (end.what != kDropsEnd) continue;
-    const SwitchRow begin = row_of(block, i - 1);
     rows += end.tid;
     if (begin.what == kDropsBegin && begin.ticks <= end.ticks) all.push_back({begin.ticks, end.ticks});
   }
@@ -97,6 +98,7 @@ Switches::Switches(const Trace& trace) {
   if (trace.switches.empty()) return;
   const std::size_t first_block = first_of_newest(trace.switches);
   add_covers(trace, first_block);
+  add_left_out(trace, first_block);
   const std::vector<SwitchRow> rows = rows_of(trace.switches, first_block);
   const SwitchRow* const end = rows.data() + rows.size();
   for (const SwitchRow* first = rows.data(); first != end;) {
@@ -139,6 +141,29 @@ void Switches::add_covers(const Trace& trace, std::size_t first_block) {
   take_out(covers_, drops, ticks);
 }
 
+// Several blocks may tell of the same time.
+void Switches::add_left_out(const Trace& trace, std::size_t first_block) {
+  TickReader ticks(trace.clock);
+  for (std::size_t i = first_block; i < trace.switches.size(); ++i)
+    for (std::uint64_t at = 1; at < head_of(trace.switches[i]).count; ++at) {
+      const SwitchRow end = row_of(trace.switches[i], at), begin = row_of(trace.switches[i], at - 1);
+      if (end.what != kLeftOutEnd || begin.what != kLeftOutBegin || end.tid == 0 || end.tid != begin.tid) continue;
+      if (begin.ticks > end.ticks) continue;
+      left_out_[end.tid].push_back({ticks.since_first_ns(begin.ticks), ticks.since_first_ns(end.ticks)});
+    }
+  for (auto& [tid, all] : left_out_) {
+    std::sort(all.begin(), all.end(), [](const Cover& l, const Cover& r) { return l.begin_ns < r.begin_ns; });
+    std::vector<Cover> joined;
+    for (const Cover& one : all) {
+      if (!joined.empty() && one.begin_ns <= joined.back().end_ns)
+        joined.back().end_ns = std::max(joined.back().end_ns, one.end_ns);
+      else
+        joined.push_back(one);
+    }
+    all = std::move(joined);
+  }
+}
+
 // What lies where rows are missing may be two spans, with a run between them that nobody knows of.
 void Switches::add_thread(const Trace& trace, const SwitchRow* first, const SwitchRow* end) {
   TickReader ticks(trace.clock);
@@ -153,7 +178,7 @@ void Switches::add_thread(const Trace& trace, const SwitchRow* first, const Swit
     // Another thread may have got the id meanwhile.
     if (thread != nullptr && thread == trace.thread_at(row->tid, row->ticks)) {
       const double out_ns = ticks.since_first_ns(out->ticks), in_ns = ticks.since_first_ns(row->ticks);
-      if (covers(out_ns, in_ns))
+      if (covers(row->tid, out_ns, in_ns))
         threads_[thread->key].spans_.push_back({out_ns, in_ns, out->cpu, row->cpu, out->what == kSwitchedOutRunnable});
     }
     out = nullptr;
@@ -162,7 +187,7 @@ void Switches::add_thread(const Trace& trace, const SwitchRow* first, const Swit
   const Thread* thread = out == nullptr ? nullptr : trace.thread_at(out->tid, out->ticks);
   if (thread == nullptr || thread->entry.end_ticks != 0 || covers_.empty()) return;
   const double out_ns = ticks.since_first_ns(out->ticks), end_ns = covers_.back().end_ns;
-  if (covers(out_ns, end_ns))
+  if (covers(out->tid, out_ns, end_ns))
     threads_[thread->key].spans_.push_back({out_ns, end_ns, out->cpu, out->cpu, out->what == kSwitchedOutRunnable});
 }
 
@@ -176,6 +201,24 @@ bool Switches::covers(double begin_ns, double end_ns) const {
   const auto after = std::upper_bound(covers_.begin(), covers_.end(), begin_ns,
                                       [](double ns, const Cover& cover) { return ns < cover.begin_ns; });
   return after != covers_.begin() && std::prev(after)->end_ns >= end_ns;
+}
+
+double Switches::left_out_ns(std::uint32_t tid, double begin_ns, double end_ns) const {
+  const auto found = left_out_.find(tid);
+  if (found == left_out_.end()) return 0;
+  double ns = 0;
+  for (const Cover& one : found->second)
+    ns += std::max(0.0, std::min(one.end_ns, end_ns) - std::max(one.begin_ns, begin_ns));
+  return ns;
+}
+
+bool Switches::covers(std::uint32_t tid, double begin_ns, double end_ns) const {
+  return covers(begin_ns, end_ns) && (left_out_.empty() || left_out_ns(tid, begin_ns, end_ns) <= 0);
+}
+
+double Switches::covered_part(std::uint32_t tid, double begin_ns, double end_ns) const {
+  if (end_ns <= begin_ns) return 0;
+  return std::max(0.0, covered_part(begin_ns, end_ns) - left_out_ns(tid, begin_ns, end_ns) / (end_ns - begin_ns));
 }
 
 double Switches::covered_part(double begin_ns, double end_ns) const {

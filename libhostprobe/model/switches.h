@@ -61,23 +61,32 @@ class Switches {
   std::uint64_t lost() const { return lost_; }
   // Where nothing is known of a thread there, although the time is covered, it was not switched: then an empty one.
   const ThreadSwitches* in(const ThreadKey& thread, double begin_ns, double end_ns) const {
-    return covers(begin_ns, end_ns) ? &of(thread) : nullptr;
+    return covers(thread.tid, begin_ns, end_ns) ? &of(thread) : nullptr;
   }
   const ThreadSwitches& of(const ThreadKey& thread) const;
   // All of it lies where records are, none of which was lost.
   bool covers(double begin_ns, double end_ns) const;
+  // And that thread was not left out then.
+  bool covers(std::uint32_t tid, double begin_ns, double end_ns) const;
   // Which part of it does.
   double covered_part(double begin_ns, double end_ns) const;
+  double covered_part(std::uint32_t tid, double begin_ns, double end_ns) const;
+  // Threads that were left out for some time, because they switched too often.
+  bool leaves_out(std::uint32_t tid) const { return left_out_.contains(tid); }
+  std::uint64_t threads_left_out() const { return left_out_.size(); }
 
  private:
   struct Cover {
     double begin_ns, end_ns;
   };
   void add_covers(const Trace& trace, std::size_t first_block);
+  void add_left_out(const Trace& trace, std::size_t first_block);
+  double left_out_ns(std::uint32_t tid, double begin_ns, double end_ns) const;
   void add_thread(const Trace& trace, const SwitchRow* first, const SwitchRow* end);
 
   std::map<ThreadKey, ThreadSwitches> threads_;
-  std::vector<Cover> covers_;  // by begin; none touch
+  std::vector<Cover> covers_;                             // by begin; none touch
+  std::map<std::uint32_t, std::vector<Cover>> left_out_;  // by thread id; the same, without overlaps
   std::uint64_t count_ = 0, lost_ = 0;
 };
 

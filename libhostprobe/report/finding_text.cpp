@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "advice_text.h"
 #include "cpu_demand.h"
 #include "loader_workers.h"
@@ -193,12 +195,28 @@ Saying garbage(const Finding& finding) {
   return {who(finding), "collecting garbage in Python", {garbage_text(seen), fix_text(finding)}};
 }
 
+// The source that costs most, and what turns it off.
+struct DearestSource {
+  double ms;
+  const char *name, *setting;
+};
+
+DearestSource dearest_source(const OwnCostEvidence& seen) {
+  const DearestSource sources[] = {{seen.calls_ms, "recorded calls", "HOSTPROBE_MODE=monitor"},
+                                   {seen.stacks_ms, "call stacks", "HOSTPROBE_STACK_INTERVAL_MS=1000"},
+                                   {seen.switches_ms, "context switches", "HOSTPROBE_SCHED=off"},
+                                   {seen.samples_ms, "samples of running code", "HOSTPROBE_SAMPLES=0"},
+                                   {seen.own_thread_ms, "hostprobe's own thread", "HOSTPROBE_MODE=monitor"}};
+  return *std::max_element(std::begin(sources), std::end(sources),
+                           [](const DearestSource& l, const DearestSource& r) { return l.ms < r.ms; });
+}
+
 Saying own_cost(const Finding& finding) {
-  return {"",
-          "",
-          {},
-          fmt::format("the probe itself costs {} {:.1f} % of its {}, by which other figures may be too high",
-                      who(finding), finding.share_pct, finding.of_steps ? "steps" : "wall time")};
+  const DearestSource dearest = dearest_source(finding.evidence.of<OwnCostEvidence>());
+  std::string text =
+      fmt::format("the probe itself lengthens the steps of {} by {:.1f} %", who(finding), finding.share_pct);
+  if (dearest.ms > 0) text += fmt::format(", most of it for {}; {} costs less", dearest.name, dearest.setting);
+  return {"", "", {}, text};
 }
 
 Saying saying_of(const Finding& finding) {

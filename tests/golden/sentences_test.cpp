@@ -149,7 +149,9 @@ void say_findings() {
     say("GPU stalls", text_of(one));
   }
   say_no_cpu();
-  say("own cost", text_of(finding(Symptom::kOwnCost, Cause::kOwnCost, 1.34)));
+  one = finding(Symptom::kOwnCost, Cause::kOwnCost, 1.34);
+  one.evidence.add(OwnCostEvidence{.total_ms = 40, .calls_ms = 10, .switches_ms = 22, .own_thread_ms = 8});
+  say("own cost", text_of(one));
 }
 
 void say_transfers() {

@@ -1,6 +1,7 @@
-// switches ROUNDS [forks|execs]: two threads hand a semaphore to and fro, and one computes meanwhile, so that there is somebody to be
+// switches ROUNDS [forks|execs|yields]: two threads hand a semaphore to and fro, and one computes meanwhile, so that there is somebody to be
 // preempted by. They stay for a while behind that. Tells how often the kernel switched each of them. `forks`: a child does the same first; `execs`: the program in
-// its place does the same afterwards.
+// its place does the same afterwards; `yields`: two threads that do nothing but yield take the place of the semaphore's.
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <atomic>
@@ -43,6 +44,12 @@ static void* first(void*) {
   return nullptr;
 }
 
+static void* yield(void*) {
+  for (int i = 0; i < g_rounds; ++i) sched_yield();
+  stay_and_tell();
+  return nullptr;
+}
+
 static void* compute(void*) {
   while (!g_done) {
   }
@@ -50,13 +57,15 @@ static void* compute(void*) {
   return nullptr;
 }
 
-static void play() {
+static void play(bool yields) {
   g_done = g_over = false;
   sem_init(&g_ping, 0, 0);
   sem_init(&g_pong, 0, 0);
   wait_moments(3);                             // recording has begun, and with it the writer's thread
   for (int i = 0; i < 50; ++i) usleep(10000);  // which has opened its buffers by then, also on a busy machine
-  const pthread_t threads[] = {start(compute), start(second), start(first)};
+  const pthread_t threads[] = {start(compute), start(yields ? yield : second), start(yields ? yield : first)};
+  for (int i = 0; i < 200 && yields; ++i) usleep(10000);
+  g_done = g_done || yields;
   while (!g_done) usleep(10000);
   for (int i = 0; i < 150; ++i) usleep(10000);
   g_over = true;
@@ -71,12 +80,12 @@ int main(int argc, char** argv) {
   if (strcmp(what, "forks") == 0) {
     const pid_t child = fork();
     if (child == 0) {
-      play();
+      play(false);
       _exit(7);
     }
     print_end_of("child", child);
   }
-  play();
+  play(strcmp(what, "yields") == 0);
   printf("%d rounds\n", g_rounds);
   fflush(stdout);
   if (strcmp(what, "execs") == 0) execl("/proc/self/exe", argv[0], argv[1], nullptr);

@@ -228,7 +228,9 @@ TEST_F(Scheduler, GoesOnInTheProgramThatIsExecuted) {
 class SchedulerByClosing : public Scheduler, public testing::WithParamInterface<const char*> {};
 
 TEST_P(SchedulerByClosing, IsNotHarmedByAProgramThatClosesEveryDescriptor) {
-  const OneRun one = run({.program = "closes_every_fd", .args = {GetParam()}, .probe = {{"HOSTPROBE_MODE", "trace"}}});
+  const OneRun one = run({.program = "closes_every_fd",
+                          .args = {GetParam()},
+                          .probe = {{"HOSTPROBE_MODE", "trace"}, {"HOSTPROBE_BUDGET", "0"}}});
   ASSERT_TRUE(one.outcome.exited_with(0)) << one.outcome.describe();
   SKIP_WHERE_REFUSED();
   const auto spans = spans_of(scratch_.run());
@@ -260,6 +262,46 @@ TEST_F(Scheduler, InModeFlightTheNewestAreThereAtTheEnd) {
   EXPECT_GT(answer.at("switches"), 100);
   EXPECT_EQ(answer.at("lost"), 0);
   EXPECT_GT(answer.at("covered_pct"), 0.0);
+}
+
+class SchedulerOfMany : public Scheduler, public testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+// Two threads that hand a semaphore to and fro, or yield, as often as they can beside one that computes: they are counted, and left out.
+TEST_P(SchedulerOfMany, LeavesThreadsOutThatSwitchTooOftenAndSaysSo) {
+  const auto [mode, what] = GetParam();
+  Victim victim = switching(*what == 0 ? "100000" : "2000000", what, mode);
+  victim.probe["HOSTPROBE_BUDGET"] = "0.5";
+  const OneRun one = run(victim);
+  ASSERT_TRUE(one.outcome.exited_with(0)) << one.outcome.describe();
+  SKIP_WHERE_REFUSED();
+  std::uint64_t counted = 0;
+  for (const auto& [thread, count] : counted_by_kernel(one)) counted += count;
+  if (counted < 100000) GTEST_SKIP() << "they hardly switch here: " << counted;
+  const auto answers = report(scratch_.run());
+  const auto& process = answers.at("processes").at(0);
+  const auto& scheduler = process.at("scheduler");
+  EXPECT_GE(scheduler.at("threads_left_out"), 2);
+  // What is left out is not lost. Some are before the writer gets a CPU.
+  const auto told_of = scheduler.at("switches").get<std::uint64_t>() + scheduler.at("lost").get<std::uint64_t>();
+  EXPECT_LT(told_of, counted / 2);
+  int told = 0, by_counts = 0;
+  for (const auto& event : process.at("events")) told += event.at("kind") == "detail";
+  for (const auto& thread : process.at("threads")) by_counts += thread.at("times_from") == "totals";
+  EXPECT_GE(told, 1);
+  EXPECT_GE(by_counts, 2) << process.at("threads");
+}
+INSTANTIATE_TEST_SUITE_P(Switches, SchedulerOfMany,
+                         testing::Values(std::pair("trace", ""), std::pair("flight", ""), std::pair("trace", "yields"),
+                                         std::pair("flight", "yields")),
+                         [](const auto& each) {
+                           return std::string(each.param.first) + (*each.param.second == 0 ? "Semaphores" : "Yields");
+                         });
+
+TEST_F(Scheduler, WithoutABudgetNoThreadIsLeftOut) {
+  const OneRun one = run(switching("200000", "yields"));
+  ASSERT_TRUE(one.outcome.exited_with(0)) << one.outcome.describe();
+  SKIP_WHERE_REFUSED();
+  EXPECT_EQ(scheduler().at("threads_left_out"), 0);
 }
 
 // A container profile may forbid it, or end who asks: nobody can tell beforehand, so nobody asks.

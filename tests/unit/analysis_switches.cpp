@@ -165,6 +165,45 @@ TEST_F(SwitchesTest, WhereABufferWasFullNothingIsKnown) {
   EXPECT_NEAR(switches().covered_part(at(0), at(1000)), 0.9, 1e-6);
 }
 
+TEST_F(SwitchesTest, OfAThreadThatWasLeftOutNothingIsKnown) {
+  block({{50, kSwitchedOut},
+         {60, kSwitchedIn},
+         {90, kSwitchedOut},
+         {100, kLeftOutBegin},
+         {200, kLeftOutEnd},
+         {220, kSwitchedIn},
+         {300, kSwitchedOutRunnable},
+         {310, kSwitchedIn},
+         {90, kSwitchedOut, 8},
+         {220, kSwitchedIn, 8}});
+  EXPECT_THAT(spans(), ElementsAre(Span{50, 60, false}, Span{300, 310, true}));
+  EXPECT_THAT(spans(8), ElementsAre(Span{90, 220, false})) << "the others' are";
+  EXPECT_TRUE(switches().covers(at(95), at(105)));
+  EXPECT_FALSE(switches().covers(7, at(95), at(105)));
+  EXPECT_TRUE(switches().covers(7, at(205), at(990)));
+  EXPECT_TRUE(switches().covers(8, at(95), at(105)));
+  EXPECT_NEAR(switches().covered_part(7, at(0), at(1000)), 0.9, 1e-6);
+  EXPECT_NEAR(switches().covered_part(8, at(0), at(1000)), 1.0, 1e-6);
+  EXPECT_EQ(switches().in({7, 0}, at(150), at(160)), nullptr);
+  EXPECT_EQ(switches().threads_left_out(), 1u);
+}
+
+TEST_F(SwitchesTest, BlocksMayTellOfOneAbsenceInPartsAndTwice) {
+  block({{100, kLeftOutBegin}, {500, kLeftOutEnd}}, 0, 500);
+  block({{400, kLeftOutBegin}, {700, kLeftOutEnd}, {800, kLeftOutBegin}, {750, kLeftOutEnd}, {760, kLeftOutEnd}}, 500,
+        1000);
+  EXPECT_NEAR(switches().covered_part(7, at(0), at(1000)), 0.4, 1e-6);
+  EXPECT_TRUE(switches().covers(7, at(710), at(990))) << "a row alone says nothing";
+}
+
+TEST_F(SwitchesTest, WhereAllWereLeftOutNothingIsCovered) {
+  block({{100, kLeftOutBegin, 0}, {300, kLeftOutEnd, 0}});
+  EXPECT_FALSE(switches().covers(at(150), at(160)));
+  EXPECT_FALSE(switches().covers(7, at(150), at(160)));
+  EXPECT_NEAR(switches().covered_part(at(0), at(1000)), 0.8, 1e-6);
+  EXPECT_EQ(switches().threads_left_out(), 0u);
+}
+
 TEST_F(SwitchesTest, PlacesWhereBuffersWereFullMayOverlapAndReachOut) {
   block({{10, kDropsBegin, 0},
          {60, kDropsEnd, 1},

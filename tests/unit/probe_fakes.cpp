@@ -47,7 +47,7 @@ bool writer_is_due(bool) { return false; }
 bool has_writer() { return true; }
 std::uint32_t watched_thread(unsigned) { return 0; }
 void dump_sources() {}
-double sources_cost() { return 0; }
+SourcesCost sources_cost() { return {}; }
 void start_writer() {}
 void note_thread_is_ending(std::uint32_t) {}
 void leave_with_last_thread(std::uint32_t) {}

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <random>
 #include <thread>
 #include <vector>
@@ -295,6 +296,21 @@ TEST_F(Counts, NothingIsMissingWhereRowsWereOverwrittenOnPurpose) {
   EXPECT_EQ(counts_.settle(true), 1u);
 }
 
+TEST_F(Counts, OfAThreadThatIsForgottenNothingIsMissing) {
+  counts_.note(7, 100, 10, true);
+  counts_.note(8, 100, 10, false);
+  counts_.note(8, 102, 20, false);
+  counts_.forget(7);
+  EXPECT_EQ(counts_.settle(true), 2u) << "of the other one";
+  counts_.note(7, 5000, 30, true);
+  EXPECT_EQ(counts_.settle(true), 0u) << "it may have been born since; nobody looked";
+  counts_.note(7, 5003, 40, true);
+  EXPECT_EQ(counts_.settle(true), 3u);
+  counts_.note(8, 110, 50, false);
+  counts_.forget_all();
+  EXPECT_EQ(counts_.settle(true), 0u);
+}
+
 TEST_F(Counts, ASwitchThatTwoEventsTellIsOne) {
   EXPECT_TRUE(out(1000000));
   EXPECT_FALSE(out(1000300));
@@ -343,6 +359,11 @@ class Rings : public testing::TestWithParam<bool> {
     std::uint64_t cpu = 0, delay = 0, count = 0;
     file >> cpu >> delay >> count;
     return count;
+  }
+  std::map<std::uint32_t, double> looked_at() {
+    std::map<std::uint32_t, double> all;
+    rings_.look([&](std::uint32_t tid, double switches) { all[tid] += switches; });
+    return all;
   }
   SwitchRings rings_{};
   std::string told_;
@@ -451,6 +472,82 @@ TEST_P(Rings, FollowThreadsThatAreMadeLater) {
   }
   sleeper.sleep(200);
   EXPECT_GT(read(sleeper.tid()).in, 0u);
+}
+
+TEST_P(Rings, AreLookedAtWithoutTakingAnythingOut) {
+  for (const bool overwritten : {false, true}) {
+    Sleeper sleeper;
+    OPEN_OR_SKIP(overwritten, 64);
+    if (GetParam()) {
+      ASSERT_TRUE(rings_.add_thread(sleeper.tid()));
+    }
+    looked_at();
+    sleeper.sleep(300);
+    const double seen = looked_at()[sleeper.tid()];
+    EXPECT_GT(seen, 0);
+    sleeper.sleep(300);
+    const double more = looked_at()[sleeper.tid()];
+    EXPECT_GT(more, 0);
+    EXPECT_EQ(looked_at().count(sleeper.tid()), 0u) << "what is new only";
+    const Found found = read(sleeper.tid());
+    EXPECT_NEAR(static_cast<double>(found.in), seen + more, 4);
+    rings_.close();
+  }
+}
+
+TEST_P(Rings, ThatWereOverwrittenSinceAreLookedAtInPart) {
+  Sleeper sleeper;
+  OPEN_OR_SKIP(true, 2);
+  if (GetParam()) {
+    ASSERT_TRUE(rings_.add_thread(sleeper.tid()));
+  }
+  looked_at();
+  const std::uint64_t before = run_count(sleeper.tid());
+  while (run_count(sleeper.tid()) < before + 2000) sleeper.sleep(100);
+  double all = 0;
+  for (const auto& [tid, switches] : looked_at()) all += switches;
+  EXPECT_GT(all, 1900) << "each of the newest stands for several";
+}
+
+TEST_P(Rings, LeaveAThreadOutAndTakeItBack) {
+  Sleeper left, stays;
+  OPEN_OR_SKIP(true, 64);
+  for (const std::uint32_t tid : {left.tid(), stays.tid()})
+    if (GetParam()) {
+      ASSERT_TRUE(rings_.add_thread(tid));
+    }
+  static std::uint32_t g_unwanted = 0;
+  g_unwanted = left.tid();
+  const auto is_unwanted = [](std::uint32_t tid) { return tid == g_unwanted; };
+  const auto sleep_and_look = [&] {
+    looked_at();
+    left.sleep(200);
+    stays.sleep(200);
+    return looked_at();
+  };
+  rings_.detach_all(is_unwanted);
+  EXPECT_EQ(sleep_and_look().count(left.tid()), 0u);
+  rings_.attach_again(is_unwanted, [](std::uint32_t tid) { ADD_FAILURE() << tid; });
+  auto seen = sleep_and_look();
+  EXPECT_EQ(seen.count(left.tid()), 0u);
+  EXPECT_GT(seen[stays.tid()], 0);
+  EXPECT_FALSE(rings_.has_thread(left.tid()));
+  EXPECT_TRUE(rings_.has_thread(stays.tid()));
+  EXPECT_TRUE(rings_.attach_one(left.tid()));
+  EXPECT_GT(sleep_and_look()[left.tid()], 0);
+  EXPECT_TRUE(rings_.has_thread(left.tid()));
+  EXPECT_GT(read(left.tid()).in, 0u);
+}
+
+TEST_P(Rings, AdoptWhatInheritsFromAnAttachedThread) {
+  OPEN_OR_SKIP(false, 8);
+  if (GetParam()) GTEST_SKIP() << "nothing is inherited where each thread has a buffer";
+  const auto own = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  EXPECT_TRUE(rings_.adopts(1000000, {own, ticks()}));
+  EXPECT_TRUE(rings_.has_thread(1000000));
+  EXPECT_FALSE(rings_.adopts(1000001, {own, 1})) << "it was there before";
+  EXPECT_FALSE(rings_.adopts(1000001, {2000000, ticks()})) << "its maker has none";
+  EXPECT_FALSE(rings_.adopts(1000001, {}));
 }
 
 TEST_P(Rings, LeaveNothingOpenBehind) {

@@ -13,12 +13,17 @@ constexpr double kLeastWallMs = 1000;  // below, the start of the writer is most
 std::optional<Finding> detect_own_cost(const RunAnswer& run, const ProcessAnswer& process) {
   if (!process.own_cost || process.wall_ms < kLeastWallMs) return std::nullopt;
   // What it costs beside the steps makes nothing longer.
-  const std::optional<double> steps_pct = process.own_cost->steps_pct;
-  const double pct = steps_pct.value_or(process.wall_share(process.own_cost->total_ms()));
+  const OwnCost& cost = *process.own_cost;
+  const double pct = cost.steps_pct.value_or(0);
   if (pct < least_share_pct(Symptom::kOwnCost)) return std::nullopt;
   Finding finding = process_finding(run, process, Symptom::kOwnCost, Cause::kOwnCost, pct);
-  finding.of_steps = steps_pct.has_value();
-  finding.evidence.add(OwnCostEvidence{.total_ms = process.own_cost->total_ms()});
+  finding.of_steps = true;
+  finding.evidence.add(OwnCostEvidence{.total_ms = cost.total_ms(),
+                                       .calls_ms = cost.records_ms + cost.quiet_ms,
+                                       .stacks_ms = cost.slow_ms,
+                                       .switches_ms = cost.switches_ms,
+                                       .samples_ms = cost.samples_ms,
+                                       .own_thread_ms = cost.writer_ms});
   return finding;
 }
 

@@ -63,8 +63,7 @@ std::optional<double> share_in(const RunAnswer& run, const Finding& finding) {
       case Symptom::kThrottled:
         return known_no_cpu_pct(process);
       case Symptom::kOwnCost:
-        if (finding.of_steps) return process.own_cost ? process.own_cost->steps_pct : std::nullopt;
-        return process.own_cost_pct();
+        return process.own_cost ? process.own_cost->steps_pct : std::nullopt;
       default:
         return std::nullopt;
     }

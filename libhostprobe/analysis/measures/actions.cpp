@@ -107,7 +107,9 @@ std::optional<OwnCost> own_cost(const Trace& trace) {
   OwnCost cost;
   cost.records_ms = ms(recording_ticks(records, aggregated, header.record_cost_ticks));
   cost.quiet_ms = ms(quiet_ticks(quiet, skipped, header.quiet_cost_ticks));
-  cost.slow_ms = ms(static_cast<double>(slow_ticks));
+  cost.switches_ms = ms(static_cast<double>(header.switch_ticks));
+  cost.samples_ms = ms(static_cast<double>(header.sample_ticks));
+  cost.slow_ms = std::max(0.0, ms(static_cast<double>(slow_ticks)) - cost.switches_ms - cost.samples_ms);
   cost.writer_ms = 1e-6 * static_cast<double>(trace.writer_cpu_ns);
   return cost;
 }

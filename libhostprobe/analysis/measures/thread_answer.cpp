@@ -69,7 +69,7 @@ std::optional<double> preempted_ms(const Timeline& timeline, const Thread& threa
   if (!timeline.switches().any() || thread.entry.stands_for != 0 || !life.is_known()) return std::nullopt;
   TickReader ticks(timeline.trace().clock);
   const double begin_ns = ticks.since_first_ns(life.begin_ticks), end_ns = ticks.since_first_ns(life.end_ticks);
-  if (timeline.switches().covered_part(begin_ns, end_ns) < kCovered) return std::nullopt;
+  if (timeline.switches().covered_part(thread.key.tid, begin_ns, end_ns) < kCovered) return std::nullopt;
   return 1e-6 * timeline.switches().of(thread.key).between(begin_ns, end_ns).preempted_ns;
 }
 
@@ -121,7 +121,7 @@ ThreadAnswer describe_thread(const Timeline& timeline, const Track& track, const
   answer.lost = thread.lost;
   answer.unfinished = thread.unfinished;
   answer.merged = thread.entry.stands_for;
-  if (timeline.switches().any() && answer.merged == 0) {
+  if (timeline.switches().any() && answer.merged == 0 && !timeline.switches().leaves_out(thread.key.tid)) {
     const Window whole;
     answer.migrations = timeline.switches().of(thread.key).migrations_between(whole.begin_ns, whole.end_ns);
   }

@@ -13,7 +13,7 @@ CostReading read_cost() {
   Totals all = totals_so_far();
   double own_ticks = recording_ticks(all.made, all.aggregated, g_header.record_cost_ticks) +
                      quiet_ticks(all.quiet_calls, all.skipped, g_header.quiet_cost_ticks) +
-                     static_cast<double>(all.own_ticks) + sources_cost();
+                     static_cast<double>(all.own_ticks) + sources_cost().all();
   return {read_clock_ns(CLOCK_MONOTONIC), ticks(), own_ticks, g_header.writer_cpu_ns};
 }
 

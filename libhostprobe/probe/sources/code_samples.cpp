@@ -15,7 +15,7 @@
 #include "probe/sources/perf/perf_event.h"
 #include "probe/sources/perf/perf_ring.h"
 #include "probe/sources/sample_rows.h"
-#include "probe/writer/counters/totals.h"
+#include "probe/sources/switch_limit.h"
 #include "probe/writer/file/events.h"
 
 namespace hostprobe::probe {
@@ -36,6 +36,7 @@ struct Timer {
   PerfRing ring;
   std::uint32_t tid;  // 0: free
   bool is_busy;       // it switches too often: no timer for a while
+  bool is_judged;     // whether it does is known
   std::uint64_t start_ticks;
   std::uint64_t wanted_ns;
   std::uint64_t cpu_ns;  // of the thread since it has the timer, at its last sample
@@ -44,6 +45,7 @@ struct Timer {
   FaultCounts told;  // by the last row of them
 };
 HP_OF_PROCESS constinit Timer g_timers[kTimers]{};
+HP_OF_RECORDING double g_cost_ticks = 0;
 HP_OF_PROCESS bool g_asked = false, g_refused = false;
 
 //  header 8 | address 8 | pid 4 | tid 4 | time 8 | CPU time 8
@@ -157,17 +159,19 @@ void drain(Timer& timer) {
   if (timer.ring.page != nullptr) keep_faults(timer, ticks_now);
 }
 
-// Once a second.
+// Once a second, and sooner where nothing is known yet, or it is known that the thread switches too often.
 void count_switches(Timer& timer, std::uint64_t now_ns) {
-  if (now_ns < timer.counted_ns + kSecondNs) return;
+  const bool is_out = timer.ring.page != nullptr && is_left_out(timer.tid);
+  if (!is_out && now_ns < timer.counted_ns + (timer.is_judged ? kSecondNs : kSecondNs / 5)) return;
   const std::uint64_t all = switches_of(timer.tid), passed_ns = now_ns - timer.counted_ns;
   const bool is_first = timer.counted_ns == 0;
   const std::uint64_t fresh = all > timer.switches ? all - timer.switches : 0;
   timer.counted_ns = now_ns;
   timer.switches = all;
   if (is_first) return;
-  if (timer.ring.page != nullptr) add_own_ticks(ticks_of(fresh * kSwitchNs / 1000));
-  timer.is_busy = fresh * kSecondNs > kMostSwitches * passed_ns;
+  timer.is_judged = true;
+  if (timer.ring.page != nullptr) g_cost_ticks += static_cast<double>(ticks_of(fresh * kSwitchNs / 1000));
+  timer.is_busy = fresh * kSecondNs > kMostSwitches * passed_ns || is_left_out(timer.tid);
   if (timer.is_busy) close_perf_ring(timer.ring);
 }
 
@@ -200,7 +204,7 @@ void want_code_samples(std::uint32_t tid, std::uint64_t start_ticks) {
     drain(*mine);
     close_perf_ring(mine->ring);
   }
-  if (!mine->is_busy && mine->ring.page == nullptr && !g_refused) open_timer(*mine);
+  if (mine->is_judged && !mine->is_busy && mine->ring.page == nullptr && !g_refused) open_timer(*mine);
 }
 
 void take_code_samples() {
@@ -214,6 +218,8 @@ void take_code_samples() {
       count_switches(timer, now_ns);
   }
 }
+
+double code_sample_ticks() { return g_cost_ticks; }
 
 void end_code_samples() {
   for (Timer& timer : g_timers)

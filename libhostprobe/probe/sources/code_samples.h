@@ -15,4 +15,7 @@ void want_code_samples(std::uint32_t tid, std::uint64_t start_ticks);
 void take_code_samples();
 // Until they are wanted again.
 void end_code_samples();
+// What the timers have cost the program's threads so far.
+double code_sample_ticks();
+
 }  // namespace hostprobe::probe

@@ -32,8 +32,6 @@ struct Source {
   void (*between)() = nullptr;
   // Mode flight: what it has kept, into the dump that is open.
   void (*dump)() = nullptr;
-  // Ticks that it has cost the program's threads so far.
-  double (*cost)() = nullptr;
   // Before the thread ends, and its descriptors with it. `has_file`: what is new can still go there.
   void (*end)(bool has_file) = nullptr;
 };

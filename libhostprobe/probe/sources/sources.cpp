@@ -11,6 +11,7 @@
 #include "probe/hooks/python_shim.h"
 #include "probe/record/limits.h"
 #include "probe/sources/clock_pairs.h"
+#include "probe/sources/code_samples.h"
 #include "probe/sources/frequency.h"
 #include "probe/sources/gpu_stretches.h"
 #include "probe/sources/halts.h"
@@ -37,9 +38,8 @@ constexpr Source kSources[] = {
     {.begin = tend_switches,
      .tick = note_switches,
      .due = switches_due,
-     .between = drain_full_rings,
+     .between = tend_full_rings,
      .dump = dump_switches,
-     .cost = switch_ticks,
      .end = end_switches},
     // Ticks against the clocks of the system.
     {.tick = note_clock},
@@ -118,13 +118,7 @@ void dump_sources() {
   });
 }
 
-double sources_cost() {
-  double ticks = 0;
-  for_each_row([&](auto row) {
-    if (kSources[row].cost != nullptr) ticks += kSources[row].cost();
-  });
-  return ticks;
-}
+SourcesCost sources_cost() { return {switch_ticks(), code_sample_ticks()}; }
 
 void end_sources(bool has_file) {
   for_each_row([&](auto row) {

@@ -13,8 +13,12 @@ void tick_sources(const Round& round);
 std::uint64_t sources_due(std::uint64_t now_ns);
 void tend_sources_between();
 void dump_sources();
-// The sum of their ticks.
-double sources_cost();
+// Ticks that they have cost the program's threads so far, by what the kernel does for us on them.
+struct SourcesCost {
+  double switches = 0, samples = 0;
+  double all() const { return switches + samples; }
+};
+SourcesCost sources_cost();
 void end_sources(bool has_file);
 
 }  // namespace hostprobe::probe

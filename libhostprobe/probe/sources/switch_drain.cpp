@@ -11,13 +11,10 @@
 #include "probe/runtime/of_process.h"
 #include "probe/sources/perf/perf_ring.h"
 #include "probe/sources/perf/raw_clock.h"
-#include "probe/sources/perf/switch_counts.h"
 #include "probe/writer/counters/thread_entries.h"
 #include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {
-
-HP_OF_PROCESS constinit SwitchRings g_switch_rings{};
 
 namespace {
 
@@ -25,7 +22,6 @@ namespace {
 constexpr std::uint64_t kLongestNs = 50000000, kShortestNs = 2000000;
 constexpr double kFullest = 0.25;  // of a buffer, when it is read
 
-HP_OF_PROCESS constinit SwitchCounts g_counts{};
 HP_OF_PROCESS constinit RawClock g_clock{};
 HP_OF_PROCESS SwitchRow* g_rows = nullptr;  // as many as the buffers hold
 HP_OF_PROCESS std::uint64_t g_row_capacity = 0;
@@ -36,22 +32,16 @@ HP_OF_PROCESS std::uint64_t g_missing = 0, g_dropped = 0, g_not_written = 0, g_t
 HP_OF_PROCESS bool g_counts_read = false;  // since the last block
 HP_OF_PROCESS std::uint64_t g_drained_ns = 0, g_next_ns = 0;
 
-ThreadOrigin origin_of(std::uint32_t tid) {
-  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
-    ThreadEntry& entry = g_segment.threads[i];
-    if (is_live(entry) && entry.tid == tid) return {entry.creator_tid, entry.created_ticks};
-  }
-  return {};
-}
+bool is_needed() { return holds_to_rates() || !g_switch_rings.is_overwritten(); }
 
 void free_rows() {
-  if (g_rows != nullptr) munmap(g_rows, g_row_capacity * sizeof(SwitchRow));
+  if (g_rows != nullptr) munmap(g_rows, (g_row_capacity + kMostLeftOutRows) * sizeof(SwitchRow));
   g_rows = nullptr;
 }
 
 bool make_rows() {
   g_row_capacity = 2 * g_switch_rings.capacity();  // drops take two rows
-  const std::size_t bytes = g_row_capacity * sizeof(SwitchRow);
+  const std::size_t bytes = (g_row_capacity + kMostLeftOutRows) * sizeof(SwitchRow);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
   madvise(memory, bytes, MADV_DONTFORK);
@@ -77,7 +67,7 @@ class Reading {
   void add(const PerfSwitch& found) {
     if (count_ == g_row_capacity) return;
     const SwitchRow row{g_clock.ticks_of(found.raw_ns), found.tid, found.cpu, found.what};
-    if (g_counts.add(row, ring_)) g_rows[count_++] = row;
+    if (g_switch_counts.add(row, ring_)) g_rows[count_++] = row;
   }
   // From the row before them on.
   void add(const PerfDrops& drops, std::uint64_t since_raw_ns) {
@@ -113,21 +103,25 @@ class Reading {
 void write_block() {
   const std::uint64_t end = ticks();
   const Reading reading;
-  g_missing += g_counts.settle(!g_switch_rings.is_overwritten() || reading.is_whole());
+  g_missing += g_switch_counts.settle(!g_switch_rings.is_overwritten() || reading.is_whole());
   // Both see what living threads lost, and a record is half of a switch.
   const std::uint64_t dropped = (g_dropped + 1) / 2, all = (dropped > g_missing ? dropped : g_missing) + g_not_written;
   const std::uint64_t begin = reading.from_ticks() < end ? reading.from_ticks() : end;
-  SwitchesHead head{begin, end, all - g_told_lost, static_cast<std::uint32_t>(reading.count()), g_counts_read};
-  iovec parts[] = {{&head, sizeof head}, {g_rows, reading.count() * sizeof(SwitchRow)}};
+  const std::uint64_t count = reading.count() + add_left_out(g_rows + reading.count(), begin, end);
+  SwitchesHead head{begin, end, all - g_told_lost, static_cast<std::uint32_t>(count), g_counts_read};
+  iovec parts[] = {{&head, sizeof head}, {g_rows, count * sizeof(SwitchRow)}};
   if (append_block(kBlockSwitches, parts, 2))
     g_told_lost = all;
   else
     g_not_written += (reading.count() + 1) / 2;
+  if (!g_switch_rings.is_overwritten()) forget_left_out(end);  // else another dump may tell of the same time
   g_begin_ticks = end;
   g_counts_read = false;
 }
 
-bool has_no_ring(ThreadEntry& entry) { return is_live(entry) && !g_switch_rings.has_thread(entry.tid); }
+bool has_no_ring(ThreadEntry& entry) {
+  return is_live(entry) && !g_switch_rings.has_thread(entry.tid) && !is_left_out(entry.tid);
+}
 
 void remove_ended_threads() {
   drain_switches(true);
@@ -156,7 +150,7 @@ RingFailure open_switches(const RingSetting& setting) {
   if (!may_ask_for_perf_events()) return {EPERM, "a seccomp filter is in force, so perf is not asked", false};
   if (address_space_is_limited()) return {ENOMEM, "the address space is limited, so it is left alone", false};
   if (const RingFailure failure = g_switch_rings.open(setting, origin_of); failure.error != 0) return failure;
-  if (!make_rows() || !g_counts.open()) {
+  if (!make_rows() || !open_limit()) {
     close_switches();
     return {ENOMEM, "no memory", false};
   }
@@ -164,25 +158,26 @@ RingFailure open_switches(const RingSetting& setting) {
   g_clock.add(read_raw_pair());
   g_open_ticks = g_begin_ticks = ticks();
   g_drained_ns = read_clock_ns(CLOCK_MONOTONIC);
-  g_next_ns = g_switch_rings.is_overwritten() ? kNever : g_drained_ns + kLongestNs;
+  g_next_ns = is_needed() ? g_drained_ns + kLongestNs : kNever;
   return {};
 }
 
 void close_switches() {
   g_switch_rings.close();
-  g_counts.close();
+  close_limit();
   free_rows();
 }
 
 void tend_open_switches() {
   if (g_switch_rings.is_overwritten()) g_clock.add(read_raw_pair());
-  if (g_switch_rings.is_per_thread()) attach_threads();
+  hold_to_rates(read_clock_ns(CLOCK_MONOTONIC));
+  g_switch_rings.is_per_thread() ? attach_threads() : follow_threads();
 }
 
 void note_run_count(std::uint32_t tid, std::uint64_t created_ticks, std::uint64_t count) {
   if (!g_switch_rings.is_open()) return;
-  g_counts.note(tid, count, ticks(), created_ticks > g_open_ticks);
   g_counts_read = true;
+  compare_runs(tid, created_ticks, count);
 }
 
 void drain_switches(bool last) {
@@ -194,14 +189,15 @@ void drain_switches(bool last) {
   const double most = static_cast<double>(kLongestNs),
                soon = fill > 0 ? static_cast<double>(passed) * kFullest / fill : most;
   const auto interval = static_cast<std::uint64_t>(soon < most ? soon : most);
-  g_next_ns = g_switch_rings.is_overwritten() ? kNever : now + (interval > kShortestNs ? interval : kShortestNs);
+  g_next_ns = now + (interval > kShortestNs ? interval : kShortestNs);
 }
 
-void drain_full_rings() {
-  if (!g_switch_rings.is_open() || g_switch_rings.is_overwritten()) return;
-  if (g_switch_rings.fill() > kFullest / 2) return drain_switches(false);
+void tend_full_rings() {
+  if (!g_switch_rings.is_open()) return;
   const std::uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
-  if (now >= g_next_ns) g_next_ns = now + kLongestNs;
+  hold_to_rates(now);
+  if (g_switch_rings.fill() > kFullest / 2) return drain_switches(false);
+  if (now >= g_next_ns) g_next_ns = is_needed() ? now + kLongestNs : kNever;
 }
 
 std::uint64_t switch_drain_ns() { return g_switch_rings.is_open() ? g_next_ns : kNever; }

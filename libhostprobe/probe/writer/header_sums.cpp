@@ -20,7 +20,10 @@ void sum_up() {
   g_header.lost = sum.lost + g_trace_block.lost() + aggregated_lost() + nobodys;
   for (std::uint32_t i = 0; i < kLossCauses; ++i)
     g_header.lost_by[i] = std::atomic_ref(g_segment.header->lost_by[i]).load(std::memory_order_relaxed);
-  g_header.own_ticks = sum.own_ticks + static_cast<std::uint64_t>(sources_cost());
+  const SourcesCost sources = sources_cost();
+  g_header.own_ticks = sum.own_ticks + static_cast<std::uint64_t>(sources.all());
+  g_header.switch_ticks = static_cast<std::uint64_t>(sources.switches);
+  g_header.sample_ticks = static_cast<std::uint64_t>(sources.samples);
   g_header.quiet_calls = sum.quiet_calls;
 }
 

@@ -129,12 +129,27 @@ void add_missing_json(const ProcessAnswer& process, Json& json) {
   if (process.imported) json["imported"] = imported_json(*process.imported);
 }
 
+// What there is of it in all; of the steps, of the CPU time, and where it goes.
+Json own_cost_json(const ProcessAnswer& process) {
+  if (!process.own_cost) return {{"steps_pct", nullptr}, {"cpu_pct", nullptr}, {"by_source", nullptr}};
+  const OwnCost& cost = *process.own_cost;
+  return {{"steps_pct", or_null(cost.steps_pct)},
+          {"cpu_pct", or_null(process.own_cpu_pct())},
+          {"by_source",
+           {{"calls_ms", cost.records_ms + cost.quiet_ms},
+            {"stacks_ms", cost.slow_ms},
+            {"switches_ms", cost.switches_ms},
+            {"samples_ms", cost.samples_ms},
+            {"own_thread_ms", cost.writer_ms}}}};
+}
+
 Json scheduler_json(const ProcessAnswer& process) {
   if (!process.scheduler) return nullptr;
   return {{"source", "perf"},
           {"switches", process.scheduler->switches},
           {"lost", process.scheduler->lost},
-          {"covered_pct", process.scheduler->covered_pct}};
+          {"covered_pct", process.scheduler->covered_pct},
+          {"threads_left_out", process.scheduler->threads_left_out}};
 }
 
 Json thread_of(const ProcessAnswer& process, const ThreadAnswer& thread) {
@@ -169,7 +184,7 @@ Json process_json(const ProcessAnswer& process) {
                {"lost", process.lost},
                {"unfinished", process.unfinished},
                {"own_cost_pct", or_null(process.own_cost_pct())},
-               {"own_cost", {{"steps_pct", or_null(process.own_cost ? process.own_cost->steps_pct : std::nullopt)}}},
+               {"own_cost", own_cost_json(process)},
                {"scheduler", scheduler_json(process)},
                {"threads", Json::array()},
                {"waits", Json::array()}};

@@ -7,6 +7,7 @@
 
 #include "action_sentences.h"
 #include "collective_table.h"
+#include "cost_table.h"
 #include "process_table.h"
 #include "process_text.h"
 #include "rank_table.h"
@@ -83,6 +84,7 @@ const std::vector<NamedTable>& named_tables() {
       {"delays", "how a late poll becomes a late collective", "no chain of delays was seen", delays_text},
       {"machine", "CPU frequency, interrupts, other programs", "nothing was measured of the machine", machine_text},
       {"fixes", "the fixes that `auto` tried", "no fix was tried", fixes_text},
+      {"cost", "what hostprobe itself cost, by source", "nothing measured what hostprobe costs", cost_table},
       {"actions", "what hostprobe itself did", "hostprobe did nothing worth a line", action_list},
       {"losses", "what was lost or damaged", "nothing was lost or damaged", loss_list}};
   return kTables;

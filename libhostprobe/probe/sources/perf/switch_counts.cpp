@@ -39,7 +39,7 @@ SwitchCounts::Place* SwitchCounts::place_of(std::uint32_t tid) {
 void SwitchCounts::note(std::uint32_t tid, std::uint64_t count, std::uint64_t ticks, bool born_since) {
   Place* place = place_of(tid);
   if (place == nullptr) return;
-  if (!place->is_counted && !born_since) {
+  if (!place->is_counted && (!born_since || place->is_forgotten)) {
     place->base = count;
     place->since_ticks = ticks;
     place->seen = place->later = 0;
@@ -48,6 +48,21 @@ void SwitchCounts::note(std::uint32_t tid, std::uint64_t count, std::uint64_t ti
     place->count_ticks = ticks;
   }
   place->is_counted = true;
+}
+
+void SwitchCounts::forget(Place& place) {
+  place.is_counted = false;
+  place.is_forgotten = true;
+  place.count_ticks = 0;
+}
+
+void SwitchCounts::forget(std::uint32_t tid) {
+  if (Place* place = place_of(tid); place != nullptr) forget(*place);
+}
+
+void SwitchCounts::forget_all() {
+  for (unsigned i = 0; places_ != nullptr && i < kPlaces; ++i)
+    if (places_[i].tid != 0) forget(places_[i]);
 }
 
 bool SwitchCounts::add(const SwitchRow& row, std::uint32_t ring) {

@@ -23,6 +23,9 @@ class SwitchCounts {
   // The rows of a buffer come one after the other. False: the row tells what the one before it did, because two events of the thread
   // write into this buffer.
   bool add(const SwitchRow& row, std::uint32_t ring);
+  // Of a thread, of all: what comes before it is noted the next time is not compared. Rows of it were left out on purpose.
+  void forget(std::uint32_t tid);
+  void forget_all();
   // How many are missing up to the last note() of each thread. `comparable`: no rows were left out on purpose since the last time.
   std::uint64_t settle(bool comparable);
 
@@ -37,8 +40,10 @@ class SwitchCounts {
     std::uint64_t last_ticks;
     std::uint32_t last_what;
     bool is_counted;
+    bool is_forgotten;
   };
   Place* place_of(std::uint32_t tid);
+  static void forget(Place& place);
 
   Place* places_;
 };

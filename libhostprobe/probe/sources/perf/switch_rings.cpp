@@ -216,6 +216,27 @@ bool SwitchRings::has_thread(std::uint32_t tid) const {
   return false;
 }
 
+bool SwitchRings::adopts(std::uint32_t tid, const ThreadOrigin& origin) {
+  if (!inherits(tid, origin)) return false;
+  if (attached_count_ < kMostAttached) attached_[attached_count_++] = {tid, 0};
+  return true;
+}
+
+// The writer's own events stay: theirs are the buffers.
+void SwitchRings::detach_all(bool (*unwanted)(std::uint32_t tid)) {
+  for (unsigned i = 0; i < count_ && setting_.per_thread; ++i)
+    if (rings_[i].page != nullptr && unwanted(rings_[i].tid)) unmap(rings_[i]);
+  if (setting_.per_thread) return;
+  for (unsigned i = 0; i < fd_count_; ++i) ::close(fds_[i]);
+  fd_count_ = 0;
+  attached_count_ = 1;
+}
+
+bool SwitchRings::attach_one(std::uint32_t tid) {
+  if (setting_.per_thread) return has_thread(tid) || add_thread(tid);
+  return attached_count_ < kMostAttached && attach(tid).error == 0;
+}
+
 bool SwitchRings::add_thread(std::uint32_t tid) {
   unsigned i = 0;
   while (i < count_ && rings_[i].page != nullptr) ++i;

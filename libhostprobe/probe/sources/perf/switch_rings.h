@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "probe/runtime/own_threads.h"
 #include "probe/sources/perf/perf_records.h"
 
 namespace hostprobe::probe {
@@ -33,6 +34,7 @@ struct ThreadOrigin {
 // All zeros: closed.
 class SwitchRings {
  public:
+  static constexpr std::uint64_t kMostLooked = 1024;
   static constexpr unsigned kMostCpus = 16, kMostRings = 64, kMostEvents = 512;
 
   // For all threads that there are now. On failure nothing is left open.
@@ -46,6 +48,25 @@ class SwitchRings {
   // Where each thread has a buffer. False: there is none for it.
   bool add_thread(std::uint32_t tid);
   bool has_thread(std::uint32_t tid) const;
+  // Whether it inherited its events from a thread that has them; then it is known from now on.
+  bool adopts(std::uint32_t tid, const ThreadOrigin& origin);
+
+  // Ends the events of all threads, at once and for what they have inherited too. What is in the buffers stays there. Where each thread
+  // has a buffer: of those that are `unwanted`, and what is in these is gone.
+  void detach_all(bool (*unwanted)(std::uint32_t tid));
+  // After that: of all threads but those that are `unwanted`. Calls on_none(tid) where one could not have any.
+  template <class OnNone>
+  void attach_again(bool (*unwanted)(std::uint32_t tid), OnNone on_none) {
+    if (!is_per_thread())
+      for_each_thread([&](int number) {
+        const auto tid = static_cast<std::uint32_t>(number);
+        if (!has_thread(tid) && !unwanted(tid) && !attach_one(tid)) on_none(tid);
+      });
+  }
+  // No more threads fit.
+  bool is_full() const { return attached_count_ == kMostEvents || fd_count_ == kMostEvents; }
+  // False: it cannot have events now.
+  bool attach_one(std::uint32_t tid);
   // Of threads that have ended: what was not read is gone.
   void remove_all_but(bool (*lives)(std::uint32_t tid));
 
@@ -55,6 +76,34 @@ class SwitchRings {
   std::uint64_t written() const;
   // The fullest, 0 … 1; of overwritten ones 0.
   double fill() const;
+
+  // Calls on_switch(tid, double) for each thread put on a CPU that the call before did not see, without taking it out. Of many only the
+  // newest are looked at: each of these stands for so many.
+  template <class OnSwitch>
+  void look(OnSwitch on_switch) {
+    for (unsigned i = 0; i < count_; ++i) {
+      Ring& ring = rings_[i];
+      if (ring.page == nullptr) continue;
+      const std::uint64_t head = __atomic_load_n(&ring.page->data_head, __ATOMIC_ACQUIRE);
+      const auto* live = reinterpret_cast<const std::uint64_t*>(&ring.page->data_head);
+      if (setting_.overwritten) {
+        const std::uint64_t fresh = ring.looked - head, most = kMostLooked * sizeof(PerfSwitchRecord);
+        const std::uint64_t bytes = setting_.pages * std::uint64_t{4096}, some = bytes < most ? bytes : most;
+        const std::uint64_t seen = fresh < some ? fresh : some;
+        const double each = seen == 0 ? 1 : static_cast<double>(fresh) / static_cast<double>(seen);
+        read_perf_backward(bytes_of(ring), head, head + seen, live, [&](const PerfSwitch& found) {
+          if (found.what == kSwitchedIn) on_switch(found.tid, each);
+        });
+      } else {
+        const std::uint64_t from = head - ring.looked < head - ring.done ? ring.looked : ring.done;
+        const auto on_found = [&](const PerfSwitch& found) {
+          if (found.what == kSwitchedIn) on_switch(found.tid, 1.0);
+        };
+        read_perf_forward(bytes_of(ring), from, head, on_found, [](const PerfDrops&) {});
+      }
+      ring.looked = head;
+    }
+  }
 
   // Calls on_switch(const PerfSwitch&) for everything that is new, ring after ring, on_drops(const PerfDrops&, since_raw_ns) where records found the
   // ring full since then, and behind each ring on_ring(bool whole): none that was not read before is missing, but for those.
@@ -87,6 +136,7 @@ class SwitchRings {
   struct Ring {
     perf_event_mmap_page* page;  // nullptr: free
     std::uint64_t done;          // read up to here
+    std::uint64_t looked;        // looked at up to here
     std::uint64_t last_raw_ns;   // of the last switch that was read
     std::uint32_t tid;           // whose it is, where each thread has one
     int fd;

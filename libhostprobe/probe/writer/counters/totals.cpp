@@ -42,8 +42,6 @@ Totals totals_so_far() {
   return sum;
 }
 
-void add_own_ticks(std::uint64_t ticks) { g_ended_totals.own_ticks += ticks; }
-
 std::uint64_t records_in_memory() {
   std::uint64_t sum = 0;
   std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);

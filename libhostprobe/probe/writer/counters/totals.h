@@ -26,8 +26,6 @@ void add_entry(Totals& totals, const ThreadEntry& entry);
 Totals sum_of_threads();
 // And with them.
 Totals totals_so_far();
-// What hostprobe costs the program's threads without their doing anything for it.
-void add_own_ticks(std::uint64_t ticks);
 
 // A row of the segment's short waits that is of waits. Launches that are only counted cost what a quiet call does.
 bool is_of_waits(const SiteCounter& counters);
