@@ -84,6 +84,10 @@ struct FileHeader {
   // written before it was noted.
   std::uint64_t incarnation;
   std::uint64_t cpus;  // that the process might use when its trace was opened; 0 as above
+  // Of the machine, by readings once a second: its CPUs, and for how long they were idle, all together, in so long a time. 0: not known.
+  std::uint64_t machine_cpus;
+  std::uint64_t idle_ns;
+  std::uint64_t idle_of_ns;
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 
