@@ -47,6 +47,7 @@ std::map<ThreadKey, Blocked> OtherCalls::finish(Symbols& symbols, const Window& 
   answer.progress = std::get<ProgressThreads>(made_of_timeline_).finish();
   answer.queue = std::get<QueueSamples>(made_of_timeline_).finish();
   answer.regions = std::get<Regions>(made_of_timeline_).finish();
+  answer.masks = std::get<Masks>(made_of_timeline_).finish(symbols, answer.start_since_first_ns);
   answer.gc = gc_.finish();
   answer.gil = gil_.finish();
   answer.running = running_.finish(symbols, window, answer.steps.steps);

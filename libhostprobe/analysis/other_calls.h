@@ -9,6 +9,7 @@
 #include "analysis/measures/blocked_time.h"
 #include "analysis/measures/gc_pauses.h"
 #include "analysis/measures/gil_waits.h"
+#include "analysis/measures/masks.h"
 #include "analysis/measures/progress.h"
 #include "analysis/measures/queue_samples.h"
 #include "analysis/measures/regions.h"
@@ -28,7 +29,8 @@ class OtherCalls {
   std::map<ThreadKey, Blocked> finish(Symbols& symbols, const Window& window, ProcessAnswer& answer, ProcessWork& work);
 
  private:
-  std::tuple<BlockedTime, Collectives, CollectiveRecords, ProgressThreads, QueueSamples, Regions> made_of_timeline_;
+  std::tuple<BlockedTime, Collectives, CollectiveRecords, ProgressThreads, QueueSamples, Regions, Masks>
+      made_of_timeline_;
   GcPauses gc_;
   GilWaits gil_;
   RunningTime running_;

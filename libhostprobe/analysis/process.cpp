@@ -74,6 +74,9 @@ void describe(const Trace& trace, ProcessAnswer& answer) {
                                         : ProcessKind::kOther;
   answer.forked_from = header.forked_from;
   answer.cpus = header.cpus;
+  answer.machine_cpus = header.machine_cpus;
+  if (header.idle_of_ns > 0)
+    answer.idle_cpus = static_cast<double>(header.idle_ns) / static_cast<double>(header.idle_of_ns);
   if (header.incarnation != 0) answer.restart = static_cast<int>(header.incarnation - 1);
   answer.pid = header.pid;
   answer.parent_pid = header.parent_pid;

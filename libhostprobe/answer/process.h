@@ -111,8 +111,10 @@ struct ProcessAnswer {
   std::uint32_t parent_pid = 0;
   std::uint32_t forked_from = 0;  // the traced process it was forked from, without another program since; 0 = none
   ProcessTask task = ProcessTask::kUnknown;
-  std::uint64_t cpus = 0;      // that it may use; 0 = not known
-  std::optional<int> restart;  // which incarnation of its rank, as its launcher says
+  std::uint64_t cpus = 0;                // that it may use; 0 = not known
+  std::uint64_t machine_cpus = 0;        // that the machine has; 0 = not known
+  std::optional<double> idle_cpus = {};  // of these, on average
+  std::optional<int> restart;            // which incarnation of its rank, as its launcher says
   std::string host;
   std::string boot_id;
   std::string program;
@@ -141,6 +143,7 @@ struct ProcessAnswer {
   std::optional<OwnCost> own_cost;
   std::optional<SchedulerAnswer> scheduler;  // nothing: none were recorded
   std::vector<ThreadAnswer> threads;         // main first, then by role
+  std::vector<MaskAnswer> masks;             // who set CPU masks, in the order of time
   std::vector<WaitSite> waits;
   WakeChain sync_chain;  // of the main thread's synchronisations
   LaunchAnswer launches;

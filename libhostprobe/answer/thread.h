@@ -41,8 +41,9 @@ struct ThreadAnswer {
   std::uint64_t start_ticks = 0;
   std::string name;
   Role role = Role::kOther;
-  std::string type;  // of a std::thread, demangled
-  std::string runs;  // what it was started to do, as far as its Python stacks or its C++ type show; "" = unknown
+  std::string type;     // of a std::thread, demangled
+  std::string made_by;  // the library whose code it was started to run; "" = unknown
+  std::string runs;     // what it was started to do, as far as its Python stacks or its C++ type show; "" = unknown
   bool in_data_loader = false;  // a stack of it goes through PyTorch's DataLoader
   ThreadTime time;
   double blocked_ms = 0;  // in blocking calls, the open one too, with what was behind the wakes
@@ -52,7 +53,20 @@ struct ThreadAnswer {
   std::uint64_t lost = 0;
   std::uint64_t unfinished = 0;
   std::optional<std::uint64_t> migrations;  // to another CPU, as far as its switches were recorded
+  std::uint64_t cpus = 0;                   // that it may use, or might at its end; 0: not known
   std::uint64_t merged = 0;                 // how many threads that ended it stands for; 0: it is one
+};
+
+// Calls of one thread at one place that said which CPUs threads may use.
+struct MaskAnswer {
+  std::uint32_t tid = 0;
+  std::uint64_t count = 0;
+  std::optional<double> at_ms;        // of the first, since the process began; nothing: only counters are left
+  std::optional<std::uint64_t> cpus;  // that the last one allows
+  std::uint64_t mask = 0;             // of these, the first 64
+  std::string function;               // who called; "": no symbol covers the code
+  std::string library;
+  std::vector<std::string> stack;  // innermost first; empty: none was taken
 };
 
 // How well a progress thread of NCCL keeps up.

@@ -87,6 +87,10 @@ struct FileHeader {
   // Of own_ticks, by the kernel: for records of context switches, for samples of running code; 0 as above.
   std::uint64_t switch_ticks;
   std::uint64_t sample_ticks;
+  // Of the machine, by readings once a second: its CPUs, and for how long they were idle, all together, in so long a time. 0: not known.
+  std::uint64_t machine_cpus;
+  std::uint64_t idle_ns;
+  std::uint64_t idle_of_ns;
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 

@@ -128,6 +128,7 @@ struct alignas(64) ThreadEntry {
   Merged merged;
   std::uint32_t
       stands_for;  // how many threads were merged into it, which began at `start_ticks` or later; 0: it is one thread's
+  std::uint32_t cpus;  // that it may use, as the writer has read them last; 0: not known, and in older traces
   // second cache line: written by the owner all the time
   alignas(64) std::uint64_t records;  // records reserved so far, kept or not
   std::uint64_t lost;                 // of those, how many could not be kept

@@ -110,6 +110,9 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   if (function.is(kCollectsGarbage)) function.work = work_word(hook);
   if (hook.launch) set_launch_words(hook, function);
   if (function.is(kNccl)) set_nccl_words(hook, function);
+  function.mask = hook.word_of("mask");
+  function.cpus = hook.word_of("cpus");
+  if (function.mask >= 0) function.traits |= kSetsMask;
   function.step_token = step_token_of(hook.role, hook.blocking);
   return function;
 }

@@ -32,6 +32,7 @@ enum Trait : std::uint32_t {
   kTellsValue = 1u << 19,       // a number of the program's at one moment
   kCollectsGarbage = 1u << 20,  // Python's collector stood in the way
   kOfOptimizer = 1u << 21,      // a step's mark that torch's optimizer made, not the program
+  kSetsMask = 1u << 22,         // it says which CPUs threads may use
 };
 
 struct Function {
@@ -45,6 +46,7 @@ struct Function {
   int site = -1, waker = -1, communicator = -1, elements = -1, call = -1, ranks = -1, empty = -1, work = -1, grid = -1,
       name_word = -1;
   int stream = -1;                   // of a launch
+  int mask = -1, cpus = -1;          // of one that sets a mask
   int nodes = -1, kernels = -1;      // of a graph's launch
   std::int64_t kernels_of_call = 0;  // of other launches: how many each runs; < 0: not known
   StepToken step_token = StepToken::kNone;

@@ -18,6 +18,35 @@ std::string quota_text(const ThrottledEvidence& evidence, const std::string& rai
   return wanted > now ? fmt::format("{}, and there is work for {:.1f})", text, wanted) : text + ")";
 }
 
+// What sets how many threads a library's pool has.
+struct PoolSetting {
+  const char* library;  // how its name begins
+  const char* variable;
+  const char* call;
+};
+constexpr PoolSetting kPoolSettings[] = {
+    {"libgomp", "OMP_NUM_THREADS", "torch.set_num_threads"},
+    {"libomp", "OMP_NUM_THREADS", "torch.set_num_threads"},
+    {"libiomp", "OMP_NUM_THREADS", "torch.set_num_threads"},
+    {"libmkl", "MKL_NUM_THREADS", ""},
+    {"libopenblas", "OPENBLAS_NUM_THREADS", ""},
+    {"libscipy_openblas", "OPENBLAS_NUM_THREADS", ""},
+    {"libblis", "BLIS_NUM_THREADS", ""},
+    {"tokenizers", "RAYON_NUM_THREADS", ""},
+    {"libtorch", "", "torch.set_num_interop_threads"},
+    {"libc10", "", "torch.set_num_interop_threads"},
+};
+
+std::string setting_text(const PoolEvidence& pool) {
+  for (const PoolSetting& one : kPoolSettings) {
+    if (!pool.pool_library.starts_with(one.library)) continue;
+    const std::string call = *one.call == 0 ? "" : fmt::format("{}({})", one.call, pool.pool_fits);
+    if (*one.variable == 0) return call;
+    return fmt::format("{}={}{}{}", one.variable, pool.pool_fits, call.empty() ? "" : " or ", call);
+  }
+  return fmt::format("{} in each process", pool.pool_fits);
+}
+
 const char* advice_of(Fix fix) {
   static constexpr const char* kAdvice[] = {
       "",
@@ -32,6 +61,8 @@ const char* advice_of(Fix fix) {
 
 std::string fix_text(const Finding& finding) {
   const char* advice = advice_of(finding.fix);
+  if (const auto* pool = finding.evidence.find<PoolEvidence>(); pool != nullptr && finding.fix == Fix::kFewerThreads)
+    return fmt::format("{}: {}", advice, setting_text(*pool));
   return finding.fix == Fix::kRaiseQuota ? quota_text(finding.evidence.of<ThrottledEvidence>(), advice) : advice;
 }
 
@@ -82,6 +113,40 @@ Advice supply_advice(const Finding& finding) {
   if (cpus == 0 || seen.taken_by != "others") return {};
   return {fmt::format("the job itself uses only {:.1f} of its {} {}, so something else took them", used, cpus, noun),
           "look for other programs on these CPUs, and for a limit on the job's CPU time"};
+}
+
+Advice mask_advice(const Finding& finding) {
+  const auto* mask = finding.evidence.find<MaskEvidence>();
+  if (mask == nullptr) return {};
+  const std::uint64_t workers = mask->mask_workers.value_or(0);
+  std::string because = fmt::format("{} may use {} of {} CPUs",
+                                    workers == 0   ? "its threads"
+                                    : workers == 1 ? "its worker"
+                                                   : fmt::format("its {} workers", workers),
+                                    mask->mask_cpus, mask->mask_all_cpus);
+  if (!mask->mask_list.empty()) because += fmt::format(" ({})", mask->mask_list);
+  if (!mask->mask_set_by.empty()) because += ", as set by " + shortened_place(mask->mask_set_by, 64);
+  if (!mask->mask_set_from.empty()) because += ", called from " + shortened_place(mask->mask_set_from, 64);
+  if (mask->mask_set_at_ms) because += fmt::format(", at {:.1f} s", 1e-3 * *mask->mask_set_at_ms);
+  because += fmt::format("; the job uses {:.1f}", mask->mask_cpus_used);
+  if (mask->mask_idle_cpus) because += fmt::format(", and {:.1f} are idle", *mask->mask_idle_cpus);
+  return {because, fix_text(finding)};
+}
+
+Advice pool_advice(const Finding& finding) {
+  const auto* pool = finding.evidence.find<PoolEvidence>();
+  if (pool == nullptr) return {};
+  const std::string library = printable(pool->pool_library);
+  const std::string whose = pool->pool_processes > 1 ? fmt::format(" in {} processes", pool->pool_processes) : "";
+  const std::string cpus = fmt::format("{:g} {}", pool->pool_cpus, pool->pool_cpus == 1 ? "CPU" : "CPUs");
+  const std::string place = pool->pool_spins_in.empty() || pool->pool_spins_in == pool->pool_library
+                                ? ""
+                                : " in " + shortened_place(pool->pool_spins_in, 64);
+  return {fmt::format("{} threads of {}{} share {}{}, {:.1f} want one at a time, and {:.0f} % of what they get is "
+                      "spinning for each other{}",
+                      pool->pool_threads, library, whose, pool->pool_cpus_by == "quota" ? "a quota of " : "", cpus,
+                      pool->pool_at_a_time, pool->pool_spins_pct, place),
+          fix_text(finding)};
 }
 
 std::string garbage_text(const GarbageEvidence& seen) {

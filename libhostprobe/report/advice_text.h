@@ -26,6 +26,12 @@ Advice loader_advice(const Evidence& evidence);
 // Of threads that lack a CPU: who has it, and what helps; empty: the evidence does not show it.
 Advice supply_advice(const Finding& finding);
 
+// Of threads that may use fewer CPUs than others; empty: none is known to.
+Advice mask_advice(const Finding& finding);
+
+// Of CPUs that are short because threads of a pool wait for each other on them; empty: they do not.
+Advice pool_advice(const Finding& finding);
+
 // How often, and how long.
 std::string garbage_text(const GarbageEvidence& seen);
 

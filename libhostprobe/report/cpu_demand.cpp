@@ -106,6 +106,30 @@ std::string todo_text(const Demand& demand) {
 
 }  // namespace
 
+std::string cpu_use_text(const RunAnswer& run) {
+  std::size_t threads = 0;
+  std::uint64_t cpus = 0;
+  double used_ms = 0, wanted_ms = 0;
+  const QuotaAnswer* quota = nullptr;
+  for (const ProcessAnswer& process : run.processes) {
+    cpus = std::max(cpus, process.cpus);
+    if (process.quota) quota = &*process.quota;
+    for (const ThreadAnswer& thread : process.threads) {
+      if (thread.role == Role::kHostprobe) continue;
+      threads += std::max<std::size_t>(thread.merged, 1);
+      used_ms += thread.time.cpu_ms.value_or(0);
+      wanted_ms += thread.time.cpu_ms.value_or(0) + thread.time.run_delay_ms.value_or(0);
+    }
+  }
+  if (cpus == 0 || threads == 0 || run.wall_s <= 0 || run.hosts.size() > 1) return {};
+  std::string text =
+      fmt::format("CPUs: {} {:.1f} of {} and {} work for {:.1f}",
+                  threads == 1 ? "1 thread uses" : fmt::format("{} threads use", threads), 1e-3 * used_ms / run.wall_s,
+                  cpus, threads == 1 ? "has" : "have", 1e-3 * wanted_ms / run.wall_s);
+  if (quota != nullptr && quota->cpus > 0) text += fmt::format("; their quota is {:g}", quota->cpus);
+  return text;
+}
+
 Advice cpu_demand_advice(const RunAnswer& run, const Finding& finding) {
   const std::string host = host_of(run, finding);
   if (host.empty()) return {};

@@ -3,6 +3,8 @@
 // Room 3. For findings of CPUs that are short: "without a CPU" helps nobody who is not told whose threads compete.
 #pragma once
 
+#include <string>
+
 #include "advice_text.h"
 #include "answer/run.h"
 
@@ -11,5 +13,8 @@ namespace hostprobe::analysis {
 // On the host of the finding's rank, or of the whole job where it has one host. Empty: it is not known how many CPUs there are, or what
 // its threads used.
 Advice cpu_demand_advice(const RunAnswer& run, const Finding& finding);
+
+// How many threads the job has and what of its CPUs they use, on a single host; "": not known.
+std::string cpu_use_text(const RunAnswer& run);
 
 }  // namespace hostprobe::analysis

@@ -283,9 +283,14 @@ const char* title_of(const Finding& finding) {
 
 FindingText finding_parts(const RunAnswer& run, const Finding& finding) {
   Saying all = saying_of(finding);
-  if (reported_cause(finding.cause) == Cause::kCpuContention && finding.evidence.of<NoCpuEvidence>().taken_by.empty())
+  const Advice mask = mask_advice(finding), pool = pool_advice(finding);
+  const bool is_of_threads = !mask.because.empty() || !pool.because.empty();
+  if (is_of_threads)
+    all.advice = mask.because.empty() ? pool : mask;
+  else if (reported_cause(finding.cause) == Cause::kCpuContention &&
+           finding.evidence.of<NoCpuEvidence>().taken_by.empty())
     if (Advice demand = cpu_demand_advice(run, finding); !demand.because.empty()) all.advice = demand;
-  if (reported_cause(finding.cause) == Cause::kDataloaderWait)
+  if (reported_cause(finding.cause) == Cause::kDataloaderWait && !is_of_threads)
     if (Advice workers = loader_worker_advice(run, finding); !workers.because.empty()) all.advice = workers;
   FindingText text;
   text.title = title_of(finding);

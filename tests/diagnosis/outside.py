@@ -117,7 +117,7 @@ class Quota:
         self.group.rmdir()
         return None if there else "control groups here have no quota of CPU time"
 
-    def prepare(self):
+    def prepare_group(self):
         self.group.mkdir(exist_ok=True)
         period = 100000
         if (self.group / "cpu.max").exists():
@@ -125,6 +125,9 @@ class Quota:
         else:
             (self.group / "cpu.cfs_period_us").write_text(str(period))
             (self.group / "cpu.cfs_quota_us").write_text(str(int(self.cpus * period)))
+
+    def prepare(self):
+        self.prepare_group()
         if self.rank is None:
             (self.group / "cgroup.procs").write_text(str(os.getpid()))
 

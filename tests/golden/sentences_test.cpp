@@ -8,6 +8,7 @@
 
 #include "analysis/run_answer.h"
 #include "report/advice_text.h"
+#include "report/cpu_demand.h"
 #include "report/diff/gate_text.h"
 #include "report/finding_text.h"
 #include "report/losses.h"
@@ -89,6 +90,70 @@ void say_waits() {
   say("wait of the only process", text_of(one));
 }
 
+void say_pools() {
+  Finding one = finding(Symptom::kNotRunning, Cause::kCpuContention, 20);
+  PoolEvidence pool{.pool_library = "libgomp.so.1",
+                    .pool_threads = 8,
+                    .pool_processes = 1,
+                    .pool_at_a_time = 7.61,
+                    .pool_cpus = 2,
+                    .pool_spins_pct = 75.3,
+                    .pool_spins_in = "gomp_barrier_wait_end (libgomp.so.1)",
+                    .pool_fits = 2};
+  for (const char* library : {"libgomp.so.1", "libopenblas.so.0", "libc10.so", "libown.so"}) {
+    Finding seen = one;
+    pool.pool_library = library;
+    seen.fix = Fix::kFewerThreads;
+    seen.evidence.add(pool);
+    say("pool", text_of(seen));
+  }
+  one = finding(Symptom::kThrottled, Cause::kCpuThrottle, 20);
+  one.fix = Fix::kFewerThreads;
+  pool.pool_library = pool.pool_spins_in = "libiomp5.so";
+  pool.pool_cpus_by = "quota";
+  pool.pool_cpus = 1.5;
+  pool.pool_processes = 2;
+  one.evidence.add(pool);
+  say("pool under a quota", text_of(one));
+}
+
+void say_cpu_use() {
+  RunAnswer run;
+  run.wall_s = 2;
+  ProcessAnswer& process = run.processes.emplace_back();
+  process.cpus = 2;
+  process.threads.resize(1);
+  process.threads[0].time.cpu_ms = 1000;
+  say("CPUs of one thread", cpu_use_text(run));
+  process.threads.resize(8, process.threads[0]);
+  process.threads[1].time.run_delay_ms = 3000;
+  process.quota = QuotaAnswer{.cpus = 0.5};
+  say("CPUs of several threads", cpu_use_text(run));
+}
+
+void say_masks() {
+  Finding one = finding(Symptom::kNotRunning, Cause::kCpuContention, 20);
+  one.fix = Fix::kWidenMask;
+  MaskEvidence mask{.mask_cpus = 1, .mask_all_cpus = 2, .mask_cpus_used = 1.02};
+  Finding seen = one;
+  seen.evidence.add(mask);
+  say("mask that nobody is known to have set", text_of(seen));
+  mask.mask_set_by = "pin (libpinme.so)";
+  mask.mask_set_from = "load_codec (train.py:12)";
+  mask.mask_set_at_ms = 1234;
+  mask.mask_list = "CPU 0";
+  mask.mask_idle_cpus = 0.93;
+  one.evidence.add(mask);
+  say("mask", text_of(one));
+  for (const std::uint64_t workers : {1, 4}) {
+    Finding loader = finding(Symptom::kLostTime, Cause::kDataloaderWait, 20);
+    loader.fix = Fix::kWidenMask;
+    mask.mask_workers = workers;
+    loader.evidence.add(mask);
+    say("mask of workers", text_of(loader));
+  }
+}
+
 void say_no_cpu() {
   Finding one = finding(Symptom::kNotRunning, Cause::kCpuContention, 20);
   say("no CPU", text_of(one));
@@ -99,6 +164,9 @@ void say_no_cpu() {
   say("no CPU", text_of(taken));
   one.fix = Fix::kMoreCpus;
   say("no CPU", text_of(one));
+  say_pools();
+  say_masks();
+  say_cpu_use();
 }
 
 void say_python() {

@@ -56,6 +56,15 @@ TEST_F(NamedThreads, OfTheStandardLibraryHaveTheTypeTheyRunRecorded) {
   }));
 }
 
+TEST(Threads, OfOpenmpAloneMakeATrace) {
+  const Pair pair({.program = "shares_out", .args = {"4", "600"}});
+  expect_same(pair);
+  const auto answers = report(pair.run());
+  std::size_t openmp = 0;
+  for (const auto& thread : answers.at("processes").at(0).at("threads")) openmp += thread.at("role") == "openmp";
+  EXPECT_EQ(openmp, 3u) << answers.dump(1);
+}
+
 TEST(Threads, TwoThousandShortOnesAreAllRecordedOrCountedLost) {
   const Pair pair({.program = "threads_many"});
   expect_same(pair);

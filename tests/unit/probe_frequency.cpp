@@ -77,6 +77,15 @@ TEST(MachineLoad, ReadsWhatTheKernelCounts) {
   EXPECT_EQ(full, 12u);
 }
 
+TEST(MachineLoad, CountsCpusAndTheTimeTheyAreIdle) {
+  CpuLines cpus{};
+  for (const char* line : {"cpu  266246 0 46750 120241 2552 3 688 431 0 0", "cpu0 1 2 3 4 5 6 7 8 9 10",
+                           "cpu1 1 2 3 4 5 6 7 8 9 10", "cpus 1 2 3 4 5", "cpu  1 2", "intr 99"})
+    parse_cpu_line(line, 10'000'000, cpus);
+  EXPECT_EQ(cpus.count, 2u);
+  EXPECT_EQ(cpus.idle_ns, 1'227'930'000'000u) << "what waits for a disk leaves its CPU idle";
+}
+
 TEST(MachineLoad, KnowsNothingOfWhatIsNotThere) {
   MachineRow row;
   std::memset(&row, 0xff, sizeof row);

@@ -1,6 +1,8 @@
 // no_cpu.cpp: the main thread was ready to run, and no quota explains why it had no CPU.
 #include "detectors.h"
 
+#include "mask_supply.h"
+#include "pool_supply.h"
 #include "process_finding.h"
 #include "supply.h"
 
@@ -11,6 +13,8 @@ std::optional<Finding> detect_no_cpu(const RunAnswer& run, const ProcessAnswer& 
   if (pct < least_share_pct(Symptom::kNotRunning)) return std::nullopt;
   Finding finding = process_finding(run, process, Symptom::kNotRunning, Cause::kCpuContention, pct);
   add_supply(finding, run, process);
+  add_pools(finding, run, process);
+  add_masks(finding, run, process);
   return finding;
 }
 

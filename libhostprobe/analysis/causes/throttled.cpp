@@ -1,6 +1,7 @@
 // throttled.cpp: the main thread had no CPU because the quota of its group was used up.
 #include "detectors.h"
 
+#include "pool_supply.h"
 #include "process_finding.h"
 #include "supply.h"
 
@@ -19,6 +20,7 @@ std::optional<Finding> detect_throttled(const RunAnswer& run, const ProcessAnswe
     evidence.cpus_wanted = cpus->wanted;
   }
   finding.evidence.add(std::move(evidence));
+  add_pools(finding, run, process);
   return finding;
 }
 

@@ -7,6 +7,8 @@
 #include "analysis/causes/detectors.h"
 #include "analysis/causes/launch_pace.h"
 #include "analysis/causes/loader_workers.h"
+#include "analysis/causes/mask_supply.h"
+#include "analysis/causes/pool_supply.h"
 #include "analysis/causes/process_finding.h"
 #include "analysis/causes/supply.h"
 #include "step_findings.h"
@@ -48,6 +50,7 @@ void add_totals(const RunAnswer& run, Finding& finding) {
   for (const ProcessAnswer& process : run.processes) {
     if (process.pid != finding.pid) continue;
     add_workers(finding, run, process);
+    add_masks(finding, run, process);
     add_launch_pace(finding, process.in_steps());
     for (const Detector& detector : detectors()) {
       if (!detector.adds) continue;
@@ -59,16 +62,25 @@ void add_totals(const RunAnswer& run, Finding& finding) {
   }
 }
 
-// Of a finding about all ranks: by the one whose main thread lacked a CPU most.
-void add_missing_supply(const RunAnswer& run, Finding& finding) {
-  if (finding.cause != Cause::kCpuContention || finding.evidence.find<NoCpuEvidence>() != nullptr) return;
+// Of a finding about all ranks the one whose main thread lacked a CPU most.
+const ProcessAnswer* short_of_cpu(const RunAnswer& run, const Finding& finding) {
   const ProcessAnswer* worst = nullptr;
   for (std::uint32_t i = 0; i < run.step_members.size(); ++i) {
     const ProcessAnswer* process = run.step_member(i);
     if (process == nullptr || (finding.pid != 0 && process->pid != finding.pid)) continue;
     if (worst == nullptr || no_cpu_pct(*process) > no_cpu_pct(*worst)) worst = process;
   }
-  if (worst != nullptr) add_supply(finding, run, *worst);
+  return worst;
+}
+
+void add_missing_supply(const RunAnswer& run, Finding& finding) {
+  if (finding.cause != Cause::kCpuContention && finding.cause != Cause::kCpuThrottle) return;
+  const ProcessAnswer* worst = short_of_cpu(run, finding);
+  if (worst == nullptr) return;
+  if (finding.cause == Cause::kCpuContention && finding.evidence.find<NoCpuEvidence>() == nullptr)
+    add_supply(finding, run, *worst);
+  add_pools(finding, run, *worst);
+  add_masks(finding, run, *worst);
 }
 
 std::optional<Finding> found_alone(const RunAnswer& run) {
@@ -85,6 +97,7 @@ std::vector<Finding> findings_of_steps(const RunAnswer& run) {
     add_totals(run, finding);
     add_missing_supply(run, finding);
   }
+  join_pools(findings, run);
   for (const Detector& detector : detectors()) {
     if (detector.symptom != Symptom::kOwnCost) continue;
     if (auto worst = worst_of(run, detector); worst && worst->of_steps) findings.push_back(std::move(*worst));
@@ -105,6 +118,7 @@ std::vector<Finding> findings_of_totals(const RunAnswer& run) {
       if (auto finding = detector.ask(run)) findings.push_back(std::move(*finding));
   for (const Detector& detector : detectors())
     if (auto worst = worst_of(run, detector)) findings.push_back(std::move(*worst));
+  join_pools(findings, run);
   sort_by_share(findings);
   return findings;
 }

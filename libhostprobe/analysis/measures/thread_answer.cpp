@@ -45,6 +45,17 @@ std::string type_entry(const std::string& type) {
   return begin == std::string::npos ? std::string() : type.substr(begin + 1, end - begin - 1);
 }
 
+// A std::thread begins in libstdc++, where the code behind it is not known; then its creator says more.
+std::string maker_of(const Trace& trace, const ThreadEntry& entry) {
+  for (const std::uint64_t address : {entry.start_routine, entry.creator_site}) {
+    const Module* module = address == 0 ? nullptr : trace.module_at(address);
+    if (module == nullptr) continue;
+    std::string library = base_name(module->path);
+    if (!library.starts_with("libstdc++.so") && !library.starts_with("libc.so")) return library;
+  }
+  return {};
+}
+
 struct Life {
   std::uint64_t begin_ticks, end_ticks;
   bool is_known() const { return end_ticks > begin_ticks && begin_ticks != 0; }
@@ -108,6 +119,7 @@ ThreadAnswer describe_thread(const Timeline& timeline, const Track& track, const
   answer.name = thread.name;
   answer.role = track.role;
   answer.type = demangle_type(std::string(trace.strings.text(thread.entry.type_name)));
+  answer.made_by = maker_of(trace, thread.entry);
   answer.runs = thread.key.tid == trace.header.pid ? std::string() : python_entry(trace, thread);
   answer.in_data_loader = shows_data_loader(trace, thread);
   if (answer.runs.empty()) answer.runs = type_entry(answer.type);
@@ -120,6 +132,7 @@ ThreadAnswer describe_thread(const Timeline& timeline, const Track& track, const
   answer.records = thread.kept;
   answer.lost = thread.lost;
   answer.unfinished = thread.unfinished;
+  answer.cpus = thread.entry.cpus;
   answer.merged = thread.entry.stands_for;
   if (timeline.switches().any() && answer.merged == 0 && !timeline.switches().leaves_out(thread.key.tid)) {
     const Window whole;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/measures/pools.h"
 #include "analysis/measures/wait_purpose.h"
 #include "model/timeline.h"
 
@@ -101,9 +102,13 @@ BlockedCode::BlockedCode(const Timeline& timeline, const PathGraph& graph, const
   for (const auto& [tid, samples] : threads_) {
     if (samples.size() < kFewestOfPlace) continue;
     const auto all_samples = static_cast<double>(samples.size());
+    const auto pool = std::count_if(samples.begin(), samples.end(), [this](const BlockedSample& one) {
+      return one.call == SYS_futex && is_sharing_runtime(symbols_.place(trace_, one.address).library);
+    });
     parts_[tid] = {static_cast<double>(samples_of(tid, Cause::kFileIo).size()) / all_samples,
                    static_cast<double>(samples_of(tid, Cause::kPageFaults).size()) / all_samples,
-                   static_cast<double>(samples_of(tid, Cause::kUnexplained).size()) / all_samples};
+                   static_cast<double>(samples_of(tid, Cause::kUnexplained).size()) / all_samples,
+                   static_cast<double>(pool) / all_samples};
   }
 }
 

@@ -22,6 +22,7 @@ namespace hostprobe::analysis {
 // Of the time that it is blocked so. The rest has no name: other threads of the program's compute meanwhile (OpenMP), or a timer runs.
 struct BlockedParts {
   double files = 0, faults = 0, others = 0;
+  double pool = 0;  // of the rest: for threads that share its work
   double sum() const { return files + faults + others; }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/measures/pools.h"
 #include "analysis/measures/wait_purpose.h"
 #include "answer/file_name.h"
 #include "answer/telling_frames.h"
@@ -72,16 +73,6 @@ bool is_in_call(const HostThread& thread, double at_ns) {
   return at >= 0 && thread.calls[static_cast<std::size_t>(at)].end_ns > at_ns;
 }
 
-SampledShare share_of_samples(std::uint64_t hits, std::uint64_t samples) {
-  if (samples == 0) return {};
-  constexpr double kZ = 1.96;  // standard deviations: 95 of 100
-  const auto n = static_cast<double>(samples);
-  const double part = static_cast<double>(hits) / n, spread = kZ * kZ / n;
-  const double middle = (part + spread / 2) / (1 + spread);
-  const double half = kZ * std::sqrt(part * (1 - part) / n + spread / (4 * n)) / (1 + spread);
-  return {part, std::max(0.0, middle - half), std::min(1.0, middle + half)};
-}
-
 OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchPace& pace, const TimeAxis& axis,
                  const std::vector<Window>& steps, Symbols& symbols)
     : trace_(timeline.trace()), symbols_(symbols) {
@@ -99,6 +90,7 @@ OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchP
         if (const std::string_view frame = innermost_frame(trace_, sample.stack); !frame.empty())
           own.python.push_back({frame, sample.stack, is_of_framework(sample.stack)});
     own.program = parts_of_program(own);
+    own.spinning_part = part_spinning(own.code);
     std::vector<FaultSample> faults = found->second.faults;
     std::erase_if(faults, [&](const FaultSample& one) { return !is_in_one(steps, axis.of(one.at_ns)); });
     own.fault_part = part_in_faults(faults);
@@ -131,6 +123,21 @@ double OwnCode::part_in_faults(const std::vector<FaultSample>& samples) {
 double OwnCode::fault_part(const HostThread& thread) const {
   const auto found = thread.track == nullptr ? threads_.end() : threads_.find(thread.track->key().tid);
   return found == threads_.end() ? 0 : found->second.fault_part;
+}
+
+// What it asks of the kernel meanwhile is a part of the same.
+double OwnCode::part_spinning(const std::vector<Code>& samples) {
+  std::uint64_t spinning = 0, known = 0;
+  for (const Code& one : samples) {
+    known += !one.in_kernel;
+    spinning += !one.in_kernel && spins_in(one.function, one.library);
+  }
+  return known < kFewestSamples ? 0 : share_of_samples(spinning, known).part;
+}
+
+double OwnCode::spinning_part(const HostThread& thread) const {
+  const auto found = thread.track == nullptr ? threads_.end() : threads_.find(thread.track->key().tid);
+  return found == threads_.end() ? 0 : found->second.spinning_part;
 }
 
 // Where no code is known the Python frames say that it is Python.

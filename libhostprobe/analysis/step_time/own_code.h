@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/graph/path_graph.h"
+#include "analysis/measures/sampled_share.h"
 #include "answer/cause.h"
 #include "answer/hook.h"
 #include "launch_pace.h"
@@ -21,12 +22,6 @@ namespace hostprobe::analysis {
 // Where the moment of a sample lies. Windows are by time, and none overlap.
 bool is_in_one(const std::vector<Window>& windows, double at_ns);
 bool is_in_call(const HostThread& thread, double at_ns);
-
-// A share that was counted in samples, with what it is at least and at most in 95 of 100 cases (Wilson's interval).
-struct SampledShare {
-  double part = 0, low = 0, high = 1;
-};
-SampledShare share_of_samples(std::uint64_t hits, std::uint64_t samples);
 
 // From so many samples on a share is told: half of them is known to 20 points then, of fewer hardly anything is.
 inline constexpr std::uint64_t kFewestSamples = 20;
@@ -59,6 +54,8 @@ class OwnCode {
   std::optional<double> interpreter_part(const HostThread& thread, const Window& window) const;
   // Which part of its time in no call the kernel took to hand it pages; 0: none, or too few samples.
   double fault_part(const HostThread& thread) const;
+  // Which part of its time on a CPU, in no call, it looks whether other threads are done; 0: none, or too few samples.
+  double spinning_part(const HostThread& thread) const;
   // Nothing: too few samples, or no place stands out.
   std::optional<ProgramParts> program_parts(const HostThread& thread) const;
   // Of kPythonOverhead, kHostWork and kPageFaults. Nothing: too few samples, or no place stands out.
@@ -89,9 +86,10 @@ class OwnCode {
     std::vector<Code> code;  // by time
     std::vector<Frames> python;
     std::optional<ProgramParts> program;
-    double fault_part = 0;
+    double fault_part = 0, spinning_part = 0;
   };
   Code code_of(const RunningSample& sample, double at_ns);
+  static double part_spinning(const std::vector<Code>& samples);
   static double part_in_faults(const std::vector<FaultSample>& samples);
   static std::optional<OwnSite> fault_site(const Samples& samples);
   static std::optional<double> part_of(const Code* begin, const Code* end, std::uint64_t python);

@@ -39,6 +39,15 @@ LowFrequency frequency_of(const StepTimeMember& member, const PathGraph& graph, 
   return {member.timeline->trace(), member.axis, all, tid};
 }
 
+std::vector<const ProcessAnswer*> answers_of(const std::vector<StepTimeMember>& members) {
+  std::vector<const ProcessAnswer*> answers;
+  for (const StepTimeMember& member : members) {
+    answers.push_back(member.answer);
+    for (const StepTimeProcess& worker : member.workers) answers.push_back(worker.answer);
+  }
+  return answers;
+}
+
 void compare_frequencies(std::vector<Rank>& ranks) {
   for (Rank& one : ranks) {
     std::vector<double> elsewhere;
@@ -64,6 +73,7 @@ OutsidePeers outside_peers(const JobGraph& job, const std::vector<StepTimeMember
 std::vector<Rank> known_ranks(const JobGraph& job, const std::vector<StepTimeMember>& members,
                               const std::vector<Window>& steps, Symbols& symbols) {
   std::vector<Rank> ranks;
+  const std::vector<const ProcessAnswer*> answers = answers_of(members);
   for (std::uint32_t i = 0; i < job.parts.size(); ++i) {
     const StepTimeMember& member = members[i];
     const PathGraph& graph = job.parts[i];
@@ -75,6 +85,7 @@ std::vector<Rank> known_ranks(const JobGraph& job, const std::vector<StepTimeMem
                      member.answer->gc.has_value(),
                      OwnCode(*member.timeline, graph, pace, member.axis, steps, symbols),
                      frequency_of(member, graph, steps),
+                     pools_beyond_cpus(answers, *member.answer),
                      {}});
     ranks.back().processes.push_back(known_of(member, graph, steps, 0, symbols));
     for (std::uint32_t w = 0; w < member.workers.size(); ++w)

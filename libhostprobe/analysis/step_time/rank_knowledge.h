@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "analysis/measures/pools.h"
 #include "blocked_code.h"
 #include "call_causes.h"
 #include "gpu_states.h"
@@ -36,6 +38,7 @@ struct Rank {
   bool has_python;
   OwnCode own_code;
   LowFrequency frequency;
+  std::optional<PoolDemand> pools;                       // nothing: those of the job fit the CPUs that it may use
   std::vector<std::unique_ptr<KnownProcess>> processes;  // by HostThread::process
 
   KnownProcess& process_of(const HostThread& one) const { return *processes[one.process]; }

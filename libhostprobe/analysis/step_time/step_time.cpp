@@ -152,29 +152,52 @@ class Explanation {
     parts_.add(member_, {window, fault_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
     return own_ns - fault_ns;
   }
+  // What is left of its own time without its waits for threads that share its work, where these have too few CPUs.
+  double add_pool_wait(double own_ns, const Window& window, const HostThread& thread) {
+    if (!waits_for_pool(thread)) return own_ns;
+    const KnownProcess& process = rank().process_of(thread);
+    const std::optional<BlockedParts> parts = process.blocked_code.parts(thread);
+    const double blocked_ns = process.without_cpu.blocked_of_own(thread, window) * (1 - (parts ? parts->sum() : 0));
+    const double off_ns = std::min(own_ns, blocked_ns), on_ns = own_ns - off_ns;
+    const double for_pool = parts && parts->sum() < 1 ? parts->pool / (1 - parts->sum()) : 0;
+    const double pool_ns = for_pool * off_ns + rank().own_code.spinning_part(thread) * on_ns;
+    const Cause cause = rank().pools->of_quota ? Cause::kCpuThrottle : Cause::kCpuContention;
+    parts_.add(member_, {window, pool_ns, cause, member_, {&thread, nullptr, nullptr}});
+    return own_ns - pool_ns;
+  }
+  bool waits_for_pool(const HostThread& thread) const { return rank().pools && thread.process == 0; }
   // In no call: by what samples of the thread say of such times.
   void add_own_code(Cause cause, const Spot& spot, const Window& window, const HostThread& thread) {
     if (cause == Cause::kGpuBound && thread.process == 0) return add_program_code(window, thread);
     const bool is_own = cause == Cause::kPythonOverhead || cause == Cause::kHostWork;
     const auto part = is_own ? rank().own_code.interpreter_part(thread, window) : std::nullopt;
-    if (!part && (!is_own || rank().own_code.fault_part(thread) == 0)) return add_own(cause, spot, window, thread);
-    const double own_ns = add_page_faults(add_all_but_work(window, thread), window, thread);
+    if (!part && (!is_own || !has_more_than_work(thread))) return add_own(cause, spot, window, thread);
+    const double own_ns = add_all_but_own_code(window, thread);
     if (!part) return parts_.add(member_, {window, own_ns, cause, member_, spot});
     parts_.add(member_, {window, *part * own_ns, Cause::kPythonOverhead, member_, spot});
     parts_.add(member_, {window, (1 - *part) * own_ns, Cause::kHostWork, member_, spot});
   }
+  bool has_more_than_work(const HostThread& thread) const {
+    return rank().own_code.fault_part(thread) > 0 || waits_for_pool(thread);
+  }
+  double add_all_but_own_code(const Window& window, const HostThread& thread) {
+    return add_pool_wait(add_page_faults(add_all_but_work(window, thread), window, thread), window, thread);
+  }
   void add_program_code(const Window& window, const HostThread& thread) {
     const auto parts = rank().own_code.program_parts(thread);
-    if (!parts && rank().own_code.fault_part(thread) == 0)
+    if (!parts && !has_more_than_work(thread))
       return add_own(Cause::kGpuBound, {&thread, nullptr, nullptr}, window, thread);
-    const double own_ns = add_page_faults(add_all_but_work(window, thread), window, thread);
+    const double own_ns = add_all_but_own_code(window, thread);
     if (!parts) return parts_.add(member_, {window, own_ns, Cause::kGpuBound, member_, {&thread, nullptr, nullptr}});
+    // Of the time on a CPU, of which spinning is gone by now.
+    const double working = waits_for_pool(thread) ? 1 - rank().own_code.spinning_part(thread) : 1;
+    const double more = 1 / std::max(working, parts->sum());
     const auto add_part = [&](Cause cause, double part) {
       parts_.add(member_, {window, part * own_ns, cause, member_, {&thread, nullptr, nullptr}});
     };
-    add_part(Cause::kGpuBound, 1 - parts->sum());
-    add_part(Cause::kPythonOverhead, parts->python);
-    add_part(Cause::kHostWork, parts->other);
+    add_part(Cause::kGpuBound, 1 - more * parts->sum());
+    add_part(Cause::kPythonOverhead, more * parts->python);
+    add_part(Cause::kHostWork, more * parts->other);
   }
   // `still`: of what it was blocked for without being ready to run; the post was not all that it waited for.
   void add_return(Cause cause, Cause still, const Spot& spot, const Window& window, const HostThread& thread,

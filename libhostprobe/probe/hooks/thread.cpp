@@ -164,7 +164,7 @@ extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
   return result;
 }
 
-// The first 64 CPUs of the mask, and how many it holds in all.
+// The first 64 CPUs of the mask, and how many it holds in all. Who sets it is worth a stack however short the call.
 #define HP_AFFINITY_HOOK(name, versions, label, Thread)                                                  \
   HP_ROW(kThread, kThread, name, versions, 0, 0, label, "mask:hex", "site:code", "cpus", "result:i")     \
   extern "C" HP_EXPORT int hp_##name(Thread thread, size_t bytes, const cpu_set_t* cpus) __asm__(#name); \
@@ -183,7 +183,8 @@ extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
       memcpy(&r->b, cpus, bytes < sizeof r->b ? bytes : sizeof r->b);                                    \
       r->d = static_cast<std::uint64_t>(CPU_COUNT_S(bytes, cpus));                                       \
     }                                                                                                    \
-    commit_record(r, g_hook_##name, result == 0 ? 0 : kRecordFailed, 0);                                 \
+    const std::uint16_t stack = sample_stack(end, HP_SITE, UINT64_MAX);                                  \
+    commit_record(r, g_hook_##name, result == 0 ? 0 : kRecordFailed, stack);                             \
     return result;                                                                                       \
   }
 HP_AFFINITY_HOOK(sched_setaffinity, "GLIBC_2.3.4", "thread:i", pid_t)

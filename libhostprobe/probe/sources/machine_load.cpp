@@ -14,6 +14,7 @@
 #include "probe/runtime/options.h"
 #include "probe/runtime/small_file.h"
 #include "probe/writer/file/row_ring.h"
+#include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {
 namespace {
@@ -23,9 +24,11 @@ constexpr std::uint32_t kRows = 512;
 HP_KEPT_BY_CHILDREN MachineRow g_rows[kRows];
 HP_OF_RECORDING RowRing<MachineRow, kRows> g_ring;
 HP_OF_RECORDING std::uint64_t g_next_ns = 0;
+HP_OF_RECORDING CpuLines g_first_cpus;
+HP_OF_RECORDING std::uint64_t g_first_cpus_ns = 0;
 
 // The line of all interrupts is as long as a machine has of them, so only what lines begin with is kept.
-void read_stat(MachineRow& row) {
+void read_stat(MachineRow& row, CpuLines& cpus) {
   const std::uint64_t ns_per_tick = 1000000000u / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
   char text[4096], line[160];
   const int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
@@ -40,6 +43,7 @@ void read_stat(MachineRow& row) {
       line[held] = 0;
       held = 0;
       parse_stat_line(line, ns_per_tick, row);
+      parse_cpu_line(line, ns_per_tick, cpus);
     }
   close(fd);
 }
@@ -49,10 +53,25 @@ void read_pressure(const char* path, std::uint64_t* some_us, std::uint64_t* full
   if (read_small_file(path, text, sizeof text)) parse_pressure(text, some_us, full_us);
 }
 
+// Into the file's header.
+void note_idle(const CpuLines& cpus) {
+  const std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
+  if (g_first_cpus_ns == 0) {
+    g_first_cpus = cpus;
+    g_first_cpus_ns = now_ns;
+  }
+  g_header.machine_cpus = cpus.count;
+  if (cpus.idle_ns < g_first_cpus.idle_ns) return;  // the kernel's count may go back
+  g_header.idle_ns = cpus.idle_ns - g_first_cpus.idle_ns;
+  g_header.idle_of_ns = now_ns - g_first_cpus_ns;
+}
+
 MachineRow read_all() {
   MachineRow row;
   memset(&row, 0xff, sizeof row);
-  read_stat(row);
+  CpuLines cpus{};
+  read_stat(row, cpus);
+  note_idle(cpus);
   read_pressure("/proc/pressure/cpu", &row.cpu_some_us, nullptr);
   read_pressure("/proc/pressure/memory", &row.memory_some_us, &row.memory_full_us);
   read_pressure("/proc/pressure/io", &row.io_some_us, &row.io_full_us);
@@ -92,6 +111,21 @@ void parse_stat_line(const char* line, std::uint64_t ns_per_tick, MachineRow& ro
   row.interrupt_ns = fields[5] * ns_per_tick;
   row.soft_interrupt_ns = fields[6] * ns_per_tick;
   row.steal_ns = fields[7] * ns_per_tick;
+}
+
+void parse_cpu_line(const char* line, std::uint64_t ns_per_tick, CpuLines& cpus) {
+  if (strncmp(line, "cpu", 3) != 0) return;
+  if (line[3] >= '0' && line[3] <= '9') ++cpus.count;
+  if (line[3] != ' ') return;
+  std::uint64_t ticks_of[5];  // user nice system idle iowait
+  const char* rest = line + 3;
+  for (std::uint64_t& one : ticks_of) {
+    char* next = nullptr;
+    one = strtoull(rest, &next, 10);
+    if (next == rest) return;
+    rest = next;
+  }
+  cpus.idle_ns = (ticks_of[3] + ticks_of[4]) * ns_per_tick;
 }
 
 void parse_pressure(const char* text, std::uint64_t* some_us, std::uint64_t* full_us) {

@@ -18,6 +18,12 @@ void write_machine_load();
 
 // Of one line of /proc/stat, of which the begin is enough. Others change nothing.
 void parse_stat_line(const char* line, std::uint64_t ns_per_tick, MachineRow& row);
+// Of the lines of /proc/stat that are about CPUs.
+struct CpuLines {
+  std::uint64_t count;    // of CPUs
+  std::uint64_t idle_ns;  // of all together, since the machine was started
+};
+void parse_cpu_line(const char* line, std::uint64_t ns_per_tick, CpuLines& cpus);
 // Of /proc/pressure/…: `full` may be null. What is not there is kNotReadable.
 void parse_pressure(const char* text, std::uint64_t* some_us, std::uint64_t* full_us);
 

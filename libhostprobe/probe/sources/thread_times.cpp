@@ -1,12 +1,14 @@
 // thread_times.cpp: see thread_times.h.
 #include "probe/sources/thread_times.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "probe/record/chunk.h"
+#include "probe/runtime/at_start.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/small_file.h"
 #include "probe/sources/switch_drain.h"
@@ -21,6 +23,13 @@ bool read_line(std::uint32_t tid, const char* file, char* out, std::size_t bytes
   return read_small_file(path, out, bytes);
 }
 
+// Not by libc's function, which a fix may stand in front of. More CPUs than the set has room for are not counted.
+std::uint32_t cpus_of(std::uint32_t tid) {
+  cpu_set_t cpus;
+  const long bytes = system_call(SYS_sched_getaffinity, tid, sizeof cpus, word_of_pointer(&cpus));
+  return bytes <= 0 ? 0 : static_cast<std::uint32_t>(CPU_COUNT_S(static_cast<std::size_t>(bytes), &cpus));
+}
+
 }  // namespace
 
 void read_thread_times(ThreadEntry& entry) {
@@ -31,6 +40,7 @@ void read_thread_times(ThreadEntry& entry) {
     entry.run_delay_ns = strtoull(next, &next, 10);
     note_run_count(entry.tid, entry.created_ticks, strtoull(next, nullptr, 10));
   }
+  if (const std::uint32_t cpus = cpus_of(entry.tid); cpus != 0) entry.cpus = cpus;
   if (read_line(entry.tid, "comm", line, sizeof line)) {
     std::size_t length = strcspn(line, "\n");
     if (length >= sizeof entry.name) length = sizeof entry.name - 1;

@@ -11,6 +11,7 @@
 #include "coverage_text.h"
 #include "finding_block.h"
 #include "report/columns.h"
+#include "report/cpu_demand.h"
 #include "report/losses.h"
 #include "report/news.h"
 #include "report/shell_word.h"
@@ -154,11 +155,16 @@ class FirstScreen : private Lines {
   std::string foot_text() {
     std::string text = "\n";
     if (const std::string others = not_found_text(run_, width_); !others.empty()) text += others + "\n";
+    if (const std::string use = knows_only_threads() ? cpu_use_text(run_) : ""; !use.empty())
+      text += wrapped(use, "", "  ", width_);
     if (const std::string seen = coverage_text(run_); !seen.empty()) text += wrapped(seen, "", "  ", width_);
     std::string next = "Next: " + next_command();
     if (columns(next) + columns(kOtherWays) <= width_) next += kOtherWays;
     return text + wrapped(next, "", "  ", width_);
   }
+
+  // Of a program without steps and GPU that is what there is to say.
+  bool knows_only_threads() const { return run_.steps.lengths.count == 0 && run_.ranks == 0 && !run_.uses_gpu(); }
 
   std::string shown_path() const { return shell_word(printable(run_.path)); }
 
