@@ -172,6 +172,7 @@ SUB_ROOMS = {
     "analysis": ("measures", "ranks", "graph", "step_time", "causes", "findings", HERE),
     "report": (HERE, "text", "json", "diff", "explain", "html"),
     "export": (HERE, "chrome", "perfetto", "csv", "stacks", "dump"),
+    "live": (HERE, "top"),
     "recorder": (HERE, "bpf"),
     "simnode": ("node", "cuda/image", "cuda/model", "cuda/entries", "nccl", "nvml"),
 }
