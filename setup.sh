@@ -47,10 +47,10 @@ readonly build_packages=(
   g++ cmake ninja-build git python3 python3-dev python3-venv pybind11-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev
   zlib1g-dev libdeflate-dev rapidjson-dev libsqlite3-dev
-  libtracefs-dev libtraceevent-dev libtracecmd-dev
+  libtracefs-dev libtraceevent-dev libtracecmd-dev libncurses-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
 # clang, bpftool and libbpf-dev (55 MB) make the programs of `hostprobe sched --source bpf` (-DHOSTPROBE_BPF=ON).
-readonly test_packages=(ccache "clang-format-14|clang-format" python3-jsonschema valgrind "clang-14|clang" bpftool libbpf-dev musl-tools)
+readonly test_packages=(ccache "clang-format-14|clang-format" python3-jsonschema valgrind "clang-14|clang" bpftool libbpf-dev musl-tools tmux)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.
 readonly guest_packages=(stress-ng redis-tools "postgresql-15|postgresql" libjemalloc2 "libtcmalloc-minimal4|libtcmalloc-minimal4t64"
   chromium chromium-driver python3-selenium  # that looks at pages

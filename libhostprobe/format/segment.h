@@ -59,6 +59,21 @@ enum LossCause : std::uint32_t {
 };
 inline constexpr std::uint32_t kLossCauses = 8;  // room for more
 
+// One step that the process saw end; nanoseconds of CLOCK_MONOTONIC.
+struct StepPlace {
+  std::uint64_t end_ns;
+  std::uint64_t length_ns;
+};
+inline constexpr std::uint32_t kStepPlaces = 64;
+
+// The last steps, for whoever looks at the running process. Step N of those counted is at N % kStepPlaces; the count is
+// raised last. It begins again where something else shows the steps from then on.
+struct StepRing {
+  std::uint32_t from;   // [atomic] StepsFrom; 0 = none are seen
+  std::uint32_t count;  // [atomic] of steps so far
+  StepPlace places[kStepPlaces];
+};
+
 //  segment:  | SegmentHeader 4096 | ThreadEntry × thread_count | StackEntry × stack_count | SiteCounter × short_count |
 //            | SiteCounter × sum_count | strings | chunks |
 struct alignas(64) SegmentHeader {
@@ -94,6 +109,8 @@ struct alignas(64) SegmentHeader {
   std::uint32_t threads_used;          // [atomic] entries that have ever been taken: those before this index
   std::uint32_t merges;                // [atomic] how often something was merged: see Merged
   std::uint32_t gate_moves;            // [atomic] how often recording paused or went on: odd in a pause
+  StepRing steps;
+  std::uint64_t throttled_ns;  // [atomic] for which the quota of its group stopped it so far, of all CPUs together
 };
 static_assert(sizeof(SegmentHeader) <= 4096);
 

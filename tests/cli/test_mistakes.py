@@ -22,7 +22,7 @@ COMMAND = BUILD / "bin/hostprobe"
 PROBE = BUILD / "lib/libhostprobe.so"
 PROGRAMS = BUILD / "tests/programs"
 RECORDED = ("sleep", "0.01")  # one wait
-COMMANDS = ("run", "report", "diff", "explain", "dump", "export", "import", "sched", "recover", "stacks", "ctl", "hooks", "options", "schema",
+COMMANDS = ("run", "report", "diff", "explain", "dump", "export", "import", "sched", "recover", "stacks", "top", "ctl", "hooks", "options", "schema",
             "doctor")
 
 

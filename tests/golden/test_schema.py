@@ -63,7 +63,7 @@ class Schema(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="hostprobe-test.")
         cls.addClassCleanup(folder.cleanup)
         cls.build = documents.Build(BUILD)
-        cls.schemas = {name: json.loads(cls.build.run(("schema", name), folder.name)) for name in ("report", "diff")}
+        cls.schemas = {name: json.loads(cls.build.run(("schema", name), folder.name)) for name in ("report", "diff", "top")}
         said = documents.documents_of(cls.build, (), Path(folder.name))
         cls.documents = {"report": {}, "diff": {}}
         for (_, words), text in said.items():

@@ -172,6 +172,7 @@ SUB_ROOMS = {
     "analysis": ("measures", "ranks", "graph", "step_time", "causes", "findings", HERE),
     "report": (HERE, "text", "json", "diff", "explain", "html"),
     "export": (HERE, "chrome", "perfetto", "csv", "stacks", "dump"),
+    "live": (HERE, "top"),
     "recorder": (HERE, "bpf"),
     "simnode": ("node", "cuda/image", "cuda/model", "cuda/entries", "nccl", "nvml"),
 }
@@ -411,6 +412,19 @@ def probe_needs_only_libc(tree):
     stack = re.search(r"GNU_STACK.*", output_of("readelf", "-lW", tree.probe()))
     if not stack or "E" in stack.group().split()[-2]:
         yield f"libhostprobe.so asks for an executable stack: {stack and stack.group()}"
+
+
+# docs/security.md promises it. The real functions behind hooks are looked up, not linked.
+CONNECTIONS = {"socket", "socketpair", "connect", "bind", "listen", "accept", "accept4", "getaddrinfo", "gethostbyname", "system", "popen",
+               "execve", "execv", "execvp", "posix_spawn", "posix_spawnp", "fork", "vfork"}
+
+
+@rule
+def probe_opens_no_connection_and_starts_no_program(tree):
+    for line in output_of("nm", "-D", "--undefined-only", tree.probe()).splitlines():
+        name = line.split()[-1].split("@")[0]
+        if name in CONNECTIONS:
+            yield f"libhostprobe.so is linked to {name}; docs/security.md says that it opens no connection and starts no program"
 
 
 # Exported, but not hooks with a row: they only jump on.

@@ -271,6 +271,11 @@ class Injected(unittest.TestCase):
         flags = ("-Wl,--no-as-needed", "-lm", "-z", "execstack")
         self.assertEqual(len(self.breaches("probe_needs_only_libc", self.both, flags=flags)), 2)
 
+    def test_a_connection_and_a_program_that_is_started_are_found(self):
+        name = "probe_opens_no_connection_and_starts_no_program"
+        self.assertEqual(self.breaches(name, self.both), [])
+        self.assertEqual(len(self.breaches(name, self.both, "int socket(), fork(); int call(void) { return socket() + fork(); }")), 2)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -2,7 +2,7 @@
 // `slow`: ten steps of 3 ms and one of 300 ms; `handles`: has a handler of its own for SIGUSR2; `ignores`: ignores it;
 // `forks`: a child that stays as well, and prints how it ended; `pauses`: stops recording before anything was recorded;
 // `threads`: three threads that wait five times each and end while recording is paused; `even`: until SIGUSR1, waits for another
-// thread at even intervals.
+// thread at even intervals; `marks`: marks a step each 20 ms, and waits for ever from SIGUSR1 on.
 #include <hostprobe/hostprobe.h>
 
 #include "victim.h"
@@ -66,6 +66,23 @@ static void wait_evenly() {
   pthread_join(thread, nullptr);
 }
 
+static volatile sig_atomic_t g_stands_still = 0;
+
+static void mark_steps() {
+  signal(SIGUSR1, [](int) { g_stands_still = 1; });
+  struct sigaction end = {};  // it ends a wait, which signal() would begin again
+  end.sa_handler = [](int) { g_done = 1; };
+  sigaction(SIGTERM, &end, nullptr);
+  hostprobe_active();
+  sem_t never_posted;
+  sem_init(&never_posted, 0, 0);
+  for (uint64_t step = 0; g_done == 0; ++step) {
+    wait_a_moment(&never_posted, 20000000);
+    while (g_stands_still != 0 && g_done == 0) sem_wait(&never_posted);
+    hostprobe_step(step);
+  }
+}
+
 // From here on hostprobe has a thread of its own: in a process that only waits nobody ever starts one.
 static void stay() {
   hostprobe_active();
@@ -81,6 +98,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "ignores") == 0) signal(SIGUSR2, SIG_IGN);
   if (strcmp(what, "slow") == 0) take_steps();
   if (strcmp(what, "even") == 0) wait_evenly();
+  if (strcmp(what, "marks") == 0) mark_steps();
   if (strcmp(what, "pauses") == 0) tell("stop %d", hostprobe_stop());
   if (strcmp(what, "threads") == 0) end_threads_in_a_pause();
   pid_t child = 0;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "format/file.h"
 #include "probe/record/chunk.h"
 #include "probe/record/hook.h"
 #include "probe/record/trigger.h"
@@ -94,6 +95,23 @@ TEST_P(LiveSteps, AreFoundInCallsThatRepeat) {
   // Made steps lie elsewhere in time than the clock's last reading, so a better rate moves the one across it.
   std::sort(lengths.begin(), lengths.end());
   EXPECT_NEAR(lengths[90] / lengths[10], 1, 0.05);
+}
+
+TEST_P(LiveSteps, StandInTheSharedMemory) {
+  steps_until_found();
+  for (int i = 0; i < 100; ++i) step(8000);
+  const std::vector<double> lengths = taken();
+  const StepRing& ring = g_segment.header->steps;
+  EXPECT_EQ(ring.from, kStepsFromCalls);
+  EXPECT_EQ(ring.count, live_step_count());
+  const StepPlace &last = ring.places[(ring.count - 1) % kStepPlaces],
+                  &before = ring.places[(ring.count - 2) % kStepPlaces];
+  EXPECT_NEAR(static_cast<double>(last.length_ns), lengths.back(), 1);
+  EXPECT_NEAR(static_cast<double>(before.length_ns), lengths[lengths.size() - 2], 1);
+  EXPECT_GE(last.end_ns, before.end_ns);
+  give_up_live_steps();
+  EXPECT_EQ(ring.from, 0u);
+  EXPECT_EQ(ring.count, 0u);
 }
 
 TEST_P(LiveSteps, AreNoneWhereNothingRepeats) {

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <atomic>
+
+#include "probe/record/chunk.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/small_file.h"
 #include "probe/writer/file/events.h"
@@ -130,6 +133,8 @@ void tell(unsigned number, std::uint64_t since_ms, const Throttling& grown) {
   snprintf(text + head, sizeof text - static_cast<std::size_t>(head), "%.*s", static_cast<int>(length - cut),
            g_groups.folder + cut);
   note_event(kEventThrottled, static_cast<std::uint32_t>(since_ms), grown.periods, grown.ns, text);
+  if (g_segment.header != nullptr)
+    std::atomic_ref(g_segment.header->throttled_ns).fetch_add(grown.ns, std::memory_order_relaxed);
 }
 
 const char* value_after(const char* text, const char* name) {

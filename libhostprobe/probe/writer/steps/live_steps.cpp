@@ -3,6 +3,9 @@
 
 #include <time.h>
 
+#include <atomic>
+
+#include "probe/record/chunk.h"
 #include "probe/record/detail.h"
 #include "probe/record/gate.h"
 #include "probe/record/profile_wish.h"
@@ -31,6 +34,27 @@ struct Live {
 HP_OF_RECORDING Live g_live{};
 HP_OF_RECORDING LiveStep g_steps[kWaiting];
 HP_OF_RECORDING SiteCounter g_counter{};  // all of `g_live.count`
+
+StepsFrom steps_from(LiveSource source) {
+  constexpr StepsFrom kFrom[] = {StepsFrom{}, kStepsFromMarks, kStepsFromOptimizer, kStepsFromCalls, StepsFrom{}};
+  return kFrom[static_cast<unsigned>(source)];
+}
+
+// Whoever reads meanwhile sees the count, and leaves out what may have been overwritten.
+void show_source(LiveSource source) {
+  if (g_segment.header == nullptr) return;
+  StepRing& ring = g_segment.header->steps;
+  std::atomic_ref(ring.count).store(0, std::memory_order_release);
+  std::atomic_ref(ring.from).store(steps_from(source), std::memory_order_release);
+}
+
+void show_step(std::uint64_t end_ns, std::uint64_t length_ns) {
+  if (g_segment.header == nullptr) return;
+  StepRing& ring = g_segment.header->steps;
+  const std::uint32_t count = ring.count;
+  ring.places[count % kStepPlaces] = {end_ns, length_ns};
+  std::atomic_ref(ring.count).store(count + 1, std::memory_order_release);
+}
 
 }  // namespace
 
@@ -63,9 +87,13 @@ void begin_live_steps(LiveSource source, std::uint32_t tid, std::uint64_t start_
   clear_spans(g_counter.time);
   g_counter.tid = tid;
   g_counter.thread_start_ticks = start_ticks;
+  show_source(source);
 }
 
-void give_up_live_steps() { g_live_source = LiveSource::kNone; }
+void give_up_live_steps() {
+  g_live_source = LiveSource::kNone;
+  show_source(g_live_source);
+}
 
 void end_live_step(double begin_ns, double end_ns) {
   Live& live = g_live;
@@ -78,6 +106,7 @@ void end_live_step(double begin_ns, double end_ns) {
                       1e-6 * static_cast<double>(live.lengths.median()));
   if (is_detected) consider_profile(live.count, length, live.lengths);
   live.lengths.add(length);
+  show_step(static_cast<std::uint64_t>(end_ns), length);
   add_span(g_counter.time, static_cast<std::uint64_t>((end_ns - begin_ns) / g_live_clock.ns_per_tick));
   g_steps[(live.first + live.waiting) % kWaiting] = {live.count++, begin_ns, end_ns};
   if (live.waiting < kWaiting)
@@ -92,8 +121,7 @@ void lose_step_ends() { ++g_live.ends.lost; }
 StepEnds live_step_ends() { return g_live.ends; }
 std::uint64_t live_step_count() { return g_live.count; }
 const SiteCounter& live_step_counter() {
-  constexpr StepsFrom kFrom[] = {StepsFrom{}, kStepsFromMarks, kStepsFromOptimizer, kStepsFromCalls, StepsFrom{}};
-  g_counter.key = kFrom[static_cast<unsigned>(g_live_source)];
+  g_counter.key = steps_from(g_live_source);
   return g_counter;
 }
 double live_step_median_ns() { return static_cast<double>(g_live.lengths.median()); }
