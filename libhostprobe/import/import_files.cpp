@@ -72,6 +72,19 @@ void add_kernel(const std::string& run, const KernelImport& kernel, const ReadPr
   file.traces = std::move(reading.traces);
 }
 
+// A folder of `nsys export --type parquetdir`, or a file of it.
+bool is_parquet(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    for (const auto& one : std::filesystem::directory_iterator(path, error))
+      if (one.path().extension() == ".parquet") return true;
+    return false;
+  }
+  char begin[4] = {};
+  std::ifstream(path, std::ios::binary).read(begin, sizeof(begin));
+  return std::memcmp(begin, "PAR1", sizeof(begin)) == 0;
+}
+
 bool can_be_opened(ImportedFile& file) {
   try {
     TextFile opened(file.path);
@@ -131,9 +144,11 @@ std::vector<ImportedFile> import_files(ImportForm form, const std::vector<std::s
     const ReadProgress tell = [&](std::uint64_t bytes) {
       if (progress) progress(done + bytes, all);
     };
-    if (can_be_opened(files[i])) {
+    if (form == ImportForm::kNsight && is_parquet(paths[i]))
+      files[i].problem =
+          "it is Parquet: `python3 -m hostprobe.nsight FOLDER report.sqlite` makes of its folder what this reads";
+    else if (can_be_opened(files[i]))
       add_file(form, run, kernel, tell, files[i]);
-    }
     done += file_bytes(paths[i]);
   }
   return files;

@@ -17,8 +17,8 @@ ActivityType type_of(const Hook& hook) {
                                  : ActivityType::kKernel;
 }
 
-// Names of NCCL's kernels since 2.0: ncclAllReduceRingLLKernel_sum_f32, ncclKernel_AllReduce_…, ncclDevKernel_….
-bool is_collective(std::string_view name) { return name.starts_with("nccl"); }
+// Names of NCCL's kernels since 2.0: ncclAllReduceRingLLKernel_sum_f32, ncclKernel_AllReduce_…, ncclDevKernel_…; and of HCCL's: hcom_allReduce.
+bool is_collective(std::string_view name) { return name.starts_with("nccl") || name.starts_with("hcom_"); }
 
 class ProfileStreams {
  public:

@@ -243,6 +243,7 @@ std::uint8_t traits_by_name(const Hook& hook) {
 }
 
 bool is_launch_name(std::string_view function) {
+  if (function == "Node@launch" || function == "torch_to_npu") return true;
   return has(function, "Launch") && !has(function, "LaunchAttribute") && !has(function, "LaunchConfig") &&
          !has(function, "GetLaunch") && !has(function, "SetLaunch");
 }
@@ -254,8 +255,8 @@ bool is_kernel_launch_name(std::string_view function) {
 bool is_sync_name(std::string_view function) {
   if (has(function, "Synchronize")) return true;
   const auto at = function.find("Memcpy");
-  // cudaMemcpy, cuMemcpyDtoH_v2, but not what is about such a call: cudaGraphAddMemcpyNode.
-  return at != std::string_view::npos && at <= 4 && !has(function, "Async") && !has(function, "Batch");
+  // cudaMemcpy, cuMemcpyDtoH_v2, but not what is about such a call: cudaGraphAddMemcpyNode. aclrtMemcpy has the longest prefix.
+  return at != std::string_view::npos && at <= 5 && !has(function, "Async") && !has(function, "Batch");
 }
 
 }  // namespace hostprobe::analysis

@@ -28,7 +28,7 @@ Hook parse_hook(const HookRow& row);
 HookRole role_by_name(const Hook& hook);
 std::uint8_t traits_by_name(const Hook& hook);
 
-// Of CUDA's functions, and those of others that are named the same way (hip…, musa…): it gives the GPU kernels to run.
+// Of CUDA's functions, and those of others that are named the same way (hip…, musa…), and Ascend's Node@launch: it gives the GPU kernels to run.
 bool is_launch_name(std::string_view function);
 // Of those: exactly one kernel.
 bool is_kernel_launch_name(std::string_view function);

@@ -12,6 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "import"))
 
+from ascend_profile import write_rank  # noqa: E402
 from inspector_log import inspector_lines  # noqa: E402
 from nsight_report import write_job  # noqa: E402
 
@@ -32,7 +33,7 @@ GATES = (("before", "after", "3%"), ("after", "before", "3%"), ("after", "after"
          ("transfers", "slow_links", "2%"), ("monitor", "flight", "3%"), ("damaged", "threads", "3%"))
 # Runs that are also asked for these, and for each rank alone.
 DUMPED = ("threads", "flight", "monitor", "damaged", "wakes", "machine", "scheduler", "totals", "ftrace", "profile", "joined",
-          "table", "hang", "inspector", "nsight", "version1", "version2", "version3")
+          "table", "hang", "inspector", "nsight", "ascend", "version1", "version2", "version3")
 EXPORTED = ("threads", "input", "hosts", "flight", "machine", "scheduler", "ftrace", "profile", "joined", "workers", "version2")
 STACKED = ("python", "own_work", "threads", "monitor", "cpu_job")  # as stacks of running and waiting time
 RANKED = {"own_work": (0, 1), "hosts": (2,), "stuck": (2,), "profile": (1,), "healthy": (7,)}
@@ -150,6 +151,10 @@ def make_runs(build, folder):
     (folder / "inspector.log").write_text("".join(inspector_lines()))
     runs["inspector"] = ("import", "-o", "inspector", "--inspector", "inspector.log")
     runs["nsight"] = ("import", "-o", "nsight", "--nsight", "job.sqlite")
+    for rank, late_us in ((0, 0), (1, 120)):
+        (folder / f"ascend_rank{rank}").mkdir()
+        write_rank(folder / f"ascend_rank{rank}" / "trace_view.json", rank, late_us=late_us)
+    runs["ascend"] = ("import", "-o", "ascend", "--kineto", *(f"ascend_rank{rank}/trace_view.json" for rank in range(2)))
     for path in sorted(PROFILES.glob("*.json.gz")):
         name = "kineto_" + path.name.removesuffix(".json.gz").replace("-", "_")
         shutil.copy(path, folder / f"{name}.json.gz")

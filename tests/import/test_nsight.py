@@ -14,7 +14,7 @@ import subprocess
 
 from imported import ImportTest, main
 from nsight_report import EPOCH, NsightReport, write_job
-from probed import COMMAND
+from probed import BUILD, COMMAND, path_of
 
 STEPS = 6
 
@@ -135,6 +135,53 @@ class Nsight(ImportTest):
         for name in ("other.sqlite", "none.sqlite", "empty", "text", "head", "random", "nope"):
             said = self.imported(self.folder / name, status=1)
             self.assertEqual(len([line for line in said.splitlines() if "nothing imported" in line]), 1, (name, said))
+
+    def parquet(self):
+        """The report as `nsys export --type parquetdir` would write it: a file for each table."""
+        folder = self.folder / "job_pqtdir"
+        folder.mkdir()
+        script = """
+import sqlite3, sys
+import pyarrow, pyarrow.parquet
+database = sqlite3.connect(sys.argv[1])
+for name, in database.execute("select name from sqlite_master where type = 'table'").fetchall():
+    rows = database.execute(f"select * from {name}")
+    names = [column[0] for column in rows.description]
+    table = pyarrow.table(dict(zip(names, map(list, zip(*rows)))) or {column: [] for column in names})
+    pyarrow.parquet.write_table(table, f"{sys.argv[2]}/{name}.parquet")
+"""
+        subprocess.run([path_of("TABLES_PYTHON"), "-c", script, self.path, folder], check=True)
+        return folder
+
+    def converted(self, *words):
+        environment = {**os.environ, "PYTHONPATH": str(BUILD / "lib/hostprobe/python")}
+        return subprocess.run([path_of("TABLES_PYTHON"), "-B", "-m", "hostprobe.nsight", *words], capture_output=True, text=True, env=environment)
+
+    def test_parquet_becomes_the_same_trace(self):
+        self.imported()
+        expected = self.lines()
+        made = self.folder / "converted.sqlite"
+        done = self.converted(self.parquet(), made)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.imported(made)
+        self.assertEqual(self.lines(), expected)
+
+    def test_parquet_is_named_with_what_to_do(self):
+        folder = self.parquet()
+        for path in (folder, folder / "OSRT_API.parquet"):
+            said = self.imported(path, status=1)
+            self.assertIn("python3 -m hostprobe.nsight", said)
+
+    def test_what_cannot_be_converted_leaves_nothing(self):
+        folder = self.parquet()
+        made = self.folder / "converted.sqlite"
+        (folder / "broken.parquet").write_bytes(b"PAR1 and no more")
+        empty = self.folder / "empty"
+        empty.mkdir()
+        for words in ((folder, made), (empty, made), (self.folder / "nope", made), (folder, self.path)):
+            done = self.converted(*words)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+        self.assertEqual([path.name for path in self.folder.iterdir() if path.name.startswith("converted")], [])
 
     def test_rank_is_guessed_from_the_name_of_the_file(self):
         path = self.folder / "report_rank3.sqlite"

@@ -41,6 +41,9 @@ TEST(CallTraits, NamesTellWhatACallDoes) {
     EXPECT_TRUE(is_sync_name(name)) << name;
   for (const char* name : {"cudaMemcpyAsync", "cudaGraphAddMemcpyNode", "cudaStreamWaitEvent", "cudaMalloc"})
     EXPECT_FALSE(is_launch_name(name) || is_sync_name(name)) << name;
+  EXPECT_TRUE(is_kernel_launch_name("Node@launch"));
+  for (const char* name : {"aclrtSynchronizeStream", "aclrtMemcpy"}) EXPECT_TRUE(is_sync_name(name)) << name;
+  EXPECT_FALSE(is_sync_name("aclrtMemcpyAsync"));
 }
 
 TEST(CollectiveNames, PyTorchsNamesAreThoseOfNccl) {
@@ -49,6 +52,7 @@ TEST(CollectiveNames, PyTorchsNamesAreThoseOfNccl) {
   EXPECT_EQ(collective_operation("reduce_scatter_tensor"), "ReduceScatter");
   EXPECT_EQ(collective_operation("all_to_allv"), "AlltoAll");
   EXPECT_EQ(collective_operation("_broadcast_oop"), "Broadcast");
+  EXPECT_EQ(collective_operation("receive"), "Recv");
   EXPECT_EQ(collective_operation("wait"), "");
   EXPECT_EQ(collective_type("c10::BFloat16"), 9);
   EXPECT_EQ(collective_type("Float"), 7);

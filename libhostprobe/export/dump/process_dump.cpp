@@ -87,14 +87,21 @@ class Dump : DumpOutput {
       print(R"({},"function":{},"begin_ns":{},"duration_ns":{:.0f},"args":{{)", head_, arguments_.json_name(name),
             begin, length);
     } else {
-      print("{}{:>16.6f} {:>10} {}(", head_, 1e-9 * static_cast<double>(begin), duration_text(length), printable(name));
+      print("{}{:>16.6f} {:>10} {}(", head_, 1e-9 * static_cast<double>(begin),
+            is_end_seen(record) ? duration_text(length) : "no end", printable(name));
     }
     if (hook != nullptr) arguments_.write(buffer(), *hook, record);
     print("{}", json_ ? "}" : ")");
+    if (json_ && !is_end_seen(record)) print(R"(,"no_end":true)");
     write_flags(record);
     if (json_ && record.stack != 0) write_stack(record.stack);
     print("{}", json_ ? "}\n" : "\n");
     flush(kFlushBytes);
+  }
+
+  // A dump of the Flight Recorder has operations that go on, and some whose end PyTorch did not look for.
+  bool is_end_seen(const Record& record) const {
+    return trace_.header.source != kFromDump || record.end_ticks != record.begin_ticks;
   }
 
   void write_lost(std::uint64_t count) {

@@ -18,7 +18,8 @@ constexpr Row kOperations[] = {
     {"broadcast", "Broadcast"}, {"reduce", "Reduce"},       {"alltoall", "AlltoAll"},
     {"alltoallv", "AlltoAll"},  {"gather", "Gather"},       {"scatter", "Scatter"},
     {"send", "Send"},           {"isend", "Send"},          {"recv", "Recv"},
-    {"irecv", "Recv"},          {"recvanysource", "Recv"},  {"barrier", "Barrier"},
+    {"irecv", "Recv"},          {"recvanysource", "Recv"},  {"receive", "Recv"},
+    {"barrier", "Barrier"},
 };
 
 struct TypeRow {
@@ -29,7 +30,8 @@ constexpr TypeRow kTypes[] = {
     {"char", 0},   {"signed char", 0}, {"int8", 0},     {"byte", 1},           {"unsigned char", 1}, {"uint8", 1},
     {"bool", 1},   {"int", 2},         {"int32", 2},    {"uint32", 3},         {"long", 4},          {"long int", 4},
     {"int64", 4},  {"uint64", 5},      {"half", 6},     {"float16", 6},        {"float", 7},         {"float32", 7},
-    {"double", 8}, {"float64", 8},     {"bfloat16", 9}, {"float8_e4m3fn", 10}, {"float8_e5m2", 11},
+    {"double", 8}, {"float64", 8},     {"bfloat16", 9}, {"float8_e4m3fn", 10}, {"float8_e5m2", 11},  {"fp16", 6},
+    {"fp32", 7},   {"fp64", 8},        {"bfp16", 9},
 };
 
 std::string lower(std::string_view text, bool with_lines) {

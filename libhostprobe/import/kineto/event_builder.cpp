@@ -25,9 +25,9 @@ class Fields {
   std::array<std::vector<std::pair<std::string_view, Field>>, 24> by_length_;
 };
 
-const Fields kEventFields = {{"ph", Field::kPhase},    {"cat", Field::kCategory}, {"name", Field::kName},
-                             {"pid", Field::kPid},     {"tid", Field::kTid},      {"ts", Field::kTime},
-                             {"dur", Field::kDuration}};
+const Fields kEventFields = {{"ph", Field::kPhase},     {"cat", Field::kCategory}, {"name", Field::kName},
+                             {"pid", Field::kPid},      {"tid", Field::kTid},      {"ts", Field::kTime},
+                             {"dur", Field::kDuration}, {"id", Field::kId}};
 const Fields kArgFields = {{"name", Field::kOwnName},
                            {"labels", Field::kLabels},
                            {"correlation", Field::kCorrelation},
@@ -49,7 +49,16 @@ const Fields kArgFields = {{"name", Field::kOwnName},
                            {"Rank", Field::kRank},
                            {"Seq", Field::kSequence},
                            {"Src Rank", Field::kFromRank},
-                           {"Dst Rank", Field::kToRank}};
+                           {"Dst Rank", Field::kToRank},
+                           // of Ascend's profiles
+                           {"Task Type", Field::kTaskType},
+                           {"level", Field::kLevel},
+                           {"task type", Field::kPlaneTask},
+                           {"connection_id", Field::kCorrelation},
+                           {"size(B)", Field::kBytes},
+                           {"rank_size", Field::kGroupSize},
+                           {"data_type", Field::kDataType},
+                           {"count", Field::kElementsIn}};
 
 }  // namespace
 

@@ -19,7 +19,8 @@ constexpr std::string_view kCollectiveAnnotation = "nccl:";
 bool is_known_and_unused(const ProfileEvent& event) {
   const std::string& category = event[Field::kCategory];
   return category == "ac2g" || category == "async_cpu_to_gpu" || category == "fwdbwd" || category == "async_gpu" ||
-         category == "forward_backward" || (event[Field::kPhase] == "i" && event[Field::kPid] == "Traces");
+         category == "forward_backward" || category == "HostToDevice" || category == "async_task_queue" ||
+         category == "MsTx" || (event[Field::kPhase] == "i" && event[Field::kPid] == "Traces");
 }
 
 // Calls of libc that wait. No profile of PyTorch has any; other sources that are read into one do.
@@ -32,7 +33,8 @@ bool is_call_category(std::string_view category) {
 
 bool is_range_category(std::string_view category) {
   return category == "cpu_op" || category == "user_annotation" || category == "python_function" ||
-         category == "Operator";
+         category == "Operator" || category == "enqueue" || category == "dequeue" || category == "GC" ||
+         category == kAscendRangeCategory;
 }
 
 RowType activity_type(std::string_view category) {
@@ -116,6 +118,8 @@ void Profile::add(const ProfileEvent& event) {
   const std::string& category = event[Field::kCategory];
   if (phase == "M") return add_name(event);
   if (is_known_and_unused(event)) return;
+  if (category == "async_npu" && (phase == "s" || phase == "f")) return add_arrow(event);
+  if (category.empty() && phase == "X") return add_ascend(event);
   if (phase != "X")
     return left_out_->add_at("events of phase '" + phase.substr(0, 8) + "', category '" + category.substr(0, 64) + "'",
                              event.at);
@@ -247,6 +251,8 @@ void Profile::add_activity(const ProfileEvent& event, const ProfileSpan& span, R
 
 void Profile::add_name(const ProfileEvent& event) {
   const std::string& what = event[Field::kName];
+  if (what == "process_name" && event[Field::kOwnName] == "Ascend Hardware") ascend_.is_ascend = true;
+  if (what == "process_labels") ascend_.labels[event[Field::kPid]] = event[Field::kLabels];
   if (what == "process_name") process_names_[event[Field::kPid]] = event[Field::kOwnName];
   if (what == "thread_name")
     thread_names_[{event[Field::kPid], event[Field::kTid]}] = thread_name(event[Field::kOwnName]);
@@ -281,10 +287,13 @@ namespace {
 
 // Numbers that another profile gave to names and to one process's threads, by those of this one.
 struct Renumbering {
-  const std::vector<std::uint32_t>& names;
+  const std::vector<std::uint32_t>& names;  // none: they are the same
   std::vector<std::uint32_t> threads;
 
-  void renumber(ProfileSpan& span) const { span.name = names[span.name]; }
+  void renumber(std::uint32_t& name) const {
+    if (!names.empty()) name = names[name];
+  }
+  void renumber(ProfileSpan& span) const { renumber(span.name); }
   template <typename OfThread>
   void renumber_of_thread(OfThread& one) const {
     renumber(one.span);
@@ -294,15 +303,24 @@ struct Renumbering {
   void renumber(ProfileStep& step) const { renumber_of_thread(step); }
   void renumber(ProfileActivity& activity) const {
     renumber(activity.span);
-    activity.owner = names[activity.owner];
+    renumber(activity.owner);
   }
   void renumber(ProfileRange& range) const {
     renumber_of_thread(range);
-    range.category = names[range.category];
+    renumber(range.category);
   }
   void renumber(ProfileCollective& call) const {
     renumber_of_thread(call);
-    call.group = names[call.group];
+    renumber(call.group);
+  }
+  void renumber(AscendCollective& one) const {
+    renumber(one.name);
+    renumber(one.pid);
+    renumber(one.tid);
+  }
+  void renumber(AscendArrow& arrow) const {
+    renumber(arrow.pid);
+    renumber(arrow.tid);
   }
 
   template <typename One>
@@ -313,41 +331,47 @@ struct Renumbering {
   }
 };
 
-// By the order in which they appeared.
-std::vector<ProfileProcesses::value_type*> in_order(ProfileProcesses& processes) {
+}  // namespace
+
+std::vector<ProfileProcesses::value_type*> processes_in_order(ProfileProcesses& processes) {
   std::vector<ProfileProcesses::value_type*> all;
   for (auto& one : processes) all.push_back(&one);
   std::sort(all.begin(), all.end(), [](const auto* l, const auto* r) { return l->second.number < r->second.number; });
   return all;
 }
 
-}  // namespace
+void Profile::append_process(ProfileProcess& own, ProfileProcess& other, const std::vector<std::uint32_t>& names) {
+  std::vector<const std::string*> ids(other.threads.size());
+  for (const auto& [tid, index] : other.thread_at) ids[index] = &tid;
+  Renumbering numbers{names, {}};
+  for (const std::string* id : ids) numbers.threads.push_back(thread_of(own, *id));
+  numbers.append(own.calls, other.calls);
+  numbers.append(own.ranges, other.ranges);
+  numbers.append(own.collectives, other.collectives);
+  numbers.append(own.annotated, other.annotated);
+  numbers.append(own.steps, other.steps);
+}
 
 void Profile::append(Profile&& later) {
   std::vector<std::uint32_t> names;
   for (const std::string& name : later.names_) names.push_back(name_of(name));
-  for (auto* const one : in_order(later.processes_)) {
-    auto& [pid, process] = *one;
-    ProfileProcess& own = process_of(pid);
-    std::vector<const std::string*> ids(process.threads.size());
-    for (const auto& [tid, index] : process.thread_at) ids[index] = &tid;
-    Renumbering numbers{names, {}};
-    for (const std::string* id : ids) numbers.threads.push_back(thread_of(own, *id));
-    numbers.append(own.calls, process.calls);
-    numbers.append(own.ranges, process.ranges);
-    numbers.append(own.collectives, process.collectives);
-    numbers.append(own.annotated, process.annotated);
-    numbers.append(own.steps, process.steps);
-  }
+  for (auto* const one : processes_in_order(later.processes_))
+    append_process(process_of(one->first), one->second, names);
   const Renumbering numbers{names, {}};
   numbers.append(activities_, later.activities_);
   numbers.append(watched_, later.watched_);
+  numbers.append(ascend_.collectives, later.ascend_.collectives);
+  numbers.append(ascend_.begins, later.ascend_.begins);
+  numbers.append(ascend_.ends, later.ascend_.ends);
+  ascend_.is_ascend |= later.ascend_.is_ascend;
+  ascend_.labels.merge(later.ascend_.labels);
   for (auto& [pid, name] : later.process_names_) process_names_[pid] = std::move(name);
   for (auto& [thread, name] : later.thread_names_) thread_names_[thread] = std::move(name);
   left_out_->add(*later.left_out_);
 }
 
 void Profile::finish() {
+  finish_ascend();
   for (auto& [pid, process] : processes_) {
     if (!process_id(pid)) left_out_->add("process ids that are none, replaced");
     if (const auto name = process_names_.find(pid); name != process_names_.end()) process.name = name->second;

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ascend_event.h"
 #include "format/record.h"
 #include "import/input/left_out.h"
 #include "profile_event.h"
@@ -114,6 +115,12 @@ class Profile {
   void add_annotated(const ProfileEvent& event, const ProfileSpan& span);
   ProfileCollective collective_of(const ProfileEvent& event, const ProfileSpan& span, const std::string& operation);
   void add_name(const ProfileEvent& event);
+  // Of a profile of Ascend's devices: what its lanes hold, and what they are together.
+  void add_ascend(const ProfileEvent& event);
+  void add_arrow(const ProfileEvent& event);
+  void finish_ascend();
+  // All that another one holds; `names`: its numbers of names by those of this profile, none where they are the same.
+  void append_process(ProfileProcess& own, ProfileProcess& other, const std::vector<std::uint32_t>& names);
   ProfileProcess& process_of(const std::string& pid);
   std::uint32_t thread_of(ProfileProcess& process, const std::string& tid);
   std::uint32_t name_of(const std::string& text);
@@ -128,6 +135,11 @@ class Profile {
   std::map<std::pair<std::string, std::string>, std::string> thread_names_;
   std::vector<ProfileActivity> activities_;
   std::vector<ProfileSpan> watched_;
+  AscendParts ascend_;
+  friend class AscendLanes;
 };
+
+// By the order in which they appeared.
+std::vector<ProfileProcesses::value_type*> processes_in_order(ProfileProcesses& processes);
 
 }  // namespace hostprobe::analysis

@@ -42,6 +42,11 @@ enum class ProfileField : std::uint8_t {
   kSequence,
   kFromRank,
   kToRank,
+  // of Ascend's profiles
+  kId,         // of an arrow, not of its "args"
+  kTaskType,   // of work on a device
+  kLevel,      // of CANN's own call
+  kPlaneTask,  // of a part of a collective
   kCount,
 };
 

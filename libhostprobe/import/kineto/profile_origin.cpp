@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "import/input/characters.h"
@@ -54,10 +55,35 @@ std::optional<int> rank_of_collectives(const Profile& profile, const ProfileProc
   return found;
 }
 
+// torch_npu leaves profiler_info_RANK.json above the folder of its trace_view.json; nothing: there is none, or there are several.
+std::optional<int> rank_beside(const std::filesystem::path& path) {
+  constexpr std::string_view kInfo = "profiler_info_", kJson = ".json";
+  std::optional<int> found;
+  std::error_code error;
+  for (const auto& one : std::filesystem::directory_iterator(path.parent_path() / "..", error)) {
+    const std::string name = one.path().filename().string();
+    if (!name.starts_with(kInfo) || !name.ends_with(kJson)) continue;
+    const std::string_view number(name.data() + kInfo.size(), name.size() - kInfo.size() - kJson.size());
+    if (found) return std::nullopt;
+    found = small_rank(number);
+  }
+  return found;
+}
+
 std::optional<int> rank_of_path(const std::string& source) {
   const std::filesystem::path path(source);
   const auto own = rank_in(path.filename().string());
-  return own ? own : rank_in(path.parent_path().filename().string());
+  if (own) return own;
+  const auto folder = rank_in(path.parent_path().filename().string());
+  return folder || path.filename() != "trace_view.json" ? folder : rank_beside(path);
+}
+
+// As tensorboard_trace_handler names a profile of torch_npu: HOST_PID_TIME_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json.
+std::string host_of_folder(const std::filesystem::path& path, std::uint32_t pid) {
+  const std::string name = path.parent_path().parent_path().filename().string();
+  if (path.filename() != "trace_view.json" || !name.ends_with("_ascend_pt")) return {};
+  const std::size_t found = name.find(fmt::format("_{}_", pid));
+  return name.substr(0, found == std::string::npos ? 0 : found);
 }
 
 std::optional<int> rank_in_file(const Profile& profile, const std::string& id, const ProfileProcess& process,
@@ -102,6 +128,7 @@ ProcessOrigin origin_of(const Profile& profile, const std::string& id, const Pro
   origin.rank = said.value_or(guessed.value_or(-1));
   if (!origin.host.empty()) return origin;
   origin.host = host_in(std::filesystem::path(source).filename().string(), process.pid);
+  if (origin.host.empty()) origin.host = host_of_folder(source, process.pid);
   origin.is_host_guessed = !origin.host.empty();
   return origin;
 }

@@ -36,10 +36,11 @@ std::string collective_table(const RunAnswer& run, const ReportOptions& options)
   const std::size_t shown = options.all ? run.collectives.size() : std::min(run.collectives.size(), kShortCollectives);
   for (std::size_t i = 0; i < shown; ++i) {
     const CollectiveAnswer& one = run.collectives[i];
-    const bool skew = one.skew.count() > 0;
+    const bool skew = one.skew.count() > 0, ended = one.host.percentile_ns(100) > 0;
     table.add({printable(one.operation), one.communicator.empty() ? "?" : one.communicator.substr(0, 8),
                std::to_string(one.ranks), compact(one.count), bytes_text(one.bytes),
-               duration_text(one.host.percentile_ns(50)), duration_text(one.host.percentile_ns(99)),
+               ended ? duration_text(one.host.percentile_ns(50)) : "-",
+               ended ? duration_text(one.host.percentile_ns(99)) : "-",
                skew ? duration_text(one.skew.percentile_ns(50)) : "-",
                skew ? duration_text(one.skew.percentile_ns(99)) : "-", last_text(one)});
   }
