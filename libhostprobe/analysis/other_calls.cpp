@@ -47,7 +47,7 @@ std::map<ThreadKey, Blocked> OtherCalls::finish(Symbols& symbols, const Window& 
   answer.progress = std::get<ProgressThreads>(made_of_timeline_).finish();
   answer.queue = std::get<QueueSamples>(made_of_timeline_).finish();
   answer.regions = std::get<Regions>(made_of_timeline_).finish();
-  answer.gc = gc_.finish();
+  answer.gc = gc_.finish(symbols);
   answer.gil = gil_.finish();
   answer.running = running_.finish(symbols, window, answer.steps.steps);
   return std::get<BlockedTime>(made_of_timeline_).finish();
