@@ -48,7 +48,7 @@ std::map<ThreadKey, Blocked> OtherCalls::finish(Symbols& symbols, const Window& 
   answer.queue = std::get<QueueSamples>(made_of_timeline_).finish();
   answer.regions = std::get<Regions>(made_of_timeline_).finish();
   answer.masks = std::get<Masks>(made_of_timeline_).finish(symbols, answer.start_since_first_ns);
-  answer.gc = gc_.finish();
+  answer.gc = gc_.finish(symbols);
   answer.gil = gil_.finish();
   answer.running = running_.finish(symbols, window, answer.steps.steps);
   return std::get<BlockedTime>(made_of_timeline_).finish();

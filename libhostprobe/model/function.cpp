@@ -93,6 +93,13 @@ void set_nccl_words(const Hook& hook, Function& function) {
   function.operation = operation_name(hook.name);
 }
 
+void set_garbage_words(const Hook& hook, Function& function) {
+  function.work = work_word(hook);
+  function.collected = hook.word_of("collected");
+  function.blocks = hook.word_of("blocks");
+  function.requested = hook.word_of("requested");
+}
+
 }  // namespace
 
 Function function_of(const Hook& hook, std::uint32_t row) {
@@ -107,7 +114,7 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   function.empty = hook.word_of("empty");
   if (function.is(Trait{kNamesTime | kTellsValue | kWaits})) function.name_word = hook.word_of("name");
   if (function.is(kMarksStep)) function.work = hook.word_of("number");
-  if (function.is(kCollectsGarbage)) function.work = work_word(hook);
+  if (function.is(kCollectsGarbage)) set_garbage_words(hook, function);
   if (hook.launch) set_launch_words(hook, function);
   if (function.is(kNccl)) set_nccl_words(hook, function);
   function.mask = hook.word_of("mask");

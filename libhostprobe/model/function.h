@@ -45,10 +45,11 @@ struct Function {
   // Which word of a record is what; -1 = none.
   int site = -1, waker = -1, communicator = -1, elements = -1, call = -1, ranks = -1, empty = -1, work = -1, grid = -1,
       name_word = -1;
-  int stream = -1;                   // of a launch
-  int mask = -1, cpus = -1;          // of one that sets a mask
-  int nodes = -1, kernels = -1;      // of a graph's launch
-  std::int64_t kernels_of_call = 0;  // of other launches: how many each runs; < 0: not known
+  int stream = -1;                                  // of a launch
+  int mask = -1, cpus = -1;                         // of one that sets a mask
+  int nodes = -1, kernels = -1;                     // of a graph's launch
+  int collected = -1, blocks = -1, requested = -1;  // of a collection of garbage
+  std::int64_t kernels_of_call = 0;                 // of other launches: how many each runs; < 0: not known
   StepToken step_token = StepToken::kNone;
 
   bool is(Trait trait) const { return (traits & trait) != 0; }

@@ -57,6 +57,13 @@ const char* advice_of(Fix fix) {
   return kAdvice[static_cast<std::size_t>(fix)];
 }
 
+std::uint64_t rounded(double count) { return static_cast<std::uint64_t>(count + 0.5); }
+
+// "" where nobody counted them.
+std::string living_text(const GarbageWorkEvidence& work) {
+  return work.living_blocks ? fmt::format(" while {} blocks of memory live", grouped(*work.living_blocks)) : "";
+}
+
 }  // namespace
 
 std::string fix_text(const Finding& finding) {
@@ -149,10 +156,22 @@ Advice pool_advice(const Finding& finding) {
           fix_text(finding)};
 }
 
-std::string garbage_text(const GarbageEvidence& seen) {
-  return fmt::format("there are {} collections, {} of them of generation {}, and the longest takes {}",
-                     grouped(seen.count), grouped(seen.oldest_count), seen.oldest_generation,
-                     duration_text(1e6 * seen.max_ms));
+// The most telling of what is known: who asked for them and what they freed, else how what lives grows.
+std::string garbage_text(const Evidence& evidence) {
+  const GarbageEvidence& seen = evidence.of<GarbageEvidence>();
+  const GarbageWorkEvidence& work = evidence.of<GarbageWorkEvidence>();
+  const std::string longest = "the longest takes " + duration_text(1e6 * seen.max_ms);
+  if (work.requests_pct >= 50)
+    return fmt::format("{} calls of gc.collect() freed {} objects{}, and {}", grouped(work.requests),
+                       grouped(work.requests_collected.value_or(0)), living_text(work), longest);
+  if (!work.new_blocks_per_s)
+    return fmt::format("there are {} collections, {} of them of generation {}, and {}", grouped(seen.count),
+                       grouped(seen.oldest_count), seen.oldest_generation, longest);
+  const std::string grows = work.new_blocks_per_step
+                                ? fmt::format("{} blocks of memory a step", grouped(rounded(*work.new_blocks_per_step)))
+                                : fmt::format("{} blocks of memory a second", grouped(rounded(*work.new_blocks_per_s)));
+  return fmt::format("what lives in Python grows by {}, {} collections freed {} objects, and {}", grows,
+                     grouped(seen.count), grouped(work.collected), longest);
 }
 
 std::string holder_text(const Evidence& evidence) {

@@ -33,7 +33,7 @@ Advice mask_advice(const Finding& finding);
 Advice pool_advice(const Finding& finding);
 
 // How often, and how long.
-std::string garbage_text(const GarbageEvidence& seen);
+std::string garbage_text(const Evidence& evidence);
 
 // "Prefetcher._fill (thread 77)", that another one waits for; "": none is known.
 std::string holder_text(const Evidence& evidence);

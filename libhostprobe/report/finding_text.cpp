@@ -191,8 +191,7 @@ Saying interpreter_lock(const Finding& finding) {
 }
 
 Saying garbage(const Finding& finding) {
-  const GarbageEvidence& seen = finding.evidence.of<GarbageEvidence>();
-  return {who(finding), "collecting garbage in Python", {garbage_text(seen), fix_text(finding)}};
+  return {who(finding), lost_time_what(finding), {garbage_text(finding.evidence), fix_text(finding)}};
 }
 
 // The source that costs most, and what turns it off.

@@ -35,6 +35,9 @@ bool is_own_call(const Finding& finding, CallKind kind) {
 bool sleeps(const Finding& finding) { return is_own_call(finding, CallKind::kSleep); }
 bool is_callback(const Finding& finding) { return is_own_call(finding, CallKind::kCallback); }
 
+// The program asks for it at the finding's site.
+bool is_request(const Finding& finding) { return finding.cause == Cause::kGcPause && finding.fix == Fix::kNoCollect; }
+
 bool is_for_disk(const Finding& finding) { return finding.site && finding.site->function == kPageFault; }
 
 // A thread that is known, in this process, and no workers.
@@ -106,13 +109,14 @@ std::string how_text(const Finding& finding) {
   if (finding.cause == Cause::kUnexplained) return unexplained_text(finding);
   if (sleeps(finding)) return finding.site->role == Role::kMain ? "asleep" : "waiting for a thread that sleeps";
   if (is_for_disk(finding)) return "waiting for pages of mapped files";
+  if (is_request(finding)) return "in gc.collect(), which the program calls";
   if (is_callback(finding)) return "while the GPU waits for a function on the host";
   return usual_how(finding.cause);
 }
 
 std::string because_text(const Finding& finding) {
   const Evidence& evidence = finding.evidence;
-  if (const auto* seen = evidence.find<GarbageEvidence>()) return garbage_text(*seen);
+  if (evidence.find<GarbageEvidence>() != nullptr) return garbage_text(evidence);
   if (!finding.site) return {};
   if (const auto* moved = evidence.find<TransferEvidence>()) return transfer_text(*moved);
   if (evidence.find<SamplesEvidence>() != nullptr) return sampled_text(finding);

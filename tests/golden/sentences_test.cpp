@@ -183,6 +183,16 @@ void say_python() {
   one.of_steps = true;
   one.evidence.add(GarbageEvidence{.count = 1234, .max_ms = 193.4, .oldest_generation = 2, .oldest_count = 7});
   say("garbage collection", text_of(one));
+  Finding grows = one;
+  grows.fix = Fix::kFreeze;
+  grows.evidence.add(GarbageWorkEvidence{.collected = 3, .new_blocks_per_step = 15'004.2, .new_blocks_per_s = 1e6});
+  say("garbage collection, what lives grows", text_of(grows));
+  Finding asked = one;
+  asked.fix = Fix::kNoCollect;
+  asked.site = FindingSite{"gc.collect", "", Role::kMain, {"train_step (train.py:44)"}, CallKind::kOther};
+  asked.evidence.add(GarbageWorkEvidence{
+      .collected = 105, .requests = 39, .requests_pct = 100, .requests_collected = 105, .living_blocks = 2'675'598});
+  say("garbage collection, asked for", text_of(asked));
   one.of_steps = false;
   one.with_start_up = true;
   one.fix = Fix::kNone;

@@ -32,6 +32,21 @@ gc.callbacks.remove(note)
 print(json.dumps(seen))
 """
 
+# Three collections that it asks for, between many that the interpreter makes itself.
+ASKS = """
+import gc, time
+for _ in range(200):
+    if gc.callbacks: break
+    time.sleep(0.05)
+kept = [[i] for i in range(300_000)]
+gc.collect()
+more = [[i] for i in range(30_000)]
+gc.collect(1)
+gc.disable()
+last = [[i] for i in range(30_000)]
+gc.collect(1)
+"""
+
 # Takes the lock of a module, as an import does, again and again, from before hostprobe is let in until after it.
 IMPORTS = """
 import _thread, sys, time
@@ -184,6 +199,18 @@ class Shim(ProbedTest):
             with self.subTest(python=python):
                 self.run_folder = self.folder / f"run{number}"
                 self.check_collects(python)
+
+    def test_collections_that_the_program_asks_for_are_told_from_others(self):
+        for number, python in enumerate(interpreters()):
+            with self.subTest(python=python):
+                self.run_folder = self.folder / f"asks{number}"
+                self.record(python, self.script(ASKS))
+                older = [call["args"] for call in self.dump() if call.get("function") == "hostprobe_gc"
+                         and call["args"]["generation"] > 0]
+                asked = [args["generation"] for args in older if args["requested"]]
+                self.assertEqual(asked, [2, 1, 1])
+                self.assertGreater(len(older), 3)
+                self.assertTrue(any(args["blocks"] > 100_000 for args in older))
 
     def test_without_site_user_folders_or_environment(self):
         self.check_collects("/usr/bin/python3", "-S", "-I", "-E")

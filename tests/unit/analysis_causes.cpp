@@ -37,7 +37,11 @@ class Causes : public testing::Test {
                  .labels = {"generation", "collected", "uncollectable"},
                  .blocking = false},
                 {.name = "hostprobe_step", .family = Family::kPython, .labels = {"number"}, .blocking = false},
-                test::wait_hook("pthread_cond_timedwait")});
+                test::wait_hook("pthread_cond_timedwait"),
+                {.name = "hostprobe_gc",
+                 .family = Family::kPython,
+                 .labels = {"generation", "collected", "uncollectable", "blocks", "requested"},
+                 .blocking = false}});
     file.module(kLibX, kLibX + 0x1000, "/x/libx.so");
     return file;
   }
@@ -85,6 +89,55 @@ TEST_F(Causes, GarbageCollectionIsOneByItsShareOfTheRun) {
   EXPECT_NEAR(one.share_pct, 5.1, 0.001);
   EXPECT_EQ(one.evidence.of<GarbageEvidence>().oldest_generation, 2u);
   EXPECT_EQ(one.evidence.of<GarbageEvidence>().oldest_count, 1u);
+}
+
+// Collections of the oldest generation, 20 in the later half of a run of a second; 8 % of it.
+class Collections : public Causes {
+ protected:
+  Finding of(std::uint64_t collected, std::uint64_t new_blocks, bool requested) {
+    TraceFile file = process(0);
+    std::vector<Call> calls;
+    for (unsigned i = 0; i < 20; ++i)
+      calls.push_back({.hook = 9,
+                       .begin_us = 510'000 + 20'000.0 * i,
+                       .end_us = 512'000 + 20'000.0 * i,
+                       .a = 2,
+                       .b = collected,
+                       .d = 1'000'000 + i % 2 * 100 + new_blocks * i,
+                       .e = requested ? 1u : 0u});
+    file.calls(1000, 0, calls);
+    keep(file);
+    return finding();
+  }
+};
+
+TEST_F(Collections, ThatTheProgramAsksForAreLeftOutByTheProgram) {
+  const Finding one = of(0, 10'000, true);
+  EXPECT_EQ(one.fix, Fix::kNoCollect);
+  ASSERT_TRUE(one.site);
+  EXPECT_EQ(one.site->function, "gc.collect");
+  const auto& work = one.evidence.of<GarbageWorkEvidence>();
+  EXPECT_EQ(work.requests, 20u);
+  EXPECT_EQ(work.requests_collected, 0u);
+  EXPECT_EQ(work.living_blocks, 1'165'050u) << "in the last third";
+}
+
+TEST_F(Collections, OfAHeapThatGrowsAreHelpedByFreezingIt) {
+  const Finding one = of(0, 10'000, false);
+  EXPECT_EQ(one.fix, Fix::kFreeze);
+  EXPECT_FALSE(one.site) << "the interpreter begins it wherever it likes";
+  const auto& work = one.evidence.of<GarbageWorkEvidence>();
+  EXPECT_EQ(work.requests, 0u);
+  EXPECT_NEAR(work.new_blocks_per_s.value_or(0), 500'000, 1000);
+  EXPECT_NEAR(work.last_pause_ms.value_or(0), 2, 1e-6);
+}
+
+TEST_F(Collections, ThatFreeAnythingAreHelpedByThresholds) { EXPECT_EQ(of(5'000, 10'000, false).fix, Fix::kGc); }
+
+TEST_F(Collections, OfAHeapThatBreathesSayNothingOfGrowth) {
+  const Finding one = of(0, 0, false);
+  EXPECT_EQ(one.fix, Fix::kGc);
+  EXPECT_FALSE(one.evidence.of<GarbageWorkEvidence>().new_blocks_per_s);
 }
 
 TEST_F(Causes, GarbageCollectionOutsideOfTheStepsIsNone) {

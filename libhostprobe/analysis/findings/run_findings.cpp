@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/causes/detectors.h"
+#include "analysis/causes/garbage.h"
 #include "analysis/causes/launch_pace.h"
 #include "analysis/causes/loader_workers.h"
 #include "analysis/causes/mask_supply.h"
@@ -96,6 +97,7 @@ std::vector<Finding> findings_of_steps(const RunAnswer& run) {
   for (Finding& finding : findings) {
     add_totals(run, finding);
     add_missing_supply(run, finding);
+    if (finding.cause == Cause::kGcPause) add_garbage(finding, run);
   }
   join_pools(findings, run);
   for (const Detector& detector : detectors()) {

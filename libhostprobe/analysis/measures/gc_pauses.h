@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "answer/python.h"
 #include "model/steps.h"
 #include "model/timeline.h"
+#include "trace/symbols.h"
 
 namespace hostprobe::analysis {
 
@@ -20,16 +22,29 @@ class GcPauses {
     if (event.is(kCollectsGarbage) && !event.below_limit) add_pause(event);
   }
   void merge(const GcPauses& other);
-  std::optional<GcAnswer> finish() const;
+  std::optional<GcAnswer> finish(Symbols& symbols) const;
 
  private:
+  // Of an older generation than the youngest.
+  struct Collection {
+    double at_ns, ns;
+    std::uint64_t generation, blocks;  // 0: not counted
+    std::uint16_t stack;
+    bool requested;
+  };
   void add_pause(const Event& event);
+  void add_placed(const Event& event);
+  static LivingBlocks living_blocks(const std::vector<Collection>& collections);
+  static void tell_pauses(const std::vector<Collection>& collections, GcWork& work);
+  void tell_stack(const std::vector<Collection>& collections, GcWork& work, Symbols& symbols) const;
 
+  const Trace& trace_;
   bool is_told_;  // the interpreter was asked, and answered
   bool has_steps_;
   Window span_;
   Window later_half_;
   GcAnswer answer_;
+  std::vector<Collection> collections_;
 };
 
 }  // namespace hostprobe::analysis

@@ -15,7 +15,7 @@
 #include "probe/runtime/options.h"
 #include "probe/runtime/sanitizer.h"
 
-HP_ROW(kPython, kGarbage, hostprobe_gc, "", 0, 0, "generation", "collected", "uncollectable", "", "")
+HP_ROW(kPython, kGarbage, hostprobe_gc, "", 0, 0, "generation", "collected", "uncollectable", "blocks", "requested")
 
 namespace hostprobe::probe {
 namespace {
@@ -34,7 +34,14 @@ HP_OF_PROCESS bool g_asked = false;
 HP_OF_PROCESS unsigned g_times = 0;
 HP_OF_PROCESS std::uint64_t g_next_look_ns = 0;
 
+// Functions of gc and sys that a collection is asked about; kept as long as the interpreter.
+struct CollectorCalls {
+  PythonObject *count, *threshold, *is_enabled, *blocks;
+};
+HP_KEPT_BY_CHILDREN CollectorCalls g_collector{};
+
 constinit thread_local std::uint64_t t_collection_began = 0;
+constinit thread_local bool t_collection_requested = false;
 
 PythonObject* nothing() { return g_python.value(""); }
 
@@ -89,13 +96,77 @@ std::uint64_t number_in(PythonObject* info, const char* name) {
   return number == nullptr ? 0 : static_cast<std::uint64_t>(g_python.number(number));
 }
 
+// What a function gives that takes nothing; of a tuple its first number. < 0: it did not say.
+long number_of(PythonObject* function, bool in_tuple) {
+  PythonObject* answer = function == nullptr ? nullptr : g_python.call(function, nullptr);
+  PythonObject* number = answer != nullptr && in_tuple ? g_python.item(answer, 0) : answer;
+  const long value = number == nullptr ? -1 : g_python.number(number);
+  g_python.drop_all(answer);
+  return value;
+}
+
+// The interpreter begins one itself only while the collector is on, and once more objects were made than the threshold of the youngest
+// generation says, and as it ends. So the program has asked for any other. Nothing is asked about the youngest, which are many.
+bool is_requested(PythonObject* info) {
+  if (number_in(info, "generation") == 0 || g_python.is_finalizing() != 0) return false;
+  const long enabled = number_of(g_collector.is_enabled, false), threshold = number_of(g_collector.threshold, true);
+  const long count = number_of(g_collector.count, true);
+  if (enabled < 0 || threshold < 0 || count < 0) return false;
+  return enabled == 0 || threshold == 0 || count <= threshold;
+}
+
+// Of counting the blocks that live: only the holder of the interpreter's lock does.
+struct BlockCount {
+  std::uint64_t again_ticks;
+  std::uint64_t
+      cost_ticks;  // of the next one, at the price of the cheapest so far: the others were kept off their CPU meanwhile
+  double ticks_of_block;
+};
+HP_KEPT_BY_CHILDREN BlockCount g_block_count{};
+
+void note_cost(std::uint64_t blocks, std::uint64_t now, std::uint64_t own) {
+  BlockCount& count = g_block_count;
+  const double price = static_cast<double>(own) / static_cast<double>(blocks);
+  if (count.ticks_of_block == 0 || price < count.ticks_of_block) count.ticks_of_block = price;
+  count.cost_ticks = static_cast<std::uint64_t>(count.ticks_of_block * static_cast<double>(blocks));
+  const std::uint64_t pause = 1000 * count.cost_ticks, least = g_limits.stack_interval_ticks;
+  count.again_ticks = now + (pause > least ? pause : least);
+  if (t_local.entry != nullptr) t_local.entry->own_ticks += own;
+}
+
+// How many blocks of memory live behind a collection of so many ticks; 0: not counted. The interpreter looks at each of its pools for it,
+// some milliseconds where there are many, so this takes a thousandth of the time at most, or half a percent of the collection's.
+std::uint64_t living_blocks(std::uint64_t generation, std::uint64_t now, std::uint64_t length) {
+  const bool is_dear = length < 200 * g_block_count.cost_ticks;
+  if (generation == 0 || (now < g_block_count.again_ticks && (is_dear || g_block_count.cost_ticks == 0))) return 0;
+  const long blocks = number_of(g_collector.blocks, false);
+  if (blocks <= 0) return 0;
+  note_cost(static_cast<std::uint64_t>(blocks), now, ticks() - now);
+  return static_cast<std::uint64_t>(blocks);
+}
+
+// Where it was asked for, or where the object was made that was one too many.
+std::uint16_t stack_of_collection(std::uint64_t now, std::uint64_t length, bool requested) {
+  static constexpr char kSites[2] = {};
+  if (length < g_limits.short_stack_ticks || !trace_is_open()) return 0;
+  return sample_stack(now, &kSites[requested ? 1 : 0], length);
+}
+
 void end_collection(PythonObject* info) {
-  const std::uint64_t began = t_collection_began;
+  const std::uint64_t began = t_collection_began, end = ticks();
   t_collection_began = 0;
   if (began == 0 || !recording_or_begun(Moment::kPlain)) return;
   mark_used(g_hook_hostprobe_gc);
-  write_record(g_hook_hostprobe_gc, began, ticks(), number_in(info, "generation"), number_in(info, "collected"),
-               number_in(info, "uncollectable"));
+  const std::uint64_t generation = number_in(info, "generation"), collected = number_in(info, "collected");
+  const std::uint64_t uncollectable = number_in(info, "uncollectable"),
+                      blocks = living_blocks(generation, end, end - began);
+  const std::uint16_t stack = stack_of_collection(end, end - began, t_collection_requested);
+  Record* record = reserve_record();
+  if (record == nullptr) return;
+  record->begin_ticks = began, record->end_ticks = end;
+  record->a = generation, record->b = collected, record->c = uncollectable;
+  record->d = blocks, record->e = t_collection_requested ? 1 : 0;
+  commit_record(record, g_hook_hostprobe_gc, 0, stack);
 }
 
 // (phase, info): "start" or "stop".
@@ -103,6 +174,7 @@ PythonObject* on_collection(PythonObject*, PythonObject* arguments) {
   int saved = errno;
   PythonObject* phase = g_python.item(arguments, 0);
   if (phase != nullptr && g_python.compare(phase, "start") == 0) {
+    t_collection_requested = is_requested(g_python.item(arguments, 1));
     t_collection_began = ticks();
   } else if (phase != nullptr) {
     end_collection(g_python.item(arguments, 1));
@@ -114,11 +186,21 @@ PythonObject* on_collection(PythonObject*, PythonObject* arguments) {
 }
 HP_KEPT_BY_CHILDREN PythonMethod g_gc_method{"hostprobe_note_collection", on_collection, kTakesTuple, nullptr};
 
+void keep_collector_calls(PythonObject* gc) {
+  PythonObject* sys = g_python.import("sys");
+  g_collector = {g_python.attribute(gc, "get_count"), g_python.attribute(gc, "get_threshold"),
+                 g_python.attribute(gc, "isenabled"),
+                 sys == nullptr ? nullptr : g_python.attribute(sys, "getallocatedblocks")};
+  g_python.clear_error();
+  g_python.drop_all(sys);
+}
+
 // First of the callbacks, so that what others take in theirs is no part of the pause.
 bool join_callbacks() {
   PythonObject* gc = g_python.import("gc");
   PythonObject* callbacks = gc == nullptr ? nullptr : g_python.attribute(gc, "callbacks");
   PythonObject* function = callbacks == nullptr ? nullptr : g_python.function(&g_gc_method, nullptr, nullptr);
+  if (function != nullptr) keep_collector_calls(gc);
   const bool is_in = function != nullptr && g_python.insert(callbacks, 0, function) == 0;
   g_python.drop_all(function, callbacks, gc);
   return is_in;
