@@ -108,8 +108,10 @@ struct ProcessAnswer {
   std::uint32_t parent_pid = 0;
   std::uint32_t forked_from = 0;  // the traced process it was forked from, without another program since; 0 = none
   ProcessTask task = ProcessTask::kUnknown;
-  std::uint64_t cpus = 0;      // that it may use; 0 = not known
-  std::optional<int> restart;  // which incarnation of its rank, as its launcher says
+  std::uint64_t cpus = 0;        // that it may use; 0 = not known
+  std::optional<int> restart;    // which incarnation of its rank, as its launcher says
+  std::string job;               // its id, as its launcher says; "" = not said
+  std::uint32_t world_size = 0;  // ranks of the job, as the probe was told; 0 = not said
   std::string host;
   std::string boot_id;
   std::string program;

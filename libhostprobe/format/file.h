@@ -84,6 +84,7 @@ struct FileHeader {
   // written before it was noted.
   std::uint64_t incarnation;
   std::uint64_t cpus;  // that the process might use when its trace was opened; 0 as above
+  char job[64];        // the job's id as HOSTPROBE_JOB or a launcher said it; "" = not said, and in older files
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 
