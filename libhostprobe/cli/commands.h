@@ -22,6 +22,7 @@ Command hooks_command();
 Command ctl_command();
 Command sched_command();
 Command stacks_command();
+Command job_command();
 Command options_command();
 
 // Both show what stands in `whole`, which must outlive them.
