@@ -1,4 +1,4 @@
-// package.cpp: `hostprobe job`, which is the Python package's: its module in the place of this process.
+// package.cpp: `hostprobe job` and `hostprobe agent`, which are the Python package's: its module in the place of this process.
 //
 // Room 4. They need DuckDB, Spark or a client of Prometheus, which have no place in this program (docs/decisions/0047-job-by-sql.md). Python
 // says what is missing of them.
@@ -22,6 +22,11 @@ constexpr char kJobNotes[] =
     "It is `python3 -m hostprobe.job`, and needs DuckDB: pip install 'hostprobe[job]'; with --engine spark pyspark and "
     "Java.\n"
     "Example:\n  hostprobe job hostprobe-run --html job.html";
+
+constexpr char kAgentNotes[] =
+    "One on each host. It finds the recording processes of its user (as root: of all), and asks each for its status.\n"
+    "It is `python3 -m hostprobe.agent`, and needs a client of Prometheus: pip install 'hostprobe[agent]'.\n"
+    "Example:\n  hostprobe agent --listen unix:/run/user/1000/hostprobe.sock";
 
 using Value = std::optional<std::string>;
 
@@ -84,6 +89,30 @@ Command job_command() {
                                    "ENGINE")},
           .notes = kJobNotes,
           .run = [arguments](const Words&) { return show_job(*arguments); }};
+}
+
+Command agent_command() {
+  struct Arguments {
+    Value listen, token_file, every;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  const auto run = [arguments](const Words&) {
+    Words words;
+    add("--listen", arguments->listen, words);
+    add("--token-file", arguments->token_file, words);
+    add("--every", arguments->every, words);
+    return become("hostprobe.agent", words);
+  };
+  return {
+      .name = "agent",
+      .summary = "Serves metrics of this host's recording processes to Prometheus.",
+      .options = {value_option("--listen", arguments->listen, "ADDRESS:PORT or unix:PATH (127.0.0.1:9465)", "ADDRESS"),
+                  value_option("--token-file", arguments->token_file,
+                               "What stands there is asked of whoever wants metrics; beyond loopback it is needed",
+                               "FILE"),
+                  value_option("--every", arguments->every, "So often the processes are asked (5)", "SECONDS")},
+      .notes = kAgentNotes,
+      .run = run};
 }
 
 }  // namespace hostprobe::cli
