@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-__all__ = ["Agent", "Collector", "main"]
+__all__ = ["Agent", "BadAddress", "Collector", "Status", "main", "server_at"]
 
 _MOST_PROCESSES = 1024  # that are asked; a host has some hundred at most
 _MOST_TABLE = 1 << 20  # bytes of a table of the kernel
@@ -207,39 +207,51 @@ class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     allow_reuse_address = True
 
 
+class _SixServer(_Server):
+    address_family = socket.AF_INET6
+
+
 class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
 
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """Answers with what `expose` gives."""
+
+    timeout = 10
+    token: Optional[str] = None
+    kind = ""
+
+    def expose(self) -> bytes:
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        given = self.headers.get("Authorization", "")
+        if self.token is not None and not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
+            self._answer(401, b"a token is missing\n", "text/plain")
+        elif self.path.partition("?")[0] != "/metrics":
+            self._answer(404, b"the metrics are at /metrics\n", "text/plain")
+        else:
+            self._answer(200, self.expose(), self.kind)
+
+    def _answer(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *words: Any) -> None:
+        pass
+
+    def address_string(self) -> str:
+        return ""
+
+
 def _handler(registry: Any, token: Optional[str]) -> Any:
     exposition: Any = importlib.import_module("prometheus_client")
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        timeout = 10
-
-        def do_GET(self) -> None:
-            given = self.headers.get("Authorization", "")
-            if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-                self._answer(401, b"a token is missing\n", "text/plain")
-            elif self.path.partition("?")[0] != "/metrics":
-                self._answer(404, b"the metrics are at /metrics\n", "text/plain")
-            else:
-                self._answer(200, exposition.generate_latest(registry), exposition.CONTENT_TYPE_LATEST)
-
-        def _answer(self, status: int, body: bytes, kind: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *words: Any) -> None:
-            pass
-
-        def address_string(self) -> str:
-            return ""
-
-    return Handler
+    return type("_MetricsHandler", (_Handler,), {"token": token, "kind": exposition.CONTENT_TYPE_LATEST,
+                                                 "expose": lambda handler: exposition.generate_latest(registry)})
 
 
 class BadAddress(ValueError):
@@ -271,10 +283,7 @@ def server_at(listen: str, registry: Any, token: Optional[str]) -> Union[_Server
     if not _is_loopback(host) and token is None:
         raise BadAddress(f"{host} is not of this host alone: give --token-file FILE, which whoever asks must know")
 
-    class Server(_Server):
-        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-
-    return Server((host, int(port)), _handler(registry, token))
+    return (_SixServer if ":" in host else _Server)((host, int(port)), _handler(registry, token))
 
 
 def _remove_dead(path: Path) -> None:
