@@ -20,6 +20,8 @@ readonly wheel_requirements="scikit-build-core==1.1.2"
 readonly guests_requirements="gevent==26.9.0 greenlet==3.5.6 psutil==7.2.2 objgraph==3.7.0 expecttest==0.3.0"
 readonly tables_requirements="pyarrow==26.0.1 pandas==3.1.1 polars==2.1.0 duckdb==2.0.0 matplotlib==3.11.2 mypy==2.4.1 \
 numpy==2.4.6"
+readonly job_requirements="duckdb==2.0.1 pyspark==4.3.0 chdb==4.4.0 pyarrow==26.0.1 \
+prometheus-client==0.26.0 numpy==2.4.6"
 readonly mcp_requirements="mcp==2.3.0 duckdb==2.0.1"
 readonly axe_requirements="axe-playwright-python==0.1.8"  # for the rules of axe that it carries, without the rest
 readonly perfetto_requirements="perfetto==0.59.1 protobuf==7.36.2"
@@ -35,11 +37,13 @@ readonly clients_folder="$cache/driver-clients"
 readonly wheel_folder="$cache/wheel-builder"
 readonly guests_folder="$cache/guests-python"
 readonly tables_folder="$cache/tables-python"
+readonly job_folder="$cache/job-python"
 readonly mcp_folder="$cache/mcp-python"
 readonly axe_folder="$cache/axe"
 readonly perfetto_folder="$cache/perfetto-python"
 readonly torch_tests_folder="$cache/torch-tests-2.6.0"
 readonly nginx_folder="$cache/nginx"
+readonly prometheus_folder="$cache/prometheus"
 readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the simulated driver implements
 
 # Of NAME|NAME one is enough, as releases of Debian differ in them.
@@ -72,7 +76,7 @@ usage: ./setup.sh [demo|fast|test]   install what is missing
   fast   also what the tests need that run without Python packages
   test   also what the other tests need: PyTorch (5 GB), Megatron's core, Triton, tinygrad and others, the CUDA
          runtime library, gevent and greenlet, pyarrow, pandas, Polars, DuckDB and matplotlib (700 MB),
-         Perfetto's schema (30 MB), the MCP SDK (140 MB),
+         Perfetto's schema (30 MB), the MCP SDK (140 MB), Spark and ClickHouse (1 GB), Prometheus (90 MB),
          tests of PyTorch (27 MB, of which a few files stay), nginx, Chromium (400 MB),
          PostgreSQL, Redis, ffmpeg, stress-ng, node, and Java and Go to compile with (700 MB)
 
@@ -232,10 +236,12 @@ print_paths() {
   echo "WHEEL_PYTHON=$wheel_folder/bin/python"
   echo "GUESTS_PYTHON=$guests_folder/bin/python"
   echo "TABLES_PYTHON=$tables_folder/bin/python"
+  echo "JOB_PYTHON=$job_folder/bin/python"
   echo "MCP_PYTHON=$mcp_folder/bin/python"
   echo "PERFETTO_PYTHON=$perfetto_folder/bin/python"
   echo "AXE=$axe_folder/axe_playwright_python/axe.min.js"
   echo "TORCH_TESTS=$torch_tests_folder"
+  echo "PROMETHEUS=$prometheus_folder/usr/bin"
   echo "NGINX=$nginx_folder/usr/sbin/nginx"
   echo "SYSTEM_PYTHON=$python"
 }
@@ -265,10 +271,12 @@ main() {
   entry "$wheel_folder" "$wheel_requirements" "what builds the wheel (20 MB)" make_venv
   entry "$guests_folder" "$guests_requirements" "gevent, greenlet and what tests import (60 MB)" make_venv
   entry "$tables_folder" "$tables_requirements" "what reads tables, and mypy (700 MB)" make_venv
+  entry "$job_folder" "$job_requirements" "Spark and ClickHouse, which read step rows, and what the agent needs (1 GB)" make_venv
   entry "$mcp_folder" "$mcp_requirements" "the SDK of the Model Context Protocol (140 MB)" make_venv
   entry "$perfetto_folder" "$perfetto_requirements" "Perfetto's schema (30 MB)" make_venv
   entry "$axe_folder" "$axe_requirements" "axe, which checks pages (1 MB)" make_unpacked_wheel
-  # An archive may drop these two; then only their own tests fail.
+  # An archive may drop these; then only their own tests fail.
+  entry "$prometheus_folder" prometheus "Prometheus (90 MB)" make_unpacked || say "going on without Prometheus"
   entry "$nginx_folder" nginx "nginx (2 MB)" make_unpacked || say "going on without nginx"
   entry "$torch_tests_folder" "$torch_tests_archive" "PyTorch's tests (27 MB to read)" make_torch_tests ||
     say "going on without PyTorch's tests"

@@ -2,6 +2,7 @@
 #include "run_path.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -25,6 +26,8 @@ struct JobStep {
   Window window;
   std::vector<double> ends_ns;  // of each member's own
   bool after_others = false;    // between it and the one before were steps that are not looked at
+  std::uint64_t number = 0;     // of the first member's, as the next
+  std::uint32_t type = 0;
 };
 
 // What is kept of a member's GPU beside its graph: all of its activities are much more.
@@ -137,7 +140,19 @@ class RunPathQuestion {
     std::vector<PathEnds> ends;
     for (const JobStep& step : steps)
       if (has_path) ends.push_back(ends_of(step));
-    return answer_step_time(job_, members, slow_gpus(kernels), windows, ends, symbols_);
+    StepTime time = answer_step_time(job_, members, slow_gpus(kernels), windows, ends, symbols_);
+    for (const JobStep& step : steps)
+      time.each.push_back({step.number, step.type, realtime_ns(step.window.begin_ns), step.window.length_ns()});
+    return time;
+  }
+
+  // The axis counts from the first member's first moment.
+  std::uint64_t realtime_ns(double on_axis_ns) const {
+    const ProcessAnswer& first = *members_[0].answer;
+    const std::uint64_t base_ns = members_[0].timeline->trace().clock.monotonic_ns_of(0);
+    const double since_start_ns =
+        static_cast<double>(static_cast<std::int64_t>(base_ns - first.start_monotonic_ns)) + on_axis_ns;
+    return first.start_realtime_ns + static_cast<std::uint64_t>(std::llround(since_start_ns));
   }
 
   // From the first activity of a GPU to the last, in parts: who waits for whom is looked for in one of them at a time. Empty: there is none.
@@ -184,7 +199,7 @@ class RunPathQuestion {
     for (const Step& first : members_[0].answer->steps.steps) {
       if (marks && numbered(0, first.number) == nullptr) continue;
       const Window own = on_axis(0, first);
-      JobStep step{own, {own.end_ns}};
+      JobStep step{own, {own.end_ns}, false, first.number, first.type};
       for (std::uint32_t i = 1; i < members_.size(); ++i) {
         const Step* same = marks ? numbered(i, first.number) : most_shared(i, own);
         if (same == nullptr) break;
@@ -250,7 +265,7 @@ class RunPathQuestion {
       const auto at = std::partition_point(lost.begin(), lost.end(),
                                            [&](const Window& window) { return window.end_ns <= step.window.begin_ns; });
       const bool is_lost = at != lost.end() && at->begin_ns < step.window.end_ns;
-      if (!is_lost) whole.push_back({step.window, step.ends_ns, left_out});
+      if (!is_lost) whole.push_back({step.window, step.ends_ns, left_out, step.number, step.type});
       left_out = is_lost;
     }
     if (!whole.empty()) steps = std::move(whole);

@@ -40,6 +40,32 @@ void put_on_one_axis(RunAnswer& run) {
   tell_times(run);
 }
 
+// As many as the latest incarnation was told: a launcher may go on with fewer.
+std::uint32_t world_of(const RunAnswer& run) {
+  std::set<std::uint32_t> worlds;
+  int latest = 0;
+  for (const ProcessAnswer& process : run.processes) {
+    if (process.kind != ProcessKind::kRank || process.world_size == 0 || process.restart.value_or(0) < latest) continue;
+    if (process.restart.value_or(0) > latest) worlds.clear();
+    latest = process.restart.value_or(0);
+    worlds.insert(process.world_size);
+  }
+  return worlds.size() == 1 ? *worlds.begin() : 0;
+}
+
+void tell_job(const std::set<int>& ranks, RunAnswer& run) {
+  constexpr std::uint32_t kMostRanks = 1u << 20;  // a head may say anything
+  std::set<std::string> ids;
+  for (const ProcessAnswer& process : run.processes)
+    if (!process.job.empty()) ids.insert(process.job);
+  run.job_id = ids.size() == 1 ? *ids.begin() : "";
+  run.world = world_of(run);
+  run.unwritten_ranks.clear();
+  if (run.world > kMostRanks) return;
+  for (int rank = 0; rank < static_cast<int>(run.world); ++rank)
+    if (!ranks.contains(rank)) run.unwritten_ranks.push_back(rank);
+}
+
 }  // namespace
 
 void tell_times(RunAnswer& run) {
@@ -62,6 +88,7 @@ void tell_times(RunAnswer& run) {
   run.wall_s = 1e-9 * static_cast<double>(end_ns - run.start_realtime_ns);
   run.hosts.assign(hosts.begin(), hosts.end());
   run.ranks = static_cast<std::uint32_t>(ranks.size());
+  tell_job(ranks, run);
   if (hosts.size() > 1) run.clock_error_us.reset();
 }
 

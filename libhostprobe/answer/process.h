@@ -115,6 +115,8 @@ struct ProcessAnswer {
   std::uint64_t machine_cpus = 0;        // that the machine has; 0 = not known
   std::optional<double> idle_cpus = {};  // of these, on average
   std::optional<int> restart;            // which incarnation of its rank, as its launcher says
+  std::string job;                       // its id, as its launcher says; "" = not said
+  std::uint32_t world_size = 0;          // ranks of the job, as the probe was told; 0 = not said
   std::string host;
   std::string boot_id;
   std::string program;

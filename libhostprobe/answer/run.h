@@ -103,6 +103,9 @@ struct RunAnswer {
   std::vector<std::string> hosts;
   std::string mode;
   std::uint32_t ranks = 0;
+  std::string job_id;                // as the launcher says; "" = not said, or several
+  std::uint32_t world = 0;           // ranks that the launcher says there are; 0 = not said
+  std::vector<int> unwritten_ranks;  // of these, those without a trace; sorted
   std::uint64_t start_realtime_ns = 0;
   double wall_s = 0;
   std::optional<double> clock_error_us;          // nothing across hosts that cannot be aligned

@@ -54,9 +54,18 @@ struct LostTime {
   std::uint64_t pieces = 0;
   double site_ns = 0;  // of that, at the site below
   LostSite site;
-  std::vector<LostPiece> longest;  // at most three, that are no other row's (longest_pieces.h)
-  std::vector<double> step_ns;     // of each step, of the mean rank
-  bool of_all = false;             // of no rank in particular, whatever `member` says
+  std::vector<LostPiece> longest;        // at most three, that are no other row's (longest_pieces.h)
+  std::vector<double> step_ns;           // of each step, of the mean rank
+  std::vector<double> own_step_ns = {};  // the same, of the member's own time alone; empty: none, as of a cause of all
+  bool of_all = false;                   // of no rank in particular, whatever `member` says
+};
+
+// A step of the job: from the end of the step before, on all ranks, to its own on the last.
+struct ExplainedStep {
+  std::uint64_t number = 0;
+  std::uint32_t type = 0;               // in StepAnswer::types of the first member
+  std::uint64_t begin_realtime_ns = 0;  // by the clock of the first member's host
+  double length_ns = 0;
 };
 
 struct StepTime {
@@ -66,6 +75,8 @@ struct StepTime {
   std::map<Cause, Gain> gains;  // of the heavier causes, on all ranks; none where that is not known
   // Of each rank, what of the length is hostprobe's own work that the rank's step had to wait for; less than 0: not known.
   std::vector<double> own_ns;
+  std::vector<std::vector<double>> own_step_ns = {};  // the same of each step; none where it is not known
+  std::vector<ExplainedStep> each = {};  // the steps looked at; empty: there are none, and the whole run was
 
   double share_pct(Cause reported) const;  // of the length
 };

@@ -23,6 +23,8 @@ Command ctl_command();
 Command sched_command();
 Command stacks_command();
 Command top_command();
+Command job_command();
+Command agent_command();
 Command options_command();
 
 // Both show what stands in `whole`, which must outlive them.

@@ -182,7 +182,7 @@ void show_done(const Arguments& arguments, const std::string& request, const ana
   if (is_run)
     write_out(analysis::status_line(answer.process.title(), status));
   else if (arguments.json)
-    write_json(analysis::status_json(answer.process.pid, status));
+    write_json(analysis::status_json(answer.process, status));
   else
     write_out(analysis::status_text(answer.process.pid, status));
 }

@@ -24,11 +24,12 @@ analysis::ChosenJob choose_job(const std::string& run, const JobNumber& job) {
   require_run(run);
   join_windows(run);
   analysis::ChosenJob chosen(run, job);
-  if (chosen.is_newest_folder) {
-    join_windows(chosen.path);
+  if (chosen.folders.front() != run) {
+    for (const std::string& folder : chosen.folders) join_windows(folder);
     chosen = analysis::ChosenJob(run, job);
   }
   if (chosen.is_newest_folder) say(fmt::format("{} is the newest run in {}", chosen.path, run));
+  if (chosen.folders.size() > 1) say(fmt::format("{} folders in {} are of one job", chosen.folders.size(), run));
   return chosen;
 }
 

@@ -34,4 +34,11 @@ std::string simnode_folder() {
   return fs::path(existing("lib/hostprobe/simnode/libcuda.so.1", "simulated GPU driver")).parent_path().string();
 }
 
+PythonPackage python_package() {
+  if (const fs::path folder = installed("lib/hostprobe/python"); fs::exists(folder / "hostprobe"))
+    return {"python3", folder.string()};
+  const fs::path own = installed("bin/python3");  // of a virtual environment
+  return {fs::exists(own) ? own.string() : "python3", ""};
+}
+
 }  // namespace hostprobe::cli

@@ -13,4 +13,10 @@ std::string probe_library();
 std::string place_of_probe_library();
 std::string simnode_folder();
 
+// `folder`: what Python is to look for it in; "": the interpreter has it.
+struct PythonPackage {
+  std::string interpreter, folder;
+};
+PythonPackage python_package();
+
 }  // namespace hostprobe::cli

@@ -36,7 +36,8 @@ Command whole_command() {
       .version = fmt::format("hostprobe {} ({})", analysis::version(), analysis::commit()),
       .commands = {run_command(), report_command(), diff_command(), explain_command(), dump_command(), export_command(),
                    import_command(), sched_command(), recover_command(), stacks_command(), top_command(), ctl_command(),
-                   hooks_command(), options_command(), schema_command(), doctor_command()}};
+                   job_command(), agent_command(), hooks_command(), options_command(), schema_command(),
+                   doctor_command()}};
 }
 
 int run(const Words& words) {

@@ -40,7 +40,9 @@ std::string describe(const analysis::RecoveryAnswer& answer) {
 
 int recover(const std::string& given) {
   const analysis::ChosenJob chosen = choose_job(given, {});  // of all jobs that are beside it
-  const auto answers = analysis::recover_run(chosen.path);
+  std::vector<analysis::RecoveryAnswer> answers;
+  for (const std::string& folder : chosen.folders)
+    for (auto& answer : analysis::recover_run(folder)) answers.push_back(std::move(answer));
   if (answers.empty()) throw std::runtime_error(no_trace_text(chosen));
   const auto is_complete = [](const auto& answer) { return answer.result == Recovery::kNotNeeded; };
   if (std::all_of(answers.begin(), answers.end(), is_complete)) {

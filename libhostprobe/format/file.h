@@ -91,6 +91,7 @@ struct FileHeader {
   std::uint64_t machine_cpus;
   std::uint64_t idle_ns;
   std::uint64_t idle_of_ns;
+  char job[64];  // the job's id as HOSTPROBE_JOB or a launcher said it; "" = not said, and in older files
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 

@@ -182,11 +182,23 @@ JsonValue document_of(int pid, const ProcessStatus& status) {
   return json;
 }
 
+void add_place(const RunProcess& process, JsonValue& json) {
+  json["rank"] = process.rank ? JsonValue(*process.rank) : nullptr;
+  json["job"] = process.job.empty() ? nullptr : JsonValue(process.job);
+  json["worker"] = process.is_worker;
+}
+
 std::string text_of(const JsonValue& json) { return json_text(json, 2) + "\n"; }
 
 }  // namespace
 
 std::string status_json(int pid, const ProcessStatus& status) { return text_of(document_of(pid, status)); }
+
+std::string status_json(const RunProcess& process, const ProcessStatus& status) {
+  JsonValue json = document_of(process.pid, status);
+  add_place(process, json);
+  return text_of(json);
+}
 
 std::string statuses_json(const std::vector<ControlAnswer>& answers, std::size_t left_out) {
   JsonValue processes = JsonValue::array();
@@ -194,8 +206,7 @@ std::string statuses_json(const std::vector<ControlAnswer>& answers, std::size_t
     const std::string why = answer.why();
     JsonValue one = why.empty() ? document_of(answer.process.pid, parse_status(answer.text))
                                 : JsonValue{{"pid", answer.process.pid}};
-    one["rank"] = answer.process.rank ? JsonValue(*answer.process.rank) : nullptr;
-    one["worker"] = answer.process.is_worker;
+    add_place(answer.process, one);
     one["error"] = why.empty() ? nullptr : JsonValue(why);
     processes.push_back(std::move(one));
   }

@@ -26,6 +26,7 @@ std::string status_text(int pid, const ProcessStatus& status);
 // One line, for one of many; `who` it is.
 std::string status_line(const std::string& who, const ProcessStatus& status);
 std::string status_json(int pid, const ProcessStatus& status);
+std::string status_json(const RunProcess& process, const ProcessStatus& status);  // with its rank and job
 // Of several, some of which may have given no answer; `left_out` were not asked.
 std::string statuses_json(const std::vector<ControlAnswer>& answers, std::size_t left_out);
 

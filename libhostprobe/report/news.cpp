@@ -62,6 +62,25 @@ void add_deaths(const RunAnswer& run, std::vector<std::string>& sentences) {
   if (!text.empty()) sentences.push_back(text + ".");
 }
 
+// "3, 8 to 15": numbers are sorted.
+std::vector<std::string> ranges_of(const std::vector<int>& numbers) {
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    ranges.push_back(end - i < 3 ? fmt::to_string(numbers[i]) : fmt::format("{} to {}", numbers[i], numbers[end - 1]));
+    i = end - i < 3 ? i + 1 : end;
+  }
+  return ranges;
+}
+
+void add_unwritten(const RunAnswer& run, std::vector<std::string>& sentences) {
+  if (run.unwritten_ranks.empty() || run.ranks == 0) return;
+  const std::vector<int>& none = run.unwritten_ranks;
+  sentences.push_back(fmt::format("{} of {} ranks wrote a trace; {} {} wrote none.", run.world - none.size(), run.world,
+                                  none.size() == 1 ? "rank" : "ranks", listed(ranges_of(none))));
+}
+
 std::string who_waits(const RunAnswer& run, const LongWait& wait) {
   if (wait.ranks.size() == 1) return fmt::format("rank {}", wait.ranks.front());
   if (!wait.ranks.empty()) return "ranks " + listed(wait.ranks);
@@ -92,6 +111,7 @@ std::string end_text(const ProcessAnswer& process) {
 
 std::vector<std::string> news(const RunAnswer& run) {
   std::vector<std::string> sentences;
+  add_unwritten(run, sentences);
   add_deaths(run, sentences);
   const std::vector<LongWait>& waits = run.long_waits;
   for (std::size_t i = 0; i < std::min<std::size_t>(waits.size(), 2); ++i)

@@ -1,4 +1,4 @@
-// news.h: what happened to the job, in words: processes that died, restarts, and what threads have been in for long.
+// news.h: what happened to the job, in words: ranks without a trace, processes that died, restarts, and what threads have been in for long.
 //
 // Room 3. Stands before all findings: what does not run, or not any more, has no other cause worth reading first.
 #pragma once

@@ -12,6 +12,8 @@ Table processes_table();
 Table threads_table();
 Table steps_table();
 Table wait_sites_table();
+// For joins over many hosts (step_row_table.cpp).
+Table step_rows_table();
 // Of the run (run_tables.cpp).
 Table findings_table();
 Table collective_sites_table();

@@ -35,6 +35,7 @@ std::string_view unit_of(const ColumnName& column) {
   };
   constexpr Ending kEndings[] = {{"_ns", "ns"},     {"_us", "µs"},      {"_ms", "ms"},        {"_pct", "%"},
                                  {"_gb_s", "GB/s"}, {"bytes", "bytes"}, {"ms_per_step", "ms"}};
+  if (column.name == "ms") return "ms";
   for (const Ending& one : kEndings)
     if (column.name.ends_with(one.ending)) return one.unit;
   return {};

@@ -15,8 +15,8 @@ std::vector<Table> made_tables() {
   std::vector<Table> tables;
   for (const RecordTable& table : record_tables()) tables.push_back(table_of_records(table));
   tables.push_back(activity_table());
-  for (const auto& make :
-       {processes_table, threads_table, steps_table, findings_table, wait_sites_table, collective_sites_table})
+  for (const auto& make : {processes_table, threads_table, steps_table, step_rows_table, findings_table,
+                           wait_sites_table, collective_sites_table})
     tables.push_back(make());
   return tables;
 }

@@ -30,8 +30,16 @@ std::set<int> ranks_of(const JobGroup& group) {
   return ranks;
 }
 
-// Ranks of one size of job that complete each other: a launcher made both.
+bool have_same_id(const JobGroup& l, const JobGroup& r) { return have_common(l.ids, r.ids); }
+
+// A rank may be there again as another incarnation, on another host.
+bool complete_by_id(const JobGroup& l, const JobGroup& r) {
+  return have_same_id(l, r) && !l.ranks.empty() && !r.ranks.empty() && !have_common(l.ranks, r.ranks);
+}
+
+// Ranks of one size of job, or of one id, that complete each other: a launcher made both.
 bool complete(const JobGroup& l, const JobGroup& r) {
+  if (complete_by_id(l, r)) return true;
   const std::set<int> of_l = ranks_of(l), of_r = ranks_of(r);
   return !of_l.empty() && !of_r.empty() && !have_common(of_l, of_r) && l.worlds == r.worlds && l.worlds.size() == 1 &&
          *l.worlds.begin() > 1;
@@ -39,6 +47,7 @@ bool complete(const JobGroup& l, const JobGroup& r) {
 
 // A single rank that is there twice may be a program that it started itself, by way of one that does not record.
 bool contradict(const JobGroup& l, const JobGroup& r) {
+  if (!l.ids.empty() && !r.ids.empty() && !have_same_id(l, r)) return true;
   if (l.ranks.size() > 1 && r.ranks.size() > 1 && have_common(l.ranks, r.ranks)) return true;
   const bool of_two_files = !l.files.empty() && !r.files.empty() && !l.processes.empty() && !r.processes.empty();
   return of_two_files && !complete(l, r);
@@ -156,11 +165,11 @@ class Ties {
 
   // Ranks that one process started, which need not record itself: at a time, or again.
   void tie_siblings() {
-    std::map<Id, Launch> launches;
+    std::map<std::pair<Id, std::string>, Launch> launches;  // of each job's id apart
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       const FileHeader& header = processes_[i].header;
       if (header.rank < 0 || header.parent_pid == 0) continue;
-      const Id id = id_of(i, header.parent_pid);
+      const std::pair id(id_of(i, header.parent_pid), job_id_of(header));
       const std::pair<int, std::uint64_t> rank(header.rank, header.incarnation);
       const auto [known, is_new] = launches.try_emplace(id, Launch{i, times_[i], header.incarnation, {rank}});
       Launch& launch = known->second;
@@ -223,7 +232,8 @@ JobGroup* job_for(std::vector<JobGroup>& jobs, const JobGroup& group) {
   return best;
 }
 
-// Clocks of hosts may be wrong by more than a job lasts. Ranks that complete each other are believed where no others do.
+// Clocks of hosts may be wrong by more than a job lasts. Ranks that complete each other are believed where no others do, or where an id
+// says the same.
 void join_hosts(std::vector<JobGroup>& jobs) {
   const auto is_other_part = [](const JobGroup& l, const JobGroup& r) {
     return !have_common(l.hosts, r.hosts) && !contradict(l, r) && complete(l, r);
@@ -234,8 +244,8 @@ void join_hosts(std::vector<JobGroup>& jobs) {
   };
   for (std::size_t i = 0; i < jobs.size(); ++i)
     for (std::size_t j = i + 1; j < jobs.size();) {
-      const bool is_meant = is_other_part(jobs[i], jobs[j]) && count_on(jobs[i], jobs[j].hosts) == 1 &&
-                            count_on(jobs[j], jobs[i].hosts) == 1;
+      const bool is_only = count_on(jobs[i], jobs[j].hosts) == 1 && count_on(jobs[j], jobs[i].hosts) == 1;
+      const bool is_meant = is_other_part(jobs[i], jobs[j]) && (is_only || complete_by_id(jobs[i], jobs[j]));
       if (!is_meant) {
         ++j;
         continue;
@@ -273,6 +283,7 @@ void JobGroup::add(const RunFile& process) {
   if (const std::string host = host_of(header); !host.empty()) hosts.insert(host);
   if (header.rank >= 0) ranks.emplace(header.rank, header.incarnation);
   if (header.rank >= 0 && header.world_size > 0) worlds.insert(header.world_size);
+  if (std::string id = job_id_of(header); !id.empty()) ids.insert(std::move(id));
 }
 
 void JobGroup::add(JobGroup&& other) {
@@ -282,6 +293,7 @@ void JobGroup::add(JobGroup&& other) {
   hosts.merge(other.hosts);
   ranks.merge(other.ranks);
   worlds.merge(other.worlds);
+  ids.merge(other.ids);
 }
 
 std::vector<JobGroup> group_processes(std::vector<RunFile> processes, const std::vector<JobFile>& files) {

@@ -34,6 +34,7 @@ struct JobGroup {
   std::set<std::string> hosts;
   std::set<std::pair<int, std::uint64_t>> ranks;  // and their incarnations
   std::set<int> worlds;                           // how many ranks there are said to be
+  std::set<std::string> ids;                      // of the job, as launchers say
 
   void add(const RunFile& process);
   void add(JobGroup&& other);

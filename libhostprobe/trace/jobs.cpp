@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
+#include <tuple>
 
 #include "job_groups.h"
 #include "reader.h"
@@ -89,6 +90,7 @@ Job job_from(JobGroup group) {
   std::sort(group.files.begin(), group.files.end(),
             [](const JobFile& l, const JobFile& r) { return l.begin_realtime_ns < r.begin_realtime_ns; });
   job.files = std::move(group.files);
+  job.ids = std::move(group.ids);
   // Without `hostprobe run`: what began first started the others.
   const auto first =
       std::min_element(group.processes.begin(), group.processes.end(), [](const RunFile& l, const RunFile& r) {
@@ -123,21 +125,47 @@ bool is_run_folder(const fs::path& folder) {
   return false;
 }
 
+// A run in a folder of runs, and its newest job.
+struct FoundRun {
+  std::string path;
+  std::uint64_t begin_ns;
+  std::set<std::string> ids;
+};
+
 // A program that is preloaded and told of no folder makes one of its own for each job, in one that they share.
-std::optional<std::string> newest_run_in(const std::string& folder) {
-  std::optional<std::string> newest;
-  std::uint64_t newest_begin_ns = 0;
+std::vector<FoundRun> runs_in(const std::string& folder) {
+  std::vector<FoundRun> runs;
   std::error_code gone;
   for (const auto& entry : fs::directory_iterator(folder, gone)) {
     std::error_code unreadable;
     if (!entry.is_directory(unreadable) || !is_run_folder(entry.path())) continue;
-    const std::string path = entry.path().string();
-    const std::uint64_t begin_ns = jobs_of(path).back().begin_realtime_ns;
-    if (newest && std::pair(begin_ns, path) < std::pair(newest_begin_ns, *newest)) continue;
-    newest = path;
-    newest_begin_ns = begin_ns;
+    const Job newest = jobs_of(entry.path().string()).back();
+    runs.push_back({entry.path().string(), newest.begin_realtime_ns, newest.ids});
   }
-  return newest;
+  std::sort(runs.begin(), runs.end(), [](const FoundRun& l, const FoundRun& r) {
+    return std::tie(l.begin_ns, l.path) < std::tie(r.begin_ns, r.path);
+  });
+  return runs;
+}
+
+bool is_of_ids(const FoundRun& run, const std::set<std::string>& ids) {
+  return std::any_of(run.ids.begin(), run.ids.end(), [&ids](const std::string& id) { return ids.contains(id); });
+}
+
+// The newest, and what other hosts wrote of the same job into folders of their own.
+std::vector<std::string> newest_runs_in(const std::string& folder) {
+  const std::vector<FoundRun> runs = runs_in(folder);
+  std::vector<std::string> paths;
+  for (const FoundRun& run : runs)
+    if (&run == &runs.back() || is_of_ids(run, runs.back().ids)) paths.push_back(run.path);
+  if (paths.size() < 2) return paths;
+  // One id alone does not make them one job: it may have been started again.
+  const std::vector<std::string> traces = jobs_of_folders(paths).back().traces;
+  std::erase_if(paths, [&traces](const std::string& path) {
+    return std::none_of(traces.begin(), traces.end(),
+                        [&path](const std::string& trace) { return fs::path(trace).parent_path() == fs::path(path); });
+  });
+  return paths;
 }
 
 }  // namespace
@@ -146,9 +174,16 @@ bool is_run_file(const std::string& path) {
   return fs::path(path).extension() == kFileSuffix || path.ends_with(kJobFileSuffix);
 }
 
-std::vector<Job> jobs_of(const std::string& run) {
-  const Heads heads = read_heads(trace_paths(run));
-  std::vector<JobFile> files = job_files(run);
+std::vector<Job> jobs_of(const std::string& run) { return jobs_of_folders({run}); }
+
+std::vector<Job> jobs_of_folders(const std::vector<std::string>& runs) {
+  std::vector<std::string> paths;
+  std::vector<JobFile> files;
+  for (const std::string& run : runs) {
+    for (std::string& path : trace_paths(run)) paths.push_back(std::move(path));
+    for (JobFile& file : job_files(run)) files.push_back(std::move(file));
+  }
+  const Heads heads = read_heads(paths);
   std::erase_if(files, [](const JobFile& file) { return !file.started; });
   std::vector<JobGroup> groups = group_processes(heads.processes, files);
   add_imported(groups, heads.imported);
@@ -164,11 +199,15 @@ std::vector<Job> jobs_of(const std::string& run) {
   return jobs;
 }
 
-ChosenJob::ChosenJob(const std::string& given, std::optional<unsigned> wanted) : path(given) {
+ChosenJob::ChosenJob(const std::string& given, std::optional<unsigned> wanted) : path(given), folders{given} {
   std::error_code error;
   if (fs::is_directory(given, error) && !is_run_folder(given))
-    if (const auto newest = newest_run_in(given)) path = *newest, is_newest_folder = true;
-  std::vector<Job> jobs = jobs_of(path);
+    if (auto newest = newest_runs_in(given); !newest.empty()) {
+      folders = std::move(newest);
+      is_newest_folder = folders.size() == 1;
+      if (is_newest_folder) path = folders.front();
+    }
+  std::vector<Job> jobs = jobs_of_folders(folders);
   if (wanted && (*wanted < 1 || *wanted > jobs.size()))
     throw std::invalid_argument(jobs.size() == 1
                                     ? fmt::format("{} has one job, and no job {}", path, *wanted)

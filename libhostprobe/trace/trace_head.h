@@ -21,6 +21,9 @@ inline std::string boot_of(const FileHeader& header) {
   return {header.boot_id, strnlen(header.boot_id, sizeof header.boot_id)};
 }
 
+// The job's id; "": nobody said it.
+inline std::string job_id_of(const FileHeader& header) { return {header.job, strnlen(header.job, sizeof header.job)}; }
+
 struct RunFile {
   std::string path;
   FileHeader header;

@@ -12,8 +12,8 @@ Where libhostprobe.so is not preloaded into the process every function does noth
 stay in the program. None of them raises, waits or prints, whatever it is given, but for a wrong number of arguments. Each
 may be called by any thread. Standard library only.
 
-To read what was recorded: `hostprobe.open(RUN)` gives the tables of a run, `hostprobe.to_parquet(RUN, FOLDER)` writes them. These
-two raise; what they need is imported when they are called.
+To read what was recorded: `hostprobe.open(RUN)` gives the tables of a run, `hostprobe.to_parquet(RUN, FOLDER)` writes them,
+`hostprobe.to_step_rows(RUN, DATA)` those for joins over hosts. These three raise; what they need is imported when they are called.
 
 `problem` says why calls can do nothing here although the library may be preloaded, else it is None: the compiled part
 does not fit this Python (it needs CPython 3.9 or later with an interpreter lock).
@@ -22,7 +22,7 @@ does not fit this Python (it needs CPython 3.9 or later with an interpreter lock
 import os
 
 # Without open: `from hostprobe import *` shall not hide the one that is built in.
-__all__ = ["active", "mark", "problem", "region", "start", "step", "stop", "to_parquet", "trigger"]
+__all__ = ["active", "mark", "problem", "region", "start", "step", "stop", "to_parquet", "to_step_rows", "trigger"]
 
 try:
     from hostprobe import _marks
@@ -49,3 +49,9 @@ def to_parquet(run, folder, tables=None, progress=None, overwrite=False):
     """Writes tables of a run as Parquet data sets: see hostprobe._parquet.to_parquet, docs/tables.md."""
     from hostprobe._parquet import to_parquet as write
     return write(run, folder, tables, progress, overwrite)
+
+
+def to_step_rows(run, data):
+    """Adds the step rows of a run to the folder `data`: see hostprobe._step_rows.to_step_rows, docs/job.md."""
+    from hostprobe._step_rows import to_step_rows as write
+    return write(run, data)

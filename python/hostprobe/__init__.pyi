@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Union
 
 from hostprobe._run import Run
 
-__all__ = ["active", "mark", "problem", "region", "start", "step", "stop", "to_parquet", "trigger"]
+__all__ = ["active", "mark", "problem", "region", "start", "step", "stop", "to_parquet", "to_step_rows", "trigger"]
 
 problem: Optional[str]
 
@@ -27,3 +27,4 @@ def to_parquet(
     progress: Union[bool, Callable[[int, int], object], None] = None,
     overwrite: bool = False,
 ) -> Dict[str, int]: ...
+def to_step_rows(run: Union[Run, str, "os.PathLike[str]"], data: Union[str, "os.PathLike[str]"]) -> int: ...

@@ -413,7 +413,19 @@ std::vector<std::string> told(RunAnswer run) {
   return news(run);
 }
 
+void say_unwritten_ranks() {
+  RunAnswer run;
+  run.ranks = 3;
+  run.world = 8;
+  run.unwritten_ranks = {1, 4, 5, 6, 7};
+  say("news of ranks without a trace", news(run).at(0));
+  run.world = 4;
+  run.unwritten_ranks = {2};
+  say("news of a rank without a trace", news(run).at(0));
+}
+
 void say_news() {
+  say_unwritten_ranks();
   RunAnswer run;
   run.ranks = 2;
   run.processes.push_back(rank_of(1, 0, 0, 12.3));

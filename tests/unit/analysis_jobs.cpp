@@ -261,6 +261,98 @@ TEST_F(Jobs, FolderOfRunsMeansItsNewest) {
   EXPECT_EQ(chosen.traces.size(), 1u);
 }
 
+TEST_F(Jobs, DifferentIdsAreDifferentJobsAlthoughTheirRanksCompleteEachOther) {
+  for (int number = 0; number < 2; ++number) {
+    TraceFile file = rank(number, 2, static_cast<std::uint32_t>(10 + number), 0, 9, 7);
+    test::set_text(file.header.job, number == 0 ? "first" : "second");
+    keep(file);
+  }
+  EXPECT_THAT(pids(), ElementsAre(Pids{10}, Pids{11}));
+}
+
+TEST_F(Jobs, RanksOfOneIdAreOneJobWhateverTheirHostsClocksAndWorldsSay) {
+  for (int number = 0; number < 3; ++number) {
+    TraceFile file =
+        rank(number, 3 + number, static_cast<std::uint32_t>(10 + number), 1000.0 * number, 1000.0 * number + 5);
+    test::set_text(file.header.host, "host" + std::to_string(number));
+    test::set_text(file.header.job, "4711");
+    keep(file);
+  }
+  EXPECT_THAT(pids(), ElementsAre(Pids{10, 11, 12}));
+}
+
+TEST_F(Jobs, AnIdThatRepeatsIsAJobForEachSetOfItsRanks) {
+  for (std::uint32_t again = 0; again < 2; ++again)
+    for (int number = 0; number < 2; ++number) {
+      TraceFile file = rank(number, 2, 10 + 10 * again + static_cast<std::uint32_t>(number), 20.0 * again,
+                            20.0 * again + 9, 7 + again);
+      test::set_text(file.header.job, "4711");
+      keep(file);
+    }
+  EXPECT_THAT(pids(), ElementsAre(Pids{10, 11}, Pids{20, 21}));
+}
+
+TEST_F(Jobs, FoldersOfOneJobThatLieBesideEachOtherAreReadAsOne) {
+  for (int number = 0; number < 3; ++number) {
+    const std::string name = "host" + std::to_string(number);
+    std::filesystem::create_directories(folder_.file(name));
+    TraceFile file = rank(number, 3, static_cast<std::uint32_t>(10 + number), number, 9);
+    test::set_text(file.header.host, name);
+    test::set_text(file.header.job, number == 1 ? "other" : "4711");
+    file.write(folder_.file(name + "/h-" + std::to_string(10 + number) + "-1.hptrace"));
+  }
+  const ChosenJob chosen(folder_.path().string());
+  EXPECT_FALSE(chosen.is_newest_folder);
+  EXPECT_EQ(chosen.path, folder_.path().string());
+  EXPECT_THAT(chosen.folders, ElementsAre(folder_.file("host0"), folder_.file("host2")));
+  EXPECT_EQ(chosen.traces.size(), 2u);
+}
+
+TEST_F(Jobs, FoldersOfAnIdThatWasStartedAgainAreTwoJobs) {
+  for (std::uint32_t again = 0; again < 2; ++again) {
+    const std::string name = "run" + std::to_string(again);
+    std::filesystem::create_directories(folder_.file(name));
+    for (int number = 0; number < 2; ++number) {
+      TraceFile file =
+          rank(number, 2, 10 + 10 * again + static_cast<std::uint32_t>(number), 20.0 * again, 20.0 * again + 9, 7);
+      test::set_text(file.header.job, "4711");
+      file.write(folder_.file(name + "/h-" + std::to_string(file.header.pid) + "-1.hptrace"));
+    }
+  }
+  const ChosenJob chosen(folder_.path().string());
+  EXPECT_EQ(chosen.path, folder_.file("run1"));
+  EXPECT_EQ(chosen.traces.size(), 2u);
+}
+
+TEST_F(Jobs, RanksThatWroteNothingAreNamed) {
+  for (const int number : {0, 1, 5}) {
+    TraceFile file = rank(number, 8, static_cast<std::uint32_t>(10 + number), 0, 9, 7);
+    test::set_text(file.header.job, "4711");
+    keep(file);
+  }
+  const json run = report()["run"];
+  EXPECT_EQ(run["job_id"], "4711");
+  EXPECT_EQ(run["world"], 8);
+  EXPECT_EQ(run["unwritten_ranks"], json({2, 3, 4, 6, 7}));
+}
+
+TEST_F(Jobs, OfAWorldThatShrankTheLatestCounts) {
+  for (int number = 0; number < 3; ++number) keep(rank(number, 3, static_cast<std::uint32_t>(10 + number), 0, 9, 7));
+  for (int number = 0; number < 2; ++number) {
+    TraceFile file = rank(number, 2, static_cast<std::uint32_t>(20 + number), 10, 19, 7);
+    file.header.incarnation = 2;
+    keep(file);
+  }
+  const json run = report()["run"];
+  EXPECT_EQ(run["world"], 2);
+  EXPECT_FALSE(run.contains("unwritten_ranks"));
+}
+
+TEST_F(Jobs, AWorldBeyondAllSenseNamesNobody) {
+  keep(rank(0, 2000000000, 10, 0, 9, 7));
+  EXPECT_FALSE(report()["run"].contains("unwritten_ranks"));
+}
+
 TEST_F(Jobs, StartOfAJobIsWhatItsFileSays) {
   job_file(10, 1, 2);
   const auto start = job_start(job_files(folder_.path().string()).at(0).path);

@@ -20,8 +20,8 @@ double without_cpu_ns(const StepTime& time, std::uint32_t member) {
 void join(LostTime& first, const LostTime& second) {
   first.ns += second.ns;
   first.pieces += second.pieces;
-  first.step_ns.resize(std::max(first.step_ns.size(), second.step_ns.size()));
-  for (std::size_t i = 0; i < second.step_ns.size(); ++i) first.step_ns[i] += second.step_ns[i];
+  add_steps(1, second.step_ns, first.step_ns);
+  add_steps(1, second.own_step_ns, first.own_step_ns);
 }
 
 // Of what the kernel counted of all threads of the rank and its workers, what no other piece has. Nothing: it counted none of them.
@@ -49,6 +49,7 @@ LostTime& row_of(StepTime& time, Cause cause, std::uint32_t member) {
 // What the kernel did not count as ready to run is no lack of a CPU, and with none free it is no idle state either.
 void leave_unexplained(double part, std::size_t at, StepTime& time) {
   LostTime rest;
+  rest.member = time.lost[at].member;
   move_share(part, time.lost[at], rest);
   rest.pieces = time.lost[at].pieces;
   join(row_of(time, Cause::kUnexplained, time.lost[at].member), rest);

@@ -10,18 +10,20 @@
 namespace hostprobe::analysis {
 void LostTimes::add_step(const std::vector<std::vector<LostPart>>& ranks) {
   ++steps_;
-  for (const std::vector<LostPart>& parts : ranks) {
-    for (const LostPart& part : parts) add(part);
-    longest_.add(parts);
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    for (const LostPart& part : ranks[rank]) add(part, rank);
+    longest_.add(ranks[rank]);
   }
 }
 
-void LostTimes::add(const LostPart& part) {
+void LostTimes::add(const LostPart& part, std::uint32_t rank) {
   Sum& sum = sums_[{part.cause, part.member}];
   sum.ns += part.ns;
   ++sum.pieces;
   sum.step_ns.resize(steps_);
   sum.step_ns.back() += part.ns;
+  sum.own_step_ns.resize(steps_);
+  if (part.member == rank) sum.own_step_ns.back() += part.ns;
   const HostCall* call = part.spot.call;
   Site& site = sum.sites[{call == nullptr ? nullptr : call->function, call == nullptr ? 0 : call->site,
                           part.spot.thread, part.spot.holder}];
@@ -85,6 +87,8 @@ std::vector<LostTime> LostTimes::finish() {
       for (const LongestPiece& piece : own->second) lost.longest.push_back(located(key.second, piece));
     sum.step_ns.resize(steps_);
     for (const double ns : sum.step_ns) lost.step_ns.push_back(ns / ranks);
+    sum.own_step_ns.resize(steps_);
+    lost.own_step_ns = std::move(sum.own_step_ns);
     all.push_back(std::move(lost));
   }
   std::sort(all.begin(), all.end(), [](const LostTime& l, const LostTime& r) { return l.ns > r.ns; });
@@ -93,11 +97,18 @@ std::vector<LostTime> LostTimes::finish() {
 
 void move_share(double part, LostTime& from, LostTime& to) {
   to.ns += part * from.ns;
-  to.step_ns.resize(std::max(to.step_ns.size(), from.step_ns.size()));
-  for (std::size_t i = 0; i < from.step_ns.size(); ++i) to.step_ns[i] += part * from.step_ns[i];
+  add_steps(part, from.step_ns, to.step_ns);
+  // What sits on another rank is no longer this one's own: it waits for it.
+  if (to.member == from.member && !to.of_all) add_steps(part, from.own_step_ns, to.own_step_ns);
   from.ns *= 1 - part;
   from.site_ns *= 1 - part;
   for (double& ns : from.step_ns) ns *= 1 - part;
+  for (double& ns : from.own_step_ns) ns *= 1 - part;
+}
+
+void add_steps(double part, const std::vector<double>& from, std::vector<double>& to) {
+  to.resize(std::max(to.size(), from.size()));
+  for (std::size_t i = 0; i < from.size(); ++i) to[i] += part * from[i];
 }
 
 }  // namespace hostprobe::analysis

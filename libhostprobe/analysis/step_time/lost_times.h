@@ -35,9 +35,9 @@ class LostTimes {
     double ns = 0;
     std::uint64_t pieces = 0;
     std::map<SiteKey, Site> sites;
-    std::vector<double> step_ns;
+    std::vector<double> step_ns, own_step_ns;
   };
-  void add(const LostPart& part);
+  void add(const LostPart& part, std::uint32_t rank);
   LostSite site_of(std::uint32_t member, const Spot& spot) const;
   LostPiece located(std::uint32_t member, const LongestPiece& piece) const;
 
@@ -50,5 +50,7 @@ class LostTimes {
 
 // That part of `from`, in each step, becomes one of `to`.
 void move_share(double part, LostTime& from, LostTime& to);
+// Adds that part of each step.
+void add_steps(double part, const std::vector<double>& from, std::vector<double>& to);
 
 }  // namespace hostprobe::analysis

@@ -603,6 +603,14 @@ void bound_gains(StepTime& time) {
       for (double* ns : {&gain.ns, &gain.low_ns, &gain.high_ns}) *ns = std::min(*ns, lost_ns[cause]);
 }
 
+// Of ranks whose cost is known.
+void add_own_cost(const std::vector<double>& before_ns, const std::vector<double>& now_ns,
+                  std::vector<std::vector<double>>& step_ns) {
+  step_ns.resize(now_ns.size());
+  for (std::size_t i = 0; i < now_ns.size(); ++i)
+    if (now_ns[i] >= 0) step_ns[i].push_back(now_ns[i] - before_ns[i]);
+}
+
 }  // namespace
 
 StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>& members,
@@ -622,7 +630,9 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
     for (std::uint32_t i = 0; i < members.size(); ++i) explanation.explain(i, step);
     parts.resolve();
     times.add_step(parts.parts());
+    const std::vector<double> before_ns = own.ns();
     own.add_step(parts.parts());
+    add_own_cost(before_ns, own.ns(), answer.own_step_ns);
     gains.add_step(step.length_ns(), parts.parts());
     answer.length_ns += step.length_ns();
     ++answer.steps;

@@ -28,7 +28,9 @@ Command schema_command() {
           .summary = "Prints the JSON Schema of a document.",
           .options = {{.names = "DOCUMENT",
                        .target = name.get(),
-                       .meaning = "report, diff or top: of the document that this command prints with --json",
+                       .meaning =
+                           "report, diff or top: of the document that this command prints with --json; step_rows: of "
+                           "a row of that table",
                        .choices = schema_names(),
                        .required = true}},
           .notes =

@@ -16,6 +16,7 @@ constexpr Name kWorldSizeNames[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_S
 constexpr Name kRestartNames[] = {"TORCHELASTIC_RESTART_COUNT"};
 constexpr Name kNodeNames[] = {"NODE_RANK", "GROUP_RANK"};
 constexpr Name kNodeSizeNames[] = {"LOCAL_WORLD_SIZE"};
+constexpr Name kJobNames[] = {"SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"};
 template <std::size_t n>
 inline int first_number(char** environment, const Name (&names)[n]) {
   for (const Name& name : names) {
@@ -43,6 +44,15 @@ int job_rank_from(char** environment) {
 int local_rank_from(char** environment) { return first_number(environment, kLocalRankNames); }
 int world_size_from(char** environment) { return first_number(environment, kWorldSizeNames); }
 int restarts_from(char** environment) { return first_number(environment, kRestartNames); }
+
+HP_START_CODE const char* job_id_from(char** environment) {
+  for (const Name& name : kJobNames) {
+    const char* text = value_of(environment, name);
+    // torchrun's word where it was given no id, and so of many jobs.
+    if (text != nullptr && text[0] != 0 && !same(text, "none")) return text;
+  }
+  return nullptr;
+}
 
 bool says_rank(const char* entry) {
   for (const char* name : kRankNames) {

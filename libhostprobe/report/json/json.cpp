@@ -42,6 +42,7 @@ JsonValue report_document(const RunAnswer& run, const ReportOptions& options) {
                {"trials", trials_json(run)},
                {"unreadable", Json::array()}};
   add_jobs_json(run, json["run"]);
+  add_ranks_json(run, json["run"]);
   for (const ProcessAnswer& process : run.processes)
     if (options.shows(process)) {
       json["processes"].push_back(process_json(process));

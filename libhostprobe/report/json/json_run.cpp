@@ -20,4 +20,10 @@ void add_jobs_json(const RunAnswer& run, Json& json) {
   }
 }
 
+void add_ranks_json(const RunAnswer& run, Json& json) {
+  if (!run.job_id.empty()) json["job_id"] = run.job_id;
+  if (run.world > 0) json["world"] = run.world;
+  if (!run.unwritten_ranks.empty()) json["unwritten_ranks"] = run.unwritten_ranks;
+}
+
 }  // namespace hostprobe::analysis

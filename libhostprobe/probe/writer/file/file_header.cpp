@@ -75,6 +75,12 @@ std::uint64_t usable_cpus() {
   return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? static_cast<std::uint64_t>(CPU_COUNT(&cpus)) : 0;
 }
 
+const char* job_id(char** environment) {
+  if (strcmp(g_options.job, "auto") != 0) return g_options.job;
+  const char* said = job_id_from(environment);
+  return said != nullptr ? said : "";
+}
+
 }  // namespace
 
 void fill_file_header(char** environment) {
@@ -102,6 +108,7 @@ void fill_file_header(char** environment) {
   copy_text(h.hostprobe_version, sizeof h.hostprobe_version, HOSTPROBE_VERSION);
   copy_text(h.hostprobe_commit, sizeof h.hostprobe_commit, HOSTPROBE_COMMIT);
   copy_text(h.out, sizeof h.out, g_options.out);
+  copy_text(h.job, sizeof h.job, job_id(environment));
   fill_boot_id(h);
   fill_program(h);
   fill_command(h);

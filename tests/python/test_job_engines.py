@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Every query of `hostprobe job` on DuckDB and on Spark: the same rows. ClickHouse reads the files without anything of ours."""
+
+import math
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import probed
+from probed import BUILD
+
+sys.path.insert(0, str(BUILD / "lib/hostprobe/python"))
+
+from hostprobe import job as hostprobe_job
+from hostprobe._job_engine import queries
+from made_rows import MadeJob
+
+
+class Engines(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="hostprobe-test.")
+        cls.addClassCleanup(folder.cleanup)
+        cls.data = Path(folder.name)
+        cls.made = MadeJob(16, 300)
+        cls.made.write(cls.data)
+        MadeJob(8, 50, job="it's\\other", begin_ns=1_795_300_000_000_000_000).write(cls.data)
+        cls.duckdb, _ = hostprobe_job.open_engine(str(cls.data))
+        cls.spark, _ = hostprobe_job.open_engine(str(cls.data), "local[2]")
+        cls.addClassCleanup(cls.spark.close)
+
+    def assert_same(self, one, other, where):
+        if isinstance(one, float) and isinstance(other, float):
+            self.assertTrue(math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9), f"{where}: {one} and {other}")
+        else:
+            self.assertEqual(one, other, where)
+
+    def compare(self):
+        for name, sql in queries().items():
+            rows, others = self.duckdb.rows(sql), self.spark.rows(sql)
+            self.assertEqual(len(rows), len(others), name)
+            for number, (row, other) in enumerate(zip(rows, others)):
+                self.assertEqual(list(row), list(other), name)
+                for column in row:
+                    self.assert_same(row[column], other[column], f"{name}, row {number}, {column}")
+            yield name, rows
+
+    def test_every_query_gives_the_same_rows_on_both(self):
+        self.assertEqual(self.duckdb.jobs(), self.spark.jobs())
+        for engine in (self.duckdb, self.spark):
+            engine.choose(self.made.job)
+        empty = {name for name, rows in self.compare() if not rows}
+        self.assertEqual(empty, {"missing"})
+
+    def test_so_it_is_of_a_span_and_of_a_job_with_an_odd_name(self):
+        for engine in (self.duckdb, self.spark):
+            engine.choose("it's\\other", (3, 40))
+        found = dict(self.compare())
+        self.assertEqual(found["overview"][0]["steps"], 38)
+
+    def test_clickhouse_reads_the_files_alone(self):
+        import chdb
+        said = str(chdb.query(f"select count(), round(sum(ms)) from file('{self.data}/job={self.made.job}/*/*/*.parquet', Parquet)", "CSV"))
+        rows, total = said.strip().split(",")
+        self.assertEqual(int(rows), 16 * 300)
+        self.assertEqual(float(total), round(16 * sum(self.made.step_ms)))
+
+
+if __name__ == "__main__":
+    unittest.main()
