@@ -10,9 +10,6 @@
 namespace hostprobe::cli {
 namespace {
 
-// Named by the documentation of the whole, and not built yet.
-constexpr std::string_view kLaterCommands[] = {"top", "agent"};
-
 bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
 std::string without_value(const std::string& word) { return word.substr(0, word.find('=')); }
@@ -44,8 +41,6 @@ void refuse_unknown_command(const Command& whole, const std::string& name) {
   if (command_named(whole, name) != nullptr) return;
   std::vector<std::string> known;
   for (const Command* command : shown_commands(whole)) known.push_back(command->name);
-  if (std::find(std::begin(kLaterCommands), std::end(kLaterCommands), name) != std::end(kLaterCommands))
-    throw UsageError(fmt::format("{} is not in this version", name));
   std::vector<std::string> answered = known;
   answered.insert(answered.end(), {"help", "version"});
   throw UsageError(

@@ -7,14 +7,15 @@ import datetime
 import html
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-__all__ = ["page", "text"]
+__all__ = ["page", "printable", "text"]
 
 _Column = Tuple[str, Callable[[Dict[str, Any]], str]]
 _MOST_ROWS = 8
 
 
-def _printable(value: str) -> str:
-    return "".join(one if one.isprintable() else "?" for one in value)
+def printable(value: object) -> str:
+    """Without what steers a terminal: names of files and jobs come from others."""
+    return "".join(one if one.isprintable() else "?" for one in str(value))
 
 
 def _number(value: Optional[float], unit: str = "") -> str:
@@ -49,10 +50,10 @@ def _tables(found: Dict[str, Any]) -> List[Tuple[str, List[_Column], List[Dict[s
         return _number(row["gpu_hours"])
 
     def cause(row: Dict[str, Any]) -> str:
-        return f"{_printable(row['cause'])} +{_number(row['beyond_median_ms'])} ms"
+        return f"{printable(row['cause'])} +{_number(row['beyond_median_ms'])} ms"
 
     def host(row: Dict[str, Any]) -> str:
-        return _printable(str(row["host"]))
+        return printable(str(row["host"]))
 
     return [
         ("Ranks that the others wait for", [
@@ -64,11 +65,11 @@ def _tables(found: Dict[str, Any]) -> List[Tuple[str, List[_Column], List[Dict[s
             ("late ms/step", lambda row: _number(row["late_ms_per_step"])), ("GPU-hours", cost), ("beyond the median host", cause)],
          found["hosts"]),
         ("Where the ranks' own time goes", [
-            ("cause", lambda row: _printable(row["cause"])), ("% of time", lambda row: _number(row["share_pct"])),
+            ("cause", lambda row: printable(row["cause"])), ("% of time", lambda row: _number(row["share_pct"])),
             ("ms/step", lambda row: _number(row["ms_per_step"])), ("GPU-hours", cost)],
          found["causes"]),
         ("Days of every job", [
-            ("job", lambda row: _printable(str(row["job"]))), ("date", lambda row: str(row["date"] or "-")),
+            ("job", lambda row: printable(str(row["job"]))), ("date", lambda row: str(row["date"] or "-")),
             ("steps", lambda row: str(row["steps"])), ("median ms", lambda row: _number(row["median_ms"])),
             ("waited %", lambda row: _number(row["waited_pct"]))],
          found["history"] if len(found["history"]) > 1 else []),
@@ -77,7 +78,7 @@ def _tables(found: Dict[str, Any]) -> List[Tuple[str, List[_Column], List[Dict[s
 
 def _sentences(found: Dict[str, Any]) -> List[str]:
     whole = found["overview"][0]
-    lines = [f"job {_printable(found['job']) or '(no id)'}: {whole['ranks']} ranks on {whole['hosts']} hosts, {whole['steps']} steps "
+    lines = [f"job {printable(found['job']) or '(no id)'}: {whole['ranks']} ranks on {whole['hosts']} hosts, {whole['steps']} steps "
              f"({whole['first_step']} to {whole['last_step']}), median step {_number(whole['median_ms'], ' ms')}",
              f"{_moment(whole['begin_ns'])} to {_moment(whole['end_ns'])}, {_number(whole['gpu_hours'])} GPU-hours"]
     if whole["waited_pct"] is not None:
@@ -146,7 +147,7 @@ def page(found: Dict[str, Any]) -> str:
         head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name, _ in columns)
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell(row))}</td>" for _, cell in columns) + "</tr>" for row in rows)
         parts.append(f"<h2>{html.escape(title)}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-    title = html.escape(_printable(found["job"]))
+    title = html.escape(printable(found["job"]))
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>hostprobe job {title}</title>'
             f"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
             f"<style>{_STYLE}</style></head><body><h1>Job {title}</h1>{''.join(parts)}</body></html>\n")

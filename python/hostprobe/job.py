@@ -15,7 +15,7 @@ import tempfile
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from hostprobe._job_engine import DuckDbEngine, Engine, Missing, NoRows, SparkEngine, master_of, queries
-from hostprobe._job_text import page, text
+from hostprobe._job_text import page, printable, text
 from hostprobe._row_files import row_files
 
 __all__ = ["document", "main", "open_engine"]
@@ -120,17 +120,17 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     try:
         engine, notes = open_engine(arguments.data, master)
         for note in notes:
-            print(f"hostprobe job: {note}", file=sys.stderr)
+            print(f"hostprobe job: {printable(note)}", file=sys.stderr)
         found = document(engine, arguments.job, arguments.steps)
         engine.close()
         if arguments.html is not None:
             _write_page(arguments.html, page(found))
         print(json.dumps(found, ensure_ascii=False) if arguments.json else text(found), flush=True)
     except (Missing, OSError, ValueError) as error:
-        print(f"hostprobe job: {error}", file=sys.stderr)
+        print(f"hostprobe job: {printable(error)}", file=sys.stderr)
         return 1
     except ImportError as error:
-        print(f"hostprobe job: {error}; {sys.executable} has no hostprobe that fits it: pip install hostprobe", file=sys.stderr)
+        print(f"hostprobe job: {printable(error)}; {sys.executable} has no hostprobe that fits it: pip install hostprobe", file=sys.stderr)
         return 1
     return 0
 

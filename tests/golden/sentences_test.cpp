@@ -127,7 +127,7 @@ void say_cpu_use() {
   say("CPUs of one thread", cpu_use_text(run));
   process.threads.resize(8, process.threads[0]);
   process.threads[1].time.run_delay_ms = 3000;
-  process.quota = QuotaAnswer{.cpus = 0.5};
+  process.quota.emplace().cpus = 0.5;
   say("CPUs of several threads", cpu_use_text(run));
 }
 

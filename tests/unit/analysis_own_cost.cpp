@@ -66,7 +66,8 @@ TEST(OwnCost, WhoseSumsContradictEachOtherIsNotLessThanNothing) {
 TEST(OwnCost, OfTheCpuTimeNeedsOne) {
   ProcessAnswer process;
   EXPECT_FALSE(process.own_cpu_pct());
-  process.own_cost = OwnCost{.writer_ms = 2};
+  process.own_cost = OwnCost{};
+  process.own_cost->writer_ms = 2;
   EXPECT_FALSE(process.own_cpu_pct());
   process.cpu_ms = 0;
   EXPECT_FALSE(process.own_cpu_pct());

@@ -14,18 +14,18 @@
 #include <system_error>
 #include <thread>
 
-#include "commands.h"
-#include "job_option.h"
+#include "cli/commands.h"
+#include "cli/job_option.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/process_id.h"
+#include "cli/unrecorded.h"
+#include "curses_screen.h"
 #include "live/control_link.h"
 #include "live/top/live_job.h"
 #include "live/top/requests.h"
 #include "live/top/view_json.h"
-#include "options.h"
-#include "output.h"
-#include "process_id.h"
-#include "screen/curses_screen.h"
-#include "screen/terminal.h"
-#include "unrecorded.h"
+#include "terminal.h"
 
 namespace hostprobe::cli {
 namespace {
