@@ -2,6 +2,7 @@
 //
 // Room 2 (probe/). pthread_create runs the new thread through start_thread below, so that its entry carries who created
 // it and with what. start_thread is not noexcept: pthread_exit and cancellation unwind through it.
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -174,6 +175,9 @@ extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
     std::uint64_t begin = ticks();                                                                       \
     int result = real(thread, bytes, cpus);                                                              \
     std::uint64_t end = ticks();                                                                         \
+    const int saved = errno;                                                                             \
+    const std::uint16_t stack = sample_stack(end, HP_SITE, UINT64_MAX);                                  \
+    errno = saved;                                                                                       \
     mark_used(g_hook_##name);                                                                            \
     Record* r = reserve_record();                                                                        \
     if (r == nullptr) return result;                                                                     \
@@ -183,7 +187,6 @@ extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
       memcpy(&r->b, cpus, bytes < sizeof r->b ? bytes : sizeof r->b);                                    \
       r->d = static_cast<std::uint64_t>(CPU_COUNT_S(bytes, cpus));                                       \
     }                                                                                                    \
-    const std::uint16_t stack = sample_stack(end, HP_SITE, UINT64_MAX);                                  \
     commit_record(r, g_hook_##name, result == 0 ? 0 : kRecordFailed, stack);                             \
     return result;                                                                                       \
   }
