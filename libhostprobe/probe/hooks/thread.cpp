@@ -176,7 +176,7 @@ extern "C" int hp_prctl(int option, long a, long b, long c, long d) {
     int result = real(thread, bytes, cpus);                                                              \
     std::uint64_t end = ticks();                                                                         \
     const int saved = errno;                                                                             \
-    const std::uint16_t stack = sample_stack(end, HP_SITE, UINT64_MAX);                                  \
+    const std::uint16_t stack = trace_is_open() ? sample_stack(end, HP_SITE, UINT64_MAX) : 0;            \
     errno = saved;                                                                                       \
     mark_used(g_hook_##name);                                                                            \
     Record* r = reserve_record();                                                                        \
