@@ -42,7 +42,8 @@ Told read_told(const std::filesystem::path& file) {
     const std::string payload = bytes.substr(at + sizeof head, head.payload_bytes);
     if (head.kind == kBlockEvents)
       for (const EventRow& row : rows_of<EventRow>(payload))
-        if (row.kind == kEventDetail) told.detail.push_back(row);
+        // Threads that switch too often lose their switches from the start, whatever is known of the cost; that is told without one.
+        if (row.kind == kEventDetail && row.amount > 0) told.detail.push_back(row);
     if (head.kind == kBlockThreads)
       for (const ThreadEntry& entry : rows_of<ThreadEntry>(payload))
         told.threads[{entry.tid, entry.start_ticks}] = entry;

@@ -101,6 +101,7 @@ long number_of(PythonObject* function, bool in_tuple) {
   PythonObject* answer = function == nullptr ? nullptr : g_python.call(function, nullptr);
   PythonObject* number = answer != nullptr && in_tuple ? g_python.item(answer, 0) : answer;
   const long value = number == nullptr ? -1 : g_python.number(number);
+  if (answer == nullptr || value < 0) g_python.clear_error();
   g_python.drop_all(answer);
   return value;
 }
