@@ -12,8 +12,6 @@ import probed  # noqa: E402
 from outside import Quota  # noqa: E402
 from probed import ProbedTest, main  # noqa: E402
 
-SHORT = ("cpu_contention", "cpu_throttle")
-
 
 class Supply(ProbedTest):
     def report_of(self, *options, quota=None):
@@ -38,19 +36,6 @@ class Supply(ProbedTest):
 
     def fixes(self, report):
         return {one["fix"]["name"] for one in report["findings"] if "fix" in one}
-
-    def test_a_pool_beyond_its_quota_is_helped_by_fewer_threads(self):
-        report = self.report_of("--threads", "8", quota=1)
-        first = report["findings"][0]
-        self.assertIn(first["cause"], SHORT, first["text"])
-        self.assertEqual(first["fix"]["name"], "fewer_threads", first["text"])
-        evidence = first["evidence"]
-        self.assertIn("gomp", evidence["pool_library"])
-        self.assertEqual(evidence["pool_threads"], 8)
-        self.assertEqual(evidence["pool_fits"], 1)
-        self.assertEqual(evidence["pool_cpus_by"], "quota")
-        self.assertGreater(evidence["pool_spins_pct"], 20)
-        self.assertFalse(self.fixes(report) & {"raise_quota", "more_cpus"}, report["headline"])
 
     def test_one_thread_under_the_same_quota_is_told_nothing_of_pools(self):
         report = self.report_of("--threads", "1", quota=1)
