@@ -50,11 +50,17 @@ void learn_for_all(State& state, const Moved& what, const OpDuration& duration) 
         process.durations.learn(kind, duration);
 }
 
+// The longest of those that count as the least; they stand before it.
+std::vector<float>::iterator put_least_first(std::vector<float>& ns) {
+  const auto low = ns.begin() + static_cast<std::ptrdiff_t>(kLastShare * static_cast<double>(ns.size()));
+  std::nth_element(ns.begin(), low, ns.end());
+  return low;
+}
+
 // What all ranks saw of it, together: the one that came last did not wait. So it is the least but for chance.
 void learn_least(State& state, const Moved& what, std::vector<float>& ns) {
   if (ns.size() < kFewestReturns) return;  // which rank came last only a replay tells
-  const auto low = ns.begin() + static_cast<std::ptrdiff_t>(kLastShare * static_cast<double>(ns.size()));
-  std::nth_element(ns.begin(), low, ns.end());
+  const auto low = put_least_first(ns);
   std::vector<float> least(ns.begin(), low + 1);
   OpDuration duration = robust_duration(least);
   duration.ns = static_cast<double>(*low);
@@ -69,9 +75,7 @@ void guess_received(State& state, const MovedTimes& messages) {
       const auto found = messages.find(message_of(process, kind));
       if (found == messages.end() || found->second.size() < kFewestReturns) continue;
       std::vector<float> ns = found->second;
-      const auto low = ns.begin() + static_cast<std::ptrdiff_t>(kLastShare * static_cast<double>(ns.size()));
-      std::nth_element(ns.begin(), low, ns.end());
-      const auto least_ns = static_cast<double>(*low);
+      const auto least_ns = static_cast<double>(*put_least_first(ns));
       process.durations.learn(kind, {.ns = least_ns, .spread_ns = least_ns, .samples = 0, .guessed = true});
     }
   }

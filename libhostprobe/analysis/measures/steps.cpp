@@ -24,6 +24,18 @@ double at_rank(std::vector<double>& ns, double percent) {
   return *at;
 }
 
+// A part of a step that repeats (a layer) is cut too, and what lies between two such parts is then longer than they are. It computes
+// something else. One that computes the usual was held up, as where the host is ahead of the GPU until it reads a loss.
+bool are_most_of_the_time(const StepAnswer& answer) {
+  const auto usual = std::max_element(answer.types.begin(), answer.types.end(),
+                                      [](const auto& l, const auto& r) { return l.lengths.count < r.lengths.count; });
+  double far_ns = 0;
+  for (const Step& step : answer.steps)
+    if (answer.types[step.type].compute != usual->compute && step.length_ns() > kFar * answer.lengths.median_ns)
+      far_ns += step.length_ns();
+  return far_ns <= 0.5 * answer.lengths.total_ns;
+}
+
 }  // namespace
 
 StepLengths lengths_of(std::vector<double> ns) {
@@ -176,20 +188,7 @@ std::string Steps::name_of(const Class& one, const Class& train, const StepAnswe
   return own.launched > 0 && own.is_within(usual) ? "evaluation" : "other";
 }
 
-// A part of a step that repeats (a layer) is cut too, and what lies between two such parts is then longer than they are. It computes
-// something else. One that computes the usual was held up, as where the host is ahead of the GPU until it reads a loss.
-bool Steps::are_most_of_the_time(const StepAnswer& answer, const std::vector<const Class*>& types) {
-  const auto usual = std::max_element(answer.types.begin(), answer.types.end(),
-                                      [](const auto& l, const auto& r) { return l.lengths.count < r.lengths.count; });
-  const std::uint64_t compute = types[static_cast<std::size_t>(usual - answer.types.begin())]->content.compute;
-  double far_ns = 0;
-  for (const Step& step : answer.steps)
-    if (types[step.type]->content.compute != compute && step.length_ns() > kFar * answer.lengths.median_ns)
-      far_ns += step.length_ns();
-  return far_ns <= 0.5 * answer.lengths.total_ns;
-}
-
-std::vector<const Steps::Class*> Steps::tell_types(StepAnswer& answer) {
+void Steps::tell_types(StepAnswer& answer) {
   std::vector<const Class*> types = type_classes();
   if (types.size() > 1 && kStepsOfType * types.size() > answer.steps.size()) types = one_type();
   std::vector<std::vector<double>> ns(types.size());
@@ -203,7 +202,6 @@ std::vector<const Steps::Class*> Steps::tell_types(StepAnswer& answer) {
   for (std::uint32_t type = 0; type < types.size(); ++type)
     answer.types[type].name = name_of(*types[type], *types[train], answer);
   if (!types.empty()) answer.collectives = types[train]->content.collectives;
-  return types;
 }
 
 void Steps::tell_counted(StepAnswer& answer) {
@@ -234,11 +232,11 @@ StepAnswer Steps::finish() {
     answer.thread = plan_.track->key();
     answer.begin_ns = answer.steps.front().begin_ns;
     answer.end_ns = answer.steps.back().end_ns;
-    const std::vector<const Class*> types = tell_types(answer);
+    tell_types(answer);
     std::vector<double> ns;
     for (const Step& step : answer.steps) ns.push_back(step.length_ns());
     answer.lengths = lengths_of(std::move(ns));
-    if (plan_.source == StepSource::kDetected && !are_most_of_the_time(answer, types)) return {};
+    if (plan_.source == StepSource::kDetected && !are_most_of_the_time(answer)) return {};
   }
   if (!counters_.empty() && plan_.source != StepSource::kDetected) tell_counted(answer);
   return answer;

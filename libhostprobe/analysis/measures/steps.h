@@ -79,8 +79,7 @@ class Steps {
   std::vector<const Class*> type_classes();
   std::vector<const Class*> one_type();
   std::string name_of(const Class& one, const Class& train, const StepAnswer& answer) const;
-  std::vector<const Class*> tell_types(StepAnswer& answer);  // by the number that steps have now
-  static bool are_most_of_the_time(const StepAnswer& answer, const std::vector<const Class*>& types);
+  void tell_types(StepAnswer& answer);
   void tell_counted(StepAnswer& answer);
 
   StepPlan plan_;
