@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "report/columns.h"
 #include "report/text_table.h"
 #include "words/words.h"
 
