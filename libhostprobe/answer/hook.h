@@ -16,6 +16,7 @@ enum class CallKind : std::uint8_t {
   kRead,   // for somebody to send
   kWrite,  // for somebody to take what it sends
   kSemaphore,
+  kLock,      // a mutex or a lock for reading or writing
   kCallback,  // the GPU's stream is held, by a function of the program's that the driver calls
 };
 

@@ -104,6 +104,7 @@ Advice wait_advice(const Finding& finding) {
     case WaitedFor::kUnknown:
       break;
   }
+  if (finding.cause == Cause::kLockContention) return {"", fix_text(finding)};
   return wait.woken_by.empty()
              ? Advice{"", "look at what it waits for there"}
              : Advice{fmt::format("it is woken by {}", wait.woken_by), "look at what that thread does meanwhile"};

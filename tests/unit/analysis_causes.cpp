@@ -41,7 +41,8 @@ class Causes : public testing::Test {
                 {.name = "hostprobe_gc",
                  .family = Family::kPython,
                  .labels = {"generation", "collected", "uncollectable", "blocks", "requested"},
-                 .blocking = false}});
+                 .blocking = false},
+                test::wait_hook("pthread_mutex_lock")});
     file.module(kLibX, kLibX + 0x1000, "/x/libx.so");
     return file;
   }
@@ -299,6 +300,15 @@ TEST_F(Causes, QueueIsFollowedToTheThreadThatFillsIt) {
     EXPECT_EQ(found.evidence.of<LongWaitEvidence>().other_side_runs, "Prefetcher._fill");
     EXPECT_EQ(found.evidence.of<LongWaitEvidence>().other_side_tid, 77u);
   }
+}
+
+TEST_F(Causes, WaitInALockIsForThatLock) {
+  TraceFile file = process(0);
+  Call locked = wait(0, 500);
+  locked.hook = 10;
+  file.calls(1000, 0, {locked});
+  keep(file);
+  EXPECT_EQ(finding().cause, Cause::kLockContention);
 }
 
 TEST_F(Causes, WaitThatNothingExplainsIsGivenNone) {

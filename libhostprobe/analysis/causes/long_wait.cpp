@@ -54,6 +54,7 @@ Cause add_purpose(const ProcessAnswer& process, const WaitSite& site, LongWaitEv
       evidence.purpose = WaitedFor::kGil;
       return Cause::kGilContention;
     case WaitPurpose::kUnknown:
+      if (site.kind == CallKind::kLock) return Cause::kLockContention;
       if (site.kind == CallKind::kSleep)
         evidence.purpose = WaitedFor::kSleep;
       else if (!site.wakers.empty())

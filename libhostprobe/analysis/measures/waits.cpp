@@ -72,6 +72,8 @@ CallKind call_kind(HookRole role) {
       return CallKind::kWrite;
     case HookRole::kSemaphore:
       return CallKind::kSemaphore;
+    case HookRole::kLock:
+      return CallKind::kLock;
     case HookRole::kLaunchCallback:
       return CallKind::kCallback;
     default:
