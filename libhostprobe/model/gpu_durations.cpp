@@ -178,13 +178,13 @@ OpDuration GpuDurations::of_samples(const GpuOpKind& kind, std::vector<float>& a
   return can_last(kind, told.ns) ? told : OpDuration{};
 }
 
-// Of ops that are too short to be timed in an empty stream: half of what it can be, give or take as much. Less than a step of the clock nobody can
-// tell.
+// Of ops that are too short to be timed in an empty stream: half of what it can be, give or take as much. The shortest of many readings
+// may be a step of the clock too short.
 OpDuration GpuDurations::shortest(const std::vector<float>& most) const {
   OpDuration duration;
   if (most.empty()) return duration;
   const double least = static_cast<double>(*std::min_element(most.begin(), most.end())) - start_ns_;
-  duration.ns = duration.spread_ns = std::max(kClockStepNs, least) / 2;
+  duration.ns = duration.spread_ns = (kClockStepNs + std::max(0.0, least)) / 2;
   duration.samples = static_cast<std::uint32_t>(most.size());
   duration.guessed = false;
   return duration;

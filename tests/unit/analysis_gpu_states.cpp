@@ -64,6 +64,15 @@ TEST_F(GpuStates, OfALongerGapOnlySoMuchIsUnknown) {
                                              State{GpuState::kIdle, 130, 500}, State{GpuState::kWorks, 500, 600}));
 }
 
+TEST_F(GpuStates, SmallErrorsCountOnlyWhereNothingElseIsKnownOfTheWork) {
+  run(0, 10, {.error_us = 0.5});
+  run(12, 12.5, {.error_us = 0.5});
+  run(14, 20);
+  EXPECT_THAT(states(), testing::ElementsAre(State{GpuState::kWorks, 0, 10}, State{GpuState::kIdle, 10, 12},
+                                             State{GpuState::kWorks, 12, 12.5}, State{GpuState::kUnknown, 12.5, 13},
+                                             State{GpuState::kIdle, 13, 14}, State{GpuState::kWorks, 14, 20}));
+}
+
 TEST_F(GpuStates, TheErrorIsOfWhatEndedLastAndNotOfWhatBeganLast) {
   run(0, 100);
   run(10, 50, {.error_us = 400});

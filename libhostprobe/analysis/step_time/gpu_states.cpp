@@ -54,14 +54,26 @@ std::vector<GpuStretch> laid_under(const std::vector<GpuStretch>& first, const s
   return all;
 }
 
-// As long after what ended last as that may be wrong by, nobody knows whether it had ended.
-void add_gap(const GpuStretch& gap, double error_ns, std::vector<GpuStretch>& whole) {
+// What ended last, of all that has begun.
+struct LastEnd {
+  double ns = -1e300, lasted_ns = 0, error_ns = 0;
+
+  void take(const ActivityNode& node) {
+    if (node.end_ns <= ns) return;
+    *this = {node.end_ns, node.end_ns - node.begin_ns, static_cast<double>(node.error_ns)};
+  }
+  // As long after it nobody knows whether it had ended. Small errors cancel out over many gaps, but not those of work of which only
+  // the most that it can last is known.
+  double unknown_ns() const { return error_ns > kClockErrorNs || error_ns >= lasted_ns ? error_ns : 0; }
+};
+
+void add_gap(const GpuStretch& gap, const LastEnd& last, std::vector<GpuStretch>& whole) {
   GpuStretch idle = gap;
   idle.dry_ns = gap.begin_ns;
-  if (error_ns > kClockErrorNs) {
+  if (last.unknown_ns() > 0) {
     GpuStretch unknown = gap;
     unknown.state = GpuState::kUnknown;
-    unknown.end_ns = std::min(gap.end_ns, gap.begin_ns + error_ns);
+    unknown.end_ns = std::min(gap.end_ns, gap.begin_ns + last.unknown_ns());
     whole.push_back(unknown);
     idle.begin_ns = unknown.end_ns;
   }
@@ -71,15 +83,12 @@ void add_gap(const GpuStretch& gap, double error_ns, std::vector<GpuStretch>& wh
 std::vector<GpuStretch> with_gaps(const std::vector<GpuStretch>& spans, const std::vector<ActivityNode>& nodes) {
   std::vector<GpuStretch> whole;
   std::uint32_t next = 0;
-  double last_ns = -1e300, error_ns = 0;  // what ended last, of all that has begun
+  LastEnd last;
   for (const GpuStretch& span : spans) {
-    for (; next < nodes.size() && nodes[next].begin_ns < span.begin_ns; ++next)
-      if (nodes[next].end_ns > last_ns)
-        last_ns = nodes[next].end_ns, error_ns = static_cast<double>(nodes[next].error_ns);
+    for (; next < nodes.size() && nodes[next].begin_ns < span.begin_ns; ++next) last.take(nodes[next]);
     if (!whole.empty() && span.begin_ns > whole.back().end_ns) {
       const bool is_end = next < nodes.size() && nodes[next].begin_ns <= span.begin_ns;
-      add_gap({whole.back().end_ns, span.begin_ns, GpuState::kIdle, nullptr, is_end ? next : kNoActivity}, error_ns,
-              whole);
+      add_gap({whole.back().end_ns, span.begin_ns, GpuState::kIdle, nullptr, is_end ? next : kNoActivity}, last, whole);
     }
     whole.push_back(span);
   }
