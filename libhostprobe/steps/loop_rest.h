@@ -121,6 +121,7 @@ class LoopRest {
     return copies_in(loops_.rest()) == 0;
   }
 
+  // A longer loop has several segments, so what comes in each of them shows none: they vary.
   static bool has_majority(const std::uint32_t* numbers, std::uint32_t count) {
     std::uint32_t one = 0, votes = 0, equal = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -128,7 +129,7 @@ class LoopRest {
       votes = numbers[i] == one ? votes + 1 : votes - 1;
     }
     for (std::uint32_t i = 0; i < count; ++i) equal += numbers[i] == one;
-    return 2 * equal > count;
+    return one > 1 && 2 * equal > count;
   }
 
   // How often a stretch holds the whole body, by what it computes and waits for.

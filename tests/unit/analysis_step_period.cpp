@@ -173,6 +173,16 @@ TEST(StepPeriod, OfADecodeLoopOfAnyLengthIsOneToken) {
             }) - 1);
 }
 
+// All layers compute once to three times, as the token needs: two of three rounds hold more than the least one.
+TEST(StepPeriod, IsOneTokenWhereLayersComputeAsOftenAsTheTokenNeeds) {
+  Program program;
+  for (std::uint32_t i = 0; i < 120; ++i) {
+    const std::string layer = std::string(1 + (i * 2654435761u >> 16) % 3, 'G') + "gk";
+    program.run("H" + layer + layer + layer + "oooohs");
+  }
+  EXPECT_NEAR(static_cast<double>(program.steps().size()), 119, 2);
+}
+
 TEST(StepPeriod, IsFoundWhereShapesDiffer) {
   Program program;
   for (int i = 0; i < 40; ++i) {
