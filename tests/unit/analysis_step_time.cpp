@@ -252,6 +252,21 @@ TEST_F(StepTimes, AreThatAlsoWhereTheStreamWasEmpty) {
   EXPECT_NEAR(gain_us(Cause::kHostWork), 0.9 * 900, 5);
 }
 
+TEST_F(StepTimes, OfASynchroniseThatGoesOnBehindTheWorkOfTheGpuAreUnknown) {
+  ranks(1);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    step(i, [&] {
+      ranks_[0].compute(500);
+      ranks_[0].tail_us += 2000;
+      synchronise();
+    });
+  ask();
+  ASSERT_TRUE(time_);
+  expect_whole();
+  EXPECT_NEAR(lost_us(Cause::kUnknown), 1800, 25) << "its work is not measured, so it may have lasted as long";
+  EXPECT_NEAR(lost_us(Cause::kSyncCalls), 200, 25) << "as long as the way back may take";
+}
+
 TEST_F(StepTimes, OfASynchroniseThatWaitsForAFunctionOfTheProgramsAreItsHostWork) {
   ranks(1);
   for (std::uint64_t i = 0; i < 10; ++i)

@@ -57,6 +57,10 @@ void compare_frequencies(std::vector<Rank>& ranks) {
   }
 }
 
+bool is_exact(ActivitySource source) {
+  return source == ActivitySource::kProfile || source == ActivitySource::kAccount;
+}
+
 }  // namespace
 
 OutsidePeers outside_peers(const JobGraph& job, const std::vector<StepTimeMember>& members) {
@@ -83,6 +87,7 @@ std::vector<Rank> known_ranks(const JobGraph& job, const std::vector<StepTimeMem
                      gpu_stretches(job, i),
                      pace,
                      member.answer->gc.has_value(),
+                     is_exact(member.answer->gpu.source),
                      OwnCode(*member.timeline, graph, pace, member.axis, steps, symbols),
                      frequency_of(member, graph, steps),
                      pools_beyond_cpus(answers, *member.answer),

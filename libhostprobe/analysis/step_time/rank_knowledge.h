@@ -36,6 +36,7 @@ struct Rank {
   std::vector<GpuStretch> gpu;
   LaunchPace pace;
   bool has_python;
+  bool gpu_is_exact;  // its times are measured, and not worked out
   OwnCode own_code;
   LowFrequency frequency;
   std::optional<PoolDemand> pools;                       // nothing: those of the job fit the CPUs that it may use

@@ -428,6 +428,13 @@ class Explanation {
     if (at_ns < part.end_ns) add_own_code(cause, spot, {at_ns, part.end_ns}, thread);
   }
 
+  // Of a wait for the GPU that goes on though nothing is left to wait for: it ended later than a replay says. Where its times are measured
+  // nothing shows for what.
+  Cause waits_on(Cause cause) const {
+    if (cause != Cause::kSyncCalls) return cause;
+    return rank().gpu_is_exact ? Cause::kUnexplained : Cause::kUnknown;
+  }
+
   Cause own_cause(const HostThread& thread, const Window& part, const Reason& reason) const {
     if (reason.is_inside() || rank().gpu.empty()) return reason.cause;
     if (rank().pace.is_usual(thread, part)) return reason.dry;
@@ -448,7 +455,8 @@ class Explanation {
     if (call.type == HostCallType::kSynchronise && !rank().gpu.empty()) {
       const HostCall* callback = callback_before(thread, call);
       return explain_with_stops(part, call.end_ns, &thread, [&](const Window& rest) {
-        if (callback == nullptr) return add_return(found.cause, found.cause, {&thread, &call}, rest, thread, call.type);
+        if (callback == nullptr)
+          return add_return(found.cause, waits_on(found.cause), {&thread, &call}, rest, thread, call.type);
         add(Cause::kHostWork, {&thread, callback}, rest);
       });
     }

@@ -189,13 +189,20 @@ WayBack WithoutCpu::take_of_return(const HostThread& thread, HostCallType type, 
   };
   const Window own = axis_.back(window);
   const ThreadSwitches* switches = switches_in(thread, own);
-  if (switches == nullptr) return with_driver(one->take(one->return_part * late_ns), 0);
+  // Whether it sleeps or polls: the GPU that it waits for is told within the way back.
+  const auto waits_on = [&](double own_ns) {
+    return type == HostCallType::kSynchronise ? beyond(window.length_ns() - own_ns, kLongestWayBackNs) : 0;
+  };
+  if (switches == nullptr) {
+    const double taken_ns = one->take(one->return_part * late_ns);
+    return with_driver(taken_ns, waits_on(taken_ns));
+  }
   const OffTime off = switches->between(own.begin_ns, own.end_ns);
   const double blocked_ns = blocked_on(off, usual_ns), ready_ns = one->recorded_return_part * blocked_ns;
   const double taken_ns = one->take(axis_.rate * (one->preempted_part * off.preempted_ns + ready_ns));
   // As long as that it may be a deep idle state.
   const double waits_on_ns = beyond(off.waiting_ns - ready_ns, kLongestWayBackNs);
-  return with_driver(taken_ns, axis_.rate * waits_on_ns);
+  return with_driver(taken_ns, std::max(waits_on(taken_ns), axis_.rate * waits_on_ns));
 }
 
 }  // namespace hostprobe::analysis
