@@ -119,7 +119,7 @@ const CLI::App* chosen_by(const CLI::App& app) {
   const std::string name = chosen == nullptr ? "" : chosen->get_name();
   if (chosen != nullptr) refuse_unexpected(*command_named(whole, name), chosen->remaining());
   refuse_unexpected(whole, app.remaining());
-  throw UsageError(fmt::format("{}{}; `hostprobe {}--help` tells more", name.empty() ? "" : name + ": ", what,
+  throw UsageError(fmt::format("{}{}; `hostprobe {}--help` says more", name.empty() ? "" : name + ": ", what,
                                name.empty() ? "" : name + " "));
 }
 
