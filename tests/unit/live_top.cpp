@@ -397,7 +397,8 @@ TEST(Screen, ShowsATrialWithBothMedians) {
 }
 
 ShownTrial shown_of(AutoStage stage, const char* fix, const char* decision, std::uint32_t pairs, const char* kept) {
-  ShownTrial shown{.serial = 2, .stage = stage, .pairs = pairs, .without_ms = 12, .with_ms = 9};
+  ShownTrial shown{};
+  shown.serial = 2, shown.stage = stage, shown.pairs = pairs, shown.without_ms = 12, shown.with_ms = 9;
   shown.gain_pct = 25, shown.low_pct = 20, shown.high_pct = 30;
   std::strncpy(shown.fix, fix, sizeof shown.fix - 1);
   std::strncpy(shown.decision, decision, sizeof shown.decision - 1);
