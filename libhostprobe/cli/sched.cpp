@@ -115,6 +115,7 @@ std::vector<Option> options_into(SchedArguments& arguments) {
   return {{.names = "-o,--out",
            .target = &arguments.run,
            .meaning = "The run folder; made if missing, what is in it stays",
+           .value_name = "RUN",
            .required = true},
           {.names = "--pid",
            .target = &arguments.pid,
