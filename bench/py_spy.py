@@ -81,7 +81,7 @@ def interval(hits, count):
 
 
 def stacks_of_trace(path, pid):
-    """[(frames, innermost first)] of the main thread's Python samples in a trace file (docs/format.md)."""
+    """[(frames, innermost first)] of the main thread's Python samples in a trace file (docs/reference/format.md)."""
     import struct
     data, at, strings, stacks, rows = path.read_bytes(), 4096, bytearray(), {}, []
     while at + 32 <= len(data):

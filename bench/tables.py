@@ -28,7 +28,7 @@ QUERIES = {  # columns asked for, the question, which column of its answer count
                      "select rank, kernel, count(*), avg(duration_ns), max(begin_ns + duration_ns) from launches group by all", 2),
     "all columns": (None, "select rank, kernel, count(*), avg(duration_ns) from launches group by all", 2),
 }
-CHECKSUM, PID, RANK = slice(16, 24), slice(28, 32), slice(40, 44)  # of the header: docs/format.md
+CHECKSUM, PID, RANK = slice(16, 24), slice(28, 32), slice(40, 44)  # of the header: docs/reference/format.md
 
 
 def checksum(page):

@@ -3,7 +3,7 @@
 # # A look into a run
 #
 # Cells as editors and Jupyter (by jupytext) know them; as a program: `explore.py RUN [PICTURE]`. Record a run with
-# `--mode trace`, so that every call has a row. It needs duckdb and matplotlib; docs/tables.md has the columns.
+# `--mode trace`, so that every call has a row. It needs duckdb and matplotlib; docs/reference/tables.md has the columns.
 #
 # example: hostprobe run -o RUN --mode trace --simgpu 2 -- train_parallel --ranks 2 --pipeline 1 && explore.py RUN explore.png
 

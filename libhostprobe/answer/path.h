@@ -1,6 +1,6 @@
 // path.h: the chain of calls and kernels that decided how long steps took, and what would be gained without a part.
 //
-// The waist (answer/). analysis/graph/critical_path.h fills it; docs/critical-path.md defines it.
+// The waist (answer/). analysis/graph/critical_path.h fills it; docs/reference/critical-path.md defines it.
 #pragma once
 
 #include <array>

@@ -34,17 +34,33 @@ Value value_of(const Value&);
 template <typename Value>
 Value value_of(const std::optional<Value>&);
 
+// What stands behind an option in --help: the parser's own names of types say nothing to a reader.
+std::string value_text(const Option& option, bool is_number) {
+  if (!option.value_name.empty()) return option.value_name;
+  if (!option.choices.empty()) return fmt::format("{}", fmt::join(option.choices, "|"));
+  if (!option.names.starts_with("-")) return "";  // its name is that of the value
+  return is_number ? "NUMBER" : "TEXT";
+}
+
+std::string meaning_of(const Option& option) {
+  constexpr double kLargest = 1e6;  // a limit beyond is met by nothing but a slip
+  if (!option.range || option.range->most > kLargest) return option.meaning;
+  return fmt::format("{}, {:.10g} to {:.10g}", option.meaning, option.range->least, option.range->most);
+}
+
 template <typename Value>
 void add_option(CLI::App& app, const Option& option, Value& target) {
   CLI::Option* added = add_to(app, option, target);
   using Single = decltype(value_of(target));
   if constexpr (std::is_arithmetic_v<Single> && !std::is_same_v<Single, bool>) {
     if (option.range)
-      added->check(CLI::Range(static_cast<Single>(option.range->least), static_cast<Single>(option.range->most)));
+      added->check(CLI::Range(static_cast<Single>(option.range->least), static_cast<Single>(option.range->most))
+                       .description(""));
+    added->description(meaning_of(option));
   }
-  if (!option.choices.empty()) added->check(CLI::IsMember(option.choices));
+  if (!option.choices.empty()) added->check(CLI::IsMember(option.choices).description(""));
   if (option.check) added->check(option.check);
-  if (!option.value_name.empty()) added->type_name(option.value_name);
+  if constexpr (!std::is_same_v<Single, bool>) added->type_name(value_text(option, std::is_arithmetic_v<Single>));
   if (option.shows_usual) added->capture_default_str();
   if (!option.group.empty()) added->group(option.group);
   added->required(option.required);
@@ -119,7 +135,7 @@ const CLI::App* chosen_by(const CLI::App& app) {
   const std::string name = chosen == nullptr ? "" : chosen->get_name();
   if (chosen != nullptr) refuse_unexpected(*command_named(whole, name), chosen->remaining());
   refuse_unexpected(whole, app.remaining());
-  throw UsageError(fmt::format("{}{}; `hostprobe {}--help` tells more", name.empty() ? "" : name + ": ", what,
+  throw UsageError(fmt::format("{}{}; `hostprobe {}--help` says more", name.empty() ? "" : name + ": ", what,
                                name.empty() ? "" : name + " "));
 }
 

@@ -23,14 +23,15 @@ namespace {
 
 constexpr char kNotes[] =
     "VERB is one of\n"
-    "  status           what it records, what that costs, the last trigger, the settings that can be set\n"
-    "  trigger [TEXT]   the last seconds are to be written out; TEXT says why, and stands in the report\n"
-    "  profile          PyTorch's own profiler records the next steps, --steps of them, into the run folder\n"
-    "  stop, start      pauses recording, and goes on with it\n"
-    "  fix on|off NAME  puts a fix in place, or takes it back: {}: docs/fixes.md\n"
-    "  set NAME=VALUE   changes settings that can be changed while the process runs: all of them or none\n"
-    "Of a RUN all its living processes are asked at the same time; exit 1 if one of them could not.\n"
-    "Asked of the process itself, through shared memory: the same user or root only; it looks four times a second.\n"
+    "  status           shows what it records, its cost, the last trigger, and the settings that can be changed\n"
+    "  trigger [TEXT]   writes its last seconds to disk; the report shows TEXT as the reason\n"
+    "  profile          records the next --steps steps with PyTorch's own profiler, into the run folder\n"
+    "  stop, start      pauses recording, and continues it\n"
+    "  fix on|off NAME  puts a fix in place, or takes it back: {} (docs/reference/fixes.md)\n"
+    "  set NAME=VALUE   changes settings while the process runs: all that are given, or none\n"
+    "With a RUN all its living processes are asked at the same time; exit 1 if one of them could not do it.\n"
+    "The request goes through shared memory, so it needs the same user or root. A process looks for one four times a "
+    "second.\n"
     "A folder whose name is a number is ./NUMBER.\n"
     "Examples:\n"
     "  hostprobe ctl 4711 status --json\n"
@@ -149,8 +150,8 @@ std::vector<analysis::RunProcess> asked_by(const Arguments& arguments, std::size
   left_out = analysis::leave_out_silent_workers(processes);
   if (processes.empty())
     throw std::runtime_error(
-        fmt::format("{} workers of {} record, but nobody in them can answer: hostprobe's thread does not run there",
-                    left_out, arguments.target));
+        fmt::format("{} workers of {} record, but cannot answer: hostprobe's thread does not run in them", left_out,
+                    arguments.target));
   return processes;
 }
 
@@ -313,24 +314,24 @@ Command ctl_command() {
   };
   return {
       .name = "ctl",
-      .summary = "Asks hostprobe in a running process, or in a run's: status, trigger, profile, stop, start, set, fix.",
-      .options =
-          {{.names = "TARGET",
-            .target = &arguments->target,
-            .meaning = "A process id, or the run folder of a job",
-            .required = true},
-           {.names = "VERB", .target = &arguments->verb, .meaning = "What is asked for, see below", .required = true},
-           {.names = "WORDS", .target = &arguments->words, .meaning = "What the verb takes"},
-           {.names = "--timeout",
-            .target = &arguments->timeout_s,
-            .meaning = "How long to wait for an answer, seconds",
-            .shows_usual = true},
-           {.names = "--steps",
-            .target = &arguments->steps,
-            .meaning = fmt::format("profile: how many steps [{}]", kUsualProfiledSteps),
-            .value_name = "N",
-            .range = Range{1, static_cast<double>(kMostProfiledSteps)}},
-           {.names = "--json", .target = &arguments->json, .meaning = "status as a JSON document"}},
+      .summary =
+          "Asks running processes for their status, or changes what they do: trigger, profile, stop, start, set, fix.",
+      .options = {{.names = "TARGET",
+                   .target = &arguments->target,
+                   .meaning = "A process id, or the run folder of a job",
+                   .required = true},
+                  {.names = "VERB", .target = &arguments->verb, .meaning = "What to do, see below", .required = true},
+                  {.names = "WORDS", .target = &arguments->words, .meaning = "What belongs to the verb"},
+                  {.names = "--timeout",
+                   .target = &arguments->timeout_s,
+                   .meaning = "How long to wait for an answer, seconds",
+                   .shows_usual = true},
+                  {.names = "--steps",
+                   .target = &arguments->steps,
+                   .meaning = fmt::format("profile: how many steps [{}]", kUsualProfiledSteps),
+                   .value_name = "N",
+                   .range = Range{1, static_cast<double>(kMostProfiledSteps)}},
+                  {.names = "--json", .target = &arguments->json, .meaning = "status as a JSON document"}},
       .notes = fmt::format(kNotes, fix_list()),
       .run = run};
 }

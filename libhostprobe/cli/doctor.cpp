@@ -67,12 +67,12 @@ Command doctor_command() {
       .options = {{.names = "--json", .target = &arguments->json, .meaning = "One document for scripts"},
                   {.names = "--all", .target = &arguments->all, .meaning = "Also what is good"}},
       .notes =
-          "Asks as the user, and in the container, that it runs in: run it where the job runs. As root it also removes "
+          "Run it as the user, and in the container, of the job: it reports what they may do. As root it also removes "
           "what\n"
-          "killed recordings of `hostprobe sched` have left in tracefs, which slows the whole machine. It changes "
+          "killed recordings of `hostprobe sched` left in tracefs, because that slows the whole machine. It changes "
           "nothing "
           "else.\n"
-          "Exits 0 when it could look, whatever it found.\n"
+          "Exit 0 when it could look, whatever it found.\n"
           "Examples:\n  hostprobe doctor\n  hostprobe doctor --all\n  hostprobe doctor --json | jq '.findings[] | "
           "select(.health != \"good\")'",
       .run = [arguments](const Words&) { return examine(*arguments); }};

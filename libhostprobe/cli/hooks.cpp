@@ -113,7 +113,7 @@ Command hooks_command() {
           "functions "
           "of "
           "the\n             GPU driver and NCCL, which are found at run time and never taken by their names\n"
-          "IN THIS RUN  with RUN. \"missing\": no process had such a function; \"not used\": nobody called it;\n"
+          "IN THIS RUN  with RUN. \"missing\": no process had such a function; \"not used\": it was never called;\n"
           "             \"used, no record\": its calls were too short to be kept one by one, or are only passed on\n"
           "Examples:\n  hostprobe hooks\n  hostprobe hooks RUN",
       .run = [arguments](const Words&) { return hooks(*arguments); }};

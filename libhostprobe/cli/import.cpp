@@ -86,6 +86,7 @@ Command import_command() {
   std::vector<Option> options = {{.names = "-o,--out",
                                   .target = &arguments->run,
                                   .meaning = "The run folder; made if missing, what is in it stays",
+                                  .value_name = "RUN",
                                   .required = true}};
   for (std::size_t i = 0; i < std::size(kForms); ++i)
     options.push_back({.names = kForms[i].name, .target = &arguments->is_asked[i], .meaning = kForms[i].meaning});

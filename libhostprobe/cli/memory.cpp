@@ -96,14 +96,13 @@ void give_back(void* block) {
 }  // namespace
 
 Option memory_option(unsigned& memory_mb) {
-  return {
-      .names = "--memory-mb",
-      .target = &memory_mb,
-      .meaning =
-          "Most memory to work with, MiB; what a large run needs beyond lies in a file without a name in TMPDIR, or "
-          "/var/tmp. Less makes it slower, nothing else",
-      .range = Range{0, 1u << 20},
-      .shows_usual = true};
+  return {.names = "--memory-mb",
+          .target = &memory_mb,
+          .meaning =
+              "Most memory to work with, MiB; what a large run needs more goes to an unnamed file in TMPDIR, or "
+              "/var/tmp. Less makes it slower, nothing else",
+          .range = Range{0, 1u << 20},
+          .shows_usual = true};
 }
 
 analysis::Effort within_memory(unsigned memory_mb) {

@@ -53,7 +53,7 @@ std::string reason(const JobStart& job) {
 
 std::string no_trace_text(const std::string& run, const std::string& job_file, bool has_others) {
   const std::optional<JobStart> job = analysis::job_start(job_file);
-  const std::string why = job ? reason(*job) : "its job file is gone, so nothing tells why";
+  const std::string why = job ? reason(*job) : "its job file is gone, so the reason is not known";
   return fmt::format("{} holds no trace{}: {}", run, has_others ? " of this job, only of others" : "", why);
 }
 

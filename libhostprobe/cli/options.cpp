@@ -22,7 +22,7 @@ std::string with_fixes(std::string meaning) {
   return meaning.replace(at, sizeof kMark - 1, fmt::format("{}", fmt::join(rows, "; ")));
 }
 
-// Names and values must line up with docs/options.md, which a test compares with this.
+// Names and values must line up with docs/reference/options.md, which a test compares with this.
 std::string as_markdown() {
   std::string text = "| environment | `hostprobe run` | default | values | meaning |\n|---|---|---|---|---|\n";
   for (const Setting& setting : settings()) {
@@ -107,7 +107,9 @@ Command options_command() {
   return {
       .name = "options",
       .summary = "Prints every setting with its default and its meaning.",
-      .options = {{.names = "--markdown", .target = markdown.get(), .meaning = "As the table of docs/options.md"}},
+      .options = {{.names = "--markdown",
+                   .target = markdown.get(),
+                   .meaning = "As the table of docs/reference/options.md"}},
       .notes = "Each setting is an environment variable and a flag of `hostprobe run`.\nExample:\n  hostprobe options",
       .run = run};
 }

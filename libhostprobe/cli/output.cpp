@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <system_error>
 
 #include "words/words.h"
@@ -37,7 +39,9 @@ void write_json(std::string_view json) { write_clean(analysis::json_for_terminal
 void say(std::string_view text) { fmt::print(stderr, "hostprobe: {}\n", analysis::for_terminal(text)); }
 
 std::function<void(std::uint64_t, std::uint64_t)> progress_on_stderr() {
-  if (isatty(STDERR_FILENO) == 0) return {};
+  const char* terminal = std::getenv("TERM");
+  const bool draws = terminal == nullptr || std::string_view(terminal) != "dumb";
+  if (isatty(STDERR_FILENO) == 0 || !draws) return {};
   return [begin = Clock::now(), last = Clock::time_point()](std::uint64_t done, std::uint64_t all) mutable {
     const auto now = Clock::now();
     // The last word stays on the screen while the rest of the work is done.

@@ -24,7 +24,8 @@ constexpr char kJobNotes[] =
     "Example:\n  hostprobe job hostprobe-run --html job.html";
 
 constexpr char kAgentNotes[] =
-    "One on each host. It finds the recording processes of its user (as root: of all), and asks each for its status.\n"
+    "Run one on each host. It finds the recording processes of its user (as root: of all users) and asks each for its "
+    "status.\n"
     "It is `python3 -m hostprobe.agent`, and needs a client of Prometheus: pip install 'hostprobe[agent]'.\n"
     "Example:\n  hostprobe agent --listen unix:/run/user/1000/hostprobe.sock";
 
@@ -76,7 +77,7 @@ Option value_option(const char* name, Value& value, const char* meaning, const c
 Command job_command() {
   auto arguments = std::make_shared<JobArguments>();
   return {.name = "job",
-          .summary = "Says who of a job on many hosts is slow, since when, why, and what it costs.",
+          .summary = "Names the slow ranks of a job on many hosts: since when, why, and what they cost.",
           .options = {{.names = "DATA",
                        .target = &arguments->data,
                        .meaning = "A folder of step rows, or a run folder",
@@ -103,16 +104,15 @@ Command agent_command() {
     add("--every", arguments->every, words);
     return become("hostprobe.agent", words);
   };
-  return {
-      .name = "agent",
-      .summary = "Serves metrics of this host's recording processes to Prometheus.",
-      .options = {value_option("--listen", arguments->listen, "ADDRESS:PORT or unix:PATH (127.0.0.1:9465)", "ADDRESS"),
-                  value_option("--token-file", arguments->token_file,
-                               "What stands there is asked of whoever wants metrics; beyond loopback it is needed",
-                               "FILE"),
-                  value_option("--every", arguments->every, "So often the processes are asked (5)", "SECONDS")},
-      .notes = kAgentNotes,
-      .run = run};
+  return {.name = "agent",
+          .summary = "Serves metrics of this host's recording processes to Prometheus.",
+          .options =
+              {value_option("--listen", arguments->listen, "ADDRESS:PORT or unix:PATH (127.0.0.1:9465)", "ADDRESS"),
+               value_option("--token-file", arguments->token_file,
+                            "Clients must send the token in this file; needed for any address beyond loopback", "FILE"),
+               value_option("--every", arguments->every, "Seconds between two looks at the processes (5)", "SECONDS")},
+          .notes = kAgentNotes,
+          .run = run};
 }
 
 }  // namespace hostprobe::cli

@@ -69,7 +69,7 @@ Command recover_command() {
           .summary = "Saves what killed processes left in shared memory, and frees the memory.",
           .options = {run_option(*run)},
           .notes =
-              "Only needed after a kill, and only when the job was not started by `hostprobe run`, which does it at "
+              "Needed only after a kill, and only where the job was not started by `hostprobe run`, which does this at "
               "its end.\n"
               "Running processes are left alone.\nExample:\n  hostprobe recover hostprobe-run",
           .run = [run](const Words&) { return recover(*run); }};

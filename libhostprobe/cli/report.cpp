@@ -102,21 +102,22 @@ Command report_command() {
   analysis::ReportOptions& shown = arguments->options;
   Command command = {
       .name = "report",
-      .summary = "Says what a run lost on the host side, and what to do now.",
+      .summary = "Says what a run lost on the host side, and what to change.",
       .options =
           {run_option(arguments->run),
            table_option(shown),
            job_option(arguments->job),
            {.names = "--json", .target = &arguments->json, .meaning = "One JSON document instead of text"},
            {.names = "--rank", .target = &shown.rank, .meaning = "Only what belongs to this rank", .value_name = "N"},
-           {.names = "--all", .target = &shown.all, .meaning = "Behind the first screen every table with every row"},
+           {.names = "--all", .target = &shown.all, .meaning = "After the first screen, every table with every row"},
            {.names = "--step",
             .target = &arguments->step,
             .meaning = "Only this step: its number, or slowest",
             .check = check_step},
            {.names = "--steps",
             .target = &arguments->steps,
-            .meaning = "auto: as the run was told (HOSTPROBE_STEPS); marks, detected, off: these, whatever it was told",
+            .meaning = "Which steps to use: auto takes the run's own setting (HOSTPROBE_STEPS); marks, detected or off "
+                       "override it",
             .choices = {"auto", "marks", "detected", "off"}},
            memory_option(arguments->memory_mb)},
       .notes =

@@ -230,11 +230,11 @@ Command run_command() {
           .summary = "Runs a program with hostprobe loaded: hostprobe run [OPTIONS] [--] PROGRAM ARGS…",
           .options = options_into(*arguments),
           .notes =
-              "The first word that is no option begins the program; all behind it is the program's.\n"
+              "The program begins at the first word that is no option; all words after it belong to the program.\n"
               "Exits with the program's status, 128 + signal when it was killed, 127 when there is no such program, "
               "126 when "
               "it\n"
-              "cannot be executed; then a run folder that was made for it is removed. Says nothing on stdout.\n"
+              "cannot be executed; then a run folder that was made for it is removed. Prints nothing on stdout.\n"
               "A setting that cannot be used, here or in the environment, ends it with 2 before the program starts.\n"
               "Examples:\n  hostprobe run -o RUN -- torchrun --nproc-per-node=2 train.py\n"
               "  hostprobe run --simgpu 1 -- build/examples/train_loop\n"

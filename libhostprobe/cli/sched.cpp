@@ -115,6 +115,7 @@ std::vector<Option> options_into(SchedArguments& arguments) {
   return {{.names = "-o,--out",
            .target = &arguments.run,
            .meaning = "The run folder; made if missing, what is in it stays",
+           .value_name = "RUN",
            .required = true},
           {.names = "--pid",
            .target = &arguments.pid,
@@ -127,18 +128,18 @@ std::vector<Option> options_into(SchedArguments& arguments) {
           {.names = "--all", .target = &arguments.all, .meaning = "Record the whole machine"},
           {.names = "--source",
            .target = &arguments.source,
-           .meaning = "By what: tracefs (events) or bpf (totals that the kernel keeps)",
+           .meaning = "What records: tracefs (events) or bpf (totals that the kernel keeps)",
            .value_name = "NAME",
            .choices = {"tracefs", "bpf"},
            .shows_usual = true},
           {.names = "--cpus", .target = &arguments.cpus, .meaning = "Only on these CPUs", .value_name = "LIST"},
           {.names = "--events",
            .target = &arguments.events,
-           .meaning = "Only these: sched, irq, softirq, or names such as sched_switch",
+           .meaning = "Only these events: sched, irq, softirq, or names such as sched_switch",
            .value_name = "LIST"},
           {.names = "--for",
            .target = &arguments.seconds,
-           .meaning = "So many seconds; else until Ctrl-C, or until all of it has ended",
+           .meaning = "Seconds to record; without it until Ctrl-C, or until all processes have ended",
            .value_name = "S",
            .range = Range{0.001, 1e7}}};
 }
@@ -152,15 +153,15 @@ Command sched_command() {
       .summary = "Records the kernel's scheduler and interrupts: hostprobe sched -o RUN [OPTIONS] [-- PROGRAM ARGS…]",
       .options = options_into(*arguments),
       .notes =
-          "Needs root. Exits with the program's status, as `run` does. It costs the whole machine as long as it "
-          "records. "
+          "Needs root. Exits with the program's status, as `run` does. While it records it slows the whole "
+          "machine. "
           "With --pid and\n"
           "--run it pauses while all of these processes do (hostprobe_stop, hostprobe.stop(), `hostprobe ctl PID "
           "stop`).\n"
           "Examples:\n  hostprobe sched -o RUN -- hostprobe run -o RUN --mode trace -- python3 train.py\n"
           "  hostprobe sched -o RUN --run --for 30 && hostprobe report RUN machine\n"
           "  hostprobe sched -o RUN --all --for 5\n"
-          "  hostprobe sched -o RUN --source bpf --run        # as long as the job runs: no history, and it costs less",
+          "  hostprobe sched -o RUN --source bpf --run        # totals until the job ends: cheaper, no history",
       .run = [arguments](const Words& words) { return sched(*arguments, words); }};
 }
 

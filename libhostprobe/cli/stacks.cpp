@@ -14,10 +14,9 @@ namespace hostprobe::cli {
 namespace {
 
 constexpr char kStackNotes[] =
-    "Of a process that hostprobe records it also says each thread's role, what it waits for and since when; others "
-    "are\n"
-    "shown without. Each thread is stopped for the moment that copying its stack takes, and goes on as if nothing had\n"
-    "been. Needs the right to trace the process (same user; kernel.yama.ptrace_scope and containers may restrict it).\n"
+    "Where hostprobe records the process it also shows each thread's role, what it waits for and since when.\n"
+    "Each thread is stopped only while its stack is copied. Needs the right to trace the process (same user; "
+    "kernel.yama.ptrace_scope and containers may restrict it).\n"
     "A folder whose name is a number is ./NUMBER.\n"
     "Examples:\n"
     "  hostprobe stacks 4711                     roles and waits too, if it is recorded\n"

@@ -51,7 +51,7 @@ void refuse_unexpected(const Command& command, const Words& words) {
   for (const std::string& word : words)
     if (is_option(word) && !has_option(command, without_value(word))) refuse_option(command, word);
   if (!words.empty())
-    throw UsageError(fmt::format("{0}: '{1}' is one argument too many; `hostprobe {0} --help` tells what it takes",
+    throw UsageError(fmt::format("{0}: '{1}' is one argument too many; `hostprobe {0} --help` lists what it takes",
                                  command.name, words.back()));
 }
 

@@ -1,4 +1,4 @@
-// file.h: the trace file of one process. docs/format.md says the same in prose and with drawings.
+// file.h: the trace file of one process. docs/reference/format.md says the same in prose and with drawings.
 //
 // Room 1 (format/). Written by the probe's writer thread (probe/writer.cpp), read by analysis/reader.cpp. A file is one
 // 4096-byte FileHeader, rewritten in place, followed by blocks, only ever appended. Every block carries its length and a

@@ -74,6 +74,29 @@ struct StepRing {
   StepPlace places[kStepPlaces];
 };
 
+// How far the fix `auto` is.
+enum class AutoStage : std::uint32_t {
+  kOff,
+  kNoSteps,    // it waits for the program's first steps
+  kGathering,  // it waits for the other ranks
+  kUnderWay,   // fixes are tried, or those that were kept are watched
+  kOver,       // all were tried and none was kept, or it had to end early
+};
+
+// What the fix `auto` does, for whoever looks at the running process. The rank that decides knows the fix; the others show
+// their stage alone. Step times are medians of the windows' mean steps; 0 as long as there is no pair of windows.
+struct ShownTrial {
+  std::uint32_t serial;  // [atomic] odd while it is being written: look again
+  AutoStage stage;
+  std::uint32_t pairs;  // of windows, one without and one with the fix
+  std::uint32_t unused;
+  double without_ms, with_ms;
+  double gain_pct, low_pct, high_pct;  // of the step time; the interval holds from kTrialLeastPairs on
+  char fix[24];                        // that is tried, or was tried last; "": none
+  char decision[16];                   // "": it is being tried
+  char kept[128];                      // comma-separated
+};
+
 //  segment:  | SegmentHeader 4096 | ThreadEntry × thread_count | StackEntry × stack_count | SiteCounter × short_count |
 //            | SiteCounter × sum_count | strings | chunks |
 struct alignas(64) SegmentHeader {
@@ -111,6 +134,7 @@ struct alignas(64) SegmentHeader {
   std::uint32_t gate_moves;            // [atomic] how often recording paused or went on: odd in a pause
   StepRing steps;
   std::uint64_t throttled_ns;  // [atomic] for which the quota of its group stopped it so far, of all CPUs together
+  ShownTrial trial;
 };
 static_assert(sizeof(SegmentHeader) <= 4096);
 

@@ -26,7 +26,7 @@ struct PythonFrameCopy {
 
 class PythonProcess {
  public:
-  // Nothing when the process has no interpreter, or one that is not known (docs/python-frames.md).
+  // Nothing when the process has no interpreter, or one that is not known (docs/reference/python-frames.md).
   static std::optional<PythonProcess> find(pid_t pid, const std::vector<Module>& modules);
 
   // Which threads the interpreter has now. To be called before a thread is stopped.

@@ -1,6 +1,6 @@
 // gpu_work.h: what a process gave its GPU to do, stream by stream in the order of the calls, and what is known of when it was done.
 //
-// Room 3. From its own calls and hostprobe's timing events alone (docs/gpu-time.md): what a driver tells about its device besides, nobody
+// Room 3. From its own calls and hostprobe's timing events alone (docs/reference/gpu-time.md): what a driver tells about its device besides, nobody
 // asks. gpu_replay.h makes the GPU's timeline of it. Times as in event.h until put_on() moves them.
 #pragma once
 

@@ -70,6 +70,8 @@ std::string fix_text(const Finding& finding) {
   const char* advice = advice_of(finding.fix);
   if (const auto* pool = finding.evidence.find<PoolEvidence>(); pool != nullptr && finding.fix == Fix::kFewerThreads)
     return fmt::format("{}: {}", advice, setting_text(*pool));
+  if (const std::string holder = holder_text(finding.evidence); finding.fix == Fix::kProcesses && !holder.empty())
+    return fmt::format("move what {} does into a process of its own, or do it in smaller pieces", holder);
   return finding.fix == Fix::kRaiseQuota ? quota_text(finding.evidence.of<ThrottledEvidence>(), advice) : advice;
 }
 

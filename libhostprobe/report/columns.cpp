@@ -2,6 +2,7 @@
 #include "columns.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "words/words.h"
 
@@ -44,14 +45,30 @@ static bool is_unit(const std::string& text, std::size_t at) {
   return is_behind_number && std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
 }
 
-// Breaks at blanks, but not before a unit; following lines are indented.
+namespace {
+
+bool is_digit_at(const std::string& text, std::size_t at) {
+  return at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0;
+}
+
+// "015" of "15 015": the next three digits of a number that goes on.
+bool is_group(const std::string& text, std::size_t at) {
+  const bool goes_on = at >= 2 && is_digit_at(text, at - 2);
+  return goes_on && is_digit_at(text, at) && is_digit_at(text, at + 1) && is_digit_at(text, at + 2) &&
+         !is_digit_at(text, at + 3);
+}
+
+}  // namespace
+
+// Breaks at blanks, but not before a unit nor inside a number; following lines are indented.
 std::string wrapped(const std::string& text, const std::string& first, const std::string& next, std::size_t width) {
   std::string result, line = first;
   std::size_t at = 0;
   bool empty = true;
   while (at < text.size()) {
     std::size_t blank = std::min(text.find(' ', at), text.size());
-    while (blank < text.size() && is_unit(text, blank + 1)) blank = std::min(text.find(' ', blank + 1), text.size());
+    while (blank < text.size() && (is_unit(text, blank + 1) || is_group(text, blank + 1)))
+      blank = std::min(text.find(' ', blank + 1), text.size());
     const std::string word = text.substr(at, blank - at);
     if (!empty && columns(line) + 1 + columns(word) > width) {
       result += line + "\n";

@@ -268,6 +268,18 @@ std::string gain_text(const Finding& finding) {
   return fmt::format("{:.0f} % ({:.0f} to {:.0f})", *finding.gain_pct, *finding.gain_low_pct, *finding.gain_high_pct);
 }
 
+// Of what comes in few steps, and then for long: a mean of all steps hides that.
+std::string seldom_text(const Finding& finding) {
+  constexpr std::uint64_t kFewOf = 10;  // at most every tenth step
+  const auto* seen = finding.evidence.find<StepsEvidence>();
+  if (seen == nullptr || seen->steps_with_it == 0 || !finding.ms_per_step || finding.of_one_step) return {};
+  if (seen->steps_with_it * kFewOf > seen->steps) return {};
+  const double of_each_ms =
+      *finding.ms_per_step * static_cast<double>(seen->steps) / static_cast<double>(seen->steps_with_it);
+  return fmt::format("it comes in {} of {} steps, and takes about {} of each of them", grouped(seen->steps_with_it),
+                     grouped(seen->steps), duration_text(1e6 * of_each_ms));
+}
+
 // A share of steps has its length beside it.
 std::string spent_text(const Finding& finding) {
   const std::string share = share_text(finding);
@@ -301,6 +313,8 @@ FindingText finding_parts(const RunAnswer& run, const Finding& finding) {
                                          : all.whole);
   text.detail = all.whole.empty() ? sentence(all.what) : text.lead;
   text.because = sentence(all.advice.because);
+  if (const std::string seldom = seldom_text(finding); !seldom.empty())
+    text.because += (text.because.empty() ? "" : " ") + sentence(seldom);
   // Nobody is advised to change what may lie before the first step.
   if (!finding.with_start_up) text.todo = sentence(all.advice.todo);
   text.gain = gain_text(finding);

@@ -20,6 +20,7 @@ struct WorkerTime {
   std::size_t workers = 0;
   double wall_ms = 0, cpu_ms = 0, no_cpu_ms = 0;
   std::map<std::string, double> waits_ms, runs_ms;  // by place
+  std::map<std::string, std::string> callers;       // of places that run, where one is known
 
   double pct(double ms) const { return wall_ms > 0 ? 100 * ms / wall_ms : 0; }
 };
@@ -44,16 +45,28 @@ void add_worker(const ProcessAnswer& process, WorkerTime& time) {
       time.waits_ms[site.python.front().text] += site.own_ms;
   const RunningAnswer* running = process.running_of(*main);
   if (running == nullptr) return;
-  for (const RunningRow& row : running->python)
-    if (!row.file.empty() && !is_idle_place(row.file))
-      time.runs_ms[fmt::format("{} ({}:{})", row.function, row.file, row.line)] += 1e-6 * row.ns;
+  for (const RunningRow& row : running->python) {
+    if (row.file.empty() || is_idle_place(row.file)) continue;
+    const std::string place = fmt::format("{} ({}:{})", row.function, row.file, row.line);
+    time.runs_ms[place] += 1e-6 * row.ns;
+    if (!row.caller.empty() && !is_idle_place(row.caller) && row.caller.find("fetch.py") == std::string::npos)
+      time.callers.emplace(place, row.caller);
+  }
 }
 
 std::pair<std::string, double> heaviest(const std::map<std::string, double>& places) {
   std::pair<std::string, double> most;
   for (const auto& [place, ms] : places)
-    if (ms > most.second) most = {shortened_place(place, kWorkerPlaceWidth), ms};
+    if (ms > most.second) most = {place, ms};
   return most;
+}
+
+// A frame of a library says what is done; the line that called it is the one that can be changed.
+std::string code_text(const WorkerTime& time, const std::string& code) {
+  if (code.empty()) return "";
+  const auto caller = time.callers.find(code);
+  return ", most of it in " + shortened_place(code, kWorkerPlaceWidth) +
+         (caller == time.callers.end() ? "" : ", called from " + shortened_place(caller->second, kWorkerPlaceWidth));
 }
 
 std::string workers_text(std::size_t workers) {
@@ -81,10 +94,10 @@ Advice loader_worker_advice(const RunAnswer& run, const Finding& finding) {
   if (pct < kLeastPct) return {};
   const std::string whose = time.workers == 1 ? "its time" : "their time";
   if (waits)
-    return {fmt::format("{} {} {:.0f} % of {} waiting in {}", who, verb, pct, whose, wait),
+    return {fmt::format("{} {} {:.0f} % of {} waiting in {}", who, verb, pct, whose,
+                        shortened_place(wait, kWorkerPlaceWidth)),
             "make samples faster there, or use more workers (num_workers)"};
-  return {fmt::format("{} {} {:.0f} % of {} computing{}", who, verb, pct, whose,
-                      code.empty() ? "" : ", most of it in " + code),
+  return {fmt::format("{} {} {:.0f} % of {} computing{}", who, verb, pct, whose, code_text(time, code)),
           "make samples cheaper there, or use more workers (num_workers) where CPUs are free"};
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "answer/step_time.h"
 #include "answer/telling_frames.h"
@@ -37,6 +38,11 @@ bool is_callback(const Finding& finding) { return is_own_call(finding, CallKind:
 
 // The program asks for it at the finding's site.
 bool is_request(const Finding& finding) { return finding.cause == Cause::kGcPause && finding.fix == Fix::kNoCollect; }
+
+// By the workers of a loader: the step itself reads nothing.
+bool is_of_workers(const Finding& finding) {
+  return finding.cause == Cause::kFileIo && finding.site && finding.site->role == Role::kDataloader;
+}
 
 bool is_for_disk(const Finding& finding) { return finding.site && finding.site->function == kPageFault; }
 
@@ -76,6 +82,13 @@ std::string program_caller(const std::vector<std::string>& stack) {
   return caller;
 }
 
+// "read()": without the mark a call reads like a word of the sentence.
+std::string call_name(const std::string& function) {
+  const bool is_plain = std::all_of(function.begin(), function.end(),
+                                    [](unsigned char one) { return std::isalnum(one) != 0 || one == '_'; });
+  return printable(function) + (is_plain ? "()" : "");
+}
+
 // The heaviest place of it.
 std::string heaviest_place(const Finding& finding) {
   if (!finding.site || finding.evidence.find<SamplesEvidence>() != nullptr) return {};
@@ -87,19 +100,18 @@ std::string heaviest_place(const Finding& finding) {
     return " in " + place_text(frame) +
            (caller.empty() || caller == frame ? "" : ", called from " + place_text(caller));
   }
-  return finding.site->function.empty() ? "" : " in " + printable(finding.site->function);
+  return finding.site->function.empty() ? "" : " in " + call_name(finding.site->function);
 }
 
-// What a wait is for at least, by its function.
+// What a wait is for at least, by the kind of its function.
 std::string unexplained_text(const Finding& finding) {
-  const std::string function = finding.site ? printable(finding.site->function) : "";
   switch (finding.site ? finding.site->kind : CallKind::kOther) {
     case CallKind::kChild:
-      return fmt::format("waiting for a child process to end ({})", function);
+      return "waiting for a child process to end";
     case CallKind::kRead:
-      return fmt::format("waiting for data from somebody else ({})", function);
+      return "waiting for data from elsewhere";
     case CallKind::kWrite:
-      return fmt::format("waiting until somebody else takes what it writes ({})", function);
+      return "waiting until its data is taken elsewhere";
     default:
       return usual_how(finding.cause);
   }
@@ -109,6 +121,7 @@ std::string how_text(const Finding& finding) {
   if (finding.cause == Cause::kUnexplained) return unexplained_text(finding);
   if (sleeps(finding)) return finding.site->role == Role::kMain ? "asleep" : "waiting for a thread that sleeps";
   if (is_for_disk(finding)) return "waiting for pages of mapped files";
+  if (is_of_workers(finding)) return "waiting for loader workers that read or write files";
   if (is_request(finding)) return "in gc.collect(), which the program calls";
   if (is_callback(finding)) return "while the GPU waits for a function on the host";
   return usual_how(finding.cause);
@@ -123,6 +136,7 @@ std::string because_text(const Finding& finding) {
   const std::string awaited = place_text(evidence.of<AwaitedEvidence>().awaited);
   if (finding.cause == Cause::kFileIo && !awaited.empty()) return "most of it is for " + awaited;
   if (finding.cause == Cause::kRemoteWait && !awaited.empty()) return "most of it is for the peer " + awaited;
+  if (finding.cause == Cause::kUnexplained && !awaited.empty()) return "most of it is for " + awaited;
   const std::string holder = holder_text(evidence);
   return holder.empty() ? "" : "most of it is waiting for " + holder;
 }
@@ -133,6 +147,7 @@ std::string todo_text(const Finding& finding) {
     return "do less of it in a step, or in another process";
   if (sleeps(finding)) return "sleep less there, or wait for what it sleeps for";
   if (is_for_disk(finding)) return "read the files ahead (readahead, MADV_WILLNEED), or on another thread";
+  if (is_of_workers(finding)) return "read ahead (readahead, MADV_WILLNEED), read larger pieces, or use more workers";
   if (is_callback(finding)) return "let it hand that work to a thread, and return";
   if (finding.cause == Cause::kDataloaderWait && is_for_thread(finding))
     return "look at how that thread makes samples, or use more such threads";

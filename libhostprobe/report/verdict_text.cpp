@@ -69,7 +69,7 @@ const char* unknown_steps_text(const RunAnswer& run) {
     case TimeUnknown::kNoWorker:
       return "no process is known to make the steps";
     case TimeUnknown::kNoSteps:
-      return "no steps were found, marked or repeating; docs/steps.md";
+      return "no steps were found, marked or repeating; docs/reference/steps.md";
     case TimeUnknown::kClocks:
       return "the clocks of the ranks' hosts cannot be aligned";
     case TimeUnknown::kNoRecords:
@@ -79,7 +79,7 @@ const char* unknown_steps_text(const RunAnswer& run) {
     case TimeUnknown::kLostActivities:
       return "not all that ran on the GPU was recorded";
     case TimeUnknown::kTooMany:
-      return "too many calls to look at without steps; mark them, docs/steps.md";
+      return "too many calls to look at without steps; mark them, docs/reference/steps.md";
     case TimeUnknown::kChanged:
       return "a file changed while it was read";
   }

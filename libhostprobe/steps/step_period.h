@@ -1,7 +1,7 @@
 // step_period.h: what repeats once in a step, found in the calls of one thread.
 //
 // Room pure/. Tokens in, a cut out. Calls are loops inside each other (layer, micro-batch, step, what lies between two evaluations): the
-// step is the shortest of them that leaves over nothing but what the host looks at. docs/steps.md says why.
+// step is the shortest of them that leaves over nothing but what the host looks at. docs/reference/steps.md says why.
 #pragma once
 
 #include "loop_rest.h"

@@ -171,7 +171,7 @@ class ActivityBatches : public Batches {
 
 Table activity_table() {
   Table table{{"gpu_activities",
-               "what ran on the GPU: kernels, copies, fills; exactly of imported profiles, else as timing events tell",
+               "what ran on the GPU: kernels, copies, fills; exactly of imported profiles, else as timing events show",
                {},
                true}};
   for (const ActivityColumn& column : activity_columns()) table.columns.push_back(column.name);

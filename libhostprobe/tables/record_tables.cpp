@@ -144,7 +144,7 @@ RecordTable launches() {
                   [](const RecordRow& row, Column& column) { put_string(row, row.words->kernel, column); }},
                  {{"graph", Type::kUint64, true, "handle of the graph; null: no graph"},
                   [](const RecordRow& row, Column& column) { put_number(row, row.words->graph, column); }},
-                 {{"nodes", Type::kUint64, true, "of a graph; 0: nobody saw it made"},
+                 {{"nodes", Type::kUint64, true, "of a graph; 0: its making was not seen"},
                   [](const RecordRow& row, Column& column) { put_number(row, row.words->nodes, column); }},
                  {{"kernels", Type::kUint64, true, "of a graph"},
                   [](const RecordRow& row, Column& column) { put_number(row, row.words->kernels, column); }},

@@ -59,7 +59,7 @@ std::vector<AnswerColumn<RankStep>> rank_step_columns() {
                [](const RankStep& row) {
                  return row.step.own_cost_ns ? std::optional(1e-3 * *row.step.own_cost_ns) : std::nullopt;
                }),
-      Of::count("lost_records", "0; null: the process lost some, and nobody knows in which steps",
+      Of::count("lost_records", "0; null: the process lost some, and it is not known in which steps",
                 [](const RankStep& row) { return some_if(row.step.process->lost == 0, std::uint64_t{0}); })};
 }
 

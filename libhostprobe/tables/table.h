@@ -1,7 +1,7 @@
 // table.h: what a table is called and which columns it has.
 //
 // Room 3. A definition stands beside the code that fills the table (record_tables.cpp, activity_table.cpp, process_tables.cpp,
-// run_tables.cpp); docs/tables.md is made of them, and a test holds it to them.
+// run_tables.cpp); docs/reference/tables.md is made of them, and a test holds it to them.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace hostprobe::tables {
 
 enum class Type : std::uint8_t { kInt32, kUint32, kInt64, kUint64, kReal, kBool, kText, kWord };  // kWord: a dictionary
 
-const char* type_name(Type type);  // as docs/tables.md has it
+const char* type_name(Type type);  // as docs/reference/tables.md has it
 
 struct ColumnName {
   std::string_view name;

@@ -1,7 +1,7 @@
 // tracer_columns.h: the columns of a table of events (CSV): those of tracers that look at CUDA calls through eBPF, and behind
 // them what else a call of ours tells. `export --csv` writes them, `import --csv` reads them.
 //
-// Room 3. docs/export.md lists them; a test holds it to this list.
+// Room 3. docs/reference/export.md lists them; a test holds it to this list.
 #pragma once
 
 #include <array>

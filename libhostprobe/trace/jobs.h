@@ -1,6 +1,6 @@
 // jobs.h: the jobs of a run folder: which of its traces were made together. Whatever reads a run reads one job of it.
 //
-// Room 3. Only heads of traces and the job files are read. docs/options.md, "Jobs in a run folder", says the same to users.
+// Room 3. Only heads of traces and the job files are read. docs/reference/options.md, "Jobs in a run folder", says the same to users.
 //
 // A job is what one launch started. Two runs after each other say different things about the same rank, and CPU time of
 // both belongs to no one moment, so nothing may be added up over them. What ties processes to one job, the strongest first:

@@ -40,18 +40,18 @@ if hasattr(os, "register_at_fork"):
 
 def open(run, job=None):
     """The tables of the run folder, or of the one trace file, at `run`: of its job number `job`, else its newest. See
-    hostprobe._run.Run, docs/tables.md."""
+    hostprobe._run.Run, docs/reference/tables.md."""
     from hostprobe._run import Run
     return Run(run, job)
 
 
 def to_parquet(run, folder, tables=None, progress=None, overwrite=False):
-    """Writes tables of a run as Parquet data sets: see hostprobe._parquet.to_parquet, docs/tables.md."""
+    """Writes tables of a run as Parquet data sets: see hostprobe._parquet.to_parquet, docs/reference/tables.md."""
     from hostprobe._parquet import to_parquet as write
     return write(run, folder, tables, progress, overwrite)
 
 
 def to_step_rows(run, data):
-    """Adds the step rows of a run to the folder `data`: see hostprobe._step_rows.to_step_rows, docs/job.md."""
+    """Adds the step rows of a run to the folder `data`: see hostprobe._step_rows.to_step_rows, docs/reference/job.md."""
     from hostprobe._step_rows import to_step_rows as write
     return write(run, data)

@@ -6,7 +6,7 @@
     duckdb.sql("select rank, kernel, count(*), avg(duration_ns) from launches group by all")
     pyarrow.table(run.findings), polars.DataFrame(run.steps), pandas.DataFrame.from_arrow(run.threads)
 
-docs/tables.md has the columns of every table, with units and sources. No library of these is needed to open a run, and no Arrow
+docs/reference/tables.md has the columns of every table, with units and sources. No library of these is needed to open a run, and no Arrow
 library by hostprobe itself.
 """
 

@@ -3,7 +3,7 @@
     python -m hostprobe.agent [--listen 127.0.0.1:9465 | ADDRESS:PORT | unix:PATH] [--token-file FILE] [--every SECONDS]
 
 One for each host. It finds the processes of its user that record (root: of all users), and asks each for its status as `hostprobe ctl PID status`
-does; it stops none and changes nothing. Without a token it listens on loopback or a Unix socket alone. docs/agent.md has the metrics.
+does; it stops none and changes nothing. Without a token it listens on loopback or a Unix socket alone. docs/reference/agent.md has the metrics.
 """
 
 import argparse

@@ -3,7 +3,7 @@
     python -m hostprobe.job DATA [--json] [--html FILE] [--job ID] [--steps A-B] [--engine duckdb|spark|spark://HOST:PORT]
 
 DATA is a folder of step rows, as hostprobe.to_step_rows writes them, or a run folder, of which they are made first. The questions are
-the SQL files in hostprobe/sql/; docs/job.md says what each answers.
+the SQL files in hostprobe/sql/; docs/reference/job.md says what each answers.
 """
 
 import argparse

@@ -4,7 +4,7 @@
 
 It speaks over standard input and output, by the official SDK (`pip install 'hostprobe[mcp]'`). Every tool only reads: no tool
 writes, starts a program, or looks at a path outside of the folders that it was started with, by way of a link neither.
-docs/documents.md has the tools and their bounds.
+docs/reference/documents.md has the tools and their bounds.
 """
 
 import argparse

@@ -17,7 +17,7 @@ sync         regions `sync.item`, `sync.cpu`, `sync.tolist`, `sync.numpy` of ten
 compile      region `jit_compile` while torch.compile compiles
 
 Nothing is imported that the program does not import: a part waits for its module. None of this raises into the program. Where
-libhostprobe.so is not preloaded nothing is changed. docs/python.md tells what each part replaces and costs.
+libhostprobe.so is not preloaded nothing is changed. docs/reference/python.md tells what each part replaces and costs.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HOSTPROBE_TEST_BUILD", SOURCE / "build")).absolute()
 COMMAND = BUILD / "bin/hostprobe"
-PAGES = [SOURCE / "README.md", *sorted((SOURCE / "docs").glob("*.md")), *sorted((SOURCE / "docs/causes").glob("*.md"))]
+PAGES = [SOURCE / "README.md", *(page for folder in ("docs", "docs/reference", "docs/causes") for page in sorted((SOURCE / folder).glob("*.md")))]
 # Of a job that runs, of root, or of files that a page only speaks of: these are run by the tests of their commands.
 NOT_HERE = ("run", "top", "stacks", "ctl", "sched", "import", "recover", "job", "agent")
 READ_A_RUN = ("report", "diff", "dump", "export", "explain", "hooks")

@@ -296,6 +296,26 @@ void say_causes() {
   }
 }
 
+void say_seldom_lost_time() {
+  Finding one = finding(Symptom::kLostTime, Cause::kGilContention, 36);
+  one.of_steps = true;
+  one.ms_per_step = 1;
+  one.fix = Fix::kProcesses;
+  one.site = FindingSite{"pthread_cond_timedwait", "python3.11", Role::kMain, {}};
+  one.evidence.add(StepsEvidence{.steps = 3000, .pieces = 900, .steps_with_it = 10});
+  one.evidence.add(HolderEvidence{.held_by = "other", .held_by_tid = 77, .held_by_name = "save"});
+  say("lost time in few steps, for a thread that is known", text_of(one));
+  one = finding(Symptom::kLostTime, Cause::kFileIo, 12);
+  one.site = FindingSite{"pread64 (file)", "python3.11", Role::kDataloader, {"load (data.py:9)"}};
+  one.evidence.add(AwaitedEvidence{.awaited = "/data/train.bin"});
+  say("lost time for files of loader workers", text_of(one));
+  one = finding(Symptom::kLostTime, Cause::kUnexplained, 12);
+  one.site = FindingSite{"read", "python3.11", Role::kMain, {}};
+  one.site->kind = CallKind::kRead;
+  one.evidence.add(AwaitedEvidence{.awaited = "unix /tmp/listener"});
+  say("lost time for what is known by its other end alone", text_of(one));
+}
+
 void say_lost_time() {
   say_causes();
   Finding one = finding(Symptom::kLostTime, Cause::kLockContention, 12.4);
@@ -330,6 +350,7 @@ void say_lost_time() {
   one.site = FindingSite{"recv", "libc.so.6", Role::kMain, {"ask (train.py:61)"}};
   one.evidence.add(AwaitedEvidence{.awaited = "tcp 10.0.0.2:5000"});
   say("lost time for a peer", text_of(one));
+  say_seldom_lost_time();
 }
 
 void say_headlines() {

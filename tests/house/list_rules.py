@@ -19,7 +19,7 @@ def causes_are_found_and_have_a_page(tree):
             yield f"{CAUSE_PAGES}{cause}.md is missing, or does not begin with the cause's id"
     for page in sorted(pages.keys() - set(causes.values())):
         yield f"{CAUSE_PAGES}{page}.md: there is no such cause"
-    told = "".join(pages.values()) + tree.text("docs/findings.md")
+    told = "".join(pages.values()) + tree.text("docs/reference/findings.md")
     for word in re.findall(r"\bHP_(?:MAYBE_)?(?:COUNT|REAL|TEXT)\((\w+)\)", re.sub(r"^#.*", "", listed, flags=re.M)):
         if f"`{word}`" not in told:
             yield f"{CAUSES}: no page of a cause names the evidence {word}"
@@ -27,7 +27,7 @@ def causes_are_found_and_have_a_page(tree):
 
 def fixes_stand_in_their_page(tree):
     listed = tree.text(FIXES)
-    for kind, page, form in (("FIX", "docs/fixes.md", "\n| `{}` |"), ("REMEDY", "docs/findings.md", "`{}`")):
+    for kind, page, form in (("FIX", "docs/reference/fixes.md", "\n| `{}` |"), ("REMEDY", "docs/reference/findings.md", "`{}`")):
         for name in re.findall(rf"^HP_{kind}\(\w+, (\w+),", listed, flags=re.M):
             if form.format(name) not in tree.text(page):
                 yield f"{page} lacks {name} of {FIXES}"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import hook_names
 import list_rules
+import prose_rules
 
 CPP = (".h", ".cpp", ".c", ".def")
 RULES = {}
@@ -52,7 +53,7 @@ def rule(function):
     return function
 
 
-for listed in list_rules.ALL:
+for listed in (*list_rules.ALL, *prose_rules.ALL):
     rule(listed)
 
 
@@ -517,13 +518,13 @@ def probe_exports_nothing_that_the_oldest_glibc_lacks(tree):
 
 @rule
 def options_page_equals_the_list(tree):
-    page, printed = tree.text("docs/options.md"), output_of(tree.command(), "options", "--markdown")
+    page, printed = tree.text("docs/reference/options.md"), output_of(tree.command(), "options", "--markdown")
     table = "".join(line for line in page.splitlines(keepends=True) if line.startswith("|"))
     if table != printed:
-        yield "the table of docs/options.md is not what `hostprobe options --markdown` prints; put that in"
+        yield "the table of docs/reference/options.md is not what `hostprobe options --markdown` prints; put that in"
     for name in re.findall(r"^HP_[A-Z]+\((\w+),", tree.text("include/hostprobe/options.def"), flags=re.M):
         if f"HOSTPROBE_{name.upper()}" not in page:
-            yield f"docs/options.md lacks HOSTPROBE_{name.upper()}"
+            yield f"docs/reference/options.md lacks HOSTPROBE_{name.upper()}"
 
 
 def example_programs(tree):
@@ -666,13 +667,14 @@ def links_in_docs_resolve(tree):
 @rule
 def pages_that_are_named_exist(tree):
     pages = {name.name for name in tree.files(".md")}
+    paths = {str(name) for name in tree.files(".md")}
     for name in tree.files():
         if str(name).startswith("tests/house/"):  # these name pages that exist nowhere
             continue
         for number, line in enumerate(tree.text(name).splitlines(), 1):
-            for page in re.findall(r"[\w/-]*?([\w-]+\.md)\b", line):
-                if page not in pages:
-                    yield f"{name}:{number}: names {page}, which is not in the repository"
+            for path, page in re.findall(r"([\w/-]*?([\w-]+\.md))\b", line):
+                if page not in pages or (path.startswith("docs/") and path not in paths):
+                    yield f"{name}:{number}: names {path}, which is not in the repository"
 
 
 # ---- words ----

@@ -51,13 +51,13 @@ class Rules(unittest.TestCase):
     def test_a_cause_is_found_and_has_a_page_with_its_evidence(self):
         rows = "HP_CAUSE(GcPause, gc_pause, \"Garbage\", 3, Gc, \"\", \"\")\n#define HP_COUNT(name)\nHP_COUNT(periods) HP_MAYBE_REAL(quota_cpus)\n"
         page, found = "# `gc_pause`\n\n`periods`\n", "libhostprobe/analysis/causes/garbage.cpp"
-        good = {list_rules.CAUSES: rows, "docs/findings.md": "`quota_cpus`", "docs/causes/gc_pause.md": page, found: "Cause::kGcPause;"}
+        good = {list_rules.CAUSES: rows, "docs/reference/findings.md": "`quota_cpus`", "docs/causes/gc_pause.md": page, found: "Cause::kGcPause;"}
         self.assert_rule("causes_are_found_and_have_a_page", good,
                          {**good, list_rules.CAUSES: rows + "HP_CAUSE(Dummy, dummy, \"Dummy\", 3, None, \"\", \"\")\nHP_TEXT(group)\n",
                           "docs/causes/gone.md": "", found: "Cause::kGcPauses;"}, breaches=5)
 
     def test_a_fix_stands_in_its_page(self):
-        pages = {"docs/fixes.md": "\n| `gc` | what |", "docs/findings.md": "`processes`"}
+        pages = {"docs/reference/fixes.md": "\n| `gc` | what |", "docs/reference/findings.md": "`processes`"}
         self.assert_rule("fixes_stand_in_their_page",
                          {**pages, list_rules.FIXES: "HP_FIX(Gc, gc, \"\", \"\")\nHP_REMEDY(Processes, processes, \"\")\n"},
                          {**pages, list_rules.FIXES: "HP_FIX(Pin, pin, \"\", \"\")\nHP_REMEDY(More, more, \"\")\n"}, breaches=2)
@@ -191,8 +191,15 @@ class Rules(unittest.TestCase):
                          {"README.md": "# One\n[a](docs/b.md) [c](#two)\n"}, breaches=2)
 
     def test_named_pages_exist(self):
-        self.assert_rule("pages_that_are_named_exist", {"docs/format.md": "", "a.h": "// docs/format.md says\n"},
-                         {"a.h": "// docs/format.md says\n"})
+        good = {"docs/reference/format.md": "", "a.h": "// docs/reference/format.md says, and so does format.md\n"}
+        self.assert_rule("pages_that_are_named_exist", good, {"a.h": "// docs/reference/format.md says\n"})
+        self.assert_rule("pages_that_are_named_exist", good, {"docs/reference/format.md": "", "a.h": "// docs/format.md says\n"})
+
+    def test_prose_is_plain(self):
+        page, source = "docs/a.md", "libhostprobe/cli/a.cpp"
+        self.assert_rule("prose_is_plain", {page: "The verdict is CANNOT TELL.\n", source: "// tells nobody\n"},
+                         {page: "It tells. Nobody knows.\n", source: 'say("told");\n'}, breaches=3)
+        self.assert_rule("prose_is_plain", {"docs/decisions/1.md": "It tells.\n"}, {"README.md": "It tells.\n"})
 
     def test_changelog_names_the_version(self):
         cmake = "project(hostprobe VERSION 1.2.3)\n"

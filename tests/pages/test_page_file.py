@@ -8,6 +8,8 @@ import base64
 import gzip
 import html.parser
 import json
+import os
+import pty
 import re
 import resource
 import signal
@@ -161,8 +163,24 @@ class ManyRanksTest(WithRun):
         self.assertLess(page.stat().st_size, 1_000_000)
 
     def test_five_thousand_ranks_have_a_page(self):
-        page = made_pages.page_of(made_pages.made_run(self.folder, 5000, 200))
-        self.assertIn("<html", page.read_text())
+        run = made_pages.made_run(self.folder, 5000, 200)
+        self.assertIn("<html", made_pages.page_of(run).read_text())
+        lines = call("env", "COLUMNS=80", COMMAND, "report", run).stdout.splitlines()
+        self.assertLess(len(lines), 24)
+        self.assertLessEqual(max(map(len, lines)), 80)
+
+    def test_progress_is_drawn_on_no_dumb_terminal(self):
+        run = made_pages.made_run(self.folder, 1000, 400)
+        here, there = pty.openpty()
+        self.addCleanup(os.close, here)
+        subprocess.run([COMMAND, "report", run], stdout=subprocess.DEVNULL, stderr=there, env={**made_pages.environment(), "TERM": "dumb"}, check=True)
+        os.close(there)
+        os.set_blocking(here, False)
+        try:
+            said = os.read(here, 1 << 16)
+        except OSError:  # the other side is closed, and wrote nothing
+            said = b""
+        self.assertNotIn(b"\x1b", said)
 
 
 if __name__ == "__main__":

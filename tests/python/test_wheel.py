@@ -92,7 +92,7 @@ class Wheel(ProbedTest):
             floors[path.name] = max((int(major), int(minor)) for major, minor in versions)
         self.assertEqual(len(floors), 8, floors)
         needed = "glibc {}.{}".format(*max(floors.values()))
-        for page in ("README.md", "docs/python.md"):
+        for page in ("README.md", "docs/reference/python.md"):
             stated = set(re.findall(r"glibc \d+\.\d+", (SOURCE / page).read_text()))
             self.assertIn(needed, stated, f"{page}: {floors}")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("HOSTPROBE_TEST_BUILD", HERE.parents[1] / "build")).absolute()
 COMMAND = BUILD / "bin/hostprobe"
-DOCS = HERE.parents[1] / "docs"
+DOCS = HERE.parents[1] / "docs/reference"
 LINES = 24  # of a terminal, one of them for the prompt
 WORDS = ("INPUT BOUND", "ONE RANK LATE", "HOST BOUND", "COMMUNICATION BOUND", "HOST FINE", "CANNOT TELL")
 SEVERITIES = ("none", "warning", "critical")

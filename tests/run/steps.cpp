@@ -37,7 +37,7 @@ class MarkedProgram : public testing::TestWithParam<const char*> {
 
 // Tokens of a decode loop are not told yet where the machine is busy: what it waits for comes and goes.
 TEST_P(MarkedProgram, HasTheSameStepsWithoutItsMarks) {
-  if (GetParam() == std::string("decode")) GTEST_SKIP() << "not reliable yet, see docs/steps.md";
+  if (GetParam() == std::string("decode")) GTEST_SKIP() << "not reliable yet, see docs/reference/steps.md";
   const OneRun run = record("80");
   ASSERT_TRUE(run.outcome.exited_with(0)) << run.outcome.describe();
   const json marked = report_with(scratch_.run(), {})["steps"];

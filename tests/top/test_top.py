@@ -119,6 +119,32 @@ class TextTest(TopTest):
         self.assertAlmostEqual(sum(cause["ms_per_step"] for cause in rank["causes"]), rank["steps"]["median_ms"],
                                delta=0.5 * rank["steps"]["median_ms"])
 
+    def test_every_mode_shows_steps(self):
+        for mode in ("monitor", "flight", "trace"):
+            with self.subTest(mode=mode):
+                self.run_folder = self.folder / mode
+                self.start(0, ranks=1, HOSTPROBE_MODE=mode)
+                document = self.stepping_document(self.run_folder)
+                self.assertEqual(document["run"]["mode"], mode)
+                self.assertGreaterEqual(min(document["ranks"][0]["steps"]["last_ms"]), 20)
+
+    def test_steps_that_are_switched_off_are_none(self):
+        self.start(0, ranks=1, HOSTPROBE_STEPS="off")
+        self.assertIsNone(self.document(self.run_folder)["ranks"][0]["steps"])
+        self.assertIn("HOSTPROBE_STEPS=off", self.ask(self.run_folder, "--once").stdout)
+
+    def test_auto_shows_each_trial_with_both_medians(self):
+        self.start(0, ranks=1, HOSTPROBE_FIX="auto:timer_slack", HOSTPROBE_MODE="trace")
+        found = []
+
+        def has_a_pair():
+            found.append(self.document(self.run_folder)["auto"])
+            return found[-1] and found[-1]["pairs"] > 0
+        self.assertTrue(until(has_a_pair), found[-1:])
+        self.assertEqual(found[-1]["fix"], "timer_slack")
+        self.assertGreater(min(found[-1]["step_without_ms"], found[-1]["step_with_ms"]), 10)
+        self.assertIn("timer_slack", self.ask(self.run_folder, "--once").stdout)
+
     def test_a_process_is_shown_by_its_number(self):
         self.start(0)
         other = self.start(1)

@@ -301,7 +301,7 @@ TEST_F(SumAnswers, WithoutMarksThereAreNoSteps) {
   for (const char* key : {"median_ms", "p99_ms", "max_ms"}) EXPECT_TRUE(steps[key].is_null()) << key;
 }
 
-// The one of docs/format.md, word by word.
+// The one of docs/reference/format.md, word by word.
 TEST_F(SumAnswers, WorkedExampleOfTheFormatPageIsReadAsItSays) {
   const CounterRow row{{std::uint64_t{5} << 48, test::at_us(0), 7, 0, 4, 0, {1600, 1000}, {5200, 5000}}, 0, 0};
   file_.block(kBlockCounters,

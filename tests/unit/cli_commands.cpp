@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "support/trace_file.h"
 #include "unit/cli_command.h"
@@ -91,13 +92,26 @@ TEST(Usage, ArgumentTooManyIsNamed) {
   EXPECT_THAT(hostprobe({"report", "first", "second"}).err, HasSubstr("'second'"));
 }
 
+// As the completion offers them.
+std::vector<std::string> listed_commands() {
+  const std::string script = hostprobe({"completion"}).out;
+  const std::size_t from = script.find('"', script.find("compgen -W ")) + 1;
+  std::istringstream words(script.substr(from, script.find('"', from) - from));
+  std::vector<std::string> commands;
+  for (std::string word; words >> word;)
+    if (!word.starts_with("-")) commands.push_back(word);
+  return commands;
+}
+
 TEST(Usage, HelpOfEveryCommandHasExamples) {
   EXPECT_THAT(hostprobe({"--help"}).out, HasSubstr("Examples:"));
-  for (const char* command :
-       {"run", "report", "dump", "export", "import", "recover", "hooks", "options", "doctor", "explain"}) {
+  const std::vector<std::string> commands = listed_commands();
+  EXPECT_GE(commands.size(), 18u);
+  for (const std::string& command : commands) {
     const Said said = hostprobe({command, "--help"});
     EXPECT_EQ(said.status, 0) << command;
     EXPECT_THAT(said.out, HasSubstr("xample")) << command;
+    EXPECT_THAT(said.out, HasSubstr("  hostprobe " + command)) << command;
   }
 }
 

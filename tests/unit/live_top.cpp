@@ -329,6 +329,8 @@ TEST(Screen, FitsEverySize) {
           LiveView view = view_with(ranks);
           view.hang = "no step for 12 s on rank 3; AllReduce 17 waits for rank 3 on communicator 123456789abcdef";
           view.trial = LiveTrial{"gc", true, 12, 100, 31, 90, 17};
+          view.fix_auto =
+              LiveAuto{AutoStage::kUnderWay, "timer_slack", "", 12, 100, 90, 10, std::pair{5., 15.}, {"gc", "pin"}};
           ViewState state{
               .panel = panel, .stacks = std::vector<std::string>(90, std::string(300, 'x')), .fixes = {"gc", "pin"}};
           const std::vector<ViewLine> lines = view_lines(view, state, {.width = width, .height = height});
@@ -392,6 +394,58 @@ TEST(Screen, ShowsATrialWithBothMedians) {
   EXPECT_TRUE(has(text, "-10.0 %, 17 steps")) << text;
   view.trial->since_steps = 0;
   EXPECT_FALSE(has(screen(view), "-10.0 %"));
+}
+
+ShownTrial shown_of(AutoStage stage, const char* fix, const char* decision, std::uint32_t pairs, const char* kept) {
+  ShownTrial shown{};
+  shown.serial = 2, shown.stage = stage, shown.pairs = pairs, shown.without_ms = 12, shown.with_ms = 9;
+  shown.gain_pct = 25, shown.low_pct = 20, shown.high_pct = 30;
+  std::strncpy(shown.fix, fix, sizeof shown.fix - 1);
+  std::strncpy(shown.decision, decision, sizeof shown.decision - 1);
+  std::strncpy(shown.kept, kept, sizeof shown.kept - 1);
+  return shown;
+}
+
+TEST(Auto, IsNothingWhereItIsOffOrHalfWritten) {
+  EXPECT_FALSE(live_auto(ShownTrial{}));
+  ShownTrial shown = shown_of(AutoStage::kUnderWay, "gc", "", 3, "");
+  EXPECT_TRUE(live_auto(whole_trial(shown)));
+  shown.serial = 3;
+  EXPECT_FALSE(live_auto(whole_trial(shown)));
+}
+
+TEST(Auto, HasAnIntervalFromEightPairsOn) {
+  const auto early = live_auto(shown_of(AutoStage::kUnderWay, "gc", "", 7, ""));
+  ASSERT_TRUE(early);
+  EXPECT_FALSE(early->interval_pct);
+  const auto later = live_auto(shown_of(AutoStage::kUnderWay, "gc", "", 8, "pin,spin"));
+  ASSERT_TRUE(later && later->interval_pct);
+  EXPECT_EQ(later->interval_pct->second, 30);
+  EXPECT_EQ(later->kept, (std::vector<std::string>{"pin", "spin"}));
+}
+
+TEST(Screen, ShowsWhatAutoTriesWithBothMediansAndTheInterval) {
+  LiveView view = view_with(1);
+  view.fix_auto = live_auto(shown_of(AutoStage::kNoSteps, "", "", 0, ""));
+  EXPECT_TRUE(has(screen(view), "fix auto")) << screen(view);
+  view.fix_auto = live_auto(shown_of(AutoStage::kUnderWay, "gc", "", 8, "pin"));
+  const std::string text = screen(view, {}, {.width = 120, .height = 24});
+  EXPECT_TRUE(has(text, "12.0 ms")) << text;
+  EXPECT_TRUE(has(text, "9.00 ms") || has(text, "9.00 with")) << text;
+  EXPECT_TRUE(has(text, "-25.0 % (-30.0 to -20.0) in 8 pairs")) << text;
+  EXPECT_TRUE(has(text, "pin")) << text;
+  const auto document = nlohmann::json::parse(view_json(view, 0, true));
+  EXPECT_EQ(document["auto"]["gain_low_pct"], 20);
+  EXPECT_EQ(document["auto"]["kept"][0], "pin");
+  EXPECT_TRUE(document["auto"]["decision"].is_null());
+}
+
+TEST(Screen, SaysThatStepsAreSwitchedOff) {
+  LiveView view;
+  view.ranks = {LiveRank{.rank = 0, .pid = 5}};
+  EXPECT_FALSE(has(screen(view), "HOSTPROBE_STEPS"));
+  view.steps_are_off = true;
+  EXPECT_TRUE(has(screen(view), "HOSTPROBE_STEPS"));
 }
 
 TEST(Screen, CannotBeSteeredByNames) {

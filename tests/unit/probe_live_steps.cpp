@@ -29,7 +29,6 @@ class LiveSteps : public testing::TestWithParam<Mode> {
     g_options.steps = kStepsAuto;
     g_options.slow_step_pct = 200;
     recording_.emplace(folder_.path.c_str(), 4, GetParam());
-    want_live_steps(true);
     at_ = ticks();
   }
   ~LiveSteps() override {

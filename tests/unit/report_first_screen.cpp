@@ -322,6 +322,7 @@ TEST(Lines, DoNotBreakBetweenANumberAndItsUnit) {
   EXPECT_EQ(wrapped("it takes 12.5 ms, 30 %.", "", "", 15), "it takes\n12.5 ms, 30 %.\n");
   EXPECT_EQ(wrapped("own cost 0.1 %", "", "", 12), "own cost\n0.1 %\n");
   EXPECT_EQ(wrapped("a b c", "- ", "  ", 5), "- a b\n  c\n");
+  EXPECT_EQ(wrapped("there are 12 345 678 of 9 000 steps", "", "", 14), "there are\n12 345 678 of\n9 000 steps\n");
 }
 
 TEST(Words, APlaceKeepsItsFileAndLine) {

@@ -1,4 +1,4 @@
-// The pages that list tables: docs/tables.md and docs/export.md say what tables/ defines. HOSTPROBE_WRITE_PAGES=1 in the
+// The pages that list tables: docs/reference/tables.md and docs/reference/export.md say what tables/ defines. HOSTPROBE_WRITE_PAGES=1 in the
 // environment puts it in.
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 //
 // Room 3. Exact activities of the GPU are needed (activity.h), and the records of the threads that launched them. Here of one
 // process: what other ranks did shows only as the length of collectives. run_path.h has it for the job.
-// docs/critical-path.md defines it.
+// docs/reference/critical-path.md defines it.
 #pragma once
 
 #include <cstdint>

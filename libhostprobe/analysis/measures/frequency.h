@@ -1,6 +1,6 @@
 // frequency.h: how fast the CPUs ran on which the threads of a process did, as it was measured there (format/frequency.h).
 //
-// Room 3. docs/frequency.md defines what is called slow, and what a drop.
+// Room 3. docs/reference/frequency.md defines what is called slow, and what a drop.
 #pragma once
 
 #include <cstdint>

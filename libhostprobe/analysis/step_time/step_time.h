@@ -2,7 +2,7 @@
 //
 // Room 3. While a rank's GPU works the cause is kGpuBound. Where it waits in a collective, it is what the rank that came last did at
 // that moment. Where it has nothing to do, the launch that ended the gap says whose thread was late; that thread's own calls say why,
-// and where it waited, what the thread that ended the wait did meanwhile, down to the first link. docs/findings.md defines it.
+// and where it waited, what the thread that ended the wait did meanwhile, down to the first link. docs/reference/findings.md defines it.
 // Without a GPU it is the thread that makes the steps, all of the time.
 #pragma once
 

@@ -75,7 +75,7 @@ Command diff_command() {
       .notes =
           "Steps are the samples: a change is named only where it exceeds what the steps of one run differ by among\n"
           "themselves. Exit 0 whether or not anything changed, 1 where a run cannot be read.\n"
-          "With --fail-over: exit 0 where steps are not slower by more, 1 where they are, 3 where it cannot be told: "
+          "With --fail-over: exit 0 where steps are not slower by more, 1 where they are, 3 where that is not known: "
           "too\n"
           "few steps, noise above the limit, runs that are not comparable, or a run that cannot be read.\n"
           "Examples:\n  hostprobe diff RUN-BEFORE RUN-AFTER\n"

@@ -54,7 +54,7 @@ int explain(const ExplainArguments& arguments) {
 Command explain_command() {
   auto arguments = std::make_shared<ExplainArguments>();
   return {.name = "explain",
-          .summary = "Says what a cause means, and what of it was seen in a run.",
+          .summary = "Says what a cause means, and shows its evidence in a run.",
           .options = {{.names = "CAUSE",
                        .target = &arguments->cause,
                        .meaning = "An id as the report names it, such as gc_pause; without one all are listed"},

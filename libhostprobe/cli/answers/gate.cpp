@@ -32,7 +32,7 @@ double GateLimit::pct() const { return percent(text).value_or(0); }
 Option gate_option(GateLimit& limit) {
   return {.names = "--fail-over",
           .target = &limit.text,
-          .meaning = "Exit 1 where steps of B are slower by more than PCT beyond noise, 3 where that cannot be told",
+          .meaning = "Exit 1 where steps of B are slower by more than PCT beyond noise, 3 where that is not known",
           .value_name = "PCT",
           .check = check_percent};
 }

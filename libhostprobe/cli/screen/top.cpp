@@ -36,10 +36,11 @@ using std::chrono::steady_clock;
 constexpr milliseconds kRound{1000};
 
 constexpr char kTopNotes[] =
-    "A row is a rank: its last step, where the time of the last ten seconds went, the last 60 steps, what its main\n"
+    "Each rank has a row: its last step, where the time of the last ten seconds went, its last 60 steps, what its "
+    "main\n"
     "thread waits in and since when, CPU, ready to run without a CPU (rdy), stopped by a quota (thr). Shared memory "
     "is\n"
-    "read each second and asks nothing of the processes. The causes are the report's own analysis; it runs as often "
+    "read each second, and the processes do nothing for it. The causes are the report's own analysis; it runs as often "
     "as\n"
     "0.4 % of a CPU allows, and the line below the rows says how old they are. Keys: ? shows them.\n"
     "Needs the same user as the job, or root. Only processes of this machine are shown.\n"

@@ -1,6 +1,6 @@
 // process_trace.h: the records of one process of a profile, thread by thread and stream by stream, in the order of time.
 //
-// Room 3. docs/import.md says what becomes of what. Records are made a few at a time: what is held of each is where it comes from.
+// Room 3. docs/reference/import.md says what becomes of what. Records are made a few at a time: what is held of each is where it comes from.
 #pragma once
 
 #include <cstdint>

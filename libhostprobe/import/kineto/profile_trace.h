@@ -1,6 +1,6 @@
 // profile_trace.h: the trace files of a profile: one for each of its processes.
 //
-// Room 3. What stands in them reads like what the probe writes, whatever question is asked; docs/import.md says what becomes
+// Room 3. What stands in them reads like what the probe writes, whatever question is asked; docs/reference/import.md says what becomes
 // of what.
 #pragma once
 

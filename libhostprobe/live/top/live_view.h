@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "answer/process.h"
+#include "format/segment.h"
 
 namespace hostprobe::analysis {
 
@@ -68,6 +70,18 @@ struct LiveTrial {
   std::size_t since_steps = 0;  // 0: none has ended
 };
 
+// The fix `auto`: what it tries now, or tried last.
+struct LiveAuto {
+  AutoStage stage = AutoStage::kOff;
+  std::string fix = {};       // "": none yet
+  std::string decision = {};  // "": it is being tried
+  unsigned pairs = 0;         // of windows, one without and one with the fix
+  double without_ms = 0, with_ms = 0;
+  double gain_pct = 0;
+  std::optional<std::pair<double, double>> interval_pct = {};  // of the gain; nothing: too few pairs
+  std::vector<std::string> kept = {};
+};
+
 struct LiveView {
   std::string command = {};
   std::string path = {};
@@ -80,7 +94,9 @@ struct LiveView {
   std::string causes_unknown = {};          // why there are none, as a report's `step_time_unknown`
   std::string hang = {};                    // "": none is seen
   std::optional<LiveTrial> trial = {};
-  double own_cpu_pct = 0;  // of this command itself
+  std::optional<LiveAuto> fix_auto = {};
+  bool steps_are_off = false;  // HOSTPROBE_STEPS
+  double own_cpu_pct = 0;      // of this command itself
 
   // Whose steps stand for the job's: the first that runs and has some. nullptr: none has.
   const LiveRank* stepping() const;

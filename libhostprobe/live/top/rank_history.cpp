@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 #include <utility>
 
 #include "format/own_cost.h"
+#include "format/trial_text.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -48,6 +51,26 @@ std::optional<LiveSteps> live_steps(const std::vector<StepPlace>& steps, std::ui
   const double span_s = seconds(first.end_ns - std::min(first.end_ns, first.length_ns), steps.back().end_ns);
   live.per_s = span_s > 0 ? static_cast<double>(usual) / span_s : 0;
   return live;
+}
+
+std::optional<LiveAuto> live_auto(const ShownTrial& shown) {
+  if (shown.stage == AutoStage::kOff || shown.stage > AutoStage::kOver) return std::nullopt;
+  const auto text = [](const auto& field) { return printable({field, strnlen(field, sizeof field)}); };
+  LiveAuto live{.stage = shown.stage,
+                .fix = text(shown.fix),
+                .decision = text(shown.decision),
+                .pairs = shown.pairs,
+                .without_ms = shown.without_ms,
+                .with_ms = shown.with_ms,
+                .gain_pct = shown.gain_pct};
+  if (shown.pairs >= kTrialLeastPairs) live.interval_pct = {shown.low_pct, shown.high_pct};
+  std::istringstream kept(text(shown.kept));
+  for (std::string fix; std::getline(kept, fix, ',');) live.kept.push_back(fix);
+  return live;
+}
+
+std::optional<LiveAuto> RankHistory::fix_auto() const {
+  return readings_.empty() ? std::nullopt : live_auto(readings_.back().trial);
 }
 
 void RankHistory::add(SegmentReading reading, const FileHeader& header) {

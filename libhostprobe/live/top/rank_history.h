@@ -27,6 +27,9 @@ class RankHistory {
   // Everything but what only the operating system or the analysis knows.
   LiveRank rank(const HookName& hook_name) const;
 
+  // Of the newest reading.
+  std::optional<LiveAuto> fix_auto() const;
+
   // Steps that ended later than that.
   std::vector<double> lengths_since(std::uint64_t monotonic_ns) const;
 
@@ -43,6 +46,9 @@ class RankHistory {
 
 // Nothing where no step is among them.
 std::optional<LiveSteps> live_steps(const std::vector<StepPlace>& steps, std::uint64_t count, std::uint64_t now_ns);
+
+// Nothing where the fix is off.
+std::optional<LiveAuto> live_auto(const ShownTrial& shown);
 
 double median_of(std::vector<double> values);
 

@@ -40,6 +40,18 @@ std::vector<StepPlace> whole_steps(const StepRing& ring, std::uint32_t count_bef
   return steps;
 }
 
+ShownTrial whole_trial(const ShownTrial& shown) {
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint32_t before = load(shown.serial);
+    ShownTrial trial;
+    std::memcpy(&trial, &shown, sizeof trial);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (before % 2 == 0 && load(shown.serial) == before) return trial;
+  }
+  return {};
+}
+
 SegmentReader::SegmentReader(const FileHeader& header) {
   shmid_ds status{};
   if (header.segment_id < 0 || shmctl(header.segment_id, IPC_STAT, &status) != 0 ||
@@ -96,6 +108,7 @@ std::optional<SegmentReading> SegmentReader::read() const {
   std::atomic_thread_fence(std::memory_order_acquire);
   reading.steps = whole_steps(ring, before, load(header_->steps.count));
   reading.step_count = before;
+  reading.trial = whole_trial(header_->trial);
   copy_threads(reading);
   return reading;
 }

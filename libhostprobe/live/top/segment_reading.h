@@ -19,6 +19,7 @@ struct SegmentReading {
   std::uint64_t process_cpu_ns = 0, writer_cpu_ns = 0;
   std::uint64_t lost = 0;  // also of threads that have no entry
   std::uint64_t throttled_ns = 0;
+  ShownTrial trial{};
   std::uint64_t step_count = 0;
   std::vector<StepPlace> steps;                                            // the last ones, the newest behind
   std::vector<ThreadEntry> threads;                                        // those that live
@@ -27,6 +28,9 @@ struct SegmentReading {
 
 // Steps that cannot have been overwritten while they were copied: `ring` was copied between two readings of the count.
 std::vector<StepPlace> whole_steps(const StepRing& ring, std::uint32_t count_before, std::uint32_t count_after);
+
+// What the fix `auto` does; all zero where it was written meanwhile, again and again.
+ShownTrial whole_trial(const ShownTrial& shown);
 
 class SegmentReader {
  public:

@@ -67,6 +67,28 @@ JsonValue trial_json(const std::optional<LiveTrial>& trial) {
           {"since", {{"steps", trial->since_steps}, {"median_ms", trial->since_ms}}}};
 }
 
+const char* stage_name(AutoStage stage) {
+  constexpr const char* kNames[] = {"off", "no_steps", "gathering", "under_way", "over"};
+  return kNames[static_cast<unsigned>(stage)];
+}
+
+JsonValue auto_json(const std::optional<LiveAuto>& fix_auto) {
+  if (!fix_auto) return nullptr;
+  const bool has_pairs = fix_auto->pairs > 0;
+  const auto measured = [&](double value) { return has_pairs ? JsonValue(value) : JsonValue(nullptr); };
+  const auto& interval = fix_auto->interval_pct;
+  return {{"stage", stage_name(fix_auto->stage)},
+          {"fix", text_or_null(fix_auto->fix)},
+          {"decision", text_or_null(fix_auto->decision)},
+          {"pairs", fix_auto->pairs},
+          {"step_without_ms", measured(fix_auto->without_ms)},
+          {"step_with_ms", measured(fix_auto->with_ms)},
+          {"gain_pct", measured(fix_auto->gain_pct)},
+          {"gain_low_pct", interval ? JsonValue(interval->first) : JsonValue(nullptr)},
+          {"gain_high_pct", interval ? JsonValue(interval->second) : JsonValue(nullptr)},
+          {"kept", fix_auto->kept}};
+}
+
 }  // namespace
 
 std::string view_json(const LiveView& view, std::uint64_t realtime_ns, bool one_line) {
@@ -94,6 +116,7 @@ std::string view_json(const LiveView& view, std::uint64_t realtime_ns, bool one_
         {"span_s", view.causes_span_s},
         {"unknown", text_or_null(view.causes_unknown)}}},
       {"trial", trial_json(view.trial)},
+      {"auto", auto_json(view.fix_auto)},
       {"top", {{"cpu_pct", view.own_cpu_pct}}},
       {"ranks", std::move(ranks)}};
   return json_text(document, one_line ? kOneLine : 2) + "\n";

@@ -155,6 +155,28 @@ std::string trial_text(const LiveTrial& trial) {
          fmt::format(", {} since ({:+.1f} %, {} steps)", short_ms(trial.since_ms), change_pct, trial.since_steps);
 }
 
+// Parts of a line that may become two.
+std::vector<std::string> auto_parts(const LiveAuto& fix_auto) {
+  if (fix_auto.stage == AutoStage::kNoSteps) return {"fix auto waits for steps"};
+  if (fix_auto.stage == AutoStage::kGathering) return {"fix auto waits for the other ranks"};
+  std::vector<std::string> parts = {"fix auto"};
+  if (!fix_auto.fix.empty())
+    parts[0] += fix_auto.decision.empty() ? " tries " + fix_auto.fix : ": " + fix_auto.fix + " " + fix_auto.decision;
+  if (fix_auto.pairs > 0) {
+    parts[0] +=
+        fmt::format(", {} ms a step without, {} with", short_ms(fix_auto.without_ms), short_ms(fix_auto.with_ms));
+    std::string change = fmt::format("{:+.1f} %", -fix_auto.gain_pct);
+    if (const auto& gain = fix_auto.interval_pct)
+      change += fmt::format(" ({:+.1f} to {:+.1f})", -gain->second, -gain->first);
+    parts.push_back(change + " in " + plural(fix_auto.pairs, "pair", "pairs"));
+  }
+  std::string kept;
+  for (const std::string& fix : fix_auto.kept) kept += (kept.empty() ? "kept " : ", ") + fix;
+  parts.push_back(kept);
+  if (fix_auto.stage == AutoStage::kOver) parts.emplace_back("over");
+  return parts;
+}
+
 void Screen::add_header() {
   const std::string what = printable(view_.command.empty() ? view_.path : view_.command);
   const std::string wall = view_.wall_s ? clock_text(*view_.wall_s) : "";
@@ -167,7 +189,7 @@ void Screen::add_header() {
     parts.push_back(fmt::format("{:.3g} steps/s", rank->steps->per_s));
     parts.push_back(fmt::format("median {} ms", short_ms(rank->steps->median_ms)));
   } else {
-    parts.push_back("no steps seen");
+    parts.push_back(view_.steps_are_off ? "no steps: HOSTPROBE_STEPS=off" : "no steps seen yet");
   }
   if (const auto cost = view_.own_cost_pct()) parts.push_back(fmt::format("own cost {:.2f} % of a CPU", *cost));
   parts.push_back(fmt::format("lost {}", grouped(view_.lost())));
@@ -176,7 +198,8 @@ void Screen::add_header() {
   add_wrapped(parts, Look::kPlain);
   if (!view_.hang.empty()) add("HANG: " + printable(view_.hang), Look::kAlarm);
   if (view_.has_ended()) add("The job has ended: hostprobe report " + printable(view_.path), Look::kAlarm);
-  if (view_.trial) add(trial_text(*view_.trial), Look::kTitle);
+  if (view_.trial && !(view_.fix_auto && view_.trial->fix == "auto")) add(trial_text(*view_.trial), Look::kTitle);
+  if (view_.fix_auto) add_wrapped(auto_parts(*view_.fix_auto), Look::kTitle);
 }
 
 double Screen::whole_ms() const {

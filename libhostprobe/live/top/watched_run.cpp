@@ -242,6 +242,19 @@ void WatchedRun::tell_trial(LiveView& view) const {
                          .since_steps = since.size()};
 }
 
+// The rank that decides knows most; it is the lowest, but may be gone, or not seen from here.
+void WatchedRun::tell_auto(LiveView& view) const {
+  std::int32_t decides = 0;
+  for (const auto& [path, process] : processes_) {
+    if (process->state != EndState::kRunning) continue;
+    view.steps_are_off = view.steps_are_off || process->header.steps == kStepsOff;
+    std::optional<LiveAuto> fix_auto = process->history.fix_auto();
+    if (!fix_auto || (view.fix_auto && process->header.rank > decides)) continue;
+    view.fix_auto = std::move(fix_auto);
+    decides = process->header.rank;
+  }
+}
+
 LiveView WatchedRun::view(const RecentCauses* causes, std::optional<double> causes_age_s) const {
   LiveView view{.path = path(), .elsewhere = elsewhere_};
   std::uint64_t began_ns = UINT64_MAX;
@@ -259,6 +272,7 @@ LiveView WatchedRun::view(const RecentCauses* causes, std::optional<double> caus
   if (causes != nullptr) add_causes(*causes, causes_age_s, view);
   view.hang = hang_text(view.ranks, causes == nullptr ? "" : causes->stuck);
   tell_trial(view);
+  tell_auto(view);
   return view;
 }
 

@@ -56,6 +56,7 @@ class WatchedRun {
   void scan();
   std::vector<std::string> find_traces();
   void tell_trial(LiveView& view) const;
+  void tell_auto(LiveView& view) const;
   const Process* stepping() const;
 
   WatchTarget target_;

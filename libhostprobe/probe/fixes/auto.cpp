@@ -10,9 +10,9 @@
 
 #include <atomic>
 
-#include "format/trial_text.h"
 #include "probe/fixes/fix_table.h"
 #include "probe/fixes/trial/job_file.h"
+#include "probe/fixes/trial/shown_trial.h"
 #include "probe/fixes/trial/trial.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/clock.h"
@@ -31,7 +31,7 @@ constexpr std::uint64_t kSayNothingNs = 60'000'000'000;      // without steps
 constexpr std::uint64_t kSayMissingNs = 15'000'000'000;      // without the other ranks
 constexpr std::uint64_t kMostTakingHoldNs = 10'000'000'000;  // for a fix to be on, or off
 
-enum class Stage : std::uint8_t { kOff, kNoSteps, kGathering, kUnderWay, kOver };
+using Stage = AutoStage;
 
 // What this rank does, in whatever rank.
 struct Member {
@@ -52,8 +52,11 @@ struct KeptFix {
 
 struct Leader {
   unsigned candidate;
-  const Fix* fix;  // under trial; null: none
+  const Fix* fix;        // under trial; null: none
+  const Fix* last;       // under trial, or the last one that was
+  const char* decision;  // about it; "": none yet
   Trial trial;
+  Gain gain;     // of its pairs so far
   bool settles;  // an order to settle is under way
   bool watches;
   KeptFix kept[kMostFixes];
@@ -206,13 +209,10 @@ double slowest_ns() {
 }
 
 void note_trial(const Fix* fix, Verdict verdict) {
-  const Trial& trial = g_leader.trial;
-  Gain gain{};
-  trial.gain(gain);
   char text[sizeof(EventRow::text)];
-  snprintf(text, sizeof text, kTrialPrint, fix->name, verdict_name(verdict), trial.pairs(), trial.pairs(),
-           1e-6 * trial.median_ns(false), 1e-6 * trial.median_ns(true), gain.middle, gain.low, gain.high);
+  write_trial(fix->name, verdict, g_leader.trial, text, sizeof text);
   note_event(kEventFix, 0, verdict == Verdict::kKeep ? 1 : 0, 0, text);
+  g_leader.decision = verdict_name(verdict);
 }
 
 void settle(Verdict verdict) {
@@ -247,7 +247,9 @@ void begin_next() {
       note(true, "auto: %s is on already, or wanted: it is not tried", fix->name);
       continue;
     }
-    leader.fix = fix;
+    leader.fix = leader.last = fix;
+    leader.decision = "";
+    leader.gain = {};
     leader.trial.begin(ticks());
     return g_job_file.give(kOrderTry, fix->name, leader.trial.next_is_on());
   }
@@ -272,6 +274,7 @@ void judge_window() {
     return g_job_file.give(kOrderSettle, worst.fix->name, false);
   }
   leader.trial.add(ns);
+  leader.trial.gain(leader.gain);
   const Verdict verdict = leader.trial.verdict();
   if (verdict == Verdict::kOpen) return g_job_file.give(kOrderTry, leader.fix->name, leader.trial.next_is_on());
   note_trial(leader.fix, verdict);
@@ -285,6 +288,7 @@ void tend_leader() {
   if (leader.fix == nullptr && !leader.settles && !leader.watches) return begin_next();
   if (leader.fix != nullptr && anybody_says(&JobMember::refused, order.number)) {
     note(false, "auto: %s changes nothing here, or does not come on: it is not tried", leader.fix->name);
+    leader.decision = "not tried";
     return settle(Verdict::kNoGain);
   }
   if (order.go == order.number) {
@@ -383,9 +387,28 @@ void stop(std::uint64_t now_ns) {
   take_back_kept();
   g_job_file.leave();
   note(false, "auto off: trials end, and what they kept is taken back");
-  want_live_steps(false);
   g_leader = {};
   g_stage = Stage::kOff;
+}
+
+void show_leader(ShownTrial& shown) {
+  const Leader& leader = g_leader;
+  for (unsigned i = 0; i < leader.kept_count; ++i) {
+    const std::size_t used = strlen(shown.kept);
+    snprintf(shown.kept + used, sizeof shown.kept - used, "%s%s", i == 0 ? "" : ",", leader.kept[i].fix->name);
+  }
+  if (leader.last == nullptr) return;
+  snprintf(shown.fix, sizeof shown.fix, "%s", leader.last->name);
+  snprintf(shown.decision, sizeof shown.decision, "%s", leader.decision);
+  fill_trial(leader.trial, leader.gain, shown);
+}
+
+// For who looks from outside, four times a second.
+void show() {
+  ShownTrial shown{};
+  shown.stage = g_stage;
+  show_leader(shown);
+  show_trial(shown);
 }
 
 void say_at_the_end() {
@@ -397,6 +420,21 @@ void say_at_the_end() {
   g_leader.fix = nullptr;
   g_job_file.leave();
   g_stage = Stage::kOff;
+}
+
+void tend_stage(bool wanted, bool last) {
+  const std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
+  if (g_stage == Stage::kOff) {
+    g_stage = Stage::kNoSteps;
+    g_since_ns = now_ns;
+    g_said = false;
+  }
+  take_steps();
+  if (last) return say_at_the_end();
+  if (!wanted) return stop(now_ns);
+  if (g_stage == Stage::kNoSteps) wait_for_steps(now_ns);
+  if (g_stage == Stage::kGathering) gather(now_ns);
+  if (g_stage == Stage::kUnderWay) go_on(now_ns);
 }
 
 }  // namespace
@@ -422,19 +460,8 @@ void note_job(char** environment) { g_job = JobFile::job_of(environment); }
 void tend_auto(bool last) {
   const bool wanted = g_wanted.load(std::memory_order_acquire);
   if (g_stage == Stage::kOff && (!wanted || last)) return;
-  const std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
-  if (g_stage == Stage::kOff) {
-    want_live_steps(true);
-    g_stage = Stage::kNoSteps;
-    g_since_ns = now_ns;
-    g_said = false;
-  }
-  take_steps();
-  if (last) return say_at_the_end();
-  if (!wanted) return stop(now_ns);
-  if (g_stage == Stage::kNoSteps) wait_for_steps(now_ns);
-  if (g_stage == Stage::kGathering) gather(now_ns);
-  if (g_stage == Stage::kUnderWay) go_on(now_ns);
+  tend_stage(wanted, last);
+  show();
 }
 
 }  // namespace hostprobe::probe

@@ -1,7 +1,7 @@
 // auto.h: the fix `auto`: each other fix is tried in windows of steps with and without it, and stays where it is shown to help.
 //
 // Room 2 (probe/). The writer thread. One rank of a job, the lowest, decides for all; each measures, and a window counts as its slowest
-// rank's. docs/fixes.md, docs/decisions/0022-auto.md.
+// rank's. docs/reference/fixes.md, docs/decisions/0022-auto.md.
 #pragma once
 
 #include <cstddef>

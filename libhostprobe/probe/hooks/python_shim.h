@@ -2,7 +2,7 @@
 //
 // Room 2 (probe/). Recorded processes only. The interpreter is asked to call us at its next chance, on its main thread and with
 // its lock held; then our function stands first among gc.callbacks. As soon as torch.optim is there, a hook of its own
-// (register_optimizer_step_post_hook) tells of the steps. docs/python.md: what is left behind, and where it does not work.
+// (register_optimizer_step_post_hook) tells of the steps. docs/reference/python.md: what is left behind, and where it does not work.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // Room 2 (probe/). The writer asks the interpreter (hooks/python_shim.h); there profile_script.h registers a hook of torch's optimizers,
 // which begins and ends the window on the thread that trains. What torch.profiler exports lies beside the trace, as
-// <trace>-NNNN.profile.json; import/window_files.h makes it a trace. docs/control.md, "A window of PyTorch's profiler".
+// <trace>-NNNN.profile.json; import/window_files.h makes it a trace. docs/reference/control.md, "A window of PyTorch's profiler".
 #pragma once
 
 #include <cstddef>

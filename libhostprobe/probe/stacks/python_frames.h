@@ -4,7 +4,7 @@
 // wait function returned; that thread usually does not hold the GIL. And for samples of running threads (sources/running_samples.h), on the
 // writer, without the GIL. Nothing of the interpreter is changed, locked or
 // allocated, and nothing of it is trusted: memory is copied by the kernel (safe_memory.h), so a wrong pointer ends the
-// stack and never the process. docs/python-frames.md says when this is done, why it is safe, and when it is refused.
+// stack and never the process. docs/reference/python-frames.md says when this is done, why it is safe, and when it is refused.
 #pragma once
 
 #include <link.h>

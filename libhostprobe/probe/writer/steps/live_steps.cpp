@@ -23,7 +23,6 @@ namespace {
 constexpr unsigned kWaiting = 512;  // steps that nobody took yet
 
 struct Live {
-  bool wanted;
   double moved_ns;     // when recording paused or went on last
   double recorded_ns;  // shed launches: nothing before this is whole
   std::uint64_t count;
@@ -65,9 +64,6 @@ const char* live_source_name(LiveSource source) {
   constexpr const char* kNames[] = {"not_yet", "marks", "optimizer", "detected", "none"};
   return kNames[static_cast<unsigned>(source)];
 }
-
-void want_live_steps(bool wanted) { g_live.wanted = wanted; }
-bool live_steps_are_wanted() { return g_live.wanted; }
 
 void refresh_live_clock() {
   const ClockPair now = read_clock_pair(), then = load_clock();

@@ -30,16 +30,12 @@ struct LiveStep {
   double end_ns = 0;
 };
 
-// Somebody needs them beside the slow-step trigger, which does in mode flight.
-void want_live_steps(bool wanted);
-
 // The search's side (step_search.h). A new source begins with nothing; `tid` 0: no thread of its own yet.
 void begin_live_steps(LiveSource source, std::uint32_t tid, std::uint64_t start_ticks);
 void give_up_live_steps();
 void end_live_step(double begin_ns, double end_ns);
 void count_step_end();
 void lose_step_ends();
-bool live_steps_are_wanted();
 // Four times a second.
 void refresh_live_clock();
 extern NsOfTicks g_live_clock;

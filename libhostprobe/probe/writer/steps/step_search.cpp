@@ -44,11 +44,8 @@ HP_OF_RECORDING Search g_search{};
 HP_OF_RECORDING LivePeriod g_period{};
 HP_OF_RECORDING Seen g_seen[kThreadsSeen];
 
-bool is_on() {
-  if (g_options.steps == kStepsOff) return false;
-  return live_steps_are_wanted() || g_options.mode == kMonitor ||
-         (g_options.mode == kFlight && (g_options.slow_step_pct != 0 || g_options.hang_s != 0));
-}
+// In every mode: triggers and the fix `auto` need them, and so does who looks at the running process.
+bool is_on() { return g_options.steps != kStepsOff; }
 
 // Where the table is full, in the place of the one that makes fewest calls.
 Seen* seen_of(const ChunkHead& chunk) {

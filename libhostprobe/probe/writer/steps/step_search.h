@@ -8,7 +8,7 @@
 
 namespace hostprobe::probe {
 
-// Before what is new is seen, four times a second, and behind it. False: nobody wants to know.
+// Before what is new is seen, four times a second, and behind it. False: they are switched off.
 bool begin_step_look();
 void look_for_steps();
 
