@@ -23,7 +23,8 @@ HEADERS = {"include/hostprobe/hostprobe.h", "include/hostprobe/options.def", "in
 OF_LIBC = {"libc.so.6"}  # all that goes into other people's processes
 OF_THE_DISTRIBUTION = OF_LIBC | {"ld-linux-x86-64.so.2", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6", "libz.so.1", "libzstd.so.1",
                                  "libfmt.so.9", "libdw.so.1", "libelf.so.1", "libunwind-ptrace.so.0",
-                                 "libunwind-x86_64.so.8", "libtracefs.so.1", "libtraceevent.so.1", "libtracecmd.so.1"}
+                                 "libunwind-x86_64.so.8", "libtracefs.so.1", "libtraceevent.so.1", "libtracecmd.so.1",
+                                 "libncursesw.so.6", "libtinfo.so.6"}
 
 PROGRAM = """
 import hostprobe, hostprobe.torch, hostprobe.megatron
@@ -66,7 +67,8 @@ class Wheel(ProbedTest):
             names = wheel.namelist()
             metadata = wheel.read(next(name for name in names if name.endswith("/METADATA"))).decode()
         package = {name for name in names if name.startswith("hostprobe/")}
-        sources = {f"hostprobe/{path.name}" for path in (SOURCE / "python/hostprobe").iterdir() if path.is_file()}
+        sources = {str(path.relative_to(SOURCE / "python")) for path in (SOURCE / "python/hostprobe").rglob("*")
+                   if path.is_file() and "__pycache__" not in path.parts}
         tables = f"hostprobe/_tables.cpython-{TAG[2:]}-x86_64-linux-gnu.so"
         self.assertEqual(package, sources | {"hostprobe/_marks.abi3.so", tables})
         rest = {re.sub(r"^hostprobe-[0-9.]+\.(data|dist-info)/", "", name) for name in names if name not in package}
@@ -74,7 +76,7 @@ class Wheel(ProbedTest):
                          {f"data/{name}" for name in LIBRARIES | HEADERS} | {"scripts/hostprobe"})
         self.assertIn("Requires-Python: >=3.9\n", metadata)
         for line in re.findall(r"Requires-Dist: .*", metadata):
-            self.assertRegex(line, r"extra == [\"']mcp[\"']$")  # nothing is needed but for the server
+            self.assertRegex(line, r"extra == [\"'][a-z]+[\"']$")  # nothing is needed but for what is asked for by name
 
     def elf_files(self):
         shutil.unpack_archive(self.wheel, self.folder / "files", "zip")
