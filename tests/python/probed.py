@@ -30,6 +30,13 @@ _PATHS = _paths()
 os.environ.pop("HOSTPROBE_CACHE", None)
 
 
+def made_folder(add_cleanup):
+    """A folder of its own, until what `add_cleanup` (addCleanup or addClassCleanup of a test) is given runs."""
+    folder = tempfile.TemporaryDirectory(prefix="hostprobe-test.")
+    add_cleanup(folder.cleanup)
+    return Path(folder.name)
+
+
 def path_of(name):
     """Where setup.sh put something; a failure, not a skip, when it is not there."""
     if not _PATHS[name].exists():

@@ -8,9 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
 import probed
 from probed import BUILD, COMMAND, SOURCE
@@ -39,9 +37,7 @@ def asked(*words, **changes):
 
 class Folder(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="hostprobe-test.")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = probed.made_folder(self.addCleanup)
         self.data = self.folder / "data"
 
     def document(self, *words):
@@ -59,9 +55,7 @@ class Folder(unittest.TestCase):
 class Planted(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="hostprobe-test.")
-        cls.addClassCleanup(folder.cleanup)
-        cls.data = Path(folder.name)
+        cls.data = probed.made_folder(cls.addClassCleanup)
         cls.made = MadeJob(64, 600)
         cls.made.write(cls.data)
         done = asked(cls.data, "--json")
@@ -141,9 +135,7 @@ class Planted(unittest.TestCase):
 class OfRuns(Folder):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="hostprobe-test.")
-        cls.addClassCleanup(folder.cleanup)
-        cls.path = Path(folder.name, "run")
+        cls.path = probed.made_folder(cls.addClassCleanup) / "run"
         subprocess.run([COMMAND, "run", "-o", cls.path, "--mode", "trace", "--budget", "0", "--simgpu", "2", "--job", "my job/1", "--",
                         BUILD / "examples/train_parallel", "--ranks", "2", "--steps", "30", "--pipeline", "1"],
                        check=True, capture_output=True, env={**os.environ, "SIMNODE_FAULT": SLOW_LAUNCHES, "SIMNODE_HOSTS": "2"})

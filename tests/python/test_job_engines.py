@@ -4,9 +4,7 @@
 import math
 import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
 import probed
 from probed import BUILD
@@ -21,9 +19,7 @@ from made_rows import MadeJob
 class Engines(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="hostprobe-test.")
-        cls.addClassCleanup(folder.cleanup)
-        cls.data = Path(folder.name)
+        cls.data = probed.made_folder(cls.addClassCleanup)
         cls.made = MadeJob(16, 300)
         cls.made.write(cls.data)
         MadeJob(8, 50, job="it's\\other", begin_ns=1_795_300_000_000_000_000).write(cls.data)
