@@ -10,6 +10,7 @@ examples:
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import statistics
@@ -76,15 +77,22 @@ class Check:
 
     def counts(self):
         print("| program | function | CUPTI | hostprobe |\n|---|---|---|---|")
-        for number, (name, command) in enumerate(self.programs().items()):
-            plain, _, _ = self.start(command, f"{number}-plain")
-            both, seen, processes = self.start(command, f"{number}-both", probe=True, cupti=True)
-            alone, _, processes_alone = self.start(command, f"{number}-alone", probe=True)
-            if not plain == both == alone:
-                self.failed.append(f"{name}: another output under hostprobe: {plain!r} {both!r} {alone!r}")
-            self.compare(name, seen, processes)
-            if by_function(processes) != by_function(processes_alone):
-                print(f"| {name} | without CUPTI | | {by_function(processes_alone)} |")
+        programs = self.programs()
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # no time is measured here
+            runs = pool.map(self.three_ways, range(len(programs)), programs.values())
+            for name, (outputs, seen, processes, processes_alone) in zip(programs, runs):
+                if len(set(outputs)) != 1:
+                    self.failed.append(f"{name}: another output under hostprobe: {outputs!r}")
+                self.compare(name, seen, processes)
+                if by_function(processes) != by_function(processes_alone):
+                    print(f"| {name} | without CUPTI | | {by_function(processes_alone)} |")
+
+    def three_ways(self, number, command):
+        """Outputs without hostprobe, with it under CUPTI, and with it alone; CUPTI's counts; the reports' processes of the two."""
+        plain, _, _ = self.start(command, f"{number}-plain")
+        both, seen, processes = self.start(command, f"{number}-both", probe=True, cupti=True)
+        alone, _, processes_alone = self.start(command, f"{number}-alone", probe=True)
+        return (plain, both, alone), seen, processes, processes_alone
 
     def compare(self, name, seen, processes):
         ours = by_function(processes)

@@ -17,14 +17,16 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-KINDS = ("eager", "graph", "triton", "nccl")
+STEPS = ("eager", "graph", "triton", "nccl")  # of torch_steps.py
+FAULTS = ("busy", "item", "launch", "loader", "decode")  # of faults.py
+KINDS = STEPS + FAULTS
 
 
 def record(build, kind, steps, folder):
     """The process that made the steps, of the report."""
     environment = dict(os.environ, HOSTPROBE_PROFILE=f"every={max(20, steps // 6)},steps=3")
-    command = [build / "bin/hostprobe", "run", "-o", folder, "--", sys.executable, HERE / "torch_steps.py", "--kind", kind,
-               "--steps", str(steps)]
+    program = [HERE / "torch_steps.py", "--kind", kind, "--steps", str(steps)] if kind in STEPS else [HERE / "faults.py", kind]
+    command = [build / "bin/hostprobe", "run", "-o", folder, "--", sys.executable, *program]
     subprocess.run([str(word) for word in command], env=environment, check=True, stdout=subprocess.DEVNULL)
     report = subprocess.run([str(build / "bin/hostprobe"), "report", str(folder), "--json"], check=True, capture_output=True, text=True)
     processes = [p for p in json.loads(report.stdout)["processes"] if (p.get("gpu") or {}).get("source") in ("events", "bounds")]
@@ -47,13 +49,15 @@ def main():
     parser.add_argument("kinds", nargs="*", help="some of " + ", ".join(KINDS))
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     parser.add_argument("--steps", type=int, default=1200)
+    parser.add_argument("--keep", type=Path, help="an empty folder for the runs, which are deleted otherwise")
     options = parser.parse_args()
     if unknown := set(options.kinds) - set(KINDS):
         parser.error(f"there is no {unknown.pop()}; there are " + ", ".join(KINDS))
     print("| program | source | windows | busy, profile | busy, replay | points apart at most | not known |\n|---|---|---|---|---|---|---|")
     for kind in options.kinds or ("eager", "graph"):
         with tempfile.TemporaryDirectory() as folder:
-            print(row(kind, record(options.build.resolve(), kind, options.steps, Path(folder) / "run")), flush=True)
+            run = (options.keep or Path(folder)) / f"replay-{kind}"
+            print(row(kind, record(options.build.resolve(), kind, options.steps, run)), flush=True)
 
 
 if __name__ == "__main__":

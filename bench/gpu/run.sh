@@ -7,8 +7,8 @@ usage() {
   cat <<'TEXT'
 usage: bench/gpu/run.sh [--build FOLDER] [--python PYTHON] [--cuda FOLDER] [--simgpu]
 
-Launches and synchronisations against CUPTI, the replay of the GPU against PyTorch's profiler, what the driver's events cost, hostprobe's
-own cost, and each fix. About ten minutes. What the machine lacks is said and left out. Progress goes to standard error.
+Launches and synchronisations against CUPTI, the replay of the GPU against PyTorch's profiler, the diagnosis of programs with a fault,
+what the driver's events cost, hostprobe's own cost, and each fix. About fifteen minutes. What the machine lacks is said and left out. Progress goes to standard error.
 
   --build FOLDER    of hostprobe, built (default build)
   --python PYTHON   one that has PyTorch for the GPU (default python3)
@@ -62,7 +62,8 @@ else
   say "left out: counts against CUPTI, because $cuda has no nvcc (--cuda)"
 fi
 if "$python" -c 'import torch; raise SystemExit(not torch.cuda.is_available())' 2>/dev/null; then
-  section "The replay against PyTorch's profiler" "$python" bench/gpu/replay.py --build "$build" eager graph triton nccl
+  section "The replay against PyTorch's profiler" "$python" bench/gpu/replay.py --build "$build" eager graph triton nccl busy item
+  section "Programs with a fault, and their twins" "$python" bench/gpu/diagnosis.py --build "$build"
   section "Own cost" "$python" bench/gpu/check.py --build "$build" --cuda "$cuda" cost
   section "Fixes" "$python" bench/gpu/fixes.py --build "$build"
 else

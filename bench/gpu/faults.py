@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Trains a network on one GPU with a fault on the host, or without it: what a report must name, and what it must leave alone.
+
+Prints "step_us MEAN" of the steps behind the first tenth. --healthy is the twin: the same work without the fault.
+
+  busy      large matrices, the loss read every 50th step: the GPU is the limit, there is no fault
+  item      a number of each layer is read back in every step                            sync_calls
+  launch    many small kernels; the twin is one CUDA graph                               launch_bound
+  loader    batches come from one slow worker; the twin has six                          dataloader_wait
+  pageable  batches are copied from pageable memory; the twin's are pinned               pageable_copy
+  gc        the collector runs over a large heap in some steps; the twin freezes it      gc_pause
+  decode    small graphs, and the host looks at each token's number                      none: the next token needs it
+"""
+
+import argparse
+import gc
+import sys
+import time
+
+import torch
+from torch import nn
+
+CAUSES = {"busy": None, "item": "sync_calls", "launch": "launch_bound", "loader": "dataloader_wait", "pageable": "pageable_copy",
+          "gc": "gc_pause", "decode": None}
+
+
+def network(layers, width, device):
+    blocks = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.GELU())]
+    return nn.Sequential(*blocks).to(device=device, dtype=torch.bfloat16)
+
+
+class Steps:
+    """A step of training; kinds replace what comes before and behind it."""
+
+    def __init__(self, device, healthy, layers=16, width=2048, rows=2048):
+        torch.manual_seed(1)
+        self.device, self.healthy, self.rows, self.width = device, healthy, rows, width
+        self.model = network(layers, width, device)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=device == "cuda")
+        self.batch = torch.randn(rows, width, dtype=torch.bfloat16).to(device)
+
+    def next_batch(self):
+        return self.batch
+
+    def forward(self, batch):
+        return self.model(batch)
+
+    def work(self, batch):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = (self.forward(batch) - batch).float().square().mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def step(self, number):
+        loss = self.work(self.next_batch())
+        if number % 50 == 49:
+            loss.item()
+
+
+class Item(Steps):
+    def __init__(self, device, healthy):
+        super().__init__(device, healthy, rows=1024)
+        self.norms = []
+
+    def forward(self, batch):
+        for part in self.model:
+            batch = part(batch)
+            norm = batch.float().norm()
+            self.norms.append(norm if self.healthy else norm.item())
+        return batch
+
+    def step(self, number):
+        super().step(number)
+        if number % 50 == 49:
+            self.norms.clear()
+
+
+class Launch(Steps):
+    def __init__(self, device, healthy):
+        super().__init__(device, healthy, layers=24, width=256, rows=64)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, foreach=False, capturable=device == "cuda")
+        self.graph = None
+        if healthy and device == "cuda":
+            self.capture()
+
+    def capture(self):
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                self.work(self.batch)
+        torch.cuda.current_stream().wait_stream(side)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.loss = self.work(self.batch)
+
+    def step(self, number):
+        if self.graph is None:
+            return super().step(number)
+        self.graph.replay()
+        if number % 50 == 49:
+            self.loss.item()
+
+
+class Samples(torch.utils.data.Dataset):
+    """Rows that take a worker 8 ms each batch to make."""
+
+    def __init__(self, rows, width, count):
+        self.rows, self.width, self.count = rows, width, count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, number):
+        end = time.perf_counter() + 0.008
+        total = 0
+        while time.perf_counter() < end:
+            total += sum(range(200))
+        return torch.full((self.rows, self.width), 1.0 / (1 + number), dtype=torch.bfloat16)
+
+
+class Loader(Steps):
+    def __init__(self, device, healthy):
+        super().__init__(device, healthy, rows=512)
+        workers = 6 if healthy else 1
+        samples = Samples(self.rows, self.width, 100000)
+        self.batches = iter(torch.utils.data.DataLoader(samples, batch_size=None, num_workers=workers, pin_memory=device == "cuda"))
+
+    def next_batch(self):
+        return next(self.batches).to(self.device, non_blocking=True)
+
+
+class Pageable(Steps):
+    def __init__(self, device, healthy):
+        super().__init__(device, healthy, layers=8, rows=8192)
+        self.host = torch.randn(self.rows, self.width, dtype=torch.bfloat16)
+        if healthy and device == "cuda":
+            self.host = self.host.pin_memory()
+
+    def next_batch(self):
+        return self.host.to(self.device, non_blocking=self.healthy)
+
+
+class Node:
+    def __init__(self):
+        self.self = self
+
+
+class Collected(Steps):
+    def __init__(self, device, healthy):
+        super().__init__(device, healthy, rows=1024)
+        self.heap = [{"number": [number]} for number in range(600000)]
+        if healthy:
+            gc.collect()
+            gc.freeze()
+
+    def step(self, number):
+        for _ in range(400):
+            Node()
+        if number % 8 == 7:
+            gc.collect()
+        super().step(number)
+
+
+class Decode(Launch):
+    """A token's number goes back to the host, which chooses what comes next."""
+
+    def __init__(self, device, healthy):
+        super().__init__(device, True)
+
+    def step(self, number):
+        if self.graph is None:
+            return super().step(number)
+        self.graph.replay()
+        self.loss.item()
+
+
+KINDS = {"busy": Steps, "item": Item, "launch": Launch, "loader": Loader, "pageable": Pageable, "gc": Collected, "decode": Decode}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=sorted(KINDS))
+    parser.add_argument("--healthy", action="store_true")
+    parser.add_argument("--seconds", type=float, default=4)
+    options = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    steps = KINDS[options.kind](device, options.healthy)
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    for number in range(10):
+        steps.step(number)
+    wait()
+    begin, number = time.perf_counter(), 0
+    while time.perf_counter() < begin + options.seconds / 10:
+        steps.step(number)
+        number += 1
+    wait()
+    begin, first = time.perf_counter(), number
+    while time.perf_counter() < begin + options.seconds * 9 / 10:
+        steps.step(number)
+        number += 1
+    wait()
+    print(f"step_us {(time.perf_counter() - begin) / (number - first) * 1e6:.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
