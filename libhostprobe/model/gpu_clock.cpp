@@ -15,12 +15,26 @@ constexpr double kMostClockDrift = 500e-6;  // of any clock
 constexpr double kMostSeenNs = 100e3;       // a base seen later bounds nothing
 constexpr double kTight = 1.5;              // of the median: bases seen as quickly tell the rate
 
+bool is_seen(const GpuClockBase& base) { return base.latest_ns - base.earliest_ns <= kMostSeenNs; }
+
 // As of those that nothing disturbed.
 double quick_of(std::vector<double> some) {
   if (some.empty()) return 0;
   const auto quick = some.begin() + static_cast<std::ptrdiff_t>(some.size() / 10);
   std::nth_element(some.begin(), quick, some.end());
   return *quick;
+}
+
+// How long an event in an empty stream takes. Of bases that were seen late nobody knows when they were there.
+double empty_event(const std::vector<GpuClockBase>& bases) {
+  std::vector<double> between, waits;
+  for (const GpuClockBase& base : bases)
+    if (is_seen(base) && base.waited_ns > 0) between.push_back(base.latest_ns - base.earliest_ns);
+  const double most_ns = middle_of(between);
+  for (const GpuClockBase& base : bases)
+    if (is_seen(base) && base.waited_ns > 0 && base.latest_ns - base.earliest_ns <= most_ns)
+      waits.push_back(base.waited_ns - (base.latest_ns - base.earliest_ns) / 2);
+  return std::max(0.0, quick_of(std::move(waits)));
 }
 
 struct Bound {
@@ -83,17 +97,14 @@ GpuClock::GpuClock(std::vector<GpuClockBase> bases) {
   std::sort(bases.begin(), bases.end(),
             [](const GpuClockBase& l, const GpuClockBase& r) { return l.number < r.number; });
   std::map<std::uint32_t, std::vector<GpuClockBase>> contexts;
-  std::vector<double> errors, waits;
+  std::vector<double> errors;
   for (GpuClockBase& base : bases) {
-    const double between_ns = base.latest_ns - base.earliest_ns;
-    if (between_ns <= kMostSeenNs) errors.push_back(between_ns / 2);
-    if (between_ns <= kMostSeenNs && base.waited_ns > 0)
-      waits.push_back(std::max(0.0, base.waited_ns - between_ns / 2));
+    if (is_seen(base)) errors.push_back((base.latest_ns - base.earliest_ns) / 2);
     contexts[base.context].push_back(base);
   }
   for (const auto& [context, own] : contexts) place(own);
   error_ns_ = middle_of(errors);
-  empty_event_ns_ = quick_of(std::move(waits));
+  empty_event_ns_ = empty_event(bases);
 }
 
 // Those of one context, by number. Where one says that it is the first again, the clock starts anew.

@@ -10,13 +10,18 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kUsualStartNs = 3'000, kMostStartNs = 15'000;  // as published figures of today's GPUs are
-constexpr double kPaceNs = 250e6;                               // in which the pace of a GPU stays the same
-constexpr double kNearPace = 0.2;                               // of single ops to that of most
+// As measured (bench/gpu/RESULTS.md): a kernel begins so much later in an empty stream than an event is reached there, and the shortest
+// pieces of work last so long.
+constexpr double kLaterNs = 3'000, kLeastWorkNs = 700;
+constexpr double kUsualEventNs = 3'000, kMostStartNs = 15'000;
+constexpr double kQuick = 0.1;     // of the pieces of a kind
+constexpr double kPaceNs = 250e6;  // in which the pace of a GPU stays the same
+constexpr double kNearPace = 0.2;  // of single ops to that of most
 constexpr std::size_t kFewestOfPace = 20;
 constexpr std::size_t kFewest = 5;                       // samples from which a median is one
 constexpr double kCopyNs = 2'000, kCopyBytesPerNs = 20;  // of a copy that nobody timed
 constexpr double kClockStepNs = 1'000;                   // no larger, as documented
+constexpr double kTellingNs = 10'000;                    // a bound that is higher tells nothing: an event came late
 constexpr double kNormal = 1.4826;                       // of a median of distances
 
 // The clock of a GPU goes in steps, which the middle one of some readings shows and their mean does not.
@@ -71,10 +76,12 @@ struct GpuDurations::Samples {
     float ns;
   };
   std::vector<Full> all_full;  // by stream
-  // `most`: no longer than that, from its call on, or from the end of the op before.
-  std::vector<std::vector<float>> full, empty, most;
+  // `most`: no longer than that, from its call on, or from the end of the op before. `reached`: from its call on in an empty stream until
+  // the event behind it was reached, whether that tells its end or not.
+  std::vector<std::vector<float>> full, empty, most, reached;
 
-  explicit Samples(const GpuWork& work) : full(work.kinds.size()), empty(work.kinds.size()), most(work.kinds.size()) {
+  explicit Samples(const GpuWork& work)
+      : full(work.kinds.size()), empty(work.kinds.size()), most(work.kinds.size()), reached(work.kinds.size()) {
     for (const GpuStream& stream : work.streams) add(work, stream);
   }
 
@@ -91,7 +98,7 @@ struct GpuDurations::Samples {
         if (op.blocks && at_ns < op.told_ns && static_cast<double>(op.bytes) >= op.end_ns - op.begin_ns)
           empty[op.kind].push_back(static_cast<float>(op.end_ns - op.told_ns));
         else if (!op.blocks && std::isfinite(op.latest_ns))
-          most[op.kind].push_back(static_cast<float>(op.latest_ns - (at_ns > op.told_ns ? at_ns : op.told_ns)));
+          add_bound(op, at_ns);
         at_ns = op.blocks ? op.end_ns : std::isfinite(op.latest_ns) ? op.latest_ns : op.timed_ns + work.event_ns;
       } else if (op.type == GpuOpType::kMark) {
         at_ns = std::max(at_ns, op.end_ns);
@@ -101,6 +108,10 @@ struct GpuDurations::Samples {
         at_ns = std::numeric_limits<double>::quiet_NaN();
       }
     }
+  }
+  void add_bound(const GpuOp& op, double at_ns) {
+    most[op.kind].push_back(static_cast<float>(op.latest_ns - (at_ns > op.told_ns ? at_ns : op.told_ns)));
+    if (at_ns < op.told_ns) reached[op.kind].push_back(most[op.kind].back());
   }
   // What it waits for elsewhere had ended before, for certain.
   static bool awaits_nothing(const GpuWork& work, const GpuOp& op, double at_ns) {
@@ -117,6 +128,7 @@ struct GpuDurations::Samples {
       if (op.type == GpuOpType::kKernel && !op.collective) all_full.push_back({op.timed_ns, kind, full[kind].back()});
     } else if (at_ns < op.told_ns) {
       empty[kind].push_back(static_cast<float>(op.timed_ns - op.told_ns));
+      reached[op.kind].push_back(empty[kind].back());
     }
   }
 };
@@ -133,7 +145,7 @@ GpuDurations::GpuDurations(const GpuWork& work) : durations_(work.kinds.size()),
     else
       durations_[kind] = of_samples(work.kinds[kind], all, samples.most[kind]);
   }
-  guess(work);
+  guess(work, samples);
   find_pace(samples);
 }
 
@@ -178,19 +190,39 @@ OpDuration GpuDurations::of_samples(const GpuOpKind& kind, std::vector<float>& a
   return can_last(kind, told.ns) ? told : OpDuration{};
 }
 
-// Of ops that are too short to be timed in an empty stream: half of what it can be, give or take as much. The shortest of many readings
-// may be a step of the clock too short.
+// How long an op lasts at most that is too short to be timed in an empty stream. The shortest of many readings may be a step of the clock
+// too short.
+double GpuDurations::bound_of(const std::vector<float>& most) const {
+  if (most.empty()) return std::numeric_limits<double>::infinity();
+  const double least = static_cast<double>(*std::min_element(most.begin(), most.end())) - start_ns_;
+  return kClockStepNs + std::max(0.0, least);
+}
+
+// Half of what it can be, give or take as much.
 OpDuration GpuDurations::shortest(const std::vector<float>& most) const {
   OpDuration duration;
-  if (most.empty()) return duration;
-  const double least = static_cast<double>(*std::min_element(most.begin(), most.end())) - start_ns_;
-  duration.ns = duration.spread_ns = (kClockStepNs + std::max(0.0, least)) / 2;
+  const double bound = bound_of(most);
+  if (bound > kTellingNs) return duration;
+  duration.ns = duration.spread_ns = bound / 2;
   duration.samples = static_cast<std::uint32_t>(most.size());
   duration.guessed = false;
   return duration;
 }
 
-// Kinds that were seen in a full stream and in an empty one tell it; else what an event of our own took in an empty one.
+// The quickest of all kinds: no work begins later than that.
+double GpuDurations::least_reached(const Samples& samples) {
+  double least_ns = std::numeric_limits<double>::infinity();
+  for (std::vector<float> some : samples.reached) {
+    if (some.size() < kFewest) continue;
+    const auto quick = some.begin() + static_cast<std::ptrdiff_t>(kQuick * static_cast<double>(some.size()));
+    std::nth_element(some.begin(), quick, some.end());
+    least_ns = std::min(least_ns, static_cast<double>(*quick));
+  }
+  return least_ns;
+}
+
+// Kinds that were seen in a full stream and in an empty one tell it; else what an event of our own took in an empty one, and the quickest
+// kind.
 void GpuDurations::find_start(const GpuWork& work, const Samples& samples) {
   std::vector<float> starts;
   for (std::uint32_t kind = 0; kind < work.kinds.size(); ++kind) {
@@ -199,14 +231,14 @@ void GpuDurations::find_start(const GpuWork& work, const Samples& samples) {
     std::vector<float> full = samples.full[kind], empty = samples.empty[kind];
     starts.push_back(static_cast<float>(robust_duration(empty).ns - robust_duration(full).ns));
   }
-  start_ns_ = kUsualStartNs;
-  if (work.empty_event_ns > 0) start_ns_ = work.empty_event_ns;
+  start_ns_ = kLaterNs + (work.empty_event_ns > 0 ? work.empty_event_ns : kUsualEventNs);
+  start_ns_ = std::min(start_ns_, least_reached(samples) - kLeastWorkNs);
   if (!starts.empty()) start_ns_ = middle_of(starts);
   start_ns_ = std::clamp(start_ns_, 0.0, kMostStartNs);
 }
 
 // Of kinds that nobody timed: the same kernel with another grid, else as long as kernels are.
-void GpuDurations::guess(const GpuWork& work) {
+void GpuDurations::guess(const GpuWork& work, const Samples& samples) {
   std::map<std::uint64_t, std::vector<float>> by_kernel;
   std::vector<float> all;
   for (std::uint32_t kind = 0; kind < work.kinds.size(); ++kind) {
@@ -225,6 +257,7 @@ void GpuDurations::guess(const GpuWork& work) {
     else
       own.ns = what.type == GpuOpType::kKernel && same != by_kernel.end() ? static_cast<double>(middle_of(same->second))
                                                                           : usual_ns;
+    own.ns = std::min(own.ns, bound_of(samples.most[kind]));
     own.spread_ns = own.ns;
   }
 }

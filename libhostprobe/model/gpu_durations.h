@@ -33,11 +33,13 @@ class GpuDurations {
 
  private:
   struct Samples;
+  static double least_reached(const Samples& samples);
   void find_start(const GpuWork& work, const Samples& samples);
   void find_pace(const Samples& samples);
+  double bound_of(const std::vector<float>& most) const;
   OpDuration shortest(const std::vector<float>& most) const;
   OpDuration of_samples(const GpuOpKind& kind, std::vector<float>& all, const std::vector<float>& most) const;
-  void guess(const GpuWork& work);
+  void guess(const GpuWork& work, const Samples& samples);
 
   std::vector<OpDuration> durations_;      // by kind
   std::vector<std::vector<float>> moved_;  // by kind

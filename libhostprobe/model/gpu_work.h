@@ -89,7 +89,7 @@ struct GpuWork {
   std::vector<std::string> names;
   std::uint64_t timed = 0;    // ops with a timed end
   double clock_error_ns = 0;  // of the device's clock against the host's
-  double event_ns = 0;        // that an event behind an op takes of its stream; 0: not known
+  double event_ns = 0;        // that an event behind an op takes of its stream
   // From the return of a call that puts an event into an empty stream until it is reached; 0: not known.
   double empty_event_ns = 0;
   bool whole = true;  // false: records of some calls are missing

@@ -5,10 +5,10 @@
 #include <utility>
 
 inline constexpr std::pair<const char*, const char*> kExactTimes[] = {
-    {"SIMNODE_EVENT_US", "0"},       {"SIMNODE_EVENT_DEVICE_US", "0"}, {"SIMNODE_EVENT_RESOLUTION_US", "0"},
-    {"SIMNODE_START_US", "0"},       {"SIMNODE_BEHIND_US", "0"},       {"SIMNODE_SPREAD_PCT", "0"},
-    {"SIMNODE_DRIFT_PCT", "0"},      {"SIMNODE_QUEUE", "0"},           {"SIMNODE_DEVICE_PPM", "0"},
-    {"SIMNODE_OVERLAP_STRETCH", "1"}};
+    {"SIMNODE_EVENT_US", "0"},        {"SIMNODE_EVENT_DEVICE_US", "0"}, {"SIMNODE_EVENT_RESOLUTION_US", "0"},
+    {"SIMNODE_START_US", "0"},        {"SIMNODE_BEHIND_US", "0"},       {"SIMNODE_SPREAD_PCT", "0"},
+    {"SIMNODE_DRIFT_PCT", "0"},       {"SIMNODE_QUEUE", "0"},           {"SIMNODE_DEVICE_PPM", "0"},
+    {"SIMNODE_OVERLAP_STRETCH", "1"}, {"SIMNODE_EVENT_START_US", "0"}};
 
 inline void make_times_exact() {
   for (const auto& [name, value] : kExactTimes) setenv(name, value, 1);

@@ -13,7 +13,7 @@ double lasts_us(const OpTime& time) { return (time.end_ns - time.begin_ns) / 100
 
 void time_some(MadeGpu& gpu, std::uint32_t stream, std::uint32_t kind, double us) {
   gpu.is_timing = true;
-  gpu.work.empty_event_ns = 1000 * gpu.start_us;
+  gpu.work.empty_event_ns = gpu.empty_event_ns();
   for (int i = 0; i < 16; ++i) gpu.launch(stream, kind, us);
   gpu.is_timing = false;
   gpu.wait(stream);

@@ -28,7 +28,7 @@ void expect_true(const MadeGpu& gpu, const OpTimes& times, double most_us, std::
 // Its kinds are known from now on.
 void time_some(MadeGpu& gpu, std::uint32_t stream, const std::vector<std::pair<std::uint32_t, double>>& kinds) {
   gpu.is_timing = true;
-  gpu.work.empty_event_ns = 1000 * gpu.start_us;
+  gpu.work.empty_event_ns = gpu.empty_event_ns();
   for (int i = 0; i < 16; ++i)
     for (const auto& [kind, us] : kinds) gpu.launch(stream, kind, us);
   gpu.is_timing = false;
@@ -99,7 +99,7 @@ struct TwoRanks {
     for (int i = 0; i < 2; ++i) {
       streams[i] = ranks[i].stream();
       collectives[i] = ranks[i].collective_kind();
-      ranks[i].work.empty_event_ns = 1000 * ranks[i].start_us;
+      ranks[i].work.empty_event_ns = ranks[i].empty_event_ns();
     }
     for (int n = 0; n < times; ++n) meet(static_cast<std::uint32_t>(n), late_us, moved_us, timed);
   }

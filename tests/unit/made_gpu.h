@@ -19,9 +19,12 @@ struct MadeGpu {
   analysis::GpuWork work;
   std::vector<Truth> truth;  // by op
   double host_us = 0;        // the thread's
-  double start_us = 3;       // from the end of a call to the begin of its work in an empty stream
-  double return_us = 5;      // from the end of the last work to the return of the wait for it
-  bool is_timing = false;    // an event stands behind each op
+  double start_us = 6;       // from the end of a call to the begin of its work in an empty stream
+  double empty_event_ns() const {
+    return 1000 * (start_us - 3);
+  }                        // as is measured: an event is there earlier than a kernel begins
+  double return_us = 5;    // from the end of the last work to the return of the wait for it
+  bool is_timing = false;  // an event stands behind each op
 
   std::uint32_t stream(std::uint64_t handle = 7) {
     work.streams.push_back({handle, 0, 0, false, {}});

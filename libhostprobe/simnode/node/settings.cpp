@@ -101,6 +101,7 @@ Settings::Settings() : driver_version(CUDA_VERSION) {
   read_us("SIMNODE_EVENT_DEVICE_US", &event_device_ns);
   read_us("SIMNODE_EVENT_RESOLUTION_US", &event_resolution_ns);
   read_us("SIMNODE_START_US", &start_ns);
+  read_us("SIMNODE_EVENT_START_US", &event_start_ns);
   read_us("SIMNODE_BEHIND_US", &behind_ns);
   read_number("SIMNODE_SPREAD_PCT", 0, 100, 0.01, &spread);
   read_number("SIMNODE_DRIFT_PCT", 0, 50, 0.01, &drift);

@@ -19,13 +19,14 @@ struct KernelDuration {
 struct Settings {
   int devices = 1;
   int64_t launch_ns = 2000;
-  int64_t event_ns = 800;             // a record, on the host
-  int64_t event_device_ns = 300;      // and on the device
-  int64_t event_resolution_ns = 500;  // of a time stamp; 0: exact
-  int64_t start_ns = 3000;            // from the submission into an empty stream to the begin
-  int64_t behind_ns = 800;            // from the end of the work before to the begin
-  double spread = 0.02;               // standard deviation of a kernel's duration, as a share of it
-  double drift = 0.01;                // amplitude of the slow change of all durations
+  int64_t event_ns = 1300;           // a record, on the host
+  int64_t event_device_ns = 1300;    // and on the device
+  int64_t event_resolution_ns = 32;  // of a time stamp; 0: exact
+  int64_t start_ns = 6000;           // from the submission into an empty stream to the begin
+  int64_t event_start_ns = 3000;     // and of an event, until it is reached
+  int64_t behind_ns = 1400;          // from the end of the work before to the begin
+  double spread = 0.02;              // standard deviation of a kernel's duration, as a share of it
+  double drift = 0.01;               // amplitude of the slow change of all durations
   int64_t seed = 1;
   double overlap_stretch = 1.3;         // how much longer a kernel's part takes during which another stream computes
   int64_t queue = 1024;                 // unfinished launches of a stream; 0: any number

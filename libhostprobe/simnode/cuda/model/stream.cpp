@@ -294,7 +294,7 @@ MomentRef mark(Stream& stream, int64_t submit_ns) {
 // long as a kernel.
 void record_at_end(Stream& stream, const MomentRef& moment, int64_t submit_ns) {
   const Settings& settings = g_node->settings;
-  put_mark(stream, moment, submit_ns + settings.start_ns, settings.event_device_ns);
+  put_mark(stream, moment, submit_ns + settings.event_start_ns, settings.event_device_ns);
 }
 
 static void wait_for_end(Stream& stream, Stream& other, int64_t submit_ns) {
