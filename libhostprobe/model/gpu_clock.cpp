@@ -13,7 +13,7 @@ constexpr double kAroundNs = 2e9;           // bases so near tell of each other:
 constexpr double kRateNs = 0.2e9;           // from so long a span on their rates are told apart
 constexpr double kMostClockDrift = 500e-6;  // of any clock
 constexpr double kMostSeenNs = 100e3;       // a base seen later bounds nothing
-constexpr double kTight = 1.5;              // of the median: bases seen as quickly tell the rate
+constexpr double kTight = 1.5;  // of what is usual: bases seen as quickly tell the rate, and what an event takes
 
 bool is_seen(const GpuClockBase& base) { return base.latest_ns - base.earliest_ns <= kMostSeenNs; }
 
@@ -30,7 +30,7 @@ double empty_event(const std::vector<GpuClockBase>& bases) {
   std::vector<double> between, waits;
   for (const GpuClockBase& base : bases)
     if (is_seen(base) && base.waited_ns > 0) between.push_back(base.latest_ns - base.earliest_ns);
-  const double most_ns = middle_of(between);
+  const double most_ns = kTight * quick_of(between);
   for (const GpuClockBase& base : bases)
     if (is_seen(base) && base.waited_ns > 0 && base.latest_ns - base.earliest_ns <= most_ns)
       waits.push_back(base.waited_ns - (base.latest_ns - base.earliest_ns) / 2);

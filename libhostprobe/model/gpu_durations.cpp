@@ -14,7 +14,7 @@ namespace {
 // pieces of work last so long.
 constexpr double kLaterNs = 3'000, kLeastWorkNs = 700;
 constexpr double kUsualEventNs = 3'000, kMostStartNs = 15'000;
-constexpr double kQuick = 0.1;     // of the pieces of a kind
+constexpr double kQuickest = 0.1;  // of the pieces of a kind
 constexpr double kPaceNs = 250e6;  // in which the pace of a GPU stays the same
 constexpr double kNearPace = 0.2;  // of single ops to that of most
 constexpr std::size_t kFewestOfPace = 20;
@@ -99,7 +99,7 @@ struct GpuDurations::Samples {
           empty[op.kind].push_back(static_cast<float>(op.end_ns - op.told_ns));
         else if (!op.blocks && std::isfinite(op.latest_ns))
           add_bound(op, at_ns);
-        at_ns = op.blocks ? op.end_ns : std::isfinite(op.latest_ns) ? op.latest_ns : op.timed_ns + work.event_ns;
+        at_ns = op.blocks ? op.end_ns : work.event_ns + (std::isfinite(op.latest_ns) ? op.latest_ns : op.timed_ns);
       } else if (op.type == GpuOpType::kMark) {
         at_ns = std::max(at_ns, op.end_ns);
       } else if (op.type == GpuOpType::kJoin) {
@@ -209,16 +209,20 @@ OpDuration GpuDurations::shortest(const std::vector<float>& most) const {
   return duration;
 }
 
-// The quickest of all kinds: no work begins later than that.
+// How soon the quickest kinds are done, which are a tenth of all pieces: work begins before that.
 double GpuDurations::least_reached(const Samples& samples) {
-  double least_ns = std::numeric_limits<double>::infinity();
+  std::vector<std::pair<double, std::size_t>> kinds;  // the middle one, and how many there are
+  std::size_t pieces = 0;
   for (std::vector<float> some : samples.reached) {
     if (some.size() < kFewest) continue;
-    const auto quick = some.begin() + static_cast<std::ptrdiff_t>(kQuick * static_cast<double>(some.size()));
-    std::nth_element(some.begin(), quick, some.end());
-    least_ns = std::min(least_ns, static_cast<double>(*quick));
+    pieces += some.size();
+    kinds.emplace_back(static_cast<double>(middle_of(some)), some.size());
   }
-  return least_ns;
+  std::sort(kinds.begin(), kinds.end());
+  std::size_t quicker = 0;
+  for (const auto& [ns, count] : kinds)
+    if (quicker += count; static_cast<double>(quicker) >= kQuickest * static_cast<double>(pieces)) return ns;
+  return std::numeric_limits<double>::infinity();
 }
 
 // Kinds that were seen in a full stream and in an empty one tell it; else what an event of our own took in an empty one, and the quickest

@@ -323,6 +323,8 @@ class Gatherer {
     }
     // Some readings of a clock that goes in steps: their mean.
     work_.event_ns = events > 0 ? std::max(0.0, events_ns / static_cast<double>(events)) : kEventTakesNs;
+    // The time stamp is taken when all is done that an event takes.
+    for (GpuOp& op : work_.ops) op.timed_ns -= work_.event_ns, op.latest_ns -= work_.event_ns;
   }
 
   // Of pageable memory they return when they are done; a timed one of the kind that did not tells them apart.

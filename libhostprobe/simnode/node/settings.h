@@ -23,7 +23,7 @@ struct Settings {
   int64_t event_device_ns = 1300;    // and on the device
   int64_t event_resolution_ns = 32;  // of a time stamp; 0: exact
   int64_t start_ns = 6000;           // from the submission into an empty stream to the begin
-  int64_t event_start_ns = 3000;     // and of an event, until it is reached
+  int64_t event_start_ns = 1700;     // and of an event
   int64_t behind_ns = 1400;          // from the end of the work before to the begin
   double spread = 0.02;              // standard deviation of a kernel's duration, as a share of it
   double drift = 0.01;               // amplitude of the slow change of all durations
