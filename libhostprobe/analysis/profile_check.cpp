@@ -20,11 +20,12 @@ double axis_offset_ns(const Trace& from, const Trace& to) {
 }  // namespace
 
 std::optional<GpuCheck> check_replay(const DeviceTimeline& replay, const std::vector<ProfiledDevice>& profiles) {
-  const std::vector<BusySpan> replayed = busy_spans(replay, std::nullopt, Certainty::kKnown), any = busy_spans(replay);
+  const std::vector<BusySpan> replayed = without_hand_overs(busy_spans(replay, std::nullopt, Certainty::kKnown)),
+                              any = without_hand_overs(busy_spans(replay));
   GpuCheck check;
   double all_ns = 0, busy = 0, told = 0, unknown = 0;
   for (const ProfiledDevice& profile : profiles) {
-    const std::vector<BusySpan> spans = busy_spans(*profile.device);
+    const std::vector<BusySpan> spans = without_hand_overs(busy_spans(*profile.device));
     if (spans.empty() || spans.back().end_ns <= spans.front().begin_ns) continue;
     const Window window{spans.front().begin_ns, spans.back().end_ns};
     const Window same{window.begin_ns + profile.offset_ns, window.end_ns + profile.offset_ns};

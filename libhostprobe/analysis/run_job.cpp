@@ -34,12 +34,23 @@ std::optional<RunPath> path_of_one(const ProcessAnswer& process) {
   return run;
 }
 
+// A window of a few steps is exact, and says nothing of the others.
+bool covers(const ProcessAnswer& profile, const ProcessAnswer& traced) {
+  constexpr double kMostSteps = 0.5;
+  const std::vector<Step>& steps = traced.steps.steps;
+  if (steps.empty()) return true;
+  return 1e6 * profile.wall_ms >= kMostSteps * (steps.back().end_ns - steps.front().begin_ns);
+}
+
 // Of each process that was traced and profiled, the one that knows less of its GPU; where neither does, of its waits.
 std::set<const ProcessAnswer*> known_twice(const RunAnswer& run) {
   std::set<const ProcessAnswer*> known;
   for (const ProcessAnswer& process : run.processes)
-    if (const ProcessAnswer* traced = run.traced(process))
-      known.insert(gpu_knowledge(process) > gpu_knowledge(*traced) ? traced : &process);
+    if (const ProcessAnswer* traced = run.traced(process)) {
+      const bool is_better = gpu_knowledge(process) > gpu_knowledge(*traced);
+      const bool is_enough = gpu_knowledge(*traced) < 2 || covers(process, *traced);
+      known.insert(is_better && is_enough ? traced : &process);
+    }
   return known;
 }
 

@@ -155,21 +155,41 @@ class RunPathQuestion {
     return first.start_realtime_ns + static_cast<std::uint64_t>(std::llround(since_start_ns));
   }
 
-  // From the first activity of a GPU to the last, in parts: who waits for whom is looked for in one of them at a time. Empty: there is none.
+  // Start-up, as where a program imports what it needs behind its first copies, is what comes before the GPUs have done a fiftieth of what
+  // they do in all; what comes behind as much is the end of it.
+  Window main_part() const {
+    constexpr double kEnds = 0.02;
+    std::vector<std::pair<double, double>> work;  // begin, length
+    double all_ns = 0;
+    for (const PathGraph& graph : job_.parts)
+      for (const ActivityNode& node : graph.nodes) {
+        work.emplace_back(node.begin_ns, node.end_ns - node.begin_ns);
+        all_ns += work.back().second;
+      }
+    std::sort(work.begin(), work.end());
+    Window part{1e300, -1e300};
+    double done_ns = 0;
+    for (const auto& [begin_ns, length_ns] : work) {
+      const bool is_start = done_ns + length_ns <= kEnds * all_ns, is_end = done_ns >= (1 - kEnds) * all_ns;
+      done_ns += length_ns;
+      if (is_start || is_end) continue;
+      part = {std::min(part.begin_ns, begin_ns), std::max(part.end_ns, begin_ns + length_ns)};
+    }
+    return part;
+  }
+
+  // In parts: who waits for whom is looked for in one of them at a time. Empty: no GPU did anything.
   std::vector<Window> whole_run() const {
     constexpr std::size_t kMostOfPart = 4096;
-    Window all{1e300, -1e300};
     const PathGraph* most = nullptr;
-    for (const PathGraph& graph : job_.parts) {
+    for (const PathGraph& graph : job_.parts)
       if (most == nullptr || graph.nodes.size() > most->nodes.size()) most = &graph;
-      for (const ActivityNode& node : graph.nodes)
-        all = {std::min(all.begin_ns, node.begin_ns), std::max(all.end_ns, node.end_ns)};
-    }
+    Window all = main_part();
     std::vector<Window> windows;
     if (all.end_ns <= all.begin_ns) return windows;
     for (std::size_t i = kMostOfPart; i < most->nodes.size(); i += kMostOfPart) {
       const double at_ns = most->nodes[i].begin_ns;
-      if (at_ns <= all.begin_ns) continue;
+      if (at_ns <= all.begin_ns || at_ns >= all.end_ns) continue;
       windows.push_back({all.begin_ns, at_ns});
       all.begin_ns = at_ns;
     }

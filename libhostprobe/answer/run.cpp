@@ -12,17 +12,18 @@ const ProcessAnswer* RunAnswer::step_member(std::uint32_t member) const {
   return nullptr;
 }
 
-const ProcessAnswer* RunAnswer::traced(const ProcessAnswer& profile) const {
-  if (profile.mode != "profile") return nullptr;
-  // Numbers of processes are used again, but not at a time.
+bool overlap(const ProcessAnswer& one, const ProcessAnswer& other) {
   const auto began_by_end_of = [](const ProcessAnswer& l, const ProcessAnswer& r) {
     return static_cast<double>(l.start_monotonic_ns) <= static_cast<double>(r.start_monotonic_ns) + 1e6 * r.wall_ms;
   };
+  return began_by_end_of(one, other) && began_by_end_of(other, one);
+}
+
+const ProcessAnswer* RunAnswer::traced(const ProcessAnswer& profile) const {
+  if (profile.mode != "profile") return nullptr;
   for (const ProcessAnswer& process : processes) {
     const bool is_same = process.pid == profile.pid && process.host == profile.host && process.rank == profile.rank;
-    if (process.mode != profile.mode && is_same && began_by_end_of(profile, process) &&
-        began_by_end_of(process, profile))
-      return &process;
+    if (process.mode != profile.mode && is_same && overlap(profile, process)) return &process;
   }
   return nullptr;
 }

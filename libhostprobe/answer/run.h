@@ -126,6 +126,9 @@ struct RunAnswer {
   bool uses_gpu() const;
 };
 
+// They lived at the same time, for all that is known. Numbers of processes are used again, but not at a time.
+bool overlap(const ProcessAnswer& one, const ProcessAnswer& other);
+
 // ISO 8601, UTC; "" for 0, which is not known.
 std::string utc_text(std::uint64_t realtime_ns);
 

@@ -20,6 +20,18 @@ std::vector<BusySpan> busy_spans(const DeviceTimeline& device, std::optional<std
   return spans;
 }
 
+std::vector<BusySpan> without_hand_overs(const std::vector<BusySpan>& spans) {
+  constexpr double kHandOverNs = 1'500;
+  std::vector<BusySpan> joined;
+  for (const BusySpan& span : spans) {
+    if (joined.empty() || span.begin_ns - joined.back().end_ns > kHandOverNs)
+      joined.push_back(span);
+    else
+      joined.back().end_ns = std::max(joined.back().end_ns, span.end_ns), joined.back().last = span.last;
+  }
+  return joined;
+}
+
 double busy_ns(const std::vector<BusySpan>& spans, const Window& window) {
   double all_ns = 0;
   auto span = std::lower_bound(spans.begin(), spans.end(), window.begin_ns,

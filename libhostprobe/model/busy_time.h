@@ -26,6 +26,9 @@ enum class Certainty : std::uint8_t { kAny, kKnown };
 std::vector<BusySpan> busy_spans(const DeviceTimeline& device, std::optional<std::uint32_t> ordinal = std::nullopt,
                                  Certainty certainty = Certainty::kAny);
 
+// From one activity that is there to the next the GPU takes 1 to 1.4 us (bench/gpu/RESULTS.md): it is no idleness. Spans so near are one.
+std::vector<BusySpan> without_hand_overs(const std::vector<BusySpan>& spans);
+
 // How much of the window the spans fill.
 double busy_ns(const std::vector<BusySpan>& spans, const Window& window);
 

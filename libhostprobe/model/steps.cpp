@@ -273,6 +273,24 @@ StepPlan plan_detected(const Timeline& timeline) {
   return {};
 }
 
+// Of one thread; 0: none.
+double last_launch_ns(const Timeline& timeline, const Track& track) {
+  double last_ns = 0;
+  for (std::size_t at = track.thread->slices.size(); at-- > 0 && last_ns == 0;)
+    if (may_hold(timeline, track.thread->slices[at], is_gpu_token))
+      timeline.walk(track, SliceRange{at, at + 1}, [&last_ns](const Event& event) {
+        if (event.type == EventType::kCall && is_gpu_token(*event.function)) last_ns = std::max(last_ns, event.end_ns);
+      });
+  return last_ns;
+}
+
+// Its optimizer's steps are less than a tenth of the time in which it launches: they were captured into a graph, which runs since then.
+bool launches_without(const Timeline& timeline, const StepPlan& optimizers) {
+  if (optimizers.track == nullptr) return false;
+  const double behind_ns = last_launch_ns(timeline, *optimizers.track) - optimizers.span.end_ns;
+  return behind_ns > kWithoutOptimizer * (optimizers.span.end_ns - optimizers.span.begin_ns);
+}
+
 }  // namespace
 
 StepPlan plan_steps(const Timeline& timeline, StepChoice choice) {
@@ -283,6 +301,8 @@ StepPlan plan_steps(const Timeline& timeline, StepChoice choice) {
   if (is_auto && !marked) {
     plan = plan_marks(timeline, is_optimizers_mark);
     plan.by_optimizer = marked = plan.source != StepSource::kNone || has_counted_marks(timeline, is_optimizers_mark);
+    if (launches_without(timeline, plan))
+      if (StepPlan detected = plan_detected(timeline); detected.source != StepSource::kNone) plan = std::move(detected);
   }
   if (choice == StepChoice::kDetected || (is_auto && !marked)) plan = plan_detected(timeline);
   plan.choice = choice;

@@ -10,6 +10,9 @@ namespace hostprobe {
 
 inline constexpr std::size_t kLeastRounds = 8;
 
+// A thread that launches so many times as long as all steps of its optimizer took, without another one, has them in a graph.
+inline constexpr double kWithoutOptimizer = 9;
+
 // Bytes of memory that a search among so many tokens takes, at most.
 constexpr std::size_t period_bytes(std::size_t tokens) { return 136 * tokens + 4096; }
 

@@ -15,6 +15,7 @@ LOOP = (BUILD / "examples/train_loop", "--steps", "150")
 HEAD = struct.Struct("<QIIIIQQQQ40s256sQ")  # format/activity_file.h
 ROW = struct.Struct("<QQQQIIIBBBB")
 KERNEL = 1
+HAND_OVER_NS = 1500
 
 
 def kernels_of(path):
@@ -27,9 +28,10 @@ def kernels_of(path):
 
 
 def busy_ns(spans):
-    total, until = 0, 0
+    """From one kernel that is there to the next it is no idleness."""
+    total, until = 0, spans[0][0]
     for begin, end in spans:
-        total += max(0, end - max(begin, until))
+        total += max(0, end - (until if begin - until <= HAND_OVER_NS else begin))
         until = max(until, end)
     return total
 

@@ -16,7 +16,7 @@ using test::Call;
 
 constexpr std::uint64_t kPython = 0x100000, kLibX = 0x200000;
 constexpr std::uint32_t kMain = 4242, kLoader = 9, kPin = 10;
-enum Rows : std::uint16_t { kGc = 1, kStep, kOptimizer, kTimedWait, kCondWait, kSem };
+enum Rows : std::uint16_t { kGc = 1, kStep, kOptimizer, kTimedWait, kCondWait, kSem, kGraph, kSync };
 
 class PythonAnswers : public testing::Test {
  protected:
@@ -28,7 +28,8 @@ class PythonAnswers : public testing::Test {
     file_.hooks({plain("hostprobe_gc", {"generation", "collected", "uncollectable"}),
                  plain("hostprobe_step", {"number"}), plain("hostprobe_optimizer_step", {"number"}),
                  test::wait_hook("pthread_cond_timedwait"), test::wait_hook("pthread_cond_wait"),
-                 test::wait_hook("sem_wait")});
+                 test::wait_hook("sem_wait"), test::launch_hook("cuGraphLaunch"),
+                 test::sync_hook("cuStreamSynchronize")});
     file_.module(kPython, kPython + 0x1000, "/usr/bin/python3.11");
     file_.module(kLibX, kLibX + 0x1000, "/x/libpythonic.so");
     for (const auto& [tid, name] : {std::pair{kMain, "main"}, {kLoader, "loader"}, {kPin, "pin"}})
@@ -127,6 +128,20 @@ TEST_F(PythonAnswers, StepsOfOptimizersAreDetectedBecauseNobodyMarkedThem) {
   EXPECT_EQ(steps.at("detected_by"), "optimizer");
   EXPECT_FALSE(steps.contains("marked_by"));
   EXPECT_EQ(steps.at("count"), 3);
+}
+
+TEST_F(PythonAnswers, StepsOfAnOptimizerThatWasCapturedIntoAGraphAreThoseOfTheGraph) {
+  std::vector<Call> calls;
+  for (int i = 0; i < 3; ++i)
+    calls.push_back(step(kOptimizer, 100.0 * i, 100.0 * i + 100, static_cast<std::uint64_t>(i)));
+  for (int i = 0; i < 200; ++i) {
+    calls.push_back({.hook = kGraph, .begin_us = 400 + 50.0 * i, .end_us = 402 + 50.0 * i});
+    calls.push_back({.hook = kSync, .begin_us = 403 + 50.0 * i, .end_us = 440 + 50.0 * i});
+  }
+  file_.calls(kMain, 0, calls);
+  const json steps = report().at("steps");
+  EXPECT_EQ(steps.at("detected_by"), "calls");
+  EXPECT_GT(steps.at("count"), 190);
 }
 
 TEST_F(PythonAnswers, StepsOfOptimizersAreDetectedWhereOnlyCountersAreLeft) {

@@ -66,6 +66,21 @@ TEST_F(Reports, AProfileOfATracedProcessIsNoIncarnationOfItsRank) {
   EXPECT_EQ(rank_table(answer, {}).find("×"), std::string::npos) << rank_table(answer, {});
 }
 
+// As children of torch.multiprocessing do.
+TEST_F(Reports, AProgramThatSetsItsRankItselfHasThatOfItsProfile) {
+  TraceFile file = process(-1, 100);
+  file.calls(100, 0, {{.hook = 1, .begin_us = 0, .end_us = 100}});
+  keep(file);
+  file.header.rank = 3;
+  file.header.source = kFromProfile;
+  std::memcpy(file.header.mode, "profile", 8);
+  file.write(folder_.file("h-100-2.hptrace"));
+  const RunAnswer answer = run();
+  ASSERT_EQ(answer.processes.size(), 2u);
+  for (const ProcessAnswer& one : answer.processes) EXPECT_EQ(one.rank, 3);
+  EXPECT_EQ(answer.ranks, 1u);
+}
+
 TEST_F(Reports, JsonHasEveryKeyOfTheContract) {
   TraceFile file = process(0, 100);
   file.calls(100, 0,

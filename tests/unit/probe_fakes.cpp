@@ -1,4 +1,4 @@
-// probe_fakes.cpp: see probe_fakes.h. The doors (record/doors.h) and a hook table of three rows.
+// probe_fakes.cpp: see probe_fakes.h. The doors (record/doors.h) and a hook table of four rows.
 #include "probe_fakes.h"
 
 #include <sys/shm.h>
@@ -36,6 +36,7 @@ extern "C" const char* __tsan_default_suppressions() { return "race:concurrentqu
 
 HP_ROW(kWait, kSemaphore, sem_wait, "", 1, 0, "object:hex", "waker:post", "site:code", "result:i", "")
 HP_ROW(kCuda, kLaunch, cuLaunchKernel, "", 0, 1, "kernel:str", "grid:dim", "block:dim", "stream:hex", "shared_bytes")
+HP_ROW(kPython, kOptimizerStep, hostprobe_optimizer_step, "", 0, 0, "number", "", "", "", "")
 HP_ROW(kNccl, kCollective, ncclAllReduce, "", 0, 0, "comm:hex", "count", "call:nccl", "stream:hex", "place:ranks")
 
 namespace hostprobe::probe {

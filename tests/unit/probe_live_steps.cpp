@@ -123,6 +123,20 @@ TEST_P(LiveSteps, AreNoneWhereNothingRepeats) {
   EXPECT_NE(live_source(), LiveSource::kDetected);
 }
 
+TEST_P(LiveSteps, OfAnOptimizerEndToCountWhereTheProgramGoesOnWithoutIt) {
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    at_ += 10000;
+    call("hostprobe_optimizer_step", number, 10000);
+  }
+  taken();
+  EXPECT_EQ(live_source(), LiveSource::kOptimizer);
+  EXPECT_EQ(live_step_count(), 3u);
+  steps_until_found();  // as graphs in which they were captured
+  call("hostprobe_optimizer_step", 3, 10000);
+  taken();
+  EXPECT_EQ(live_source(), LiveSource::kOptimizer) << "it steps again";
+}
+
 TEST_P(LiveSteps, AreNotToldWhereTheyAreSwitchedOff) {
   g_options.steps = kStepsOff;
   for (int i = 0; i < 2000; ++i) step(8000);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "answer/process.h"
+#include "answer/run.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -88,6 +89,17 @@ void find_first_rank(std::vector<ProcessAnswer>& processes) {
   rank.kind = ProcessKind::kRank;
 }
 
+// A program that sets RANK itself, as children of torch.multiprocessing do, tells its profiler which it is.
+void take_ranks_of_profiles(std::vector<ProcessAnswer>& processes) {
+  for (const ProcessAnswer& profile : processes) {
+    if (profile.mode != "profile" || !profile.rank) continue;
+    for (ProcessAnswer& process : processes)
+      if (process.mode != profile.mode && !process.rank && process.pid == profile.pid && process.host == profile.host &&
+          overlap(process, profile))
+        process.rank = profile.rank;
+  }
+}
+
 }  // namespace
 
 ProcessTask task_of(const ProcessAnswer& process) {
@@ -106,6 +118,7 @@ bool loads_for(const ProcessAnswer& worker, const ProcessAnswer& process) {
 }
 
 void tell_kinds(std::vector<ProcessAnswer>& processes) {
+  take_ranks_of_profiles(processes);
   for (ProcessAnswer& process : processes) process.task = task_of(process);
   inherit_tasks(processes);
   for (ProcessAnswer& process : processes) process.kind = kind_of(processes, process);

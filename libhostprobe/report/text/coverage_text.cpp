@@ -84,7 +84,9 @@ std::string in_a_list(std::string title) {
 
 // Of the ranks that there must have been, by their numbers and by their communicators.
 std::string seen_text(const RunAnswer& run) {
-  if (run.ranks == 0) return plural(run.processes.size(), "process", "processes");
+  const auto profiles = std::count_if(run.processes.begin(), run.processes.end(),
+                                      [&run](const ProcessAnswer& one) { return run.traced(one) != nullptr; });
+  if (run.ranks == 0) return plural(run.processes.size() - static_cast<std::size_t>(profiles), "process", "processes");
   std::uint32_t expected = run.ranks;
   for (const ProcessAnswer& process : run.processes)
     if (process.kind == ProcessKind::kRank)

@@ -42,9 +42,9 @@ std::string apart(const std::string& left_text, const std::string& right_text, s
 }
 
 std::string processes_text(const RunAnswer& run) {
-  const auto others =
-      static_cast<std::size_t>(std::count_if(run.processes.begin(), run.processes.end(),
-                                             [](const ProcessAnswer& one) { return one.kind == ProcessKind::kOther; }));
+  const auto others = static_cast<std::size_t>(std::count_if(
+      run.processes.begin(), run.processes.end(),
+      [&run](const ProcessAnswer& one) { return one.kind == ProcessKind::kOther && run.traced(one) == nullptr; }));
   if (run.ranks > 0) return plural(run.ranks, "rank", "ranks");
   if (others > 0) return plural(others, "process", "processes");
   if (!run.processes.empty()) return plural(run.processes.size(), "worker", "workers");

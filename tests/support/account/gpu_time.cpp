@@ -19,26 +19,13 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kHandOverNs = 1'500;  // from one op that is there to the next: no idleness
-constexpr double kGapNs = 50'000;      // from so long on a gap is to be found, with what ended it
+constexpr double kGapNs = 50'000;  // from so long on a gap is to be found, with what ended it
 
 struct Process {
   std::unique_ptr<Trace> trace;
   std::unique_ptr<Timeline> timeline;
   DeviceTimeline account, device;
 };
-
-// Joined where less than a hand-over lies between.
-std::vector<BusySpan> joined(const std::vector<BusySpan>& spans) {
-  std::vector<BusySpan> all;
-  for (const BusySpan& span : spans)
-    if (!all.empty() && span.begin_ns - all.back().end_ns <= kHandOverNs) {
-      if (span.end_ns > all.back().end_ns) all.back().end_ns = span.end_ns, all.back().last = span.last;
-    } else {
-      all.push_back(span);
-    }
-  return all;
-}
 
 struct Figures {
   std::vector<double> step_errors_pct;
@@ -81,8 +68,9 @@ void look_for_gap(const Process& one, const BusySpan& before, const BusySpan& af
 
 Figures compare(const Process& one, const std::vector<Window>& steps) {
   Figures all;
-  const std::vector<BusySpan> truth = joined(busy_spans(one.account)), own = joined(busy_spans(one.device)),
-                              known = joined(busy_spans(one.device, std::nullopt, Certainty::kKnown));
+  const std::vector<BusySpan> truth = without_hand_overs(busy_spans(one.account)),
+                              own = without_hand_overs(busy_spans(one.device)),
+                              known = without_hand_overs(busy_spans(one.device, std::nullopt, Certainty::kKnown));
   const std::vector<Window> idle = idle_windows(one.device, own);
   for (const Window& step : steps) {
     const double is = busy_ns(truth, step), told = busy_ns(known, step), any = busy_ns(own, step);

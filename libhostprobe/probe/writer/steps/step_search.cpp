@@ -39,6 +39,8 @@ struct Search {
   StepCutter cutter;
   double cut_ns;                   // where the step under way began; 0: not known
   std::uint64_t since_cut, usual;  // calls
+  double first_ns, last_ns;        // of an optimizer's steps
+  std::uint64_t since_optimizer;   // launches
 };
 HP_OF_RECORDING Search g_search{};
 HP_OF_RECORDING LivePeriod g_period{};
@@ -95,9 +97,19 @@ void take_mark(const Seen* seen, StepMark mark, const Record& record) {
   const LiveSource source = mark == StepMark::kOwn ? LiveSource::kMarks : LiveSource::kOptimizer;
   if (source == LiveSource::kOptimizer && g_options.steps != kStepsAuto) return;
   const bool weaker = live_source() != LiveSource::kMarks && live_source() != source;
-  if (weaker) tell_from(source, seen);
-  if (live_source() == source && g_search.thread == seen)
-    end_live_step(g_live_clock(record.begin_ticks), g_live_clock(record.end_ticks));
+  if (weaker) tell_from(source, seen), g_search.first_ns = g_live_clock(record.begin_ticks);
+  if (live_source() != source || g_search.thread != seen) return;
+  g_search.last_ns = g_live_clock(record.end_ticks);
+  g_search.since_optimizer = 0;
+  end_live_step(g_live_clock(record.begin_ticks), g_search.last_ns);
+}
+
+// As in the analysis: its steps were captured into a graph, which runs since then. Should it step again, its steps count again.
+bool launches_without_optimizer(const Seen* seen, const Record& record, StepToken type) {
+  if (live_source() != LiveSource::kOptimizer || g_search.thread != seen || type == StepToken::kWait) return false;
+  const double behind_ns = g_live_clock(record.begin_ticks) - g_search.last_ns;
+  return ++g_search.since_optimizer > kFewCalls &&
+         behind_ns > kWithoutOptimizer * (g_search.last_ns - g_search.first_ns);
 }
 
 void take_call(const Record& record, const RowFacts& facts) {
@@ -123,6 +135,7 @@ void take(Seen* seen, const Record& record) {
   const RowFacts& facts = row_facts(record.hook);
   if (facts.mark != StepMark::kNone) return take_mark(seen, facts.mark, record);
   if (facts.type == StepToken::kNone || is_left_out(record)) return;
+  if (launches_without_optimizer(seen, record, facts.type)) search_again(0), tell_from(LiveSource::kNotYet, nullptr);
   if (live_source() == LiveSource::kMarks || live_source() == LiveSource::kOptimizer) return;
   if (g_options.steps != kStepsAuto) return;
   ++(facts.type == StepToken::kWait ? seen->waits : seen->gpu);
