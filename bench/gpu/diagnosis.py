@@ -44,9 +44,9 @@ def gpu(report):
     if not processes:
         return "no GPU"
     process = max(processes, key=lambda p: p["records"])
-    shares = process.get("step_share_pct") or {}
+    shares = report["step_share_pct"] or {}
     return (f"{process['gpu']['source']}: busy {shares.get('gpu_bound', 0):.0f}, unknown {shares.get('unknown', 0):.0f} % of "
-            f"{(process.get('steps') or {}).get('count', 0)} steps")
+            f"{report['steps']['count']} steps")
 
 
 def row(build, kind, keep, seconds):

@@ -8,20 +8,25 @@ Prints "step_us MEAN" of the steps behind the first tenth. --healthy is the twin
   launch    many small kernels; the twin is one CUDA graph                               launch_bound
   loader    batches come from one slow worker; the twin has six                          dataloader_wait
   pageable  batches are copied from pageable memory; the twin's are pinned               pageable_copy
-  gc        the collector runs over a large heap in some steps; the twin freezes it      gc_pause
+  gc        gc.collect() over a large heap in some steps; the twin calls none            gc_pause
+  save      the loss is written to a disk in each step; the twin keeps it                file_io
+  neighbour many small kernels, and another process on the only CPU that is allowed      cpu_contention
   decode    small graphs, and the host looks at each token's number                      none: the next token needs it
 """
 
 import argparse
 import gc
+import os
+import subprocess
 import sys
+import tempfile
 import time
 
 import torch
 from torch import nn
 
 CAUSES = {"busy": None, "item": "sync_calls", "launch": "launch_bound", "loader": "dataloader_wait", "pageable": "pageable_copy",
-          "gc": "gc_pause", "decode": None}
+          "gc": "gc_pause", "save": "file_io", "neighbour": "cpu_contention", "decode": None}
 
 
 def network(layers, width, device):
@@ -32,7 +37,7 @@ def network(layers, width, device):
 class Steps:
     """A step of training; kinds replace what comes before and behind it."""
 
-    def __init__(self, device, healthy, layers=16, width=2048, rows=2048):
+    def __init__(self, device, healthy, layers=16, width=4096, rows=4096):
         torch.manual_seed(1)
         self.device, self.healthy, self.rows, self.width = device, healthy, rows, width
         self.model = network(layers, width, device)
@@ -57,10 +62,13 @@ class Steps:
         if number % 50 == 49:
             loss.item()
 
+    def end(self):
+        pass
+
 
 class Item(Steps):
     def __init__(self, device, healthy):
-        super().__init__(device, healthy, rows=1024)
+        super().__init__(device, healthy)
         self.norms = []
 
     def forward(self, batch):
@@ -104,7 +112,7 @@ class Launch(Steps):
 
 
 class Samples(torch.utils.data.Dataset):
-    """Rows that take a worker 8 ms each batch to make."""
+    """Batches that take a worker 30 ms to make."""
 
     def __init__(self, rows, width, count):
         self.rows, self.width, self.count = rows, width, count
@@ -113,7 +121,7 @@ class Samples(torch.utils.data.Dataset):
         return self.count
 
     def __getitem__(self, number):
-        end = time.perf_counter() + 0.008
+        end = time.perf_counter() + 0.03
         total = 0
         while time.perf_counter() < end:
             total += sum(range(200))
@@ -122,7 +130,7 @@ class Samples(torch.utils.data.Dataset):
 
 class Loader(Steps):
     def __init__(self, device, healthy):
-        super().__init__(device, healthy, rows=512)
+        super().__init__(device, healthy)
         workers = 6 if healthy else 1
         samples = Samples(self.rows, self.width, 100000)
         self.batches = iter(torch.utils.data.DataLoader(samples, batch_size=None, num_workers=workers, pin_memory=device == "cuda"))
@@ -142,25 +150,46 @@ class Pageable(Steps):
         return self.host.to(self.device, non_blocking=self.healthy)
 
 
-class Node:
-    def __init__(self):
-        self.self = self
-
-
 class Collected(Steps):
     def __init__(self, device, healthy):
-        super().__init__(device, healthy, rows=1024)
-        self.heap = [{"number": [number]} for number in range(600000)]
-        if healthy:
-            gc.collect()
-            gc.freeze()
+        super().__init__(device, healthy)
+        self.heap = [{"number": [number]} for number in range(300000)]
+        gc.collect()
+        gc.freeze() if healthy else None
 
     def step(self, number):
-        for _ in range(400):
-            Node()
-        if number % 8 == 7:
+        if number % 8 == 7 and not self.healthy:
             gc.collect()
         super().step(number)
+
+
+class Save(Steps):
+    def __init__(self, device, healthy):
+        super().__init__(device, healthy)
+        self.folder = tempfile.TemporaryDirectory()
+        self.file = open(os.path.join(self.folder.name, "losses"), "wb")
+
+    def step(self, number):
+        loss = self.work(self.next_batch()).item()
+        if not self.healthy:
+            self.file.write(b"%f" % loss * 500000)
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            self.file.seek(0)
+
+
+class Neighbour(Launch):
+    """Both have one CPU; the neighbour of the twin sleeps."""
+
+    def __init__(self, device, healthy):
+        super().__init__(device, False)
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        work = "import time; time.sleep(3600)" if healthy else "while True: pass"
+        self.other = subprocess.Popen([sys.executable, "-S", "-c", work], env={"PATH": os.environ["PATH"]})
+
+    def end(self):
+        self.other.kill()
+        self.other.wait()
 
 
 class Decode(Launch):
@@ -176,7 +205,8 @@ class Decode(Launch):
         self.loss.item()
 
 
-KINDS = {"busy": Steps, "item": Item, "launch": Launch, "loader": Loader, "pageable": Pageable, "gc": Collected, "decode": Decode}
+KINDS = {"busy": Steps, "item": Item, "launch": Launch, "loader": Loader, "pageable": Pageable, "gc": Collected, "save": Save, "neighbour": Neighbour,
+         "decode": Decode}
 
 
 def main():
@@ -202,6 +232,7 @@ def main():
         number += 1
     wait()
     print(f"step_us {(time.perf_counter() - begin) / (number - first) * 1e6:.1f}", flush=True)
+    steps.end()
 
 
 if __name__ == "__main__":
