@@ -81,6 +81,9 @@ CallCause CallCauses::of_wait(const HostCall& call, Role role) {
   if (call.on_file) return {Cause::kFileIo};
   const HookRole called = call.function->role;
   if (called == HookRole::kSleep) return {Cause::kHostWork, true};
+  // Who pins a loader's batches has nothing else to read.
+  if (role == Role::kPinMemory && (called == HookRole::kPoll || called == HookRole::kRead))
+    return {Cause::kDataloaderWait};
   const CodePlace caller = symbols_.place(trace_, call.site);
   if (const Cause cause = cause_of_purpose(purpose_of_caller(caller, called)); cause != Cause::kUnexplained)
     return {cause};

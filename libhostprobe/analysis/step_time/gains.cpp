@@ -262,9 +262,15 @@ std::map<Cause, Gain> Gains::of_replays(const std::set<Cause>& causes, const std
   finish_cuts(causes, slow, factors);
   RepeatedSteps repeated(job_, slopes, steps, ends);
   std::map<Cause, Gain> gains;
-  for (const Cause cause : causes)
+  for (const Cause cause : causes) {
+    // A batch is there when it is asked for, or it is not: how quickly a loader whose work is shorter would make it, with the queues and
+    // locks between its threads and processes, no record says. So what is gained is asked with all batches there.
+    if (cause == Cause::kDataloaderWait) continue;
     if (const auto blocks = blocks_of(cause, repeated); repeated.are_as_recorded(blocks))
       gains[cause] = of_blocks(cause, blocks, repeated);
+  }
+  const std::map<Cause, Gain> chains = of_chains();
+  if (const auto found = chains.find(Cause::kDataloaderWait); found != chains.end()) gains.insert(*found);
   return gains;
 }
 
