@@ -335,7 +335,8 @@ class Gatherer {
       if (op.type == GpuOpType::kCopy && op.is_timed() && op.timed_ns > op.end_ns + kBehindNs) behind.insert(op.kind);
     for (GpuOp& op : work_.ops)
       if (op.type == GpuOpType::kCopy && op.end_ns - op.begin_ns >= kLongCopyNs && !behind.contains(op.kind) &&
-          static_cast<double>(op.bytes) >= kLeastBytesPerNs * (op.end_ns - op.begin_ns))
+          static_cast<double>(op.bytes) >= kLeastBytesPerNs * (op.end_ns - op.begin_ns) &&
+          static_cast<double>(op.bytes) <= kMostBytesPerNs * (op.end_ns - op.begin_ns))
         op.blocks = true;
   }
 

@@ -56,6 +56,8 @@ struct GpuOp {
 
 // Ops of one kind are expected to last equally long.
 constexpr double kLeastBytesPerNs = 1;  // no bus is slower: what takes longer is the call, not the copy
+// No CPU copies pageable memory faster: a call that is quicker and long waited for its place in the queue.
+constexpr double kMostBytesPerNs = 30;
 
 struct GpuOpKind {
   GpuOpType type = GpuOpType::kKernel;
