@@ -1,7 +1,7 @@
 // switches ROUNDS [forks|execs|yields]: two threads hand a semaphore to and fro, and one computes meanwhile, so that there is somebody to be
 // preempted by. They stay for a while behind that. Tells how often the kernel switched each of them, and how often those two slept until
-// their last wait. `forks`: a child does the same first; `execs`: the program in
-// its place does the same afterwards; `yields`: two threads that do nothing but yield take the place of the semaphore's.
+// their last wait. `forks`: a child does the same first; `execs`: the program in its place does the same afterwards; `yields`: two threads
+// that do nothing but yield take the place of the semaphore's.
 #include <sched.h>
 #include <sys/resource.h>
 
