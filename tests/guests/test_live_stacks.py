@@ -8,6 +8,7 @@ test_live_stacks.py [-v] [LiveStacks.test_gdb …]
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -18,6 +19,7 @@ from guest import GuestTest, main, program
 from probed import BUILD, COMMAND, PRELOAD
 
 VISITED = BUILD / "bin/visited"
+STUCK_S = 100  # what takes longer hangs; it is far more than a busy machine needs
 
 ASK = """
 import gdb
@@ -66,16 +68,45 @@ class LiveStacks(GuestTest):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **changes})
         self.addCleanup(process.__exit__, None, None, None)
         self.addCleanup(process.kill)
+        if not select.select([process.stdout], [], [], STUCK_S)[0]:
+            self.fail(f"it does not begin:\n{self.where_it_is(process.pid)}")
         line = process.stdout.readline()
         self.assertEqual(line, "ready\n")
         return process
 
     def stacks(self, target):
-        return json.loads(self.run_program(COMMAND, "stacks", target, "--json")[0])
+        visit = self.visit(target)
+        self.assertEqual(visit.returncode, 0, visit.stderr)
+        return json.loads(visit.stdout)
 
-    def visit(self, pid):
-        """A visit that may find the process gone."""
-        return subprocess.run([COMMAND, "stacks", str(pid), "--json"], capture_output=True, text=True, timeout=60)
+    def visit(self, target):
+        """A visit that may find the process gone. One that never ends is a failure that says where it hangs."""
+        visitor = self.start(COMMAND, "stacks", target, "--json")
+        self.addCleanup(visitor.__exit__, None, None, None)
+        self.addCleanup(visitor.kill)
+        try:
+            out, err = visitor.communicate(timeout=STUCK_S)
+        except subprocess.TimeoutExpired:
+            self.fail(f"stacks {target} does not end:\n{self.where_it_is(visitor.pid)}")
+        return subprocess.CompletedProcess(visitor.args, visitor.returncode, out, err)
+
+    def stacks_when(self, target, is_there):
+        """The first answer of which that is true: on a busy machine hostprobe's own thread opens the trace when it gets a CPU."""
+        end = time.monotonic() + STUCK_S
+        while True:
+            visit = self.visit(target)
+            if visit.returncode == 0 and is_there(json.loads(visit.stdout)["processes"]):
+                return json.loads(visit.stdout)
+            self.assertLess(time.monotonic(), end, visit.stdout + visit.stderr)
+            time.sleep(0.05)
+
+    def where_it_is(self, pid):
+        """What the kernel and gdb say of each thread."""
+        tasks = [[(task / name).read_text().strip() for name in ("comm", "stat", "wchan", "syscall")]
+                 for task in Path(f"/proc/{pid}/task").iterdir()]
+        asked = subprocess.run([program("gdb"), "-nx", "-batch", "-p", str(pid), "-ex", "thread apply all backtrace"],
+                               capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return f"{tasks}\n{asked.stdout}"
 
     def state(self, pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -244,11 +275,13 @@ class LiveStacks(GuestTest):
 
     # ---- a run ----
 
+    def is_recorded_waiting(self, process):
+        return process["recorded"] and "open_wait" in process["threads"][0]
+
     def test_recorded_process_is_shown_with_roles_and_waits(self):
         process = self.start_ready("/usr/bin/python3", "-c", RANK, LD_PRELOAD=str(PRELOAD), RANK="0", WORLD_SIZE="1",
                                    HOSTPROBE_OUT=str(self.run_folder), HOSTPROBE_TARGET="all")
-        time.sleep(1)
-        shown = self.stacks(process.pid)["processes"][0]
+        shown = self.stacks_when(process.pid, lambda processes: self.is_recorded_waiting(processes[0]))["processes"][0]
         self.assertEqual((shown["recorded"], shown["rank"]), (True, 0))
         self.assertEqual(shown["threads"][0]["role"], "main")
         self.assertGreater(shown["threads"][0]["open_wait"]["since_s"], 0)
@@ -259,8 +292,8 @@ class LiveStacks(GuestTest):
         for rank in range(3):
             ranks.append(self.start_ready("/usr/bin/python3", "-c", RANK, LD_PRELOAD=str(PRELOAD), RANK=str(rank), WORLD_SIZE="3",
                                           HOSTPROBE_OUT=str(self.run_folder), HOSTPROBE_TARGET="all"))
-        time.sleep(1)
-        answer = self.stacks(self.run_folder)
+        answer = self.stacks_when(self.run_folder, lambda processes: len(processes) == 3 and all(
+            self.is_recorded_waiting(process) for process in processes[:2]))
         self.assertEqual([process["rank"] for process in answer["processes"]], [0, 1, 2])
         main_threads = [process["threads"][0] for process in answer["processes"]]
         self.assertEqual([thread["role"] for thread in main_threads], ["main"] * 3)

@@ -1,6 +1,7 @@
 // switches ROUNDS [forks|execs|yields]: two threads hand a semaphore to and fro, and one computes meanwhile, so that there is somebody to be
-// preempted by. They stay for a while behind that. Tells how often the kernel switched each of them. `forks`: a child does the same first; `execs`: the program in
-// its place does the same afterwards; `yields`: two threads that do nothing but yield take the place of the semaphore's.
+// preempted by. They stay for a while behind that. Tells how often the kernel switched each of them, and how often those two slept until
+// their last wait. `forks`: a child does the same first; `execs`: the program in its place does the same afterwards; `yields`: two threads
+// that do nothing but yield take the place of the semaphore's.
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -25,11 +26,18 @@ static void stay_and_tell() {
        usage.ru_nivcsw);
 }
 
+static void tell_sleeps() {
+  rusage usage;
+  getrusage(RUSAGE_THREAD, &usage);
+  tell("sleeps %ld", usage.ru_nvcsw);
+}
+
 static void* second(void*) {
   for (int i = 0; i < g_rounds; ++i) {
     sem_wait(&g_ping);
     sem_post(&g_pong);
   }
+  tell_sleeps();
   stay_and_tell();
   return nullptr;
 }
@@ -40,6 +48,7 @@ static void* first(void*) {
     sem_wait(&g_pong);
   }
   g_done = true;
+  tell_sleeps();
   stay_and_tell();
   return nullptr;
 }

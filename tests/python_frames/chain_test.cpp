@@ -53,5 +53,11 @@ TEST(PythonChain, WhoseEndWasReachedOnceOnlyIsTorn) {
   EXPECT_EQ(agreed_link(longer, shorter), 3u);
 }
 
+TEST(PythonChain, OfFunctionsThatCallThemselvesNamesTheirCodeOnce) {
+  const PythonChain recursive = chain({{50, 7}, {40, 8}, {30, 7}, {20, 7}, {10, 1}});
+  for (const auto& [link, earlier] : {std::pair(0u, 0u), {1u, 1u}, {2u, 0u}, {3u, 2u}, {4u, 4u}})
+    EXPECT_EQ(earlier_link_of_same_code(recursive, link), earlier);
+}
+
 }  // namespace
 }  // namespace hostprobe::probe

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -75,6 +76,29 @@ class World {
   void put(std::uint64_t at, unsigned offset, std::uint64_t value, std::size_t bytes = 8) {
     memcpy(reinterpret_cast<char*>(at) + offset, &value, bytes);
   }
+  std::uint64_t c_frame() const { return c_frame_; }
+  // Each code unit of the code that frame `i` runs is on the line behind that of the unit before.
+  void give_each_unit_a_line(unsigned i, unsigned units) {
+    const std::uint64_t at = take(kBytesStart + 3 * units);
+    put(at, kObjectType, reinterpret_cast<std::uint64_t>(&PyBytes_Type));
+    put(at, kBytesLength, 3 * units);
+    for (unsigned unit = 0; unit < units; ++unit) put(at, kBytesStart + 3 * unit, 0x80 | 11 << 3, 3);
+    put(code(i), kPython312.code_lines, at);
+    put(code(i), kPython312.code_first_line, 0, 4);
+  }
+  // What is there of an object that has references, and of code that has so many units.
+  void let_live(unsigned i, unsigned units) {
+    put(code(i), 0, 1);
+    put(code(i), 16, units);
+  }
+  std::vector<std::string> read_running(const PythonThread& thread) {
+    std::vector<PythonFrame> frames(kMost);
+    unsigned count = 0;
+    python_frames_of(thread, frames.data(), kMost, count);
+    std::vector<std::string> texts;
+    for (unsigned i = 0; i < count; ++i) texts.emplace_back(frames[i].text);
+    return texts;
+  }
   std::vector<std::string> read(unsigned most = kMost) {
     std::vector<PythonFrame> frames(most);
     PythonWork work;
@@ -126,10 +150,12 @@ class World {
     put(thread, kPython312.thread_id, static_cast<std::uint64_t>(pthread_self()));
     put(thread, kPython312.thread_frame, c_frame);
     put(c_frame, kPython312.c_frame_frame, frames_[0]);
+    c_frame_ = c_frame;
     g_thread = reinterpret_cast<void*>(thread);
   }
   char* bytes_;
   std::size_t used_ = 64;
+  std::uint64_t c_frame_ = 0;
   std::uint64_t frames_[kFrames], names_[kFrames], codes_[kFrames];
 };
 
@@ -316,6 +342,44 @@ TEST_F(DamagedPython, AllWidthsOfTextBecomeUtf8) {
   EXPECT_EQ(texts[0], "gr\xc3\xb6\xc3\x9f (queue.py:1)");
   EXPECT_EQ(texts[1], "\xe6\xb5\x8b\xe8\xaf\x95 (queue.py:11)");
   EXPECT_EQ(texts[2], "\xf0\xa0\x80\x80 (queue.py:21)");
+}
+
+// f1 calls one function after the other, each from a line of its own. They end at once, and the next one's frame and code lie where the
+// last one's lay. Whichever is seen must be called from the line that f1 stands at.
+TEST_F(DamagedPython, ARunningThreadsCodeIsNotThatOfALaterCall) {
+  constexpr unsigned kFunctions = 60;
+  for (unsigned i = 0; i < kFrames; ++i) world.let_live(i, kFunctions);
+  world.give_each_unit_a_line(1, kFunctions);
+  std::vector<std::uint64_t> names;
+  for (unsigned i = 0; i < kFunctions; ++i) names.push_back(world.text("on" + std::to_string(i + 1)));
+  world.put(world.code(0), kPython312.code_name, names[0]);
+  const PythonThread thread = {static_cast<std::uint32_t>(gettid()), reinterpret_cast<std::uint64_t>(g_thread),
+                               static_cast<std::uint64_t>(pthread_self())};
+  std::atomic<bool> stop{false};
+  std::thread runs([&] {
+    const auto put = [](std::uint64_t at, std::uint64_t value) {
+      std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).store(value);
+    };
+    for (unsigned i = 0; !stop; i = (i + 1) % kFunctions) {
+      put(world.c_frame() + kPython312.c_frame_frame, world.frame(1));
+      put(world.frame(1) + kPython312.frame_instruction, world.code(1) + kPython312.code_start + 2 * i);
+      put(world.code(0) + kPython312.code_name, names[i]);
+      put(world.c_frame() + kPython312.c_frame_frame, world.frame(0));
+      for (unsigned k = 0; k < 20000 && !stop; ++k) std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+  });
+  unsigned seen = 0;
+  for (unsigned i = 0; i < 10000 || (seen < 100 && i < 100000000); ++i) {
+    const auto texts = world.read_running(thread);
+    if (texts.size() != kFrames) continue;
+    ++seen;
+    const std::string line = texts[0].substr(2, texts[0].find(' ') - 2);
+    EXPECT_EQ(texts[1], "f1 (queue.py:" + line + ")") << texts[0];
+    if (HasFailure()) break;
+  }
+  stop = true;
+  runs.join();
+  EXPECT_GE(seen, 100u);
 }
 
 // Any word of the world is replaced by something that looks like a pointer, a size or noise.

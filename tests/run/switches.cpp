@@ -106,6 +106,14 @@ std::map<Thread, std::uint64_t> counted_by_kernel(const OneRun& one) {
   return counts;
 }
 
+// Of the threads that wait for each other: how often they slept until their last wait.
+std::uint64_t sleeps_counted_by_kernel(const OneRun& one) {
+  std::uint64_t sleeps = 0;
+  for (const auto& line : one.truth())
+    if (line.at(0) == "sleeps") sleeps += std::stoull(line.at(1));
+  return sleeps;
+}
+
 Victim switching(const char* rounds, const char* what = "", const char* mode = "trace") {
   std::vector<std::string> args = {rounds};
   if (*what != 0) args.emplace_back(what);
@@ -167,8 +175,13 @@ TEST_P(SchedulerOfUser, SwitchesLieWhereWaitsAndPostsSayTheyMust) {
   }
   RecordProperty("waits", std::to_string(all.kept + all.broken));
   RecordProperty("broken", std::to_string(all.broken));
-  EXPECT_GE(all.kept + all.broken, 100000u);
+  EXPECT_GT(all.kept, 1000u) << "the buffers alone hold more";
   EXPECT_LE(static_cast<double>(all.broken), 0.001 * static_cast<double>(all.kept)) << all.kept << " kept";
+  // How many of the waits sleep is up to the kernel, and so is whether the writer gets a CPU before the buffers are full: what they
+  // cannot hold is counted lost. One in a thousand is a sleep outside of the waits, as in a page fault.
+  const std::uint64_t lost = scheduler().at("lost"), sleeps = sleeps_counted_by_kernel(one);
+  EXPECT_GT(sleeps, 1000u);
+  EXPECT_GE(static_cast<double>(all.kept + all.broken + lost), 0.999 * static_cast<double>(sleeps)) << lost << " lost";
 }
 
 TEST_P(SchedulerOfUser, EachSwitchThatTheKernelCountsIsThereOrCountedLost) {

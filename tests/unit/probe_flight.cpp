@@ -73,6 +73,7 @@ const SiteCounter* sums_of(const char* hook, std::uint64_t site, std::uint64_t o
 
 struct Blocks {
   std::uint64_t records = 0;
+  std::vector<ThreadEntry> threads;
   std::vector<CounterRow> counters;
   std::vector<EventRow> events;
 };
@@ -91,6 +92,10 @@ Blocks blocks_of(const std::string& path) {
       blocks.records += records.count;
     } else if (head.kind == kBlockCounters) {
       std::memcpy(&blocks.counters.emplace_back(), payload, sizeof(CounterRow));
+    } else if (head.kind == kBlockThreads) {
+      const std::size_t before = blocks.threads.size();
+      blocks.threads.resize(before + head.payload_bytes / sizeof(ThreadEntry));
+      std::memcpy(&blocks.threads[before], payload, head.payload_bytes);
     } else if (head.kind == kBlockEvents) {
       std::memcpy(&blocks.events.emplace_back(), payload, sizeof(EventRow));
     }
@@ -232,6 +237,73 @@ TEST_F(Monitor, WritesTheSumsOfEndedThreadsWhenOthersNeedTheirRoom) {
     ticks[{row.site.tid, row.site.thread_start_ticks}] = row.site.time.ticks;
   EXPECT_EQ(ticks.size(), threads);
   for (const auto& [thread, sum] : ticks) EXPECT_EQ(sum, 1000u);
+}
+
+// Fifty threads that begin one after the other and record a call of 500 ticks each, while the writer has no CPU.
+void fifty_threads_end() {
+  for (unsigned i = 0; i < 50; ++i) std::thread([] { record({1000, 500}); }).join();
+}
+
+// Each by itself or in one entry for all of them: so many by themselves, and the calls of all.
+void expect_own_entries(unsigned own) {
+  const Blocks blocks = blocks_of(g_file.path);
+  std::uint64_t single = 0, merged = 0, records = 0, calls = 0;
+  std::uint64_t newest_single = 0, oldest_merged = ~std::uint64_t{0};
+  for (const ThreadEntry& entry : blocks.threads) {
+    records += entry.records;
+    merged += entry.stands_for;
+    single += entry.stands_for == 0;
+    if (entry.stands_for == 0)
+      newest_single = std::max(newest_single, entry.start_ticks);
+    else
+      oldest_merged = entry.start_ticks;
+  }
+  for (const CounterRow& row : blocks.counters) calls += row.site.time.ticks / 500;
+  EXPECT_EQ(single, own);
+  EXPECT_EQ(merged, 50 - own);
+  EXPECT_LT(newest_single, oldest_merged);
+  EXPECT_EQ(records, 50u);
+  EXPECT_EQ(blocks.counters.size(), own + 1u);
+  EXPECT_EQ(calls, 50u);
+}
+
+TEST_F(Monitor, GivesTheOldestThreadsEntriesOfTheirOwnHoweverLateItLooks) {
+  g_options.ended_threads = 20;
+  fifty_threads_end();
+  drain_full_chunks();
+  drain_rest(false, false);
+  drain_last_chunks();
+  drain_rest(false, true);
+  expect_own_entries(20);
+}
+
+// Their records are counted behind the entries: those of the threads that are merged go to the shared row all the same.
+TEST_F(Monitor, GivesTheOldestThreadsEntriesOfTheirOwnBeforeTheirCallsAreCounted) {
+  g_options.ended_threads = 20;
+  fifty_threads_end();
+  drain_rest(false, false);
+  drain_full_chunks();
+  drain_last_chunks();
+  drain_rest(false, true);
+  expect_own_entries(20);
+}
+
+// What the file has of a thread by its own name cannot be merged any more.
+TEST_F(Monitor, MergesNoThreadWhoseSumsAreInTheFile) {
+  g_options.ended_threads = 20;
+  fifty_threads_end();
+  drain_full_chunks();
+  for (std::uint64_t site = 8; site < g_segment.header->sum_count; ++site) {
+    record({1000, 0, site});
+    if (site % 100 == 0) drain_full_chunks();
+  }
+  drain_last_chunks();
+  ASSERT_GE(blocks_of(g_file.path).counters.size(), 50u);
+  drain_rest(false, false);
+  drain_rest(false, true);
+  const Blocks blocks = blocks_of(g_file.path);
+  EXPECT_GE(blocks.threads.size(), 50u);
+  for (const ThreadEntry& entry : blocks.threads) EXPECT_EQ(entry.stands_for, 0u);
 }
 
 TEST_F(Flight, KeepsTheNewestAndSumsUpTheRest) {

@@ -271,10 +271,14 @@ bool attach_thread() {
   if (t.entry != nullptr) return true;
   if (t.taking) return false;
   if (is_held()) await_exec();
+  bool writer_may_start = false;
   {
     Shelter shelter;
     if (is_elsewhere() || !attach_sheltered(t)) return false;
+    writer_may_start = writer_is_due(false) && !in_signal_handler(shelter.blocked_before());
   }
+  // Not only with the first record: a process that hangs in its first wait has none.
+  if (writer_may_start) start_writer();
   // The signals that waited are let in again: a handler may have forked, and a child has no entry yet.
   return t.entry != nullptr;
 }

@@ -49,10 +49,11 @@ inline long own_thread() {
 // thread and not the process, whose id stands for nothing any more once its first thread has ended.
 class Memory {
  public:
-  // How many pieces, from the first, were copied whole.
+  // How many pieces, from the first, were copied whole. More than kPieces of them where the stack is our own: they take 32 bytes each.
+  template <unsigned kMost = kPieces>
   unsigned copy(const Piece* pieces, unsigned count) const {
-    iovec to[kPieces], from[kPieces];
-    if (count > kPieces) count = kPieces;
+    iovec to[kMost], from[kMost];
+    if (count > kMost) count = kMost;
     for (unsigned i = 0; i < count; ++i) {
       to[i] = {pieces[i].to, pieces[i].bytes};
       from[i] = {reinterpret_cast<void*>(pieces[i].from), pieces[i].bytes};

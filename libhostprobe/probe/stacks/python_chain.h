@@ -42,4 +42,18 @@ inline unsigned agreed_link(const PythonChain& first, const PythonChain& second)
   return first.count;
 }
 
+// What a code object is known by.
+struct CodeWords {
+  std::uint64_t type, name, file, lines;
+  bool operator==(const CodeWords&) const = default;
+};
+
+// A function that calls itself, perhaps through others, has its code read once. `i`: there is none before.
+inline unsigned earlier_link_of_same_code(const PythonChain& chain, unsigned i) {
+  constexpr unsigned kLooks = 16;
+  for (unsigned k = i; k > 0 && i - k < kLooks; --k)
+    if (chain.links[k - 1].code == chain.links[i].code) return k - 1;
+  return i;
+}
+
 }  // namespace hostprobe::probe

@@ -20,6 +20,7 @@
 #include "probe/stacks/python_layout.h"
 #include "probe/stacks/python_lines.h"
 #include "probe/stacks/python_symbols.h"
+#include "probe/stacks/python_table.h"
 #include "probe/stacks/python_text.h"
 
 namespace hostprobe::probe {
@@ -138,49 +139,6 @@ bool read_points(const Memory& memory, const char* raw, std::size_t raw_bytes, s
 
 // ---- one frame ----
 
-// A line table, read piece by piece.
-class TableBytes {
- public:
-  // `raw`: what was already copied of the bytes object at `from`.
-  TableBytes(const Memory& memory, char (&bytes)[256], const char* raw, std::size_t raw_bytes, std::uint64_t from)
-      : memory_(memory), bytes_(bytes) {
-    const std::uint64_t length = word(raw, kBytesLength);
-    if (word(raw, kObjectType) != g_python.bytes_type || length > kMostBytes) return;
-    left_ = static_cast<std::size_t>(length);
-    from_ = from + kBytesStart;
-    hold(raw + kBytesStart, raw_bytes - kBytesStart);
-  }
-  bool next(unsigned char& byte) {
-    if (used_ == held_ && !refill()) return false;
-    byte = static_cast<unsigned char>(bytes_[used_++]);
-    return true;
-  }
-
- private:
-  static constexpr std::uint64_t kMostBytes = 256 * 1024;  // beyond: the first line will do
-  void hold(const char* raw, std::size_t bytes) {
-    held_ = bytes < sizeof bytes_ ? bytes : sizeof bytes_;
-    if (held_ > left_) held_ = left_;
-    memcpy(bytes_, raw, held_);
-    take_off(held_);
-  }
-  void take_off(std::size_t bytes) {
-    left_ -= bytes;
-    from_ += bytes;
-  }
-  bool refill() {
-    used_ = 0;
-    held_ = left_ < sizeof bytes_ ? left_ : sizeof bytes_;
-    if (held_ == 0 || !memory_.copy(bytes_, from_, held_)) held_ = left_ = 0;
-    take_off(held_);
-    return held_ != 0;
-  }
-  const Memory& memory_;
-  std::uint64_t from_ = 0;
-  std::size_t left_ = 0, held_ = 0, used_ = 0;
-  char (&bytes_)[256];
-};
-
 using Frame = PythonLink;
 
 Frame frame_of(std::uint64_t at, const char* raw) {
@@ -251,7 +209,7 @@ bool describe(const Memory& memory, const Frame& frame, FrameWork& work, PythonF
       !read_points(memory, texts.file, texts.file_bytes, file, file_points)) {
     return false;
   }
-  TableBytes table(memory, work.table, texts.lines, texts.lines_bytes, lines);
+  TableBytes table(memory, g_python.bytes_type, work.table, texts.lines, texts.lines_bytes, lines);
   const int first_line = field<std::int32_t>(code, layout.code_first_line);
   const int line = line_of(layout.lines, table, first_line, instruction_offset(frame));
   out.code = reinterpret_cast<const void*>(frame.code);
@@ -343,14 +301,24 @@ std::uint64_t next_thread(const Memory& memory, std::uint64_t interpreter, std::
   return may_be_object(head.next) ? head.next : 0;
 }
 
+CodeWords words_of(const char* code) {
+  const PythonLayout& layout = g_python.layout;
+  return {word(code, kObjectType), word(code, layout.code_name), word(code, layout.code_file),
+          word(code, layout.code_lines)};
+}
+
+constexpr unsigned kCodesAtOnce = 16;
+
 struct RunningWork {
   PythonChain first, second;
+  CodeWords codes[kMostLinks];  // of the first chain's links, read before the second chain
   // Frames of a thread lie close together: what is read of one page serves several.
   std::uint64_t held_from;
   std::size_t held_bytes;
   char held[kPageBytes + kMostFrameBytes];
   FrameWork frame;
   char code_again[kMostCodeBytes];
+  char several_codes[kCodesAtOnce][kMostCodeBytes];
 };
 alignas(8) HP_KEPT_BY_CHILDREN char g_running[sizeof(RunningWork)];
 
@@ -401,17 +369,44 @@ bool is_alive(const char* code) {
   return references != 0 && (g_python.has_flags || references >> 32 == 0);
 }
 
-// The frame may end meanwhile, and its code with it. What is there unchanged behind it was there all the time.
-bool describe_running(const Memory& memory, const PythonLink& link, RunningWork& work, PythonFrame& out) {
+bool is_python(const PythonLink& link) { return link.owner < kFirstNotPython && may_be_object(link.code); }
+
+// Few system calls, as the thread goes on meanwhile. What cannot be read keeps words that no code object has.
+void read_codes_at(const Memory& memory, const unsigned* links, unsigned count, RunningWork& work) {
+  Piece pieces[kCodesAtOnce];
+  for (unsigned k = 0; k < count; ++k)
+    pieces[k] = {work.several_codes[k], work.first.links[links[k]].code, g_python.layout.code_bytes};
+  for (unsigned from = 0; from < count; ++from) {  // behind one that is not there
+    const unsigned end = from + memory.copy<kCodesAtOnce>(pieces + from, count - from);
+    for (; from < end; ++from) work.codes[links[from]] = words_of(work.several_codes[from]);
+  }
+}
+
+void read_codes(const Memory& memory, RunningWork& work) {
+  unsigned wanted[kCodesAtOnce], count = 0;
+  for (unsigned i = 0; i < work.first.count; ++i) {
+    work.codes[i] = {};
+    if (!is_python(work.first.links[i]) || earlier_link_of_same_code(work.first, i) != i) continue;
+    wanted[count++] = i;
+    if (count < kCodesAtOnce) continue;
+    read_codes_at(memory, wanted, count, work);
+    count = 0;
+  }
+  read_codes_at(memory, wanted, count, work);
+  for (unsigned i = 0; i < work.first.count; ++i) work.codes[i] = work.codes[earlier_link_of_same_code(work.first, i)];
+}
+
+// The frame may end meanwhile, and its code with it. `words` are the code's while the frame was there: another code object may lie at
+// that address by now. What is there unchanged behind the reading was there all the time.
+bool describe_running(const Memory& memory, const PythonLink& link, const CodeWords& words, RunningWork& work,
+                      PythonFrame& out) {
   const std::size_t bytes = g_python.layout.code_bytes;
   char* const code = work.frame.code;
-  if (!memory.copy(code, link.code, bytes) || !is_alive(code) || !is_inside(link, code)) return false;
+  if (!memory.copy(code, link.code, bytes) || !is_alive(code) || words_of(code) != words || !is_inside(link, code))
+    return false;
   if (!describe(memory, link, work.frame, out)) return false;
   return memory.copy(work.code_again, link.code, bytes) && is_alive(work.code_again) &&
-         word(code, kObjectType) == word(work.code_again, kObjectType) &&
-         word(code, g_python.layout.code_name) == word(work.code_again, g_python.layout.code_name) &&
-         word(code, g_python.layout.code_file) == word(work.code_again, g_python.layout.code_file) &&
-         word(code, g_python.layout.code_lines) == word(work.code_again, g_python.layout.code_lines);
+         words_of(work.code_again) == words;
 }
 
 PythonReading read_running(const PythonThread& thread, PythonFrame* out, unsigned most, unsigned& count,
@@ -419,12 +414,12 @@ PythonReading read_running(const PythonThread& thread, PythonFrame* out, unsigne
   const Memory memory;
   PythonReading reading = read_chain(memory, thread, work, work.first);
   if (reading != PythonReading::kRead) return reading;
+  read_codes(memory, work);
   reading = read_chain(memory, thread, work, work.second);
   if (reading != PythonReading::kRead) return reading == PythonReading::kNoFrame ? PythonReading::kTorn : reading;
   for (unsigned i = agreed_link(work.first, work.second); i < work.first.count && count < most; ++i) {
     const PythonLink& link = work.first.links[i];
-    if (link.owner >= kFirstNotPython || !may_be_object(link.code)) continue;
-    if (describe_running(memory, link, work, out[count])) ++count;
+    if (is_python(link) && describe_running(memory, link, work.codes[i], work, out[count])) ++count;
   }
   return count == 0 ? PythonReading::kTorn : PythonReading::kRead;
 }

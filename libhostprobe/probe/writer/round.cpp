@@ -57,6 +57,8 @@ bool work_last_round() {
   write_new_modules(true);
   age_kept_chunks();
   answer_trigger();
+  // While they can still be merged: once the rows of counters are written for the last time, no thread is.
+  drain_ended_threads(false);
   drain_last_chunks();
   drain_rest(true, true);
   count_lost_short_waits();

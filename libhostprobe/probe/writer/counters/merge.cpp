@@ -52,17 +52,6 @@ ThreadEntry* make_shared_entry(std::uint64_t since) {
   return entry;
 }
 
-// Where the table is full: a little later.
-void begin_merging() {
-  const std::uint64_t since = ticks();
-  if (g_now == nullptr) g_now = make_shared_entry(since);
-  if (g_now != nullptr && g_next == nullptr) g_next = make_shared_entry(since);
-  if (g_next == nullptr) return;
-  g_now->start_ticks = g_next->start_ticks = since;
-  g_owner = static_cast<std::uint32_t>(g_now - g_segment.threads);
-  g_since = since;
-}
-
 void add(ThreadEntry& sum, const ThreadEntry& entry) {
   ++sum.stands_for;
   sum.records += entry.records;
@@ -110,15 +99,38 @@ bool is_in_table(const SiteCounter& row) {
 
 }  // namespace
 
-void count_own_entries(std::uint32_t count, bool has_room) {
-  g_own_entries += count;
-  if (has_room && g_since == 0 && g_options.mode != kTrace && g_own_entries >= g_options.ended_threads) begin_merging();
+std::uint32_t own_entries_left() {
+  if (g_options.mode == kTrace) return UINT32_MAX;
+  if (g_since != 0 || g_own_entries >= g_options.ended_threads) return 0;
+  return static_cast<std::uint32_t>(g_options.ended_threads) - g_own_entries;
+}
+
+void count_own_entry(std::uint64_t start_ticks) {
+  ++g_own_entries;
+  bar_from_merging(start_ticks);
+}
+
+void bar_from_merging(std::uint64_t start_ticks) {
+  if (g_since == 0 && g_not_before <= start_ticks) g_not_before = start_ticks + 1;
+}
+
+// Where the table is full: a little later.
+void begin_merging() {
+  const std::uint64_t since = g_not_before;
+  if (g_now == nullptr) g_now = make_shared_entry(since);
+  if (g_now != nullptr && g_next == nullptr) g_next = make_shared_entry(since);
+  if (g_next == nullptr) return;
+  g_now->start_ticks = g_next->start_ticks = since;
+  g_owner = static_cast<std::uint32_t>(g_now - g_segment.threads);
+  g_since = since;
 }
 
 void merge_only_later_threads() { g_not_before = ticks(); }
 
+bool is_merging() { return g_since != 0; }
+
 bool merges_from(std::uint64_t start_ticks) {
-  return g_since != 0 && start_ticks >= g_since && start_ticks >= g_not_before;
+  return is_merging() && start_ticks >= g_since && start_ticks >= g_not_before;
 }
 
 bool is_merged_row(const SiteCounter& row) { return row.tid == 0 && row.thread_start_ticks == g_since && g_since != 0; }

@@ -9,13 +9,19 @@
 
 namespace hostprobe::probe {
 
-// So many entries more of ended threads have gone to the file. Past the bound the others are merged from now on, once `has_room`: a row
-// of the counters is free (site_rows.h).
-void count_own_entries(std::uint32_t count, bool has_room);
+// How many more threads may have an entry of their own in the file; none once others are merged.
+std::uint32_t own_entries_left();
+// An ended thread's entry has gone to the file.
+void count_own_entry(std::uint64_t start_ticks);
+// Of a thread that began then the file has a row under its own name: before merging begins, that bars it from being merged.
+void bar_from_merging(std::uint64_t start_ticks);
+// The threads that began behind all of those are merged from now on. Needs a free row of the counters (site_rows.h).
+void begin_merging();
 
 // Threads that have begun by now are not merged: the file has what they did under their own names.
 void merge_only_later_threads();
 
+bool is_merging();
 // Whether a thread that began then is merged when it ends.
 bool merges_from(std::uint64_t start_ticks);
 // Whether the row is the one that others are merged into.

@@ -108,21 +108,23 @@ void enter_all() {
 }
 
 // One row stays free for merging, once that has begun.
-bool is_full() { return g_used + (merges_from(UINT64_MAX) ? 1 : 0) >= g_segment.header->sum_count; }
+bool is_full() { return g_used + (is_merging() ? 1 : 0) >= g_segment.header->sum_count; }
 
 void settle(SiteCounter& row, std::uint32_t& free) {
   if (row.key == 0 || has_more_to_come(row)) return;
-  if (was_merged(row))
+  if (was_merged(row)) {
     merge_row(row, free);
-  else if (!merges_from(row.thread_start_ticks) && write_hook_table() && write_row(kBlockCounters, row))
+  } else if (!merges_from(row.thread_start_ticks) && write_hook_table() && write_row(kBlockCounters, row)) {
+    bar_from_merging(row.thread_start_ticks);
     free_row(row);
+  }
 }
 
 // A look through everything: where it was in vain, not for each record again.
 bool make_room() {
   constexpr std::uint32_t kPause = 4096;
   if (g_refused++ % kPause != 0) return false;
-  std::uint32_t free = merges_from(UINT64_MAX) ? free_row_number() : 0;
+  std::uint32_t free = is_merging() ? free_row_number() : 0;
   for (std::uint32_t i = 0, end = g_rows; i < end; ++i) settle(g_segment.counters[i], free);
   enter_all();
   if (is_full()) return false;
@@ -145,7 +147,7 @@ SiteCounter* new_row(const ChunkHead& chunk, std::uint64_t key, std::uint64_t ob
 
 // Those of threads that have been merged, as all that they did has been aggregated.
 void merge_ended_rows() {
-  if (!merges_from(UINT64_MAX)) return;
+  if (!is_merging()) return;
   std::uint32_t free = free_row_number();
   for (std::uint32_t i = 0, end = g_rows; i < end; ++i)
     if (SiteCounter& row = g_segment.counters[i]; row.key != 0 && was_merged(row)) merge_row(row, free);

@@ -7,6 +7,7 @@
 
 #include "probe/record/chunk.h"
 #include "probe/record/thread.h"
+#include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/writer/counters/merge.h"
 #include "probe/writer/counters/short_wait_rows.h"
@@ -74,12 +75,12 @@ class EndedEntries {
     else if (!write_changed(count_))
       count_ = 0;
     for (std::uint32_t k = 0; k < count_; ++k) release(ended_[k]);
-    if (!merged_) count_own_entries(count_, has_free_row());
     count_ = 0;
   }
 
  private:
   void release(std::uint32_t i) const {
+    if (!merged_) count_own_entry(g_segment.threads[i].start_ticks);
     add_entry(g_ended_totals, g_segment.threads[i]);
     write_last_short_waits(i, merged_);
     note_of(i) = {};
@@ -90,6 +91,35 @@ class EndedEntries {
   std::uint32_t ended_[kBatch];
   std::uint32_t count_ = 0;
 };
+
+// Ended threads that began before that.
+template <class Use>
+void each_ended(std::uint64_t before_ticks, Use use) {
+  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
+    ThreadEntry& entry = g_segment.threads[i];
+    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) == kThreadEnded &&
+        entry.start_ticks < before_ticks)
+      use(i);
+  }
+}
+
+std::uint32_t ended_before(std::uint64_t start_ticks) {
+  std::uint32_t count = 0;
+  each_ended(start_ticks, [&](std::uint32_t) { ++count; });
+  return count;
+}
+
+// When at most `most` of the ended threads had begun, or now. However late the writer comes, the oldest ones have entries of their own
+// and no more do, so that the file does not depend on how busy the machine is.
+std::uint64_t start_behind_oldest(std::uint32_t most) {
+  std::uint64_t few = 0, many = ticks();
+  if (most >= threads_used() || ended_before(many) <= most) return many;
+  while (few + 1 < many) {
+    const std::uint64_t middle = few + (many - few) / 2;
+    (ended_before(middle) <= most ? few : many) = middle;
+  }
+  return few;
+}
 
 }  // namespace
 
@@ -125,12 +155,16 @@ void write_shared_entry() {
 
 // What was living when the counters were written for the last time has an entry of its own.
 void drain_ended_threads(bool last) {
-  EndedEntries own(false), merged(true);
-  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i) {
-    ThreadEntry& entry = g_segment.threads[i];
-    if (std::atomic_ref(entry.state).load(std::memory_order_acquire) != kThreadEnded) continue;
-    (!last && merges_from(entry.start_ticks) ? merged : own).add(i);
+  if (!last && own_entries_left() != 0) {
+    EndedEntries first(false);
+    each_ended(start_behind_oldest(own_entries_left()), [&](std::uint32_t i) { first.add(i); });
+    first.retire();
+    if (own_entries_left() != 0) return;
   }
+  if (!last && !is_merging() && has_free_row()) begin_merging();
+  EndedEntries own(false), merged(true);
+  each_ended(UINT64_MAX,
+             [&](std::uint32_t i) { (!last && merges_from(g_segment.threads[i].start_ticks) ? merged : own).add(i); });
   own.retire();
   merged.retire();
 }
