@@ -8,6 +8,7 @@
 
 #include "model/step_period.h"
 #include "model/timeline.h"
+#include "steps/step_period.h"
 
 namespace hostprobe::analysis {
 namespace {
