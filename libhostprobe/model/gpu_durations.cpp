@@ -14,7 +14,7 @@ namespace {
 // pieces of work last so long.
 constexpr double kLaterNs = 3'000, kLeastWorkNs = 700;
 constexpr double kUsualEventNs = 3'000, kMostStartNs = 15'000;
-constexpr double kQuickest = 0.1;  // of the pieces of a kind
+constexpr double kQuickest = 0.1;  // of all pieces
 constexpr double kPaceNs = 250e6;  // in which the pace of a GPU stays the same
 constexpr double kNearPace = 0.2;  // of single ops to that of most
 constexpr std::size_t kFewestOfPace = 20;
