@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from check import number_after
 from faults import CAUSES
 
 HERE = Path(__file__).resolve().parent
@@ -27,8 +28,7 @@ def recorded(build, kind, healthy, folder, seconds):
     command += ["--healthy"] if healthy else []
     done = subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True)
     report = subprocess.run([str(build / "bin/hostprobe"), "report", str(folder), "--json"], check=True, capture_output=True, text=True)
-    step_us = next(float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("step_us "))
-    return step_us, json.loads(report.stdout)
+    return number_after(done.stdout, "step_us"), json.loads(report.stdout)
 
 
 def first_finding(report):

@@ -37,6 +37,11 @@ def network(layers, width, device):
 class Steps:
     """A step of training; kinds replace what comes before and behind it."""
 
+    reads_every = 50  # steps: the loss
+
+    def is_read(self, number):
+        return number % self.reads_every == self.reads_every - 1
+
     def __init__(self, device, healthy, layers=16, width=4096, rows=4096):
         torch.manual_seed(1)
         self.device, self.healthy, self.rows, self.width = device, healthy, rows, width
@@ -59,7 +64,7 @@ class Steps:
 
     def step(self, number):
         loss = self.work(self.next_batch())
-        if number % 50 == 49:
+        if self.is_read(number):
             loss.item()
 
     def end(self):
@@ -80,7 +85,7 @@ class Item(Steps):
 
     def step(self, number):
         super().step(number)
-        if number % 50 == 49:
+        if self.is_read(number):
             self.norms.clear()
 
 
@@ -107,7 +112,7 @@ class Launch(Steps):
         if self.graph is None:
             return super().step(number)
         self.graph.replay()
-        if number % 50 == 49:
+        if self.is_read(number):
             self.loss.item()
 
 
@@ -195,14 +200,10 @@ class Neighbour(Launch):
 class Decode(Launch):
     """A token's number goes back to the host, which chooses what comes next."""
 
+    reads_every = 1
+
     def __init__(self, device, healthy):
         super().__init__(device, True)
-
-    def step(self, number):
-        if self.graph is None:
-            return super().step(number)
-        self.graph.replay()
-        self.loss.item()
 
 
 KINDS = {"busy": Steps, "item": Item, "launch": Launch, "loader": Loader, "pageable": Pageable, "gc": Collected, "save": Save, "neighbour": Neighbour,

@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from check import number_after
+
 HERE = Path(__file__).resolve().parent
 FIXES = ("gc", "pin", "spin", "timer_slack", "nice", "numa", "batch_launch")
 
@@ -27,7 +29,7 @@ def step_us(build, fix, steps):
             environment["HOSTPROBE_FIX"] = fix
         done = subprocess.run([sys.executable, str(HERE / "torch_steps.py"), "--time", "--steps", str(steps)], env=environment,
                               capture_output=True, text=True, check=True)
-    return next(float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("step_us "))
+    return number_after(done.stdout, "step_us")
 
 
 def row(build, fix, pairs, steps):
