@@ -269,6 +269,7 @@ std::map<Cause, Gain> Gains::of_replays(const std::set<Cause>& causes, const std
     if (const auto blocks = blocks_of(cause, repeated); repeated.are_as_recorded(blocks))
       gains[cause] = of_blocks(cause, blocks, repeated);
   }
+  if (!causes.contains(Cause::kDataloaderWait)) return gains;
   const std::map<Cause, Gain> chains = of_chains();
   if (const auto found = chains.find(Cause::kDataloaderWait); found != chains.end()) gains.insert(*found);
   return gains;
