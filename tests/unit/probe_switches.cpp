@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -384,9 +385,24 @@ class Sleeper {
       go_.post();
       done_.wait();
     }
+    while (state() != 'S') sched_yield();  // so that nothing of it comes later
+  }
+  void stay_on_one_cpu() const {
+    cpu_set_t allowed, one;
+    CPU_ZERO(&one);
+    ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+      if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &one);
+    ASSERT_EQ(sched_setaffinity(static_cast<pid_t>(tid()), sizeof one, &one), 0);
   }
 
  private:
+  char state() const {
+    std::ifstream file("/proc/self/task/" + std::to_string(tid()) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    return text.at(text.rfind(')') + 2);
+  }
   void run() {
     tid_ = static_cast<std::uint32_t>(syscall(SYS_gettid));
     ready_.post();
@@ -454,6 +470,7 @@ TEST_P(Rings, ThatAreFullSaySoOnceSomethingFitsAgain) {
   if (GetParam()) {
     ASSERT_TRUE(rings_.add_thread(sleeper.tid()));
   }
+  sleeper.stay_on_one_cpu();  // the losses of a buffer are told in that buffer
   const std::uint64_t before = run_count(sleeper.tid());
   while (run_count(sleeper.tid()) < before + 2000) sleeper.sleep(100);
   std::uint64_t dropped = read(sleeper.tid()).dropped;
@@ -482,10 +499,11 @@ TEST_P(Rings, AreLookedAtWithoutTakingAnythingOut) {
       ASSERT_TRUE(rings_.add_thread(sleeper.tid()));
     }
     looked_at();
-    sleeper.sleep(300);
+    constexpr int kSleeps = SwitchRings::kMostLooked / 8;  // four records each at most: all are looked at
+    sleeper.sleep(kSleeps);
     const double seen = looked_at()[sleeper.tid()];
     EXPECT_GT(seen, 0);
-    sleeper.sleep(300);
+    sleeper.sleep(kSleeps);
     const double more = looked_at()[sleeper.tid()];
     EXPECT_GT(more, 0);
     EXPECT_EQ(looked_at().count(sleeper.tid()), 0u) << "what is new only";
