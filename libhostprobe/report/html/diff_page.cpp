@@ -128,8 +128,8 @@ void add_path(const JsonValue& document, Markup& page) {
                                                {.title = "A step in A"},
                                                {.title = "A step in B"}});
   for (const auto& [name, one] : members_of(member(document, "critical_path_pct"))) {
-    const auto cell = [&one = one](const char* path, auto words) {
-      const auto value = number_in(one, path);
+    const auto cell = [&entry = one](const char* path, auto words) {
+      const auto value = number_in(entry, path);
       return number_cell(words(value), value);
     };
     table.row({text_cell(spaced(name)), cell("a_pct", pct_amount), cell("b_pct", pct_amount),

@@ -93,7 +93,7 @@ std::vector<Ranked> ordered_ranks(const RunAnswer& run, const std::map<int, Inca
   std::vector<Ranked> order;
   for (const auto& [rank, lives] : ranks) {
     const auto named = std::find_if(run.findings.begin(), run.findings.end(),
-                                    [rank = rank](const Finding& one) { return one.rank == rank; });
+                                    [wanted = rank](const Finding& one) { return one.rank == wanted; });
     order.push_back({rank, &lives, static_cast<std::size_t>(named - run.findings.begin())});
   }
   if (worst_first)

@@ -112,8 +112,7 @@ ncclResult_t carry_out(const std::vector<Making>& makings, std::vector<Call> cal
   std::vector<std::function<ncclResult_t()>> bodies;
   for (auto& [communicator, its_calls] : all) {
     NCCL_TRY(check_self(*communicator, its_calls));
-    bodies.push_back(
-        [&communicator = communicator, &its_calls = its_calls] { return prepare(*communicator, its_calls); });
+    bodies.push_back([&who = communicator, &its = its_calls] { return prepare(*who, its); });
   }
   if (!bodies.empty()) NCCL_TRY(run_all(std::move(bodies)));
   for (auto& [communicator, its_calls] : all) NCCL_TRY(launch(communicator, its_calls));
