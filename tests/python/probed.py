@@ -12,6 +12,7 @@ import sys
 import tempfile
 import unittest
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ def _paths():
 
 
 _PATHS = _paths()
-os.environ.pop("HOSTPROBE_CACHE", None)
+_CACHE = os.environ.pop("HOSTPROBE_CACHE", None)
 
 
 def made_folder(add_cleanup):
@@ -94,3 +95,25 @@ class ProbedTest(unittest.TestCase):
 
 
 main = unittest.main
+
+
+def _tests(suite):
+    for one in suite:
+        yield from _tests(one) if isinstance(one, unittest.TestSuite) else [one.id().removeprefix("__main__.")]
+
+
+def main_together():
+    """Where no test is named each is a process, and all run at the same time: for tests that mostly wait."""
+    if any(not word.startswith("-") for word in sys.argv[1:]):
+        return main()
+    names = [*_tests(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]))]
+    settings = {"HOSTPROBE_TEST_BUILD": str(BUILD), **({"HOSTPROBE_CACHE": _CACHE} if _CACHE else {})}
+
+    def run(name):
+        return subprocess.run([sys.executable, "-B", sys.argv[0], name, *sys.argv[1:]], env={**os.environ, **settings},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        ended = [*pool.map(run, names)]
+    print(*(one.stdout for one in ended), sep="\n")
+    sys.exit(any(one.returncode for one in ended))

@@ -164,4 +164,4 @@ class FixAuto(ProbedTest):
 
 
 if __name__ == "__main__":
-    probed.main()
+    probed.main_together()
