@@ -81,7 +81,7 @@ strict="-DHOSTPROBE_BUILD_TESTS=OFF -DHOSTPROBE_BUILD_BENCH=OFF -DHOSTPROBE_BUIL
 for compiler in "gcc g++" "clang clang++"; do
   read -r c cxx <<<"$compiler"
   say "building with $cxx, warnings are errors"
-  inside "CC=$c CXX=$cxx cmake --preset release -B build-$c $strict --log-level=WARNING && cmake --build build-$c"
+  inside "CC=$c CXX=$cxx cmake --preset release -B build-$c $strict --log-level=WARNING && cmake --build build-$c -- -k 0"
 done
 [[ $what == test ]] || exit 0
 inside ./tests/run.sh --fast

@@ -42,7 +42,12 @@ struct Text {
 
   template <typename... Values>
   void add(const char* format, Values... values) {
-    const int wanted = snprintf(bytes + length, sizeof bytes - length, format, values...);
+    note(snprintf(bytes + length, sizeof bytes - length, format, values...));
+  }
+  void add(const char* text) { note(snprintf(bytes + length, sizeof bytes - length, "%s", text)); }
+
+ private:
+  void note(int wanted) {
     if (wanted > 0) length = length + wanted < sizeof bytes ? length + wanted : sizeof bytes - 1;
   }
 };
