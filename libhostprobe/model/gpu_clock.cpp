@@ -64,8 +64,8 @@ double rate_of(const std::vector<Bound>& bounds) {
   return std::abs(rate - 1) <= kMostClockDrift ? rate : 1;
 }
 
-// The moment of one base, which lies between what all around it allow: the least of what is seen, because a query comes late and an
-// event never early.
+// The moment of one base, which lies between what all around it allow: in the middle, as likely too early as too late. Where they
+// contradict each other, as when the rate is wrong, the later bound holds: a query comes late and an event never early.
 double moment_of(const std::vector<Bound>& bounds, std::size_t at, double rate) {
   double least = -1e300, most = 1e300;
   for (std::size_t i = at; i-- > 0 && bounds[at].device_ns - bounds[i].device_ns <= kAroundNs;) {
@@ -79,7 +79,7 @@ double moment_of(const std::vector<Bound>& bounds, std::size_t at, double rate) 
     if (bounds[i].is_seen()) most = std::min(most, bounds[i].latest_ns - until);
   }
   if (most > 1e299) return bounds[at].earliest_ns;
-  return std::max(least, most);
+  return least < most ? (least + most) / 2 : least;
 }
 
 // The next base tells how fast the clock ran meanwhile; behind the last one it went on as before.

@@ -25,8 +25,10 @@ class GpuDurations {
   const OpDuration& of(std::uint32_t kind) const { return durations_[kind]; }
   // By how much all ops took longer around that moment: clocks and temperature of a GPU change, and faults come and go.
   double pace_at(double ns) const;
-  // From the end of a launch call to the begin of its work in an empty stream.
+  // From the end of a launch call until its work's time in an empty stream begins; a pause goes before the work, as in a full stream.
   double start_ns() const { return start_ns_; }
+  // That durations hold beside the work: between the end of an op and the begin of the one behind it nothing runs.
+  double pause_ns() const { return pause_ns_; }
   void learn(std::uint32_t kind, const OpDuration& duration) { durations_[kind] = duration; }
   // Of what moves data between ranks: how long it was in its stream, waiting for others included.
   const std::vector<float>& moved(std::uint32_t kind) const { return moved_[kind]; }
@@ -43,7 +45,7 @@ class GpuDurations {
 
   std::vector<OpDuration> durations_;      // by kind
   std::vector<std::vector<float>> moved_;  // by kind
-  double start_ns_ = 0;
+  double start_ns_ = 0, pause_ns_ = 0;
   std::vector<float> pace_;  // of each kPaceNs from there on
   double pace_begin_ns_ = 0;
 };

@@ -176,6 +176,9 @@ class Replay {
     bool is_known = true;
     if (op.parts > 0 && !come_together(process, place, op, time, forced, last_ns, is_known)) return false;
     end(process, number, op, time, last_ns, is_known);
+    // Behind another op the pause between both counts as busy; before the first one nothing ran.
+    if (time.bound_by == kNoOp && is_work(op.type))
+      time.begin_ns = std::min(time.begin_ns + process.durations.pause_ns(), time.end_ns);
     finish(process, place, number);
     return true;
   }

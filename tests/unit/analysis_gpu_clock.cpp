@@ -41,6 +41,19 @@ TEST(GpuClocks, BasesBoundEachOther) {
   EXPECT_NEAR(other.host_ns(2, 0).value(), 10 * kMs + 21 * kUs, 1.1 * kUs);
 }
 
+// Queries come as regularly as their bases: as likely as at its begin each saw its event at its end.
+TEST(GpuClocks, ABaseIsInTheMiddleOfWhatAllBoundsAllow) {
+  std::vector<GpuClockBase> bases;
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    const double host_ns = static_cast<double>(i) * 10 * kMs;
+    bases.push_back(base(i + 1, host_ns - kUs, host_ns + 3 * kUs, i == 0 ? 0 : 10 * kMs));
+  }
+  bases.push_back(base(11, 100 * kMs - 5 * kUs, 100 * kMs + 2 * kUs, 10 * kMs));
+  const GpuClock clock(bases);
+  EXPECT_NEAR(clock.host_ns(5, 0).value(), 40 * kMs + 0.5 * kUs, 1);
+  EXPECT_NEAR(clock.host_ns(11, 0).value(), 100 * kMs + 0.5 * kUs, 1);
+}
+
 TEST(GpuClocks, DriftIsFollowed) {
   for (const double drift : {100e-6, -100e-6}) {
     std::vector<GpuClockBase> bases;

@@ -61,6 +61,24 @@ TEST(GpuReplays, AFullStreamHasNoGaps) {
   }
 }
 
+TEST(GpuReplays, WhatAGpuPausesBetweenTwoOpsIsNoTimeOfTheFirst) {
+  MadeGpu gpu;
+  gpu.pause_us = 1.5;
+  gpu.work.empty_event_ns = gpu.empty_event_ns();
+  const std::uint32_t stream = gpu.stream(), one = gpu.kind(1);
+  for (int i = 0; i < 200; ++i) {
+    gpu.is_timing = i < 50;
+    gpu.launch(stream, one, 20);  // into an empty stream
+    gpu.launch(stream, one, 20);  // and behind it
+    gpu.wait(stream);
+  }
+  const OpTimes times = replayed(gpu);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    EXPECT_NEAR(times[i].end_ns, 1000 * gpu.truth[i].end_us, 100) << i;
+    EXPECT_NEAR(times[i].begin_ns, i % 2 ? times[i - 1].end_ns : 1000 * gpu.truth[i].begin_us, 100) << i;
+  }
+}
+
 TEST(GpuReplays, AStreamStandsStillForTheEventThatItWaitsFor) {
   MadeGpu gpu;
   const std::uint32_t first = gpu.stream(7), second = gpu.stream(8), one = gpu.kind(1), other = gpu.kind(2);

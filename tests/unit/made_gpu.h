@@ -23,6 +23,7 @@ struct MadeGpu {
   double empty_event_ns() const {
     return 1000 * (start_us - 3);
   }                        // as is measured: an event is there earlier than a kernel begins
+  double pause_us = 0;     // between the end of an op and the begin of the one behind it
   double return_us = 5;    // from the end of the last work to the return of the wait for it
   bool is_timing = false;  // an event stands behind each op
 
@@ -52,7 +53,7 @@ struct MadeGpu {
     op.kind = kind;
     op.collective = work.kinds[kind].collective;
     Truth is;
-    is.begin_us = std::max(host_us + start_us, tails_[stream]);
+    is.begin_us = std::max(host_us + start_us, tails_[stream] + pause_us);
     is.end_us = std::max(is.begin_us, until_us) + us;
     if (is_timing) op.timed_ns = 1000 * is.end_us, ++work.timed;
     return put(op, is);
