@@ -81,7 +81,7 @@ void describe(const Trace& trace, ProcessAnswer& answer) {
   answer.pid = header.pid;
   answer.parent_pid = header.parent_pid;
   answer.job = field(header.job);
-  if (header.source == kFromProbe && header.world_size > 0)
+  if ((header.source == kFromProbe || header.source == kFromProfile) && header.world_size > 0)
     answer.world_size = static_cast<std::uint32_t>(header.world_size);
   answer.host = field(header.host);
   answer.boot_id = field(header.boot_id);

@@ -42,9 +42,24 @@ bool covers(const ProcessAnswer& profile, const ProcessAnswer& traced) {
   return 1e6 * profile.wall_ms >= kMostSteps * (steps.back().end_ns - steps.front().begin_ns);
 }
 
-// Of each process that was traced and profiled, the one that knows less of its GPU; where neither does, of its waits.
+// Two profiles of one process hold a few steps each: that with the most speaks for it, whose steps stand at the report's head too.
+bool is_said_better(const ProcessAnswer& profile, const RunAnswer& run) {
+  if (profile.mode != "profile") return false;
+  const std::size_t own = profile.steps.steps.size();
+  return std::any_of(run.processes.begin(), run.processes.end(), [&](const ProcessAnswer& other) {
+    const bool is_same = other.mode == profile.mode && other.pid == profile.pid && other.host == profile.host &&
+                         other.rank == profile.rank;
+    const std::size_t steps = other.steps.steps.size();
+    return &other != &profile && is_same && (steps > own || (steps == own && &other < &profile));
+  });
+}
+
+// Of each process that was traced and profiled, the one that knows less of its GPU; where neither does, of its waits. Of one with
+// several profiles, all but one.
 std::set<const ProcessAnswer*> known_twice(const RunAnswer& run) {
   std::set<const ProcessAnswer*> known;
+  for (const ProcessAnswer& process : run.processes)
+    if (is_said_better(process, run)) known.insert(&process);
   for (const ProcessAnswer& process : run.processes)
     if (const ProcessAnswer* traced = run.traced(process)) {
       const bool is_better = gpu_knowledge(process) > gpu_knowledge(*traced);

@@ -40,12 +40,14 @@ void put_on_one_axis(RunAnswer& run) {
   tell_times(run);
 }
 
-// As many as the latest incarnation was told: a launcher may go on with fewer.
+// As many as the latest incarnation was told: a launcher may go on with fewer. That a rank has no profile is no loss, so profiles do not
+// count.
 std::uint32_t world_of(const RunAnswer& run) {
   std::set<std::uint32_t> worlds;
   int latest = 0;
   for (const ProcessAnswer& process : run.processes) {
-    if (process.kind != ProcessKind::kRank || process.world_size == 0 || process.restart.value_or(0) < latest) continue;
+    if (process.kind != ProcessKind::kRank || process.mode == "profile" || process.world_size == 0) continue;
+    if (process.restart.value_or(0) < latest) continue;
     if (process.restart.value_or(0) > latest) worlds.clear();
     latest = process.restart.value_or(0);
     worlds.insert(process.world_size);

@@ -33,7 +33,7 @@ GATES = (("before", "after", "3%"), ("after", "before", "3%"), ("after", "after"
          ("transfers", "slow_links", "2%"), ("monitor", "flight", "3%"), ("damaged", "threads", "3%"))
 # Runs that are also asked for these, and for each rank alone.
 DUMPED = ("threads", "flight", "monitor", "damaged", "wakes", "machine", "scheduler", "totals", "ftrace", "profile", "joined",
-          "table", "hang", "inspector", "nsight", "ascend", "version1", "version2", "version3")
+          "table", "hang", "hang_json", "inspector", "nsight", "ascend", "version1", "version2", "version3")
 EXPORTED = ("threads", "input", "hosts", "flight", "machine", "scheduler", "ftrace", "profile", "joined", "workers", "version2")
 STACKED = ("python", "own_work", "threads", "monitor", "cpu_job")  # as stacks of running and waiting time
 RANKED = {"own_work": (0, 1), "hosts": (2,), "stuck": (2,), "profile": (1,), "healthy": (7,)}
@@ -146,7 +146,10 @@ def make_runs(build, folder):
         path = folder / f"nccl_trace_rank_{rank}"
         shutil.copy(SAMPLES / path.name, path)
         os.utime(path, ns=(DUMPED_NS, DUMPED_NS))
+        shutil.copy(SAMPLES / f"{path.name}.json", folder)
+        os.utime(folder / f"{path.name}.json", ns=(DUMPED_NS, DUMPED_NS))
     runs["hang"] = ("import", "-o", "hang", "--flight-recorder", *(f"nccl_trace_rank_{rank}" for rank in range(3)))
+    runs["hang_json"] = ("import", "-o", "hang_json", "--flight-recorder", *(f"nccl_trace_rank_{rank}.json" for rank in range(3)))
     write_job(folder / "job.sqlite")
     (folder / "inspector.log").write_text("".join(inspector_lines()))
     runs["inspector"] = ("import", "-o", "inspector", "--inspector", "inspector.log")

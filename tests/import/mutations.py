@@ -2,19 +2,25 @@
 
 A profile is its text before the list of events, the texts of the events, and the text behind the list. A mutation damages one event, or what
 lies around the events; `expected` is an intact profile that must read the same. So nothing is lost, and nothing is made up.
+Texts are put together from slices of the whole one: real profiles have 100 000 events, and each is damaged 150 times.
 """
 
+import bisect
 import gzip
 import json
 import re
 import zlib
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate
 
 PLACES = ("begin", "middle", "end")
 NO_JSON, DAMAGED, OUTSIDE = "values that are no JSON", "events that are damaged", "damaged places outside of events"
 COMMAS, CUT, DURATIONS = "commas between events", "the end of the text cuts", "durations that are missing"
 QUOTES, CONTROL, ESCAPES = "quotes that are not escaped", "raw control bytes", "escapes that are none"
 NEGATIVE, NO_EVENTS, NO_TIDS, NO_END = "negative durations", "that are no events", "thread ids that are none", "lists of events without an end"
+NO_TIMES, FAR, NO_PIDS = "events with a time that is no number", "a year or more away", "process ids that are none"
+BETWEEN = b",\n  "
 
 
 @dataclass
@@ -23,19 +29,45 @@ class Profile:
     events: list   # of bytes
     tail: bytes    # from its other bracket on
 
-    def text(self, events=None, between=b",\n  "):
-        return self.head + between.join(self.events if events is None else events) + self.tail
+    @cached_property
+    def whole(self):
+        return self.text(self.events)
 
-    def without_tail(self, events=None):
-        """What a file says behind its list is lost with its end."""
-        return replace(self, tail=b"\n]}").text(events)
+    @cached_property
+    def begins(self):
+        """Of each event in the whole text, and of what would come behind the last."""
+        return list(accumulate((len(event) + len(BETWEEN) for event in self.events), initial=len(self.head)))
+
+    def end(self, number):
+        return self.begins[number + 1] - len(BETWEEN)
+
+    def text(self, events):
+        return self.head + BETWEEN.join(events) + self.tail
+
+    def changed(self, number, count, *events):
+        """With others in the place of `count` events."""
+        before, behind = self.whole[:self.begins[number]], self.whole[self.end(number + count - 1):]
+        if events:
+            return before + BETWEEN.join(events) + behind
+        is_last = number + count == len(self.events)
+        return before.removesuffix(BETWEEN) + behind if is_last else before + behind.removeprefix(BETWEEN)
+
+    def up_to(self, number):
+        """The text that ends behind so many events."""
+        return self.whole[:self.end(number - 1)] if number else self.head
+
+    def only(self, number):
+        """So many events in a whole document. What a file says behind its list is lost with its end."""
+        return self.up_to(number) + b"\n]}"
 
 
 @dataclass
 class Damage:
     bytes: bytes                # of the damaged file
-    expected: bytes             # of a profile that reads the same, or of several
-    lost: int = 0               # events
+    expected: bytes             # of a profile that reads the same, or of several; None: nothing is read
+    at: tuple = None            # where the damage begins and ends in the text; None: it is all of it
+    all: int = 0                # events
+    lost: int = 0               # of them
     counted: dict = field(default_factory=dict)  # a word of the kind → how many
     message: str = ""           # what the command says why it was read in part; "" = it was read in full
 
@@ -52,6 +84,13 @@ def split(data):
         end = decoder.raw_decode(words, at)[1]
         events.append(text[at:end])
         at = end
+
+
+def excerpt(profile, most):
+    """Its first, middle and last events, with its own head and tail."""
+    events, each = profile.events, most // 3
+    middle = (len(events) - each) // 2
+    return profile if len(events) <= most else replace(profile, events=events[:each] + events[middle:middle + each] + events[-each:])
 
 
 EVENT_MUTATIONS, TEXT_MUTATIONS = {}, {}
@@ -96,6 +135,12 @@ for name, value, counted in (
                              b'"dur"', {"counted": counted})
 
 
+for name, value, counted in (("time inf", b"inf", {NO_JSON: 1, NO_TIMES: 1}), ("time 30 digits", b"123456789012345678901234567890", {NO_TIMES: 1}),
+                             ("time 1e400", b"1e400", {NO_TIMES: 1}), ("time near 2^64", b"18446744073709551615", {NO_TIMES: 1}),
+                             ("time is text", b'"soon"', {NO_TIMES: 1}), ("time years ago", b"5", {FAR: 1})):
+    EVENT_MUTATIONS[name] = ((lambda value: lambda event: (with_duration(event, value, b"ts"), None))(value), b'"cpu_op"', {"counted": counted})
+
+
 @of_event("string for number")
 def quoted(event):
     return re.sub(rb'("(?:dur|ts|tid)":\s*)(-?\d[\d.]*)', rb'\1"\2"', event), event
@@ -109,6 +154,11 @@ def with_fraction(event):
 @of_event("tid -1", needs=b'"cpu_op"', counted={NO_TIDS: 1})
 def without_thread(event):
     return with_duration(event, b"-1", b"tid"), with_duration(event, b'"-1"', b"tid")
+
+
+@of_event("pid -1", needs=b'"cpu_op"', counted={NO_PIDS: 1})
+def without_process(event):
+    return with_duration(event, b"-1", b"pid"), with_duration(event, b'"-1"', b"pid")
 
 
 @of_event("tid 1\\xff2", needs=b'"cpu_op"', counted={NO_JSON: 1, NO_TIDS: 1})
@@ -180,15 +230,9 @@ def without_colon(event):
 
 # ---- what lies around an event ----
 
-def lose(profile, *numbers):
-    return profile.text([event for n, event in enumerate(profile.events) if n not in numbers])
-
-
 def joined(profile, number, first, rest):
     """The bytes between two places of an event and the next one are gone."""
-    events = list(profile.events)
-    events[number:number + 2] = [first + rest]
-    return profile.text(events)
+    return profile.changed(number, 2, first + rest)
 
 
 @of_text("cut from name into time", lost=2, counted={DAMAGED: 1}, message="a string has no end")
@@ -196,14 +240,14 @@ def cut_in_text(profile, number):
     first, second = profile.events[number], profile.events[number + 1]
     middle = re.search(rb'"name":\s*".', first).end()
     rest = re.search(rb'"ts":\s*\d', second).end()
-    return joined(profile, number, first[:middle], second[rest:]), lose(profile, number, number + 1)
+    return joined(profile, number, first[:middle], second[rest:]), profile.changed(number, 2)
 
 
 @of_text("cut from time to next", lost=1, counted={DAMAGED: 1}, message="no JSON")
 def cut_to_next(profile, number):
     first = profile.events[number]
     middle = re.search(rb'"ts":\s*\d', first).end()
-    return joined(profile, number, first[:middle], profile.events[number + 1]), lose(profile, number)
+    return joined(profile, number, first[:middle], profile.events[number + 1]), profile.changed(number, 1)
 
 
 @of_text("cut from list to next", lost=1, counted={DAMAGED: 1}, message="inside of another")
@@ -212,57 +256,46 @@ def cut_in_list(profile, number):
     begin = first.rindex(b"}") if first.count(b"}") == 1 else first.rindex(b"}", 0, first.rindex(b"}"))
     first = first[:begin].rstrip()
     first += (b"" if first.endswith(b"{") else b", ") + b'"list": [1, '
-    return joined(profile, number, first, profile.events[number + 1]), lose(profile, number)
+    return joined(profile, number, first, profile.events[number + 1]), profile.changed(number, 1)
 
 
 @of_text("cut from name into name", lost=2, counted={DAMAGED: 1, COMMAS: 1}, message="twice")
 def cut_from_name_to_name(profile, number):
-    """The whole would be JSON, but for a comma that is missing elsewhere."""
+    """The whole would be JSON, but for a comma in front of it."""
     first, second = profile.events[number], profile.events[number + 1]
     begin = re.search(rb'"name":\s*".', first).end()
     rest = b'", "ph": "X", ' + second[1:]
-    damaged = joined(profile, number, first[:begin], rest)
-    return profile.head + b"," + damaged[len(profile.head):], lose(profile, number, number + 1)
+    return joined(profile, number, b"," + first[:begin], rest), profile.changed(number, 2)
 
 
 @of_text("junk between events", counted={OUTSIDE: 1}, message="no JSON")
 def junk(profile, number):
-    events = [(b"<<<<\x01\x02:{}[] " if n == number else b"") + event for n, event in enumerate(profile.events)]
-    return profile.text(events), profile.text()
+    return profile.changed(number, 1, b"<<<<\x01\x02:{}[] " + profile.events[number]), profile.whole
 
 
 @of_text("no events in the list", counted={NO_EVENTS: 3})
 def elements(profile, number):
-    events = list(profile.events)
-    events.insert(number, b'17, null, "x"')
-    return profile.text(events), profile.text()
+    return profile.changed(number, 1, b'17, null, "x"', profile.events[number]), profile.whole
 
 
 @of_text("comma gone", counted={COMMAS: 1})
 def without_comma(profile, number):
-    events = list(profile.events)
-    events[number:number + 2] = [events[number] + b"\n" + events[number + 1]]
-    return profile.text(events), profile.text()
+    return profile.changed(number, 2, profile.events[number] + b"\n" + profile.events[number + 1]), profile.whole
 
 
 @of_text("comma twice", counted={COMMAS: 1})
 def two_commas(profile, number):
-    events = list(profile.events)
-    events[number] += b","
-    return profile.text(events), profile.text()
+    return profile.changed(number, 1, profile.events[number] + b","), profile.whole
 
 
 @of_text("text ends in it", lost=None, counted={CUT: 1}, message="ends in the middle")
 def ends(profile, number):
-    events = profile.events[:number + 1]
-    text = profile.text(events)[:-len(profile.tail)]
-    return text[:-len(events[-1]) // 2], profile.without_tail(events[:-1])
+    return profile.up_to(number + 1)[:-len(profile.events[number]) // 2], profile.only(number)
 
 
 @of_text("text ends behind it", lost=None, message="no end")
 def ends_behind(profile, number):
-    events = profile.events[:number + 1]
-    return profile.text(events)[:-len(profile.tail)], profile.without_tail(events)
+    return profile.up_to(number + 1), profile.only(number + 1)
 
 
 # ---- the whole file ----
@@ -277,61 +310,62 @@ def of_whole(name, **expectations):
     return add
 
 
+def packed(text):
+    return gzip.compress(text, 1)
+
+
 for name, encode in (("UTF-8 mark", lambda text: b"\xef\xbb\xbf" + text),
                      ("UTF-16 little", lambda text: b"\xff\xfe" + text.decode("utf-8").encode("utf-16-le")),
                      ("UTF-16 big", lambda text: b"\xfe\xff" + text.decode("utf-8").encode("utf-16-be")),
                      ("UTF-16 without mark", lambda text: text.decode("utf-8").encode("utf-16-le")),
                      ("trailing zeros", lambda text: text + bytes(5000)),
-                     ("gzip", gzip.compress),
-                     ("two gzip members", lambda text: gzip.compress(text[:len(text) // 3]) + gzip.compress(text[len(text) // 3:])),
-                     ("gzip with zeros behind", lambda text: gzip.compress(text) + bytes(512))):
-    WHOLE[name] = ((lambda encode: lambda profile: (encode(profile.text()), profile.text()))(encode), {})
+                     ("gzip", packed),
+                     ("two gzip members", lambda text: packed(text[:len(text) // 3]) + packed(text[len(text) // 3:])),
+                     ("gzip with zeros behind", lambda text: packed(text) + bytes(512))):
+    WHOLE[name] = ((lambda encode: lambda profile: (encode(profile.whole), profile.whole))(encode), {})
 
 
 @of_whole("events in reverse")
 def reverse(profile):
-    return profile.text(profile.events[::-1]), profile.text()
+    return profile.text(profile.events[::-1]), profile.whole
 
 
 @of_whole("brackets at the end gone", message="no end")
 def without_brackets(profile):
-    return profile.text()[:-len(profile.tail)], profile.without_tail()
+    return profile.up_to(len(profile.events)), profile.only(len(profile.events))
 
 
 @of_whole("bracket of the list gone", counted={NO_END: 1})
 def without_list_end(profile):
-    text = profile.text()
-    return text[:-len(profile.tail)] + profile.tail[1:], text
+    return profile.up_to(len(profile.events)) + profile.tail[1:], profile.whole
 
 
-@of_whole("two documents")
+@of_whole("two documents", documents=2)
 def two_documents(profile):
-    second = profile.text().replace(b'"rank"', b'"Rank"', 1)
-    return profile.text() + b"\n" + second, (profile.text(), second)
+    second = profile.whole.replace(b'"rank"', b'"Rank"', 1)
+    return profile.whole + b"\n" + second, (profile.whole, second)
 
 
-@of_whole("two documents, end gone", message="no end")
+@of_whole("two documents, end gone", documents=2, message="no end")
 def joined_documents(profile):
-    second = profile.text().replace(b'"rank"', b'"Rank"', 1)
-    return profile.text()[:-len(profile.tail)] + second, (profile.without_tail(), second)
+    second = profile.whole.replace(b'"rank"', b'"Rank"', 1)
+    return profile.up_to(len(profile.events)) + second, (profile.only(len(profile.events)), second)
 
 
 @of_whole("gzip damaged at its end", message="incorrect data check")
 def wrong_sum(profile):
-    packed = bytearray(gzip.compress(profile.text()))
-    packed[-6] ^= 0xff
-    return bytes(packed), profile.text()
+    file = bytearray(packed(profile.whole))
+    file[-6] ^= 0xff
+    return bytes(file), profile.whole
 
 
 def cut_gzip(share):
     def cut(profile):
-        packed = gzip.compress(profile.text())
-        packed = packed[:int(len(packed) * share)]
-        text = zlib.decompressobj(31).decompress(packed)
-        whole = profile.events
-        while len(profile.text(whole)) - len(profile.tail) > len(text):
-            whole = whole[:-1]
-        return packed, profile.without_tail(whole), len(profile.events) - len(whole)
+        file = packed(profile.whole)
+        file = file[:int(len(file) * share)]
+        text = zlib.decompressobj(31).decompress(file)
+        kept = bisect.bisect_right([profile.end(n) for n in range(len(profile.events))], len(text))
+        return file, profile.only(kept), len(profile.events) - kept
     return cut
 
 
@@ -341,37 +375,76 @@ for name, share in (("gzip cut at 50 %", 0.5), ("gzip cut at 80 %", 0.8)):
 
 @of_whole("text behind the document", counted={OUTSIDE: 1})
 def more_behind(profile):
-    return profile.text() + b"\nSaved.\n", profile.text()
+    return profile.whole + b"\nSaved.\n", profile.whole
 
 
 @of_whole("text before the document", counted={OUTSIDE: 1})
 def more_before(profile):
-    return b"Saving \xff\xfe ...\n" + profile.text(), profile.text()
+    return b"Saving \xff\xfe ...\n" + profile.whole, profile.whole
 
 
 @of_whole("head damaged", counted={OUTSIDE: 1}, message="a string has no end")
 def head_damaged(profile):
-    return profile.text().replace(b"{", b'{"schemaVersion"; 1, ', 1), profile.text()
+    return profile.whole.replace(b"{", b'{"schemaVersion"; 1, ', 1), profile.whole
 
 
-def rows(profile):
-    """(name, place, Damage) of everything above."""
+@of_whole("rank and host not known")
+def without_origin(profile):
+    return re.sub(rb'"(distributedInfo|host_name)"', rb'"no_\1"', profile.whole), profile.whole
+
+
+@of_whole("times from a base")
+def with_base(profile):
+    """As newer profiles have them: all times are a second less, and the base is a second more."""
+    head, base = re.subn(rb'("baseTimeNanoseconds":\s*)(\d+)', lambda m: m.group(1) + b"%d" % (int(m.group(2)) + 10**9), profile.whole)
+    text = head if base else profile.whole[:profile.whole.rindex(b"}")] + b', "baseTimeNanoseconds": 1000000000}'
+    return re.sub(rb'("ts":\s*)(\d+)', lambda m: m.group(1) + b"%d" % (int(m.group(2)) - 10**6), text), profile.whole
+
+
+@of_whole("calls of another vendor")
+def of_other_vendor(profile):
+    return profile.whole.replace(b'"cuda_runtime"', b'"xpu_runtime"'), profile.whole
+
+
+@of_whole("metadata only", message="no event of a process or a GPU is in it")
+def metadata_only(profile):
+    return profile.text([event for event in profile.events if re.search(rb'"ph":\s*"M"', event)]), None, len(profile.events)
+
+
+def of_events(profile):
     for name, (function, needs, expectations) in EVENT_MUTATIONS.items():
         fitting = [n for n, event in enumerate(profile.events) if needs in event and b'"X"' in event]
         for place, number in zip(PLACES, (fitting[0], fitting[len(fitting) // 2], fitting[-1])):
             damaged, expected = function(profile.events[number])
-            before, behind = profile.events[:number], profile.events[number + 1:]
-            yield name, place, Damage(profile.text([*before, damaged, *behind]),
-                                      profile.text([*before, *([] if expected is None else [expected]), *behind]),
-                                      lost=int(expected is None), **expectations)
+            begin = profile.begins[number]
+            yield name, place, Damage(profile.changed(number, 1, damaged), profile.changed(number, 1, *([] if expected is None else [expected])),
+                                      (begin, begin + len(damaged)), len(profile.events), int(expected is None), **expectations)
+
+
+def around_events(profile):
     fitting = [n for n in range(len(profile.events) - 1)
                if all(b'"X"' in one and b'"ts"' in one and b'"args"' in one for one in profile.events[n:n + 2])][2:]
     for name, (function, expectations) in TEXT_MUTATIONS.items():
         for place, number in zip(PLACES, (fitting[0], fitting[len(fitting) // 2], fitting[-1])):
             damaged, expected = function(profile, number)
-            lost = expectations.get("lost", 0)
             kept = number + (CUT not in expectations.get("counted", {}))
-            yield name, place, Damage(damaged, expected, **{**expectations, "lost": len(profile.events) - kept if lost is None else lost})
+            lost = expectations.get("lost", 0)
+            # Up to the event behind the next one, which is in its place, or to the end where that is gone.
+            at = profile.begins[number], len(damaged) - (len(profile.whole) - profile.begins[number + 2] if lost is not None else 0)
+            wanted = {**expectations, "lost": len(profile.events) - kept if lost is None else lost}
+            yield name, place, Damage(damaged, expected, at, len(profile.events), **wanted)
+
+
+def of_all(profile):
     for name, (function, expectations) in WHOLE.items():
         damaged, expected, *lost = function(profile)
-        yield name, "whole", Damage(damaged, expected, *lost, **expectations)
+        wanted = {word: what for word, what in expectations.items() if word != "documents"}
+        all_events = len(profile.events) * expectations.get("documents", 1)
+        yield name, "whole", Damage(damaged, expected, None, all_events, *lost, **wanted)
+
+
+def rows(profile):
+    """(name, place, Damage) of everything above."""
+    yield from of_events(profile)
+    yield from around_events(profile)
+    yield from of_all(profile)

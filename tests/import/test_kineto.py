@@ -144,6 +144,11 @@ class Generated(ImportTest):
         ranks = {process["pid"]: process["rank"] for process in self.report()["processes"]}
         self.assertEqual((ranks.pop(100), ranks.pop(101), *ranks.values()), (0, 1, 7))
 
+    def test_the_first_screen_knows_how_many_ranks_the_profile_says(self):
+        self.import_profile([call("cudaLaunchKernel", START, 1, 1)], distributedInfo={"rank": 0, "world_size": 128})
+        self.assertIn("Seen: 1 of 128 ranks", self.run_program(COMMAND, "report", self.run_folder)[0])
+        self.assertNotIn("unwritten_ranks", self.report()["run"])
+
     def test_a_rank_from_the_name_of_the_file_is_a_guess(self):
         path = self.write_profile([call("cudaLaunchKernel", START, 1, 1, pid=77)], "rank_5.json")
         named = self.folder / "node-9_77.1700000000.pt.trace.json"
@@ -164,6 +169,21 @@ class Generated(ImportTest):
         self.assertEqual(report["run"]["ranks"], 1)
         self.assertEqual({process["rank"] for process in report["processes"]}, {3})
         self.assertEqual(sum(collective["count"] for collective in report["collectives"]), 8)
+
+    def test_steps_of_one_rank_are_explained_by_the_file_that_has_the_most(self):
+        """Which of two files is read first does not matter."""
+        for first, count in ((0, 5), (5, 8), (13, 5)):
+            events = []
+            for n in range(first, first + count):
+                at = START + 1000 * n
+                events += [span(f"ProfilerStep#{n}", at, 990), call("cudaLaunchKernel", at + 10, 5, n + 1), kernel("k", at + 20, 100, n + 1),
+                           call("cudaStreamSynchronize", at + 700, 280, 100 + n)]
+            self.bring_in("--kineto", self.write_profile(events, f"steps{first}.json", host_name="node", distributedInfo={"rank": 3}))
+        report = self.report()
+        self.assertEqual(len(report["processes"]), 3)
+        self.assertEqual((report["steps"]["count"], report["step_time"]["steps"]), (8, 8))
+        self.assertIsNone(report.get("step_time_unknown"))
+        self.assertIsNotNone(report["critical_path_pct"])
 
     def test_documents_of_one_file_are_ranks_of_their_own(self):
         text = "\n".join(json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": [call("cudaLaunchKernel", START, 1, 1, pid=50 + rank)]})

@@ -69,6 +69,12 @@ class Nsight(ImportTest):
         self.imported()
         self.assertEqual(min(line["begin_ns"] for line in self.lines()), EPOCH + 1_000_000)
 
+    def test_rows_have_no_byte_of_a_text(self):
+        with sqlite3.connect(self.path) as report:
+            report.execute("UPDATE OSRT_API SET start = start + :far, end = end + :far WHERE rowid = 1", {"far": 2 * 366 * 24 * 3600 * 10**9})
+        far, = [line for line in self.imported().splitlines() if "a year or more away" in line]
+        self.assertTrue(far.endswith(": 1 events a year or more away from the others"), far)
+
     def test_the_file_and_its_folder_stay_as_they_are(self):
         folder = self.folder / "read only"
         folder.mkdir()

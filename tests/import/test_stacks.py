@@ -153,6 +153,16 @@ class Stacks(ExportTest):
         self.assertEqual(len(next(iter(lines))), 4)
         self.check_forms_agree()
 
+    def test_a_run_without_stacks_says_so(self):
+        path = self.folder / "p.json"
+        path.write_text(json.dumps({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "mm", "pid": 1, "tid": 1, "ts": 1000, "dur": 50}]}))
+        run = self.folder / "imported"
+        self.command("import", "-o", run, "--kineto", path)
+        for form in ("--flamegraph", "--speedscope", "--pprof"):
+            done = subprocess.run([COMMAND, "export", run, form, self.folder / "none.pb.gz"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("it has no stacks", done.stderr)
+
     def test_compressed_and_refused(self):
         subprocess.run([BUILD / "bin/golden_runs", self.folder / "made"], check=True)
         self.run_folder = self.folder / "made/python"

@@ -1,7 +1,9 @@
 // A profile that is read from its begin and from its middle on at a time: import/kineto/profile_reader.cpp, profile.cpp
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -166,11 +168,13 @@ std::vector<ProfileEvent> mixed_events() {
     named[Field::kOwnName] = "called " + std::to_string(i);
     events.push_back(named);
   }
+  for (std::size_t i = 0; i < events.size(); ++i) events[i].at = 100 * i;
   return events;
 }
 
 std::string text_of(const Profile& profile, const ProfileSpan& span) {
-  return std::to_string(span.begin_ns) + '+' + std::to_string(span.duration_ns) + ' ' + profile.name(span.name);
+  return std::to_string(span.begin_ns) + '+' + std::to_string(span.duration_ns) + ' ' + profile.name(span.name) +
+         " at " + std::to_string(span.at);
 }
 
 std::string text_of(Profile& profile) {
@@ -208,6 +212,45 @@ TEST(Profiles, ThatAreAppendedAreAsIfTheirEventsHadBeenAdded) {
   EXPECT_NE(all.find("process ids that are none, replaced 2"), std::string::npos) << all;
   EXPECT_NE(all.find("called 47"), std::string::npos) << all;
   for (std::size_t first = 0; first < events.size(); ++first) EXPECT_EQ(read(first), all) << first;
+}
+
+// Ids that are made up go by those of the profile, and not by what comes first.
+TEST(Profiles, HaveTheSameIdsInWhateverOrderTheirEventsAre) {
+  const auto ids = [](const std::vector<ProfileEvent>& events) {
+    LeftOut left_out;
+    Profile profile(left_out);
+    for (const ProfileEvent& event : events) profile.add(event);
+    profile.finish();
+    std::map<std::pair<std::string, std::string>, std::pair<std::uint32_t, std::uint32_t>> made;
+    for (const auto& [pid, process] : profile.processes())
+      for (const auto& [tid, index] : process.thread_at) made[{pid, tid}] = {process.pid, process.threads[index].tid};
+    return made;
+  };
+  std::vector<ProfileEvent> events = mixed_events();
+  const auto made = ids(events);
+  EXPECT_NE(made.at({"Spans", "PyTorch"}).first, made.at({"none", "PyTorch"}).first);
+  std::reverse(events.begin(), events.end());
+  EXPECT_EQ(ids(events), made);
+}
+
+TEST(Profiles, NameTheFirstPlaceOfWhatTheyReplace) {
+  std::vector<ProfileEvent> events = mixed_events();
+  LeftOut left_out;
+  Profile profile(left_out);
+  for (const ProfileEvent& event : events) profile.add(event);
+  profile.finish();
+  const auto first = [&](const auto& is_one) {
+    return std::find_if(events.begin(), events.end(),
+                        [&](const ProfileEvent& event) {
+                          return event[ProfileField::kPhase] == "X" &&
+                                 event[ProfileField::kCategory] == "cuda_runtime" && is_one(event);
+                        })
+        ->at;
+  };
+  EXPECT_EQ(left_out.kinds().at("process ids that are none, replaced").first_byte,
+            first([](const ProfileEvent& event) { return event[ProfileField::kPid] == "Spans"; }));
+  EXPECT_EQ(left_out.kinds().at("thread ids that are none, replaced").first_byte,
+            first([](const ProfileEvent& event) { return event[ProfileField::kTid] == "PyTorch"; }));
 }
 
 }  // namespace

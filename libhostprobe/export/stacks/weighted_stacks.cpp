@@ -114,6 +114,7 @@ WeightedStacks collect_stacks(const ChosenJob& run, const RunSteps& steps, bool 
   Collector collector(by_step ? steps : RunSteps{}, all);
   all.problems = visit_traces(
       run, [&collector](const Timeline& timeline) { collector.add(timeline); }, [](const Trace&) {}, progress);
+  if (all.stacks.empty()) all.problems.emplace_back("it has no stacks: no call of it waited, and nothing was sampled");
   return all;
 }
 

@@ -12,6 +12,9 @@
 
 namespace hostprobe::analysis {
 
+// Of what stands at no one place of a text, as a row of a database.
+inline constexpr std::uint64_t kNoPlace = UINT64_MAX;
+
 struct LeftOutKind {
   std::uint64_t count = 0;
   std::optional<std::uint64_t> first_byte;  // of the text; nothing: they stand at no one place of it
@@ -20,7 +23,10 @@ struct LeftOutKind {
 class LeftOut {
  public:
   void add(const std::string& kind, std::uint64_t count = 1) { add(kind, LeftOutKind{count, {}}); }
-  void add_at(const std::string& kind, std::uint64_t byte) { add(kind, LeftOutKind{1, byte}); }
+  void add_at(const std::string& kind, std::uint64_t byte) {
+    if (byte == kNoPlace) return add(kind);
+    add(kind, LeftOutKind{1, byte});
+  }
   void add(const LeftOut& other) {
     for (const auto& [kind, more] : other.kinds_) add(kind, more);
   }

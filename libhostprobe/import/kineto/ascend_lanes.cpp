@@ -72,7 +72,7 @@ class AscendLanes {
     ProfileProcesses lanes = std::move(profile_.processes_);
     profile_.processes_.clear();
     for (auto* const lane : processes_in_order(lanes)) {
-      ProfileProcess& own = profile_.process_of(process_id(lane->first));
+      ProfileProcess& own = profile_.process_of(process_id(lane->first), lane->second.at);
       profile_.append_process(own, lane->second, {});
     }
     // Lanes and "Thread 4711" have no names of the program's.
@@ -189,10 +189,10 @@ class AscendLanes {
       const auto begin = end == ends.end() ? begins.end() : begins.find(end->second);
       if (begin == begins.end()) continue;
       const AscendArrow& from = *begin->second;
-      ProfileProcess& process = profile_.process_of(process_id(profile_.names_[from.pid]));
+      ProfileProcess& process = profile_.process_of(process_id(profile_.names_[from.pid]), kNoPlace);
       activity.correlation = kArrowId | ++number;
       process.calls.push_back({{from.at_ns, 0, profile_.name_of(kArrowCall)},
-                               profile_.thread_of(process, profile_.names_[from.tid]),
+                               profile_.thread_of(process, profile_.names_[from.tid], kNoPlace),
                                activity.correlation});
       profile_.left_out_->add("durations of launches that only an arrow tells of, taken for 0");
     }

@@ -1,8 +1,11 @@
 // profile.cpp: see profile.h.
 #include "profile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "collective_names.h"
 
@@ -15,9 +18,9 @@ constexpr std::uint32_t kMadeUpTid = 0x40000000;  // no kernel gives such ids, a
 constexpr std::string_view kStepName = "ProfilerStep#";
 constexpr std::string_view kCollectiveAnnotation = "nccl:";
 
-// What repeats other events, or is about the profiler: nothing is lost without it.
-bool is_known_and_unused(const ProfileEvent& event) {
-  const std::string& category = event[Field::kCategory];
+// What repeats other events, or is about the profiler: nothing is lost without it. Categories are compared as views: these know their
+// length, and most differ by it alone. Each event is asked for a dozen of them.
+bool is_known_and_unused(const ProfileEvent& event, std::string_view category) {
   return category == "ac2g" || category == "async_cpu_to_gpu" || category == "fwdbwd" || category == "async_gpu" ||
          category == "forward_backward" || category == "HostToDevice" || category == "async_task_queue" ||
          category == "MsTx" || (event[Field::kPhase] == "i" && event[Field::kPid] == "Traces");
@@ -114,19 +117,18 @@ std::string thread_name(const std::string& text) {
 }  // namespace
 
 void Profile::add(const ProfileEvent& event) {
-  const std::string& phase = event[Field::kPhase];
-  const std::string& category = event[Field::kCategory];
+  const std::string_view phase = event[Field::kPhase], category = event[Field::kCategory];
   if (phase == "M") return add_name(event);
-  if (is_known_and_unused(event)) return;
+  if (is_known_and_unused(event, category)) return;
   if (category == "async_npu" && (phase == "s" || phase == "f")) return add_arrow(event);
   if (category.empty() && phase == "X") return add_ascend(event);
   if (phase != "X")
-    return left_out_->add_at("events of phase '" + phase.substr(0, 8) + "', category '" + category.substr(0, 64) + "'",
-                             event.at);
+    return left_out_->add_at(
+        fmt::format("events of phase '{}', category '{}'", phase.substr(0, 8), category.substr(0, 64)), event.at);
   const RowType type = activity_type(category);
   const bool watched = category == "Trace";
   if (type == kRowCall && !watched && !is_call_category(category) && !is_range_category(category))
-    return left_out_->add_at("events of category '" + category.substr(0, 64) + "'", event.at);
+    return left_out_->add_at(fmt::format("events of category '{}'", category.substr(0, 64)), event.at);
   ProfileSpan span;
   if (!add_span(event, span)) return;
   if (watched) return watched_.push_back(span);
@@ -148,6 +150,7 @@ bool Profile::add_span(const ProfileEvent& event, ProfileSpan& span) {
   span.begin_ns = *begin;
   span.duration_ns = std::max<std::int64_t>(duration.value_or(0), 0);
   span.name = name_of(event[Field::kName]);
+  span.at = event.at;
   return true;
 }
 
@@ -170,15 +173,15 @@ std::uint64_t Profile::correlation_of(const ProfileEvent& event) {
 }
 
 void Profile::add_call(const ProfileEvent& event, const ProfileSpan& span) {
-  ProfileProcess& process = process_of(event[Field::kPid]);
+  ProfileProcess& process = process_of(event[Field::kPid], event.at);
   const bool is_wait = is_wait_category(event[Field::kCategory]);
-  process.calls.push_back({span, thread_of(process, event[Field::kTid]), correlation_of(event), is_wait});
+  process.calls.push_back({span, thread_of(process, event[Field::kTid], event.at), correlation_of(event), is_wait});
 }
 
 void Profile::add_range(const ProfileEvent& event, const ProfileSpan& span) {
-  ProfileProcess& process = process_of(event[Field::kPid]);
+  ProfileProcess& process = process_of(event[Field::kPid], event.at);
   const std::string& name = event[Field::kName];
-  const std::uint32_t thread = thread_of(process, event[Field::kTid]);
+  const std::uint32_t thread = thread_of(process, event[Field::kTid], event.at);
   if (name.starts_with(kStepName)) {
     if (const auto number = whole_number(std::string_view(name).substr(kStepName.size())); number && *number >= 0) {
       process.steps.push_back({span, thread, static_cast<std::uint64_t>(*number)});
@@ -196,7 +199,7 @@ ProfileCollective Profile::collective_of(const ProfileEvent& event, const Profil
   ProfileCollective call;
   call.span = span;
   call.span.name = name_of(operation);
-  call.thread = thread_of(process_of(event[Field::kPid]), event[Field::kTid]);
+  call.thread = thread_of(process_of(event[Field::kPid], event.at), event[Field::kTid], event.at);
   return call;
 }
 
@@ -218,7 +221,7 @@ void Profile::add_collective(const ProfileEvent& event, const ProfileSpan& span)
   call.sequence = static_cast<std::uint32_t>(count_of(event, Field::kSequence));
   if (operation == "Send") call.peer = small_number(event[Field::kToRank], -1);
   if (operation == "Recv") call.peer = small_number(event[Field::kFromRank], -1);
-  process_of(event[Field::kPid]).collectives.push_back(call);
+  process_of(event[Field::kPid], event.at).collectives.push_back(call);
 }
 
 void Profile::add_annotated(const ProfileEvent& event, const ProfileSpan& span) {
@@ -229,7 +232,7 @@ void Profile::add_annotated(const ProfileEvent& event, const ProfileSpan& span) 
   const std::string& types = event[Field::kInputType];
   call.elements = elements_of(event[Field::kInputDims]);
   call.type = collective_type(types.substr(0, types.find(',')));
-  process_of(event[Field::kPid]).annotated.push_back(call);
+  process_of(event[Field::kPid], event.at).annotated.push_back(call);
 }
 
 void Profile::add_activity(const ProfileEvent& event, const ProfileSpan& span, RowType type) {
@@ -258,20 +261,21 @@ void Profile::add_name(const ProfileEvent& event) {
     thread_names_[{event[Field::kPid], event[Field::kTid]}] = thread_name(event[Field::kOwnName]);
 }
 
-ProfileProcess& Profile::process_of(const std::string& pid) {
+ProfileProcess& Profile::process_of(const std::string& pid, std::uint64_t at) {
   const auto [found, fresh] = processes_.try_emplace(pid);
   if (fresh) {
     found->second.number = static_cast<std::uint32_t>(processes_.size());
-    found->second.pid = process_id(pid).value_or(found->second.number);
+    found->second.pid = process_id(pid).value_or(0);
+    found->second.at = at;
   }
   return found->second;
 }
 
-std::uint32_t Profile::thread_of(ProfileProcess& process, const std::string& tid) {
+std::uint32_t Profile::thread_of(ProfileProcess& process, const std::string& tid, std::uint64_t at) {
   const auto found = process.thread_at.find(tid);
   if (found != process.thread_at.end()) return found->second;
   const auto index = static_cast<std::uint32_t>(process.threads.size());
-  process.threads.push_back({thread_id(tid).value_or(kMadeUpTid + index), {}});
+  process.threads.push_back({thread_id(tid).value_or(0), {}, at});
   process.thread_at.emplace(tid, index);
   return index;
 }
@@ -344,7 +348,7 @@ void Profile::append_process(ProfileProcess& own, ProfileProcess& other, const s
   std::vector<const std::string*> ids(other.threads.size());
   for (const auto& [tid, index] : other.thread_at) ids[index] = &tid;
   Renumbering numbers{names, {}};
-  for (const std::string* id : ids) numbers.threads.push_back(thread_of(own, *id));
+  for (std::size_t i = 0; i < ids.size(); ++i) numbers.threads.push_back(thread_of(own, *ids[i], other.threads[i].at));
   numbers.append(own.calls, other.calls);
   numbers.append(own.ranges, other.ranges);
   numbers.append(own.collectives, other.collectives);
@@ -356,7 +360,7 @@ void Profile::append(Profile&& later) {
   std::vector<std::uint32_t> names;
   for (const std::string& name : later.names_) names.push_back(name_of(name));
   for (auto* const one : processes_in_order(later.processes_))
-    append_process(process_of(one->first), one->second, names);
+    append_process(process_of(one->first, one->second.at), one->second, names);
   const Renumbering numbers{names, {}};
   numbers.append(activities_, later.activities_);
   numbers.append(watched_, later.watched_);
@@ -370,13 +374,32 @@ void Profile::append(Profile&& later) {
   left_out_->add(*later.left_out_);
 }
 
+// In the order of the profile's own ids, so that the order of events changes nothing.
+void Profile::make_ids_up() {
+  std::set<std::uint32_t> taken;
+  for (const auto& [pid, process] : processes_) taken.insert(process.pid);
+  std::uint32_t free_pid = 1;
+  for (auto& [pid, process] : processes_) {
+    if (!process_id(pid)) {
+      left_out_->add_at("process ids that are none, replaced", process.at);
+      while (taken.contains(free_pid)) ++free_pid;
+      process.pid = free_pid++;
+    }
+    std::uint32_t free_tid = kMadeUpTid;
+    for (const auto& [tid, index] : process.thread_at) {
+      if (thread_id(tid)) continue;
+      left_out_->add_at("thread ids that are none, replaced", process.threads[index].at);
+      process.threads[index].tid = free_tid++;
+    }
+  }
+}
+
 void Profile::finish() {
   finish_ascend();
+  make_ids_up();
   for (auto& [pid, process] : processes_) {
-    if (!process_id(pid)) left_out_->add("process ids that are none, replaced");
     if (const auto name = process_names_.find(pid); name != process_names_.end()) process.name = name->second;
     for (const auto& [tid, index] : process.thread_at) {
-      if (!thread_id(tid)) left_out_->add("thread ids that are none, replaced");
       const auto name = thread_names_.find({pid, tid});
       if (name != thread_names_.end()) process.threads[index].name = name->second;
     }

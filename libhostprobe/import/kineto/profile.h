@@ -21,7 +21,8 @@ namespace hostprobe::analysis {
 struct ProfileSpan {
   std::int64_t begin_ns = 0;
   std::int64_t duration_ns = 0;
-  std::uint32_t name = 0;  // in Profile::names
+  std::uint32_t name = 0;       // in Profile::names
+  std::uint64_t at = kNoPlace;  // byte of the text
 };
 
 // A function of the runtime or driver, or one of libc that waits.
@@ -73,11 +74,13 @@ struct ProfileStep {
 struct ProfileThread {
   std::uint32_t tid = 0;  // made up where the profile's own is none
   std::string name;
+  std::uint64_t at = kNoPlace;  // byte of the text where its first event is
 };
 
 struct ProfileProcess {
-  std::uint32_t pid = 0;     // made up where the profile's own is none
-  std::uint32_t number = 0;  // of processes as they appear in the profile
+  std::uint32_t pid = 0;        // made up where the profile's own is none
+  std::uint32_t number = 0;     // of processes as they appear in the profile
+  std::uint64_t at = kNoPlace;  // byte of the text where its first event is
   std::string name;
   std::vector<ProfileThread> threads;
   std::map<std::string, std::uint32_t, std::less<>> thread_at;  // by the profile's own id
@@ -119,10 +122,12 @@ class Profile {
   void add_ascend(const ProfileEvent& event);
   void add_arrow(const ProfileEvent& event);
   void finish_ascend();
+  void make_ids_up();
   // All that another one holds; `names`: its numbers of names by those of this profile, none where they are the same.
   void append_process(ProfileProcess& own, ProfileProcess& other, const std::vector<std::uint32_t>& names);
-  ProfileProcess& process_of(const std::string& pid);
-  std::uint32_t thread_of(ProfileProcess& process, const std::string& tid);
+  // `at`: where the event is that names it.
+  ProfileProcess& process_of(const std::string& pid, std::uint64_t at);
+  std::uint32_t thread_of(ProfileProcess& process, const std::string& tid, std::uint64_t at);
   std::uint32_t name_of(const std::string& text);
   std::uint64_t count_of(const ProfileEvent& event, ProfileField field);
   std::uint64_t correlation_of(const ProfileEvent& event);

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "import/input/left_out.h"
+
 namespace hostprobe::analysis {
 
 enum class ProfileField : std::uint8_t {
@@ -54,7 +56,7 @@ inline constexpr const char* kWaitCategory = "wait of libc";
 
 struct ProfileEvent {
   std::array<std::string, static_cast<std::size_t>(ProfileField::kCount)> texts;
-  std::uint64_t at = 0;  // byte of the text where it begins
+  std::uint64_t at = kNoPlace;  // byte of the text where it begins
 
   std::string& operator[](ProfileField field) { return texts[static_cast<std::size_t>(field)]; }
   const std::string& operator[](ProfileField field) const { return texts[static_cast<std::size_t>(field)]; }

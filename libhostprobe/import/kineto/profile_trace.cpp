@@ -50,7 +50,7 @@ void drop_far_times(Profile& profile, LeftOut& left_out) {
   const auto is_far = [&](const auto& one) {
     const double distance = static_cast<double>(one.span.begin_ns) - static_cast<double>(*middle);
     const bool far = std::abs(distance) > static_cast<double>(kLongestNs) || one.span.duration_ns > kLongestNs;
-    if (far) left_out.add("events a year or more away from the others");
+    if (far) left_out.add_at("events a year or more away from the others", one.span.at);
     return far;
   };
   for (auto& [pid, process] : profile.processes()) {

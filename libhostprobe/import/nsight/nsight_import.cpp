@@ -90,7 +90,7 @@ class Report {
   // A call, a range or an activity that began and ended. False: it did not.
   bool begin(const DatabaseRow& row, const char* category, std::int64_t pid, std::int64_t tid) {
     event_.clear();
-    event_.at = ++rows_;
+    ++rows_;
     std::int64_t duration_ns = 0;
     if (!row.has(0) || !row.has(1) || __builtin_sub_overflow(row.whole(1), row.whole(0), &duration_ns) ||
         duration_ns < 0) {

@@ -82,15 +82,19 @@ std::string in_a_list(std::string title) {
   return title;
 }
 
-// Of the ranks that there must have been, by their numbers and by their communicators.
+// Of the ranks that there must have been, by their numbers, by their communicators, and by what launchers and profiles say.
 std::string seen_text(const RunAnswer& run) {
+  constexpr std::uint32_t kMostRanks = 1u << 20;  // a file may say anything
   const auto profiles = std::count_if(run.processes.begin(), run.processes.end(),
                                       [&run](const ProcessAnswer& one) { return run.traced(one) != nullptr; });
   if (run.ranks == 0) return plural(run.processes.size() - static_cast<std::size_t>(profiles), "process", "processes");
-  std::uint32_t expected = run.ranks;
+  std::uint32_t expected = std::max(run.ranks, run.world <= kMostRanks ? run.world : 0);
   for (const ProcessAnswer& process : run.processes)
-    if (process.kind == ProcessKind::kRank)
+    if (process.kind == ProcessKind::kRank) {
       expected = std::max(expected, static_cast<std::uint32_t>(process.rank.value_or(0)) + 1);
+      if (process.mode == "profile" && process.world_size <= kMostRanks)
+        expected = std::max(expected, process.world_size);
+    }
   for (const CollectiveAnswer& collective : run.collectives) expected = std::max(expected, collective.ranks);
   return fmt::format("{} of {}", run.ranks, plural(expected, "rank", "ranks"));
 }
