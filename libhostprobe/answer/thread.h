@@ -88,10 +88,11 @@ struct RunningRow {
   std::string file;      // of Python
   unsigned line = 0;     // the one that most samples of the function are at
   std::string library;   // of code; "kernel": in the kernel
-  std::string caller;    // of Python: whoever called it most, in another file
+  std::string caller;  // of Python: whoever called it most, in another file; of collections: in what most of them began
   double ns = 0;
   double step_ns = 0;  // of the mean step
   std::uint64_t samples = 0;
+  std::uint64_t caller_samples = 0, called_samples = 0;  // in that function, of all whose caller is asked for
 };
 
 // What the CPU time of a thread went into, by samples of it.

@@ -162,10 +162,12 @@ Advice pool_advice(const Finding& finding) {
 std::string garbage_text(const Evidence& evidence) {
   const GarbageEvidence& seen = evidence.of<GarbageEvidence>();
   const GarbageWorkEvidence& work = evidence.of<GarbageWorkEvidence>();
-  const std::string longest = "the longest takes " + duration_text(1e6 * seen.max_ms);
+  std::string longest = "the longest takes " + duration_text(1e6 * seen.max_ms);
   if (work.requests_pct >= 50)
     return fmt::format("{} calls of gc.collect() freed {} objects{}, and {}", grouped(work.requests),
                        grouped(work.requests_collected.value_or(0)), living_text(work), longest);
+  if (!seen.begins_in.empty())
+    longest += "; most of that time begins in " + shortened_place(printable(seen.begins_in), 64);
   if (!work.new_blocks_per_s)
     return fmt::format("there are {} collections, {} of them of generation {}, and {}", grouped(seen.count),
                        grouped(seen.oldest_count), seen.oldest_generation, longest);
@@ -182,6 +184,12 @@ std::string holder_text(const Evidence& evidence) {
   const std::string name = printable(holder->held_by_name.empty() ? holder->held_by : holder->held_by_name);
   return name == role_name(Role::kOther) ? fmt::format("thread {}", holder->held_by_tid)
                                          : fmt::format("{} (thread {})", name, holder->held_by_tid);
+}
+
+std::string busy_holder_text(const Evidence& evidence) {
+  const std::string& place = evidence.of<HolderEvidence>().held_in;
+  return place.empty() ? holder_text(evidence)
+                       : holder_text(evidence) + ", which mostly runs " + shortened_place(place, 64);
 }
 
 }  // namespace hostprobe::analysis

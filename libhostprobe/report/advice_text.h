@@ -37,5 +37,7 @@ std::string garbage_text(const Evidence& evidence);
 
 // "Prefetcher._fill (thread 77)", that another one waits for; "": none is known.
 std::string holder_text(const Evidence& evidence);
+// The same, and what it runs.
+std::string busy_holder_text(const Evidence& evidence);
 
 }  // namespace hostprobe::analysis

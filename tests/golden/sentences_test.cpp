@@ -181,7 +181,8 @@ void say_python() {
   one = finding(Symptom::kGarbage, Cause::kGcPause, 8.31);
   one.fix = Fix::kGc;
   one.of_steps = true;
-  one.evidence.add(GarbageEvidence{.count = 1234, .max_ms = 193.4, .oldest_generation = 2, .oldest_count = 7});
+  one.evidence.add(GarbageEvidence{
+      .count = 1234, .max_ms = 193.4, .oldest_generation = 2, .oldest_count = 7, .begins_in = "rows (data.py:9)"});
   say("garbage collection", text_of(one));
   Finding grows = one;
   grows.fix = Fix::kFreeze;
@@ -303,7 +304,8 @@ void say_seldom_lost_time() {
   one.fix = Fix::kProcesses;
   one.site = FindingSite{"pthread_cond_timedwait", "python3.11", Role::kMain, {}};
   one.evidence.add(StepsEvidence{.steps = 3000, .pieces = 900, .steps_with_it = 10});
-  one.evidence.add(HolderEvidence{.held_by = "other", .held_by_tid = 77, .held_by_name = "save"});
+  one.evidence.add(
+      HolderEvidence{.held_by = "other", .held_by_tid = 77, .held_by_name = "save", .held_in = "save (train.py:9)"});
   say("lost time in few steps, for a thread that is known", text_of(one));
   one = finding(Symptom::kLostTime, Cause::kFileIo, 12);
   one.site = FindingSite{"pread64 (file)", "python3.11", Role::kDataloader, {"load (data.py:9)"}};

@@ -2,6 +2,7 @@
 // analysis/ranks/host_alignment.cpp
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 

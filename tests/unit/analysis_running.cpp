@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/causes/process_finding.h"
 #include "analysis/run_answer.h"
 #include "analysis/step_time/own_code.h"
 #include "format/samples.h"
@@ -44,6 +45,13 @@ class Running : public testing::Test {
   }
   void code(double at_us, std::uint64_t address, std::uint32_t running_us, std::uint32_t tid = kMain) {
     rows_ += test::bytes_of(SampleRow{test::at_us(at_us), tid, kSampleCode, 0, address, 0, running_us});
+  }
+  // Ten milliseconds apart, half of it each.
+  void collections(int count) {
+    std::vector<test::Call> calls;
+    for (int i = 1; i <= count; ++i)
+      calls.push_back({.hook = 1, .begin_us = 10'000.0 * i, .end_us = 10'000.0 * i + 5'000, .a = 2});
+    file_.calls(kMain, 0, calls);
   }
   json report() {
     file_.block(kBlockSamples, rows_);
@@ -134,6 +142,44 @@ TEST_F(Running, InsideACollectionIsTheCollectors) {
   EXPECT_DOUBLE_EQ(main.at("running").at(0).at("cpu_ms"), 30);
   EXPECT_EQ(main.at("running").at(1).at("function"), "garbage collection");
   EXPECT_TRUE(main.at("running").at(1).at("file").is_null());
+  EXPECT_EQ(main.at("running").at(1).at("caller"), "augment (train.py:30)") << "where it began";
+}
+
+TEST_F(Running, SaysWhereCollectionsBeginWhateverTheLine) {
+  collections(8);
+  for (int i = 0; i < 8; ++i) python(10'000 * (i + 1) + 1'000, i % 2 == 0 ? 1 : 2, 4'000);
+  report();
+  EXPECT_EQ(collecting_place(run_.processes[0]), "augment (train.py:30)");
+}
+
+TEST_F(Running, SaysNoPlaceOfCollectionsThatIsTheirsByChance) {
+  collections(3);
+  for (int i = 0; i < 3; ++i) python(10'000 * (i + 1) + 1'000, 1, 4'000);
+  report();
+  EXPECT_EQ(collecting_place(run_.processes[0]), "") << "three of three";
+}
+
+TEST_F(Running, SaysNoPlaceOfCollectionsThatBeginInSeveral) {
+  collections(8);
+  for (int i = 0; i < 16; ++i) python(10'000 * (i % 8 + 1) + 1'000 + i, i < 8 ? 1 : 3, 4'000);
+  report();
+  EXPECT_EQ(collecting_place(run_.processes[0]), "");
+}
+
+TEST_F(Running, SaysWhatAThreadMostlyRunsOrNothing) {
+  for (int i = 0; i < 10; ++i) python(1000 + 100 * i, 1, 10'000);
+  for (int i = 0; i < 2; ++i) python(3000 + 100 * i, 3, 10'000);
+  for (int i = 0; i < 16; ++i) python(5000 + 100 * i, i < 10 ? 1 : 3, 10'000, kOther);
+  report();
+  EXPECT_EQ(usual_place(run_.processes[0], kMain), "augment (train.py:30)");
+  EXPECT_EQ(usual_place(run_.processes[0], kOther), "") << "10 of 16 may be fewer than half";
+  EXPECT_EQ(usual_place(run_.processes[0], 77), "") << "a thread that nobody sampled";
+}
+
+TEST_F(Running, SaysNothingOfCodeWithoutSymbols) {
+  for (int i = 0; i < 10; ++i) code(1000 + 100 * i, kLib + 0x10, 10'000);
+  report();
+  EXPECT_EQ(usual_place(run_.processes[0], kMain), "");
 }
 
 TEST_F(Running, OfAStepIsThatOfStepsThatWereSampledWhole) {

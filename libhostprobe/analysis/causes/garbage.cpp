@@ -55,7 +55,8 @@ void add_collections(Finding& finding, const ProcessAnswer& process) {
                                        .total_ms = 1e-6 * gc.time.total_ns(),
                                        .max_ms = 1e-6 * gc.time.max_ns(),
                                        .oldest_generation = oldest,
-                                       .oldest_count = times.count()});
+                                       .oldest_count = times.count(),
+                                       .begins_in = collecting_place(process)});
   if (gc.work.ns <= 0) return;
   finding.evidence.add(work_evidence(gc.work, process.steps));
   if (is_requested(gc.work)) {

@@ -16,7 +16,8 @@ void add_holder(Finding& finding, const RunAnswer& run, const ProcessAnswer& pro
       const GilHolder& holder = waiter.holders.front();
       finding.evidence.add(HolderEvidence{.held_by = role_name(holder.role),
                                           .held_by_tid = holder.thread.tid,
-                                          .held_by_name = whole.thread_title(holder.thread, holder.role)});
+                                          .held_by_name = whole.thread_title(holder.thread, holder.role),
+                                          .held_in = usual_place(whole, holder.thread.tid)});
     }
   }
 }

@@ -3,7 +3,9 @@
 // Room 3.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "answer/run.h"
@@ -20,6 +22,12 @@ Finding process_finding(const RunAnswer& run, const ProcessAnswer& process, Symp
 // Counters have no place in time. Where most of it may lie before the first step, where imports collect garbage and wait for
 // files, nothing is advised.
 void leave_start_up(const ProcessAnswer& process, Finding& finding);
+
+// What most samples of a thread were in while it ran, in whatever call: a place in Python, or where it runs none a function. "": there are too
+// few, or nothing has half of them for sure.
+std::string usual_place(const ProcessAnswer& process, std::uint32_t tid);
+// In which function of Python most of its collections' time begins; as above.
+std::string collecting_place(const ProcessAnswer& process);
 
 double main_wait_pct(const ProcessAnswer& process, WaitPurpose purpose);
 

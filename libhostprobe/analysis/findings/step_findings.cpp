@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/causes/process_finding.h"
 #include "analysis/step_time/step_mean.h"
 #include "answer/telling_frames.h"
 #include "model/samples.h"
@@ -56,12 +57,17 @@ void add_site(const LostSite& site, Evidence& evidence) {
     evidence.add(transfer);
   }
   if (!site.awaited.empty()) evidence.add(AwaitedEvidence{.awaited = site.awaited});
-  if (!site.holder.empty())
-    evidence.add(
-        HolderEvidence{.held_by = site.holder, .held_by_tid = site.holder_tid, .held_by_name = site.holder_title});
 }
 
-void add_evidence(const StepTime& time, const CauseSum& sum, Evidence& evidence) {
+void add_holder(const LostSite& site, const ProcessAnswer* process, Evidence& evidence) {
+  if (site.holder.empty()) return;
+  evidence.add(HolderEvidence{.held_by = site.holder,
+                              .held_by_tid = site.holder_tid,
+                              .held_by_name = site.holder_title,
+                              .held_in = process == nullptr ? "" : usual_place(*process, site.holder_tid)});
+}
+
+void add_evidence(const StepTime& time, const ProcessAnswer* process, const CauseSum& sum, Evidence& evidence) {
   const LostTime& most = *sum.ranks.front();
   std::uint64_t pieces = 0;
   for (const LostTime* one : sum.ranks) pieces += one->pieces;
@@ -71,6 +77,7 @@ void add_evidence(const StepTime& time, const CauseSum& sum, Evidence& evidence)
                              .steps_with_it = static_cast<std::uint64_t>(steps),
                              .code = most.site.code});
   add_site(most.site, evidence);
+  add_holder(most.site, process, evidence);
   if (most.longest.empty()) return;
   const LostPiece& longest = most.longest.front();
   evidence.add(
@@ -104,7 +111,7 @@ Finding finding_of(const RunAnswer& run, Cause cause, const CauseSum& sum) {
     finding.pid = process->pid;
   }
   finding.only_process = run.step_members.size() == 1;
-  add_evidence(time, sum, finding.evidence);
+  add_evidence(time, process, sum, finding.evidence);
   return finding;
 }
 

@@ -61,8 +61,13 @@ class ThreadSum {
   void add_python(const RunningSample& sample, RunningAnswer& answer) {
     ++answer.python_samples;
     answer.python_ns += sample.ns;
-    if (is_inside(collections_, sample.at_ns)) return count(python_[{kCollecting, ""}], sample, kCollecting);
     const std::string_view frame = innermost_frame(trace_, sample.stack);
+    if (is_inside(collections_, sample.at_ns)) {
+      Sum& sum = python_[{kCollecting, ""}];
+      // Imports collect as well, and are over.
+      if (!frame.empty() && (steps_.count() == 0 || steps_.holds(sample.at_ns))) ++sum.callers[frame];
+      return count(sum, sample, kCollecting);
+    }
     if (frame.empty()) {
       ++answer.torn;
       return;
@@ -112,11 +117,27 @@ class ThreadSum {
     return {};
   }
 
+  // Whatever their lines.
+  static std::uint64_t in_same_function(const std::map<std::string_view, std::uint64_t>& callers,
+                                        std::string_view one) {
+    const PythonPlace place = python_place(one);
+    std::uint64_t samples = 0;
+    for (const auto& [frame, count] : callers) {
+      const PythonPlace other = python_place(frame);
+      if (other.function == place.function && other.file == place.file) samples += count;
+    }
+    return samples;
+  }
+
   static std::vector<RunningRow> rows(Groups& groups) {
     std::vector<RunningRow> all;
     for (auto& [key, sum] : groups) {
       if (!sum.lines.empty()) sum.row.line = most_of(sum.lines)->first;
-      if (!sum.callers.empty()) sum.row.caller = most_of(sum.callers)->first;
+      if (!sum.callers.empty()) {
+        sum.row.caller = most_of(sum.callers)->first;
+        sum.row.caller_samples = in_same_function(sum.callers, sum.row.caller);
+        for (const auto& [frame, count] : sum.callers) sum.row.called_samples += count;
+      }
       all.push_back(std::move(sum.row));
     }
     std::stable_sort(all.begin(), all.end(), [](const RunningRow& l, const RunningRow& r) { return l.ns > r.ns; });

@@ -21,9 +21,9 @@ std::size_t place_width(std::size_t width) { return std::clamp<std::size_t>(widt
 std::string place_of(const RunningRow& row, std::size_t width) {
   if (!row.library.empty())
     return row.function.empty() ? row.library : fmt::format("{} ({})", row.function, row.library);
-  if (row.file.empty()) return row.function;
-  std::string place = row.line == 0 ? fmt::format("{} ({})", row.function, row.file)
-                                    : fmt::format("{} ({}:{})", row.function, row.file, row.line);
+  std::string place = row.function;
+  if (!row.file.empty())
+    place += row.line == 0 ? fmt::format(" ({})", row.file) : fmt::format(" ({}:{})", row.file, row.line);
   if (row.caller.empty()) return place;
   const std::string from = ", from " + shortened_place(row.caller, width / 2);
   return shortened_place(place, width - std::min(width, columns(from))) + from;
