@@ -7,7 +7,11 @@
 
 #include <cstdint>
 
+#include "format/file.h"
+
 namespace hostprobe::probe {
+
+inline constexpr Architecture kArchitecture = kX86_64;
 
 // Of a slot that is bound when it is first called through.
 constexpr bool is_call_slot(std::uint64_t relocation) { return relocation == R_X86_64_JUMP_SLOT; }

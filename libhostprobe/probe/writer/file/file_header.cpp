@@ -91,6 +91,7 @@ void fill_file_header(char** environment) {
   h.start = load_clock();
   h.first = h.last = read_clock_pair();
   h.steps = static_cast<std::uint32_t>(g_options.steps);
+  h.architecture = kArchitecture;
   h.invariant_ticks = counter_is_invariant();
   copy_text(h.mode, sizeof h.mode, mode_name());
   copy_text(h.hostprobe_version, sizeof h.hostprobe_version, HOSTPROBE_VERSION);
