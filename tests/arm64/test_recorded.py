@@ -34,7 +34,7 @@ class Recorded(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="hostprobe-arm64-")
         cls.run = Path(cls.folder.name) / "run"
         settings = {"LD_PRELOAD": BUILD / "lib/libhostprobe.so", "HOSTPROBE_TARGET": "all", "HOSTPROBE_MODE": "trace",
-                    "HOSTPROBE_OUT": cls.run, "HOSTPROBE_STACK_US": 1000}
+                    "HOSTPROBE_OUT": cls.run}
         given = [word for name, value in settings.items() for word in ("-E", f"{name}={value}")]
         cls.said = run(*EMULATOR, *given, PROGRAM, status=5)
         cls.alone = run(*EMULATOR, PROGRAM, status=5)

@@ -20,6 +20,19 @@ static void* work(void* nothing) {
   return nothing;
 }
 
+/* Two frames that stacks have to show; what follows the call keeps each from being a jump. */
+static int g_rounds;
+__attribute__((noinline)) static void inner(void) {
+  sem_wait(&g_done);
+  ++g_rounds;
+}
+__attribute__((noinline)) static void outer(void) {
+  char room[200];
+  __asm__ volatile("" : : "r"(room) : "memory");
+  inner();
+  __asm__ volatile("" : : "r"(room) : "memory");
+}
+
 int main(void) {
   pthread_t thread;
   sem_init(&g_ready, 0, 0);
@@ -27,7 +40,7 @@ int main(void) {
   pthread_create(&thread, NULL, work, NULL);
   for (int i = 0; i < 5; ++i) {
     sem_post(&g_ready);
-    sem_wait(&g_done);
+    outer();
   }
   pthread_join(thread, NULL);
 

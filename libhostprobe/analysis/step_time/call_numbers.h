@@ -12,16 +12,16 @@
 namespace hostprobe::analysis {
 
 // -1: there is none.
-struct CallNumber {
+struct KernelCall {
   int x86_64, aarch64;
 
   constexpr int on(std::uint32_t architecture) const { return architecture == kAarch64 ? aarch64 : x86_64; }
 };
 
-inline constexpr CallNumber kFutexCall{202, 98};
+inline constexpr KernelCall kFutexCall{202, 98};
 
 // What reads and writes has hooks; these look for files, make and remove them, map them, or have them read by the kernel.
-inline constexpr CallNumber kFileCalls[] = {
+inline constexpr KernelCall kFileCalls[] = {
     {2, -1},     // open
     {257, 56},   // openat
     {85, -1},    // creat
@@ -63,15 +63,15 @@ inline constexpr CallNumber kFileCalls[] = {
     {426, 426},  // io_uring_enter
     {437, 437},  // openat2
 };
-inline constexpr CallNumber kChildCalls[] = {{61, 260}, {247, 95}};                    // wait4, waitid
-inline constexpr CallNumber kReadCalls[] = {{0, 63}, {19, 65}, {45, 207}, {47, 212}};  // read, readv, recvfrom, recvmsg
-inline constexpr CallNumber kWriteCalls[] = {
+inline constexpr KernelCall kChildCalls[] = {{61, 260}, {247, 95}};                    // wait4, waitid
+inline constexpr KernelCall kReadCalls[] = {{0, 63}, {19, 65}, {45, 207}, {47, 212}};  // read, readv, recvfrom, recvmsg
+inline constexpr KernelCall kWriteCalls[] = {
     {1, 64}, {20, 66}, {44, 206}, {46, 211}};  // write, writev, sendto, sendmsg
 
 template <std::size_t count>
-constexpr bool is_one_of(const CallNumber (&calls)[count], int call, std::uint32_t architecture) {
+constexpr bool is_one_of(const KernelCall (&calls)[count], int call, std::uint32_t architecture) {
   return call >= 0 &&
-         std::any_of(calls, calls + count, [=](const CallNumber& one) { return one.on(architecture) == call; });
+         std::any_of(calls, calls + count, [=](const KernelCall& one) { return one.on(architecture) == call; });
 }
 
 // For another process, or for whatever a descriptor leads to: a pipe, a socket, a file. kOther: none of these.
