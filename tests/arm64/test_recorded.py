@@ -32,13 +32,13 @@ class Recorded(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="hostprobe-arm64-")
-        cls.run = Path(cls.folder.name) / "run"
+        cls.run_folder = Path(cls.folder.name) / "run"
         settings = {"LD_PRELOAD": BUILD / "lib/libhostprobe.so", "HOSTPROBE_TARGET": "all", "HOSTPROBE_MODE": "trace",
-                    "HOSTPROBE_OUT": cls.run}
+                    "HOSTPROBE_OUT": cls.run_folder}
         given = [word for name, value in settings.items() for word in ("-E", f"{name}={value}")]
         cls.said = run(*EMULATOR, *given, PROGRAM, status=5)
         cls.alone = run(*EMULATOR, PROGRAM, status=5)
-        cls.rows = [json.loads(line) for line in run(BUILD / "bin/hostprobe", "dump", cls.run, "--json").splitlines()]
+        cls.rows = [json.loads(line) for line in run(BUILD / "bin/hostprobe", "dump", cls.run_folder, "--json").splitlines()]
 
     @classmethod
     def tearDownClass(cls):
@@ -58,12 +58,12 @@ class Recorded(unittest.TestCase):
         self.assertEqual(len(self.rows_of("waitpid")), 1)
 
     def test_a_child_of_vfork_records_nothing(self):
-        self.assertEqual(len(list(self.run.glob("*.hptrace"))), 1)
+        self.assertEqual(len(list(self.run_folder.glob("*.hptrace"))), 1)
         self.assertEqual(len({row["pid"] for row in self.rows}), 1)
 
     def test_the_trace_says_its_architecture(self):
-        [trace] = self.run.glob("*.hptrace")
-        document = json.loads(run(BUILD / "bin/hostprobe", "report", self.run, "--json"))
+        [trace] = self.run_folder.glob("*.hptrace")
+        document = json.loads(run(BUILD / "bin/hostprobe", "report", self.run_folder, "--json"))
         self.assertEqual(document["processes"][0]["lost"], 0)
         # FileHeader::architecture, behind texts and losses; see format/file.h.
         at = struct.calcsize("=QIIQIIIIiiiiQQ") + 3 * 24 + 9 * 8 + 4 * 4 + 16 + 64 + 40 + 24 + 48 + 256 + 1024 + 512 + 8 * 8 + 4
@@ -72,7 +72,7 @@ class Recorded(unittest.TestCase):
     def test_this_machine_reads_the_same(self):
         if not NATIVE.exists():
             self.skipTest(f"there is no {NATIVE}: build preset release")
-        for words in (("dump", self.run, "--json"), ("dump", self.run), ("report", self.run, "--json")):
+        for words in (("dump", self.run_folder, "--json"), ("dump", self.run_folder), ("report", self.run_folder, "--json")):
             ours, theirs = (run(command, *words) for command in (NATIVE, BUILD / "bin/hostprobe"))
             if "report" in words:
                 ours, theirs = ({**json.loads(text), "hostprobe": None} for text in (ours, theirs))

@@ -17,11 +17,12 @@ namespace hostprobe::probe {
 inline constexpr std::uint64_t kFrameMark = std::uint64_t{528} << 32 | 0x46508001;
 inline constexpr std::uintptr_t kMarkInFrame = 592, kMaskInFrame = 168;
 
-// Such a frame begins at `words`: the number of a signal, no flags, no link, and a pc.
+// Such a frame begins at `words`: no flags, no link, a stack pointer above it, and a pc. The siginfo is filled only for handlers
+// that want one.
 __attribute__((no_sanitize("address", "thread"))) inline bool looks_like_frame(const std::uint64_t* words) {
   constexpr std::uint64_t kLeastAddress = 4096;
-  const std::uint64_t number = words[0] & 0xffffffff;
-  return number >= 1 && number <= 64 && words[16] == 0 && words[17] == 0 && words[71] > kLeastAddress;
+  return words[16] == 0 && words[17] == 0 && words[70] > reinterpret_cast<std::uint64_t>(words) &&
+         words[71] > kLeastAddress;
 }
 
 }  // namespace hostprobe::probe
