@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh: installs what a build (profile demo) or the tests (profiles fast and test) need and is missing.
+# setup.sh: installs what a build (profile demo) or the tests (profiles fast, test and arm64) need and is missing.
 #
 # Called by examples/demo.sh and tests/run.sh, and safe to call by hand, twice, or twice at the same time. Distribution
 # packages come from apt; what is big or not packaged goes once into a cache outside the clone, where the next clone
@@ -44,6 +44,7 @@ readonly perfetto_folder="$cache/perfetto-python"
 readonly torch_tests_folder="$cache/torch-tests-2.6.0"
 readonly nginx_folder="$cache/nginx"
 readonly prometheus_folder="$cache/prometheus"
+readonly arm64_folder="$cache/arm64-root"
 readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the simulated driver implements
 
 # Of NAME|NAME one is enough, as releases of Debian differ in them.
@@ -60,6 +61,12 @@ readonly guest_packages=(stress-ng redis-tools "postgresql-15|postgresql" libjem
   chromium chromium-driver python3-selenium  # that looks at pages
   ffmpeg nodejs "openjdk-17-jdk-headless|default-jdk-headless" golang-go gdb libboost-context-dev trace-cmd)
 
+# To build for aarch64 and to run that here; and of Debian's arm64 packages those that it is compiled with, and their needs.
+readonly arm64_packages=(g++-aarch64-linux-gnu qemu-user)
+readonly arm64_root_packages="libc6-dev libstdc++6 libfmt-dev nlohmann-json3-dev libcli11-dev libzstd-dev \
+libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev zlib1g-dev libdeflate-dev rapidjson-dev libsqlite3-dev libtracefs-dev \
+libtraceevent-dev libtracecmd-dev libncurses-dev libgtest-dev libgmock-dev"
+
 say() { echo "setup: $*" >&2; }
 
 die() {
@@ -69,8 +76,8 @@ die() {
 
 usage() {
   cat <<'TEXT'
-usage: ./setup.sh [demo|fast|test]   install what is missing
-       ./setup.sh --paths            print where things are, NAME=PATH a line; installs nothing
+usage: ./setup.sh [demo|fast|test|arm64]   install what is missing
+       ./setup.sh --paths                  print where things are, NAME=PATH a line; installs nothing
 
   demo   (default) what a build needs
   fast   also what the tests need that run without Python packages
@@ -79,6 +86,7 @@ usage: ./setup.sh [demo|fast|test]   install what is missing
          Perfetto's schema (30 MB), the MCP SDK (140 MB), Spark and ClickHouse (1 GB), Prometheus (90 MB),
          tests of PyTorch (27 MB, of which a few files stay), nginx, Chromium (400 MB),
          PostgreSQL, Redis, ffmpeg, stress-ng, node, and Java and Go to compile with (700 MB)
+  arm64  also what tests/arm64/run.sh needs: a cross compiler, qemu-user (250 MB), and libraries of Debian's arm64 (150 MB)
 
 environment
   HOSTPROBE_CACHE   where what is big is kept (default: ~/.cache/hostprobe)
@@ -215,6 +223,22 @@ make_unpacked() {
   ) && dpkg-deb -x "$folder/$package"_*.deb "$folder" && rm "$folder/$package"_*.deb
 }
 
+# By apt with lists of its own, as if nothing were installed: this machine's apt learns of no second architecture.
+make_arm64_root() {
+  local folder=$1 packages package lists="$1/apt"
+  read -ra packages <<<"$2"
+  mkdir -p "$lists"/{state/lists,cache/archives}/partial
+  : >"$lists/status"
+  local apt=(apt-get -qq -y --no-install-recommends -o APT::Architecture=arm64 -o APT::Architectures::=arm64
+    -o "Dir::State=$lists/state" -o "Dir::State::status=$lists/status" -o "Dir::Cache=$lists/cache"
+    -o APT::Sandbox::User="$(id -un)" -o Debug::NoLocking=1 -o Dpkg::Use-Pty=0)
+  "${apt[@]}" update >&2 && "${apt[@]}" --download-only install "${packages[@]}" >&2 || return
+  for package in "$lists"/cache/archives/*.deb; do
+    dpkg-deb -x "$package" "$folder" || return
+  done
+  rm -rf "$lists"
+}
+
 # The same test as in libhostprobe/simnode/cuda_headers.cmake: the first toolkit that has the headers and is new enough.
 toolkit_has_headers() {
   local folder version
@@ -241,6 +265,7 @@ print_paths() {
   echo "PERFETTO_PYTHON=$perfetto_folder/bin/python"
   echo "AXE=$axe_folder/axe_playwright_python/axe.min.js"
   echo "TORCH_TESTS=$torch_tests_folder"
+  echo "ARM64=$arm64_folder"
   echo "PROMETHEUS=$prometheus_folder/usr/bin"
   echo "NGINX=$nginx_folder/usr/sbin/nginx"
   echo "SYSTEM_PYTHON=$python"
@@ -249,7 +274,7 @@ print_paths() {
 main() {
   local profile=${1:-demo}
   case $profile in
-    demo | fast | test) ;;
+    demo | fast | test | arm64) ;;
     --paths) print_paths; return ;;
     -h | --help) usage; return ;;
     *) usage >&2; exit 2 ;;
@@ -259,9 +284,13 @@ main() {
   local packages=()
   [[ $profile == demo ]] || packages+=("${test_packages[@]}" "lib$(basename "$(realpath $python)")-testsuite")
   [[ $profile == test ]] && packages+=("${guest_packages[@]}")
+  [[ $profile == arm64 ]] && packages+=("${arm64_packages[@]}")
   install_packages "${packages[@]}"
   if [[ $profile == test ]] || ! toolkit_has_headers; then
     entry "$cache/cuda-headers" "$cuda_requirements" "the CUDA headers and runtime (30 MB)" make_cuda
+  fi
+  if [[ $profile == arm64 ]]; then
+    entry "$arm64_folder" "$arm64_root_packages" "Debian's libraries for arm64 (150 MB)" make_arm64_root
   fi
   [[ $profile == test ]] || return 0
   entry "$triton_folder" "$triton_requirements" "Triton (500 MB)" make_venv

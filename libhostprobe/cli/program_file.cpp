@@ -40,7 +40,7 @@ bool changes_user(const std::string& path) {
 
 std::string obstacle_of(const std::string& path, ProgramKind kind) {
   if (kind != ProgramKind::kUnknown && changes_user(path)) return "setuid";
-  if (kind == ProgramKind::kOther) return "not a 64-bit x86 program";
+  if (kind == ProgramKind::kOther) return std::string("not a ") + program_head::kOwnMachineName + " program";
   if (kind == ProgramKind::kStatic) return "statically linked";
   return kind == ProgramKind::kMusl ? "built against musl" : "";
 }

@@ -8,7 +8,7 @@
 namespace hostprobe::cli {
 
 struct ProgramFile {
-  // Why nothing can be loaded into it: "statically linked", "setuid", "built against musl", "not a 64-bit x86 program". ""
+  // Why nothing can be loaded into it: "statically linked", "setuid", "built against musl", "not a 64-bit x86 program" (of what this is built for). ""
   // where nothing speaks against it, or the file cannot be read.
   std::string obstacle;
   bool fails_with_us = false;     // its loader ends it where LD_PRELOAD names us

@@ -1,7 +1,7 @@
 // program_head.h: what the head of a program's file says of how it is started, as far as it matters to a preloaded library.
 //
 // Room elf/. The probe looks before an exec, `hostprobe run` before it starts the program. Bytes come from the caller, who reads the
-// file; nothing of it is believed that does not fit. x86-64 only, as the library is.
+// file; nothing of it is believed that does not fit. Of one architecture only, as the library is.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ enum class ProgramKind : std::uint8_t {
   kUnknown,    // cannot be read, or nothing that is known here
   kScript,     // `text` is its interpreter's path
   kLoads,      // a preloaded library is loaded into it
-  kOther,      // not of 64-bit x86: its loader says so in a line, and goes on
+  kOther,      // of another architecture: its loader says so in a line, and goes on
   kStatic,     // it has no loader
   kMusl,       // musl's loader does not start it with a library that is made for glibc
   kAsanFirst,  // linked to ASan's runtime `text`, which ends the program unless it is the first library of all
@@ -44,6 +44,15 @@ struct Dynamic {
   std::int64_t tag;
   std::uint64_t value;
 };
+
+// What this library can be loaded into, as the file says it and in words.
+#if defined(__aarch64__)
+inline constexpr std::uint16_t kOwnMachine = 183;
+inline constexpr char kOwnMachineName[] = "64-bit ARM";
+#else
+inline constexpr std::uint16_t kOwnMachine = 62;
+inline constexpr char kOwnMachineName[] = "64-bit x86";
+#endif
 
 inline constexpr std::uint32_t kLoad = 1, kDynamic = 2, kLoader = 3;
 inline constexpr std::int64_t kNeeded = 1, kStrings = 5;
@@ -108,9 +117,9 @@ bool needs_asan(const Read& read, const Segment& dynamic, const Segment* segment
 
 template <class Read>
 void take_elf(const Read& read, const Elf& elf, ProgramHead& head) {
-  constexpr unsigned char kClass64 = 2, kX86 = 62;
+  constexpr unsigned char kClass64 = 2;
   head.kind = ProgramKind::kOther;
-  if (elf.identity[4] != kClass64 || elf.machine != kX86) return;
+  if (elf.identity[4] != kClass64 || elf.machine != kOwnMachine) return;
   head.kind = ProgramKind::kUnknown;
   Segment segments[kMostSegments];
   if (elf.segment_bytes != sizeof(Segment) || elf.segment_count == 0 || elf.segment_count > kMostSegments) return;

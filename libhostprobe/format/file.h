@@ -37,6 +37,12 @@ enum StepSetting : std::uint32_t {
   kStepsOff = 2,
 };
 
+// Of the machine that was recorded: what numbers of system calls mean. Zero in older files, which were all of the first.
+enum Architecture : std::uint32_t {
+  kX86_64 = 0,
+  kAarch64 = 1,
+};
+
 struct FileHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -77,9 +83,9 @@ struct FileHeader {
   char command[1024];  // argv, joined by blanks, cut to length
   char out[512];       // the run folder as the process saw it
   std::uint64_t
-      lost_by[kLossCauses];  // of `lost`, by LossCause; zeros in files that were written before it was counted
-  std::uint32_t steps;       // StepSetting
-  std::uint32_t padding;
+      lost_by[kLossCauses];    // of `lost`, by LossCause; zeros in files that were written before it was counted
+  std::uint32_t steps;         // StepSetting
+  std::uint32_t architecture;  // Architecture
   // Which incarnation of its rank this process is, as its launcher said, plus 1; 0 = not said, and in files that were
   // written before it was noted.
   std::uint64_t incarnation;

@@ -8,7 +8,7 @@
 namespace hostprobe {
 
 //  block:  | FrequencyRow × n |
-// One addition that needs the result of the one before takes a cycle on every x86-64, so `additions` in `chain_ticks` are the CPU's
+// One addition that needs the result of the one before takes a cycle on every x86-64 and aarch64, so `additions` in `chain_ticks` are the CPU's
 // effective frequency as a multiple of the tick rate, also where the frequency is hidden.
 struct FrequencyRow {
   std::uint64_t ticks;

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "thread_registers.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -32,7 +34,9 @@ constexpr std::uint64_t kWithLimit = 1u << 3;
 
 // The list of signal(7), as far as it is true of Linux 5 and 6, and what it forgets: io_uring_enter.
 constexpr EndedCall kEndedByAStop[] = {
+#ifdef SYS_epoll_wait  // newer architectures have the other two only
     {SYS_epoll_wait, Limit::kMilliseconds, 3},
+#endif
     {SYS_epoll_pwait, Limit::kMilliseconds, 3},
     {SYS_epoll_pwait2, Limit::kPointer, 3},
     {SYS_io_getevents, Limit::kPointer, 4},
@@ -73,6 +77,10 @@ bool is_socket(pid_t pid, pid_t tid, std::uint64_t descriptor) {
   return std::filesystem::read_symlink(path, gone).string().starts_with("socket:");
 }
 
+bool never_has_limit(long call) {
+  return std::find(std::begin(kEndedWithoutLimit), std::end(kEndedWithoutLimit), call) != std::end(kEndedWithoutLimit);
+}
+
 bool has_limit(pid_t pid, pid_t tid, const Words& words) {
   for (const EndedCall& each : kEndedByAStop) {
     if (static_cast<std::uint64_t>(each.number) != words[0]) continue;
@@ -103,11 +111,8 @@ TaskStatus status_of(const std::string& task) {
 }  // namespace
 
 user_regs_struct LimitedSleep::registers() const {
-  user_regs_struct registers{};
   const Words words = words_of(call).value_or(Words{});
-  registers.rsp = words[7];
-  registers.rip = words[8];
-  return registers;
+  return registers_at(words[7], words[8]);
 }
 
 std::optional<LimitedSleep> limited_sleep_of(pid_t pid, pid_t tid) {
@@ -116,7 +121,9 @@ std::optional<LimitedSleep> limited_sleep_of(pid_t pid, pid_t tid) {
   std::ifstream file(task + "/syscall");
   if (!std::getline(file, sleep.call)) return std::nullopt;
   const std::optional<Words> words = words_of(sleep.call);
-  if (!words || !has_limit(pid, tid, *words)) return std::nullopt;
+  if (!words) return std::nullopt;
+  const bool cannot_begin_again = !kCallsBeginAgain && never_has_limit(static_cast<long>((*words)[0]));
+  if (!cannot_begin_again && !has_limit(pid, tid, *words)) return std::nullopt;
   const TaskStatus status = status_of(task);
   if (!status.sleeps) return std::nullopt;
   sleep.switches = status.switches;
@@ -125,8 +132,7 @@ std::optional<LimitedSleep> limited_sleep_of(pid_t pid, pid_t tid) {
 
 bool is_ended_by_a_stop(long call) {
   const auto is_it = [call](const EndedCall& each) { return each.number == call; };
-  return std::any_of(std::begin(kEndedByAStop), std::end(kEndedByAStop), is_it) ||
-         std::find(std::begin(kEndedWithoutLimit), std::end(kEndedWithoutLimit), call) != std::end(kEndedWithoutLimit);
+  return std::any_of(std::begin(kEndedByAStop), std::end(kEndedByAStop), is_it) || never_has_limit(call);
 }
 
 }  // namespace hostprobe::analysis

@@ -19,7 +19,7 @@ struct LimitedSleep {
   std::uint64_t switches = 0;  // how often the thread has been put on a CPU or taken off it
 
   bool operator==(const LimitedSleep&) const = default;
-  // Only rsp and rip are known.
+  // Only the stack pointer and the pc are known.
   user_regs_struct registers() const;
 };
 

@@ -12,7 +12,6 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kMostStackBytes = 256 * 1024;
-constexpr std::uint64_t kRedZoneBytes = 128;
 constexpr std::size_t kMostFrames = 256;
 
 // What libunwind asks about one stack. It hands us its own argument in some calls and ours in others, so this is found by
@@ -50,16 +49,11 @@ int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int w
 }
 
 int access_register(unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int write, void*) {
-  if (!t_walk->copy.has_all_registers && number != UNW_X86_64_RSP && number != UNW_X86_64_RIP) {
+  if (!t_walk->copy.has_all_registers && !is_known_asleep(number)) {
     t_walk->lacks_register = true;
     return -UNW_EBADREG;
   }
-  const user_regs_struct& r = t_walk->copy.registers;
-  const unsigned long long all[] = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
-                                    r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
-  if (write != 0 || number < UNW_X86_64_RAX || number > UNW_X86_64_RIP) return -UNW_EBADREG;
-  *value = all[number - UNW_X86_64_RAX];
-  return 0;
+  return write == 0 && unwind_register(t_walk->copy.registers, number, *value) ? 0 : -UNW_EBADREG;
 }
 
 int no_floats(unw_addr_space_t, unw_regnum_t, unw_fpreg_t*, int, void*) { return -UNW_EBADREG; }
@@ -89,7 +83,7 @@ std::vector<std::byte>& copy_room() {
 
 void StackCopy::take(const ProcessMemory& memory, const user_regs_struct& now) {
   registers = now;
-  begin = now.rsp - kRedZoneBytes;
+  begin = stack_pointer_of(now) - kRedZoneBytes;
   std::vector<std::byte>& room = copy_room();
   const std::size_t there = memory.copy_some(room.data(), begin, room.size());
   bytes.assign(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(there));
@@ -117,7 +111,7 @@ NativeWalk::~NativeWalk() {
 }
 
 std::vector<NativeFrame> NativeWalk::frames(const StackCopy& copy) {
-  std::vector<NativeFrame> frames{{copy.registers.rip, false}};
+  std::vector<NativeFrame> frames{{pc_of(copy.registers), false}};
   if (space_->space == nullptr || space_->tables == nullptr) return frames;
   Walk walk{copy, space_->tables, space_->pages};
   t_walk = &walk;

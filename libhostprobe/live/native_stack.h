@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "process_memory.h"
+#include "thread_registers.h"
 
 namespace hostprobe::analysis {
 
 struct StackCopy {
   user_regs_struct registers{};
-  bool has_all_registers = true;  // false: only rsp and rip
+  bool has_all_registers = true;  // false: only the stack pointer and the pc
   std::uint64_t begin = 0;        // address of the first byte
   std::vector<std::byte> bytes;
 

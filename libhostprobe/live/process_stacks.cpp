@@ -159,7 +159,7 @@ class ProcessVisit {
   // The interpreter may have made threads since they were looked for. Once for all: a process has many that never run Python.
   void copy_new_threads(std::vector<ThreadCopy>& copies) {
     const auto is_unknown = [this](const ThreadCopy& copy) {
-      return copy.stack.unread.empty() && !python_->knows(copy.native.registers.fs_base) &&
+      return copy.stack.unread.empty() && !python_->knows(thread_pointer_in(copy.native.registers)) &&
              python_->thread_pointer_of(copy.stack.tid) == 0;
     };
     if (!python_ || std::none_of(copies.begin(), copies.end(), is_unknown)) return;
@@ -177,16 +177,17 @@ class ProcessVisit {
         break;
       else if (copy_asleep(tid, *sleep, copy))
         return;
-    copy_stopped(tid, copy);
+    if (!kCallsBeginAgain && limited_sleep_of(pid_, tid))
+      copy.stack.unread = "it sleeps in a system call that would fail if the thread were stopped";
+    else
+      copy_stopped(tid, copy);
   }
 
   // False: it woke up meanwhile, or its frames cannot be found without registers that only a stop shows.
   bool copy_asleep(pid_t tid, const LimitedSleep& sleep, ThreadCopy& copy) {
-    user_regs_struct registers = sleep.registers();
-    registers.fs_base = python_ ? python_->thread_pointer_of(static_cast<std::uint32_t>(tid)) : 0;
-    copy.native.take(memory_, registers);
+    copy.native.take(memory_, sleep.registers());
     copy.native.has_all_registers = false;
-    if (python_) copy.python = python_->copy_frames(registers.fs_base);
+    if (python_) copy.python = python_->copy_frames(python_->thread_pointer_of(static_cast<std::uint32_t>(tid)));
     if (limited_sleep_of(pid_, tid) != sleep) return false;
     walk_.frames(copy.native);
     return !walk_.lacked_register();
@@ -201,7 +202,10 @@ class ProcessVisit {
     }
     copy.native.take(memory_, stopped.registers());
     copy.native.has_all_registers = true;
-    if (python_) copy.python = python_->copy_frames(stopped.registers().fs_base);
+    if (!python_) return;
+    const std::uint64_t pointer = thread_pointer_in(stopped.registers());
+    copy.python =
+        python_->copy_frames(pointer != 0 ? pointer : python_->thread_pointer_of(static_cast<std::uint32_t>(tid)));
   }
 
   void name_frames(ThreadCopy& copy) {

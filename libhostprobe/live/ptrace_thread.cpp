@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "limited_sleep.h"
+#include "thread_registers.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -34,7 +35,7 @@ long status_number(const std::string& path, const std::string& name) {
 constexpr long kRestartUnlessHandled = 514;  // ERESTARTNOHAND, which no header tells programs about
 
 bool would_fail_by_us(const user_regs_struct& registers) {
-  return static_cast<long>(registers.rax) == -EINTR && is_ended_by_a_stop(static_cast<long>(registers.orig_rax));
+  return kCallsBeginAgain && call_result(registers) == -EINTR && is_ended_by_a_stop(call_number(registers));
 }
 
 }  // namespace
@@ -100,7 +101,7 @@ bool PtraceThread::await_stop() {
 
 void PtraceThread::go_on() {
   if (readable_ && signal_ == 0 && would_fail_by_us(registers_)) {
-    registers_.rax = static_cast<unsigned long long>(-kRestartUnlessHandled);
+    set_call_result(registers_, -kRestartUnlessHandled);
     iovec place{&registers_, sizeof registers_};
     ptrace(PTRACE_SETREGSET, tid_, NT_PRSTATUS, &place);
   }

@@ -20,15 +20,22 @@ constexpr std::size_t kRuntimeBytes = 8192;       // the list of interpreters is
 constexpr std::size_t kInterpreterBytes = 65536;  // and their list of threads within this
 constexpr std::uint64_t kMostTextBytes = 4096, kMostTableBytes = 1 << 20;
 
-// glibc's struct pthread on x86-64 holds the kernel's thread id there; elsewhere the ids that are read fit no thread.
+// glibc's struct pthread holds the kernel's thread id there; in another libc the ids that are read fit no thread. And where the
+// program's own addresses end.
+#if defined(__aarch64__)
+constexpr std::uint64_t kTidInThread = 0xd0;
+constexpr unsigned kAddressBits = 48;
+#else
 constexpr std::uint64_t kTidInThread = 0x2d0;
+constexpr unsigned kAddressBits = 47;
+#endif
 
 // A thread state begins with: the one before, the next one, the interpreter. In every version so far.
 struct ThreadHead {
   std::uint64_t before, next, interpreter;
 };
 
-bool may_be_object(std::uint64_t address) { return address % 8 == 0 && address > 4096 && address >> 47 == 0; }
+bool may_be_object(std::uint64_t address) { return address % 8 == 0 && address > 4096 && address >> kAddressBits == 0; }
 
 template <typename T>
 T field(const char* raw, std::size_t at) {

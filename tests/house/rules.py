@@ -167,7 +167,7 @@ def heavy_headers_are_in_one_file(tree):
 HERE = "."  # the files that lie in a room itself
 # Rooms with floors: sub-rooms from the lowest up. A file may know those below its own sub-room, and nobody above.
 SUB_ROOMS = {
-    "probe": ("runtime", "record", "stacks", "intercept", "hooks", "writer/file", "writer/counters", "writer/steps", "sources/perf",
+    "probe": ("arch", "runtime", "record", "stacks", "intercept", "hooks", "writer/file", "writer/counters", "writer/steps", "sources/perf",
               "sources", "control", "writer", "fixes/row", "fixes/placement", "fixes/waiting", "fixes/launching", "fixes/trial", "fixes", "process"),
     "import": ("input", "kineto", "ftrace", "tracer_csv", "flight_recorder", "nsight", "inspector", HERE),
     "analysis": ("measures", "ranks", "graph", "step_time", "causes", "findings", HERE),

@@ -4,9 +4,9 @@
 #include "analysis/step_time/throttled.h"
 
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
 
 #include "analysis/step_time/blocked_code.h"
+#include "analysis/step_time/call_numbers.h"
 #include "analysis/step_time/own_code.h"
 #include "simulated_ranks.h"
 
@@ -622,17 +622,27 @@ TEST_F(BlockedStepTimes, ArePageFaultsWhereAPageWasNotThere) {
   EXPECT_EQ(site->samples, 20u);
 }
 
+// Numbers are those of the machine that was recorded: newfstatat, wait4, write and futex of x86-64.
 TEST_F(BlockedStepTimes, AreByTheSystemCall) {
-  run(SYS_newfstatat, 20);
+  run(262, 20);
   EXPECT_NEAR(lost_us(Cause::kFileIo, 0), 400, 10);
-  run(SYS_wait4, 20);
+  run(61, 20);
   EXPECT_NEAR(lost_us(Cause::kUnexplained, 0), 400, 10) << "a child process";
-  run(SYS_write, 20);
+  run(1, 20);
   EXPECT_NEAR(lost_us(Cause::kUnexplained, 0), 400, 10) << "a pipe that nobody reads, perhaps";
-  run(SYS_futex, 20);
+  run(202, 20);
   EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10) << "other threads of the program's work, perhaps";
   run(UINT16_MAX - 1, 20);
   EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10) << "no such call is known";
+}
+
+TEST(CallNumbers, AreThoseOfTheMachineThatWasRecorded) {
+  EXPECT_TRUE(is_one_of(kFileCalls, 79, kAarch64)) << "newfstatat";
+  EXPECT_FALSE(is_one_of(kFileCalls, 79, kX86_64)) << "getcwd";
+  EXPECT_FALSE(is_one_of(kFileCalls, -1, kAarch64)) << "no call: a page that was not there";
+  EXPECT_EQ(kind_of_call(260, kAarch64), CallKind::kChild);
+  EXPECT_EQ(kind_of_call(64, kAarch64), CallKind::kWrite);
+  EXPECT_EQ(kind_of_call(1, kAarch64), CallKind::kOther);
 }
 
 TEST_F(BlockedStepTimes, AreAsWithoutWhereSamplesAreTooFew) {

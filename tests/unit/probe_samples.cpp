@@ -87,7 +87,7 @@ class PerfRings : public testing::Test {
   // As the kernel does: at data_head, round the end.
   void put(const void* bytes, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
-      memory_[kPerfPageBytes + (ring_.page->data_head + i) % kPerfDataBytes] = static_cast<const char*>(bytes)[i];
+      memory_[page_bytes() + (ring_.page->data_head + i) % page_bytes()] = static_cast<const char*>(bytes)[i];
     ring_.page->data_head += count;
   }
   void put_record(std::uint64_t value, std::uint16_t bytes = 24) {
@@ -103,7 +103,7 @@ class PerfRings : public testing::Test {
   };
   bool take(Taken& taken) { return take_perf_record(ring_, reinterpret_cast<char*>(&taken), sizeof taken); }
 
-  alignas(8) char memory_[kPerfPageBytes + kPerfDataBytes] = {};
+  alignas(8) char memory_[2 * kMostPageBytes] = {};
   PerfRing ring_;
 };
 

@@ -55,14 +55,8 @@ __attribute__((noinline)) void walk_here() {
   for (unsigned turn = 0; turn < 2; ++turn) {
     process.copies = 0;
     room->around = {copy_own, find_own, &process};
-    asm volatile(
-        "movq %%rbx, 3*8(%0)\n\tmovq %%rbp, 6*8(%0)\n\tmovq %%rsp, 7*8(%0)\n\tmovq %%r12, 12*8(%0)\n\t"
-        "movq %%r13, 13*8(%0)\n\tmovq %%r14, 14*8(%0)\n\tmovq %%r15, 15*8(%0)\n\tleaq (%%rip), %%rax\n\t"
-        "movq %%rax, 16*8(%0)"
-        :
-        : "c"(room->registers.value)
-        : "rax", "memory");
-    room->registers.known = 1u << kRbx | 1u << kRbp | 1u << kRsp | 0xfu << kR12 | 1u << kRip;
+    HP_TAKE_REGISTERS(room->registers.value);
+    room->registers.known = kTakenRegisters;
     const unsigned count = walk_frames(*room, g_epoch + 1, leaves_nothing_out, frames, kMost);
     g_walked.assign(frames, frames + count);
     g_copies[turn] = process.copies;
@@ -135,6 +129,14 @@ struct MadeMemory {
 
 constexpr std::uint64_t kTables = 0x100000, kStack = 0x700000;
 
+// Some registers that a function preserves, by their numbers here.
+#if defined(__x86_64__)
+constexpr std::uint8_t kFrame = kRbp, kFirst = kRbx, kSecond = 12, kThird = 13, kFourth = 15;
+#else
+constexpr std::uint8_t kFrame = 29, kFirst = 19, kSecond = 20, kThird = 21, kFourth = 22;
+#endif
+constexpr std::uint8_t kOffsetOf = 0x80, kRestoreOf = 0xc0, kRelativeTo = 0x70;  // DW_CFA_offset, _restore, DW_OP_breg0
+
 class UnwindRules : public testing::Test {
  protected:
   UnwindRules() {
@@ -143,13 +145,14 @@ class UnwindRules : public testing::Test {
     around_ = memory_.around();
     tables_.open(around_);
     stack_.open(around_);
-    registers_.set(kRsp, kStack + 0x1000);
-    registers_.set(kRbp, kStack + 0x1100);
-    registers_.set(kRip, 0x1000);
+    registers_.set(kStackPointer, kStack + 0x1000);
+    registers_.set(kFrame, kStack + 0x1100);
+    registers_.set(kPc, 0x1000);
   }
   void put(std::uint64_t at, std::uint64_t word) { std::memcpy(&memory_.pieces[kStack][at - kStack], &word, 8); }
   bool run(const std::vector<std::uint8_t>& own, std::uint64_t pc = 0x1010) {
-    const std::vector<std::uint8_t> common = {0x0c, 7, 8, 0x90, 1};  // CFA rsp + 8, rip at CFA - 8
+    const std::vector<std::uint8_t> common = {0x0c, kStackPointer, 8, kOffsetOf | kReturnRegister,
+                                              1};  // CFA sp + 8, pc at CFA - 8
     std::memcpy(memory_.pieces[kTables].data(), common.data(), common.size());
     std::memcpy(memory_.pieces[kTables].data() + 64, own.data(), own.size());
     tables_.open(around_);
@@ -175,20 +178,21 @@ class UnwindRules : public testing::Test {
 };
 
 TEST_F(UnwindRules, FollowAPrologueAsFarAsThePc) {
-  const std::vector<std::uint8_t> own = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6};  // push rbp; mov rsp, rbp
+  const std::vector<std::uint8_t> own = {0x41, 0x0e, 16,   kOffsetOf | kFrame,
+                                         2,    0x43, 0x0d, kFrame};  // push rbp; mov rsp, rbp
   ASSERT_TRUE(run(own, 0x1000));
   EXPECT_EQ(rows_.now.cfa_value, 8);
   ASSERT_TRUE(run(own, 0x1001));
   EXPECT_EQ(rows_.now.cfa_value, 16);
-  EXPECT_EQ(rows_.now.cfa_register, kRsp);
+  EXPECT_EQ(rows_.now.cfa_register, kStackPointer);
   ASSERT_TRUE(run(own, 0x1004));
-  EXPECT_EQ(rows_.now.cfa_register, kRbp);
+  EXPECT_EQ(rows_.now.cfa_register, kFrame);
   put(kStack + 0x1100, 0x4242);
   put(kStack + 0x1108, 0x2020);
   ASSERT_TRUE(unwind());
-  EXPECT_EQ(registers_.value[kRbp], 0x4242u);
-  EXPECT_EQ(registers_.value[kRip], 0x2020u);
-  EXPECT_EQ(registers_.value[kRsp], kStack + 0x1110);
+  EXPECT_EQ(registers_.value[kFrame], 0x4242u);
+  EXPECT_EQ(registers_.value[kPc], 0x2020u);
+  EXPECT_EQ(registers_.value[kStackPointer], kStack + 0x1110);
 }
 
 TEST_F(UnwindRules, RememberAndRestoreRows) {
@@ -200,20 +204,21 @@ TEST_F(UnwindRules, RememberAndRestoreRows) {
 }
 
 TEST_F(UnwindRules, KnowValuesBesidesPlaces) {
-  // rbx = CFA - 16 itself; r12 where rbp points; r13 undefined; rip as it was in the common part.
-  ASSERT_TRUE(run({0x14, 3, 2, 0x10, 12, 2, 0x76, 0, 0x07, 13, 0xc0 | 16}));
+  // The first = CFA - 16 itself; the second where the frame register points; the third undefined; the pc as it was in the common part.
+  ASSERT_TRUE(
+      run({0x14, kFirst, 2, 0x10, kSecond, 2, kRelativeTo + kFrame, 0, 0x07, kThird, kRestoreOf | kReturnRegister}));
   put(kStack + 0x1000, 0x3030);
   put(kStack + 0x1100, 0x5151);
-  registers_.set(13, 99);
+  registers_.set(kThird, 99);
   ASSERT_TRUE(unwind());
-  EXPECT_EQ(registers_.value[kRbx], kStack + 0x1008 - 16);
-  EXPECT_EQ(registers_.value[12], 0x5151u);
-  EXPECT_FALSE(registers_.has(13));
-  EXPECT_EQ(registers_.value[kRip], 0x3030u);
+  EXPECT_EQ(registers_.value[kFirst], kStack + 0x1008 - 16);
+  EXPECT_EQ(registers_.value[kSecond], 0x5151u);
+  EXPECT_FALSE(registers_.has(kThird));
+  EXPECT_EQ(registers_.value[kPc], 0x3030u);
 }
 
 TEST_F(UnwindRules, EndWhereNobodyCalled) {
-  ASSERT_TRUE(run({0x07, 16}));
+  ASSERT_TRUE(run({0x07, kReturnRegister}));
   EXPECT_FALSE(unwind());
 }
 
@@ -224,17 +229,33 @@ TEST_F(UnwindRules, RefuseWhatTheyDoNotKnow) {
   EXPECT_FALSE(unwind()) << "CFA in a register that there is not";
 }
 
+#if defined(__x86_64__)
 // What a PLT entry says: rsp + 8, and 8 more from its eleventh byte on.
 TEST_F(UnwindRules, EvaluateTheExpressionOfAPltEntry) {
   const std::vector<std::uint8_t> own = {0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
   for (std::uint64_t pc : {0x1000u, 0x100bu}) {
-    registers_.set(kRsp, kStack + 0x1000);
-    registers_.set(kRip, pc);
+    registers_.set(kStackPointer, kStack + 0x1000);
+    registers_.set(kPc, pc);
     ASSERT_TRUE(run(own));
     ASSERT_TRUE(unwind());
-    EXPECT_EQ(registers_.value[kRsp], kStack + 0x1008 + (pc == 0x100b ? 8 : 0));
+    EXPECT_EQ(registers_.value[kStackPointer], kStack + 0x1008 + (pc == 0x100b ? 8 : 0));
   }
 }
+
+#else
+// What stands in a function that signs its return address, from its second instruction on.
+TEST_F(UnwindRules, TakeTheSignatureOffAReturnAddress) {
+  std::uint64_t address = reinterpret_cast<std::uint64_t>(&leaves_nothing_out), signed_address = address;
+  asm volatile("mov x17, %0\n\tmov x16, %1\n\thint #8\n\tmov %0, x17"  // pacia1716
+               : "+r"(signed_address)
+               : "r"(kStack)
+               : "x16", "x17");
+  ASSERT_TRUE(run({0x41, 0x2d}));
+  put(kStack + 0x1000, signed_address);
+  ASSERT_TRUE(unwind());
+  EXPECT_EQ(registers_.value[kPc], address);
+}
+#endif
 
 TEST_F(UnwindRules, LeaveAnExpressionThatNeverEnds) {
   ASSERT_TRUE(run({0x0f, 3, 0x2f, 0xfd, 0xff}));
@@ -242,7 +263,7 @@ TEST_F(UnwindRules, LeaveAnExpressionThatNeverEnds) {
 }
 
 TEST_F(UnwindRules, AreTheSameFromTheCache) {
-  ASSERT_TRUE(run({0x0c, 6, 16, 0x86, 2, 0x83, 3, 0x8f, 4}));
+  ASSERT_TRUE(run({0x0c, kFrame, 16, kOffsetOf | kFrame, 2, kOffsetOf | kFirst, 3, kOffsetOf | kFourth, 4}));
   const UnwindRow row = rows_.now;
   SimpleRule rule;
   ASSERT_TRUE(simplify(row, rule));
@@ -308,7 +329,7 @@ TEST_F(Garbage, InTablesStackAndRegistersEndsTheWalk) {
     memory.end = kTables + (random(8) == 0 ? ~kTables : kBytes);
     Registers registers{};
     for (unsigned i = 0; i < kRegisters; ++i) registers.set(i, kStack + random(kBytes));
-    registers.set(kRip, kTables + random(kBytes));
+    registers.set(kPc, kTables + random(kBytes));
     walk(memory, registers);
   }
 }
@@ -336,7 +357,7 @@ TEST_F(Garbage, HereAndThereInRealTablesEndsTheWalk) {
     }
     Registers registers{};
     for (unsigned i = 0; i < kRegisters; ++i) registers.set(i, kStack + random(stack.size()));
-    registers.set(kRip, here + random(1 << 16));
+    registers.set(kPc, here + random(1 << 16));
     walk(memory, registers);
   }
 }

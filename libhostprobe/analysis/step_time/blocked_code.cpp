@@ -1,86 +1,22 @@
 // blocked_code.cpp: see blocked_code.h.
 #include "blocked_code.h"
 
-#include <sys/syscall.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "analysis/measures/pools.h"
 #include "analysis/measures/wait_purpose.h"
+#include "call_numbers.h"
 #include "model/timeline.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-// What reads and writes has hooks; these look for files, make and remove them, map them, or have them read by the kernel.
-bool is_on_files(int call) {
-  static constexpr int kCalls[] = {SYS_open,
-                                   SYS_openat,
-                                   SYS_creat,
-                                   SYS_stat,
-                                   SYS_lstat,
-                                   SYS_fstat,
-                                   SYS_newfstatat,
-                                   SYS_statx,
-                                   SYS_access,
-                                   SYS_rename,
-                                   SYS_renameat,
-                                   SYS_renameat2,
-                                   SYS_mkdir,
-                                   SYS_rmdir,
-                                   SYS_link,
-                                   SYS_unlink,
-                                   SYS_unlinkat,
-                                   SYS_getdents,
-                                   SYS_sync,
-                                   SYS_getdents64,
-                                   SYS_syncfs,
-                                   SYS_close,
-                                   SYS_mmap,
-                                   SYS_munmap,
-                                   SYS_msync,
-                                   SYS_mlock,
-                                   SYS_madvise,
-                                   SYS_truncate,
-                                   SYS_fsync,
-                                   SYS_fdatasync,
-                                   SYS_ftruncate,
-                                   SYS_readahead,
-                                   SYS_fallocate,
-                                   SYS_io_getevents,
-                                   SYS_sync_file_range,
-                                   426 /* io_uring_enter */,
-                                   437 /* openat2 */};
-  return std::find(std::begin(kCalls), std::end(kCalls), call) != std::end(kCalls);
-}
-
-// For another process, or for whatever a descriptor leads to: a pipe, a socket, a file. kOther: none of these.
-CallKind kind_of(int call) {
-  switch (call) {
-    case SYS_wait4:
-    case SYS_waitid:
-      return CallKind::kChild;
-    case SYS_read:
-    case SYS_readv:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-      return CallKind::kRead;
-    case SYS_write:
-    case SYS_writev:
-    case SYS_sendto:
-    case SYS_sendmsg:
-      return CallKind::kWrite;
-    default:
-      return CallKind::kOther;
-  }
-}
-
 // Nothing: neither.
-std::optional<Cause> cause_of(const BlockedSample& sample) {
+std::optional<Cause> cause_of(const BlockedSample& sample, std::uint32_t architecture) {
   if (sample.call < 0) return Cause::kPageFaults;
-  if (is_on_files(sample.call)) return Cause::kFileIo;
-  if (kind_of(sample.call) != CallKind::kOther) return Cause::kUnexplained;
+  if (is_one_of(kFileCalls, sample.call, architecture)) return Cause::kFileIo;
+  if (kind_of_call(sample.call, architecture) != CallKind::kOther) return Cause::kUnexplained;
   return std::nullopt;
 }
 
@@ -103,7 +39,8 @@ BlockedCode::BlockedCode(const Timeline& timeline, const PathGraph& graph, const
     if (samples.size() < kFewestOfPlace) continue;
     const auto all_samples = static_cast<double>(samples.size());
     const auto pool = std::count_if(samples.begin(), samples.end(), [this](const BlockedSample& one) {
-      return one.call == SYS_futex && is_sharing_runtime(symbols_.place(trace_, one.address).library);
+      return one.call == kFutexCall.on(trace_.header.architecture) &&
+             is_sharing_runtime(symbols_.place(trace_, one.address).library);
     });
     parts_[tid] = {static_cast<double>(samples_of(tid, Cause::kFileIo).size()) / all_samples,
                    static_cast<double>(samples_of(tid, Cause::kPageFaults).size()) / all_samples,
@@ -116,7 +53,7 @@ std::vector<const BlockedSample*> BlockedCode::samples_of(std::uint32_t tid, Cau
   std::vector<const BlockedSample*> some;
   if (const auto found = threads_.find(tid); found != threads_.end())
     for (const BlockedSample& sample : found->second)
-      if (cause_of(sample) == cause) some.push_back(&sample);
+      if (cause_of(sample, trace_.header.architecture) == cause) some.push_back(&sample);
   return some;
 }
 
@@ -143,7 +80,7 @@ std::optional<OwnSite> BlockedCode::site(std::uint32_t tid, Cause cause) const {
                {},
                samples.size(),
                share_of_samples(most->second.size(), samples.size()),
-               kind_of(one.call)};
+               kind_of_call(one.call, trace_.header.architecture)};
   if (const auto frames = trace_.stacks.find(one.stack - 1u); one.stack != 0 && frames != trace_.stacks.end())
     site.stack = stack_text(trace_, frames->second, symbols_);
   return site;

@@ -130,7 +130,7 @@ bool name_socket(Text& text, int descriptor) {
 bool name_other(Text& text, int descriptor) {
   char link[32];
   snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-  const long length = system_call(SYS_readlink, word_of_pointer(link), word_of_pointer(text.bytes), sizeof text.bytes);
+  const long length = read_link(link, text.bytes, sizeof text.bytes);
   text.length = length > 0 ? static_cast<std::size_t>(length) : 0;
   return length > 0;
 }

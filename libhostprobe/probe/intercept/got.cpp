@@ -51,7 +51,7 @@ void each_slot_in(const dl_phdr_info& object, const ElfObject& d, const ElfW(Rel
                   Visit visit) {
   for (std::size_t i = 0; i < count; ++i) {
     auto type = ELF64_R_TYPE(table[i].r_info);
-    if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) continue;
+    if (!is_function_slot(type)) continue;
     const ElfW(Sym)& symbol = d.symbols[ELF64_R_SYM(table[i].r_info)];
     if (symbol.st_shndx != SHN_UNDEF || symbol.st_name == 0) continue;
     const char* name = d.strings + symbol.st_name;
@@ -74,14 +74,15 @@ void store_slot(const dl_phdr_info& object, void** slot, void* value, ScanBy by)
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     const auto& p = object.dlpi_phdr[i];
     if (p.p_type != PT_GNU_RELRO) continue;
-    std::uintptr_t begin = (object.dlpi_addr + p.p_vaddr) & ~std::uintptr_t{4095};
-    std::uintptr_t end = (object.dlpi_addr + p.p_vaddr + p.p_memsz) & ~std::uintptr_t{4095};
+    std::uintptr_t begin = (object.dlpi_addr + p.p_vaddr) & ~(page_bytes() - 1);
+    std::uintptr_t end = (object.dlpi_addr + p.p_vaddr + p.p_memsz) & ~(page_bytes() - 1);
     if (address < begin || address >= end) continue;
     if (by == ScanBy::kPassing) return;
-    void* page = reinterpret_cast<void*>(address & ~std::uintptr_t{4095});
-    if (system_call(SYS_mprotect, word_of_pointer(page), 4096, PROT_READ | PROT_WRITE) != 0) return;
+    void* page = reinterpret_cast<void*>(address & ~(page_bytes() - 1));
+    if (system_call(SYS_mprotect, word_of_pointer(page), static_cast<long>(page_bytes()), PROT_READ | PROT_WRITE) != 0)
+      return;
     std::atomic_ref(*slot).store(value, std::memory_order_release);
-    system_call(SYS_mprotect, word_of_pointer(page), 4096, PROT_READ);
+    system_call(SYS_mprotect, word_of_pointer(page), static_cast<long>(page_bytes()), PROT_READ);
     return;
   }
   std::atomic_ref(*slot).store(value, std::memory_order_release);

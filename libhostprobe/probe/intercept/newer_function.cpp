@@ -38,30 +38,30 @@ bool headers_of(const link_map& map, dl_phdr_info& info) {
 
 // Pages that were made read-only after relocation are writable for the moment of one store.
 void store_slot(const dl_phdr_info& info, void** slot, void* value) {
-  constexpr std::uintptr_t kPage = 4096;
+  const std::uintptr_t page_size = page_bytes();
   auto address = reinterpret_cast<std::uintptr_t>(slot);
   bool read_only = false;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const auto& p = info.dlpi_phdr[i];
-    std::uintptr_t begin = (info.dlpi_addr + p.p_vaddr) & ~(kPage - 1);
-    std::uintptr_t end = (info.dlpi_addr + p.p_vaddr + p.p_memsz) & ~(kPage - 1);
+    std::uintptr_t begin = (info.dlpi_addr + p.p_vaddr) & ~(page_size - 1);
+    std::uintptr_t end = (info.dlpi_addr + p.p_vaddr + p.p_memsz) & ~(page_size - 1);
     if (p.p_type == PT_GNU_RELRO && address >= begin && address < end) read_only = true;
   }
-  void* page = reinterpret_cast<void*>(address & ~(kPage - 1));
-  if (read_only && mprotect(page, kPage, PROT_READ | PROT_WRITE) != 0) return;
+  void* page = reinterpret_cast<void*>(address & ~(page_size - 1));
+  if (read_only && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return;
   std::atomic_ref(*slot).store(value, std::memory_order_release);
-  if (read_only) mprotect(page, kPage, PROT_READ);
+  if (read_only) mprotect(page, page_size, PROT_READ);
 }
 
 void patch_table(const dl_phdr_info& info, const ElfObject& object, const ElfW(Rela) * table, std::size_t count,
                  const Newer& newer) {
   for (std::size_t i = 0; table != nullptr && i < count; ++i) {
     auto type = ELF64_R_TYPE(table[i].r_info);
-    if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) continue;
+    if (!is_function_slot(type)) continue;
     const ElfW(Sym)& symbol = object.symbols[ELF64_R_SYM(table[i].r_info)];
     if (symbol.st_shndx != SHN_UNDEF || strcmp(object.strings + symbol.st_name, newer.name) != 0) continue;
     auto** slot = reinterpret_cast<void**>(info.dlpi_addr + table[i].r_offset);
-    bool unbound = type == R_X86_64_JUMP_SLOT && object.holds(*slot);
+    bool unbound = is_call_slot(type) && object.holds(*slot);
     if (*slot == newer.real || unbound) store_slot(info, slot, newer.wrapper);
   }
 }

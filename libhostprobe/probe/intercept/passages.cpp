@@ -5,14 +5,14 @@
 
 #include <atomic>
 
+#include "probe/arch/architecture.h"
 #include "probe/record/launch_order.h"
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/of_process.h"
 
 namespace hostprobe::probe {
 namespace {
-constexpr unsigned kPassages = 640;  // passages_x86_64.S
-constexpr unsigned kPassageBytes = 32;
+constexpr unsigned kPassages = 640;  // passages.S of arch/
 }  // namespace
 }  // namespace hostprobe::probe
 
@@ -111,7 +111,7 @@ void* passage_for(const char* name, void* real) {
         none != real)
       continue;
     if (lets_handles_go(name)) std::atomic_ref(g_lets_handles_go[i]).store(true, std::memory_order_relaxed);
-    return const_cast<char*>(hp_passages) + i * kPassageBytes;
+    return const_cast<char*>(hp_passages) + i * HP_PASSAGE_BYTES;
   }
   g_used_up.store(true, std::memory_order_relaxed);
   return nullptr;

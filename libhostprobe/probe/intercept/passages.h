@@ -2,7 +2,7 @@
 //
 // Room 2 (probe/). Handed out by the routes (routes.h) for every function that could see or change the order of work; pure
 // look-ups have none. A passage knows nothing of its function's parameters: it jumps on, and while launches wait
-// (record/launch_order.h) it keeps all argument registers over the call that submits them (passages_x86_64.S). Price: one
+// (record/launch_order.h) it keeps all argument registers over the call that submits them (passages.S of arch/). Price: one
 // load, one branch, one indirect jump. Nothing is recorded.
 #pragma once
 

@@ -18,7 +18,7 @@ HP_KEPT_BY_CHILDREN void* (*hp_next_dlsym)(void*, const char*) = nullptr;
 HP_KEPT_BY_CHILDREN __attribute__((visibility("hidden"))) void* hp_real_vfork = nullptr;
 }
 
-// The assembly functions of dlsym_x86_64.S have rows too: `hostprobe hooks` lists everything that is interposed.
+// The assembly functions of dlsym.S have rows too: `hostprobe hooks` lists everything that is interposed.
 HP_ROW(kCuda, kOther, dlsym, "GLIBC_2.34", 0, 0, "", "", "", "", "")
 HP_ROW(kThread, kOther, vfork, "GLIBC_2.2.5", 0, 0, "", "", "", "", "")
 
@@ -65,7 +65,7 @@ void find_own_dlsym() {
   if (real_dlsym != nullptr) return;
   void* found = libc_function("dlsym", "GLIBC_2.34");
   if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
-  if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+  if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", HP_FIRST_GLIBC);
   real_dlsym = reinterpret_cast<void* (*)(void*, const char*)>(found);
 }
 
@@ -83,7 +83,7 @@ static void* find_next(const char* name, const char* version) {
   if (!visit) return nullptr;
   find_dlsym();
   if (version[0] != 0)
-    if (void* found = dlvsym(RTLD_NEXT, name, version)) return found;
+    if (void* found = dlvsym(RTLD_NEXT, name, version_here(version))) return found;
   return real_dlsym(RTLD_NEXT, name);
 }
 

@@ -1,6 +1,6 @@
 // routes.h: the ways by which a program gets at the CUDA driver and at NCCL, and our wrappers on each of them.
 //
-// Room 2 (probe/). Three routes exist in real programs, often all in one process: dlsym (dlsym_x86_64.S asks
+// Room 2 (probe/). Three routes exist in real programs, often all in one process: dlsym (dlsym.S of arch/ asks
 // hp_match_dlsym here), cuGetProcAddress, and GOT slots of objects linked to the library (got.cpp). Nothing named cu* or
 // nccl* is exported: a program may export *variables* of these names (docs/decisions/0004-driver-routes.md), and an
 // export would make an absent library look present.

@@ -178,7 +178,7 @@ HP_START_CODE void choose(char** argv, char** environment, bool has_library) {
   const char* program = nullptr;
   char path[512];
   if (program_decides(environment)) {
-    long length = system_call(SYS_readlink, word_of_pointer("/proc/self/exe"), word_of_pointer(path), sizeof path - 1);
+    long length = read_link("/proc/self/exe", path, sizeof path - 1);
     path[length > 0 ? length : 0] = 0;
     program = length > 0 ? path : name;
   }
@@ -291,7 +291,7 @@ static void count_skipped(const Hook& hook) {
     }
   }
   t_local.lap_and_mark |= std::uint32_t{kRecordAfterSkipped} << 16;
-  asm volatile("incq %0" : "+m"(t_local.entry->skipped));
+  count_own(t_local.entry->skipped);
   if (SiteCounter* counters = short_waits_of(hook, reinterpret_cast<const void*>(kSiteSkipped)))
     add_span(counters->time, 1);
 }

@@ -37,7 +37,7 @@ bool forks(long number, long a, long b) {
     return b >= CLONE_ARGS_SIZE_VER0 && Memory().copy(&wanted, static_cast<std::uint64_t>(a), CLONE_ARGS_SIZE_VER0) &&
            (wanted.flags & CLONE_VM) == 0 && wanted.stack == 0;
   }
-  return number == SYS_fork || (number == SYS_clone && (a & CLONE_VM) == 0 && b == 0);
+  return is_plain_fork(number) || (number == SYS_clone && (a & CLONE_VM) == 0 && b == 0);
 }
 
 bool changes_identity(long number) {

@@ -6,13 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "probe/arch/architecture.h"
 #include "probe/runtime/compiler.h"
 
 namespace hostprobe::probe {
 
 // One page that the kernel empties in every forked child (MADV_WIPEONFORK), whichever call made it: a child that still
 // believed itself to be recording would write into its parent's chunks.
-struct alignas(4096) Gate {
+struct alignas(kMostPageBytes) Gate {
   std::uint32_t recording;  // 0, or one of these
   std::uint32_t paused;     // not recording, but the trace goes on
   // What must not outlive a fork either (own_page.h, loader.h).
@@ -26,7 +27,7 @@ struct alignas(4096) Gate {
   // Whether kernel launches wait to be submitted (launch_order.h): 0, or some of the bits below. A child has none that waits.
   std::uint32_t launches;
 };
-static_assert(offsetof(Gate, launches) == 28);                         // passages_x86_64.S
+static_assert(offsetof(Gate, launches) == 28);                         // passages.S of arch/
 inline constexpr std::uint32_t kStretchOpen = std::uint32_t{1} << 31;  // hooks/gpu/gpu_ends.h
 inline constexpr std::uint32_t kLaunchesWait = 1;
 inline constexpr std::uint32_t kLaunchFailed = 2;  // one that had been taken; the program has not been told yet

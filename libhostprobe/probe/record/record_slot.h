@@ -1,11 +1,12 @@
 // record_slot.h: where the calling thread's next record goes, and making it valid.
 //
-// Room 2 (probe/). Price: 1 unlocked xadd, 8 stores into one cache line, 1 predictable branch. No lock, no allocation, no
+// Room 2 (probe/). Price: 1 unlocked xadd (x86-64), 8 stores into one cache line, 1 predictable branch. No lock, no allocation, no
 // system call, except when a chunk is taken.
 #pragma once
 
 #include <atomic>
 
+#include "probe/arch/architecture.h"
 #include "probe/record/doors.h"
 #include "probe/record/gate.h"
 #include "probe/record/thread_local.h"
@@ -26,11 +27,10 @@ Record* reserve_in_new_chunk();
 // that a signal handler's hook on this thread takes the next one and not the same.
 inline Record* reserve_record() {
   ThreadLocal& t = t_local;
-  asm volatile("incl %0" : "+m"(t.filling) : : "memory");  // nothing of the record is stored outside of the count
-  std::uintptr_t slot = sizeof(Record);
-  asm volatile("xaddq %0, %1" : "+r"(slot), "+m"(t.cursor) : : "memory");
+  enter_own(t.filling);  // nothing of the record is stored outside of the count
+  std::uintptr_t slot = take_own(t.cursor, sizeof(Record));
   // The line of the fourth call from here, for writing: without it a store waits for a line that another core had last.
-  asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(slot + 4 * sizeof(Record))));
+  prefetch_for_writing(slot + 4 * sizeof(Record));
   if (HP_LIKELY(slot < t.end)) return reinterpret_cast<Record*>(slot);
   return reserve_in_new_chunk();
 }
@@ -43,7 +43,7 @@ inline void commit_record(Record* r, const Hook& hook, std::uint16_t flags, std:
   std::uint64_t last = std::uint64_t{hook.number} | std::uint64_t{lap_and_mark} << 16 | std::uint64_t{flags} << 32 |
                        std::uint64_t{stack} << 48;
   __atomic_store_n(reinterpret_cast<std::uint64_t*>(&r->hook), last, __ATOMIC_RELEASE);
-  asm volatile("decl %0" : "+m"(t.filling) : : "memory");
+  leave_own(t.filling);
 }
 
 // A record of which all is known at once. False: it is lost, and counted.
@@ -59,10 +59,10 @@ inline bool write_record(const Hook& hook, std::uint64_t begin_ticks, std::uint6
 }
 
 // A reservation that came to nothing is finished too.
-inline void drop_record() { asm volatile("decl %0" : "+m"(t_local.filling) : : "memory"); }
+inline void drop_record() { leave_own(t_local.filling); }
 
 inline void count_quiet() {
-  if (ThreadEntry* e = t_local.entry) asm volatile("incq %0" : "+m"(e->quiet_calls));
+  if (ThreadEntry* e = t_local.entry) count_own(e->quiet_calls);
 }
 
 inline void mark_used(Hook& hook) {

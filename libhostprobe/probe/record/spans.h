@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "format/segment.h"
+#include "probe/arch/architecture.h"
 
 namespace hostprobe::probe {
 
@@ -18,8 +19,8 @@ constexpr std::uint32_t short_bucket(std::uint64_t ticks) {
 
 inline void add_span(Spans& spans, std::uint64_t ticks) {
   if (ticks > spans.max_ticks) spans.max_ticks = ticks;
-  asm volatile("addq %1, %0" : "+m"(spans.ticks) : "r"(ticks));
-  asm volatile("incq %0" : "+m"(spans.buckets[short_bucket(ticks)]));
+  add_to_own(spans.ticks, ticks);
+  count_own(spans.buckets[short_bucket(ticks)]);
 }
 
 // Empty again, without touching memory that was never used.

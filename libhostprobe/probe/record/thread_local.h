@@ -52,7 +52,7 @@ struct alignas(64) ThreadLocal {
   ShortPlace short_places[kShortPlaces];
 };
 
-static_assert(offsetof(ThreadLocal, muted) == 20);  // dlsym_x86_64.S
+static_assert(offsetof(ThreadLocal, muted) == 20);  // dlsym.S of arch/
 
 extern constinit thread_local ThreadLocal t_local __asm__("hp_t_local") __attribute__((tls_model("initial-exec")));
 

@@ -2,37 +2,18 @@
 //
 // Room 2 (probe/). Most processes below a job do nothing but start and end. Each page that such a one touches for the first
 // time is a page fault, and each function of libc that it calls for the first time is a symbol look-up in pages nobody has
-// touched: so variables and code lie together (layout.ld), and system calls and the little that is needed of strings stand
-// here. The empty asm in loops keeps the compiler from making calls of memcpy and strlen of them.
+// touched: so variables and code lie together (layout.ld), and the little that is needed of strings stands
+// here, system calls in arch/. The empty asm in loops keeps the compiler from making calls of memcpy and strlen of them.
 #pragma once
 
-#include <sys/syscall.h>
-
 #include <cstddef>
+
+#include "probe/arch/architecture.h"
 
 #define HP_START_DATA __attribute__((section(".bss.hp_start")))  // all of it begins as zero
 #define HP_START_CODE __attribute__((section(".text.startup.hp")))
 
 namespace hostprobe::probe {
-
-// The kernel's answer: negative error numbers, errno stays what it is.
-inline long system_call(long number, long a, long b, long c = 0, long d = 0) {
-  long result;
-  register long r10 __asm__("r10") = d;
-  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
-  return result;
-}
-inline long system_call_of_six(long number, long a, long b, long c, long d, long e, long f) {
-  long result;
-  register long r10 __asm__("r10") = d;
-  register long r8 __asm__("r8") = e;
-  register long r9 __asm__("r9") = f;
-  asm volatile("syscall"
-               : "=a"(result)
-               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-               : "rcx", "r11", "memory");
-  return result;
-}
 
 inline long word_of_pointer(const void* pointer) { return reinterpret_cast<long>(pointer); }
 

@@ -1,23 +1,15 @@
 // clock.h: the probe's only clock on the hot path, the CPU's tick counter.
 //
-// Room 2 (probe/). On the program's threads, twice in every timed call. Plain rdtsc, not rdtscp: it may move by a
-// few nanoseconds in the out-of-order window, which does not matter for calls of 100 ns and more, and it saves 6 ns each.
+// Room 2 (probe/). On the program's threads, twice in every timed call: ticks() of arch/.
 // Ticks are turned into nanoseconds by the reader and nowhere else.
 #pragma once
 
 #include <time.h>
 
 #include "format/segment.h"
+#include "probe/arch/architecture.h"
 
 namespace hostprobe::probe {
-
-inline std::uint64_t ticks() {
-#if defined(__x86_64__)
-  return __builtin_ia32_rdtsc();
-#else
-#error "hostprobe's probe knows the tick counter of x86-64 only"
-#endif
-}
 
 inline std::uint64_t read_clock_ns(clockid_t clock) {
   timespec t{};

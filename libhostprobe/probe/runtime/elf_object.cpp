@@ -108,6 +108,7 @@ bool has_version(const ElfObject& object, const ElfW(Sym) & symbol, const char* 
   if (object.version_of == nullptr || object.versions == nullptr) return true;
   ElfW(Half) index = object.version_of[&symbol - object.symbols];
   if (version == nullptr) return (index & 0x8000) == 0;
+  version = version_here(version);
   index &= 0x7fff;
   for (const ElfW(Verdef)* v = object.versions;;) {
     auto* bytes = reinterpret_cast<const char*>(v);

@@ -9,12 +9,13 @@
 // Price: one system call, 0.5-1 µs, for up to kPieces places.
 #pragma once
 
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "probe/arch/architecture.h"
 
 namespace hostprobe::probe {
 
@@ -24,26 +25,9 @@ struct Piece {
   std::size_t bytes;
 };
 inline constexpr unsigned kPieces = 4;
-inline constexpr std::uint64_t kPageBytes = 4096;
+inline constexpr std::uint64_t kPageBytes = 4096;  // larger ones are whole numbers of it
 
-// The kernel's own answer: neither errno nor libc is touched, which may have to look its function up first.
-inline long copy_by_kernel(long thread, const iovec* to, const iovec* from, long count) {
-  long result;
-  register long r10 __asm__("r10") = reinterpret_cast<long>(from);
-  register long r8 __asm__("r8") = count;
-  register long r9 __asm__("r9") = 0;
-  asm volatile("syscall"
-               : "=a"(result)
-               : "a"(SYS_process_vm_readv), "D"(thread), "S"(to), "d"(count), "r"(r10), "r"(r8), "r"(r9)
-               : "rcx", "r11", "memory");
-  return result;
-}
-
-inline long own_thread() {
-  long result;
-  asm volatile("syscall" : "=a"(result) : "a"(SYS_gettid) : "rcx", "r11", "memory");
-  return result;
-}
+inline long own_thread() { return system_call_of_none(SYS_gettid); }
 
 // This process's memory, for one read: an id that were kept longer would mean the parent's memory after a fork. By the
 // thread and not the process, whose id stands for nothing any more once its first thread has ended.
@@ -58,7 +42,8 @@ class Memory {
       to[i] = {pieces[i].to, pieces[i].bytes};
       from[i] = {reinterpret_cast<void*>(pieces[i].from), pieces[i].bytes};
     }
-    long copied = copy_by_kernel(thread_, to, from, count);
+    long copied = system_call_of_six(SYS_process_vm_readv, thread_, reinterpret_cast<long>(to), count,
+                                     reinterpret_cast<long>(from), count, 0);
     if (copied < 0) return 0;
     unsigned whole = 0;
     for (; whole < count && static_cast<std::size_t>(copied) >= pieces[whole].bytes; ++whole) {
@@ -75,9 +60,9 @@ class Memory {
   long thread_ = own_thread();
 };
 
-// An object's address: in the lower half, not in the first pages, aligned.
+// An object's address: one of the program's, not in the first pages, aligned.
 inline bool may_be_object(std::uint64_t address) {
-  return address >= 16 * kPageBytes && address < std::uint64_t{1} << 47 && address % 8 == 0;
+  return address >= 16 * kPageBytes && address < kAddressEnd && address % 8 == 0;
 }
 
 // `sure` bytes belong to the object; reads up to `wish` stop at the page's end, since the next page may be missing.

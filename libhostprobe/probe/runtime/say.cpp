@@ -66,7 +66,7 @@ class WithoutSignalsOfWriting {
 }  // namespace
 
 HP_START_CODE void remember_stderr() {
-  struct stat now;  // the kernel's own form on x86-64
+  struct stat now;  // the kernel's own form too
   g_stderr_known = system_call(SYS_fstat, STDERR_FILENO, word_of_pointer(&now)) == 0;
   if (!g_stderr_known) return;
   g_stderr_device = now.st_dev;
@@ -77,7 +77,7 @@ HP_START_CODE void remember_stderr() {
 // this is not the program's.
 void write_to_stderr(const iovec* parts, unsigned count) {
   pollfd room{STDERR_FILENO, POLLOUT, 0};
-  if (system_call(SYS_poll, word_of_pointer(&room), 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
+  if (poll_at_once(&room, 1) != 1 || (room.revents & POLLOUT) == 0) return;
   WithoutSignalsOfWriting without;
   system_call(SYS_writev, STDERR_FILENO, word_of_pointer(parts), count);
 }

@@ -1,9 +1,5 @@
-// signal_frame.cpp: see signal_frame.h. The kernel puts what a signal interrupted on the stack, below it the handler runs:
-//
-//   | pretcode | flags | link | stack 24 | r8 … r15 di si bp bx dx ax cx sp ip | eflags | cs gs fs ss | … | mask | siginfo …
-//   0          8       16     24         48                                168 176      192                304
-//
-// The word with cs 0x33 and ss 0x2b is hardly anything else, and the saved stack pointer tells the rest. Such a frame may
+// signal_frame.cpp: see signal_frame.h. The kernel puts what a signal interrupted on the stack (arch/), below it the handler runs.
+// One word of it is hardly anything else. Such a frame may
 // also be an old one, below a buffer that nobody has filled: the signals that are blocked now and were not before tell a
 // running handler from one that has ended. (SA_NODEFER blocks none: then any handler with that flag is taken for running.)
 #include "probe/runtime/signal_frame.h"
@@ -18,8 +14,7 @@
 namespace hostprobe::probe {
 namespace {
 
-constexpr std::uint64_t kSegments = 0x002b000000000033;  // of a 64-bit program
-constexpr std::uintptr_t kPage = 4096;
+constexpr std::uintptr_t kPage = 4096;            // larger ones are whole numbers of it
 constexpr std::uintptr_t kMostStack = 512 << 10;  // a handler that has used more than that is not looked for
 constexpr int kMaskBytes = 8;
 
@@ -54,16 +49,14 @@ std::uintptr_t end_of_stack(std::uintptr_t here) {
   return here < thread && thread - here < kMostStack ? thread : here + kMostStack;
 }
 
-// `at` holds kSegments.
+// `at` holds kFrameMark.
 __attribute__((no_sanitize("address", "thread"))) bool is_frame(std::uintptr_t at, std::uintptr_t low,
                                                                 std::uint64_t& mask) {
-  std::uintptr_t frame = at - 192;
+  std::uintptr_t frame = at - kMarkInFrame;
   if (frame < low) return false;  // the words before it are below us
   const auto* words = reinterpret_cast<const std::uint64_t*>(frame);
-  bool plain = words[0] > kPage && words[1] < 16 && words[2] == 0;
-  std::uint64_t fpu = words[29];
-  if (!plain || fpu == 0 || fpu % 8 != 0 || !is_readable(frame + 304)) return false;
-  mask = words[38];
+  if (!looks_like_frame(words) || !is_readable(frame + kMaskInFrame)) return false;
+  mask = words[kMaskInFrame / 8];
   return true;
 }
 
@@ -76,7 +69,7 @@ __attribute__((no_sanitize("address", "thread"))) bool handler_runs_between(std:
       readable_to = (at / kPage + 1) * kPage;
     }
     std::uint64_t before = 0;
-    if (*reinterpret_cast<const volatile std::uint64_t*>(at) != kSegments || !is_frame(at, low, before)) continue;
+    if (*reinterpret_cast<const volatile std::uint64_t*>(at) != kFrameMark || !is_frame(at, low, before)) continue;
     if ((blocked & ~before) != 0 || some_handler_may_interrupt_itself()) return true;
   }
   return false;

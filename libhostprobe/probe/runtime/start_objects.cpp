@@ -11,7 +11,7 @@
 extern "C" {
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
-extern const ElfW(Addr) _GLOBAL_OFFSET_TABLE_[] __attribute__((visibility("hidden")));
+extern const ElfW(Addr) hp_call_slots[] __attribute__((visibility("hidden")));  // layout.ld
 }
 
 namespace hostprobe::probe {
@@ -27,7 +27,7 @@ HP_START_DATA const link_map* g_libc = nullptr;
 
 // The loader leaves it where its function for lazy binding finds it; nothing is bound lazily under LD_BIND_NOW.
 HP_START_CODE const link_map* ask_own_object() {
-  auto* own = reinterpret_cast<const link_map*>(_GLOBAL_OFFSET_TABLE_[1]);
+  auto* own = reinterpret_cast<const link_map*>(hp_call_slots[1]);
   if (own != nullptr) return own;
   Dl_info info;
   void* found = nullptr;

@@ -60,28 +60,12 @@ bool choose_where(Where& out) {
   return false;
 }
 
-// From register to register: those with a constant some CPUs put together.
-void add_up() {
-  std::uint64_t sum = 1, left = kAdditions / 16;
-  const std::uint64_t one = 1;
-  asm volatile(
-      "1:\n\t"
-      ".rept 16\n\t"
-      "add %[one], %[sum]\n\t"
-      ".endr\n\t"
-      "dec %[left]\n\t"
-      "jnz 1b"
-      : [sum] "+r"(sum), [left] "+r"(left)
-      : [one] "r"(one)
-      : "cc");
-}
-
 // On whichever CPU it is; false where that is not, or no longer, the wanted one, or something came between.
 bool measure(unsigned cpu, std::uint32_t& chain_ticks) {
   std::uint32_t all[kChains];
   for (std::uint32_t& one : all) {
     const std::uint64_t begin = ticks();
-    add_up();
+    add_in_chain(kAdditions / 16);
     one = static_cast<std::uint32_t>(ticks() - begin);
     if (sched_getcpu() != static_cast<int>(cpu)) return false;
   }

@@ -271,7 +271,6 @@ unsigned read_unless_finalizing(PythonFrame* out, unsigned most, FrameWork& work
 
 // ---- other threads ----
 
-constexpr unsigned kTidInThread = 0x2d0;  // in glibc's struct pthread on x86-64: the kernel's id
 constexpr unsigned kMostInterpreters = 16, kMostThreads = 1024;
 
 // What a thread state begins with, in every version so far.

@@ -8,13 +8,12 @@
 namespace hostprobe::probe {
 namespace {
 
-constexpr unsigned kEntries = 1024, kWords = 5;
-constexpr unsigned kSaved[] = {kRbx, kRbp, kR12, kR12 + 1, kR12 + 2, kR12 + 3, kRip};
+constexpr unsigned kEntries = 1024, kWords = 3 + (1 + kSavedCount + 3) / 4;
 constexpr std::int16_t kUntouched = INT16_MIN;
 
 struct Entry {
   std::uint32_t version;
-  std::uint64_t words[kWords];  // pc, table, epoch and CFA offset, CFA register and rip, the other registers
+  std::uint64_t words[kWords];  // pc, table, epoch and CFA offset, the rest
 };
 HP_KEPT_BY_CHILDREN Entry g_entries[kEntries];
 
@@ -24,26 +23,27 @@ struct Words {
 
 std::uint64_t low16(std::int16_t value) { return static_cast<std::uint16_t>(value); }
 
+// From the third word on four numbers of 16 bits each: the register of the CFA, then what is saved.
 Words pack(const RuleKey& key, const SimpleRule& rule) {
-  const std::int16_t* saved = rule.saved;
-  return {{key.pc, key.table, std::uint64_t{key.epoch} << 32 | static_cast<std::uint32_t>(rule.cfa_offset),
-           rule.cfa_register | low16(saved[6]) << 16 | low16(saved[4]) << 32 | low16(saved[5]) << 48,
-           low16(saved[0]) | low16(saved[1]) << 16 | low16(saved[2]) << 32 | low16(saved[3]) << 48}};
+  Words words{{key.pc, key.table, std::uint64_t{key.epoch} << 32 | static_cast<std::uint32_t>(rule.cfa_offset),
+               rule.cfa_register}};
+  for (unsigned i = 1; i <= kSavedCount; ++i) words.word[3 + i / 4] |= low16(rule.saved[i - 1]) << 16 * (i % 4);
+  return words;
 }
 
 SimpleRule unpack(const Words& words) {
-  auto part = [](std::uint64_t word, unsigned shift) { return static_cast<std::int16_t>(word >> shift & 0xffff); };
-  std::uint64_t a = words.word[3], b = words.word[4];
-  return {static_cast<std::int32_t>(words.word[2] & 0xffffffff),
-          static_cast<std::uint8_t>(a & 0xff),
-          {part(b, 0), part(b, 16), part(b, 32), part(b, 48), part(a, 32), part(a, 48), part(a, 16)}};
+  SimpleRule rule{
+      static_cast<std::int32_t>(words.word[2] & 0xffffffff), static_cast<std::uint8_t>(words.word[3] & 0xff), {}};
+  for (unsigned i = 1; i <= kSavedCount; ++i)
+    rule.saved[i - 1] = static_cast<std::int16_t>(words.word[3 + i / 4] >> 16 * (i % 4) & 0xffff);
+  return rule;
 }
 
 Entry& entry_of(const RuleKey& key) { return g_entries[(key.pc * 0x9e3779b97f4a7c15u) >> 54]; }
 static_assert(kEntries == 1u << (64 - 54));
 
 bool is_saved(unsigned number) {
-  for (unsigned saved : kSaved)
+  for (unsigned saved : kSavedRegisters)
     if (saved == number) return true;
   return false;
 }
@@ -55,9 +55,9 @@ bool simplify(const UnwindRow& row, SimpleRule& rule) {
   for (unsigned number = 0; number < kRegisters; ++number)
     if (!is_saved(number) && row.place[number] != Place::kSame) return false;
   rule = {static_cast<std::int32_t>(row.cfa_value), row.cfa_register, {}};
-  for (unsigned i = 0; i < sizeof kSaved / sizeof kSaved[0]; ++i) {
-    std::int64_t offset = row.value[kSaved[i]];
-    Place place = row.place[kSaved[i]];
+  for (unsigned i = 0; i < kSavedCount; ++i) {
+    std::int64_t offset = row.value[kSavedRegisters[i]];
+    Place place = row.place[kSavedRegisters[i]];
     bool fits = offset > INT16_MIN && offset <= INT16_MAX;
     if (place != Place::kSame && (place != Place::kAtOffset || !fits)) return false;
     rule.saved[i] = place == Place::kSame ? kUntouched : static_cast<std::int16_t>(offset);
@@ -69,9 +69,9 @@ void expand(const SimpleRule& rule, UnwindRow& row) {
   row = {};
   row.cfa_register = rule.cfa_register;
   row.cfa_value = rule.cfa_offset;
-  for (unsigned i = 0; i < sizeof kSaved / sizeof kSaved[0]; ++i) {
-    row.place[kSaved[i]] = rule.saved[i] == kUntouched ? Place::kSame : Place::kAtOffset;
-    row.value[kSaved[i]] = rule.saved[i] == kUntouched ? 0 : rule.saved[i];
+  for (unsigned i = 0; i < kSavedCount; ++i) {
+    row.place[kSavedRegisters[i]] = rule.saved[i] == kUntouched ? Place::kSame : Place::kAtOffset;
+    row.value[kSavedRegisters[i]] = rule.saved[i] == kUntouched ? 0 : rule.saved[i];
   }
 }
 

@@ -9,11 +9,13 @@
 
 namespace hostprobe::probe {
 
+inline constexpr unsigned kSavedCount = sizeof kSavedRegisters / sizeof kSavedRegisters[0];
+
 // Words of the cache's own; 0x8000 in a saved register's place: it is untouched.
 struct SimpleRule {
   std::int32_t cfa_offset;
   std::uint8_t cfa_register;
-  std::int16_t saved[7];  // rbx, rbp, r12, r13, r14, r15, rip: offset from the CFA
+  std::int16_t saved[kSavedCount];  // of kSavedRegisters: offset from the CFA
 };
 
 // False: the rule is not simple.

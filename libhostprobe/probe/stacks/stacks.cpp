@@ -73,14 +73,8 @@ __attribute__((noinline)) void read_native(SampleRoom& room, std::uint64_t now_t
   WalkRoom& walk = room.walk;
   walk.around = {copy_own_memory, find_code_object, &memory};
   Registers& here = walk.registers;
-  asm volatile(
-      "movq %%rbx, 3*8(%0)\n\tmovq %%rbp, 6*8(%0)\n\tmovq %%rsp, 7*8(%0)\n\tmovq %%r12, 12*8(%0)\n\t"
-      "movq %%r13, 13*8(%0)\n\tmovq %%r14, 14*8(%0)\n\tmovq %%r15, 15*8(%0)\n\tleaq (%%rip), %%rax\n\t"
-      "movq %%rax, 16*8(%0)"
-      :
-      : "c"(here.value)
-      : "rax", "memory");
-  here.known = 1u << kRbx | 1u << kRbp | 1u << kRsp | 0xfu << kR12 | 1u << kRip;
+  HP_TAKE_REGISTERS(here.value);
+  here.known = kTakenRegisters;
   room.frames.count = walk_frames(walk, epoch_of(now_ticks), is_own_address, room.frames.native, kStackFrames);
   asm volatile("" : : : "memory");
 }

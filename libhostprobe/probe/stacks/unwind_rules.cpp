@@ -124,7 +124,7 @@ class Machine {
         rows_.now = rows_.remembered[--remembered_];
         return true;
       default:
-        return false;
+        return is_sign_instruction(code);
     }
   }
 
@@ -224,8 +224,8 @@ bool find_value(TableWindow& tables, StackWindow& stack, UnwindRows& rows, const
   Place place = rows.now.place[number];
   switch (place) {
     case Place::kSame:
-      value = number == kRsp ? cfa : registers.value[number];
-      return number == kRsp || (number != kRip && registers.has(number));
+      value = number == kStackPointer ? cfa : registers.value[number];
+      return number == kStackPointer || (number != kPc && registers.has(number));
     case Place::kUndefined:
       return false;
     case Place::kAtOffset:
@@ -265,8 +265,10 @@ bool unwind_registers(TableWindow& tables, StackWindow& stack, UnwindRows& rows,
     std::uint64_t value = 0;
     if (find_value(tables, stack, rows, registers, number, cfa, value)) caller.set(number, value);
   }
+  if (kReturnRegister != kPc && caller.has(kReturnRegister))
+    caller.set(kPc, plain_address(caller.value[kReturnRegister]));
   registers = caller;
-  return caller.has(kRip) && caller.has(kRsp);
+  return caller.has(kPc) && caller.has(kStackPointer);
 }
 
 }  // namespace hostprobe::probe

@@ -1,7 +1,7 @@
 // unwind_rules.h: runs the instructions of an unwind program up to one pc: where the caller's registers are.
 //
-// Room 2 (probe/). All of DWARF's call frame instructions that GNU and LLVM write for
-// x86-64, expressions included: PLT entries and signal frames are described by them.
+// Room 2 (probe/). All of DWARF's call frame instructions that GNU and LLVM write,
+// expressions included: PLT entries and signal frames are described by them.
 #pragma once
 
 #include "probe/stacks/unwind_registers.h"
@@ -12,7 +12,7 @@ namespace hostprobe::probe {
 // Where the value that a register had in the caller is.
 enum class Place : std::uint8_t {
   kSame,       // untouched
-  kUndefined,  // gone; of rip: this is the outermost frame
+  kUndefined,  // gone; of the return address: this is the outermost frame
   kAtOffset,   // in memory, CFA + value
   kOffset,     // CFA + value itself
   kRegister,
@@ -20,7 +20,7 @@ enum class Place : std::uint8_t {
   kExpression,
 };
 
-// The CFA, the value of rsp in the caller, is register + offset or an expression.
+// The CFA, the value of the stack pointer in the caller, is register + offset or an expression.
 struct UnwindRow {
   std::int64_t value[kRegisters];
   Place place[kRegisters];

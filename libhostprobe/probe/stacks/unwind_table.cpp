@@ -2,10 +2,10 @@
 // bounds.
 #include "probe/stacks/unwind_table.h"
 
+#include "probe/arch/architecture.h"
+
 namespace hostprobe::probe {
 namespace {
-
-constexpr std::uint64_t kReturnRegister = 16;  // rip
 
 struct Table {
   std::uint64_t base, entries, count;
@@ -88,6 +88,7 @@ bool read_augmentation(Bytes& bytes, const char* letters, UnwindProgram& program
         program.is_signal_frame = true;
         break;
       case 'B':
+      case 'G':
         break;
       default:
         return false;

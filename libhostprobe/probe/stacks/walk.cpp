@@ -8,21 +8,6 @@
 namespace hostprobe::probe {
 namespace {
 
-// E8 and a distance, or FF /2 with any operand.
-bool ends_with_call(const std::uint8_t (&code)[8]) {
-  if (code[3] == 0xe8) return true;
-  for (unsigned bytes = 2; bytes <= 7; ++bytes) {
-    const std::uint8_t* at = code + 8 - bytes;
-    if (at[0] != 0xff || (at[1] & 0x38) != 0x10) continue;
-    unsigned mode = at[1] >> 6, base = at[1] & 7;
-    bool has_index = mode != 3 && base == 4;
-    unsigned wanted = 2 + has_index + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
-    if (mode == 0 && (base == 5 || (has_index && (at[2] & 7) == 5))) wanted += 4;
-    if (bytes == wanted) return true;
-  }
-  return false;
-}
-
 bool follows_call(TableWindow& window, std::uint64_t pc) {
   std::uint8_t code[8];
   return window.read(code, pc - sizeof code, sizeof code) && ends_with_call(code);
@@ -73,10 +58,12 @@ bool find_row(WalkRoom& room, const CodeObject& object, std::uint64_t pc, std::u
 // One frame outwards. Stacks grow down, so the caller's frame lies higher: no walk goes in a circle.
 Found step_out(WalkRoom& room, const CodeObject& object, std::uint32_t epoch, bool& exact) {
   Registers& registers = room.registers;
-  std::uint64_t before = registers.value[kRsp], pc = registers.value[kRip] - (exact ? 0 : 1);
+  std::uint64_t before = registers.value[kStackPointer], pc = registers.value[kPc] - (exact ? 0 : 1);
+  const bool may_stay = !kCallsMoveStack && exact;  // the innermost function, or the one that a signal came to
   if (!find_row(room, object, pc, epoch, exact)) return Found::kNothing;
   if (!unwind_registers(room.tables, room.stack, room.rows, registers)) return Found::kEnd;
-  return registers.value[kRsp] > before && registers.value[kRip] != 0 ? Found::kCaller : Found::kEnd;
+  const std::uint64_t now = registers.value[kStackPointer];
+  return (now > before || (may_stay && now == before)) && registers.value[kPc] != 0 ? Found::kCaller : Found::kEnd;
 }
 
 // At the end of a walk: code without a description, code made at run time, or garbage.
@@ -94,7 +81,7 @@ unsigned walk_frames(WalkRoom& room, std::uint32_t epoch, bool (*leaves_out)(con
   unsigned count = 0;
   bool exact = true;
   for (unsigned left_out = 0; left_out < kMostLeftOut && count < most;) {
-    std::uint64_t pc = room.registers.value[kRip];
+    std::uint64_t pc = room.registers.value[kPc];
     if (count == 0 && leaves_out(reinterpret_cast<const void*>(pc)))
       ++left_out;
     else

@@ -149,7 +149,7 @@ struct Patience {
   void wait() {
     ++rounds;
     if (rounds < 4096)
-      __builtin_ia32_pause();
+      pause_in_loop();
     else if (rounds < 8192)
       system_call(SYS_sched_yield, 0, 0);
     else

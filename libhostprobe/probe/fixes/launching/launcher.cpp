@@ -140,7 +140,7 @@ void work(LaunchQueue& queue) {
       sleep_until_woken(queue);
       idle_since = ticks();
     } else {
-      __builtin_ia32_pause();
+      pause_in_loop();
     }
   }
   g_set_current(nullptr);

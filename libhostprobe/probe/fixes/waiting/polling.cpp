@@ -95,7 +95,7 @@ void note_lost(std::uint64_t lost) {
 bool look_until(sem_t* sem, std::uint64_t begin, std::uint64_t window) {
   for (std::uint64_t last = begin, now = begin; now - begin < window; last = now) {
     if (take(sem)) return true;
-    __builtin_ia32_pause();
+    pause_in_loop();
     now = ticks();
     if (now - last > kLostTicks) {
       note_lost(now - last);

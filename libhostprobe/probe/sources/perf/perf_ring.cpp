@@ -9,14 +9,15 @@
 
 #include <atomic>
 
+#include "probe/arch/architecture.h"
 #include "probe/runtime/small_file.h"
 
 namespace hostprobe::probe {
 namespace {
 
 void copy_out(const PerfRing& ring, std::uint64_t from, char* out, std::size_t bytes) {
-  const char* data = reinterpret_cast<const char*>(ring.page) + kPerfPageBytes;
-  for (std::size_t i = 0; i < bytes; ++i) out[i] = data[(from + i) % kPerfDataBytes];
+  const char* data = reinterpret_cast<const char*>(ring.page) + page_bytes();
+  for (std::size_t i = 0; i < bytes; ++i) out[i] = data[(from + i) % page_bytes()];
 }
 
 }  // namespace
@@ -24,8 +25,7 @@ void copy_out(const PerfRing& ring, std::uint64_t from, char* out, std::size_t b
 int open_perf_ring(PerfRing& ring, const perf_event_attr& event, std::uint32_t tid) {
   const long fd = syscall(SYS_perf_event_open, &event, static_cast<long>(tid), -1L, -1L, PERF_FLAG_FD_CLOEXEC);
   if (fd < 0) return errno;
-  void* memory =
-      mmap(nullptr, kPerfPageBytes + kPerfDataBytes, PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(fd), 0);
+  void* memory = mmap(nullptr, 2 * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(fd), 0);
   const int error = errno;
   close(static_cast<int>(fd));
   if (memory == MAP_FAILED) return error;
@@ -34,7 +34,7 @@ int open_perf_ring(PerfRing& ring, const perf_event_attr& event, std::uint32_t t
 }
 
 void close_perf_ring(PerfRing& ring) {
-  if (ring.page != nullptr) munmap(ring.page, kPerfPageBytes + kPerfDataBytes);
+  if (ring.page != nullptr) munmap(ring.page, 2 * page_bytes());
   ring.page = nullptr;
 }
 

@@ -12,10 +12,8 @@
 namespace hostprobe::probe {
 
 struct PerfRing {
-  perf_event_mmap_page* page = nullptr;  // of whose 8192 bytes the second half holds the records; nullptr: not open
+  perf_event_mmap_page* page = nullptr;  // two pages, of which the second holds the records; nullptr: not open
 };
-inline constexpr std::size_t kPerfPageBytes = 4096, kPerfDataBytes = 4096;
-
 // `event`: as software_event() makes them. 0, or the errno of what was refused.
 int open_perf_ring(PerfRing& ring, const perf_event_attr& event, std::uint32_t tid);
 void close_perf_ring(PerfRing& ring);

@@ -7,13 +7,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "probe/arch/architecture.h"
 #include "probe/runtime/clock.h"
 #include "probe/sources/perf/perf_event.h"
 
 namespace hostprobe::probe {
 namespace {
-
-constexpr std::size_t kBytes = 2 * 4096;
 
 std::uint64_t ticks_of_names() {
   constexpr int kRounds = 9, kCalls = 32;
@@ -37,9 +36,9 @@ std::uint64_t measure_perf_record() {
   attr.write_backward = 1;
   const int fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
   if (fd < 0) return 0;
-  void* ring = mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, fd, 0);
+  void* ring = mmap(nullptr, 2 * page_bytes(), PROT_READ, MAP_SHARED, fd, 0);
   const std::uint64_t with = ring == MAP_FAILED ? 0 : ticks_of_names();
-  if (ring != MAP_FAILED) munmap(ring, kBytes);
+  if (ring != MAP_FAILED) munmap(ring, 2 * page_bytes());
   close(fd);
   const std::uint64_t without = with == 0 ? 0 : ticks_of_names();
   return with > without ? with - without : 0;

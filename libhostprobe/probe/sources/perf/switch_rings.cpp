@@ -17,7 +17,6 @@
 namespace hostprobe::probe {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr unsigned kLeastPages = 2;
 constexpr unsigned kMostAttached = SwitchRings::kMostEvents;
 
@@ -79,13 +78,13 @@ int SwitchRings::open_event(std::uint32_t tid, int cpu, bool inherited) const {
 }
 
 PerfBytes SwitchRings::bytes_of(const Ring& ring) const {
-  return {reinterpret_cast<const unsigned char*>(ring.page) + kPage, setting_.pages * kPage};
+  return {reinterpret_cast<const unsigned char*>(ring.page) + page_bytes(), data_bytes()};
 }
 
 RingFailure SwitchRings::map(Ring& ring) const {
   // An overwritten buffer is one that the reader cannot write to.
   const int protection = setting_.overwritten ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* at = mmap(nullptr, (setting_.pages + 1) * kPage, protection, MAP_SHARED, ring.fd, 0);
+  void* at = mmap(nullptr, page_bytes() + data_bytes(), protection, MAP_SHARED, ring.fd, 0);
   if (at == MAP_FAILED) return {errno, "no locked memory left: raise ulimit -l", true};
   ring.page = static_cast<perf_event_mmap_page*>(at);
   return {};
@@ -94,7 +93,7 @@ RingFailure SwitchRings::map(Ring& ring) const {
 void SwitchRings::unmap(Ring& ring) {
   if (ring.page == nullptr) return;
   written_before_ += written(ring);
-  munmap(ring.page, (setting_.pages + 1) * kPage);
+  munmap(ring.page, page_bytes() + data_bytes());
   ::close(ring.fd);
   ring = {};
 }
@@ -261,7 +260,7 @@ void SwitchRings::remove_all_but(bool (*lives)(std::uint32_t tid)) {
 
 std::uint64_t SwitchRings::capacity() const {
   const std::uint64_t most = setting_.per_thread ? kMostRings : count_;
-  return most * setting_.pages * kPage / sizeof(PerfSwitchRecord);
+  return most * data_bytes() / sizeof(PerfSwitchRecord);
 }
 
 std::uint64_t SwitchRings::written(const Ring& ring) const {
@@ -281,7 +280,7 @@ double SwitchRings::fill() const {
   for (unsigned i = 0; i < count_ && !setting_.overwritten; ++i) {
     if (rings_[i].page == nullptr) continue;
     const std::uint64_t there = __atomic_load_n(&rings_[i].page->data_head, __ATOMIC_RELAXED) - rings_[i].done;
-    const double part = static_cast<double>(there) / static_cast<double>(setting_.pages * kPage);
+    const double part = static_cast<double>(there) / static_cast<double>(data_bytes());
     if (part > most) most = part;
   }
   return most;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "probe/arch/architecture.h"
 #include "probe/runtime/own_threads.h"
 #include "probe/sources/perf/perf_records.h"
 
@@ -88,7 +89,7 @@ class SwitchRings {
       const auto* live = reinterpret_cast<const std::uint64_t*>(&ring.page->data_head);
       if (setting_.overwritten) {
         const std::uint64_t fresh = ring.looked - head, most = kMostLooked * sizeof(PerfSwitchRecord);
-        const std::uint64_t bytes = setting_.pages * std::uint64_t{4096}, some = bytes < most ? bytes : most;
+        const std::uint64_t bytes = data_bytes(), some = bytes < most ? bytes : most;
         const std::uint64_t seen = fresh < some ? fresh : some;
         const double each = seen == 0 ? 1 : static_cast<double>(fresh) / static_cast<double>(seen);
         read_perf_backward(bytes_of(ring), head, head + seen, live, [&](const PerfSwitch& found) {
@@ -133,6 +134,12 @@ class SwitchRings {
   }
 
  private:
+  // Of one buffer. Pages of the setting have 4 KiB; the kernel's may be larger, and it gives whole ones.
+  std::uint64_t data_bytes() const {
+    const std::uint64_t bytes = setting_.pages * std::uint64_t{4096}, page = page_bytes();
+    return bytes < page ? page : bytes;
+  }
+
   struct Ring {
     perf_event_mmap_page* page;  // nullptr: free
     std::uint64_t done;          // read up to here

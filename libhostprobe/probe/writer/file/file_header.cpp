@@ -5,9 +5,6 @@
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "probe/record/chunk.h"
 #include "probe/runtime/clock.h"
@@ -49,15 +46,6 @@ void fill_program(FileHeader& h) {
     g_program[length > 0 ? length : 0] = 0;
   }
   memcpy(h.program, g_program, sizeof h.program);
-}
-
-bool ticks_are_invariant() {
-#if defined(__x86_64__)
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
-#else
-  return true;
-#endif
 }
 
 void fill_boot_id(FileHeader& h) {
@@ -103,7 +91,8 @@ void fill_file_header(char** environment) {
   h.start = load_clock();
   h.first = h.last = read_clock_pair();
   h.steps = static_cast<std::uint32_t>(g_options.steps);
-  h.invariant_ticks = ticks_are_invariant();
+  h.architecture = kArchitecture;
+  h.invariant_ticks = counter_is_invariant();
   copy_text(h.mode, sizeof h.mode, mode_name());
   copy_text(h.hostprobe_version, sizeof h.hostprobe_version, HOSTPROBE_VERSION);
   copy_text(h.hostprobe_commit, sizeof h.hostprobe_commit, HOSTPROBE_COMMIT);

@@ -1,4 +1,4 @@
-// dlsym_x86_64.S: our dlsym and vfork, the two functions that must not be ordinary functions.
+// dlsym.S: our dlsym and vfork, the two functions that must not be ordinary functions.
 //
 // Room 2 (probe/). dlsym: glibc decides what RTLD_NEXT and RTLD_DEFAULT mean by the return address it finds on the stack,
 // so the real dlsym must be *jumped* to with the caller's stack untouched. First hp_match_dlsym() is asked; it answers

@@ -1,4 +1,4 @@
-// passages_x86_64.S: the code of the passages (passages.h), 32 bytes each.
+// passages.S: the code of the passages (passages.h), 32 bytes each.
 //
 // Room 2 (probe/). A passage is a jump, so the function it leads to finds stack and registers as its caller left them. The
 // number of passages, and where the gate says that launches wait, are checked in passages.cpp and gate.h.
