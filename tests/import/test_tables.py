@@ -23,9 +23,9 @@ def said_of(args):
 
 
 def waker_of(line):
-    """The thread that ended a wait; a post from before the wait ended none."""
+    """The thread that ended a wait; a post from before the wait ended none, and none ended a wait whose time was up."""
     waker = line["args"].get("waker") or {"wake_ns": 0}
-    return waker.get("tid") if waker["wake_ns"] <= line["duration_ns"] else None
+    return waker.get("tid") if waker["wake_ns"] <= line["duration_ns"] and not line.get("timed_out") else None
 
 
 class RoundTrip(ExportTest):
