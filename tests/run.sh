@@ -40,6 +40,8 @@ if [[ -z $sanitize ]]; then [[ $profile == fast ]] && sanitize=no || sanitize=ye
 
 say() { echo "tests: $*" >&2; }
 
+jobs=$(($(nproc) + 1))  # some wait most of the time
+
 # TSan of g++ 12 stops at once where the kernel places memory with more than 28 random bits, the build's look for test
 # cases included.
 fixed_addresses=()
@@ -80,7 +82,7 @@ build release
 failed=()
 if [[ $sanitize == yes ]]; then
   build asan tests/unit/all
-  ctest --preset asan --no-tests=error --parallel "$(nproc)" || failed+=(asan)
+  ctest --preset asan --no-tests=error --parallel "$jobs" || failed+=(asan)
   build tsan unit_probe "${fixed_addresses[@]}"  # the other rooms have one thread
   "${fixed_addresses[@]}" ctest --preset tsan --no-tests=error || failed+=(tsan)
 fi
@@ -89,7 +91,7 @@ exclude=()
 say "running preset release"
 failed_log=build/Testing/Temporary/LastTestsFailed.log
 rm -f "$failed_log"
-if ! ctest --preset release --no-tests=error --parallel "$(nproc)" "${exclude[@]}" "${long[@]}"; then
+if ! ctest --preset release --no-tests=error --parallel "$jobs" "${exclude[@]}" "${long[@]}"; then
   # Why, and why not more often: docs/decisions/0030-tests-run-again.md.
   again=()
   [[ -f $failed_log ]] && mapfile -t again < <(cut -d: -f2- "$failed_log")
