@@ -5,6 +5,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "thread.h"
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -41,6 +43,12 @@ std::string calling_place(const std::vector<std::string>& stack) {
 std::string program_frame(const std::vector<std::string>& stack) {
   const std::string caller = calling_place(stack);
   return caller.empty() && !stack.empty() ? stack.front() : caller;
+}
+
+std::string running_frame(const RunningRow& row) {
+  if (!row.library.empty()) return row.function.empty() ? row.library : row.function + " (" + row.library + ")";
+  if (row.file.empty()) return row.function;
+  return row.function + " (" + row.file + (row.line == 0 ? "" : ":" + std::to_string(row.line)) + ")";
 }
 
 }  // namespace hostprobe::analysis

@@ -8,6 +8,8 @@
 
 namespace hostprobe::analysis {
 
+struct RunningRow;
+
 // Of stacks, innermost first, the frame that a person would look at: ways into a wait, in Python's own library and the data loader's, are
 // passed over. "": there is no frame.
 std::string telling_place(const std::vector<std::string>& stack);
@@ -15,5 +17,7 @@ std::string telling_place(const std::vector<std::string>& stack);
 std::string calling_place(const std::vector<std::string>& stack);
 // That one, or the innermost where there is none.
 std::string program_frame(const std::vector<std::string>& stack);
+// As a frame: "function (file:line)" of Python, "function (library)" of other code, as much of it as is known.
+std::string running_frame(const RunningRow& row);
 
 }  // namespace hostprobe::analysis

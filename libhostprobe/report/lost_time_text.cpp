@@ -137,7 +137,8 @@ std::string because_text(const Finding& finding) {
   if (finding.cause == Cause::kFileIo && !awaited.empty()) return "most of it is for " + awaited;
   if (finding.cause == Cause::kRemoteWait && !awaited.empty()) return "most of it is for the peer " + awaited;
   if (finding.cause == Cause::kUnexplained && !awaited.empty()) return "most of it is for " + awaited;
-  return holder_text(evidence).empty() ? "" : "most of it is waiting for " + busy_holder_text(evidence);
+  const std::string holder = busy_holder_text(evidence);
+  return holder.empty() ? "" : "most of it is waiting for " + holder;
 }
 
 std::string todo_text(const Finding& finding) {

@@ -1,11 +1,10 @@
 // process_finding.cpp: see process_finding.h.
 #include "process_finding.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "analysis/measures/sampled_share.h"
+#include "answer/telling_frames.h"
 #include "detectors.h"
 
 namespace hostprobe::analysis {
@@ -21,13 +20,6 @@ bool may_be_start_up(const ProcessAnswer& process, const Finding& finding) {
 constexpr double kHalf = 0.5;  // for sure, in 95 of 100 cases
 
 bool are_mostly(std::uint64_t some, std::uint64_t all) { return share_of_samples(some, all).low >= kHalf; }
-
-std::string running_place(const RunningRow& row) {
-  if (row.function == kCollecting || row.function.empty()) return row.function;
-  if (!row.library.empty()) return fmt::format("{} ({})", row.function, row.library);
-  return row.line == 0 ? fmt::format("{} ({})", row.function, row.file)
-                       : fmt::format("{} ({}:{})", row.function, row.file, row.line);
-}
 
 }  // namespace
 
@@ -64,7 +56,8 @@ std::string usual_place(const ProcessAnswer& process, std::uint32_t tid) {
     const bool has_python = one.python_samples > 0;
     const std::vector<RunningRow>& rows = has_python ? one.python : one.code;
     const std::uint64_t samples = has_python ? one.python_samples : one.code_samples;
-    return !rows.empty() && are_mostly(rows.front().samples, samples) ? running_place(rows.front()) : "";
+    if (rows.empty() || rows.front().function.empty()) return {};
+    return are_mostly(rows.front().samples, samples) ? running_frame(rows.front()) : "";
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "answer/telling_frames.h"
 #include "report/columns.h"
 #include "words/words.h"
 
@@ -19,11 +20,7 @@ constexpr std::size_t kNumbersWidth = 29;  // of a row, behind its place
 std::size_t place_width(std::size_t width) { return std::clamp<std::size_t>(width, 60, 150) - kNumbersWidth; }
 
 std::string place_of(const RunningRow& row, std::size_t width) {
-  if (!row.library.empty())
-    return row.function.empty() ? row.library : fmt::format("{} ({})", row.function, row.library);
-  std::string place = row.function;
-  if (!row.file.empty())
-    place += row.line == 0 ? fmt::format(" ({})", row.file) : fmt::format(" ({}:{})", row.file, row.line);
+  const std::string place = running_frame(row);
   if (row.caller.empty()) return place;
   const std::string from = ", from " + shortened_place(row.caller, width / 2);
   return shortened_place(place, width - std::min(width, columns(from))) + from;
