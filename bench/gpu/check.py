@@ -111,11 +111,12 @@ class Check:
         if lost:
             self.failed.append(f"{name}: {lost} records lost")
 
-    def cost(self, pairs):
+    def cost(self, pairs, rows_named):
         own = {"ns per launch, shared runtime": ([self.folder / "runtime_shared", "2000", "time"], "ns_per_launch")}
         rows = {**(own if self.has_compiler else {}),
                 "step in µs, PyTorch eager": ([*self.programs()["PyTorch, eager"], "--time"], "step_us"),
                 "step in µs, PyTorch graph": ([*self.programs()["PyTorch, graph"], "--time"], "step_us")}
+        rows = {what: row for what, row in rows.items() if rows_named in what}
         print("\n| what | without | with | ratio, median of pairs (least – greatest) | records/s | own cost |\n|---|---|---|---|---|---|")
         for number, (what, (command, word)) in enumerate(rows.items()):
             off, on, ratios = [], [], []
@@ -164,6 +165,7 @@ def main():
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     parser.add_argument("--cuda", type=Path, default=Path("/usr/local/cuda"))
     parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--rows", default="", metavar="TEXT", help="only the rows of the cost whose name has TEXT in it")
     options = parser.parse_args()
     if unknown := set(options.what) - set(WHAT):
         parser.error(f"there is no {unknown.pop()}; there are " + ", ".join(WHAT))
@@ -175,7 +177,7 @@ def main():
         if "counts" in what:
             check.counts()
         if "cost" in what:
-            check.cost(options.pairs)
+            check.cost(options.pairs, options.rows)
     for line in check.failed:
         print("FAILED", line)
     return 1 if check.failed else 0

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from check import number_after
 from faults import CAUSES
+from findings import first_finding
 
 HERE = Path(__file__).resolve().parent
 
@@ -29,14 +30,6 @@ def recorded(build, kind, healthy, folder, seconds):
     done = subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True)
     report = subprocess.run([str(build / "bin/hostprobe"), "report", str(folder), "--json"], check=True, capture_output=True, text=True)
     return number_after(done.stdout, "step_us"), json.loads(report.stdout)
-
-
-def first_finding(report):
-    finding = next(iter(report.get("findings") or []), None)
-    if finding is None:
-        return "none"
-    gain = finding["gain_pct"]
-    return f"{finding['cause']} {finding['share_pct']:.1f} %" + (f", gain {gain:.1f} %" if gain is not None else "")
 
 
 def gpu(report):

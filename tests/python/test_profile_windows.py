@@ -60,6 +60,32 @@ profile.export_chrome_trace("own.json")
 while not os.path.exists("enough"):
     step()
 """
+# What makes tokens has no optimizer: its launches alone tell of steps.
+DECODES = """
+import ctypes, os, time
+import torch
+torch.set_num_threads(1)
+cuda = ctypes.CDLL("libcuda.so.1")
+context, module, kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+NAMES = ("attend", "project", "sample")
+ptx = ".version 7.0\\n.target sm_50\\n.address_size 64\\n" + "".join(".visible .entry %s() { ret; }\\n" % name for name in NAMES)
+assert cuda.cuModuleLoadData(ctypes.byref(module), ptx.encode()) == 0
+kernels = []
+for name in NAMES:
+    assert cuda.cuModuleGetFunction(ctypes.byref(kernel), module, name.encode()) == 0
+    kernels.append(kernel.value)
+print(os.getpid(), flush=True)
+while not os.path.exists("enough"):
+    for one in kernels:
+        assert cuda.cuLaunchKernel(ctypes.c_void_p(one), 1, 1, 1, 1, 1, 1, 0, None, None, None) == 0
+    assert cuda.cuStreamSynchronize(None) == 0
+    torch.ones(4, 4).sum()
+    time.sleep(0.004)
+print(torch.autograd._profiler_enabled(), flush=True)
+"""
 RANKS = TRAINS + """
 import torch.distributed as dist
 dist.init_process_group("gloo")
@@ -296,6 +322,15 @@ class Windows(ProbedTest):
         self.ctl(pid, "profile", "--steps", "2")
         self.assertIn("2 steps at", self.window_ended(pid)["last"])
         self.assertEqual(self.let_go(process)[0], "True False\n")
+
+    def test_steps_that_launches_alone_show(self):
+        process, pid = self.train(DECODES, options=("--simgpu", "1"))
+        while json.loads(self.ctl(pid, "status", "--json")[0])["steps"]["source"] != "detected":
+            time.sleep(0.1)
+        self.ctl(pid, "profile", "--steps", "20")
+        self.assertRegex(self.window_ended(pid)["last"], r"^2\d steps at \S+ ms, usual \S+ ms")
+        self.assertEqual(self.let_go(process)[0], "False\n")
+        self.assertEqual(len(self.names(".profile.joined.json")), 1)
 
 
 if __name__ == "__main__":

@@ -10,25 +10,39 @@ namespace {
 
 constexpr std::uint64_t kBudget = 500;  // half a percent
 
+// What a window costs the program's threads, of which every level but the switches is a part that is worth it.
+struct Window {
+  std::uint64_t threads = 0, budget = kBudget;
+  bool switches = false;
+
+  Load load() const {
+    Cost cost{.threads = threads, .of_level = {0, switches ? 0.25 : 0.24, 0.3, 0.4, 0.3}};
+    return load_of(cost, budget);
+  }
+};
+
 // The level after so many windows of that cost.
-std::uint32_t after(Shedding& s, int windows, std::uint64_t cost, std::uint64_t budget = kBudget) {
-  while (windows-- > 0) weigh(s, cost, budget);
+std::uint32_t after(Shedding& s, int windows, const Window& window) {
+  while (windows-- > 0) weigh(s, window.load());
   return s.level;
 }
+std::uint32_t after(Shedding& s, int windows, std::uint64_t cost) { return after(s, windows, Window{cost}); }
 
 // Windows until the level changes.
-int windows_to_change(Shedding& s, std::uint64_t cost) {
+int windows_to_change(Shedding& s, const Window& window) {
   for (int i = 1; i < 10000; ++i)
-    if (weigh(s, cost, kBudget)) return i;
+    if (weigh(s, window.load())) return i;
   return 0;
 }
+int windows_to_change(Shedding& s, std::uint64_t cost) { return windows_to_change(s, Window{cost}); }
+
+Window with_switches(std::uint64_t cost) { return {.threads = cost, .switches = true}; }
 
 TEST(Budget, SwitchesGoFirstWhereTheyWeighAndComeBackLast) {
   Shedding s;
-  s.switches_weigh = true;
-  EXPECT_EQ(after(s, 3, 501), kShedSwitches);
+  EXPECT_EQ(after(s, 3, with_switches(501)), kShedSwitches);
   EXPECT_TRUE(s.sheds_switches);
-  EXPECT_EQ(after(s, 3, 501), kShedStacks);
+  EXPECT_EQ(after(s, 3, with_switches(501)), kShedStacks);
   EXPECT_EQ(after(s, 30, 249), kShedSwitches);
   EXPECT_EQ(after(s, 30, 249), kShedNothing);
   EXPECT_FALSE(s.sheds_switches);
@@ -45,8 +59,7 @@ TEST(Budget, SwitchesThatCostLittleAreNeverShed) {
 TEST(Budget, SwitchesThatWeighLaterGoBeforeAnythingElse) {
   Shedding s;
   EXPECT_EQ(after(s, 3, 501), kShedStacks);
-  s.switches_weigh = true;
-  EXPECT_EQ(after(s, 3, 501), kShedStacks);
+  EXPECT_EQ(after(s, 3, with_switches(501)), kShedStacks);
   EXPECT_TRUE(s.sheds_switches);
   EXPECT_EQ(after(s, 3, 501), kShedShortWaits);
   EXPECT_EQ(after(s, 60, 249), kShedSwitches);
@@ -59,10 +72,9 @@ TEST(Budget, SwitchesThatWeighAreShedAtTheLastLevelToo) {
   Shedding s;
   after(s, 3, 3000);
   EXPECT_EQ(s.level, kShedLaunches);
-  s.switches_weigh = true;
-  EXPECT_EQ(windows_to_change(s, 501), 3);
+  EXPECT_EQ(windows_to_change(s, with_switches(501)), 3);
   EXPECT_TRUE(s.sheds_switches);
-  EXPECT_EQ(windows_to_change(s, 501), 0) << "there is nothing left";
+  EXPECT_EQ(windows_to_change(s, with_switches(501)), 0) << "there is nothing left";
 }
 
 TEST(Budget, WhatStaysOverItShedsOneLevelAfterTheOther) {
@@ -125,18 +137,60 @@ TEST(Budget, ALevelThatComesAndGoesIsTriedLessAndLessOften) {
   EXPECT_EQ(windows_to_change(s, 100), static_cast<int>(Shedding::kLongest));
 }
 
+// Nothing is given up for a cost that would stay: names of libraries, the kernel's counts, a thread of our own that only looks.
+TEST(Budget, WhatWouldCostAsMuchWithoutShedsNothing) {
+  Shedding s;
+  const Load idle = load_of({.threads = 5000, .of_level = {0, 0.1, 0.2, 0.24, 0.2}}, kBudget);
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(weigh(s, idle));
+  const Load calls = load_of({.threads = 501, .of_level = {0, 0.1, 0.2, 0.5, 0.5}}, kBudget);
+  for (int i = 0; i < 3; ++i) weigh(s, calls);
+  EXPECT_EQ(s.level, kShedShortWaits) << "the level before it brings nothing";
+}
+
+// Our own thread may use what no thread of the program loses.
+TEST(Budget, CpuTimeHasABoundOfItsOwn) {
+  const double parts[kShedLevels] = {0, 0, 0, 0.5, 0.5};
+  const auto load = [&](std::uint64_t threads, std::uint64_t cpu) {
+    Cost cost{.threads = threads, .cpu = cpu};
+    for (unsigned i = 0; i < kShedLevels; ++i) cost.of_level[i] = parts[i];
+    return load_of(cost, kBudget);
+  };
+  Shedding s;
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(weigh(s, load(400, 1000)));
+  for (int i = 0; i < 3; ++i) weigh(s, load(0, 1003));
+  EXPECT_EQ(s.level, kShedShortWaits);
+}
+
 constexpr std::uint64_t kSecond = 1000000000;
 
 // Second by second, what each cost in ticks of a thousandth of it.
 std::uint64_t window_cost(CostWindow& window, std::initializer_list<int> seconds) {
   for (const int cost : seconds) {
-    CostReading next = window.count == 0 ? CostReading{kSecond, kSecond, 0, 0} : window.readings[window.count - 1];
+    CostReading next{.ns = kSecond, .ticks = kSecond};
+    if (window.count != 0) next = window.readings[window.count - 1];
     next.ns += kSecond;
     next.ticks += kSecond;
     next.own_ticks += 1e6 * cost;
     window.add(next);
   }
-  return window.cost();
+  return window.cost().threads;
+}
+
+// A second in which threads spend 1 % on us, our thread another 2 %, 0.5 % of it on samples; the process uses two CPUs.
+TEST(Budget, ACostIsOfThreadsOfOurOwnAndOfTheCpuTime) {
+  CostReading from, to{.ns = kSecond,
+                       .ticks = 2 * kSecond,
+                       .own_ticks = 0.02 * kSecond,
+                       .writer_ns = kSecond / 50,
+                       .process_cpu_ns = 2 * kSecond};
+  to.levels[kShedStacks] = {.ticks = 0.01 * kSecond, .own_ns = kSecond / 200};
+  const Cost cost = cost_between(from, to);
+  EXPECT_EQ(cost.threads, 1000u);
+  EXPECT_EQ(cost.own_thread, 2000u);
+  EXPECT_EQ(cost.cpu, 1500u);
+  EXPECT_NEAR(cost.of_level[kShedStacks], 1 / 3., 1e-9);
+  to.process_cpu_ns = kSecond / 10;
+  EXPECT_EQ(cost_between(from, to).cpu, 3000u) << "of one CPU, where less was used";
 }
 
 // 3 % in one second and 0.1 % in the others are 0.4 %.
@@ -158,16 +212,16 @@ TEST(Budget, LessThanThreeSecondsDecideNothing) {
 
 TEST(Budget, NoLimitShedsNothingAndGivesBackWhatWasShed) {
   Shedding s;
-  EXPECT_EQ(after(s, 100, 100000, 0), kShedNothing);
+  EXPECT_EQ(after(s, 100, {100000, 0}), kShedNothing);
   after(s, 3, 100000);
-  EXPECT_EQ(after(s, 1, 100000, 0), kShedShortWaits);
-  EXPECT_EQ(after(s, 2, 100000, 0), kShedNothing);
+  EXPECT_EQ(after(s, 1, {100000, 0}), kShedShortWaits);
+  EXPECT_EQ(after(s, 2, {100000, 0}), kShedNothing);
 }
 
 TEST(Budget, TheSmallestOneIsALimitToo) {
   Shedding s;
-  EXPECT_EQ(after(s, 10, 0, 1), kShedNothing);
-  EXPECT_EQ(after(s, 3, 2, 1), kShedStacks);
+  EXPECT_EQ(after(s, 10, {0, 1}), kShedNothing);
+  EXPECT_EQ(after(s, 3, {2, 1}), kShedStacks);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
-#include "probe/sources/switches.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
 
@@ -30,14 +29,17 @@ HP_OF_PROCESS std::uint32_t g_round = 0;
 
 HP_OF_PROCESS constinit CostWindow g_window{};
 
-void tell(std::uint32_t before, std::uint64_t cost) {
-  std::uint32_t level = g_shedding.level;
+void tell(std::uint32_t before, const Cost& cost, const Load& load) {
+  const std::uint32_t level = g_shedding.level;
   const char* what = level > before ? kTexts[level][0] : level < before ? kTexts[before][1] : kTexts[kShedSwitches][0];
+  const bool by_cpu = load.cpu > load.threads;
+  const std::uint64_t told = by_cpu ? cost.cpu : cost.threads;
+  const double bound = static_cast<double>(g_options.budget) / 1000 * (by_cpu ? Load::kCpuOfBudget : 1);
   char text[sizeof EventRow::text];
-  if (snprintf(text, sizeof text, "%s: hostprobe costs %.2f %% of wall time, the budget is %g %%", what,
-               static_cast<double>(cost) / 1000, static_cast<double>(g_options.budget) / 1000) < 0)
+  if (snprintf(text, sizeof text, "%s: hostprobe takes %.2f %% of %s, %g %% is allowed", what,
+               static_cast<double>(told) / 1000, by_cpu ? "CPU time" : "threads' time", bound) < 0)
     text[0] = 0;
-  note_event(kEventDetail, 0, level, cost, text);
+  note_event(kEventDetail, 0, level, told, text);
 }
 
 void move_recording(std::uint32_t before, std::uint32_t after) {
@@ -58,11 +60,11 @@ void look_at_cost() {
   g_window.add(now);
   if (!g_window.is_long_enough(g_shedding.level)) return;
   const std::uint32_t before = g_shedding.level;
-  const std::uint64_t cost = g_window.cost();
-  g_shedding.switches_weigh = switches_weigh(cost);
-  if (!weigh(g_shedding, cost, g_options.budget)) return;
+  const Cost cost = g_window.cost();
+  const Load load = load_of(cost, g_options.budget);
+  if (!weigh(g_shedding, load)) return;
   shed_detail(static_cast<Shed>(g_shedding.level), g_shedding.sheds_switches);
-  tell(before, cost);
+  tell(before, cost, load);
   g_window = {};
   g_window.add(now);
 }
@@ -77,25 +79,46 @@ void CostWindow::add(const CostReading& reading) {
   readings[count++] = reading;
 }
 
-bool weigh(Shedding& s, std::uint64_t cost, std::uint64_t budget) {
-  bool over = budget != 0 && cost > budget;
-  bool far_over = over && cost > budget * Shedding::kFarOver;
-  bool under = budget == 0 || cost < budget / 2;
+Load load_of(const Cost& cost, std::uint64_t budget) {
+  if (budget == 0) return {};
+  Load load{.limited = true};
+  load.threads = cost.threads * Load::kAllowed / budget;
+  load.cpu = cost.cpu * Load::kAllowed / (budget * Load::kCpuOfBudget);
+  for (unsigned level = 0; level < kShedLevels; ++level) load.worth[level] = cost.of_level[level] >= Load::kWorthIt;
+  return load;
+}
+
+namespace {
+
+// Switches first, else what is shed next; where that is not worth it, the level behind it. kShedNothing: there is none.
+std::uint32_t next_to_shed(const Shedding& s, const Load& load) {
+  if (load.worth[kShedSwitches] && !s.sheds_switches) return kShedSwitches;
+  for (std::uint32_t level = (s.level > kShedSwitches ? s.level : kShedSwitches) + 1; level < kShedLevels; ++level)
+    if (load.worth[level]) return level;
+  return kShedNothing;
+}
+
+void shed(Shedding& s, std::uint32_t level) {
+  s.sheds_switches = s.sheds_switches || level == kShedSwitches;
+  if (level > s.level) s.level = level;
+  if (s.gave_back && s.patience() < Shedding::kLongest) ++s.doublings;
+  s.gave_back = false;
+  s.over = 0;
+}
+
+}  // namespace
+
+bool weigh(Shedding& s, const Load& load) {
+  const std::uint64_t worst = load.worst();
+  const bool over = worst > Load::kAllowed, under = worst < Load::kAllowed / 2;
   s.over = over ? s.over + 1 : 0;
   s.under = under ? s.under + 1 : 0;
-  const bool by_switches = s.switches_weigh && !s.sheds_switches;
-  if ((far_over || s.over >= Shedding::kWindowsOver) && (by_switches || s.level < kShedLaunches)) {
-    if (s.level == kShedNothing)
-      s.level = by_switches ? kShedSwitches : kShedStacks;
-    else if (!by_switches)
-      ++s.level;
-    s.sheds_switches = s.sheds_switches || by_switches;
-    if (s.gave_back && s.patience() < Shedding::kLongest) ++s.doublings;
-    s.gave_back = false;
-    s.over = 0;
-    return true;
-  }
-  if (s.level == kShedNothing || (budget != 0 && s.under < s.patience())) return false;
+  if (worst > Load::kAllowed * Shedding::kFarOver || s.over >= Shedding::kWindowsOver)
+    if (const std::uint32_t level = next_to_shed(s, load); level != kShedNothing) {
+      shed(s, level);
+      return true;
+    }
+  if (s.level == kShedNothing || (load.limited && s.under < s.patience())) return false;
   s.level -= s.level - 1 == kShedSwitches && !s.sheds_switches ? 2 : 1;
   s.sheds_switches = s.sheds_switches && s.level != kShedNothing;
   s.gave_back = true;

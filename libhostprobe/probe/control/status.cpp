@@ -45,7 +45,8 @@ void tell_status(Answer& answer) {
   answer.add("buffer_bytes %llu\nbuffer_most_bytes %llu\n", Big{ready * kChunkBytes}, Big{h.chunk_count} * kChunkBytes);
   answer.add("steps_from %s\nsteps %llu\nstep_ns %llu\n", live_source_name(live_source()), Big{live_step_count()},
              static_cast<Big>(live_step_median_ns()));
-  answer.add("own_cost %llu\n", Big{cost_between(cost_at_start(), read_cost())});
+  const Cost cost = cost_between(cost_at_start(), read_cost());
+  answer.add("own_cost %llu\n", Big{cost.threads + cost.own_thread});
   char line[64];
   for (unsigned i = 0; describe_option(i, line, sizeof line); ++i) answer.add("set %s\n", line);
   LastTrigger last;

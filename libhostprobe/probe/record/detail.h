@@ -17,6 +17,7 @@ enum Shed : std::uint32_t {
       3,  // not at all, but for the first stack of each place; waits, reads and queries below 100 µs are aggregated or counted
   kShedLaunches = 4,  // launches are recorded in every fourth quarter of a second, and counted (ThreadEntry::skipped)
 };
+inline constexpr unsigned kShedLevels = 5;
 
 // The writer.
 void shed_detail(Shed level, bool switches);

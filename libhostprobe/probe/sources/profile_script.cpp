@@ -27,6 +27,7 @@ HP_OF_PROCESS const char* g_withdrawn = nullptr;
 // Written by whoever ends the window, before its state says so.
 HP_OF_PROCESS WindowOutcome g_outcome{};
 HP_KEPT_BY_CHILDREN PythonObject* g_script = nullptr;  // a child has its parent's interpreter
+HP_OF_PROCESS std::uint64_t g_steps_by_time = 0, g_usual_us = 0;
 
 void set_outcome(bool done, std::uint64_t bytes, const char* text) {
   g_outcome.done = done;
@@ -119,24 +120,39 @@ int arm(void*) {
   return 0;
 }
 
-void call_script(const char* name, const char* argument) {
+// Takes the arguments over; null in them ends them.
+void call_script(const char* name, PythonObject* first = nullptr, PythonObject* second = nullptr) {
   const int saved = errno;
   const PythonCalls& python = python_calls();
   PythonObject* function = g_script == nullptr ? nullptr : python.look_up(g_script, name);
-  PythonObject* word = argument == nullptr ? nullptr : python.value("s", argument);
-  PythonObject* done = function == nullptr ? nullptr : python.call(function, word, nullptr);
-  python.drop_all(done, word);
+  PythonObject* done = function == nullptr ? nullptr : python.call(function, first, second, nullptr);
+  python.drop_all(done, first, second);
   python.clear_error();
   errno = saved;
 }
 
+bool is_under_way() { return window_state() >= WindowState::kArmed && window_state() <= WindowState::kOpen; }
+
 int mark_step(void*) {
-  if (window_state() >= WindowState::kArmed) call_script("mark", nullptr);
+  if (is_under_way()) call_script("mark");
+  return 0;
+}
+
+int begin_by_time(void*) {
+  const PythonCalls& python = python_calls();
+  if (is_under_way())
+    call_script("begin_by_time", python.value("K", static_cast<unsigned long long>(g_steps_by_time)),
+                python.value("K", static_cast<unsigned long long>(g_usual_us)));
+  return 0;
+}
+
+int end_by_time(void*) {
+  if (is_under_way()) call_script("end_by_time");
   return 0;
 }
 
 int withdraw(void*) {
-  if (window_state() >= WindowState::kArmed) call_script("withdraw", g_withdrawn);
+  if (is_under_way()) call_script("withdraw", python_calls().value("s", g_withdrawn));
   return 0;
 }
 
@@ -154,6 +170,13 @@ bool ask_script(const char* path, const char* part) {
   g_path = path;
   g_part = part;
   return call_in_python(arm);
+}
+
+bool move_window_by_time(WindowMoment moment, std::uint64_t steps, std::uint64_t usual_us) {
+  g_steps_by_time = steps;
+  g_usual_us = usual_us;
+  constexpr int (*kCalls[])(void*) = {begin_by_time, mark_step, end_by_time};
+  return call_in_python(kCalls[static_cast<unsigned>(moment)]);
 }
 
 void withdraw_script(const char* why) {

@@ -20,6 +20,10 @@ void refuse_window(WindowState from, const char* text);
 
 // The two must stay as they are until the window has ended. False: the interpreter cannot be asked now.
 bool ask_script(const char* path, const char* part);
+// In a program that tells of no step. Three times in a row: the window begins, its warm-up is over, so many steps have passed.
+enum class WindowMoment : std::uint32_t { kBegin, kWarm, kEnd };
+// `steps` and `usual_us` of kBegin. False: the interpreter cannot be asked now.
+bool move_window_by_time(WindowMoment moment, std::uint64_t steps, std::uint64_t usual_us);
 // Ends a window whose steps do not come, if its thread is the interpreter's main one. `why` stays.
 void withdraw_script(const char* why);
 

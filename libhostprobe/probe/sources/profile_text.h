@@ -215,6 +215,13 @@ class Window:
         host(DONE, self.bytes, "%d steps at %.4g ms%s; start %.3g ms, stop and export %.3g ms" %
              (steps, step_ms, usual, 1e3 * self.start_s, 1e3 * self.stop_s))
 
+    # In a program whose steps no optimizer ends: how many have passed, and what one usually takes, is seen by its launches.
+    def begin_by_time(self, count, usual_ms):
+        global steps
+        steps = max(1, count)
+        self.step(None)
+        self.usual_ms = usual_ms
+
     def leave(self):
         if self.pid == os.getpid():
             self.close(self.problem)
@@ -242,6 +249,16 @@ def begin():
 
 def mark():
     if window is not None:
+        window.step(None)
+
+
+def begin_by_time(count, usual_us):
+    if window is not None and window.key is None:
+        window.begin_by_time(count, usual_us / 1e3)
+
+
+def end_by_time():
+    while window is not None and not window.over and window.count <= steps:
         window.step(None)
 
 

@@ -12,6 +12,7 @@
 #include "probe/sources/profile_script.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/file/trace_file.h"
+#include "probe/writer/steps/live_steps.h"
 #include "settings/profile_rule.h"
 
 namespace hostprobe::probe {
@@ -20,6 +21,7 @@ namespace {
 constexpr std::uint64_t kAnswerNs = 60'000'000'000;  // the main thread of an interpreter may be in a long call
 constexpr std::uint64_t kStepNs = 300'000'000'000;   // no step: an evaluation, or none will come
 constexpr std::uint64_t kMiB = 1 << 20;
+constexpr double kShortestNs = 5'000'000;  // of a step that is timed: the interpreter comes to a call within some
 
 // Written by the writer while nothing is asked of the interpreter.
 HP_OF_PROCESS unsigned g_asked = 0;
@@ -30,6 +32,8 @@ HP_OF_PROCESS std::uint64_t g_seen_ns = 0;
 HP_OF_PROCESS std::uint64_t g_all_bytes = 0;
 HP_OF_PROCESS WindowOutcome g_last{};
 HP_OF_PROCESS unsigned g_ended = 0, g_done = 0;
+HP_OF_PROCESS unsigned g_moments = 0;
+HP_OF_PROCESS std::uint64_t g_next_moment_ns = 0;
 
 void name_window() {
   const char* end = strrchr(g_file.path, '.');
@@ -104,10 +108,33 @@ WindowNews window_news() {
           g_path};
 }
 
+// Where launches alone tell of steps they are seen up to a quarter of a second late, and by our thread: a window then lasts as long as
+// so many steps usually take. `g_moments` counts what the interpreter was asked for.
+bool moves_by_time(WindowState state) {
+  if (state != WindowState::kArmed && state != WindowState::kOpen) g_moments = 0;
+  const bool begins = state == WindowState::kArmed && g_moments == 0;
+  const bool goes_on =
+      state == WindowState::kOpen && g_moments != 0 && g_moments <= static_cast<unsigned>(WindowMoment::kEnd);
+  return (begins || goes_on) && live_source() == LiveSource::kDetected && live_step_median_ns() > 0;
+}
+
+std::uint64_t move_by_time(std::uint64_t now_ns) {
+  if (!moves_by_time(window_state())) return kNever;
+  if (g_moments != 0 && now_ns < g_next_moment_ns) return g_next_moment_ns;
+  const double usual_ns = live_step_median_ns(), step_ns = usual_ns < kShortestNs ? kShortestNs : usual_ns;
+  const double window_ns = step_ns * static_cast<double>(profile_wish().steps);
+  const auto moment = static_cast<WindowMoment>(g_moments);
+  if (move_window_by_time(moment, static_cast<std::uint64_t>(window_ns / usual_ns),
+                          static_cast<std::uint64_t>(usual_ns / 1000)))
+    ++g_moments;
+  g_next_moment_ns = now_ns + static_cast<std::uint64_t>(moment == WindowMoment::kWarm ? window_ns : step_ns);
+  return g_next_moment_ns;
+}
+
 // What rings for a wish is the bell, so that the window begins with the next step.
-std::uint64_t take_window_wish(const Round&) {
+std::uint64_t take_window_wish(const Round& round) {
   if (window_state() == WindowState::kWished) ask_interpreter();
-  return kNever;
+  return move_by_time(round.now_ns);
 }
 
 void tend_windows(const Round& round) {

@@ -21,6 +21,8 @@ struct Round {
 struct Source {
   // From this level on Round::shed is true.
   Shed shed = Shed{UINT32_MAX};
+  // The level that spares what it costs our own thread; kShedNothing: none does.
+  Shed spared = kShedNothing;
   // First in a round, before any record is taken: begins or ends what goes on between rounds. Not in the last one.
   void (*begin)(const Round& round) = nullptr;
   // Once in a round, when records and counters are in the file: what is new, or due, into it.

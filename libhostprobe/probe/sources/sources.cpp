@@ -10,6 +10,7 @@
 
 #include "probe/hooks/python_shim.h"
 #include "probe/record/limits.h"
+#include "probe/record/own_work.h"
 #include "probe/sources/clock_pairs.h"
 #include "probe/sources/code_samples.h"
 #include "probe/sources/frequency.h"
@@ -35,7 +36,8 @@ constexpr Source kSources[] = {
     // Mode monitor: what the counters held when steps became known.
     {.tick = note_start_up},
     // Context switches. Behind the reading of the kernel's counts, by which it is seen that some are missing.
-    {.begin = tend_switches,
+    {.spared = kShedSwitches,
+     .begin = tend_switches,
      .tick = note_switches,
      .due = switches_due,
      .between = tend_full_rings,
@@ -50,11 +52,15 @@ constexpr Source kSources[] = {
     // Which work in streams is timed on the GPU.
     {.shed = kShedShortWaits, .due = open_gpu_stretches},
     // What running threads do.
-    {.shed = kShedShortWaits, .tick = note_running_samples, .due = look_at_running, .dump = dump_samples},
+    {.shed = kShedShortWaits,
+     .spared = kShedStacks,
+     .tick = note_running_samples,
+     .due = look_at_running,
+     .dump = dump_samples},
     // How fast the CPUs run.
-    {.shed = kShedSwitches, .tick = note_frequency, .dump = write_frequency},
+    {.shed = kShedSwitches, .spared = kShedSwitches, .tick = note_frequency, .dump = write_frequency},
     // What the kernel counts of the machine.
-    {.shed = kShedSwitches, .tick = note_machine_load, .dump = write_machine_load},
+    {.shed = kShedSwitches, .spared = kShedSwitches, .tick = note_machine_load, .dump = write_machine_load},
     // Times in which the process was stopped, and in which its quota was used up.
     {.tick = note_halts},
     {.tick = note_throttling},
@@ -76,6 +82,15 @@ void for_each_row(Use use) {
   for_each_row(use, std::make_index_sequence<sizeof kSources / sizeof *kSources>{});
 }
 
+// Where a level spares it, counted there.
+template <class Row, class Work>
+void work_of(Row, Work work) {
+  if constexpr (kSources[Row::value].spared != kShedNothing)
+    work_for(kSources[Row::value].spared, work);
+  else
+    work();
+}
+
 Round as_shed(Round round, const Source& source) {
   round.shed = detail_shed() >= source.shed;
   return round;
@@ -85,13 +100,13 @@ Round as_shed(Round round, const Source& source) {
 
 void begin_sources(const Round& round) {
   for_each_row([&](auto row) {
-    if (kSources[row].begin != nullptr) kSources[row].begin(as_shed(round, kSources[row]));
+    if (kSources[row].begin != nullptr) work_of(row, [&] { kSources[row].begin(as_shed(round, kSources[row])); });
   });
 }
 
 void tick_sources(const Round& round) {
   for_each_row([&](auto row) {
-    if (kSources[row].tick != nullptr) kSources[row].tick(as_shed(round, kSources[row]));
+    if (kSources[row].tick != nullptr) work_of(row, [&] { kSources[row].tick(as_shed(round, kSources[row])); });
   });
 }
 
@@ -99,7 +114,8 @@ std::uint64_t sources_due(std::uint64_t now_ns) {
   std::uint64_t first_ns = kNever;
   for_each_row([&](auto row) {
     if (kSources[row].due != nullptr) {
-      const std::uint64_t due_ns = kSources[row].due(as_shed({.now_ns = now_ns}, kSources[row]));
+      std::uint64_t due_ns = kNever;
+      work_of(row, [&] { due_ns = kSources[row].due(as_shed({.now_ns = now_ns}, kSources[row])); });
       if (due_ns < first_ns) first_ns = due_ns;
     }
   });
@@ -108,7 +124,7 @@ std::uint64_t sources_due(std::uint64_t now_ns) {
 
 void tend_sources_between() {
   for_each_row([&](auto row) {
-    if (kSources[row].between != nullptr) kSources[row].between();
+    if (kSources[row].between != nullptr) work_of(row, [&] { kSources[row].between(); });
   });
 }
 

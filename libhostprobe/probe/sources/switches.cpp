@@ -24,7 +24,6 @@ constexpr unsigned kTracePages = 128, kFlightPages = 32, kThreadPages = 8, kPage
 constexpr std::uint64_t kSwitchTenths = 14;
 
 HP_OF_PROCESS bool g_failed = false;
-HP_OF_PROCESS std::uint64_t g_weighed_ticks = 0, g_weighed_records = 0;
 HP_KEPT_BY_CHILDREN std::uint64_t g_record_cost = 0;  // as measure_perf_record()
 HP_KEPT_BY_CHILDREN bool g_cost_known = false;
 
@@ -55,8 +54,6 @@ void measure_cost() {
 void open() {
   if (const RingFailure failure = open_switches(wanted_setting()); failure.error != 0) return give_up(failure);
   measure_cost();
-  g_weighed_ticks = ticks();
-  g_weighed_records = g_switch_rings.written();
 }
 
 }  // namespace
@@ -87,16 +84,6 @@ void end_switches(bool has_file) {
 
 double switch_ticks() {
   return static_cast<double>(g_switch_rings.written()) * static_cast<double>(g_record_cost) / kCostUnitsPerTick;
-}
-
-bool switches_weigh(std::uint64_t cost) {
-  const std::uint64_t now = ticks(), records = g_switch_rings.written();
-  const double spent =
-      static_cast<double>(records - g_weighed_records) * static_cast<double>(g_record_cost) / kCostUnitsPerTick;
-  const double passed = static_cast<double>(now - g_weighed_ticks);
-  g_weighed_ticks = now;
-  g_weighed_records = records;
-  return g_switch_rings.is_open() && 100000 * spent > 0.1 * static_cast<double>(cost) * passed;
 }
 
 }  // namespace hostprobe::probe

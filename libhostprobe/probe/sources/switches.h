@@ -22,8 +22,7 @@ std::uint64_t switches_due(const Round& round);
 // The descriptors go with the writer's thread.
 void end_switches(bool has_file);
 
-// What they have cost the program's threads, and whether that is a part of the budget worth giving up first.
+// What they have cost the program's threads.
 double switch_ticks();
-bool switches_weigh(std::uint64_t cost);
 
 }  // namespace hostprobe::probe

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "probe/record/chunk.h"
+#include "probe/record/own_work.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/options.h"
 #include "probe/sources/thread_times.h"
@@ -58,7 +59,7 @@ void ask_kernel_about_threads() {
 void drain_full_chunks() {
   ChunkHead* chunks[RecordBlock::kMostChunks];
   while (std::uint32_t count = take_full_chunks(chunks)) {
-    hand_full_chunks(chunks, count);
+    work_for(kShedLaunches, [&] { hand_full_chunks(chunks, count); });
     age_kept_chunks();
   }
 }
@@ -76,7 +77,7 @@ void drain_last_chunks() {
 
 void drain_rest(bool ask_kernel, bool last) {
   bool all = last || g_options.mode == kTrace;
-  hand_open_chunks();
+  work_for(kShedLaunches, hand_open_chunks);
   write_strings();
   write_stacks();
   if (ask_kernel) ask_kernel_about_threads();
