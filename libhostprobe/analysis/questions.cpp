@@ -11,7 +11,7 @@ Questions::Questions(const Timeline& timeline, const Window& window, const StepP
       everything_(window.is_whole()),
       hook_calls_(timeline),
       chains_(timeline),
-      steps_(plan),
+      steps_(plan, timeline.trace().strings),
       steady_(timeline, plan),
       idle_(timeline, window),
       others_(timeline, plan) {}

@@ -511,6 +511,21 @@ TEST_F(SampledStepTimes, AreDividedBetweenTheInterpreterAndOtherCode) {
   EXPECT_GT(site->low_pct, 80);
 }
 
+// A plan is built for each shape that a step brings anew.
+TEST_F(SampledStepTimes, OfACompilerAreTheBuildingOfCode) {
+  ranks(2);
+  steps(20, [this] {
+    for (int i = 0; i < 3; ++i) ranks_[0].sample(200 + 10 * i, kCompiler + 8);
+    ranks_[0].sample(300, kLibrary + 8);
+    ranks_[0].host_us += 500;
+  });
+  EXPECT_NEAR(lost_us(Cause::kJitCompile, 0), 375, 10);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 125, 10);
+  const LostSite* site = site_of(Cause::kJitCompile);
+  ASSERT_TRUE(site);
+  EXPECT_EQ(site->library, "libnvrtc.so.13");
+}
+
 TEST_F(SampledStepTimes, NameThePythonFunction) {
   run(2, 0, 0, 2);
   EXPECT_NEAR(lost_us(Cause::kPythonOverhead, 0), 500, 10);

@@ -20,7 +20,7 @@ using test::Call;
 using test::TraceFile;
 
 constexpr std::uint64_t kLibX = 0x100000;
-enum Row : std::uint16_t { kLaunch = 1, kCopy, kSync, kReduce, kMark, kWait, kSave };
+enum Row : std::uint16_t { kLaunch = 1, kCopy, kSync, kReduce, kMark, kWait, kSave, kRegion };
 
 class StepsOf : public testing::Test {
  protected:
@@ -36,6 +36,7 @@ class StepsOf : public testing::Test {
     int gaps_from = 1000, gaps_to = 1000;  // in these steps most launches are left out, to keep to the budget
     bool is_profiled = false;              // besides
     int held_up_every = 1000;              // steps: one takes ten times as long, with an extra copy
+    int window_from = 1000;                // three steps of a window of PyTorch's profiler
   };
   static double length_of(int step) { return step == 40 ? 25 : step % 9 == 8 ? 13 : 10; }
   static bool is_held_up(const Look& look, int step) { return step % look.held_up_every == look.held_up_every - 1; }
@@ -54,7 +55,15 @@ class StepsOf : public testing::Test {
                  .blocking = false},
                 plain("hostprobe_step", Family::kPython),
                 test::wait_hook("sem_wait"),
-                test::sync_hook("cuMemcpyDtoH_v2")});
+                test::sync_hook("cuMemcpyDtoH_v2"),
+                {.name = "hostprobe_region",
+                 .family = Family::kPython,
+                 .labels = {"name:str"},
+                 .blocking = false,
+                 .role = HookRole::kRange}});
+    test::StringArea names;
+    const std::uint32_t window = names.add("profile_window");
+    file.strings(names);
     file.module(kLibX, kLibX + 0x1000, "/x/libx.so");
     ThreadEntry main = test::thread_entry(file.header.pid, "main");
     main.skipped = look.gaps_from < look.steps ? 1000 : 0;
@@ -63,6 +72,7 @@ class StepsOf : public testing::Test {
     add(kWait, 10, 360, kLibX + 7);
     double at_ms = 400;
     for (int step = 0; step < look.steps; ++step) at_ms = add_step(look, step, at_ms);
+    if (look.window_from < look.steps) add(kRegion, 400 + 10 * look.window_from + 1, 25, 0, window);
     std::stable_sort(calls_.begin(), calls_.end(), [](const Call& l, const Call& r) { return l.end_us < r.end_us; });
     for (std::size_t from = 0; from < calls_.size(); from += 100) {
       const std::size_t to = std::min(calls_.size(), from + 100);
@@ -130,6 +140,16 @@ TEST_F(StepsOf, AProgramThatMarksThemAreItsMarks) {
   EXPECT_EQ(steps.steps.front().number, 100u);
   EXPECT_EQ(steps.numbered(140)->number, 140u);
   EXPECT_EQ(steps.numbered(160), nullptr);
+}
+
+// What they would be without it nobody saw.
+TEST_F(StepsOf, AWindowOfTheProfilerAreLeftOut) {
+  rank({.window_from = 3});
+  const StepAnswer marked = ask().steps;
+  EXPECT_EQ(marked.lengths.count, 57u);
+  EXPECT_EQ(marked.numbered(102)->number, 102u);
+  for (const std::uint64_t number : {103, 104, 105}) EXPECT_EQ(marked.numbered(number), nullptr) << number;
+  EXPECT_EQ(ask({.choice = StepChoice::kDetected}).steps.lengths.count, 55u);
 }
 
 TEST_F(StepsOf, AProgramThatDoesNotMarkThemAreFound) {

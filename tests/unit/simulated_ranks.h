@@ -28,7 +28,8 @@ namespace hostprobe::analysis {
 inline constexpr std::uint16_t kLaunch = 1, kSync = 2, kAllReduce = 3, kSend = 4, kRecv = 5, kAlloc = 6, kCallBack = 7,
                                kCopy = 8, kSemaphore = 9;
 inline constexpr std::uint64_t kComm = 0xc0ffee;
-inline constexpr std::uint64_t kInterpreter = 0x100000, kLibrary = 0x200000, kSharedByAll = 0x300000;  // code
+inline constexpr std::uint64_t kInterpreter = 0x100000, kLibrary = 0x200000, kSharedByAll = 0x300000,
+                               kCompiler = 0x400000;  // code
 
 inline test::HookLook nccl_hook(const std::string& name) {
   return {.name = name,
@@ -332,6 +333,7 @@ class SimulatedRanks : public testing::Test {
     if (!rank.helper_calls.empty()) file.thread(test::thread_entry(101, "helper"));
     file.module(kInterpreter, kInterpreter + 0x1000, "/usr/bin/python3.11");
     file.module(kLibrary, kLibrary + 0x1000, "/x/libcrunch.so");
+    file.module(kCompiler, kCompiler + 0x1000, "/x/libnvrtc.so.13");
     file.module(kSharedByAll, kSharedByAll + 0x1000, "/lib/libc.so.6");
     test::StringArea names;
     const std::vector<std::uint32_t> frames = {names.add("augment (train.py:30)"), names.add("train (train.py:90)")};

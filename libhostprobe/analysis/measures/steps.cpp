@@ -69,6 +69,32 @@ void Steps::add_mark(const Event& event) {
   }
 }
 
+// hooks/regions.h: what the probe names of its own windows. Between the first part of one and its stop the profiler warms up, or records.
+void Steps::add_region(const Event& event) {
+  const auto [found, is_new] = part_of_window_.try_emplace(event.work, WindowPart::kNone);
+  if (is_new) {
+    const std::string_view name = strings_->text(event.work);
+    if (name.starts_with("profile_window"))
+      found->second = name.ends_with(".stop") ? WindowPart::kLast : WindowPart::kAny;
+  }
+  if (found->second == WindowPart::kNone) return;
+  if (windows_.empty() || windows_.back().has_ended) windows_.push_back({{event.begin_ns, event.end_ns}, false});
+  ProfilerWindow& window = windows_.back();
+  window.time = {std::min(window.time.begin_ns, event.begin_ns), std::max(window.time.end_ns, event.end_ns)};
+  window.has_ended = found->second == WindowPart::kLast;
+}
+
+// The profiler makes launches slower, and writes what it saw at the end of a step: such steps are not what the program does without us.
+void Steps::leave_out_windows() {
+  std::erase_if(steps_, [this](const Step& step) {
+    const bool is_in_one = std::any_of(windows_.begin(), windows_.end(), [&step](const ProfilerWindow& window) {
+      return window.time.begin_ns < step.end_ns && step.begin_ns < window.time.end_ns;
+    });
+    classes_[step.type].count -= is_in_one;
+    return is_in_one;
+  });
+}
+
 // Where calls are missing nobody knows whether a step ended there.
 void Steps::add_call(const Event& event) {
   const bool detects = plan_.source == StepSource::kDetected;
@@ -135,6 +161,7 @@ void Steps::close(double end_ns) {
 // Threads are walked whole: the one that counts was given to one of the two.
 void Steps::merge(Steps&& other) {
   for (const auto& [key, times] : other.counters_) counters_[key].add(times);
+  windows_.insert(windows_.end(), other.windows_.begin(), other.windows_.end());
   if (other.open_ || !other.steps_.empty()) {
     open_ = other.open_;
     content_ = other.content_;
@@ -149,12 +176,14 @@ void Steps::merge(Steps&& other) {
 std::vector<const Steps::Class*> Steps::type_classes() {
   std::map<std::array<std::uint64_t, 4>, std::pair<std::uint64_t, Class*>> groups;  // steps, and the most frequent
   for (Class& one : classes_) {
+    if (one.count == 0) continue;  // all of its steps were left out
     auto& [count, most] = groups[one.content.kinds];
     count += one.count;
     if (most == nullptr || one.count > most->count) most = &one;
   }
   std::vector<const Class*> types;
   for (Class& one : classes_) {
+    if (one.count == 0) continue;
     const auto& [count, most] = groups[one.content.kinds];
     const bool is_own = &one == most || (one.count >= kOwnType && one.count * kOwnTypePart >= count);
     one.type = is_own ? static_cast<std::uint32_t>(types.size()) : UINT32_MAX;
@@ -224,6 +253,7 @@ StepAnswer Steps::finish() {
   StepAnswer answer;
   if (plan_.source == StepSource::kMarks && open_) close(open_->end_ns);
   open_.reset();
+  leave_out_windows();
   steps_.shrink_to_fit();
   answer.steps = std::move(steps_);
   if (!answer.steps.empty()) {

@@ -14,6 +14,7 @@
 #include "answer/step.h"
 #include "model/launch_run.h"
 #include "model/steps.h"
+#include "trace/trace.h"
 
 namespace hostprobe::analysis {
 
@@ -21,9 +22,10 @@ StepLengths lengths_of(std::vector<double> ns);
 
 class Steps {
  public:
-  explicit Steps(const StepPlan& plan) : plan_(plan), cutter_(plan.cut) {}
+  Steps(const StepPlan& plan, const Strings& strings) : plan_(plan), cutter_(plan.cut), strings_(&strings) {}
   void add(const Event& event) {
     if (event.is(kMarksStep) && !event.below_limit) add_mark(event);
+    if (event.is(kNamesTime) && event.type == EventType::kCall) add_region(event);
     if (event.track == plan_.track && plan_.track != nullptr) add_call(event);
   }
   void add(const LaunchRun& run) {
@@ -69,7 +71,16 @@ class Steps {
     std::uint32_t type = 0;
   };
 
+  // A window of PyTorch's profiler that hostprobe opened, by the regions that tell of it.
+  enum class WindowPart : std::uint8_t { kNone, kAny, kLast };
+  struct ProfilerWindow {
+    Window time;
+    bool has_ended = false;
+  };
+
   void add_mark(const Event& event);
+  void add_region(const Event& event);
+  void leave_out_windows();
   void add_call(const Event& event);
   void add_launches(const LaunchRun& run);
   void add_token(const Token& token);
@@ -84,6 +95,9 @@ class Steps {
 
   StepPlan plan_;
   StepCutter cutter_;
+  const Strings* strings_;
+  std::unordered_map<std::uint64_t, WindowPart> part_of_window_;  // by the id of a region's name
+  std::vector<ProfilerWindow> windows_;
   std::optional<Step> open_;
   Content content_;
   std::vector<Step> steps_;  // their type is a class for now

@@ -26,6 +26,14 @@ bool is_framework(const std::string& library) {
   return false;
 }
 
+// What does nothing but to compile and link GPU code.
+bool is_compiler(const std::string& library) {
+  for (const char* name :
+       {"libnvrtc", "libnvJitLink", "libnvptxcompiler", "libnvidia-ptxjitcompiler", "libLLVM", "libtriton"})
+    if (library.starts_with(name)) return true;
+  return false;
+}
+
 // Of a framework's functions that run a program's model. What a module's `forward` calls is the model's, too.
 bool runs_model(std::string_view frame) {
   for (const char* name : {"_call_impl (module.py:", "_engine_run_backward (graph.py:", "Optimizer.profile_hook_step.",
@@ -105,6 +113,7 @@ OwnCode::Code OwnCode::code_of(const RunningSample& sample, double at_ns) {
   if (module == nullptr || is_shared_by_all(place.library)) kind = Place::kEither;
   if (module != nullptr && is_interpreter(module->path)) kind = Place::kInterpreter;
   if (is_framework(place.library)) kind = Place::kFramework;
+  if (is_compiler(place.library)) kind = Place::kCompiler;
   return {at_ns, kind, place.function, place.library, false};
 }
 
@@ -141,18 +150,19 @@ double OwnCode::spinning_part(const HostThread& thread) const {
 }
 
 // Where no code is known the Python frames say that it is Python.
-std::optional<double> OwnCode::part_of(const Code* begin, const Code* end, std::uint64_t python) {
-  std::uint64_t inside = 0, elsewhere = 0;
+std::optional<OwnParts> OwnCode::parts_of(const Code* begin, const Code* end, std::uint64_t python) {
+  std::uint64_t inside = 0, compiling = 0, all = 0;
   for (; begin != end; ++begin) {
     inside += begin->place == Place::kInterpreter;
-    elsewhere += begin->place == Place::kElsewhere || begin->place == Place::kFramework;
+    compiling += begin->place == Place::kCompiler;
+    all += begin->place != Place::kEither;
   }
-  if (inside + elsewhere >= kFewestSamples) return share_of_samples(inside, inside + elsewhere).part;
-  if (inside + elsewhere == 0 && python >= kFewestSamples) return 1;
+  if (all >= kFewestSamples) return OwnParts{share_of_samples(inside, all).part, share_of_samples(compiling, all).part};
+  if (all == 0 && python >= kFewestSamples) return OwnParts{1, 0};
   return std::nullopt;
 }
 
-std::optional<double> OwnCode::interpreter_part(const HostThread& thread, const Window& window) const {
+std::optional<OwnParts> OwnCode::own_parts(const HostThread& thread, const Window& window) const {
   const auto found = thread.track == nullptr ? threads_.end() : threads_.find(thread.track->key().tid);
   if (found == threads_.end()) return std::nullopt;
   const std::vector<Code>& code = found->second.code;
@@ -161,8 +171,8 @@ std::optional<double> OwnCode::interpreter_part(const HostThread& thread, const 
            (std::partition_point(code.begin(), code.end(), [&](const Code& one) { return one.at_ns < ns; }) -
             code.begin());
   };
-  if (const auto own = part_of(at(window.begin_ns), at(window.end_ns), 0)) return own;
-  return part_of(code.data(), code.data() + code.size(), found->second.python.size());
+  if (const auto own = parts_of(at(window.begin_ns), at(window.end_ns), 0)) return own;
+  return parts_of(code.data(), code.data() + code.size(), found->second.python.size());
 }
 
 bool OwnCode::is_of_framework(std::uint32_t stack) const {
@@ -180,7 +190,7 @@ std::optional<ProgramParts> OwnCode::parts_of_program(const Samples& samples) co
   for (const Code& one : samples.code) {
     inside += one.place == Place::kInterpreter;
     framework += one.place == Place::kFramework;
-    elsewhere += one.place == Place::kElsewhere;
+    elsewhere += one.place == Place::kElsewhere || one.place == Place::kCompiler;
   }
   const double code = inside + framework + elsewhere;
   if (code < static_cast<double>(kFewestSamples)) return std::nullopt;
@@ -301,10 +311,14 @@ std::optional<OwnSite> heaviest_of(const CodeGroups& groups, std::uint64_t fewes
 
 }  // namespace
 
-std::optional<OwnSite> OwnCode::code_site(const Samples& samples) {
+std::optional<OwnSite> OwnCode::code_site(const Samples& samples, Cause cause) {
+  const auto is_of_cause = [cause](Place place) {
+    return cause == Cause::kJitCompile ? place == Place::kCompiler
+                                       : place == Place::kElsewhere || place == Place::kFramework;
+  };
   CodeGroups groups;
   for (const Code& one : samples.code)
-    if (one.place == Place::kElsewhere || one.place == Place::kFramework) ++groups[{one.function, one.library}];
+    if (is_of_cause(one.place)) ++groups[{one.function, one.library}];
   return heaviest_of(groups, kFewestSamples);
 }
 
@@ -329,12 +343,15 @@ std::optional<OwnSite> OwnCode::site(std::uint32_t tid, Cause cause) const {
     if (faults && python) faults->stack = python->stack;
     return faults;
   }
-  if (cause != Cause::kHostWork) return std::nullopt;
-  std::optional<OwnSite> code = code_site(found->second);
+  if (cause != Cause::kHostWork && cause != Cause::kJitCompile) return std::nullopt;
+  std::optional<OwnSite> code = code_site(found->second, cause);
   // Python's frames are of all of the thread's own time; they say who called where most of it is in the library.
-  const std::optional<double> part =
-      part_of(found->second.code.data(), found->second.code.data() + found->second.code.size(), 0);
-  if (code && python && part && *part < 0.5) code->stack = python->stack;
+  const std::vector<Code>& all = found->second.code;
+  const std::optional<OwnParts> parts = parts_of(all.data(), all.data() + all.size(), 0);
+  const double part = !parts                        ? 0
+                      : cause == Cause::kJitCompile ? parts->compiler
+                                                    : 1 - parts->interpreter - parts->compiler;
+  if (code && python && part > 0.5) code->stack = python->stack;
   return code;
 }
 

@@ -44,21 +44,26 @@ struct ProgramParts {
   double sum() const { return python + other; }
 };
 
+// Of a time in no call, in a process that has a GPU: what the interpreter ran, and what compilers of GPU code took. The rest is other work.
+struct OwnParts {
+  double interpreter = 0, compiler = 0;
+};
+
 class OwnCode {
  public:
   // Of one process. `steps`, and times of the graph, are on the axis.
   OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchPace& pace, const TimeAxis& axis,
           const std::vector<Window>& steps, Symbols& symbols);
 
-  // Which part of a time in no call was the interpreter's; nothing: there are too few samples.
-  std::optional<double> interpreter_part(const HostThread& thread, const Window& window) const;
+  // Nothing: there are too few samples.
+  std::optional<OwnParts> own_parts(const HostThread& thread, const Window& window) const;
   // Which part of its time in no call the kernel took to hand it pages; 0: none, or too few samples.
   double fault_part(const HostThread& thread) const;
   // Which part of its time on a CPU, in no call, it looks whether other threads are done; 0: none, or too few samples.
   double spinning_part(const HostThread& thread) const;
   // Nothing: too few samples, or no place stands out.
   std::optional<ProgramParts> program_parts(const HostThread& thread) const;
-  // Of kPythonOverhead, kHostWork and kPageFaults. Nothing: too few samples, or no place stands out.
+  // Of kPythonOverhead, kHostWork, kJitCompile and kPageFaults. Nothing: too few samples, or no place stands out.
   std::optional<OwnSite> site(std::uint32_t tid, Cause cause) const;
   // The same without a GPU.
   std::optional<OwnSite> program_site(std::uint32_t tid, Cause cause) const;
@@ -70,7 +75,7 @@ class OwnCode {
   std::optional<OwnSite> longer_site(std::uint32_t tid, const std::vector<Peer>& others) const;
 
  private:
-  enum class Place : std::uint8_t { kInterpreter, kFramework, kElsewhere, kEither };
+  enum class Place : std::uint8_t { kInterpreter, kFramework, kCompiler, kElsewhere, kEither };
   struct Code {
     double at_ns;
     Place place;
@@ -92,12 +97,12 @@ class OwnCode {
   static double part_spinning(const std::vector<Code>& samples);
   static double part_in_faults(const std::vector<FaultSample>& samples);
   static std::optional<OwnSite> fault_site(const Samples& samples);
-  static std::optional<double> part_of(const Code* begin, const Code* end, std::uint64_t python);
+  static std::optional<OwnParts> parts_of(const Code* begin, const Code* end, std::uint64_t python);
   bool is_of_framework(std::uint32_t stack) const;
   std::optional<ProgramParts> parts_of_program(const Samples& samples) const;
   // `program`: only of the program's own code.
   std::optional<OwnSite> python_site(const Samples& samples, bool program) const;
-  static std::optional<OwnSite> code_site(const Samples& samples);
+  static std::optional<OwnSite> code_site(const Samples& samples, Cause cause);
   // Samples by the place in the program's file, each with one of their stacks.
   struct ProgramPlace {
     std::uint64_t samples = 0;

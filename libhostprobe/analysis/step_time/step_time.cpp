@@ -74,6 +74,7 @@ class Explanation {
       if (auto site = process->blocked_code.site(lost.site.tid, lost.cause)) return site;
     if (lost.cause == Cause::kUnevenWork) return longer_site(lost.member);
     if (lost.cause == Cause::kPageFaults) return rank.own_code.site(lost.site.tid, lost.cause);
+    if (lost.cause == Cause::kJitCompile) return rank.own_code.site(lost.site.tid, lost.cause);
     if (lost.cause != Cause::kPythonOverhead && lost.cause != Cause::kHostWork) return std::nullopt;
     return rank.gpu.empty() ? rank.own_code.program_site(lost.site.tid, lost.cause)
                             : rank.own_code.site(lost.site.tid, lost.cause);
@@ -170,12 +171,13 @@ class Explanation {
   void add_own_code(Cause cause, const Spot& spot, const Window& window, const HostThread& thread) {
     if (cause == Cause::kGpuBound && thread.process == 0) return add_program_code(window, thread);
     const bool is_own = cause == Cause::kPythonOverhead || cause == Cause::kHostWork;
-    const auto part = is_own ? rank().own_code.interpreter_part(thread, window) : std::nullopt;
-    if (!part && (!is_own || !has_more_than_work(thread))) return add_own(cause, spot, window, thread);
+    const auto parts = is_own ? rank().own_code.own_parts(thread, window) : std::nullopt;
+    if (!parts && (!is_own || !has_more_than_work(thread))) return add_own(cause, spot, window, thread);
     const double own_ns = add_all_but_own_code(window, thread);
-    if (!part) return parts_.add(member_, {window, own_ns, cause, member_, spot});
-    parts_.add(member_, {window, *part * own_ns, Cause::kPythonOverhead, member_, spot});
-    parts_.add(member_, {window, (1 - *part) * own_ns, Cause::kHostWork, member_, spot});
+    if (!parts) return parts_.add(member_, {window, own_ns, cause, member_, spot});
+    parts_.add(member_, {window, parts->interpreter * own_ns, Cause::kPythonOverhead, member_, spot});
+    parts_.add(member_, {window, parts->compiler * own_ns, Cause::kJitCompile, member_, spot});
+    parts_.add(member_, {window, (1 - parts->interpreter - parts->compiler) * own_ns, Cause::kHostWork, member_, spot});
   }
   bool has_more_than_work(const HostThread& thread) const {
     return rank().own_code.fault_part(thread) > 0 || waits_for_pool(thread);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "probe/record/chunk.h"
+#include "probe/record/own_work.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
 #include "probe/writer/counters/aggregate.h"
@@ -81,18 +82,22 @@ void hand_batch(ChunkHead** chunks, std::uint32_t count) {
 // Only the file has use for a batch; elsewhere each chunk is free at once.
 void hand_full_chunks(ChunkHead** chunks, std::uint32_t count) {
   const std::uint32_t together = g_options.mode == kTrace ? count : 1;
-  for (std::uint32_t first = 0; first < count; first += together) hand_batch(chunks + first, together);
+  work_for(kShedLaunches, [&] {
+    for (std::uint32_t first = 0; first < count; first += together) hand_batch(chunks + first, together);
+  });
 }
 
 // A block for each chunk: what follows in it comes with the next look.
 void hand_open_chunks() {
   if (!begin_step_look() && g_options.mode != kTrace) return;
-  for (std::uint32_t i = 0, end = threads_used(); i < end; ++i)
-    if (ChunkHead* chunk = open_chunk_of(g_segment.threads[i])) {
-      hand<&Consumer::open>(chunk, first_incomplete(chunk), kRows);
-      finish_all<&Consumer::open>(kRows);
-    }
-  look_for_steps();
+  work_for(kShedLaunches, [] {
+    for (std::uint32_t i = 0, end = threads_used(); i < end; ++i)
+      if (ChunkHead* chunk = open_chunk_of(g_segment.threads[i])) {
+        hand<&Consumer::open>(chunk, first_incomplete(chunk), kRows);
+        finish_all<&Consumer::open>(kRows);
+      }
+    look_for_steps();
+  });
 }
 
 void hand_last_chunk(ChunkHead* chunk) {

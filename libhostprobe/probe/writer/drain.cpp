@@ -8,7 +8,6 @@
 #include <atomic>
 
 #include "probe/record/chunk.h"
-#include "probe/record/own_work.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/options.h"
 #include "probe/sources/thread_times.h"
@@ -59,7 +58,7 @@ void ask_kernel_about_threads() {
 void drain_full_chunks() {
   ChunkHead* chunks[RecordBlock::kMostChunks];
   while (std::uint32_t count = take_full_chunks(chunks)) {
-    work_for(kShedLaunches, [&] { hand_full_chunks(chunks, count); });
+    hand_full_chunks(chunks, count);
     age_kept_chunks();
   }
 }
@@ -77,7 +76,7 @@ void drain_last_chunks() {
 
 void drain_rest(bool ask_kernel, bool last) {
   bool all = last || g_options.mode == kTrace;
-  work_for(kShedLaunches, hand_open_chunks);
+  hand_open_chunks();
   write_strings();
   write_stacks();
   if (ask_kernel) ask_kernel_about_threads();
