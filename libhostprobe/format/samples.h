@@ -12,7 +12,7 @@ enum SampleKind : std::uint16_t {
   kSampleCode = 2,     // `address`: the code it ran; `stack`: its callers, where they are known
   kSampleBlocked = 3,  // in no recorded call, and not running: `call`; `address` it is to go on at; `stack` of Python
   // Since the thread's row of this kind before: `address`: page faults in bits 0–31, CPU time in us above; `running_us` of
-  // that in the kernel.
+  // that in the kernel; `stack`: faults for which the disk was asked, 0 in older files.
   kSampleFaults = 4,
 };
 

@@ -34,7 +34,7 @@ struct BlockedSample {
 struct FaultSample {
   double at_ns = 0;
   double cpu_ns = 0, kernel_ns = 0;  // all of it, and what of it was in the kernel
-  std::uint64_t faults = 0;
+  std::uint64_t faults = 0, of_disk = 0;  // all, and those for which the disk was asked
 };
 
 struct ThreadSamples {

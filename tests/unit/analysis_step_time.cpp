@@ -592,6 +592,22 @@ TEST_F(FaultStepTimes, AreNoneWithoutPages) {
   EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10);
 }
 
+// It switches too often for records of that: what the kernel counts says for how long it was on no CPU, and that the disk was asked.
+TEST_F(FaultStepTimes, AreTheTimeOnNoCpuWhereTheDiskWasAskedAndNoSwitchIsRecorded) {
+  const auto run_with = [this](std::uint32_t of_disk) {
+    ranks(2);
+    steps(20, [=, this] {
+      ranks_[0].sample_faults(200, kLibrary + 8, 50, 100, 25, of_disk);
+      ranks_[0].host_us += 500;
+    });
+  };
+  run_with(25);
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 400, 40);
+  run_with(0);
+  EXPECT_EQ(lost_us(Cause::kPageFaults, 0), 0);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10);
+}
+
 TEST_F(SampledStepTimes, NameAPlaceThatFewSamplesAgreeOn) {
   const auto named = [this](std::uint64_t samples) {
     ranks(2);
@@ -658,6 +674,25 @@ TEST(CallNumbers, AreThoseOfTheMachineThatWasRecorded) {
   EXPECT_EQ(kind_of_call(260, kAarch64), CallKind::kChild);
   EXPECT_EQ(kind_of_call(64, kAarch64), CallKind::kWrite);
   EXPECT_EQ(kind_of_call(1, kAarch64), CallKind::kOther);
+}
+
+// A quick disk: no sample finds it blocked. Of the rest of its own time the kernel took three quarters.
+TEST_F(BlockedStepTimes, ArePageFaultsWhereTheKernelAskedTheDiskAsOften) {
+  const auto run_with = [this](std::uint32_t of_disk) {
+    ranks(2);
+    steps(20, [=, this] {
+      ranks_[0].sample_faults(450, kLibrary + 8, 30000, 40000, of_disk, of_disk);
+      for (int i = 0; i < 4; ++i) ranks_[0].block(100);
+      ranks_[0].host_us += 100;
+    });
+  };
+  run_with(4);
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 400, 10) << "30 ms in the kernel are too many for 4 pages";
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 100, 10);
+  run_with(2);
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 200, 10) << "as many spans as pages";
+  run_with(1000);
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 475, 10);
 }
 
 TEST_F(BlockedStepTimes, AreAsWithoutWhereSamplesAreTooFew) {

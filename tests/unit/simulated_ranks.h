@@ -120,12 +120,12 @@ struct SimulatedRank {
   // The code at `address` comes back from the kernel, and so many pages were handed to it since last time, which it was in the kernel for
   // so much of its time.
   void sample_faults(double us, std::uint64_t address, std::uint32_t kernel_us, std::uint32_t cpu_us,
-                     std::uint32_t faults) {
+                     std::uint32_t faults, std::uint32_t of_disk = 0) {
     const std::uint64_t ticks = test::at_us(host_us + clock_us + us);
     samples += test::bytes_of(SampleRow{ticks, 100, kSampleCode, 0, address, 0, 100});
     samples += test::bytes_of(SampleRow{ticks, 100, kSampleCode, 0, 0, 0, kernel_us});
-    samples +=
-        test::bytes_of(SampleRow{ticks, 100, kSampleFaults, 0, std::uint64_t{cpu_us} << 32 | faults, 0, kernel_us});
+    samples += test::bytes_of(
+        SampleRow{ticks, 100, kSampleFaults, 0, std::uint64_t{cpu_us} << 32 | faults, of_disk, kernel_us});
   }
   // It is found blocked `us` from now: in that system call, -1 in none, called by stack 1.
   void sample_blocked(double us, int call) {

@@ -12,6 +12,8 @@
 namespace hostprobe::analysis {
 namespace {
 
+constexpr double kSlowestDiskNs = 10e6;  // for a page
+
 // Nothing: neither.
 std::optional<Cause> cause_of(const BlockedSample& sample, std::uint32_t architecture) {
   if (sample.call < 0) return Cause::kPageFaults;
@@ -33,6 +35,7 @@ BlockedCode::BlockedCode(const Timeline& timeline, const PathGraph& graph, const
     for (const BlockedSample& sample : found->second.blocked)
       if (const double at_ns = axis.of(sample.at_ns); is_in_one(steps, at_ns) && !is_in_call(thread, at_ns))
         threads_[thread.track->key().tid].push_back(sample);
+    count_faults(thread, found->second, timeline.switches(), axis, steps);
   }
   // Asked for each span of a thread's own time, so worked out once.
   for (const auto& [tid, samples] : threads_) {
@@ -42,11 +45,49 @@ BlockedCode::BlockedCode(const Timeline& timeline, const PathGraph& graph, const
       return one.call == kFutexCall.on(trace_.header.architecture) &&
              is_sharing_runtime(symbols_.place(trace_, one.address).library);
     });
-    parts_[tid] = {static_cast<double>(samples_of(tid, Cause::kFileIo).size()) / all_samples,
-                   static_cast<double>(samples_of(tid, Cause::kPageFaults).size()) / all_samples,
-                   static_cast<double>(samples_of(tid, Cause::kUnexplained).size()) / all_samples,
-                   static_cast<double>(pool) / all_samples};
+    const auto part = [&, tid = tid](Cause cause) {
+      return static_cast<double>(samples_of(tid, cause).size()) / all_samples;
+    };
+    parts_[tid] = {part(Cause::kFileIo), part(Cause::kPageFaults), part(Cause::kUnexplained),
+                   static_cast<double>(pool) / all_samples, parts_[tid].disk_of_own};
   }
+}
+
+// Between two rows of the kernel's counts: what of its own time was on no CPU, as far as a disk takes so long for so many pages. Nothing
+// else is known of a thread that switches too often for records of it.
+double BlockedCode::off_for_disk(const HostThread& thread, const ThreadSamples& samples, const TimeAxis& axis,
+                                 const std::vector<Window>& steps) const {
+  double own_ns = 0, off_ns = 0, most_ns = 0;
+  for (std::size_t i = 1; i < samples.faults.size(); ++i) {
+    const Window between{axis.of(samples.faults[i - 1].at_ns), axis.of(samples.faults[i].at_ns)};
+    if (!is_in_one(steps, between.begin_ns) || !is_in_one(steps, between.end_ns)) continue;
+    double here_ns = between.length_ns();
+    for (const HostCall& call : thread.calls)
+      here_ns -= std::max(0.0, std::min(between.end_ns, call.end_ns) - std::max(between.begin_ns, call.begin_ns));
+    own_ns += here_ns;
+    off_ns += std::max(0.0, here_ns - samples.faults[i].cpu_ns);
+    most_ns += kSlowestDiskNs * static_cast<double>(samples.faults[i].of_disk);
+  }
+  const auto found = threads_.find(thread.track->key().tid);
+  const double blocked = found == threads_.end() ? 0 : static_cast<double>(found->second.size());
+  const double faults = static_cast<double>(samples_of(thread.track->key().tid, Cause::kPageFaults).size());
+  return own_ns > 0 ? std::min(off_ns, most_ns) / own_ns * (blocked > 0 ? faults / blocked : 1) : 0;
+}
+
+// A fault for which the disk is asked blocks once at most. What comes of samples, where there are enough, stands instead.
+void BlockedCode::count_faults(const HostThread& thread, const ThreadSamples& samples, const Switches& switches,
+                               const TimeAxis& axis, const std::vector<Window>& steps) {
+  double faults = 0, spans = 0;
+  for (const FaultSample& one : samples.faults)
+    if (is_in_one(steps, axis.of(one.at_ns))) faults += static_cast<double>(one.of_disk);
+  if (faults < static_cast<double>(kFewestSamples)) return;
+  for (const OffCpu& one : switches.of(thread.track->key()).spans()) {
+    const double at_ns = axis.of(one.out_ns);
+    spans += !one.runnable && is_in_one(steps, at_ns) && !is_in_call(thread, at_ns);
+  }
+  BlockedParts& parts = parts_[thread.track->key().tid];
+  parts.faults = spans > 0 ? std::min(1.0, faults / spans) : 0;
+  parts.disk_of_own = off_for_disk(thread, samples, axis, steps);
 }
 
 std::vector<const BlockedSample*> BlockedCode::samples_of(std::uint32_t tid, Cause cause) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "analysis/measures/pools.h"
 #include "analysis/measures/wait_purpose.h"
@@ -56,6 +57,8 @@ constexpr double kMostDispatch = 0.5;
 // What handing out a page of 4 KiB takes at least, and at most in a virtual machine, where the host has to find it as well. What takes longer
 // is something else, or pages of 2 MiB, of which nobody knows how long they take.
 constexpr double kQuickFaultNs = 250, kSlowFaultNs = 5000;
+// Where the disk is asked for a page the kernel makes a request of it, and takes the answer.
+constexpr double kSlowDiskFaultNs = 50000;
 
 // Less than that is a few of the kernel's clock ticks, and nothing can be said.
 constexpr double kLeastKernelNs = 50e6;
@@ -102,6 +105,9 @@ OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchP
     std::vector<FaultSample> faults = found->second.faults;
     std::erase_if(faults, [&](const FaultSample& one) { return !is_in_one(steps, axis.of(one.at_ns)); });
     own.fault_part = part_in_faults(faults);
+    own.asks_disk =
+        std::accumulate(faults.begin(), faults.end(), std::uint64_t{0},
+                        [](std::uint64_t sum, const FaultSample& one) { return sum + one.of_disk; }) >= kFewestSamples;
   }
 }
 
@@ -119,14 +125,15 @@ OwnCode::Code OwnCode::code_of(const RunningSample& sample, double at_ns) {
 
 // All of the thread's time that is in the kernel, where pages account for it: what it takes for its calls is little beside that.
 double OwnCode::part_in_faults(const std::vector<FaultSample>& samples) {
-  double cpu_ns = 0, kernel_ns = 0, faults = 0;
+  double cpu_ns = 0, kernel_ns = 0, faults = 0, most_ns = 0;
   for (const FaultSample& one : samples) {
     cpu_ns += one.cpu_ns;
     kernel_ns += one.kernel_ns;
     faults += static_cast<double>(one.faults);
+    most_ns += kSlowFaultNs * static_cast<double>(one.faults) + kSlowDiskFaultNs * static_cast<double>(one.of_disk);
   }
   if (kernel_ns < kLeastKernelNs || cpu_ns < kernel_ns) return 0;
-  return (kernel_ns <= faults * kSlowFaultNs ? kernel_ns : faults * kQuickFaultNs) / cpu_ns;
+  return (kernel_ns <= most_ns ? kernel_ns : faults * kQuickFaultNs) / cpu_ns;
 }
 
 double OwnCode::fault_part(const HostThread& thread) const {
@@ -341,7 +348,11 @@ std::optional<OwnSite> OwnCode::site(std::uint32_t tid, Cause cause) const {
   if (cause == Cause::kPageFaults) {
     std::optional<OwnSite> faults = fault_site(found->second);
     if (faults && python) faults->stack = python->stack;
-    return faults;
+    if (faults || !found->second.asks_disk) return faults;
+    // It switches too often for samples of its code, as where each page is waited for.
+    std::optional<OwnSite> waits = python_site(found->second, true);
+    if (waits) waits->function = kPageFault;
+    return waits;
   }
   if (cause != Cause::kHostWork && cause != Cause::kJitCompile) return std::nullopt;
   std::optional<OwnSite> code = code_site(found->second, cause);

@@ -92,6 +92,7 @@ class OwnCode {
     std::vector<Frames> python;
     std::optional<ProgramParts> program;
     double fault_part = 0, spinning_part = 0;
+    bool asks_disk = false;  // for pages
   };
   Code code_of(const RunningSample& sample, double at_ns);
   static double part_spinning(const std::vector<Code>& samples);

@@ -129,6 +129,11 @@ class Explanation {
     const KnownProcess& process = rank().process_of(thread);
     const std::optional<BlockedParts> parts = process.blocked_code.parts(thread);
     if (!parts) return 0;
+    if (!process.without_cpu.is_recorded(thread, window)) {
+      const double disk_ns = parts->disk_of_own * window.length_ns();
+      parts_.add(member_, {window, disk_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
+      return disk_ns;
+    }
     const double ns = process.without_cpu.blocked_of_own(thread, window);
     parts_.add(member_, {window, parts->files * ns, Cause::kFileIo, member_, {&thread, nullptr, nullptr}});
     parts_.add(member_, {window, parts->faults * ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});

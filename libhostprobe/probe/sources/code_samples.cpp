@@ -27,9 +27,9 @@ constexpr std::uint64_t kMostSwitches = 4000;        // a second: 0.14 % of the 
 constexpr std::uint64_t kUnwantedNs = 10000000000u;  // a thread that ran nothing for so long
 constexpr std::uint64_t kSecondNs = 1000000000;
 
-// Of a thread so far, as the kernel counts: page faults, those for which the disk was asked too, and its time, in clock ticks.
+// Of a thread so far, as the kernel counts: page faults, those of them for which the disk was asked, and its time, in clock ticks.
 struct FaultCounts {
-  std::uint64_t faults, user, kernel;
+  std::uint64_t faults, disk, user, kernel;
 };
 
 struct Timer {
@@ -91,7 +91,7 @@ bool read_faults(std::uint32_t tid, FaultCounts& counts) {
   unsigned long memory = 0, disk = 0, user = 0, kernel = 0;
   constexpr char kFields[] = " %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %lu %lu";
   if (end == nullptr || sscanf(end + 1, kFields, &memory, &disk, &user, &kernel) != 4) return false;
-  counts = {memory + disk, user, kernel};
+  counts = {memory + disk, disk, user, kernel};
   return true;
 }
 
@@ -108,7 +108,6 @@ void open_timer(Timer& timer) {
   event.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_READ;
   const int error = open_perf_ring(timer.ring, event, timer.tid);
   timer.cpu_ns = 0;
-  read_faults(timer.tid, timer.told);
   if (error == 0 || error == ESRCH || error == EMFILE || error == ENFILE) return;
   refuse(error,
          error == EACCES ? "perf events are not allowed: set kernel.perf_event_paranoid to 2" : "no perf events here");
@@ -138,16 +137,18 @@ void keep(Timer& timer, const CodeRecord& record, std::uint64_t ticks_now, std::
 
 // What is missing in the samples of its code: a thread that is in the kernel most of the time has hardly any. Few faults wait for more.
 void keep_faults(Timer& timer, std::uint64_t ticks_now) {
-  constexpr std::uint64_t kFewFaults = 256, kClockTickUs = 10000;  // of /proc, whatever the kernel's own is
+  constexpr std::uint64_t kFewFaults = 256, kFewOfDisk = 16;
+  constexpr std::uint64_t kClockTickUs = 10000;  // of /proc, whatever the kernel's own is
   FaultCounts now;
-  if (!read_faults(timer.tid, now) || now.faults < timer.told.faults + kFewFaults) return;
-  const std::uint64_t faults = now.faults - timer.told.faults;
+  if (!read_faults(timer.tid, now)) return;
+  const std::uint64_t faults = now.faults - timer.told.faults, disk = now.disk - timer.told.disk;
+  if (faults < kFewFaults && disk < kFewOfDisk) return;
   const std::uint64_t kernel_us = (now.kernel - timer.told.kernel) * kClockTickUs;
   const std::uint64_t cpu_us = kernel_us + (now.user - timer.told.user) * kClockTickUs;
   timer.told = now;
   if (faults > UINT32_MAX || cpu_us > UINT32_MAX) return;
-  keep_sample(
-      {ticks_now, timer.tid, kSampleFaults, 0, cpu_us << 32 | faults, 0, static_cast<std::uint32_t>(kernel_us)});
+  keep_sample({ticks_now, timer.tid, kSampleFaults, 0, cpu_us << 32 | faults, static_cast<std::uint32_t>(disk),
+               static_cast<std::uint32_t>(kernel_us)});
 }
 
 void drain(Timer& timer) {
@@ -156,7 +157,7 @@ void drain(Timer& timer) {
   while (take_perf_record(timer.ring, reinterpret_cast<char*>(&record), sizeof record))
     if (record.header.type == PERF_RECORD_SAMPLE && record.header.size == sizeof record && record.tid == timer.tid)
       keep(timer, record, ticks_now, raw_now_ns);
-  if (timer.ring.page != nullptr) keep_faults(timer, ticks_now);
+  if (timer.is_judged) keep_faults(timer, ticks_now);
 }
 
 // Once a second, and sooner where nothing is known yet, or it is known that the thread switches too often.
@@ -168,7 +169,10 @@ void count_switches(Timer& timer, std::uint64_t now_ns) {
   const std::uint64_t fresh = all > timer.switches ? all - timer.switches : 0;
   timer.counted_ns = now_ns;
   timer.switches = all;
-  if (is_first) return;
+  if (is_first) {
+    read_faults(timer.tid, timer.told);
+    return;
+  }
   timer.is_judged = true;
   if (timer.ring.page != nullptr) g_cost_ticks += static_cast<double>(ticks_of(fresh * kSwitchNs / 1000));
   timer.is_busy = fresh * kSecondNs > kMostSwitches * passed_ns || is_left_out(timer.tid);
