@@ -21,7 +21,8 @@ void add_row(const SampleRow& row, double at_ns, ThreadSamples& own) {
   if (row.kind == kSamplePython) own.python.push_back(running);
   if (row.kind == kSampleCode) own.code.push_back(running);
   if (row.kind == kSampleFaults)
-    own.faults.push_back({at_ns, 1e3 * static_cast<double>(row.address >> 32), running.ns, row.address & UINT32_MAX, row.stack});
+    own.faults.push_back(
+        {at_ns, 1e3 * static_cast<double>(row.address >> 32), running.ns, row.address & UINT32_MAX, row.stack});
   if (row.kind == kSampleBlocked) own.blocked.push_back({at_ns, row.address, row.stack, row.call - 1});
 }
 

@@ -33,7 +33,7 @@ struct BlockedSample {
 // Page faults of a thread until then, since the one before, and its CPU time meanwhile, which the kernel counts in steps of 10 ms.
 struct FaultSample {
   double at_ns = 0;
-  double cpu_ns = 0, kernel_ns = 0;  // all of it, and what of it was in the kernel
+  double cpu_ns = 0, kernel_ns = 0;       // all of it, and what of it was in the kernel
   std::uint64_t faults = 0, of_disk = 0;  // all, and those for which the disk was asked
 };
 
