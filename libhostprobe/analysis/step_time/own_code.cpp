@@ -8,6 +8,7 @@
 #include "analysis/measures/pools.h"
 #include "analysis/measures/wait_purpose.h"
 #include "answer/file_name.h"
+#include "answer/step_time.h"
 #include "answer/telling_frames.h"
 #include "model/timeline.h"
 
