@@ -46,11 +46,14 @@ const char* task_words(ProcessTask task);
 
 struct OwnCost {
   double records_ms = 0;
-  double quiet_ms = 0;              // hooked calls that needed no record
-  double slow_ms = 0;               // stacks, taking chunks
-  double switches_ms = 0;           // the kernel, for records of context switches
-  double samples_ms = 0;            // the kernel, for samples of running code
-  double writer_ms = 0;             // CPU of the writer thread
+  double quiet_ms = 0;     // hooked calls that needed no record
+  double slow_ms = 0;      // stacks, taking chunks
+  double switches_ms = 0;  // the kernel, for records of context switches
+  double samples_ms = 0;   // the kernel, for samples of running code
+  double writer_ms = 0;    // CPU of the writer thread
+  struct {
+    double records_ms = 0, switches_ms = 0, samples_ms = 0;
+  } writer_for;                     // of that, as far as it was for those; 0 in older traces
   std::optional<double> steps_pct;  // of the steps' time: work of ours that they waited for; nothing: not known
   double total_ms() const { return records_ms + quiet_ms + slow_ms + switches_ms + samples_ms + writer_ms; }
 };

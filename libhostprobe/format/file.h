@@ -98,6 +98,10 @@ struct FileHeader {
   std::uint64_t idle_ns;
   std::uint64_t idle_of_ns;
   char job[64];  // the job's id as HOSTPROBE_JOB or a launcher said it; "" = not said, and in older files
+  // Of writer_cpu_ns: for records, for context switches and counts of the machine, for samples of running threads; 0 as above.
+  std::uint64_t own_records_ns;
+  std::uint64_t own_switches_ns;
+  std::uint64_t own_samples_ns;
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 

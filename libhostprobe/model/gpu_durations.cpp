@@ -21,9 +21,10 @@ constexpr double kNearPace = 0.2;       // of single ops to that of most
 constexpr std::size_t kFewestOfPace = 20;
 constexpr std::size_t kFewest = 5;                       // samples from which a median is one
 constexpr double kCopyNs = 2'000, kCopyBytesPerNs = 20;  // of a copy that nobody timed
-constexpr double kClockStepNs = 1'000;                   // no larger, as documented
-constexpr double kTellingNs = 10'000;                    // a bound that is higher tells nothing: an event came late
-constexpr double kNormal = 1.4826;                       // of a median of distances
+constexpr double kFillBytesPerNs = 2'000;  // the GPU's own memory (public figures of H100 and H200: 3 to 5)
+constexpr double kClockStepNs = 1'000;     // no larger, as documented
+constexpr double kTellingNs = 10'000;      // a bound that is higher tells nothing: an event came late
+constexpr double kNormal = 1.4826;         // of a median of distances
 
 // The clock of a GPU goes in steps, which the middle one of some readings shows and their mean does not.
 double mean_near(const std::vector<float>& some, double middle, double most) {
@@ -245,7 +246,7 @@ void GpuDurations::find_start(const GpuWork& work, const Samples& samples) {
   pause_ns_ = std::clamp(begin_ns - start_ns_, 0.0, kMostPauseNs);
 }
 
-// Of kinds that nobody timed: the same kernel with another grid, else as long as kernels are.
+// Of kinds that nobody timed: the same kernel with another grid, else as long as kernels are; copies and fills by their bytes.
 void GpuDurations::guess(const GpuWork& work, const Samples& samples) {
   std::map<std::uint64_t, std::vector<float>> by_kernel;
   std::vector<float> all;
@@ -260,8 +261,9 @@ void GpuDurations::guess(const GpuWork& work, const Samples& samples) {
     const GpuOpKind& what = work.kinds[kind];
     if (!own.guessed || what.type >= GpuOpType::kCallback) continue;
     const auto same = by_kernel.find(what.what);
+    const double rate = what.type == GpuOpType::kFill ? kFillBytesPerNs : kCopyBytesPerNs;
     if (what.type == GpuOpType::kCopy || what.type == GpuOpType::kFill)
-      own.ns = kCopyNs + static_cast<double>(what.bytes) / kCopyBytesPerNs;
+      own.ns = kCopyNs + static_cast<double>(what.bytes) / rate;
     else
       own.ns = what.type == GpuOpType::kKernel && same != by_kernel.end() ? static_cast<double>(middle_of(same->second))
                                                                           : usual_ns;

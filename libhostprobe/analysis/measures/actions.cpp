@@ -111,6 +111,9 @@ std::optional<OwnCost> own_cost(const Trace& trace) {
   cost.samples_ms = ms(static_cast<double>(header.sample_ticks));
   cost.slow_ms = std::max(0.0, ms(static_cast<double>(slow_ticks)) - cost.switches_ms - cost.samples_ms);
   cost.writer_ms = 1e-6 * static_cast<double>(trace.writer_cpu_ns);
+  cost.writer_for = {1e-6 * static_cast<double>(header.own_records_ns),
+                     1e-6 * static_cast<double>(header.own_switches_ns),
+                     1e-6 * static_cast<double>(header.own_samples_ns)};
   return cost;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "probe/record/chunk.h"
+#include "probe/record/own_work.h"
 #include "probe/sources/sources.h"
 #include "probe/writer/consumers.h"
 #include "probe/writer/counters/aggregate.h"
@@ -25,6 +26,9 @@ void sum_up() {
   g_header.switch_ticks = static_cast<std::uint64_t>(sources.switches);
   g_header.sample_ticks = static_cast<std::uint64_t>(sources.samples);
   g_header.quiet_calls = sum.quiet_calls;
+  g_header.own_records_ns = own_work_ns(kShedLaunches);
+  g_header.own_switches_ns = own_work_ns(kShedSwitches);
+  g_header.own_samples_ns = own_work_ns(kShedStacks);
 }
 
 }  // namespace hostprobe::probe

@@ -131,7 +131,8 @@ void add_missing_json(const ProcessAnswer& process, Json& json) {
 
 // What there is of it in all; of the steps, of the CPU time, and where it goes.
 Json own_cost_json(const ProcessAnswer& process) {
-  if (!process.own_cost) return {{"steps_pct", nullptr}, {"cpu_pct", nullptr}, {"by_source", nullptr}};
+  if (!process.own_cost)
+    return {{"steps_pct", nullptr}, {"cpu_pct", nullptr}, {"by_source", nullptr}, {"own_thread_by_source", nullptr}};
   const OwnCost& cost = *process.own_cost;
   return {{"steps_pct", or_null(cost.steps_pct)},
           {"cpu_pct", or_null(process.own_cpu_pct())},
@@ -140,7 +141,11 @@ Json own_cost_json(const ProcessAnswer& process) {
             {"stacks_ms", cost.slow_ms},
             {"switches_ms", cost.switches_ms},
             {"samples_ms", cost.samples_ms},
-            {"own_thread_ms", cost.writer_ms}}}};
+            {"own_thread_ms", cost.writer_ms}}},
+          {"own_thread_by_source",
+           {{"records_ms", cost.writer_for.records_ms},
+            {"switches_ms", cost.writer_for.switches_ms},
+            {"samples_ms", cost.writer_for.samples_ms}}}};
 }
 
 Json scheduler_json(const ProcessAnswer& process) {
