@@ -45,9 +45,8 @@ BlockedCode::BlockedCode(const Timeline& timeline, const PathGraph& graph, const
       return one.call == kFutexCall.on(trace_.header.architecture) &&
              is_sharing_runtime(symbols_.place(trace_, one.address).library);
     });
-    const auto part = [&, tid = tid](Cause cause) {
-      return static_cast<double>(samples_of(tid, cause).size()) / all_samples;
-    };
+    const std::uint32_t thread = tid;
+    const auto part = [&](Cause cause) { return static_cast<double>(samples_of(thread, cause).size()) / all_samples; };
     parts_[tid] = {part(Cause::kFileIo), part(Cause::kPageFaults), part(Cause::kUnexplained),
                    static_cast<double>(pool) / all_samples, parts_[tid].disk_of_own};
   }
