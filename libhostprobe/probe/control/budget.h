@@ -31,8 +31,8 @@ struct Load {
   static constexpr std::uint32_t kAllowed = 1000, kCpuOfBudget = 2;
   // A level goes only where at least such a part of the cost goes with it.
   static constexpr double kWorthIt = 0.25;
-  std::uint64_t threads = 0,
-                cpu = 0;  // in 1/1000 of their bounds: HOSTPROBE_BUDGET of wall time, and twice that of the CPU time
+  // In 1/1000 of their bounds: HOSTPROBE_BUDGET of wall time, and twice that of the CPU time.
+  std::uint64_t threads = 0, cpu = 0;
   bool worth[kShedLevels] = {};
   bool limited = false;
 
