@@ -2,6 +2,7 @@
 // interpreter's own table against damage.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 

@@ -1,6 +1,8 @@
 // next_programs: programs that the library cannot be loaded into, or only behind another, started by one that records.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "answers.h"
 #include "run_probed.h"
 

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "answers.h"
 #include "run_probed.h"
 #include "staying.h"

@@ -2,6 +2,7 @@
 // analysis/questions/{gpu_busy,gaps}.cpp, trace/activity_file.cpp
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "account.h"

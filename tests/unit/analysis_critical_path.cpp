@@ -1,6 +1,7 @@
 // The critical path and what-if: analysis/questions/{critical_path,path_graph,path_replay}.cpp, model/host_calls.cpp
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "analysis/graph/critical_path.h"

@@ -1,6 +1,7 @@
 // Whatever happens to the bytes of a trace: no crash, and never a record that nobody wrote.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <system_error>

@@ -1,6 +1,7 @@
 // One record a line: analysis/dump.cpp
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "export/dump/dump.h"
 #include "support/counters.h"
 #include "trace/reader.h"

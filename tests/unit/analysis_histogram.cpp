@@ -1,6 +1,7 @@
 // Percentiles from few buckets: model/histogram.h.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 

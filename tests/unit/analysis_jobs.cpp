@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "analysis/run_answer.h"
 #include "report/json/json.h"
 #include "support/trace_file.h"

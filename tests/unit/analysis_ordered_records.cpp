@@ -1,6 +1,7 @@
 // Records of a thread by begin time: model/ordered_records.h.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <list>
 #include <random>
 

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "analysis/step_time/blocked_code.h"
 #include "analysis/step_time/call_numbers.h"
 #include "analysis/step_time/own_code.h"

@@ -2,6 +2,7 @@
 // model/steps.cpp, analysis/measures/steps.cpp, steady_state.cpp, one_step.cpp
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>

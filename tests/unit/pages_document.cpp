@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "answer/run.h"
 #include "report/html/assets.h"
 #include "report/html/diff_page.h"

@@ -1,6 +1,7 @@
 // made_job.cpp: see made_job.h.
 #include "made_job.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "answer/step.h"
