@@ -124,7 +124,7 @@ std::uint64_t move_by_time(std::uint64_t now_ns) {
   const double usual_ns = live_step_median_ns(), step_ns = usual_ns < kShortestNs ? kShortestNs : usual_ns;
   const double window_ns = step_ns * static_cast<double>(profile_wish().steps);
   const auto moment = static_cast<WindowMoment>(g_moments);
-  if (move_window_by_time(moment, static_cast<std::uint64_t>(window_ns / usual_ns),
+  if (move_window_by_time(moment, static_cast<std::uint64_t>(window_ns / usual_ns + 0.5),
                           static_cast<std::uint64_t>(usual_ns / 1000)))
     ++g_moments;
   g_next_moment_ns = now_ns + static_cast<std::uint64_t>(moment == WindowMoment::kWarm ? window_ns : step_ns);
