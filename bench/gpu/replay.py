@@ -25,7 +25,7 @@ STEPS = ("eager", "graph", "triton", "nccl")  # of torch_steps.py
 FAULTS = ("busy", "item", "launch", "loader", "decode")  # of faults.py
 MODELS = ("trainer", "resnet", "generate", "lightning")  # of models.py
 KINDS = STEPS + FAULTS + MODELS
-SHORT = ("graph",)  # steps of about 100 us: more of them, so that windows can be opened
+SHORT = ("graph",)  # steps of about a millisecond: more of them, so that windows can be opened
 
 
 def program(kind, steps):

@@ -61,8 +61,12 @@ double BlockedCode::off_for_disk(const HostThread& thread, const ThreadSamples& 
     const Window between{axis.of(samples.faults[i - 1].at_ns), axis.of(samples.faults[i].at_ns)};
     if (!is_in_one(steps, between.begin_ns) || !is_in_one(steps, between.end_ns)) continue;
     double here_ns = between.length_ns();
-    for (const HostCall& call : thread.calls)
+    const auto first = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, thread.call_at(between.begin_ns)));
+    for (std::size_t call_number = first; call_number < thread.calls.size(); ++call_number) {
+      const HostCall& call = thread.calls[call_number];
+      if (call.begin_ns >= between.end_ns) break;
       here_ns -= std::max(0.0, std::min(between.end_ns, call.end_ns) - std::max(between.begin_ns, call.begin_ns));
+    }
     own_ns += here_ns;
     off_ns += std::max(0.0, here_ns - samples.faults[i].cpu_ns);
     most_ns += kSlowestDiskNs * static_cast<double>(samples.faults[i].of_disk);
@@ -76,16 +80,15 @@ double BlockedCode::off_for_disk(const HostThread& thread, const ThreadSamples& 
 // A fault for which the disk is asked blocks once at most. What comes of samples, where there are enough, stands instead.
 void BlockedCode::count_faults(const HostThread& thread, const ThreadSamples& samples, const Switches& switches,
                                const TimeAxis& axis, const std::vector<Window>& steps) {
-  double faults = 0, spans = 0;
-  for (const FaultSample& one : samples.faults)
-    if (is_in_one(steps, axis.of(one.at_ns))) faults += static_cast<double>(one.of_disk);
-  if (faults < static_cast<double>(kFewestSamples)) return;
+  const std::uint64_t faults = disk_faults(samples, axis, steps);
+  if (faults < kFewestSamples) return;
+  double spans = 0;
   for (const OffCpu& one : switches.of(thread.track->key()).spans()) {
     const double at_ns = axis.of(one.out_ns);
     spans += !one.runnable && is_in_one(steps, at_ns) && !is_in_call(thread, at_ns);
   }
   BlockedParts& parts = parts_[thread.track->key().tid];
-  parts.faults = spans > 0 ? std::min(1.0, faults / spans) : 0;
+  parts.faults = spans > 0 ? std::min(1.0, static_cast<double>(faults) / spans) : 0;
   parts.disk_of_own = off_for_disk(thread, samples, axis, steps);
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "analysis/measures/pools.h"
 #include "analysis/measures/wait_purpose.h"
@@ -85,6 +84,13 @@ bool is_in_call(const HostThread& thread, double at_ns) {
   return at >= 0 && thread.calls[static_cast<std::size_t>(at)].end_ns > at_ns;
 }
 
+std::uint64_t disk_faults(const ThreadSamples& samples, const TimeAxis& axis, const std::vector<Window>& steps) {
+  std::uint64_t faults = 0;
+  for (const FaultSample& one : samples.faults)
+    if (is_in_one(steps, axis.of(one.at_ns))) faults += one.of_disk;
+  return faults;
+}
+
 OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchPace& pace, const TimeAxis& axis,
                  const std::vector<Window>& steps, Symbols& symbols)
     : trace_(timeline.trace()), symbols_(symbols) {
@@ -106,9 +112,7 @@ OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchP
     std::vector<FaultSample> faults = found->second.faults;
     std::erase_if(faults, [&](const FaultSample& one) { return !is_in_one(steps, axis.of(one.at_ns)); });
     own.fault_part = part_in_faults(faults);
-    own.asks_disk =
-        std::accumulate(faults.begin(), faults.end(), std::uint64_t{0},
-                        [](std::uint64_t sum, const FaultSample& one) { return sum + one.of_disk; }) >= kFewestSamples;
+    own.asks_disk = disk_faults(found->second, axis, steps) >= kFewestSamples;
   }
 }
 

@@ -22,6 +22,8 @@ namespace hostprobe::analysis {
 // Where the moment of a sample lies. Windows are by time, and none overlap.
 bool is_in_one(const std::vector<Window>& windows, double at_ns);
 bool is_in_call(const HostThread& thread, double at_ns);
+// For how many pages the disk was asked, in the steps.
+std::uint64_t disk_faults(const ThreadSamples& samples, const TimeAxis& axis, const std::vector<Window>& steps);
 
 // From so many samples on a share is told: half of them is known to 20 points then, of fewer hardly anything is.
 inline constexpr std::uint64_t kFewestSamples = 20;
