@@ -9,7 +9,7 @@ usage: ./tests/run.sh [--fast | --long] [--sanitize | --no-sanitize]
 
   (nothing)       every test, and the unit tests again under ASan + UBSan, the probe's also under TSan
   --fast          without PyTorch, Triton, servers, NVIDIA's drivers, a browser and other real programs (labels
-                  python, real_programs, real_drivers, guests, pages), and without sanitizers
+                  python, packages, real_programs, real_drivers, guests, pages), and without sanitizers
   --long          also what takes minutes each of CPython's and PyTorch's suites, each stressor of stress-ng for a minute,
                   and the fast tests in a fresh Debian 13
   --sanitize      with the sanitizers, also after --fast
@@ -87,7 +87,7 @@ if [[ $sanitize == yes ]]; then
   "${fixed_addresses[@]}" ctest --preset tsan --no-tests=error || failed+=(tsan)
 fi
 exclude=()
-[[ $profile == fast ]] && exclude=(--label-exclude '^(python|real_programs|real_drivers|guests|diagnosis|pages)$')
+[[ $profile == fast ]] && exclude=(--label-exclude '^(python|packages|real_programs|real_drivers|guests|diagnosis|pages)$')
 say "running preset release"
 failed_log=build/Testing/Temporary/LastTestsFailed.log
 rm -f "$failed_log"

@@ -20,7 +20,7 @@ struct DoctorArguments {
   bool json = false, all = false;
 };
 
-std::string as_text(const std::vector<Finding>& findings, bool all) {
+std::string as_text(const std::vector<Finding>& findings, const std::string& probe, bool all) {
   std::string text;
   std::size_t good = 0;
   for (const Finding& one : findings) {
@@ -31,8 +31,8 @@ std::string as_text(const std::vector<Finding>& findings, bool all) {
   }
   text += fmt::format("{} of {} good{}\n", good, findings.size(), all || good == 0 ? "" : "; --all shows them too");
   // Which processes record is a question to them, not to the machine.
-  return text + fmt::format("does a program record, and if not why: HOSTPROBE_VERBOSE=1 LD_PRELOAD={} PROGRAM\n",
-                            place_of_probe_library());
+  return text +
+         fmt::format("does a program record, and if not why: HOSTPROBE_VERBOSE=1 LD_PRELOAD={} PROGRAM\n", probe);
 }
 
 std::string as_json(const std::vector<Finding>& findings, const kernel::MachineFacts& facts) {
@@ -48,12 +48,13 @@ std::string as_json(const std::vector<Finding>& findings, const kernel::MachineF
 }
 
 int examine(const DoctorArguments& arguments) {
-  const kernel::MachineFacts facts = kernel::look_at_machine(place_of_probe_library());
+  const std::string probe = place_of_probe_library();  // before anything is mounted for a look
+  const kernel::MachineFacts facts = kernel::look_at_machine(probe);
   const std::vector<Finding> findings = kernel::judge(facts);
   if (arguments.json)
     write_json(as_json(findings, facts));
   else
-    write_out(as_text(findings, arguments.all));
+    write_out(as_text(findings, probe, arguments.all));
   return kDone;
 }
 

@@ -8,6 +8,7 @@ built, a build folder. test_rules.py breaks each rule on purpose.
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -639,8 +640,9 @@ def python_files_parse(tree):
 
 @rule
 def cpp_files_are_formatted(tree):
-    names = tree.files(".h", ".cpp", ".c")
-    done = subprocess.run(["clang-format-14", "--dry-run", "-Werror", *names], cwd=tree.source, capture_output=True, text=True)
+    if not shutil.which("clang-format-14"):
+        sys.exit(77)  # skipped, as each version formats in its own way
+    done = subprocess.run(["clang-format-14", "--dry-run", "-Werror", *tree.files(".h", ".cpp", ".c")], cwd=tree.source, capture_output=True, text=True)
     for name in sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", done.stderr, flags=re.M))):
         yield f"{name} is not formatted: clang-format-14 -i {name}"
 

@@ -10,6 +10,6 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/simnode-alone.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/libhostprobe"
 cp -r libhostprobe/simnode libhostprobe/format "$folder/libhostprobe/"
-cmake -S "$folder/libhostprobe/simnode" -B "$folder/build" -DCMAKE_BUILD_TYPE=Debug -DHOSTPROBE_CUDA_INCLUDE="$cuda" \
+cmake -G Ninja -S "$folder/libhostprobe/simnode" -B "$folder/build" -DCMAKE_BUILD_TYPE=Debug -DHOSTPROBE_CUDA_INCLUDE="$cuda" \
   -DCMAKE_COMPILE_WARNING_AS_ERROR=ON --log-level=WARNING
 cmake --build "$folder/build" --target "$target"

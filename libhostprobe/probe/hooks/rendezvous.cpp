@@ -38,6 +38,11 @@ bool joined_at_once(pthread_t thread, void** value, int& result) {
   return result != EBUSY;
 }
 
+// From glibc 2.41 on a limit that is none is an error of a thread that had ended as well.
+bool is_limit(const timespec* limit) {
+  return limit == nullptr || (limit->tv_nsec >= 0 && limit->tv_nsec < 1'000'000'000);
+}
+
 }  // namespace
 }  // namespace hostprobe::probe
 
@@ -75,7 +80,7 @@ HP_WAIT_HOOK(kWait, pthread_join, "GLIBC_2.34", (pthread_t thread, void** value)
 HP_WAIT_HOOK(kWait, pthread_timedjoin_np, "GLIBC_2.34", (pthread_t thread, void** value, const timespec* limit)) {
   auto real = libc_target<int (*)(pthread_t, void**, const timespec*)>(g_hook_pthread_timedjoin_np);
   int result = 0;
-  if (!recording_or_begun(Moment::kPlain)) return real(thread, value, limit);
+  if (!recording_or_begun(Moment::kPlain) || !is_limit(limit)) return real(thread, value, limit);
   if (joined_at_once(thread, value, result)) return result;
   return paired_wait(
       g_hook_pthread_timedjoin_np, object_of(thread), HP_SITE, [=] { return real(thread, value, limit); },
@@ -86,7 +91,8 @@ HP_WAIT_HOOK(kWait, pthread_clockjoin_np, "GLIBC_2.34",
              (pthread_t thread, void** value, clockid_t clock, const timespec* limit)) {
   auto real = libc_target<int (*)(pthread_t, void**, clockid_t, const timespec*)>(g_hook_pthread_clockjoin_np);
   int result = 0;
-  if (!recording_or_begun(Moment::kPlain) || !plain_clock(clock)) return real(thread, value, clock, limit);
+  if (!recording_or_begun(Moment::kPlain) || !plain_clock(clock) || !is_limit(limit))
+    return real(thread, value, clock, limit);
   if (joined_at_once(thread, value, result)) return result;
   return paired_wait(
       g_hook_pthread_clockjoin_np, object_of(thread), HP_SITE, [=] { return real(thread, value, clock, limit); },

@@ -17,7 +17,11 @@
 #include <new>
 
 #if __has_include("concurrentqueue/moodycamel/concurrentqueue.h")  // where Debian 13 has it
+// All producers have tokens, so the queue need not hear of a thread's end: that would be a std::mutex, which needs libstdc++, and a
+// destructor in each thread. The header leaves it out for systems without thread_local, and this name stands for one of them.
+#define __MVS__
 #include "concurrentqueue/moodycamel/concurrentqueue.h"
+#undef __MVS__
 #else
 #include "concurrentqueue/concurrentqueue.h"
 #endif
