@@ -18,10 +18,12 @@
 
 #if __has_include("concurrentqueue/moodycamel/concurrentqueue.h")  // where Debian 13 has it
 // All producers have tokens, so the queue need not hear of a thread's end: that would be a std::mutex, which needs libstdc++, and a
-// destructor in each thread. The header leaves it out for systems without thread_local, and this name stands for one of them.
-#define __MVS__
+// destructor in each thread. The header leaves it out where thread_local is known to be broken, which is asked once, by these names.
+#define __MINGW32__
+#define __WINPTHREADS_VERSION
 #include "concurrentqueue/moodycamel/concurrentqueue.h"
-#undef __MVS__
+#undef __WINPTHREADS_VERSION
+#undef __MINGW32__
 #else
 #include "concurrentqueue/concurrentqueue.h"
 #endif
