@@ -26,7 +26,7 @@ struct JobStep {
   Window window;
   std::vector<double> ends_ns;  // of each member's own
   bool after_others = false;    // between it and the one before were steps that are not looked at
-  std::uint64_t number = 0;     // of the first member's, as the next
+  std::uint64_t number = 0;     // of the member whose steps the job's are, as the next
   std::uint32_t type = 0;
 };
 
@@ -210,29 +210,74 @@ class RunPathQuestion {
                        [](const RunPathMember& member) { return !member.answer->steps.steps.empty(); });
   }
 
-  // Marks have numbers that all ranks count alike. Of detected ones those belong together that share most of their time.
+  // Marks have numbers that all ranks count alike.
   std::vector<JobStep> job_steps() const {
     const bool marks = std::all_of(members_.begin(), members_.end(), [](const RunPathMember& member) {
       return member.answer->steps.source == StepSource::kMarks;
     });
+    return marks ? marked_steps() : detected_steps();
+  }
+
+  std::vector<JobStep> marked_steps() const {
     std::vector<JobStep> steps;
     for (const Step& first : members_[0].answer->steps.steps) {
-      if (marks && numbered(0, first.number) == nullptr) continue;
+      if (numbered(0, first.number) == nullptr) continue;
       const Window own = on_axis(0, first);
       JobStep step{own, {own.end_ns}, false, first.number, first.type};
       for (std::uint32_t i = 1; i < members_.size(); ++i) {
-        const Step* same = marks ? numbered(i, first.number) : most_shared(i, own);
+        const Step* same = numbered(i, first.number);
         if (same == nullptr) break;
-        const Window other = on_axis(i, *same);
-        step.window.begin_ns = std::min(step.window.begin_ns, other.begin_ns);
-        step.window.end_ns = std::max(step.window.end_ns, other.end_ns);
-        step.ends_ns.push_back(other.end_ns);
+        add_end(on_axis(i, *same), step);
       }
-      if (step.ends_ns.size() < members_.size()) continue;
-      if (!steps.empty()) step.window.begin_ns = std::max(step.window.begin_ns, steps.back().window.end_ns);
-      if (step.window.length_ns() > 0) steps.push_back(step);
+      if (step.ends_ns.size() == members_.size()) append(step, steps);
     }
     return steps;
+  }
+
+  // Of detected ones those belong together that share most of their time. A host that is ahead of its GPU makes some steps in no time and
+  // waits in others: where steps differ less they are the job's, and such a rank has done by then what it has done.
+  std::vector<JobStep> detected_steps() const {
+    const std::uint32_t even = most_even();
+    std::vector<JobStep> steps;
+    for (const Step& first : members_[even].answer->steps.steps) {
+      const Window own = on_axis(even, first);
+      JobStep step{own, {}, false, first.number, first.type};
+      for (std::uint32_t i = 0; i < members_.size(); ++i) {
+        if (!makes_steps_in(i, own)) break;
+        const Step* same = i == even ? &first : most_shared(i, own);
+        const Window other = same == nullptr ? own : on_axis(i, *same);
+        add_end(2 * std::abs(other.end_ns - own.end_ns) < own.length_ns() ? other : own, step);
+      }
+      if (step.ends_ns.size() == members_.size()) append(step, steps);
+    }
+    return steps;
+  }
+
+  bool makes_steps_in(std::uint32_t member, const Window& window) const {
+    const std::vector<Step>& steps = members_[member].answer->steps.steps;
+    const double middle_ns = (window.begin_ns + window.end_ns) / 2;
+    return !steps.empty() && on_axis(member, steps.front()).begin_ns <= middle_ns &&
+           middle_ns <= on_axis(member, steps.back()).end_ns;
+  }
+
+  // All make as many steps in the same time, so it is the one whose median step is the longest.
+  std::uint32_t most_even() const {
+    constexpr double kClear = 1.1;
+    std::uint32_t even = 0;
+    for (std::uint32_t i = 1; i < members_.size(); ++i)
+      if (members_[i].answer->steps.usual_ns() > kClear * members_[even].answer->steps.usual_ns()) even = i;
+    return even;
+  }
+
+  static void add_end(const Window& same, JobStep& step) {
+    step.window.begin_ns = std::min(step.window.begin_ns, same.begin_ns);
+    step.window.end_ns = std::max(step.window.end_ns, same.end_ns);
+    step.ends_ns.push_back(same.end_ns);
+  }
+
+  static void append(JobStep step, std::vector<JobStep>& steps) {
+    if (!steps.empty()) step.window.begin_ns = std::max(step.window.begin_ns, steps.back().window.end_ns);
+    if (step.window.length_ns() > 0) steps.push_back(step);
   }
 
   const Step* numbered(std::uint32_t member, std::uint64_t number) const {

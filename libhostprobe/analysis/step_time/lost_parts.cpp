@@ -2,6 +2,7 @@
 #include "lost_parts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -21,10 +22,34 @@ bool is_delay(const LostPart& part) { return part.cause != Cause::kGpuBound && p
 }  // namespace
 
 void LostParts::enter(const Window& step) {
+  const bool follows = !parts_.empty() && std::abs(step.begin_ns - step_.end_ns) <= kTouchNs;
+  if (follows)
+    keep_before();
+  else
+    forget_before();
   step_ = step;
+  step_origin_ = origins_;
   parts_.assign(on_gpu_.size(), {});
   put_.assign(on_gpu_.size(), {});
   waits_.assign(on_gpu_.size(), {});
+}
+
+void LostParts::forget_before() {
+  before_steps_.clear();
+  before_.assign(on_gpu_.size(), {});
+  charged_.assign(on_gpu_.size(), {});
+}
+
+void LostParts::keep_before() {
+  constexpr std::size_t kMostKept = 4;
+  before_steps_.push_back({step_.begin_ns, step_origin_});
+  if (before_steps_.size() > kMostKept) before_steps_.erase(before_steps_.begin());
+  const auto& [begin_ns, first_origin] = before_steps_.front();
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    std::erase_if(before_[i], [&](const LostPart& part) { return part.window.end_ns <= begin_ns; });
+    before_[i].insert(before_[i].end(), parts_[i].begin(), parts_[i].end());
+    charged_[i].erase(charged_[i].begin(), charged_[i].lower_bound(first_origin));
+  }
 }
 
 Window LostParts::laid(const Window& window) const {
@@ -38,7 +63,13 @@ void LostParts::add(std::uint32_t member, const LostPart& part) {
   if (is_laying())
     laid_.push_back({member, part});
   else
-    parts_[member].push_back(part);
+    add_own(member, part);
+}
+
+void LostParts::add_own(std::uint32_t member, const LostPart& part) {
+  LostPart& own = parts_[member].emplace_back(part);
+  own.origin = origins_++;
+  own.origin_ns = own.ns;
 }
 
 // Of each cause that is laid over a shorter time, how much of it is left of one.
@@ -64,7 +95,7 @@ void LostParts::lay_no_more() {
     part.ns *= kept[part.cause];
     part.window = {at_ns, at_ns + part.ns};
     at_ns = part.window.end_ns;
-    if (part.ns > 0) parts_[member].push_back(part);
+    if (part.ns > 0) add_own(member, part);
   }
   laid_.clear();
   laid_wait_ns_ = 0;
@@ -112,23 +143,44 @@ std::vector<LostPart> LostParts::parts_in(std::uint32_t member, const Window& wi
                        return part.window.begin_ns < window.end_ns;
                      }));
   };
-  const auto own = inside(parts_[member]), put = inside(put_[member]);
-  std::vector<LostPart> all;
+  const auto before = inside(before_[member]), own = inside(parts_[member]), put = inside(put_[member]);
+  std::vector<LostPart> all(before.first, before.second);
   std::merge(own.first, own.second, put.first, put.second, std::back_inserter(all), begins_before);
   return all;
 }
 
-// What the other one lost meanwhile, beyond what the waiting one lost by the same.
+// What a rank lost meanwhile; of the work of a slow GPU what it took longer.
+std::vector<LostPart> LostParts::losses_of(std::uint32_t member, const Window& window) const {
+  std::vector<LostPart> losses;
+  for (LostPart& part : parts_in(member, window)) {
+    if (part.cause == Cause::kGpuBound && !part.waits && slow_[member] > 1) {
+      part.cause = Cause::kSlowGpu;
+      part.ns *= 1 - 1 / slow_[member];
+      part.origin_ns = part.ns;
+    }
+    if (!is_delay(part)) continue;
+    const double inside = common(part.window, window).length_ns() / std::max(1.0, part.window.length_ns());
+    part.ns *= std::clamp(inside, 0.0, 1.0);
+    losses.push_back(part);
+  }
+  return losses;
+}
+
+// What of a loss the waiting one has not waited for yet, nor lost itself.
+double LostParts::uncharged_ns(const LostPart& loss, std::uint32_t member) const {
+  if (loss.member == member) return 0;
+  const auto found = charged_[member].find(loss.origin);
+  return std::min(loss.ns, loss.origin_ns - (found == charged_[member].end() ? 0 : found->second));
+}
+
+// What the other one lost meanwhile, beyond what the waiting one itself lost by the same.
 std::vector<LostPart> LostParts::delays_of(std::uint32_t last, std::uint32_t member, const Window& since) const {
   std::map<Cause, double> own_ns;
-  for (const LostPart& part : parts_in(member, since))
-    if (is_delay(part)) own_ns[part.cause] += part.ns;
+  for (const LostPart& part : losses_of(member, since))
+    if (!part.waits) own_ns[part.cause] += part.ns;
   std::vector<LostPart> delays;
-  for (const LostPart& part : parts_in(last, since)) {
-    if (!is_delay(part)) continue;
-    LostPart delay = part;
-    const double inside = common(delay.window, since).length_ns() / std::max(1.0, delay.window.length_ns());
-    delay.ns *= std::clamp(inside, 0.0, 1.0);
+  for (LostPart& delay : losses_of(last, since)) {
+    delay.ns = uncharged_ns(delay, member);
     double& own = own_ns[delay.cause];
     const double both_ns = std::min(own, delay.ns);
     own -= both_ns;
@@ -146,6 +198,43 @@ void LostParts::put(std::uint32_t member, LostPart part) {
   parts.insert(std::upper_bound(parts.begin(), parts.end(), part, begins_before), part);
 }
 
+void LostParts::put_delay(const OpenWait& open, LostPart delay, double& left_ns) {
+  charged_[open.member][delay.origin] += delay.ns;
+  left_ns -= delay.ns;
+  delay.window = open.wait.window;
+  delay.is_repeated = true;
+  put(open.member, delay);
+}
+
+// Since both had last met: all of it made the one wait.
+void LostParts::put_delays(const OpenWait& open, std::uint32_t last, const Window& since, double& left_ns) {
+  const std::vector<LostPart> delays = delays_of(last, open.member, since);
+  double sum_ns = 0;
+  for (const LostPart& delay : delays) sum_ns += delay.ns;
+  const double part = sum_ns > 0 ? std::min(1.0, left_ns / sum_ns) : 0;
+  for (LostPart delay : delays) {
+    delay.ns *= part;
+    put_delay(open, delay, left_ns);
+  }
+}
+
+// One that was ahead when they met, as where a stream of its own transfers, waits later for what the other itself lost before, the last first.
+void LostParts::put_older_delays(const OpenWait& open, std::uint32_t last, double& left_ns) {
+  const std::vector<LostPart> delays = delays_of(last, open.member, {known_since_ns(), open.wait.window.end_ns});
+  for (auto delay = delays.rbegin(); delay != delays.rend() && left_ns > 0; ++delay) {
+    if (delay->waits) continue;
+    LostPart one = *delay;
+    one.ns = std::min(one.ns, left_ns);
+    put_delay(open, one, left_ns);
+  }
+}
+
+// Each wait looks at all parts: without steps these are too many.
+bool LostParts::is_worth_looking_back(std::uint32_t member, std::uint32_t last) const {
+  constexpr std::size_t kMostLooks = 2'000'000;
+  return waits_[member].size() * (before_[last].size() + parts_[last].size() + put_[last].size()) <= kMostLooks;
+}
+
 void LostParts::resolve(const OpenWait& open) {
   const Window& window = open.wait.window;
   const std::uint32_t last = last_of(open);
@@ -155,20 +244,11 @@ void LostParts::resolve(const OpenWait& open) {
   const double both_ns = open.wait.last >= 0 ? 0 : std::min(open.wait.ns, waiting_ns(last, window));
   double left_ns = open.wait.ns - both_ns;
   put(open.member, {window, both_ns, Cause::kTransfer, open.member, open.wait.spot});
-  const Window since{std::max(step_.begin_ns, open.wait.met_ns), window.end_ns};
-  const std::vector<LostPart> delays = delays_of(last, open.member, since);
-  double sum_ns = 0;
-  for (const LostPart& delay : delays) sum_ns += delay.ns;
-  const double part = sum_ns > 0 ? std::min(1.0, left_ns / sum_ns) : 0;
-  for (LostPart delay : delays) {
-    delay.ns *= part;
-    delay.window = window;
-    delay.is_repeated = true;
-    left_ns -= delay.ns;
-    put(open.member, delay);
-  }
-  const Cause rest = on_gpu_[last] == 0 ? Cause::kUnevenWork : slow_[last] > 1 ? Cause::kSlowGpu : Cause::kGpuBound;
-  put(open.member, {window, left_ns, rest, last, {}});
+  const bool have_met = open.wait.met_ns > kNeverNs;
+  put_delays(open, last, {have_met ? std::max(known_since_ns(), open.wait.met_ns) : step_.begin_ns, window.end_ns},
+             left_ns);
+  if (have_met && left_ns > kTouchNs && is_worth_looking_back(open.member, last)) put_older_delays(open, last, left_ns);
+  put(open.member, {window, left_ns, on_gpu_[last] == 0 ? Cause::kUnevenWork : Cause::kGpuBound, last, {}});
 }
 
 void LostParts::resolve() {

@@ -31,18 +31,22 @@ struct LostPart {
   bool on_gpu = false;                  // a stream stood still, and not the spot's thread
   Window at = {0, 0};                   // where it was laid over another time, its own (lay_over)
   bool is_repeated = false;             // of another rank's part, which is in that rank's list
+  std::uint64_t origin = 0;             // the number of that part, or of this one
+  double origin_ns = 0;                 // of that part
 
   const Window& own_window() const { return at.length_ns() > 0 ? at : window; }
   // Of this rank's time: parts of one stretch divide it.
   const Window& stretch() const { return is_repeated ? window : own_window(); }
 };
 
+inline constexpr double kNeverNs = -1e300;
+
 struct PeerWait {
   Window window;
   double ns = 0;  // of it
   Spot spot;
-  std::int32_t last = -1;  // who was waited for; -1: whoever waited least meanwhile
-  double met_ns = -1e300;  // when both were last known to be in one place; < the step: then
+  std::int32_t last = -1;    // who was waited for; -1: whoever waited least meanwhile
+  double met_ns = kNeverNs;  // when both were last known to be in one place; kNeverNs: where the step begins
 };
 
 class LostParts {
@@ -71,6 +75,12 @@ class LostParts {
   std::vector<LostPart> parts_in(std::uint32_t member, const Window& window) const;
   double waiting_ns(std::uint32_t member, const Window& window) const;
   void resolve(const OpenWait& open);
+  bool is_worth_looking_back(std::uint32_t member, std::uint32_t last) const;
+  void put_delays(const OpenWait& open, std::uint32_t last, const Window& since, double& left_ns);
+  void put_older_delays(const OpenWait& open, std::uint32_t last, double& left_ns);
+  void put_delay(const OpenWait& open, LostPart delay, double& left_ns);
+  double uncharged_ns(const LostPart& loss, std::uint32_t member) const;
+  std::vector<LostPart> losses_of(std::uint32_t member, const Window& window) const;
   std::vector<LostPart> delays_of(std::uint32_t last, std::uint32_t member, const Window& since) const;
   void put(std::uint32_t member, LostPart part);
 
@@ -79,6 +89,11 @@ class LostParts {
   bool is_laying() const { return own_.length_ns() > 0; }
   double shortened() const { return is_laying() ? over_.length_ns() / own_.length_ns() : 1; }
   Window laid(const Window& window) const;
+  void keep_before();
+  void forget_before();
+  void add_own(std::uint32_t member, const LostPart& part);
+  // From here on it is known what each rank lost.
+  double known_since_ns() const { return before_steps_.empty() ? step_.begin_ns : before_steps_.front().begin_ns; }
   std::map<Cause, double> kept_parts() const;
 
   struct LaidPart {
@@ -88,7 +103,16 @@ class LostParts {
   Window step_, own_ = {0, 0}, over_ = {0, 0};
   std::vector<LaidPart> laid_;
   double laid_wait_ns_ = 0;
-  std::vector<std::vector<LostPart>> parts_;  // of each member, by time
+  // Of the steps before, as far as they follow each other: ranks run ahead of the steps' ends.
+  std::vector<std::vector<LostPart>> before_;
+  struct BeforeStep {
+    double begin_ns;
+    std::uint64_t origin;  // of its first part
+  };
+  std::vector<BeforeStep> before_steps_;
+  std::uint64_t origins_ = 0, step_origin_ = 0;           // of the next part, of the step's first
+  std::vector<std::map<std::uint64_t, double>> charged_;  // of each member: by origin, what it has waited for
+  std::vector<std::vector<LostPart>> parts_;              // of each member, by time
   std::vector<std::vector<LostPart>>
       put_;  // in the place of waits; apart until all are there, for the lists are long without steps
   std::vector<std::vector<PeerWait>> waits_;  // the same

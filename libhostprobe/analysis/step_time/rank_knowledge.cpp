@@ -90,6 +90,7 @@ std::vector<Rank> known_ranks(const JobGraph& job, const std::vector<StepTimeMem
                      is_exact(member.answer->gpu.source),
                      OwnCode(*member.timeline, graph, pace, member.axis, steps, symbols),
                      frequency_of(member, graph, steps),
+                     StepInputs(graph),
                      pools_beyond_cpus(answers, *member.answer),
                      {}});
     ranks.back().processes.push_back(known_of(member, graph, steps, 0, symbols));

@@ -15,6 +15,7 @@
 #include "launch_pace.h"
 #include "low_frequency.h"
 #include "own_code.h"
+#include "step_inputs.h"
 #include "step_time_member.h"
 #include "throttled.h"
 #include "without_cpu.h"
@@ -39,6 +40,7 @@ struct Rank {
   bool gpu_is_exact;  // its times are measured, and not worked out
   OwnCode own_code;
   LowFrequency frequency;
+  StepInputs inputs;
   std::optional<PoolDemand> pools;                       // nothing: those of the job fit the CPUs that it may use
   std::vector<std::unique_ptr<KnownProcess>> processes;  // by HostThread::process
 

@@ -296,7 +296,7 @@ class Explanation {
           if (place.part == other) return node.end_ns;
       }
     }
-    return -1e300;
+    return kNeverNs;
   }
 
   // Before the first activity, or behind the last: the thread that makes the steps is all there is.
@@ -488,7 +488,7 @@ class Explanation {
     const Peer peer = rank().process_of(thread).causes.peer_of(call, peers_);
     // Whoever on this machine sends what is read: what goes to the GPU next is the step's input.
     if (peer != Peer::kElsewhere && call.function != nullptr && call.function->role == HookRole::kRead &&
-        is_fed_next(thread, call))
+        is_copied_next(thread, call))
       found.cause = Cause::kDataloaderWait;
     else if (peer != Peer::kOfJob)
       found.cause = Cause::kRemoteWait;
@@ -559,18 +559,12 @@ class Explanation {
     }
   }
   Cause own_work() const { return rank().gpu.empty() ? Cause::kGpuBound : Cause::kHostWork; }
-  // By what becomes of it: what goes to the GPU next is the step's input. Whom the thread had only just given something to do, or who begins when
+  // By what becomes of it. Whom the thread had only just given something to do, or who begins when
   // it is waited for, works in its place.
   Cause cause_of_product(std::int32_t number, const HostCall& call) const {
     if (handed_over(number, call)) return own_work();
-    if (is_fed_next(thread_of(number), call)) return Cause::kDataloaderWait;
+    if (rank().inputs.has(number, call.waker)) return Cause::kDataloaderWait;
     return slopes_[member_].of(number, call.waker) >= 0.5 ? own_work() : Cause::kProducerWait;
-  }
-  static bool is_fed_next(const HostThread& thread, const HostCall& call) {
-    const auto end = thread.calls.end();
-    const auto next = std::find_if(thread.calls.begin() + (&call - thread.calls.data()) + 1, end,
-                                   [](const HostCall& one) { return one.type == HostCallType::kLaunch; });
-    return next != end && next->function->role == HookRole::kCopyToDevice;
   }
 
   const JobGraph& job_;

@@ -191,7 +191,10 @@ def draw_product(rng, structure, strength, function):
     if how == "compute" and structure.ranks > 1:
         pattern = dataclasses.replace(pattern, rank=rng.randrange(structure.ranks))
     us = maker_us(structure, strength, pattern, 1, structure["producer_lead"])
-    return structure, Fault(f"product, {how}", strength, maker_causes("producer_wait", how), pattern.where,
+    causes = maker_causes("producer_wait", how)
+    if structure["loader"] == "none":  # nothing is waited for between it and the copy: it may as well be the input
+        causes = (*causes, "dataloader_wait")
+    return structure, Fault(f"product, {how}", strength, causes, pattern.where,
                             ((structure["product_function"], *TAKE), (structure["producer_name"], function, *NAMES_OF.get(how, ()))),
                             (deed("producer", how, function, us, pattern),), pattern=pattern.words())
 

@@ -1,0 +1,94 @@
+// step_inputs.cpp: see step_inputs.h.
+#include "step_inputs.h"
+
+#include <algorithm>
+
+#include "model/timeline.h"
+
+namespace hostprobe::analysis {
+namespace {
+
+struct Takes {
+  std::size_t all = 0, copied_next = 0;
+};
+
+bool copies(const HostCall& launch) { return launch.function->role == HookRole::kCopyToDevice; }
+
+bool is_take(const HostCall& call) { return call.type == HostCallType::kWait && call.waker >= 0; }
+
+// The driver's and NCCL's make nothing that a program takes.
+bool can_make(const HostThread& thread) {
+  const Role role = thread.track == nullptr ? Role::kOther : thread.track->role;
+  return role == Role::kOther || role == Role::kDataloader || role == Role::kPinMemory;
+}
+
+// That thread waited for the other one, which let it go on within the window.
+bool was_let_go(const HostThread& thread, std::int32_t other, const Window& window) {
+  for (std::ptrdiff_t i = thread.call_at(window.end_ns); i >= 0; --i) {
+    const HostCall& call = thread.calls[static_cast<std::size_t>(i)];
+    if (call.end_ns < window.begin_ns) return false;
+    if (call.type == HostCallType::kWait && call.waker == other && call.post_ns >= window.begin_ns &&
+        call.post_ns < window.end_ns)
+      return true;
+  }
+  return false;
+}
+
+// Whom most waits of that thread are ended by; -1: nobody in particular.
+std::int32_t whom_it_waits_for(const HostThread& thread) {
+  std::map<std::int32_t, std::size_t> takes;
+  std::size_t all = 0;
+  for (const HostCall& call : thread.calls)
+    if (is_take(call)) ++all, ++takes[call.waker];
+  for (const auto& [waker, count] : takes)
+    if (2 * count > all) return waker;
+  return -1;
+}
+
+// For each thread those that wait mostly for it: makers that want to go on.
+std::vector<std::vector<const HostThread*>> served_by(const std::vector<HostThread>& threads) {
+  std::vector<std::vector<const HostThread*>> servers(threads.size());
+  for (const HostThread& thread : threads)
+    if (const std::int32_t other = can_make(thread) ? whom_it_waits_for(thread) : -1; other >= 0)
+      servers[static_cast<std::size_t>(other)].push_back(&thread);
+  return servers;
+}
+
+}  // namespace
+
+bool is_copied_next(const HostThread& thread, const HostCall& call) {
+  const auto next = std::find_if(thread.calls.begin() + (&call - thread.calls.data()) + 1, thread.calls.end(),
+                                 [](const HostCall& one) { return one.type == HostCallType::kLaunch; });
+  return next != thread.calls.end() && copies(*next);
+}
+
+StepInputs::StepInputs(const PathGraph& graph) {
+  const std::vector<HostThread>& threads = graph.host.threads;
+  const auto servers = served_by(threads);
+  for (std::size_t number = 0; number < threads.size(); ++number) {
+    const auto own = static_cast<std::int32_t>(number);
+    const auto lets_another_go = [&](std::int32_t but, const Window& window) {
+      return std::any_of(servers[number].begin(), servers[number].end(), [&](const HostThread* server) {
+        return server != &threads[static_cast<std::size_t>(but)] && was_let_go(*server, own, window);
+      });
+    };
+    std::map<std::int32_t, Takes> makers;
+    const HostCall* launch = nullptr;  // that comes next
+    for (auto call = threads[number].calls.rbegin(); call != threads[number].calls.rend(); ++call) {
+      if (call->type == HostCallType::kLaunch) launch = &*call;
+      if (!is_take(*call) || !can_make(threads[static_cast<std::size_t>(call->waker)])) continue;
+      Takes& takes = makers[call->waker];
+      ++takes.all;
+      takes.copied_next +=
+          launch != nullptr && copies(*launch) && !lets_another_go(call->waker, {call->end_ns, launch->begin_ns});
+    }
+    for (const auto& [waker, takes] : makers) is_input_[{own, waker}] = 2 * takes.copied_next > takes.all;
+  }
+}
+
+bool StepInputs::has(std::int32_t waiter, std::int32_t waker) const {
+  const auto found = is_input_.find({waiter, waker});
+  return found != is_input_.end() && found->second;
+}
+
+}  // namespace hostprobe::analysis
