@@ -74,6 +74,60 @@ TEST_F(LostPartsOfAStep, WhatTheOtherLostIsWhyOneWaitsAndTheRestIsLongerWork) {
   EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kUnevenWork), 40);
 }
 
+// Ranks that run ahead meet behind the end of the step in which one of them was held up.
+TEST_F(LostPartsOfAStep, WhatTheOtherLostInTheStepBeforeIsWhyOneWaits) {
+  add(900, 1000, Cause::kFileIo, 1);
+  parts_.resolve();
+  parts_.enter({1000, 2000});
+  parts_.add_wait(0, {{1100, 1200}, 100, {}, 1, 850});
+  parts_.resolve();
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kFileIo), 100);
+}
+
+TEST_F(LostPartsOfAStep, WhatTheOtherLostBeforeAGapIsOfNoAccount) {
+  add(900, 1000, Cause::kFileIo, 1);
+  parts_.resolve();
+  parts_.enter({5000, 6000});
+  parts_.add_wait(0, {{5100, 5200}, 100, {}, 1, 850});
+  parts_.resolve();
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kUnevenWork), 100);
+}
+
+TEST_F(LostPartsOfAStep, WhoWasAheadWhenBothMetWaitsLaterForWhatTheOtherLost) {
+  add(100, 300, Cause::kFileIo, 1);
+  parts_.add_wait(0, {{350, 450}, 100, {}, 1, 50});
+  parts_.add_wait(0, {{500, 600}, 100, {}, 1, 450});
+  parts_.resolve();
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kFileIo), 200);
+}
+
+TEST_F(LostPartsOfAStep, ForOneLossNoRankWaitsTwice) {
+  add(100, 200, Cause::kFileIo, 1);
+  parts_.add_wait(0, {{250, 350}, 100, {}, 1, 50});
+  parts_.add_wait(0, {{400, 500}, 100, {}, 1, 350});
+  parts_.resolve();
+  parts_.enter({1000, 2000});
+  parts_.add_wait(0, {{1100, 1200}, 100, {}, 1, 500});
+  parts_.resolve();
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kUnevenWork), 100);
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kFileIo), 0);
+}
+
+// A stage of a pipeline waits for a slow one also while that one works as long as any other would.
+TEST(LostPartsOfASlowGpu, AreWhatItsWorkTookLonger) {
+  const std::vector<double> slow = {1, 1.25};
+  LostParts parts(slow, {1, 1});
+  parts.enter({0, 1000});
+  parts.add(1, {{0, 500}, 500, Cause::kGpuBound, 1, {}});
+  parts.add_wait(0, {{100, 500}, 400, {}, 1, 0});
+  parts.resolve();
+  double slow_ns = 0, work_ns = 0;
+  for (const LostPart& part : parts.parts()[0])
+    (part.cause == Cause::kSlowGpu ? slow_ns : work_ns) += part.ns;
+  EXPECT_DOUBLE_EQ(slow_ns, 100);
+  EXPECT_DOUBLE_EQ(work_ns, 300);
+}
+
 TEST_F(LostPartsOfAStep, OfNoLengthAreNone) {
   add(100, 100, Cause::kFileIo);
   EXPECT_TRUE(parts_.parts()[0].empty());

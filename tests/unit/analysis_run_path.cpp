@@ -204,6 +204,28 @@ TEST_F(RunPaths, PutDetectedStepsTogetherByTheTimeThatTheyShare) {
   EXPECT_EQ(ask().value().steps, 5u);
 }
 
+// The first rank's host is ahead: it makes three steps in no time, and waits in the fourth.
+TEST_F(RunPaths, OfRanksThatRunAheadAreTheEvenOnes) {
+  ranks(2);
+  for (std::uint64_t i = 0; i < 8; ++i)
+    step(i, [&] {
+      for (SimulatedRank& one : ranks_) one.compute(50);
+      all_reduce(10);
+      synchronise();
+    });
+  std::vector<Step>& steps = ranks_[0].steps.steps;
+  for (std::size_t first = 0; first < steps.size(); first += 4)
+    for (std::size_t i = first; i < first + 4; ++i) {
+      const double begin_ns = steps[first].begin_ns, end_ns = steps[first + 3].end_ns;
+      if (i > first) steps[i].begin_ns = begin_ns + 1e3 * static_cast<double>(i - first);
+      steps[i].end_ns = i == first + 3 ? end_ns : begin_ns + 1e3 * static_cast<double>(i - first + 1);
+    }
+  source_ = StepSource::kDetected;
+  EXPECT_EQ(ask().value().steps, 8u);
+  ASSERT_TRUE(time_);
+  EXPECT_EQ(time_->steps, 8u);
+}
+
 void expect_whole(const RunPath& run) {
   double shares = 0, of_ranks_ns = 0;
   for (const PathClass one : kEachClass) {
