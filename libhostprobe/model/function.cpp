@@ -79,7 +79,6 @@ std::uint32_t traits_of(const Hook& hook) {
 void set_launch_words(const Hook& hook, Function& function) {
   function.work = work_word(hook);
   function.grid = hook.word_of("grid");
-  function.stream = hook.word_of("stream");
   function.nodes = hook.word_of("nodes");
   function.kernels = hook.word_of("kernels");
   function.kernels_of_call = kernels_of_call(hook.role);
@@ -115,6 +114,7 @@ Function function_of(const Hook& hook, std::uint32_t row) {
   if (function.is(Trait{kNamesTime | kTellsValue | kWaits})) function.name_word = hook.word_of("name");
   if (function.is(kMarksStep)) function.work = hook.word_of("number");
   if (function.is(kCollectsGarbage)) set_garbage_words(hook, function);
+  if (function.is(kOfDriver)) function.stream = hook.word_of("stream");
   if (hook.launch) set_launch_words(hook, function);
   if (function.is(kNccl)) set_nccl_words(hook, function);
   function.mask = hook.word_of("mask");

@@ -45,7 +45,7 @@ struct Function {
   // Which word of a record is what; -1 = none.
   int site = -1, waker = -1, communicator = -1, elements = -1, call = -1, ranks = -1, empty = -1, work = -1, grid = -1,
       name_word = -1;
-  int stream = -1;                                  // of a launch
+  int stream = -1;                                  // of a call of the driver
   int mask = -1, cpus = -1;                         // of one that sets a mask
   int nodes = -1, kernels = -1;                     // of a graph's launch
   int collected = -1, blocks = -1, requested = -1;  // of a collection of garbage

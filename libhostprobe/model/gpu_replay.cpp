@@ -58,7 +58,7 @@ class Replay {
     for (int i = 0; i < kMostLearned && learn_waited(state_); ++i) pass();
     for (int i = 0; i < kCorrections; ++i) {
       if (i > 0) pass();
-      for (Process& process : processes_) correct(process);
+      for (Process& process : processes_) hear_of_callbacks(process), correct(process);
     }
     pass();
     std::vector<OpTimes> all;
@@ -260,11 +260,14 @@ class Replay {
     const double scale = process.scale.empty() ? 1 : static_cast<double>(process.scale[number]);
     const double usual_ns = op.collective ? usual.ns : process.durations.pace_at(last_ns) * usual.ns;
     time.end_ns += scale * usual_ns;
-    if (const auto wait = process.waits.find(number); wait != process.waits.end()) time.end_ns += wait->second;
+    const auto wait = process.waits.find(number);
+    if (wait != process.waits.end()) time.end_ns += wait->second;
+    const bool is_heard = op.type == GpuOpType::kCallback && wait != process.waits.end();
     // Of a copy the bytes tell about how long it can take; of what nobody timed otherwise nothing does.
-    const bool is_guess = usual.guessed && op.type != GpuOpType::kCopy && op.type != GpuOpType::kFill;
+    const bool is_guess = usual.guessed && !is_heard && op.type != GpuOpType::kCopy && op.type != GpuOpType::kFill;
     const bool is_open = !is_known || is_guess;
-    const double own_error = root_of_squares(static_cast<double>(before), usual.spread_ns) + kDrift * usual.ns;
+    const double own_error =
+        root_of_squares(static_cast<double>(before), is_heard ? kToleranceNs : usual.spread_ns) + kDrift * usual.ns;
     time.end_error_ns = is_open ? kUnknownNs : static_cast<float>(std::min<double>(own_error, kUnknownNs));
     time.guessed = is_open;
     const auto pinned = process.pinned.find(number);
@@ -330,6 +333,50 @@ class Replay {
         if (process.times[syncs[end].op].end_ns > process.times[syncs[latest].op].end_ns) latest = end;
       process.heard[syncs[latest].op] = correct(process, syncs[latest], usual);
       begin = end;
+    }
+  }
+
+  // A function of the program's lasts as it likes. Work behind it that is timed began as much before its end as it usually lasts.
+  static void hear_of_callbacks(Process& process) {
+    for (const GpuStream& stream : process.work->streams) {
+      std::uint32_t callback = kNoOp, behind = kNoOp;  // since the last that was timed, and what came next
+      for (const std::uint32_t number : stream.ops) {
+        const GpuOp& op = process.work->ops[number];
+        if (op.type == GpuOpType::kCallback)
+          callback = number, behind = kNoOp;
+        else if (callback != kNoOp && behind == kNoOp)
+          behind = number;
+        if (callback != kNoOp && op.is_timed()) hear_of_callback(process, callback, behind, number);
+        if (op.is_timed() || (is_work(op.type) && process.times[number].guessed)) callback = kNoOp;
+      }
+    }
+    learn_callbacks(process);
+  }
+  static void hear_of_callback(Process& process, std::uint32_t callback, std::uint32_t behind, std::uint32_t timed) {
+    const GpuOp& op = process.work->ops[timed];
+    const OpDuration& usual = process.durations.of(duration_kind(*process.work, op));
+    if (!is_work(op.type) || op.collective || usual.guessed) return;
+    const double by_ns = op.timed_ns - usual.ns - process.times[timed].begin_ns;
+    if (by_ns <= std::max(kBlockedNs, kSure * usual.spread_ns)) return;
+    // What is behind it may have been told of later than it seemed to end.
+    const double since_ns = std::max(process.times[callback].end_ns, process.times[behind].begin_ns);
+    process.waits[callback] += since_ns + by_ns - process.times[callback].end_ns;
+  }
+
+  // Of those behind which nothing is timed.
+  static void learn_callbacks(Process& process) {
+    std::unordered_map<std::uint32_t, std::vector<float>> lasted;
+    for (const auto& [at, ns] : process.waits) {
+      const GpuOp& op = process.work->ops[at];
+      if (op.type == GpuOpType::kCallback && process.durations.of(op.kind).guessed)
+        lasted[op.kind].push_back(static_cast<float>(process.durations.of(op.kind).ns + ns));
+    }
+    for (auto& [kind, ns] : lasted) {
+      if (ns.size() < kFewestReturns) continue;
+      const double guess_ns = process.durations.of(kind).ns;
+      process.durations.learn(kind, robust_duration(ns));
+      for (auto& [at, wait_ns] : process.waits)
+        if (process.work->ops[at].kind == kind) wait_ns += guess_ns - process.durations.of(kind).ns;
     }
   }
 

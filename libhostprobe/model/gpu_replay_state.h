@@ -46,7 +46,8 @@ struct Process {
   std::vector<float> scale;                          // by op; empty: 1
   std::unordered_map<std::uint32_t, double> heard;   // ops that waits have told of in this correction: by how much
   std::unordered_map<std::uint32_t, double> pinned;  // ends that waits of the host's tell
-  std::unordered_map<std::uint32_t, double> waits;   // of a collective with ranks that nobody saw: how long
+  std::unordered_map<std::uint32_t, double>
+      waits;  // of a collective with ranks that nobody saw, and of a callback: how much longer
   std::unordered_map<std::uint32_t, std::vector<Place>> waiting;  // streams, for an op
   std::vector<std::size_t> next;                                  // of each stream
   std::vector<std::uint32_t> last;                                // of each stream, that has run

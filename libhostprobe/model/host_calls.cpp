@@ -46,10 +46,8 @@ class Collector {
     call.on_file = event.on_file;
     if (event.is(kWaits)) call.name = static_cast<std::uint32_t>(word(*event.record, event.function->name_word));
     if (event.is(kSynchronises)) call.type = HostCallType::kSynchronise;
-    if (event.is(kLaunches)) {
-      call.type = HostCallType::kLaunch;
-      call.stream = word(*event.record, event.function->stream);
-    }
+    if (event.is(kLaunches)) call.type = HostCallType::kLaunch;
+    if (event.function->stream >= 0) call.stream = word(*event.record, event.function->stream);
     if (event.wake_ns < 0 || event.waker == nullptr) return call;
     const auto waker = numbers_.find(event.waker);
     if (waker == numbers_.end() || event.waker == thread_.track) return call;

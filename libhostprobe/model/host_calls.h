@@ -30,7 +30,7 @@ struct HostCall {
   double post_ns = 0;  // of a kWait
   const Function* function = nullptr;
   std::uint64_t site = 0;
-  std::uint64_t stream = 0;  // of a launch that the probe saw
+  std::uint64_t stream = 0;  // of a call of the driver that the probe saw
   std::int32_t waker = -1;
   std::uint32_t name = 0;   // a string's id: of the descriptor that was waited for; 0 = not known
   std::uint16_t stack = 0;  // Record::stack

@@ -287,6 +287,24 @@ TEST(GpuReplays, WhatHungIsUnknownAndSoIsWhenAllBehindItEnded) {
   EXPECT_GE(times[behind].end_error_ns, 1e8f);
 }
 
+// Some of them by what was timed two kernels behind, the others as long as these.
+TEST(GpuReplays, AFunctionOfTheProgramsLastsUntilTheWorkBehindItBegan) {
+  MadeGpu gpu;
+  const std::uint32_t stream = gpu.stream(), one = gpu.kind(1),
+                      function = gpu.add_kind({GpuOpType::kCallback, false, 2, 0, 0, 0, 0});
+  time_some(gpu, stream, {{one, 100}});
+  const std::size_t first = gpu.work.ops.size();
+  for (int i = 0; i < 40; ++i) {
+    gpu.launch(stream, function, 5000);
+    gpu.launch(stream, one, 100);
+    gpu.is_timing = i % 2 == 0;
+    gpu.launch(stream, one, 100);
+    gpu.is_timing = false;
+    gpu.wait(stream);
+  }
+  expect_true(gpu, replayed(gpu), 30, first);
+}
+
 TEST(GpuReplays, ProcessesThatLaunchedNothingAreNothing) {
   EXPECT_TRUE(replay_gpus({}).empty());
   const GpuWork none;

@@ -122,8 +122,7 @@ TEST(LostPartsOfASlowGpu, AreWhatItsWorkTookLonger) {
   parts.add_wait(0, {{100, 500}, 400, {}, 1, 0});
   parts.resolve();
   double slow_ns = 0, work_ns = 0;
-  for (const LostPart& part : parts.parts()[0])
-    (part.cause == Cause::kSlowGpu ? slow_ns : work_ns) += part.ns;
+  for (const LostPart& part : parts.parts()[0]) (part.cause == Cause::kSlowGpu ? slow_ns : work_ns) += part.ns;
   EXPECT_DOUBLE_EQ(slow_ns, 100);
   EXPECT_DOUBLE_EQ(work_ns, 300);
 }
