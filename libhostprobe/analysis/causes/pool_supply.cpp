@@ -58,6 +58,14 @@ void set_gain(Finding& finding, const RunAnswer& run) {
   finding.gain_limit = GainLimit::kNone;
 }
 
+// What of a share is not gained by fewer threads is the work that these have to do.
+void tell_limit(Finding& finding) {
+  constexpr double kOfShare = 0.2, kPoints = 3;  // as of other gains (gains.cpp)
+  if (!finding.gain_pct || finding.gain_limit != GainLimit::kNone) return;
+  if (finding.share_pct - *finding.gain_pct > std::max(kOfShare * finding.share_pct, kPoints))
+    finding.gain_limit = GainLimit::kHost;
+}
+
 void add_share(Finding& finding, const Finding& other) {
   finding.share_pct += other.share_pct;
   if (finding.ms_per_step && other.ms_per_step) *finding.ms_per_step += *other.ms_per_step;
@@ -89,6 +97,7 @@ void join_pools(std::vector<Finding>& findings, const RunAnswer& run) {
       second = findings.erase(second);
     }
     set_gain(*first, run);
+    tell_limit(*first);
   }
 }
 
