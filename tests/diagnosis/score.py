@@ -177,6 +177,14 @@ class Scorer:
         self.held_against = collections.Counter(twin.key() for one in some for twin in {one.clean(), one.after()} if twin)
 
     def run(self, scenario):
+        """One that ends badly is run once more: gloo's threads and Python's end have a race, also without hostprobe (2 of 28 runs)."""
+        try:
+            return self.run_once(scenario)
+        except SystemExit as error:
+            print(f"again: {error}", file=sys.stderr)
+            return self.run_once(scenario)
+
+    def run_once(self, scenario):
         with tempfile.TemporaryDirectory(prefix="hostprobe-diagnosis.") as folder:
             return run_of(scenario, Path(folder) / "run", self.account)
 
