@@ -177,7 +177,7 @@ class Scorer:
         self.held_against = collections.Counter(twin.key() for one in some for twin in {one.clean(), one.after()} if twin)
 
     def run(self, scenario):
-        """One that ends badly is run once more: gloo's threads and Python's end have a race, also without hostprobe (2 of 28 runs)."""
+        """One that ends badly is run once more: gloo's threads and Python's end have a race, also without hostprobe (3 of 30 runs)."""
         try:
             return self.run_once(scenario)
         except SystemExit as error:
