@@ -149,21 +149,39 @@ std::vector<LostPart> LostParts::parts_in(std::uint32_t member, const Window& wi
   return all;
 }
 
-// What a rank lost meanwhile; of the work of a slow GPU what it took longer.
-std::vector<LostPart> LostParts::losses_of(std::uint32_t member, const Window& window) const {
-  std::vector<LostPart> losses;
-  for (LostPart& part : parts_in(member, window)) {
-    if (part.cause == Cause::kGpuBound && !part.waits && slow_[member] > 1) {
-      part.cause = Cause::kSlowGpu;
-      part.ns *= 1 - 1 / slow_[member];
-      part.origin_ns = part.ns;
-    }
-    if (!is_delay(part)) continue;
-    const double inside = common(part.window, window).length_ns() / std::max(1.0, part.window.length_ns());
-    part.ns *= std::clamp(inside, 0.0, 1.0);
-    losses.push_back(part);
+// Of the work of a slow GPU what it took longer is a loss. Of a part what lies in the window.
+void LostParts::make_loss(std::uint32_t member, const Window& window, LostPart& part) const {
+  if (part.cause == Cause::kGpuBound && !part.waits && slow_[member] > 1) {
+    part.cause = Cause::kSlowGpu;
+    part.ns *= 1 - 1 / slow_[member];
+    part.origin_ns = part.ns;
   }
+  const double inside = common(part.window, window).length_ns() / std::max(1.0, part.window.length_ns());
+  part.ns *= std::clamp(inside, 0.0, 1.0);
+}
+
+// What a rank lost meanwhile.
+std::vector<LostPart> LostParts::losses_of(std::uint32_t member, const Window& window) const {
+  std::vector<LostPart> losses = parts_in(member, window);
+  for (LostPart& part : losses) make_loss(member, window, part);
+  std::erase_if(losses, [](const LostPart& part) { return !is_delay(part); });
   return losses;
+}
+
+// The same without what it waited for, by cause.
+std::map<Cause, double> LostParts::own_losses_of(std::uint32_t member, const Window& window) const {
+  std::map<Cause, double> own_ns;
+  for (const std::vector<LostPart>* parts : {&before_[member], &parts_[member]}) {
+    const auto ends_before = [&](const LostPart& part) { return part.window.end_ns <= window.begin_ns; };
+    for (auto one = std::partition_point(parts->begin(), parts->end(), ends_before);
+         one != parts->end() && one->window.begin_ns < window.end_ns; ++one) {
+      if (one->waits) continue;
+      LostPart part = *one;
+      make_loss(member, window, part);
+      if (is_delay(part)) own_ns[part.cause] += part.ns;
+    }
+  }
+  return own_ns;
 }
 
 // What of a loss the waiting one has not waited for yet, nor lost itself.
@@ -175,9 +193,7 @@ double LostParts::uncharged_ns(const LostPart& loss, std::uint32_t member) const
 
 // What the other one lost meanwhile, beyond what the waiting one itself lost by the same.
 std::vector<LostPart> LostParts::delays_of(std::uint32_t last, std::uint32_t member, const Window& since) const {
-  std::map<Cause, double> own_ns;
-  for (const LostPart& part : losses_of(member, since))
-    if (!part.waits) own_ns[part.cause] += part.ns;
+  std::map<Cause, double> own_ns = own_losses_of(member, since);
   std::vector<LostPart> delays;
   for (LostPart& delay : losses_of(last, since)) {
     delay.ns = uncharged_ns(delay, member);

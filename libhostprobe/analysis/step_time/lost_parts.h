@@ -80,7 +80,9 @@ class LostParts {
   void put_older_delays(const OpenWait& open, std::uint32_t last, double& left_ns);
   void put_delay(const OpenWait& open, LostPart delay, double& left_ns);
   double uncharged_ns(const LostPart& loss, std::uint32_t member) const;
+  void make_loss(std::uint32_t member, const Window& window, LostPart& part) const;
   std::vector<LostPart> losses_of(std::uint32_t member, const Window& window) const;
+  std::map<Cause, double> own_losses_of(std::uint32_t member, const Window& window) const;
   std::vector<LostPart> delays_of(std::uint32_t last, std::uint32_t member, const Window& since) const;
   void put(std::uint32_t member, LostPart part);
 
