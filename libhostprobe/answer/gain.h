@@ -10,6 +10,9 @@ namespace hostprobe::analysis {
 // What the steps would wait for instead, where clearly less is gained than is lost. kNone: as much is, or it is not known.
 enum class GainLimit : std::uint8_t { kNone, kGpu, kTransfers, kHost };
 
+// By a fifth of what is lost, and by 3 % of the steps; all three in one unit.
+bool is_clearly_less(double gained, double lost, double steps);
+
 const char* gain_limit_id(GainLimit limit);  // "" for kNone
 
 // With what it is at least and at most, in 99 of 100 cases.

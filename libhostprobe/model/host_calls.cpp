@@ -150,6 +150,17 @@ std::ptrdiff_t HostThread::call_at(double ns) const {
   return static_cast<std::ptrdiff_t>(after) - 1;
 }
 
+std::optional<double> HostThread::let_go_ns(std::int32_t other, const Window& window, double begun_by_ns) const {
+  for (std::ptrdiff_t i = call_at(begun_by_ns); i >= 0; --i) {
+    const HostCall& call = calls[static_cast<std::size_t>(i)];
+    if (call.end_ns < window.begin_ns) break;
+    if (call.type == HostCallType::kWait && call.waker == other && call.post_ns >= window.begin_ns &&
+        call.post_ns < window.end_ns)
+      return call.post_ns;
+  }
+  return std::nullopt;
+}
+
 HostCalls host_calls(const Timeline& timeline, const std::vector<Window>& windows) {
   HostCalls all;
   std::map<const Track*, std::int32_t> numbers;

@@ -60,10 +60,8 @@ void set_gain(Finding& finding, const RunAnswer& run) {
 
 // What of a share is not gained by fewer threads is the work that these have to do.
 void tell_limit(Finding& finding) {
-  constexpr double kOfShare = 0.2, kPoints = 3;  // as of other gains (gains.cpp)
   if (!finding.gain_pct || finding.gain_limit != GainLimit::kNone) return;
-  if (finding.share_pct - *finding.gain_pct > std::max(kOfShare * finding.share_pct, kPoints))
-    finding.gain_limit = GainLimit::kHost;
+  if (is_clearly_less(*finding.gain_pct, finding.share_pct, 100)) finding.gain_limit = GainLimit::kHost;
 }
 
 void add_share(Finding& finding, const Finding& other) {

@@ -185,11 +185,9 @@ double Gains::lost_in_steps(Cause cause, const std::vector<std::size_t>& steps) 
 }
 
 bool Gains::is_short(Cause cause, const std::vector<std::size_t>& steps, double gained_ns) const {
-  constexpr double kOfLost = 0.2, kOfSteps = 0.03;
   double length_ns = 0;
   for (const std::size_t step : steps) length_ns += length_ns_[step];
-  const double lost_ns = lost_in_steps(cause, steps);
-  return lost_ns - gained_ns > std::max(kOfLost * lost_ns, kOfSteps * length_ns);
+  return is_clearly_less(gained_ns, lost_in_steps(cause, steps), length_ns);
 }
 
 // What is rare is in few of the steps that are run again. How much of it is lost is known of all, so only the gain from each lost

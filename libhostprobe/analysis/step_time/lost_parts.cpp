@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <span>
 #include <utility>
 
 namespace hostprobe::analysis {
@@ -16,6 +17,13 @@ Window common(const Window& l, const Window& r) {
 }
 
 bool begins_before(const LostPart& l, const LostPart& r) { return l.window.begin_ns < r.window.begin_ns; }
+
+std::span<const LostPart> parts_inside(const std::vector<LostPart>& parts, const Window& window) {
+  const auto first = std::partition_point(parts.begin(), parts.end(),
+                                          [&](const LostPart& part) { return part.window.end_ns <= window.begin_ns; });
+  return {first, std::partition_point(first, parts.end(),
+                                      [&](const LostPart& part) { return part.window.begin_ns < window.end_ns; })};
+}
 
 bool is_delay(const LostPart& part) { return part.cause != Cause::kGpuBound && part.cause != Cause::kTransfer; }
 
@@ -136,16 +144,10 @@ std::uint32_t LostParts::last_of(const OpenWait& open) const {
 }
 
 std::vector<LostPart> LostParts::parts_in(std::uint32_t member, const Window& window) const {
-  const auto inside = [&](const std::vector<LostPart>& parts) {
-    const auto first = std::partition_point(
-        parts.begin(), parts.end(), [&](const LostPart& part) { return part.window.end_ns <= window.begin_ns; });
-    return std::pair(first, std::partition_point(first, parts.end(), [&](const LostPart& part) {
-                       return part.window.begin_ns < window.end_ns;
-                     }));
-  };
-  const auto before = inside(before_[member]), own = inside(parts_[member]), put = inside(put_[member]);
-  std::vector<LostPart> all(before.first, before.second);
-  std::merge(own.first, own.second, put.first, put.second, std::back_inserter(all), begins_before);
+  const auto before = parts_inside(before_[member], window), own = parts_inside(parts_[member], window),
+             put = parts_inside(put_[member], window);
+  std::vector<LostPart> all(before.begin(), before.end());
+  std::merge(own.begin(), own.end(), put.begin(), put.end(), std::back_inserter(all), begins_before);
   return all;
 }
 
@@ -171,16 +173,12 @@ std::vector<LostPart> LostParts::losses_of(std::uint32_t member, const Window& w
 // The same without what it waited for, by cause.
 std::map<Cause, double> LostParts::own_losses_of(std::uint32_t member, const Window& window) const {
   std::map<Cause, double> own_ns;
-  for (const std::vector<LostPart>* parts : {&before_[member], &parts_[member]}) {
-    const auto ends_before = [&](const LostPart& part) { return part.window.end_ns <= window.begin_ns; };
-    for (auto one = std::partition_point(parts->begin(), parts->end(), ends_before);
-         one != parts->end() && one->window.begin_ns < window.end_ns; ++one) {
-      if (one->waits) continue;
-      LostPart part = *one;
+  for (const std::vector<LostPart>* parts : {&before_[member], &parts_[member]})
+    for (LostPart part : parts_inside(*parts, window)) {
+      if (part.waits) continue;
       make_loss(member, window, part);
       if (is_delay(part)) own_ns[part.cause] += part.ns;
     }
-  }
   return own_ns;
 }
 

@@ -22,18 +22,6 @@ bool can_make(const HostThread& thread) {
   return role == Role::kOther || role == Role::kDataloader || role == Role::kPinMemory;
 }
 
-// That thread waited for the other one, which let it go on within the window.
-bool was_let_go(const HostThread& thread, std::int32_t other, const Window& window) {
-  for (std::ptrdiff_t i = thread.call_at(window.end_ns); i >= 0; --i) {
-    const HostCall& call = thread.calls[static_cast<std::size_t>(i)];
-    if (call.end_ns < window.begin_ns) return false;
-    if (call.type == HostCallType::kWait && call.waker == other && call.post_ns >= window.begin_ns &&
-        call.post_ns < window.end_ns)
-      return true;
-  }
-  return false;
-}
-
 // Whom most waits of that thread are ended by; -1: nobody in particular.
 std::int32_t whom_it_waits_for(const HostThread& thread) {
   std::map<std::int32_t, std::size_t> takes;
@@ -69,7 +57,7 @@ StepInputs::StepInputs(const PathGraph& graph) {
     const auto own = static_cast<std::int32_t>(number);
     const auto lets_another_go = [&](std::int32_t but, const Window& window) {
       return std::any_of(servers[number].begin(), servers[number].end(), [&](const HostThread* server) {
-        return server != &threads[static_cast<std::size_t>(but)] && was_let_go(*server, own, window);
+        return server != &threads[static_cast<std::size_t>(but)] && server->let_go_ns(own, window, window.end_ns);
       });
     };
     std::map<std::int32_t, Takes> makers;

@@ -403,15 +403,7 @@ class Explanation {
   std::optional<double> handed_over(std::int32_t number, const HostCall& call) const {
     if (call.type != HostCallType::kWait) return std::nullopt;
     const double own_since_ns = &call == thread_of(number).calls.data() ? -1e300 : (&call)[-1].end_ns;
-    const HostThread& waker = thread_of(call.waker);
-    for (std::ptrdiff_t i = waker.call_at(call.post_ns); i >= 0; --i) {
-      const HostCall& woken = waker.calls[static_cast<std::size_t>(i)];
-      if (woken.end_ns < own_since_ns) break;
-      if (woken.type == HostCallType::kWait && woken.waker == number && woken.post_ns >= own_since_ns &&
-          woken.post_ns < call.begin_ns)
-        return woken.post_ns;
-    }
-    return std::nullopt;
+    return thread_of(call.waker).let_go_ns(number, {own_since_ns, call.begin_ns}, call.post_ns);
   }
 
   // The thread is in no call; where Python collects garbage meanwhile, on whichever thread, that is why.
