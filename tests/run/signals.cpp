@@ -83,6 +83,7 @@ TEST_P(JumpingHandler, OutOfWaitsLeavesNoneOfThemOpen) {
 TEST_P(JumpingHandler, ThatForksLeavesBothRecording) {
   const Pair pair({.program = "signals_jump_out", .args = {"forks"}, .probe = mode()});
   expect_same(pair);
+  EXPECT_EQ(pair.probed.number("made"), 4);
   const auto answers = report(pair.run());
   EXPECT_EQ(answers.at("processes").size(), 5u);
   for (const auto& process : answers.at("processes")) {

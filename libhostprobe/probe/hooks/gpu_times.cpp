@@ -181,7 +181,7 @@ void begin_gpu_time_now(const void* communicator, const void* stream) {
   }
   told.record(begin);
   mark_used(g_hook_hostprobe_gpu_time);
-  t.entry->own_ticks += ticks() - begin;
+  count_own_ticks(ticks() - begin);
 }
 
 void end_gpu_time_now(const NcclOperation& operation) {
@@ -191,7 +191,7 @@ void end_gpu_time_now(const NcclOperation& operation) {
   g_gpu_times_open.fetch_sub(1, std::memory_order_relaxed);
   const bool closed = close_pair(*timed, operation);
   timed->use.store(closed ? Use::kPending : Use::kFree, std::memory_order_release);
-  if (t_local.entry != nullptr) t_local.entry->own_ticks += ticks() - begin;
+  count_own_ticks(ticks() - begin);
 }
 
 void forget_gpu_times(const GoneContext& gone) {

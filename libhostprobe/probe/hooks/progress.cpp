@@ -38,12 +38,14 @@ void note_poll(const void* site) {
   t.last_poll_ticks = now;
   t.poll_cpu = cpu;
   if (last == 0) return;
-  if (HP_UNLIKELY(cpu != before) && t.entry != nullptr) ++t.entry->migrations;
-  if (HP_UNLIKELY(t.poll_counter == nullptr)) t.poll_counter = short_waits_of(g_hook_sched_yield, site);
-  if (HP_UNLIKELY(now - last >= g_limits.stall_ticks) || t.poll_counter == nullptr)
+  ThreadEntry* entry = t.entry;
+  if (HP_UNLIKELY(cpu != before) && entry != nullptr) ++entry->migrations;
+  SiteCounter* counter = t.poll_counter;
+  if (HP_UNLIKELY(counter == nullptr)) counter = t.poll_counter = short_waits_of(g_hook_sched_yield, site);
+  if (HP_UNLIKELY(now - last >= g_limits.stall_ticks) || counter == nullptr)
     record_stall(last, now, cpu, before, site);
   else
-    add_span(t.poll_counter->time, now - last);
+    add_span(counter->time, now - last);
 }
 
 }  // namespace

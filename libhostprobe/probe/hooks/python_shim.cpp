@@ -132,7 +132,7 @@ void note_cost(std::uint64_t blocks, std::uint64_t now, std::uint64_t own) {
   count.cost_ticks = static_cast<std::uint64_t>(count.ticks_of_block * static_cast<double>(blocks));
   const std::uint64_t pause = 1000 * count.cost_ticks, least = g_limits.stack_interval_ticks;
   count.again_ticks = now + (pause > least ? pause : least);
-  if (t_local.entry != nullptr) t_local.entry->own_ticks += own;
+  count_own_ticks(own);
 }
 
 // How many blocks of memory live behind a collection of so many ticks; 0: not counted. The interpreter looks at each of its pools for it,

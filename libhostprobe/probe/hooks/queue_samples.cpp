@@ -81,7 +81,7 @@ void sample_queue(const void* stream, bool per_thread) {
   const std::uint64_t end = ticks();
   mark_used(g_hook_hostprobe_queue_sample);
   if (answered) record_sample(begin, end, stream, empty);
-  if (t.entry != nullptr) t.entry->own_ticks += ticks() - begin;
+  count_own_ticks(ticks() - begin);
 }
 
 }  // namespace hostprobe::probe

@@ -54,7 +54,7 @@ bool describe(ThreadEntry* entry, const void* site, Routine routine, const void*
 
 void note_own_name(const char* name) {
   ThreadLocal& t = t_local;
-  if (t.entry != nullptr) strncpy(t.entry->name, name, sizeof t.entry->name - 1);
+  if (ThreadEntry* entry = t.entry) strncpy(entry->name, name, sizeof entry->name - 1);
   if (is_progress_name(name)) t.polls = true;
 }
 

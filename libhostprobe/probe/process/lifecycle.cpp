@@ -44,6 +44,7 @@
 #include "probe/runtime/options.h"
 #include "probe/runtime/sanitizer.h"
 #include "probe/runtime/say.h"
+#include "probe/runtime/signal_frame.h"
 #include "probe/runtime/simulated_host.h"
 #include "probe/runtime/stack_limits.h"
 #include "probe/runtime/start_objects.h"
@@ -243,7 +244,9 @@ bool hooks_enabled() {
 // fork: after it the entry, which both see, already says what the parent does next.
 void before_fork() {
   ThreadLocal& t = t_local;
-  bool inside = t.filling != 0 || t.taking || (t.entry != nullptr && t.entry->open.key != 0);
+  ThreadEntry* entry = t.entry;
+  bool inside = t.filling != 0 || t.taking || (entry != nullptr && entry->open.key != 0) ||
+                (trace_is_open() && in_signal_handler());  // else a filter may be set that forbids what it calls
   t.forks = inside ? kForksInHook : kForksOutside;
 }
 
@@ -285,13 +288,14 @@ static void count_skipped(const Hook& hook) {
     bool attached = attach_thread();
     errno = saved;
     if (!attached) {
-      if (g_segment.header != nullptr) std::atomic_ref(g_segment.header->lost).fetch_add(1, std::memory_order_relaxed);
+      if (SegmentHeader* header = g_segment.header)
+        std::atomic_ref(header->lost).fetch_add(1, std::memory_order_relaxed);
       count_loss(kLostThreadTable);
       return;
     }
   }
   t_local.lap_and_mark |= std::uint32_t{kRecordAfterSkipped} << 16;
-  count_own(t_local.entry->skipped);
+  if (ThreadEntry* entry = t_local.entry) count_own(entry->skipped);
   if (SiteCounter* counters = short_waits_of(hook, reinterpret_cast<const void*>(kSiteSkipped)))
     add_span(counters->time, 1);
 }

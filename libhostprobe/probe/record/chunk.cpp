@@ -339,8 +339,9 @@ std::uint32_t thread_of(const ThreadNote& note) { return static_cast<std::uint32
 std::uint32_t threads_used() { return std::atomic_ref(g_segment.header->threads_used).load(std::memory_order_acquire); }
 
 void count_loss(LossCause cause, std::uint64_t records) {
-  if (g_segment.header == nullptr) return;
-  std::atomic_ref(g_segment.header->lost_by[cause]).fetch_add(records, std::memory_order_relaxed);
+  SegmentHeader* header = g_segment.header;
+  if (header == nullptr) return;
+  std::atomic_ref(header->lost_by[cause]).fetch_add(records, std::memory_order_relaxed);
 }
 
 ChunkHead* take_chunk() {

@@ -37,11 +37,12 @@ SiteCounter* take(std::uint64_t key) {
 }
 
 void take_sheltered(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {
-  if (place.key != 0) return;  // a signal handler was quicker
+  if (place.key != 0) return;      // a signal handler was quicker
+  if (t.entry == nullptr) return;  // or has forked, and this is the child
   std::uint64_t begin = ticks();
   place.counters = take(key);
   if (place.counters != nullptr) place.key = key;
-  t.entry->own_ticks += ticks() - begin;
+  count_own_ticks(ticks() - begin);
 }
 
 SiteCounter* take_place(ThreadLocal& t, std::uint64_t key, ShortPlace& place) {

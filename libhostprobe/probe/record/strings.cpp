@@ -21,25 +21,32 @@ std::uint32_t hash_of(const char* text, std::size_t bytes) {
   return h;
 }
 
-StringHead* head_of(std::uint32_t id) {
-  return reinterpret_cast<StringHead*>(g_segment.strings + std::size_t{id - 1} * 8);
+// Looked up once for each text: a handler that forks in the middle leaves its child without one, while the parent's memory
+// stays mapped there.
+struct Area {
+  SegmentHeader* header;
+  char* strings;
+};
+
+StringHead* head_of(const Area& area, std::uint32_t id) {
+  return reinterpret_cast<StringHead*>(area.strings + std::size_t{id - 1} * 8);
 }
 
-bool same(std::uint32_t id, std::uint32_t hash, const char* text, std::size_t bytes) {
-  StringHead* head = head_of(id);
+bool same(const Area& area, std::uint32_t id, std::uint32_t hash, const char* text, std::size_t bytes) {
+  StringHead* head = head_of(area, id);
   return head->hash == hash && std::atomic_ref(head->length).load(std::memory_order_acquire) == bytes &&
          memcmp(head + 1, text, bytes) == 0;
 }
 
-std::uint32_t append(std::uint32_t hash, const char* text, std::size_t bytes) {
-  std::atomic_ref used(g_segment.header->strings_used);
+std::uint32_t append(const Area& area, std::uint32_t hash, const char* text, std::size_t bytes) {
+  std::atomic_ref used(area.header->strings_used);
   auto whole = static_cast<std::uint32_t>(sizeof(StringHead) + (bytes + 7) / 8 * 8);
   std::uint32_t at = used.load(std::memory_order_relaxed);
   do {
     if (at + whole > kStringsBytes) return 0;
   } while (!used.compare_exchange_weak(at, at + whole, std::memory_order_relaxed));
   std::uint32_t id = at / 8 + 1;
-  StringHead* head = head_of(id);
+  StringHead* head = head_of(area, id);
   head->hash = hash;
   memcpy(head + 1, text, bytes);
   std::atomic_ref(head->length).store(static_cast<std::uint32_t>(bytes), std::memory_order_release);
@@ -49,19 +56,20 @@ std::uint32_t append(std::uint32_t hash, const char* text, std::size_t bytes) {
 }  // namespace
 
 std::uint32_t string_id(const char* text, std::size_t bytes) {
-  if (bytes == 0 || g_segment.header == nullptr) return 0;
+  const Area area{g_segment.header, g_segment.strings};
+  if (bytes == 0 || area.header == nullptr || area.strings == nullptr) return 0;
   if (bytes > kLongest) bytes = kLongest;
   std::uint32_t hash = hash_of(text, bytes), mine = 0;
   for (std::uint32_t probe = 0; probe < kTableSize; ++probe) {
     std::atomic_ref slot(g_table[(hash + probe) % kTableSize]);
     std::uint32_t id = slot.load(std::memory_order_acquire);
     if (id == 0) {
-      if (mine == 0) mine = append(hash, text, bytes);
+      if (mine == 0) mine = append(area, hash, text, bytes);
       if (mine == 0) return 0;
       if (slot.compare_exchange_strong(id, mine, std::memory_order_acq_rel)) return mine;
     }
     // Somebody else may just have added the same text: then ours stays in the area, unused.
-    if (same(id, hash, text, bytes)) return id;
+    if (same(area, id, hash, text, bytes)) return id;
   }
   return 0;
 }

@@ -59,10 +59,12 @@ void give_chunk_away(ThreadLocal& t) {
 
 // A wait that never returned: the thread was cancelled in it, or left it by pthread_exit or by a jump. Its end is now.
 void record_open_wait(ThreadLocal& t) {
-  OpenWait open = t.entry->open;
+  ThreadEntry* entry = t.entry;
+  if (entry == nullptr) return;  // a handler has forked since, and this is the child
+  OpenWait open = entry->open;
   std::uint16_t hook = sum_hook(open.key);
   if (hook == 0) return;
-  t.entry->open = {};
+  entry->open = {};
   if (t.open_bucket != nullptr) withdraw(*t.open_bucket);
   t.open_bucket = nullptr;
   Record* r = reserve_record();
@@ -110,7 +112,7 @@ void note_end(const ThreadLocal& t) {
 void key_destructor(void*) {
   ThreadLocal& t = t_local;
   int saved = errno;
-  if (trace_is_open() && t.entry != nullptr) record_open_wait(t);
+  if (trace_is_open()) record_open_wait(t);
   if (++t.exit_rounds < kLastRound) {
     pthread_setspecific(g_key, &t);
   } else if (hooks_enabled()) {  // else a filter may be set that none of these calls passes
@@ -125,11 +127,11 @@ void key_destructor(void*) {
 
 void count_lost(ThreadLocal& t, LossCause cause) {
   count_loss(cause);
-  if (t.entry != nullptr) {
-    ++t.entry->lost;
+  if (ThreadEntry* entry = t.entry) {
+    ++entry->lost;
     ++t.sequence;
-  } else if (g_segment.header != nullptr) {
-    std::atomic_ref(g_segment.header->lost).fetch_add(1, std::memory_order_relaxed);
+  } else if (SegmentHeader* header = g_segment.header) {
+    std::atomic_ref(header->lost).fetch_add(1, std::memory_order_relaxed);
   }
 }
 
@@ -225,7 +227,7 @@ Reserved reserve_sheltered(ThreadLocal& t, const Shelter& shelter) {
     t.cursor += sizeof(Record);
   }
   report_write_failure();
-  t.entry->own_ticks += ticks() - begin;
+  count_own_ticks(ticks() - begin);
   return reserved;
 }
 

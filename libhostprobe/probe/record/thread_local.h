@@ -56,4 +56,10 @@ static_assert(offsetof(ThreadLocal, muted) == 20);  // dlsym.S of arch/
 
 extern constinit thread_local ThreadLocal t_local __asm__("hp_t_local") __attribute__((tls_model("initial-exec")));
 
+// Behind a slow path. Read here and once: where signals are let in again a handler may fork, and the child, which goes on
+// with our path, has no entry.
+inline void count_own_ticks(std::uint64_t spent) {
+  if (ThreadEntry* entry = t_local.entry) entry->own_ticks += spent;
+}
+
 }  // namespace hostprobe::probe

@@ -28,8 +28,8 @@ bool sum_up(const Hook& hook, const Waited& wait) {
 
 }  // namespace
 
-OpenWait wait_around(ThreadLocal& t) {
-  if (in_signal_handler()) return t.entry->open;
+OpenWait wait_around(ThreadLocal& t, const ThreadEntry& entry) {
+  if (in_signal_handler()) return entry.open;
   close_left_wait(t);
   return {};
 }

@@ -45,7 +45,7 @@ void keep_wait(Hook& hook, const Waited& wait);
 
 // The wait around the one that begins now: only a signal handler is in two at once. Cold. One that was left by a jump out
 // of a handler is closed.
-OpenWait wait_around(ThreadLocal& t);
+OpenWait wait_around(ThreadLocal& t, const ThreadEntry& entry);
 
 // Says in the segment what the thread waits for while it does: it may never return, in a process that ends or hangs, and
 // may be cancelled. A signal handler may wait inside a wait, which is then brought back.
@@ -59,7 +59,7 @@ class OpenWaitNote {
       entry = t.entry;
       if (entry == nullptr) return;  // a handler has forked since, and this is the child
     }
-    if (HP_UNLIKELY(entry->open.key != 0)) outer_ = wait_around(t);
+    if (HP_UNLIKELY(entry->open.key != 0)) outer_ = wait_around(t, *entry);
     outer_bucket_ = t.open_bucket;
     t.open_bucket = bucket;
     entry->open.begin_ticks = wait.begin;

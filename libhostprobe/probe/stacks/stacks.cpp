@@ -99,7 +99,9 @@ std::uint16_t sample_on(ThreadLocal& t, std::uint64_t now_ticks) {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   Shelter shelter;
   std::uint16_t id = 0;
-  if (SampleRoom* room = take_sample_room(t.tid)) {
+  // Without an entry a handler has forked since, and this is the child, which has no table of stacks yet.
+  SampleRoom* room = t.entry != nullptr ? take_sample_room(t.tid) : nullptr;
+  if (room != nullptr) {
     id = sample_in(*room, now_ticks);
     give_back(*room);
   }
@@ -145,7 +147,7 @@ std::uint16_t sample_stack(std::uint64_t now_ticks, const void* site, std::uint6
   t.last_stack_ticks = now_ticks;
   std::uint64_t begin = ticks();
   std::uint16_t id = stack_has_room() ? sample_on(t, now_ticks) : 0;
-  t.entry->own_ticks += ticks() - begin;
+  count_own_ticks(ticks() - begin);
   return id;
 }
 

@@ -372,7 +372,7 @@ void count_down(Enqueueing call) {
   const bool first = left > 0 && driver_is_known() && time_or_prepare(call, told);
   told.record(call.begin_ticks);
   const std::uint64_t end = ticks();
-  t.entry->own_ticks += end - begin;
+  count_own_ticks(end - begin);
   if (!first) g_spent_ticks.fetch_add(end - begin, std::memory_order_relaxed);
   if (left > 1) return;
   g_last_ticks.store(end, std::memory_order_relaxed);
