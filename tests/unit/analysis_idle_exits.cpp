@@ -1,7 +1,10 @@
-// Threads that are late on a free CPU, and those that had none: analysis/step_time/idle_exits.cpp
+// Threads that are late on a free CPU, and those that had none: analysis/step_time/idle_exits.cpp, and what is gained then,
+// analysis/step_time/gains.cpp
 #include "analysis/step_time/idle_exits.h"
 
 #include <gtest/gtest.h>
+
+#include "analysis/step_time/gains.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -40,7 +43,7 @@ TEST_F(IdleExits, AreALackOfCpusOnARankThatHadNoneForLonger) {
   lose(Cause::kCpuContention, 0, 60);
   lose(Cause::kIdleStateExit, 0, 100);
   lose(Cause::kCpuThrottle, 0, 80);
-  check_idle_exits(members_, time_);
+  EXPECT_EQ(check_idle_exits(members_, time_), (std::map<std::uint32_t, double>{{0, 1}}));
   EXPECT_EQ(lost_ns(Cause::kIdleStateExit), 0);
   EXPECT_EQ(lost_ns(Cause::kCpuContention), 160);
   ASSERT_EQ(time_.lost.size(), 2u);
@@ -65,6 +68,20 @@ TEST_F(IdleExits, AreNoLackOfCpusBeyondWhatTheKernelCounted) {
   EXPECT_EQ(lost_ns(Cause::kIdleStateExit), 0);
   EXPECT_NEAR(lost_ns(Cause::kCpuContention), 70, 1e-9);
   EXPECT_NEAR(lost_ns(Cause::kUnexplained), 60, 1e-9);
+}
+
+TEST_F(IdleExits, AreGainedWithTheCpusThatTheyBecome) {
+  LostPart late, none;
+  late.window = {0, 30}, late.ns = 30, late.cause = Cause::kIdleStateExit;
+  none.window = {30, 40}, none.ns = 10, none.cause = Cause::kCpuContention;
+  const JobGraph job;
+  Gains gains(job);
+  for (int step = 0; step < 4; ++step) gains.add_step(100, {{late, none}});
+  EXPECT_EQ(gains.of_chains().at(Cause::kCpuContention).ns, 40);
+  gains.move(Cause::kIdleStateExit, Cause::kCpuContention, 0, 0.5);
+  const std::map<Cause, Gain> of = gains.of_chains();
+  EXPECT_EQ(of.at(Cause::kCpuContention).ns, 4 * (0.5 * 30 + 10));
+  EXPECT_FALSE(of.contains(Cause::kIdleStateExit));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "replay_cuts.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hostprobe::analysis {
 
@@ -10,6 +11,14 @@ void ReplayCuts::add(std::uint32_t part, std::int32_t thread, const Window& wind
   const auto number = static_cast<std::size_t>(thread - kGpuCuts);
   if (number >= parts_[part].size()) parts_[part].resize(number + 1);
   parts_[part][number].cuts.push_back({window, ns});
+}
+
+void ReplayCuts::take(ReplayCuts& from, std::uint32_t part, double share) {
+  if (part >= from.parts_.size()) return;
+  std::vector<Thread> threads = std::exchange(from.parts_[part], {});
+  for (std::size_t number = 0; number < threads.size(); ++number)
+    for (const Cut& cut : threads[number].cuts)
+      add(part, static_cast<std::int32_t>(number) + kGpuCuts, cut.window, share * cut.ns);
 }
 
 void ReplayCuts::sort() {

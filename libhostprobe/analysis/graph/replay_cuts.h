@@ -19,6 +19,8 @@ class ReplayCuts {
  public:
   // `ns` of the window's time. By begin, of each thread.
   void add(std::uint32_t part, std::int32_t thread, const Window& window, double ns);
+  // Of another one, what that has of a part, so many times of it.
+  void take(ReplayCuts& from, std::uint32_t part, double share);
   void sort();
   // How much of that time is left out.
   double inside_ns(std::uint32_t part, std::int32_t thread, double begin_ns, double end_ns) const {

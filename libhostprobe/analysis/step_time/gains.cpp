@@ -114,11 +114,11 @@ double Gains::all_ns() const { return std::accumulate(length_ns_.begin(), length
 void Gains::add_step(double length_ns, const std::vector<std::vector<LostPart>>& ranks) {
   length_ns_.push_back(length_ns);
   std::vector<Chain>& chains = chains_.emplace_back(ranks.size());
-  std::map<Cause, double>& lost_ns = lost_ns_.emplace_back();
+  std::map<Place, double>& lost_ns = lost_ns_.emplace_back();
   for (std::uint32_t i = 0; i < ranks.size(); ++i) {
     chains[i].ns = length_ns;
     for (const LostPart& part : ranks[i]) {
-      lost_ns[part.cause] += part.ns;
+      lost_ns[{part.cause, part.member}] += part.ns;
       // All others have waited for it.
       if (part.cause == Cause::kUnevenWork)
         chains[part.member].lost_ns[part.cause] += part.ns / static_cast<double>(ranks.size() - 1);
@@ -139,6 +139,18 @@ void Gains::add_step(double length_ns, const std::vector<std::vector<LostPart>>&
       if (part.cause != Cause::kSyncCalls) cuts_[part.cause].add(i, thread, part.own_window(), part.ns);
     }
   }
+}
+
+void Gains::move(Cause from, Cause to, std::uint32_t member, double share) {
+  const auto move_in = [share](auto& lost_ns, const auto& old_key, const auto& new_key) {
+    const auto found = lost_ns.find(old_key);
+    if (found == lost_ns.end()) return;
+    lost_ns[new_key] += share * found->second;
+    lost_ns.erase(found);
+  };
+  for (std::map<Place, double>& lost_ns : lost_ns_) move_in(lost_ns, Place{from, member}, Place{to, member});
+  for (std::vector<Chain>& chains : chains_) move_in(chains[member].lost_ns, from, to);
+  cuts_[to].take(cuts_[from], member, share);
 }
 
 std::map<Cause, Gain> Gains::of_chains() const {
@@ -174,8 +186,10 @@ std::vector<std::size_t> Gains::all_steps() const {
 }
 
 double Gains::lost_in(std::size_t step, Cause cause) const {
-  const auto found = lost_ns_[step].find(cause);
-  return found == lost_ns_[step].end() ? 0 : found->second;
+  double ns = 0;
+  for (auto at = lost_ns_[step].lower_bound({cause, 0}); at != lost_ns_[step].end() && at->first.first == cause; ++at)
+    ns += at->second;
+  return ns;
 }
 
 double Gains::lost_in_steps(Cause cause, const std::vector<std::size_t>& steps) const {

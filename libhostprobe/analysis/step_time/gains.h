@@ -6,6 +6,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "analysis/graph/job_graph.h"
@@ -29,6 +30,8 @@ class Gains {
 
   // A step's length, and what each rank lost in it.
   void add_step(double length_ns, const std::vector<std::vector<LostPart>>& ranks);
+  // What has turned out to be another cause: so much of what sits on a rank.
+  void move(Cause from, Cause to, std::uint32_t member, double share);
   // Without GPUs.
   std::map<Cause, Gain> of_chains() const;
   // Of windows of many steps: what is made ahead for one, or waits until the next, counts.
@@ -58,7 +61,8 @@ class Gains {
 
   const JobGraph& job_;
   std::vector<double> length_ns_;                 // of each step
-  std::vector<std::map<Cause, double>> lost_ns_;  // of each step, of all ranks, with what they waited for
+  using Place = std::pair<Cause, std::uint32_t>;  // a cause, and the rank on which it sits
+  std::vector<std::map<Place, double>> lost_ns_;  // of each step, of all ranks, with what they waited for
   std::vector<std::vector<Chain>> chains_;        // of each step, of each rank
   std::map<Cause, ReplayCuts> cuts_;
 };

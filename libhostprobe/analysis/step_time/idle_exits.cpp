@@ -57,14 +57,17 @@ void leave_unexplained(double part, std::size_t at, StepTime& time) {
 
 }  // namespace
 
-void check_idle_exits(const std::vector<StepTimeMember>& members, StepTime& time) {
+std::map<std::uint32_t, double> check_idle_exits(const std::vector<StepTimeMember>& members, StepTime& time) {
+  std::map<std::uint32_t, double> shares;
   for (std::size_t i = 0; i < time.lost.size(); ++i) {
     const std::uint32_t member = time.lost[i].member;
     const bool is_alone = members[member].answer->cpus == 1;
     if (time.lost[i].cause != Cause::kIdleStateExit || (!is_alone && time.lost[i].ns > without_cpu_ns(time, member)))
       continue;
     const double room_ns = uncharged_delay_ns(members[member], member, time).value_or(time.lost[i].ns);
-    if (room_ns < time.lost[i].ns) leave_unexplained(1 - room_ns / time.lost[i].ns, i, time);
+    const double share = std::min(1.0, room_ns / time.lost[i].ns);
+    shares[member] = share;
+    if (share < 1) leave_unexplained(1 - share, i, time);
     LostTime moved = std::move(time.lost[i]);
     time.lost.erase(time.lost.begin() + static_cast<std::ptrdiff_t>(i--));
     moved.cause = Cause::kCpuContention;
@@ -77,6 +80,7 @@ void check_idle_exits(const std::vector<StepTimeMember>& members, StepTime& time
   std::erase_if(time.lost, [](const LostTime& lost) { return lost.ns <= 0; });
   std::stable_sort(time.lost.begin(), time.lost.end(),
                    [](const LostTime& l, const LostTime& r) { return l.ns > r.ns; });
+  return shares;
 }
 
 }  // namespace hostprobe::analysis

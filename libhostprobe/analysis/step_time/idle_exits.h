@@ -3,6 +3,8 @@
 // Room 3.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "answer/step_time.h"
@@ -11,7 +13,8 @@
 namespace hostprobe::analysis {
 
 // Leaves kIdleStateExit only where no CPU can have been short: a rank that may use a single one, and one that had none for longer besides,
-// lose that time as kCpuContention too, as far as the kernel counted its threads as ready to run.
-void check_idle_exits(const std::vector<StepTimeMember>& members, StepTime& time);
+// lose that time as kCpuContention too, as far as the kernel counted its threads as ready to run. Returned of each such rank: how much
+// of that time became kCpuContention, as a share.
+std::map<std::uint32_t, double> check_idle_exits(const std::vector<StepTimeMember>& members, StepTime& time);
 
 }  // namespace hostprobe::analysis

@@ -640,7 +640,8 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   }
   answer.lost = times.finish();
   answer.own_ns = own.ns();
-  check_idle_exits(members, answer);
+  for (const auto& [member, share] : check_idle_exits(members, answer))
+    gains.move(Cause::kIdleStateExit, Cause::kCpuContention, member, share);
   for (LostTime& lost : answer.lost) explanation.name_site(lost);
   move_longer_work(members.size(), answer.lost);
   GainFactors factors{name_late_progress(members, answer), {}};
