@@ -18,7 +18,7 @@ constexpr long kLongNs = 1000000;
 
 struct DumpedWait {
   std::string function;
-  long ns = 0;
+  long tid = 0, ns = 0;
   std::vector<std::string> stack;  // functions, innermost first; empty: none was taken
 };
 
@@ -29,7 +29,8 @@ std::vector<DumpedWait> waits_of(const std::filesystem::path& folder) {
   std::istringstream lines(dumped.out);
   for (std::string line; std::getline(lines, line);) {
     const auto call = nlohmann::json::parse(line);
-    DumpedWait& wait = waits.emplace_back(DumpedWait{call.at("function"), call.value("duration_ns", 0L), {}});
+    DumpedWait& wait =
+        waits.emplace_back(DumpedWait{call.at("function"), call.at("tid"), call.value("duration_ns", 0L), {}});
     if (call.contains("stack")) wait.stack = call.at("stack").get<std::vector<std::string>>();
     for (std::string& function : wait.stack) function.resize(std::min(function.find_first_of("( +"), function.size()));
   }
@@ -104,6 +105,20 @@ TEST(Stacks, AreTakenOfAThreadThatNeverWaitsLong) {
   EXPECT_LT(taken, 500);
   settings["HOSTPROBE_STACK_US"] = "1000000";
   EXPECT_EQ(short_ones_with_a_stack(), 0);
+}
+
+// Whoever has just got a lock makes them wait longer by what it does then: so its stack is taken before its next wait.
+TEST(Stacks, OfWaitsForALockAreTakenAlsoWhereOthersWaitForItAllTheTime) {
+  const Pair pair(
+      {.program = "takes_turns", .probe = {{"HOSTPROBE_MODE", "trace"}, {"HOSTPROBE_STACK_INTERVAL_MS", "20"}}});
+  expect_same(pair);
+  std::set<long> threads_with_a_stack;
+  for (const DumpedWait& wait : waits_of(pair.run())) {
+    if (wait.function != "pthread_mutex_lock" || wait.stack.empty()) continue;
+    EXPECT_EQ(wait.stack.front(), "take_turn");
+    threads_with_a_stack.insert(wait.tid);
+  }
+  EXPECT_EQ(threads_with_a_stack.size(), 4u);
 }
 
 class SignalStack : public testing::TestWithParam<std::vector<std::string>> {};

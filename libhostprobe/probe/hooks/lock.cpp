@@ -33,7 +33,7 @@ template <class Call>
 __attribute__((noinline, cold)) int wait_for_lock(Hook& hook, const void* lock, const void* site, Call call) {
   ++t_local.lock_waits;
   g_lock_waiters.fetch_add(1, std::memory_order_seq_cst);
-  int result = paired_wait(hook, lock, site, call, error_of_lock);
+  int result = paired_wait(hook, lock, site, call, error_of_lock, true);
   g_lock_waiters.fetch_sub(1, std::memory_order_relaxed);
   --t_local.lock_waits;
   return result;

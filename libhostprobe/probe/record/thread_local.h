@@ -36,8 +36,9 @@ struct alignas(64) ThreadLocal {
   // Second line.
   std::uint64_t sequence;  // running number of slot 0 of `chunk`, lost ones included
   std::uint64_t last_stack_ticks;
-  Bucket* open_bucket;  // of the wait in `entry`; nullptr: nobody is paired with it
-  std::uint32_t index;  // of `entry`
+  Bucket* open_bucket;          // of the wait in `entry`; nullptr: nobody is paired with it
+  const void* owed_stack_site;  // of a wait for a lock that wants a stack; nullptr: none does
+  std::uint32_t index;          // of `entry`
   std::uint32_t exit_rounds;
   bool taking;  // inside a slow path of ours, see shelter.h
   Forks forks;

@@ -34,6 +34,12 @@ OpenWait wait_around(ThreadLocal& t, const ThreadEntry& entry) {
   return {};
 }
 
+std::uint16_t take_owed_stack(const void* site) {
+  if (HP_LIKELY(t_local.owed_stack_site != site) || !trace_is_open()) return 0;
+  t_local.owed_stack_site = nullptr;
+  return sample_stack(ticks(), site, g_limits.stack_ticks);
+}
+
 void keep_wait(Hook& hook, const Waited& wait) {
   if (HP_UNLIKELY(is_held())) await_exec();
   mark_used(hook);
@@ -43,10 +49,14 @@ void keep_wait(Hook& hook, const Waited& wait) {
   }
   std::uint64_t length = wait.end - wait.begin;
   if (length < g_limits.wait_ticks && wait.error == 0 && wait.flags == 0 && sum_up(hook, wait)) return;
-  std::uint16_t stack = 0;
+  std::uint16_t stack = wait.stack;
   // The trace may have ended in the meantime, because of a filter that forbids what sampling calls.
-  if (HP_UNLIKELY(length >= g_limits.short_stack_ticks) && trace_is_open())
-    stack = sample_stack(wait.end, wait.site, length);
+  if (HP_UNLIKELY(length >= g_limits.short_stack_ticks) && stack == 0 && trace_is_open()) {
+    if (wait.others_wait)
+      t_local.owed_stack_site = wait.site;
+    else
+      stack = sample_stack(wait.end, wait.site, length);
+  }
   Record* r = reserve_record();
   if (HP_UNLIKELY(r == nullptr)) return;
   r->begin_ticks = wait.begin;

@@ -35,10 +35,16 @@ struct Waited {
   std::uint64_t end;
   std::uint64_t post;  // of the waker, 0 = unknown
   std::int64_t result;
-  int error;            // 0, an error number, kDidNotBlock
-  std::uint16_t flags;  // kRecord… besides those of the error
-  std::uint32_t name;   // a string's id: of the descriptor that was waited for; 0 = none
+  int error;                 // 0, an error number, kDidNotBlock
+  std::uint16_t flags;       // kRecord… besides those of the error
+  std::uint32_t name;        // a string's id: of the descriptor that was waited for; 0 = none
+  std::uint16_t stack = 0;   // taken before it; 0 = none
+  bool others_wait = false;  // for the lock that the thread holds now
 };
+
+// Behind a wait for a lock the thread holds it, and whatever is done there makes everybody else wait longer who wants it. Where
+// somebody does, the stack is owed, and taken before the next wait in that place, which then costs nobody anything. Cold.
+std::uint16_t take_owed_stack(const void* site);
 
 // Counters up a wait below the recording threshold, records the others. errno is kept.
 void keep_wait(Hook& hook, const Waited& wait);
@@ -106,10 +112,11 @@ auto timed_wait(Hook& hook, const void* object, const void* site, Call call, Err
   return result;
 }
 
-// A wait on `object`, which another thread ends.
+// A wait on `object`, which another thread ends. `is_lock`: the thread holds it then.
 template <class Call, class ErrorOf>
-auto paired_wait(Hook& hook, const void* object, const void* site, Call call, ErrorOf error_of) {
+auto paired_wait(Hook& hook, const void* object, const void* site, Call call, ErrorOf error_of, bool is_lock = false) {
   Waited wait{object, site, 0, 0, 0, 0, 0, 0, 0};
+  if (is_lock) wait.stack = take_owed_stack(site);
   Bucket& bucket = bucket_of(object);
   announce(bucket);
   auto result = time_call(hook, &bucket, wait, call);
@@ -117,6 +124,7 @@ auto paired_wait(Hook& hook, const void* object, const void* site, Call call, Er
   wait.post = take_post(bucket, object, wait.begin, wait.end);
   wait.result = static_cast<std::int64_t>(result);
   wait.error = error_of(result);
+  wait.others_wait = is_lock && bucket.waiters.load(std::memory_order_relaxed) != 0;
   keep_wait(hook, wait);
   return result;
 }
