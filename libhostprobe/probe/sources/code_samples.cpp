@@ -160,10 +160,14 @@ void drain(Timer& timer) {
   if (timer.is_judged) keep_faults(timer, ticks_now);
 }
 
-// Once a second, and sooner where nothing is known yet, or it is known that the thread switches too often.
+// Sooner where nothing is known yet, or the thread switches so often that its switches are not recorded.
+std::uint64_t pause_between_counts(const Timer& timer) {
+  if (!timer.is_judged) return kSecondNs / 5;
+  return timer.ring.page != nullptr && is_left_out(timer.tid) ? kSecondNs / 10 : kSecondNs;
+}
+
 void count_switches(Timer& timer, std::uint64_t now_ns) {
-  const bool is_out = timer.ring.page != nullptr && is_left_out(timer.tid);
-  if (!is_out && now_ns < timer.counted_ns + (timer.is_judged ? kSecondNs : kSecondNs / 5)) return;
+  if (now_ns < timer.counted_ns + pause_between_counts(timer)) return;
   const std::uint64_t all = switches_of(timer.tid), passed_ns = now_ns - timer.counted_ns;
   const bool is_first = timer.counted_ns == 0;
   const std::uint64_t fresh = all > timer.switches ? all - timer.switches : 0;
@@ -175,7 +179,7 @@ void count_switches(Timer& timer, std::uint64_t now_ns) {
   }
   timer.is_judged = true;
   if (timer.ring.page != nullptr) g_cost_ticks += static_cast<double>(ticks_of(fresh * kSwitchNs / 1000));
-  timer.is_busy = fresh * kSecondNs > kMostSwitches * passed_ns || is_left_out(timer.tid);
+  timer.is_busy = fresh * kSecondNs > kMostSwitches * passed_ns;
   if (timer.is_busy) close_perf_ring(timer.ring);
 }
 
