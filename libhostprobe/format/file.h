@@ -229,7 +229,8 @@ enum EventKind : std::uint32_t {
   kEventFix = 8,  // a fix was put in place or taken back; `number` 1: it is in place; text: which, and what it did
   kEventHalted =
       9,  // somebody had stopped the whole process (signal, debugger, freezer), until now; `amount`: ns by which
-          // hostprobe's own thread was late, not for want of a CPU; `number`: ticks of its last look, not yet stopped
+          // hostprobe's own thread was late, not for want of a CPU; `number`: ticks of its last look, not yet stopped.
+          // 0 ns: it only was woken and put to sleep again meanwhile, as by a stop that was over before its sleep was
   kEventThrottled =
       10,  // its group's CPU quota was used up; `number`: periods, `amount`: ns, both since the reading before,
            // which was `reason` ms ago

@@ -88,11 +88,24 @@ bool was_put_to_sleep(const Look& before, const Look& after, std::uint64_t slept
   return after.went_to_sleep == 0 || after.went_to_sleep > before.went_to_sleep + own || may_be_in_group_of("freezer");
 }
 
+void note_halt(const Look& before, const Look& after, std::uint64_t late_ns) {
+  if (g_halt_count < kMostHalts) g_halts[g_halt_count++] = {after.ticks, before.ticks, late_ns};
+}
+
+// A stop that was over before the sleep was: only that the thread was put to sleep once more is left of it. Whether it was one shows
+// in the switches of all threads.
+bool may_have_been_stopped(const Look& before, const Look& after, std::uint64_t slept_ns) {
+  return slept_ns != 0 && after.went_to_sleep > before.went_to_sleep + 1;
+}
+
 // `slept_ns`: what was asked for in between.
 void compare(const Look& before, const Look& after, std::uint64_t slept_ns) {
   constexpr std::uint64_t kClockStepNs = 1000000;  // two clocks are not read at once
   const std::uint64_t passed_ns = after.ns - before.ns, spent_ns = after.busy_ns - before.busy_ns + slept_ns;
-  if (passed_ns < spent_ns + kLateNs) return;
+  if (passed_ns < spent_ns + kLateNs) {
+    if (may_have_been_stopped(before, after, slept_ns)) note_halt(before, after, 0);
+    return;
+  }
   std::uint64_t delay_ns = 0;
   if (!waited_for_cpu(after.ns, delay_ns) || passed_ns < spent_ns + delay_ns + kLateNs) return;
   const std::uint64_t late_ns = passed_ns - spent_ns - delay_ns;
@@ -100,7 +113,7 @@ void compare(const Look& before, const Look& after, std::uint64_t slept_ns) {
   // While the process is stopped none of its threads runs.
   if (after.program_cpu_ns - before.program_cpu_ns > passed_ns - late_ns + kLateNs) return;
   if (!was_put_to_sleep(before, after, slept_ns)) return;
-  if (g_halt_count < kMostHalts) g_halts[g_halt_count++] = {after.ticks, before.ticks, late_ns};
+  note_halt(before, after, late_ns);
 }
 
 }  // namespace
