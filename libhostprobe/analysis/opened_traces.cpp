@@ -92,7 +92,7 @@ void answer_one(Opened& opened, Symbols& symbols, MemoryBudget& budget, unsigned
     hold_collectives(opened, budget);
     const bool works_for_job = !opened.work.collectives.ranks.empty() || !device->activities.empty() ||
                                !opened.answer->steps.steps.empty() ||
-                               task_of(*opened.answer) == ProcessTask::kDataLoader;
+                               task_of(*opened.answer) == ProcessTask::kDataLoader || writes_into_pipes(*opened.trace);
     is_kept = query.is_one() || works_for_job || has_kernel;
     if (!is_kept) return;
     opened.trace->release();

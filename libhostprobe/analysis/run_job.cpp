@@ -90,6 +90,11 @@ std::vector<const ProcessAnswer*> workers_of_job(const RunAnswer& run, const std
   return {&*most};
 }
 
+// A child of that process which writes into a pipe: what comes out of it the child has made.
+bool writes_for(const Opened& child, const ProcessAnswer& answer, const ProcessAnswer& process) {
+  return answer.host == process.host && answer.parent_pid == process.pid && writes_into_pipes(child.timeline->trace());
+}
+
 void tell_own_cost(RunAnswer& run) {
   if (!run.step_time || run.step_time->length_ns <= 0) return;
   for (std::size_t i = 0; i < run.step_time->own_ns.size(); ++i)
@@ -119,7 +124,8 @@ void answer_job_of(const std::vector<Opened>& opened, RunAnswer& run, Symbols& s
     run.step_members.push_back(process->trace_path);
     for (const ProcessAnswer& worker : run.processes)
       if (const auto of_worker = by_path.find(worker.trace_path);
-          of_worker != by_path.end() && loads_for(worker, *process))
+          of_worker != by_path.end() &&
+          (loads_for(worker, *process) || writes_for(*of_worker->second, worker, *process)))
         members.back().workers.push_back({of_worker->second->timeline.get(), &worker});
   }
   const auto is_in_part = [](const RunPathMember& member) { return is_read_in_part(*member.answer); };

@@ -31,6 +31,8 @@ struct LostSite {
   std::string holder;              // the role of the thread that made it wait; "" = none
   std::uint32_t holder_tid = 0;    // 0 = none
   std::string holder_title = {};   // what a person calls it
+  std::string holder_in = {};      // where it was meanwhile, in a call; "" = in none, or not known
+  std::string held_up = {};        // of another thread's site: where the thread that makes the steps waits for it
   std::string code;                // who called, "function (library)"
   std::vector<std::string> stack;  // innermost first, of the longest piece
   std::string awaited = {};        // what the call was for: "tcp 10.0.0.2:5000", a file's path; "" = not known

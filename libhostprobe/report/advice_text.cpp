@@ -189,7 +189,7 @@ std::string holder_text(const Evidence& evidence) {
 std::string busy_holder_text(const Evidence& evidence) {
   const std::string& place = evidence.of<HolderEvidence>().held_in;
   return place.empty() ? holder_text(evidence)
-                       : holder_text(evidence) + ", which mostly runs " + shortened_place(place, 64);
+                       : holder_text(evidence) + ", which is mostly in " + shortened_place(place, 64);
 }
 
 }  // namespace hostprobe::analysis

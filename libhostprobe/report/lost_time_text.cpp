@@ -43,6 +43,11 @@ bool is_request(const Finding& finding) { return finding.cause == Cause::kGcPaus
 bool is_of_workers(const Finding& finding) {
   return finding.cause == Cause::kFileIo && finding.site && finding.site->role == Role::kDataloader;
 }
+// By another thread, for which the one that makes the steps waits there; "": by that one itself.
+const std::string& held_up(const Finding& finding) { return finding.evidence.of<StepsEvidence>().held_up; }
+bool is_of_thread(const Finding& finding) {
+  return finding.cause == Cause::kFileIo && !is_of_workers(finding) && !held_up(finding).empty();
+}
 
 bool is_for_disk(const Finding& finding) { return finding.site && finding.site->function == kPageFault; }
 
@@ -122,6 +127,7 @@ std::string how_text(const Finding& finding) {
   if (sleeps(finding)) return finding.site->role == Role::kMain ? "asleep" : "waiting for a thread that sleeps";
   if (is_for_disk(finding)) return "waiting for pages of mapped files";
   if (is_of_workers(finding)) return "waiting for loader workers that read or write files";
+  if (is_of_thread(finding)) return "waiting for a thread that reads or writes files";
   if (is_request(finding)) return "in gc.collect(), which the program calls";
   if (is_callback(finding)) return "while the GPU waits for a function on the host";
   return usual_how(finding.cause);
@@ -134,7 +140,10 @@ std::string because_text(const Finding& finding) {
   if (const auto* moved = evidence.find<TransferEvidence>()) return transfer_text(*moved);
   if (evidence.find<SamplesEvidence>() != nullptr) return sampled_text(finding);
   const std::string awaited = place_text(evidence.of<AwaitedEvidence>().awaited);
-  if (finding.cause == Cause::kFileIo && !awaited.empty()) return "most of it is for " + awaited;
+  const std::string waits_in = is_of_thread(finding) ? "the step waits for it in " + place_text(held_up(finding)) : "";
+  if (finding.cause == Cause::kFileIo && !awaited.empty())
+    return "most of it is for " + awaited + (waits_in.empty() ? "" : "; " + waits_in);
+  if (!waits_in.empty()) return waits_in;
   if (finding.cause == Cause::kRemoteWait && !awaited.empty()) return "most of it is for the peer " + awaited;
   if (finding.cause == Cause::kUnexplained && !awaited.empty()) return "most of it is for " + awaited;
   const std::string holder = busy_holder_text(evidence);
@@ -147,10 +156,11 @@ std::string todo_text(const Finding& finding) {
     return "do less of it in a step, or in another process";
   if (sleeps(finding)) return "sleep less there, or wait for what it sleeps for";
   if (is_for_disk(finding)) return "read the files ahead (readahead, MADV_WILLNEED), or on another thread";
+  if (is_of_thread(finding)) return "let it read or write earlier, in larger pieces, or on more threads";
   if (is_of_workers(finding)) return "read ahead (readahead, MADV_WILLNEED), read larger pieces, or use more workers";
   if (is_callback(finding)) return "let it hand that work to a thread, and return";
   if (finding.cause == Cause::kDataloaderWait && is_for_thread(finding))
-    return "look at how that thread makes samples, or use more such threads";
+    return "look at how it makes samples, or use more of its kind";
   const auto& moved = finding.evidence.of<TransferEvidence>();
   if (moved.usual_bus_gb_s || moved.pcie_bus_gb_s)
     return "look at the links between these ranks, and at which way NCCL takes";

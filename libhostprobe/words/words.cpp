@@ -101,8 +101,15 @@ std::string shortened(std::string_view text, std::size_t width) {
   return whole.substr(0, byte_of(whole, front)) + "…" + whole.substr(byte_of(whole, columns(whole) - back));
 }
 
+// Without what every compiler writes of a file's own functions.
+static std::string without_anonymous(std::string text) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  for (std::size_t at; (at = text.find(kAnonymous)) != std::string::npos;) text.erase(at, kAnonymous.size());
+  return text;
+}
+
 std::string shortened_place(std::string_view text, std::size_t width) {
-  const std::string whole = printable(text);
+  const std::string whole = without_anonymous(printable(text));
   if (columns(whole) <= width || width < 3) return whole;
   const std::size_t open = whole.ends_with(')') ? whole.rfind(" (") : std::string::npos;
   if (open == std::string::npos)

@@ -311,6 +311,12 @@ void say_seldom_lost_time() {
   one.site = FindingSite{"pread64 (file)", "python3.11", Role::kDataloader, {"load (data.py:9)"}};
   one.evidence.add(AwaitedEvidence{.awaited = "/data/train.bin"});
   say("lost time for files of loader workers", text_of(one));
+  one = finding(Symptom::kLostTime, Cause::kFileIo, 12);
+  one.site = FindingSite{"fsync (file)", "python3.11", Role::kOther, {"append (log.py:9)"}};
+  one.evidence.add(StepsEvidence{.steps = 3000, .pieces = 900, .steps_with_it = 900, .held_up = "take (train.py:61)"});
+  say("lost time for files of another thread", text_of(one));
+  one.evidence.add(AwaitedEvidence{.awaited = "/data/log"});
+  say("lost time for files of another thread", text_of(one));
   one = finding(Symptom::kLostTime, Cause::kUnexplained, 12);
   one.site = FindingSite{"read", "python3.11", Role::kMain, {}};
   one.site->kind = CallKind::kRead;

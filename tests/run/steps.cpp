@@ -84,6 +84,19 @@ INSTANTIATE_TEST_SUITE_P(Of, MarkedProgram, testing::Values("sharded", "pipeline
                          [](const auto& shape) { return std::string(shape.param); });
 
 // Nothing of what a monitored job keeps has a place in time, but what the counters held at the first step.
+TEST(FedProgram, IsToldWhichProcessItWaitsForAndWhereThatIs) {
+  ScratchFolder scratch;
+  const OneRun run = run_probed(
+      {.program = "feeds_by_pipe", .probe = {{"HOSTPROBE_MODE", "trace"}, {"HOSTPROBE_TARGET", "all"}}}, scratch);
+  ASSERT_TRUE(run.outcome.exited_with(0)) << run.outcome.describe();
+  const json answers = report(scratch.run());
+  ASSERT_FALSE(answers.at("findings").empty()) << answers.at("step_share_pct").dump();
+  const json& evidence = answers.at("findings").at(0).at("evidence");
+  EXPECT_GE(answers.at("findings").at(0).at("share_pct").get<double>(), 60);
+  EXPECT_EQ(evidence.value("held_by_name", ""), "kitchen") << answers.at("findings").at(0).dump();
+  EXPECT_EQ(evidence.value("held_in", "").substr(0, 8), "make_one");
+}
+
 TEST(MonitoredProgram, KnowsItsStepsAndLeavesItsStartUpOutOfThem) {
   ScratchFolder scratch;
   const OneRun run = run_probed({.program = "makes_steps",

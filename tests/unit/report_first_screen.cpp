@@ -180,9 +180,8 @@ TEST(FirstScreen, AnswersWhatARankDoesWhatThatCostsAndWhatIsGained) {
       FindingSite{"sem_wait", "python3.11", Role::kMain, {"Queue.get (queue.py:171)", "evaluate (src/train.py:44)"}};
   one.evidence.add(HolderEvidence{.held_by = "other", .held_by_tid = 77, .held_by_name = "pt_data_worker-1"});
   const std::string text = screen(job({one}));
-  for (const char* answer :
-       {"rank 1", "evaluate (src/train.py:44)", "pt_data_worker-1", "3.00 ms a step · 30 %", "gain 29 % (28 to 30)",
-        "-> Look at how that thread makes samples", "hostprobe report run"})
+  for (const char* answer : {"rank 1", "evaluate (src/train.py:44)", "pt_data_worker-1", "3.00 ms a step · 30 %",
+                             "gain 29 % (28 to 30)", "-> Look at how it makes samples", "hostprobe report run"})
     EXPECT_THAT(text, HasSubstr(answer));
 }
 

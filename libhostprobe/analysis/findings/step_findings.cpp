@@ -64,7 +64,9 @@ void add_holder(const LostSite& site, const ProcessAnswer* process, Evidence& ev
   evidence.add(HolderEvidence{.held_by = site.holder,
                               .held_by_tid = site.holder_tid,
                               .held_by_name = site.holder_title,
-                              .held_in = process == nullptr ? "" : usual_place(*process, site.holder_tid)});
+                              .held_in = !site.holder_in.empty() ? site.holder_in
+                                         : process == nullptr    ? ""
+                                                                 : usual_place(*process, site.holder_tid)});
 }
 
 void add_evidence(const StepTime& time, const ProcessAnswer* process, const CauseSum& sum, Evidence& evidence) {
@@ -75,7 +77,8 @@ void add_evidence(const StepTime& time, const ProcessAnswer* process, const Caus
   evidence.add(StepsEvidence{.steps = time.steps,
                              .pieces = pieces,
                              .steps_with_it = static_cast<std::uint64_t>(steps),
-                             .code = most.site.code});
+                             .code = most.site.code,
+                             .held_up = most.site.held_up});
   add_site(most.site, evidence);
   add_holder(most.site, process, evidence);
   if (most.longest.empty()) return;

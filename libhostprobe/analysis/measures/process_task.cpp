@@ -6,6 +6,7 @@
 
 #include "answer/process.h"
 #include "answer/run.h"
+#include "trace/trace.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -115,6 +116,11 @@ ProcessTask task_of(const ProcessAnswer& process) {
 bool loads_for(const ProcessAnswer& worker, const ProcessAnswer& process) {
   if (worker.task != ProcessTask::kDataLoader || worker.host != process.host) return false;
   return worker.parent_pid == process.pid || (process.rank && worker.rank == process.rank);
+}
+
+bool writes_into_pipes(const Trace& trace) {
+  return std::any_of(trace.events.begin(), trace.events.end(),
+                     [](const EventRow& row) { return row.kind == kEventWritesPipe; });
 }
 
 void tell_kinds(std::vector<ProcessAnswer>& processes) {

@@ -11,12 +11,16 @@
 namespace hostprobe::analysis {
 
 struct ProcessAnswer;
+struct Trace;
 
 // By its command line; a DataLoader worker by its first thread too.
 ProcessTask task_of(const ProcessAnswer& process);
 
 // A worker of that process's data loader.
 bool loads_for(const ProcessAnswer& worker, const ProcessAnswer& process);
+
+// The process can write into a pipe: what comes out of it, it may have made.
+bool writes_into_pipes(const Trace& trace);
 
 // Which of them are ranks, and which are workers of others.
 void tell_kinds(std::vector<ProcessAnswer>& processes);

@@ -2,11 +2,14 @@
 #include "loader_batches.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "call_causes.h"
 #include "model/timeline.h"
+#include "outside_peers.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -70,6 +73,39 @@ Delivery delivery_of(const PathGraph& graph, const std::vector<std::int32_t>& th
   return nearest;
 }
 
+// The thread of each pipe's writer, by inode; -1: there are several. A worker's first thread stands for it.
+std::map<std::uint64_t, std::int32_t> pipe_writers(const PathGraph& graph, const std::vector<LoaderWorker>& workers) {
+  std::map<std::uint64_t, std::int32_t> found;
+  for (std::size_t i = 0; i < graph.host.threads.size(); ++i) {
+    const HostThread& thread = graph.host.threads[i];
+    if (thread.process == 0 || thread.track->role != Role::kMain) continue;
+    for (const EventRow& row : workers[thread.process - 1].timeline->trace().events)
+      if (row.kind == kEventWritesPipe)
+        if (const auto [at, is_new] = found.emplace(row.number, static_cast<std::int32_t>(i)); !is_new) at->second = -1;
+  }
+  return found;
+}
+
+// 0: it is none.
+std::uint64_t pipe_of(std::string_view name) {
+  constexpr std::string_view kPipe = "pipe:[";
+  std::uint64_t inode = 0;
+  if (name.starts_with(kPipe)) std::from_chars(name.data() + kPipe.size(), name.data() + name.size(), inode);
+  return inode;
+}
+
+// Reads of a pipe into which one worker writes wait for that.
+void link_pipes(const Trace& trace, const std::map<std::uint64_t, std::int32_t>& writers, HostThread& thread) {
+  for (HostCall& call : thread.calls) {
+    if (call.type != HostCallType::kOther || call.name == 0 || call.waker >= 0) continue;
+    const auto writer = writers.find(pipe_of(awaited_thing(trace.strings.text(call.name))));
+    if (writer == writers.end() || writer->second < 0) continue;
+    call.type = HostCallType::kWait;
+    call.waker = writer->second;
+    call.post_ns = call.end_ns;
+  }
+}
+
 }  // namespace
 
 void link_batches(const Timeline& timeline, const std::vector<LoaderWorker>& workers, Symbols& symbols,
@@ -77,6 +113,8 @@ void link_batches(const Timeline& timeline, const std::vector<LoaderWorker>& wor
   CallCauses causes(timeline, graph.host, symbols);
   const std::size_t own = graph.host.threads.size();
   for (const LoaderWorker& worker : workers) append(worker, graph);
+  const std::map<std::uint64_t, std::int32_t> of_pipes = pipe_writers(graph, workers);
+  for (std::size_t i = 0; i < own; ++i) link_pipes(timeline.trace(), of_pipes, graph.host.threads[i]);
   const std::vector<std::int32_t> threads = writers(graph);
   for (std::size_t i = 0; i < own; ++i)
     for (HostCall& call : graph.host.threads[i].calls) {

@@ -1,7 +1,8 @@
 // loader_batches.h: which worker of a data loader brought the batch that a thread waited for.
 //
-// Room 3. A batch comes through a pipe, and nothing of the wait tells who wrote to it. In each worker one thread writes: the one that
-// made the batch wakes it, it writes, and waits again. Whoever began to wait again nearest to the end of the wait has brought it.
+// Room 3. A batch comes through a pipe. Where one worker alone can write into that pipe, it has brought it. Else nothing of the wait
+// tells who wrote: in each worker of PyTorch's one thread writes. The one that made the batch wakes it, it writes, and waits again.
+// Whoever began to wait again nearest to the end of the wait has brought it.
 #pragma once
 
 #include <vector>

@@ -13,11 +13,14 @@
 
 namespace hostprobe::analysis {
 
-// A thread in a call, or in none, and the thread that made it wait there.
+// A thread in a call, or in none, and the thread that made it wait there, in what call.
 struct Spot {
   const HostThread* thread = nullptr;
   const HostCall* call = nullptr;
   const HostThread* holder = nullptr;
+  const HostCall* holder_call = nullptr;
+  const HostCall* held_up =
+      nullptr;  // of the thread that makes the steps, where the spot is another's: what waits for it
 };
 
 struct LostPart {

@@ -5,6 +5,7 @@
 
 #include "analysis/measures/wait_purpose.h"
 #include "analysis/measures/waits.h"
+#include "answer/telling_frames.h"
 #include "outside_peers.h"
 
 namespace hostprobe::analysis {
@@ -48,7 +49,14 @@ LostSite LostTimes::site_of(std::uint32_t member, const Spot& spot) const {
     const ProcessAnswer* process = whole.process_of(*spot.holder).answer;
     site.holder_title =
         process == nullptr ? site.holder : process->thread_title(spot.holder->track->key(), spot.holder->track->role);
+    // A process that works for this one goes by its name.
+    if (spot.holder->process != 0 && spot.holder->track->role == Role::kMain && process != nullptr)
+      if (const ThreadAnswer* main = process->main_thread(); main != nullptr && !main->name.empty())
+        site.holder_title = main->name;
+    if (spot.holder_call != nullptr)
+      site.holder_in = place_of(whole.process_of(*spot.holder).timeline->trace(), *spot.holder_call);
   }
+  if (spot.held_up != nullptr) site.held_up = place_of(whole.timeline->trace(), *spot.held_up);
   if (spot.call == nullptr || spot.call->function == nullptr) return site;
   site.kind = call_kind(spot.call->function->role);
   site.function = wait_site_function(spot.call->function->name, spot.call->on_file);
@@ -59,6 +67,15 @@ LostSite LostTimes::site_of(std::uint32_t member, const Spot& spot) const {
   const auto stack = trace.stacks.find(spot.call->stack - 1u);
   if (spot.call->stack != 0 && stack != trace.stacks.end()) site.stack = stack_text(trace, stack->second, symbols_);
   return site;
+}
+
+std::string LostTimes::place_of(const Trace& trace, const HostCall& call) const {
+  const auto stack = trace.stacks.find(call.stack - 1u);
+  if (call.stack != 0 && stack != trace.stacks.end())
+    if (const std::string place = telling_place(stack_text(trace, stack->second, symbols_)); !place.empty())
+      return place;
+  const CodePlace place = symbols_.place(trace, call.site);
+  return place.function.empty() ? "" : place.caller_text();
 }
 
 LostPiece LostTimes::located(std::uint32_t member, const LongestPiece& piece) const {

@@ -39,6 +39,8 @@ class LostTimes {
   };
   void add(const LostPart& part, std::uint32_t rank);
   LostSite site_of(std::uint32_t member, const Spot& spot) const;
+  // Where a person would look for a call; "": nothing is known of it.
+  std::string place_of(const Trace& trace, const HostCall& call) const;
   LostPiece located(std::uint32_t member, const LongestPiece& piece) const;
 
   const std::vector<StepTimeMember>& members_;

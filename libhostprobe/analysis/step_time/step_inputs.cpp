@@ -18,6 +18,7 @@ bool is_take(const HostCall& call) { return call.type == HostCallType::kWait && 
 
 // The driver's and NCCL's make nothing that a program takes.
 bool can_make(const HostThread& thread) {
+  if (thread.process != 0) return true;
   const Role role = thread.track == nullptr ? Role::kOther : thread.track->role;
   return role == Role::kOther || role == Role::kDataloader || role == Role::kPinMemory;
 }

@@ -449,6 +449,7 @@ class Explanation {
     if (reason.is_inside() && is_own) {
       Spot spot = reason.spot;
       spot.holder = &thread;
+      if (found.sleeps) spot.holder_call = &call;
       return add(reason.cause, spot, part);
     }
     if (call.type == HostCallType::kSynchronise && !rank().gpu.empty()) {
@@ -461,7 +462,8 @@ class Explanation {
     }
     const bool is_launching = found.cause == Cause::kLaunchBound;
     const Cause cause = is_launching ? reason.dry : found.cause;
-    const Spot spot = is_launching ? spot_of_launching(reason, {&thread, &call}) : Spot{&thread, &call};
+    Spot spot = is_launching ? spot_of_launching(reason, {&thread, &call}) : Spot{&thread, &call};
+    if (reason.is_inside() && spot.call == &call) spot.held_up = reason.spot.call;
     // A launch waits for nothing: what it misses it misses as the thread's own work does.
     if (call.type == HostCallType::kLaunch) return add_own(cause, spot, part, thread);
     add(cause, spot, part);
@@ -534,6 +536,9 @@ class Explanation {
   }
 
   Cause cause_of_waker(std::int32_t number, const HostCall& call) const {
+    // A process of its own works on by itself.
+    if (thread_of(call.waker).process != 0 && thread_of(number).process == 0)
+      return rank().inputs.has(number, call.waker) ? Cause::kDataloaderWait : Cause::kProducerWait;
     switch (thread_of(call.waker).track->role) {
       case Role::kPinMemory:
         return Cause::kDataloaderWait;

@@ -1,4 +1,4 @@
-// own_threads.h: the threads of this process, as the kernel lists them.
+// own_threads.h: the threads of this process, and its descriptors, as the kernel lists them.
 //
 // Room 2 (probe/). Cold; the writer thread.
 #pragma once
@@ -13,10 +13,10 @@
 
 namespace hostprobe::probe {
 
-// Calls `look(tid)` for each. Without opendir, which allocates.
+// Calls `look(number)` for each entry of a folder of /proc that is named by a number. Without opendir, which allocates.
 template <class Look>
-void for_each_thread(Look look) {
-  const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+void for_each_number(const char* path, Look look) {
+  const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
   alignas(dirent64) char buffer[4096];
   for (long got; (got = system_call(SYS_getdents64, folder, word_of_pointer(buffer), sizeof buffer)) > 0;)
@@ -26,6 +26,10 @@ void for_each_thread(Look look) {
       if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9') look(atoi(entry->d_name));
     }
   close(folder);
+}
+template <class Look>
+void for_each_thread(Look look) {
+  for_each_number("/proc/self/task", look);
 }
 
 inline int own_process() { return static_cast<int>(system_call(SYS_getpid, 0, 0)); }

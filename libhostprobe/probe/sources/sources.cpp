@@ -19,6 +19,7 @@
 #include "probe/sources/hang.h"
 #include "probe/sources/launch_samples.h"
 #include "probe/sources/machine_load.h"
+#include "probe/sources/pipe_ends.h"
 #include "probe/sources/profile_window.h"
 #include "probe/sources/quota.h"
 #include "probe/sources/running_samples.h"
@@ -61,6 +62,8 @@ constexpr Source kSources[] = {
     {.shed = kShedSwitches, .spared = kShedSwitches, .tick = note_frequency, .dump = write_frequency},
     // What the kernel counts of the machine.
     {.shed = kShedSwitches, .spared = kShedSwitches, .tick = note_machine_load, .dump = write_machine_load},
+    // Into which pipes it writes.
+    {.tick = note_pipe_ends},
     // Times in which the process was stopped, and in which its quota was used up.
     {.tick = note_halts},
     {.tick = note_throttling},
