@@ -308,6 +308,22 @@ TEST_F(StepTimes, GainWhatABlockingCopyWaitedFor) {
   EXPECT_NEAR(gain_us(Cause::kHostWork), 900, 25) << "the copy's call returns as soon as the GPU is there";
 }
 
+TEST_F(StepTimes, OfCopiesThatWaitForTheWorkBeforeThemAreTheirsHoweverShort) {
+  ranks(1);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    step(i, [&] {
+      for (int kernel = 0; kernel < 8; ++kernel) {
+        ranks_[0].compute(60);
+        ranks_[0].copy(5);
+      }
+      synchronise();
+    });
+  ask();
+  ASSERT_TRUE(time_);
+  EXPECT_GT(lost_us(Cause::kPageableCopy), 45);
+  EXPECT_LT(lost_us(Cause::kLaunchBound), 5);
+}
+
 TEST_F(StepTimes, OfASlowGpuArePricedByWhatTheOthersWait) {
   ranks(4);
   for (std::uint64_t i = 0; i < 10; ++i)

@@ -57,10 +57,11 @@ std::vector<GpuStretch> laid_under(const std::vector<GpuStretch>& first, const s
 // What ended last, of all that has begun.
 struct LastEnd {
   double ns = -1e300, lasted_ns = 0, error_ns = 0;
+  std::uint32_t number = kNoActivity;
 
-  void take(const ActivityNode& node) {
+  void take(const ActivityNode& node, std::uint32_t of) {
     if (node.end_ns <= ns) return;
-    *this = {node.end_ns, node.end_ns - node.begin_ns, static_cast<double>(node.error_ns)};
+    *this = {node.end_ns, node.end_ns - node.begin_ns, static_cast<double>(node.error_ns), of};
   }
   // As long after it nobody knows whether it had ended. Small errors cancel out over many gaps, but not those of work of which only
   // the most that it can last is known.
@@ -70,6 +71,7 @@ struct LastEnd {
 void add_gap(const GpuStretch& gap, const LastEnd& last, std::vector<GpuStretch>& whole) {
   GpuStretch idle = gap;
   idle.dry_ns = gap.begin_ns;
+  idle.ended = last.number;
   if (last.unknown_ns() > 0) {
     GpuStretch unknown = gap;
     unknown.state = GpuState::kUnknown;
@@ -85,7 +87,7 @@ std::vector<GpuStretch> with_gaps(const std::vector<GpuStretch>& spans, const st
   std::uint32_t next = 0;
   LastEnd last;
   for (const GpuStretch& span : spans) {
-    for (; next < nodes.size() && nodes[next].begin_ns < span.begin_ns; ++next) last.take(nodes[next]);
+    for (; next < nodes.size() && nodes[next].begin_ns < span.begin_ns; ++next) last.take(nodes[next], next);
     if (!whole.empty() && span.begin_ns > whole.back().end_ns) {
       const bool is_end = next < nodes.size() && nodes[next].begin_ns <= span.begin_ns;
       add_gap({whole.back().end_ns, span.begin_ns, GpuState::kIdle, nullptr, is_end ? next : kNoActivity}, last, whole);

@@ -25,6 +25,7 @@ struct GpuStretch {
   const PathOperation* operation = nullptr;  // of kWaits
   std::uint32_t activity = kNoActivity;      // of kIdle and kUnknown: what ended it; of kBlocks and kWaits: what it is
   double dry_ns = 0;                         // of kIdle: when the work before it ended, most likely
+  std::uint32_t ended = kNoActivity;         // of kIdle: that work
 };
 
 // From the first activity of the part to the last, without holes, by time.

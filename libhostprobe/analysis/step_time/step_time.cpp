@@ -256,7 +256,7 @@ class Explanation {
     const CallNumber& launch = rank().graph->nodes[stretch.activity].launch;
     const HostThread& thread = thread_of(launch.thread);
     const HostCall& call = rank().graph->call(launch);
-    const Cause cause = rank().process_of(thread).causes.of(call, thread.track->role).cause;
+    const Cause cause = cause_of_driver(thread, call);
     add(cause == Cause::kPageableCopy ? cause : Cause::kGpuBound, {&thread, &call}, part);
   }
 
@@ -313,7 +313,7 @@ class Explanation {
     const ActivityNode& node = graph.nodes[gap.activity];
     const double launch_ns = graph.call(launch).begin_ns, due_ns = launch_ns + node.lag_ns;
     Reason reason;
-    tell_dryness(thread_of(launch.thread), gap.dry_ns, reason);
+    tell_dryness(launch.thread, gap, reason);
     if (part.begin_ns < launch_ns)
       explain_thread(launch.thread, {part.begin_ns, std::min(part.end_ns, launch_ns)}, reason);
     add(reason.dry, spot_of_launching(reason, {&thread_of(launch.thread), &graph.call(launch)}),
@@ -347,14 +347,25 @@ class Explanation {
     return {first, last};
   }
 
-  void tell_dryness(const HostThread& thread, double at_ns, Reason& reason) const {
-    const std::ptrdiff_t at = thread.call_at(at_ns);
-    if (at < 0) return;
+  // The call of that thread in which the GPU ran dry; nullptr: it was in none. A call that waits for its own copy was in it until the copy
+  // had ended, whatever of the two seems to be later.
+  const HostCall* call_when_dry(std::int32_t number, const GpuStretch& gap) const {
+    const PathGraph& graph = *rank().graph;
+    if (gap.ended != kNoActivity && graph.nodes[gap.ended].blocks && graph.nodes[gap.ended].launch.thread == number)
+      return &graph.call(graph.nodes[gap.ended].launch);
+    const HostThread& thread = thread_of(number);
+    const std::ptrdiff_t at = thread.call_at(gap.dry_ns);
+    if (at < 0) return nullptr;
     const HostCall& call = thread.calls[static_cast<std::size_t>(at)];
-    if (call.end_ns <= at_ns) return;
-    const Cause cause = call.type == HostCallType::kSynchronise
-                            ? Cause::kSyncCalls
-                            : rank().process_of(thread).causes.of(call, thread.track->role).cause;
+    return call.end_ns > gap.dry_ns ? &call : nullptr;
+  }
+
+  void tell_dryness(std::int32_t number, const GpuStretch& gap, Reason& reason) const {
+    const HostCall* in = call_when_dry(number, gap);
+    if (in == nullptr) return;
+    const HostThread& thread = thread_of(number);
+    const HostCall& call = *in;
+    const Cause cause = call.type == HostCallType::kSynchronise ? Cause::kSyncCalls : cause_of_driver(thread, call);
     if (cause != Cause::kSyncCalls && cause != Cause::kAllocStall && cause != Cause::kPageableCopy &&
         cause != Cause::kJitCompile)
       return;
@@ -475,8 +486,27 @@ class Explanation {
     return thread.process != 0 && (call.waker < 0 || thread_of(call.waker).track->role == Role::kDataloader);
   }
 
+  // A copy call that comes back only when its copy has ended, although that had to wait for work before it, is no launch, however short
+  // it is: one of pinned memory would have come back at once.
+  bool waits_for_its_copy(const HostThread& thread, const HostCall& call) const {
+    constexpr double kHeldNs =
+        20e3;  // calls of pinned memory take less, and the begin of a copy is known to some microseconds
+    const PathGraph& graph = *rank().graph;
+    const auto number = static_cast<std::size_t>(&thread - graph.host.threads.data());
+    const std::vector<std::uint32_t>& activities = graph.sync_activities[number];
+    const auto at = static_cast<std::size_t>(&call - thread.calls.data());
+    if (!call.function->is(kCopies) || at >= activities.size() || activities[at] == kNoActivity) return false;
+    const ActivityNode& node = graph.nodes[activities[at]];
+    return node.blocks && node.begin_ns - call.begin_ns >= kHeldNs;
+  }
+  Cause cause_of_driver(const HostThread& thread, const HostCall& call) const {
+    const Cause cause = rank().process_of(thread).causes.of(call, thread.track->role).cause;
+    return cause == Cause::kLaunchBound && waits_for_its_copy(thread, call) ? Cause::kPageableCopy : cause;
+  }
+
   CallCause cause_of_call(const HostThread& thread, const HostCall& call, const Reason& reason) const {
     CallCause found = rank().process_of(thread).causes.of(thread, call);
+    if (found.cause == Cause::kLaunchBound && waits_for_its_copy(thread, call)) found.cause = Cause::kPageableCopy;
     if (found.cause == Cause::kGilContention && is_behind_maker(thread, call)) found.cause = reason.cause;
     if (found.cause != Cause::kUnexplained) return found;
     const Peer peer = rank().process_of(thread).causes.peer_of(call, peers_);
