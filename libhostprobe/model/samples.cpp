@@ -20,6 +20,7 @@ void add_row(const SampleRow& row, double at_ns, ThreadSamples& own) {
   const RunningSample running{at_ns, 1e3 * row.running_us, row.address, row.stack};
   if (row.kind == kSamplePython) own.python.push_back(running);
   if (row.kind == kSampleCode) own.code.push_back(running);
+  if (row.kind == kSampleFaultPlace) own.fault_places.push_back({at_ns, 0, row.address, 0});
   if (row.kind == kSampleFaults)
     own.faults.push_back(
         {at_ns, 1e3 * static_cast<double>(row.address >> 32), running.ns, row.address & UINT32_MAX, row.stack});
@@ -35,7 +36,7 @@ std::map<ThreadKey, ThreadSamples> running_samples(const Trace& trace) {
     for (std::uint64_t at = 0; at + sizeof(SampleRow) <= block.count; at += sizeof(SampleRow)) {
       SampleRow row;
       std::memcpy(&row, block.bytes + at, sizeof row);
-      if (row.kind < kSamplePython || row.kind > kSampleFaults) continue;
+      if (row.kind < kSamplePython || row.kind > kSampleFaultPlace) continue;
       const Thread* thread = trace.thread_at(row.tid, row.ticks);
       if (thread == nullptr) continue;
       add_row(row, ticks.since_first_ns(row.ticks), all[thread->key]);
@@ -45,6 +46,7 @@ std::map<ThreadKey, ThreadSamples> running_samples(const Trace& trace) {
     sort_by_time(own.code);
     sort_by_time(own.blocked);
     sort_by_time(own.faults);
+    sort_by_time(own.fault_places);
   }
   return all;
 }

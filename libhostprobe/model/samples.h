@@ -39,6 +39,7 @@ struct FaultSample {
 
 struct ThreadSamples {
   std::vector<RunningSample> python, code;
+  std::vector<RunningSample> fault_places;  // code that touched pages which were not there
   std::vector<BlockedSample> blocked;
   std::vector<FaultSample> faults;
 };

@@ -604,6 +604,21 @@ TEST_F(FaultStepTimes, AreAsLongAsPagesTakeAtLeastWhereTheKernelDidMore) {
   EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 487.5, 10);
 }
 
+// Where a sample of its code comes back from the kernel says less: that is where the kernel was left.
+TEST_F(FaultStepTimes, AreWhereThePagesAreTouchedAsFarAsTheKernelTells) {
+  ranks(2);
+  steps(20, [this] {
+    ranks_[0].sample_faults(200, 0x5000, 30000, 40000, 60000);
+    ranks_[0].sample_fault_place(210, kLibrary + 8);
+    ranks_[0].host_us += 500;
+  });
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 375, 10);
+  const LostSite* site = site_of(Cause::kPageFaults);
+  ASSERT_TRUE(site);
+  EXPECT_EQ(site->library, "libcrunch.so");
+  EXPECT_EQ(site->samples, 20u);
+}
+
 TEST_F(FaultStepTimes, AreNoneWithoutPages) {
   run(0);
   EXPECT_EQ(lost_us(Cause::kPageFaults, 0), 0);

@@ -127,6 +127,11 @@ struct SimulatedRank {
     samples += test::bytes_of(
         SampleRow{ticks, 100, kSampleFaults, 0, std::uint64_t{cpu_us} << 32 | faults, of_disk, kernel_us});
   }
+  // A page was not there that the code at `address` touched.
+  void sample_fault_place(double us, std::uint64_t address) {
+    samples +=
+        test::bytes_of(SampleRow{test::at_us(host_us + clock_us + us), 100, kSampleFaultPlace, 0, address, 0, 1000});
+  }
   // It is found blocked `us` from now: in that system call, -1 in none, called by stack 1.
   void sample_blocked(double us, int call) {
     const std::uint64_t ticks = test::at_us(host_us + clock_us + us);

@@ -107,6 +107,9 @@ OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchP
       if (counts(axis.of(sample.at_ns)))
         if (const std::string_view frame = innermost_frame(trace_, sample.stack); !frame.empty())
           own.python.push_back({frame, sample.stack, is_of_framework(sample.stack)});
+    for (const RunningSample& sample : found->second.fault_places)
+      if (const double at_ns = axis.of(sample.at_ns); is_in_one(steps, at_ns))
+        own.fault_places.push_back(code_of(sample, at_ns));
     own.program = parts_of_program(own);
     own.spinning_part = part_spinning(own.code);
     std::vector<FaultSample> faults = found->second.faults;
@@ -334,9 +337,13 @@ std::optional<OwnSite> OwnCode::code_site(const Samples& samples, Cause cause) {
   return heaviest_of(groups, kFewestSamples);
 }
 
-// Where it was when it came back from the kernel: the sample that stands for its own part of the same moment.
+// Where the pages were touched, as the kernel says of some; else where it was when it came back from the kernel: the sample that stands
+// for its own part of the same moment.
 std::optional<OwnSite> OwnCode::fault_site(const Samples& samples) {
   CodeGroups groups;
+  for (const Code& place : samples.fault_places) ++groups[{place.function, place.library}];
+  if (const auto site = heaviest_of(groups, kFewestOfPlace)) return site;
+  groups.clear();
   for (std::size_t i = 1; i < samples.code.size(); ++i) {
     const Code& own = samples.code[i - 1];
     if (samples.code[i].in_kernel && !own.in_kernel && own.at_ns == samples.code[i].at_ns)

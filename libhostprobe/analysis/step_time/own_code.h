@@ -90,7 +90,8 @@ class OwnCode {
     bool of_framework;  // called by it
   };
   struct Samples {
-    std::vector<Code> code;  // by time
+    std::vector<Code> code;          // by time
+    std::vector<Code> fault_places;  // that touched pages which were not there
     std::vector<Frames> python;
     std::optional<ProgramParts> program;
     double fault_part = 0, spinning_part = 0;

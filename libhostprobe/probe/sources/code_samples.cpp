@@ -12,6 +12,7 @@
 #include "probe/runtime/options.h"
 #include "probe/runtime/small_file.h"
 #include "probe/runtime/tick_rate.h"
+#include "probe/sources/fault_places.h"
 #include "probe/sources/perf/perf_event.h"
 #include "probe/sources/perf/perf_ring.h"
 #include "probe/sources/sample_rows.h"
@@ -43,6 +44,8 @@ struct Timer {
   std::uint64_t period_ns;
   std::uint64_t switches, counted_ns;
   FaultCounts told;  // by the last row of them
+  std::uint64_t told_ns;
+  FaultPlaces fault_places;
 };
 HP_OF_PROCESS constinit Timer g_timers[kTimers]{};
 HP_OF_RECORDING double g_cost_ticks = 0;
@@ -115,6 +118,7 @@ void open_timer(Timer& timer) {
 
 void free_timer(Timer& timer) {
   close_perf_ring(timer.ring);
+  close_perf_ring(timer.fault_places.ring);
   timer = {};
 }
 
@@ -146,6 +150,9 @@ void keep_faults(Timer& timer, std::uint64_t ticks_now) {
   const std::uint64_t kernel_us = (now.kernel - timer.told.kernel) * kClockTickUs;
   const std::uint64_t cpu_us = kernel_us + (now.user - timer.told.user) * kClockTickUs;
   timer.told = now;
+  const std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
+  if (!g_refused) watch_fault_places(timer.fault_places, timer.tid, faults, now_ns - timer.told_ns);
+  timer.told_ns = now_ns;
   if (faults > UINT32_MAX || cpu_us > UINT32_MAX) return;
   keep_sample({ticks_now, timer.tid, kSampleFaults, 0, cpu_us << 32 | faults, static_cast<std::uint32_t>(disk),
                static_cast<std::uint32_t>(kernel_us)});
@@ -157,6 +164,7 @@ void drain(Timer& timer) {
   while (take_perf_record(timer.ring, reinterpret_cast<char*>(&record), sizeof record))
     if (record.header.type == PERF_RECORD_SAMPLE && record.header.size == sizeof record && record.tid == timer.tid)
       keep(timer, record, ticks_now, raw_now_ns);
+  take_fault_places(timer.fault_places, timer.tid);
   if (timer.is_judged) keep_faults(timer, ticks_now);
 }
 
@@ -175,6 +183,7 @@ void count_switches(Timer& timer, std::uint64_t now_ns) {
   timer.switches = all;
   if (is_first) {
     read_faults(timer.tid, timer.told);
+    timer.told_ns = now_ns;
     return;
   }
   timer.is_judged = true;
