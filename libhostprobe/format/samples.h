@@ -14,7 +14,8 @@ enum SampleKind : std::uint16_t {
   // Since the thread's row of this kind before: `address`: page faults in bits 0–31, CPU time in us above; `running_us` of
   // that in the kernel; `stack`: faults for which the disk was asked, 0 in older files.
   kSampleFaults = 4,
-  kSampleFaultPlace = 5,  // `address`: the code that touched a page which was not there; `running_us`: for so many faults
+  kSampleFaultPlace =
+      5,  // `address`: the code that touched a page which was not there; `running_us`: for so many faults
 };
 
 //  block:  | SampleRow × n |
