@@ -3,16 +3,13 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "probe/record/detail.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
-#include "probe/runtime/small_file.h"
 #include "probe/runtime/tick_rate.h"
-#include "probe/sources/fault_places.h"
+#include "probe/sources/page_faults.h"
 #include "probe/sources/perf/perf_event.h"
 #include "probe/sources/perf/perf_ring.h"
 #include "probe/sources/sample_rows.h"
@@ -28,11 +25,6 @@ constexpr std::uint64_t kMostSwitches = 4000;        // a second: 0.14 % of the 
 constexpr std::uint64_t kUnwantedNs = 10000000000u;  // a thread that ran nothing for so long
 constexpr std::uint64_t kSecondNs = 1000000000;
 
-// Of a thread so far, as the kernel counts: page faults, those of them for which the disk was asked, and its time, in clock ticks.
-struct FaultCounts {
-  std::uint64_t faults, disk, user, kernel;
-};
-
 struct Timer {
   PerfRing ring;
   std::uint32_t tid;  // 0: free
@@ -43,9 +35,7 @@ struct Timer {
   std::uint64_t cpu_ns;  // of the thread since it has the timer, at its last sample
   std::uint64_t period_ns;
   std::uint64_t switches, counted_ns;
-  FaultCounts told;  // by the last row of them
-  std::uint64_t told_ns;
-  FaultPlaces fault_places;
+  PageFaults faults;
 };
 HP_OF_PROCESS constinit Timer g_timers[kTimers]{};
 HP_OF_RECORDING double g_cost_ticks = 0;
@@ -75,29 +65,6 @@ std::uint64_t period_of(std::uint32_t tid) {
   return usual - usual / 16 + usual / 8 * (tid * 2654435761u >> 24) / 256;
 }
 
-// 0: it cannot be read.
-std::uint64_t switches_of(std::uint32_t tid) {
-  char path[64], line[96];
-  snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", tid);
-  if (!read_small_file(path, line, sizeof line)) return 0;
-  char* next = nullptr;
-  strtoull(line, &next, 10);
-  strtoull(next, &next, 10);
-  return strtoull(next, nullptr, 10);
-}
-
-bool read_faults(std::uint32_t tid, FaultCounts& counts) {
-  char path[64], line[512];
-  snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
-  if (!read_small_file(path, line, sizeof line)) return false;
-  const char* end = strrchr(line, ')');  // a name may have blanks
-  unsigned long memory = 0, disk = 0, user = 0, kernel = 0;
-  constexpr char kFields[] = " %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %lu %lu";
-  if (end == nullptr || sscanf(end + 1, kFields, &memory, &disk, &user, &kernel) != 4) return false;
-  counts = {memory + disk, disk, user, kernel};
-  return true;
-}
-
 bool may_ask() {
   if (!g_asked && !may_ask_for_perf_events()) refuse(EPERM, "a seccomp filter is in force, so perf is not asked");
   g_asked = true;
@@ -118,7 +85,7 @@ void open_timer(Timer& timer) {
 
 void free_timer(Timer& timer) {
   close_perf_ring(timer.ring);
-  close_perf_ring(timer.fault_places.ring);
+  close_perf_ring(timer.faults.places);
   timer = {};
 }
 
@@ -139,33 +106,13 @@ void keep(Timer& timer, const CodeRecord& record, std::uint64_t ticks_now, std::
   keep_sample(row);
 }
 
-// What is missing in the samples of its code: a thread that is in the kernel most of the time has hardly any. Few faults wait for more.
-void keep_faults(Timer& timer, std::uint64_t ticks_now) {
-  constexpr std::uint64_t kFewFaults = 256, kFewOfDisk = 16;
-  constexpr std::uint64_t kClockTickUs = 10000;  // of /proc, whatever the kernel's own is
-  FaultCounts now;
-  if (!read_faults(timer.tid, now)) return;
-  const std::uint64_t faults = now.faults - timer.told.faults, disk = now.disk - timer.told.disk;
-  if (faults < kFewFaults && disk < kFewOfDisk) return;
-  const std::uint64_t kernel_us = (now.kernel - timer.told.kernel) * kClockTickUs;
-  const std::uint64_t cpu_us = kernel_us + (now.user - timer.told.user) * kClockTickUs;
-  timer.told = now;
-  const std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
-  if (!g_refused) watch_fault_places(timer.fault_places, timer.tid, faults, now_ns - timer.told_ns);
-  timer.told_ns = now_ns;
-  if (faults > UINT32_MAX || cpu_us > UINT32_MAX) return;
-  keep_sample({ticks_now, timer.tid, kSampleFaults, 0, cpu_us << 32 | faults, static_cast<std::uint32_t>(disk),
-               static_cast<std::uint32_t>(kernel_us)});
-}
-
 void drain(Timer& timer) {
   const std::uint64_t ticks_now = ticks(), raw_now_ns = read_clock_ns(CLOCK_MONOTONIC_RAW);
   CodeRecord record;
   while (take_perf_record(timer.ring, reinterpret_cast<char*>(&record), sizeof record))
     if (record.header.type == PERF_RECORD_SAMPLE && record.header.size == sizeof record && record.tid == timer.tid)
       keep(timer, record, ticks_now, raw_now_ns);
-  take_fault_places(timer.fault_places, timer.tid);
-  if (timer.is_judged) keep_faults(timer, ticks_now);
+  if (timer.is_judged) take_page_faults(timer.faults, timer.tid, !g_refused);
 }
 
 // Sooner where nothing is known yet, or the thread switches so often that its switches are not recorded.
@@ -176,14 +123,13 @@ std::uint64_t pause_between_counts(const Timer& timer) {
 
 void count_switches(Timer& timer, std::uint64_t now_ns) {
   if (now_ns < timer.counted_ns + pause_between_counts(timer)) return;
-  const std::uint64_t all = switches_of(timer.tid), passed_ns = now_ns - timer.counted_ns;
+  const std::uint64_t all = runs_of(timer.tid), passed_ns = now_ns - timer.counted_ns;
   const bool is_first = timer.counted_ns == 0;
   const std::uint64_t fresh = all > timer.switches ? all - timer.switches : 0;
   timer.counted_ns = now_ns;
   timer.switches = all;
   if (is_first) {
-    read_faults(timer.tid, timer.told);
-    timer.told_ns = now_ns;
+    begin_page_faults(timer.faults, timer.tid);
     return;
   }
   timer.is_judged = true;
