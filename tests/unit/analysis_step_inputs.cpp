@@ -69,6 +69,18 @@ TEST(StepInputs, AreWhatIsTakenLastAlsoWhereThatDoesNotBlock) {
   EXPECT_FALSE(made.is_input(kPlanner));
 }
 
+// Now the product is late, and now the batch: never both.
+TEST(StepInputs, AreWhatTheCopyFollowsAtOnceWhereTheyAreNeverWaitedForTogether) {
+  MadeSteps made;
+  for (int i = 0; i < 20; ++i) {
+    made.waits_for(i % 2 == 0 ? kPlanner : kLoader);
+    if (i % 2 == 0) made.now_ns += 200e3;
+    made.launches(made.copy);
+  }
+  EXPECT_TRUE(made.is_input(kLoader));
+  EXPECT_FALSE(made.is_input(kPlanner));
+}
+
 TEST(StepInputs, StayThoseWhereAThreadIsWokenThatWaitsForOthers) {
   MadeSteps made;
   for (int i = 0; i < 10; ++i) {

@@ -73,15 +73,23 @@ Delivery delivery_of(const PathGraph& graph, const std::vector<std::int32_t>& th
   return nearest;
 }
 
-// The thread of each pipe's writer, by inode; -1: there are several. A worker's first thread stands for it.
-std::map<std::uint64_t, std::int32_t> pipe_writers(const PathGraph& graph, const std::vector<LoaderWorker>& workers) {
-  std::map<std::uint64_t, std::int32_t> found;
+// The thread of each pipe's writer, by inode; -1: there are several.
+using PipeWriters = std::map<std::uint64_t, std::int32_t>;
+
+void add_pipes(const Trace& trace, std::size_t thread, PipeWriters& found) {
+  for (const EventRow& row : trace.events)
+    if (row.kind == kEventWritesPipe)
+      if (const auto [at, is_new] = found.emplace(row.number, static_cast<std::int32_t>(thread)); !is_new)
+        at->second = -1;
+}
+
+// A worker's first thread stands for it.
+PipeWriters pipe_writers(const PathGraph& graph, const std::vector<LoaderWorker>& workers) {
+  PipeWriters found;
   for (std::size_t i = 0; i < graph.host.threads.size(); ++i) {
     const HostThread& thread = graph.host.threads[i];
-    if (thread.process == 0 || thread.track->role != Role::kMain) continue;
-    for (const EventRow& row : workers[thread.process - 1].timeline->trace().events)
-      if (row.kind == kEventWritesPipe)
-        if (const auto [at, is_new] = found.emplace(row.number, static_cast<std::int32_t>(i)); !is_new) at->second = -1;
+    if (thread.process != 0 && thread.track->role == Role::kMain)
+      add_pipes(workers[thread.process - 1].timeline->trace(), i, found);
   }
   return found;
 }
@@ -94,8 +102,8 @@ std::uint64_t pipe_of(std::string_view name) {
   return inode;
 }
 
-// Reads of a pipe into which one worker writes wait for that.
-void link_pipes(const Trace& trace, const std::map<std::uint64_t, std::int32_t>& writers, HostThread& thread) {
+// Reads of a pipe into which one process writes wait for that.
+void link_pipes(const Trace& trace, const PipeWriters& writers, HostThread& thread) {
   for (HostCall& call : thread.calls) {
     if (call.type != HostCallType::kOther || call.name == 0 || call.waker >= 0) continue;
     const auto writer = writers.find(pipe_of(awaited_thing(trace.strings.text(call.name))));
@@ -106,6 +114,19 @@ void link_pipes(const Trace& trace, const std::map<std::uint64_t, std::int32_t>&
   }
 }
 
+// Who alone writes into a pipe is told by one what to write next: then it waits for that.
+void link_orders(const Trace& trace, const std::vector<LoaderWorker>& workers, const PipeWriters& of_workers,
+                 PathGraph& graph) {
+  if (graph.main < 0) return;
+  PipeWriters of_rank;
+  add_pipes(trace, static_cast<std::size_t>(graph.main), of_rank);
+  for (const auto& [inode, number] : of_workers) {
+    if (number < 0) continue;
+    HostThread& thread = graph.host.threads[static_cast<std::size_t>(number)];
+    link_pipes(workers[thread.process - 1].timeline->trace(), of_rank, thread);
+  }
+}
+
 }  // namespace
 
 void link_batches(const Timeline& timeline, const std::vector<LoaderWorker>& workers, Symbols& symbols,
@@ -113,8 +134,9 @@ void link_batches(const Timeline& timeline, const std::vector<LoaderWorker>& wor
   CallCauses causes(timeline, graph.host, symbols);
   const std::size_t own = graph.host.threads.size();
   for (const LoaderWorker& worker : workers) append(worker, graph);
-  const std::map<std::uint64_t, std::int32_t> of_pipes = pipe_writers(graph, workers);
+  const PipeWriters of_pipes = pipe_writers(graph, workers);
   for (std::size_t i = 0; i < own; ++i) link_pipes(timeline.trace(), of_pipes, graph.host.threads[i]);
+  link_orders(timeline.trace(), workers, of_pipes, graph);
   const std::vector<std::int32_t> threads = writers(graph);
   for (std::size_t i = 0; i < own; ++i)
     for (HostCall& call : graph.host.threads[i].calls) {

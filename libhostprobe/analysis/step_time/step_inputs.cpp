@@ -4,13 +4,33 @@
 #include <algorithm>
 
 #include "model/timeline.h"
+#include "quantile.h"
 
 namespace hostprobe::analysis {
 namespace {
 
 struct Takes {
-  std::size_t all = 0, copied_next = 0;
+  std::size_t all = 0;
+  std::vector<double> to_copy_ns;  // of those that a copy is the next launch behind
+
+  bool are_copied() const { return 2 * to_copy_ns.size() > all; }
 };
+
+// By maker.
+using AllTakes = std::map<std::int32_t, Takes>;
+
+// Where the batch was there already nothing shows that it was taken behind this. But then the copy is further away than from a take
+// that it follows.
+bool is_further_away(const Takes& own, const AllTakes& all) {
+  constexpr std::size_t kFewest = 5;
+  constexpr double kTimes = 2;
+  if (own.to_copy_ns.size() < kFewest) return false;
+  return std::any_of(all.begin(), all.end(), [&](const auto& other) {
+    const std::vector<double>& ns = other.second.to_copy_ns;
+    return other.second.are_copied() && ns.size() >= kFewest &&
+           quantile(own.to_copy_ns, 0.5) > kTimes * quantile(ns, 0.5);
+  });
+}
 
 bool copies(const HostCall& launch) { return launch.function->role == HookRole::kCopyToDevice; }
 
@@ -61,17 +81,19 @@ StepInputs::StepInputs(const PathGraph& graph) {
         return server != &threads[static_cast<std::size_t>(but)] && server->let_go_ns(own, window, window.end_ns);
       });
     };
-    std::map<std::int32_t, Takes> makers;
+    AllTakes makers;
     const HostCall* launch = nullptr;  // that comes next
     for (auto call = threads[number].calls.rbegin(); call != threads[number].calls.rend(); ++call) {
       if (call->type == HostCallType::kLaunch) launch = &*call;
       if (!is_take(*call) || !can_make(threads[static_cast<std::size_t>(call->waker)])) continue;
       Takes& takes = makers[call->waker];
       ++takes.all;
-      takes.copied_next +=
-          launch != nullptr && copies(*launch) && !lets_another_go(call->waker, {call->end_ns, launch->begin_ns});
+      if (launch != nullptr && copies(*launch) && !lets_another_go(call->waker, {call->end_ns, launch->begin_ns}))
+        takes.to_copy_ns.push_back(launch->begin_ns - call->end_ns);
     }
-    for (const auto& [waker, takes] : makers) is_input_[{own, waker}] = 2 * takes.copied_next > takes.all;
+    for (auto& [waker, takes] : makers) std::sort(takes.to_copy_ns.begin(), takes.to_copy_ns.end());
+    for (const auto& [waker, takes] : makers)
+      is_input_[{own, waker}] = takes.are_copied() && !is_further_away(takes, makers);
   }
 }
 

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::uint64_t kSecondNs = 1000000000, kPlacesASecond = 20, kShortestPeriod = 16;
 constexpr std::uint64_t kFarApart = 4;  // times: then another period is wanted
+constexpr std::uint64_t kCalmNs =
+    2 * kSecondNs;  // with few faults: then the memory is given back, of which a user has little
 
 //  header 8 | address 8 | pid 4 | tid 4 | time 8
 struct FaultRecord {
@@ -86,8 +88,11 @@ void take_page_faults(PageFaults& own, std::uint32_t tid, bool may_ask) {
   if (!read_faults(tid, now)) return;
   const FaultCounts before = own.told;
   const std::uint64_t faults = now.faults - before.faults, disk = now.disk - before.disk;
-  if (faults < kFewFaults && disk < kFewOfDisk) return;
   const std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
+  if (faults < kFewFaults && disk < kFewOfDisk) {
+    if (now_ns > own.told_ns + kCalmNs) close_perf_ring(own.places);
+    return;
+  }
   if (may_ask) watch_places(own, tid, faults, now_ns - own.told_ns);
   own.told = now;
   own.told_ns = now_ns;
