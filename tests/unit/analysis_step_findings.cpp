@@ -76,5 +76,18 @@ TEST_F(StepFindings, OfOtherCausesStayWhatTheyAre) {
   EXPECT_EQ(find_in_steps(run_).size(), 2u);
 }
 
+// A cause that is estimated may have come into one of a hundred steps by chance; a stop was there.
+TEST_F(StepFindings, OfFewStepsAreOnesOfWhatWasSeen) {
+  for (const Cause cause : {Cause::kProcessStopped, Cause::kLockContention}) {
+    lose(cause, 1, 4, {});
+    std::vector<double>& step_ns = run_.step_time->lost.back().step_ns;
+    step_ns.assign(100, 0);
+    step_ns[50] = run_.step_time->lost.back().ns;
+  }
+  const std::vector<Finding> findings = find_in_steps(run_);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].cause, Cause::kProcessStopped);
+}
+
 }  // namespace
 }  // namespace hostprobe::analysis

@@ -122,6 +122,7 @@ bool matters(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   const StepTime& time = *run.step_time;
   const double least_pct = least_share_pct(cause);
   if (least_pct == 0 || !is_fault(cause, sum) || 100 * sum.ns < least_pct * time.length_ns) return false;
+  if (cause == Cause::kProcessStopped) return true;  // each was seen: few of them are no accident of what was looked at
   const StepMean mean = mean_of_steps(sum.step_ns);
   return mean.ns > mean.error_ns || sum.step_ns.size() < 2 || 100 * sum.ns >= 2 * least_pct * time.length_ns;
 }
