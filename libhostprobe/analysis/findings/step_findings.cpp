@@ -59,14 +59,18 @@ void add_site(const LostSite& site, Evidence& evidence) {
   if (!site.awaited.empty()) evidence.add(AwaitedEvidence{.awaited = site.awaited});
 }
 
+// The call that it was in, or where most of its samples are; "": neither is known.
+std::string holder_place(const LostSite& site, const ProcessAnswer* process) {
+  if (!site.holder_in.empty() || process == nullptr) return site.holder_in;
+  return usual_place(*process, site.holder_tid);
+}
+
 void add_holder(const LostSite& site, const ProcessAnswer* process, Evidence& evidence) {
   if (site.holder.empty()) return;
   evidence.add(HolderEvidence{.held_by = site.holder,
                               .held_by_tid = site.holder_tid,
                               .held_by_name = site.holder_title,
-                              .held_in = !site.holder_in.empty() ? site.holder_in
-                                         : process == nullptr    ? ""
-                                                                 : usual_place(*process, site.holder_tid)});
+                              .held_in = holder_place(site, process)});
 }
 
 void add_evidence(const StepTime& time, const ProcessAnswer* process, const CauseSum& sum, Evidence& evidence) {

@@ -94,8 +94,10 @@ Window silence_in(const Timeline& timeline, const Window& window) {
       const auto same = std::find_if(off.begin(), off.end(), [&](const OffCpu& one) {
         return std::min(one.in_ns, common.end_ns) - std::max(one.out_ns, common.begin_ns) >= kShortestNs;
       });
-      if (same == off.end()) common.end_ns = common.begin_ns;
-      if (same == off.end()) break;
+      if (same == off.end()) {
+        common.end_ns = common.begin_ns;
+        break;
+      }
       common = {std::max(common.begin_ns, same->out_ns), std::min(common.end_ns, same->in_ns)};
       earliest_ns = std::min(earliest_ns, same->out_ns), latest_ns = std::max(latest_ns, same->in_ns);
     }

@@ -499,14 +499,16 @@ class Explanation {
     const ActivityNode& node = graph.nodes[activities[at]];
     return node.blocks && node.begin_ns - call.begin_ns >= kHeldNs;
   }
-  Cause cause_of_driver(const HostThread& thread, const HostCall& call) const {
-    const Cause cause = rank().process_of(thread).causes.of(call, thread.track->role).cause;
+  Cause or_its_copy(Cause cause, const HostThread& thread, const HostCall& call) const {
     return cause == Cause::kLaunchBound && waits_for_its_copy(thread, call) ? Cause::kPageableCopy : cause;
+  }
+  Cause cause_of_driver(const HostThread& thread, const HostCall& call) const {
+    return or_its_copy(rank().process_of(thread).causes.of(call, thread.track->role).cause, thread, call);
   }
 
   CallCause cause_of_call(const HostThread& thread, const HostCall& call, const Reason& reason) const {
     CallCause found = rank().process_of(thread).causes.of(thread, call);
-    if (found.cause == Cause::kLaunchBound && waits_for_its_copy(thread, call)) found.cause = Cause::kPageableCopy;
+    found.cause = or_its_copy(found.cause, thread, call);
     if (found.cause == Cause::kGilContention && is_behind_maker(thread, call)) found.cause = reason.cause;
     if (found.cause != Cause::kUnexplained) return found;
     const Peer peer = rank().process_of(thread).causes.peer_of(call, peers_);
