@@ -239,7 +239,7 @@ enum EventKind : std::uint32_t {
   kEventProfile =
       15,  // a window of PyTorch's own profiler; `number`: of the window, `reason` 0: it is in the run folder,
            // `amount`: its bytes; 1: it is not; text: what it cost, or why there is none
-  kEventWritesPipe = 17,  // a forked child can write into a pipe; `number`: its inode
+  kEventWritesPipe = 17,  // the process can write into a pipe; `number`: its inode
   kEventStepsKnown = 14,  // monitor: end of start-up; `number`: steps so far, `amount`: main thread's run delay, ns
 };
 

@@ -1,8 +1,8 @@
 // step_inputs.h: which of the things that threads make for each other are input of the step.
 //
 // Room 3. What goes to the GPU next, by a copy from the host, is the step's input, whoever made it. Where a thread takes several
-// things before that copy, it is the last one: a take that did not block shows by whom it let go on making, or by that the copy is
-// further away from the one before it than from itself where it did.
+// things before that copy, it is the last one: a take that did not block shows by whom it let go on making. Where it
+// shows by nothing, the maker of the last thing is the one whose late takes the copy follows at once.
 #pragma once
 
 #include <cstdint>
