@@ -103,6 +103,9 @@ struct RunningAnswer {
   std::uint64_t python_samples = 0, code_samples = 0;
   std::uint64_t torn = 0;   // of the Python samples: the frames changed while they were read
   std::uint64_t steps = 0;  // that lie whole within the time of the samples; 0: step_ns is not known
+  double run_ns = 0;        // from one switch to the next, by the mean; 0: not known
+  double kernel_part = 0;   // of its CPU time, as the kernel counts where run_ns is known
+  double step_cpu_ns = 0;   // all of its CPU time in the mean step, as the kernel counts; 0: not known
 };
 
 inline constexpr const char* kCollecting = "garbage collection";

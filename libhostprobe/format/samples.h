@@ -16,6 +16,9 @@ enum SampleKind : std::uint16_t {
   kSampleFaults = 4,
   kSampleFaultPlace =
       5,  // `address`: the code that touched a page which was not there; `running_us`: for so many faults
+  // Since the thread's row of this kind before, `running_us` ago on the clock: `address`: CPU time in us in bits 32–63, waiting
+  // for a CPU in us below; `stack`: how often it was put on one; `call`: CPU time in the kernel, in steps of 10 ms.
+  kSampleSupply = 6,
 };
 
 //  block:  | SampleRow × n |
@@ -23,7 +26,8 @@ struct SampleRow {
   std::uint64_t ticks;
   std::uint32_t tid;
   std::uint16_t kind;  // SampleKind
-  std::uint16_t call;  // of kSampleBlocked: the system call's number plus 1; 0 = none: a page was not there
+  std::uint16_t
+      call;  // of kSampleBlocked: the system call's number plus 1; 0 = none: a page was not there; of kSampleSupply
   std::uint64_t address;
   std::uint32_t stack;       // as in Record::stack; 0 = none
   std::uint32_t running_us;  // CPU time of the thread that this sample stands for: since its sample of this kind before

@@ -16,6 +16,15 @@ void sort_by_time(std::vector<Sample>& samples) {
   std::stable_sort(samples.begin(), samples.end(), [](const Sample& l, const Sample& r) { return l.at_ns < r.at_ns; });
 }
 
+SupplySample supply_of(const SampleRow& row, double at_ns) {
+  return {at_ns - 1e3 * row.running_us,
+          at_ns,
+          1e3 * static_cast<double>(row.address >> 32),
+          1e3 * static_cast<double>(row.address & UINT32_MAX),
+          1e7 * row.call,
+          row.stack};
+}
+
 void add_row(const SampleRow& row, double at_ns, ThreadSamples& own) {
   const RunningSample running{at_ns, 1e3 * row.running_us, row.address, row.stack};
   if (row.kind == kSamplePython) own.python.push_back(running);
@@ -24,6 +33,7 @@ void add_row(const SampleRow& row, double at_ns, ThreadSamples& own) {
   if (row.kind == kSampleFaults)
     own.faults.push_back(
         {at_ns, 1e3 * static_cast<double>(row.address >> 32), running.ns, row.address & UINT32_MAX, row.stack});
+  if (row.kind == kSampleSupply) own.supply.push_back(supply_of(row, at_ns));
   if (row.kind == kSampleBlocked) own.blocked.push_back({at_ns, row.address, row.stack, row.call - 1});
 }
 
@@ -36,7 +46,7 @@ std::map<ThreadKey, ThreadSamples> running_samples(const Trace& trace) {
     for (std::uint64_t at = 0; at + sizeof(SampleRow) <= block.count; at += sizeof(SampleRow)) {
       SampleRow row;
       std::memcpy(&row, block.bytes + at, sizeof row);
-      if (row.kind < kSamplePython || row.kind > kSampleFaultPlace) continue;
+      if (row.kind < kSamplePython || row.kind > kSampleSupply) continue;
       const Thread* thread = trace.thread_at(row.tid, row.ticks);
       if (thread == nullptr) continue;
       add_row(row, ticks.since_first_ns(row.ticks), all[thread->key]);
@@ -47,6 +57,8 @@ std::map<ThreadKey, ThreadSamples> running_samples(const Trace& trace) {
     sort_by_time(own.blocked);
     sort_by_time(own.faults);
     sort_by_time(own.fault_places);
+    std::stable_sort(own.supply.begin(), own.supply.end(),
+                     [](const SupplySample& l, const SupplySample& r) { return l.end_ns < r.end_ns; });
   }
   return all;
 }

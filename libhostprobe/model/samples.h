@@ -37,11 +37,20 @@ struct FaultSample {
   std::uint64_t faults = 0, of_disk = 0;  // all, and those for which the disk was asked
 };
 
+// What the kernel counted of a thread in that time: on a CPU, ready to run and on none, and how often it was put on one.
+struct SupplySample {
+  double begin_ns = 0, end_ns = 0;
+  double cpu_ns = 0, delay_ns = 0;
+  double kernel_ns = 0;  // of cpu_ns, in steps of 10 ms
+  std::uint64_t runs = 0;
+};
+
 struct ThreadSamples {
   std::vector<RunningSample> python, code;
   std::vector<RunningSample> fault_places;  // code that touched pages which were not there
   std::vector<BlockedSample> blocked;
   std::vector<FaultSample> faults;
+  std::vector<SupplySample> supply;
 };
 
 // Samples of threads that nobody knows are left out.

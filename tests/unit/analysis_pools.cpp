@@ -28,6 +28,16 @@ TEST(Spinning, IsToldByTheRuntimeOrByTheFunction) {
   EXPECT_FALSE(spins_in("memcpy", "libc.so.6"));
 }
 
+TEST(Spinning, IsWhatSwitchesTakeInTheKernelToo) {
+  const SpinCount rare = with_switching(10, 40, {1e6, 0.5}), often = with_switching(10, 40, {10'000, 0.5});
+  EXPECT_NEAR(rare.spinning / rare.samples, 0.125 + 0.004, 1e-9) << "the kernel did something else";
+  EXPECT_NEAR(often.spinning / often.samples, 0.125 + 0.4, 1e-9) << "four of ten microseconds";
+  const SpinCount unknown = with_switching(10, 40, {});
+  EXPECT_EQ(unknown.spinning, 10);
+  EXPECT_EQ(unknown.samples, 40);
+  EXPECT_EQ(with_switching(10, 40, {10'000, 1}).samples, 40) << "a count that says nothing of its own code";
+}
+
 // A process of one second, whose main thread wants a CPU for 0.6 s and has it for 0.3 s.
 class Supply : public testing::Test {
  protected:

@@ -70,6 +70,65 @@ TEST_F(StepFindings, OfAnUnknownPlaceJoinNothingButTheirOwnCause) {
   EXPECT_NEAR(findings[1].share_pct, 27, 1e-9);
 }
 
+// Of one rank, by step: so many ns of its own.
+LostTime computed(Cause cause, std::uint32_t member, const std::vector<double>& own_step_ns) {
+  LostTime lost;
+  lost.cause = cause;
+  lost.member = member;
+  lost.own_step_ns = own_step_ns;
+  for (const double ns : own_step_ns) lost.step_ns.push_back(ns / 2), lost.ns += ns / 2;
+  lost.site.stack = {"work (train.py:5)"};
+  lost.site.samples = 50;
+  return lost;
+}
+
+TEST_F(StepFindings, OfCodeThatAllRanksRunInEveryStepWithoutAGpuAreNone) {
+  for (const unsigned member : {0u, 1u})
+    run_.step_time->lost.push_back(computed(Cause::kPythonOverhead, member, std::vector<double>(100, 5e6)));
+  EXPECT_TRUE(find_in_steps(run_).empty());
+  run_.step_time->lost[0].own_step_ns.assign(100, 3e6);
+  run_.step_time->lost.push_back(computed(Cause::kGpuBound, 0, std::vector<double>(100, 2e6)));
+  EXPECT_TRUE(find_in_steps(run_).empty()) << "another kind of code, by samples, and no longer in all";
+}
+
+TEST_F(StepFindings, OfCodeThatLeavesLittleElseInTheStepAreTold) {
+  for (const unsigned member : {0u, 1u})
+    run_.step_time->lost.push_back(computed(Cause::kPythonOverhead, member, std::vector<double>(100, 7e6)));
+  EXPECT_EQ(find_in_steps(run_).size(), 1u);
+}
+
+TEST_F(StepFindings, OfCodeThatARankRunsBeyondTheOthersAreTold) {
+  run_.step_time->lost.push_back(computed(Cause::kPythonOverhead, 0, std::vector<double>(100, 2e6)));
+  run_.step_time->lost.push_back(computed(Cause::kPythonOverhead, 1, std::vector<double>(100, 6e6)));
+  EXPECT_EQ(find_in_steps(run_).size(), 1u);
+}
+
+TEST_F(StepFindings, OfCodeThatSomeStepsRunBeyondTheOthersAreTold) {
+  for (const unsigned member : {0u, 1u}) {
+    std::vector<double> own_ns(100, 1e6);
+    for (std::size_t i = 9; i < own_ns.size(); i += 10) own_ns[i] = 60e6;
+    run_.step_time->lost.push_back(computed(Cause::kPythonOverhead, member, own_ns));
+  }
+  EXPECT_EQ(find_in_steps(run_).size(), 1u);
+}
+
+TEST_F(StepFindings, OfCodeBesideAGpuAreTold) {
+  for (const unsigned member : {0u, 1u}) {
+    run_.processes[member].launches.call.add(1e3);
+    run_.step_time->lost.push_back(computed(Cause::kPythonOverhead, member, std::vector<double>(100, 5e6)));
+  }
+  EXPECT_EQ(find_in_steps(run_).size(), 1u);
+}
+
+TEST_F(StepFindings, OfALittleLongerWorkAreToldWhereAPlaceIsKnown) {
+  for (const bool has_place : {false, true}) {
+    run_.step_time->lost.clear();
+    lose(Cause::kUnevenWork, 0, 5,
+         has_place ? std::vector<std::string>{"plant (train.py:61)"} : std::vector<std::string>{});
+    EXPECT_EQ(find_in_steps(run_).size(), has_place ? 1u : 0u);
+  }
+}
+
 TEST_F(StepFindings, OfOtherCausesStayWhatTheyAre) {
   lose(Cause::kPythonOverhead, 1, 30, {"plant (train.py:61)"});
   lose(Cause::kGcPause, 1, 12, {"plant (train.py:61)"});

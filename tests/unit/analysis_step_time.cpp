@@ -1,8 +1,6 @@
 // Where the time of the steps went: analysis/questions/causes/
 #include "analysis/step_time/step_time.h"
 
-#include "analysis/step_time/throttled.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -482,17 +480,6 @@ TEST_F(StepTimes, AreNoStopsByRowsThatMakeNoSense) {
   EXPECT_EQ(lost_us(Cause::kProcessStopped), 0);
 }
 
-TEST(ThrottledTimes, TakeNoMoreThanTheGroupWasStopped) {
-  HostThread thread, other;
-  ThrottledTime quota({{{0, 250e6}, 60e6}, {{500e6, 750e6}, 10e6}});
-  EXPECT_DOUBLE_EQ(quota.take(thread, {0, 100e6}, 40e6), 40e6);
-  EXPECT_DOUBLE_EQ(quota.take(thread, {100e6, 200e6}, 40e6), 20e6) << "what is left";
-  EXPECT_DOUBLE_EQ(quota.take(thread, {300e6, 400e6}, 40e6), 0) << "no quota was used up then";
-  EXPECT_DOUBLE_EQ(quota.take(other, {0, 100e6}, 40e6), 40e6) << "each thread by itself";
-  EXPECT_DOUBLE_EQ(quota.take(thread, {400e6, 600e6}, 16e6), 8e6) << "by what of the window lies in it";
-  EXPECT_DOUBLE_EQ(quota.take(thread, {600e6, 700e6}, 0), 0);
-}
-
 // Half a millisecond of its own before it launches, with so many samples of each kind in the middle of it, a step.
 class SampledStepTimes : public StepTimes {
  protected:
@@ -636,6 +623,9 @@ TEST_F(FaultStepTimes, AreTheTimeOnNoCpuWhereTheDiskWasAskedAndNoSwitchIsRecorde
   };
   run_with(25);
   EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 400, 40);
+  const LostSite* site = site_of(Cause::kPageFaults);
+  ASSERT_TRUE(site);
+  EXPECT_EQ(site->function, kPageFault) << "of a file";
   run_with(0);
   EXPECT_EQ(lost_us(Cause::kPageFaults, 0), 0);
   EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 500, 10);
@@ -726,6 +716,45 @@ TEST_F(BlockedStepTimes, ArePageFaultsWhereTheKernelAskedTheDiskAsOften) {
   EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 200, 10) << "as many spans as pages";
   run_with(1000);
   EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 475, 10);
+}
+
+// Five milliseconds of its own, in which it switches too often for records of that.
+class SuppliedStepTimes : public SampledStepTimes {
+ protected:
+  void run(std::uint32_t cpu_us, std::uint32_t delay_us, std::uint32_t runs) {
+    ranks(2);
+    steps(20, [=, this] {
+      SimulatedRank& one = ranks_[0];
+      one.sample_supply(5000, cpu_us, delay_us, runs);
+      one.sample_blocked(100, 262);  // newfstatat
+      one.host_us += 5000;
+      one.ready_us += delay_us;
+    });
+  }
+};
+
+TEST_F(SuppliedStepTimes, AreBlockedForWhatIsNeitherOnACpuNorReady) {
+  run(1000, 0, 100);
+  EXPECT_NEAR(lost_us(Cause::kFileIo, 0), 4000, 50);
+  EXPECT_EQ(lost_us(Cause::kCpuContention, 0), 0);
+}
+
+TEST_F(SuppliedStepTimes, LackACpuForWhatTheyWereReadyMeanwhile) {
+  run(1000, 3000, 2);
+  EXPECT_NEAR(lost_us(Cause::kCpuContention, 0), 2900, 50);
+  EXPECT_NEAR(lost_us(Cause::kFileIo, 0), 1100, 50) << "with the ways back of two waits";
+}
+
+TEST_F(SuppliedStepTimes, LackNoCpuWhereEachWaitHasItsUsualWayBack) {
+  run(1000, 3000, 100);
+  EXPECT_LT(lost_us(Cause::kCpuContention, 0), 1) << "but for the time between rows";
+  EXPECT_NEAR(lost_us(Cause::kFileIo, 0), 4000, 50);
+}
+
+TEST_F(SuppliedStepTimes, AreWholeWhateverTheRowsSay) {
+  run(UINT32_MAX, UINT32_MAX, UINT32_MAX);
+  run(0, 0, 0);
+  EXPECT_NEAR(lost_us(Cause::kFileIo, 0), 5000, 50);
 }
 
 TEST_F(BlockedStepTimes, AreAsWithoutWhereSamplesAreTooFew) {

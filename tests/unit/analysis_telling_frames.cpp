@@ -31,5 +31,20 @@ TEST(TellingFrames, CallersAreInTheFileOfTheOutermost) {
   EXPECT_EQ(calling_place({}), "");
 }
 
+// A forked worker's stack goes on with its parent's, which may be cut short.
+TEST(TellingFrames, CallersAreOfWhatTheThreadWasGivenToDo) {
+  const std::string parent = "_MultiProcessingDataLoaderIter.__init__ (dataloader.py:1178)";
+  EXPECT_EQ(calling_place({"_sum (_methods.py:49)", "Tokens.__getitem__ (data.py:34)", "<listcomp> (fetch.py:54)",
+                           "_MapDatasetFetcher.fetch (fetch.py:54)", "_worker_loop (worker.py:349)",
+                           "Process.run (process.py:108)", "BaseProcess._bootstrap (process.py:314)",
+                           "Popen._launch (popen_fork.py:71)", parent}),
+            "Tokens.__getitem__ (data.py:34)");
+  EXPECT_EQ(calling_place({"dumps (pickle.py:9)", "save (ckpt.py:22)", "Thread.run (threading.py:982)",
+                           "Thread._bootstrap_inner (threading.py:1045)", "Thread._bootstrap (threading.py:1002)"}),
+            "save (ckpt.py:22)");
+  EXPECT_EQ(calling_place({"step (worker.py:9)", "main (worker.py:90)"}), "") << "a program's own file of that name";
+  EXPECT_EQ(calling_place({"Thread.run (threading.py:982)"}), "") << "nothing else is known";
+}
+
 }  // namespace
 }  // namespace hostprobe::analysis

@@ -132,6 +132,11 @@ struct SimulatedRank {
     samples +=
         test::bytes_of(SampleRow{test::at_us(host_us + clock_us + us), 100, kSampleFaultPlace, 0, address, 0, 1000});
   }
+  // For so long from now on: on a CPU, ready to run, and how often it was put on one.
+  void sample_supply(double us, std::uint32_t cpu_us, std::uint32_t delay_us, std::uint32_t runs) {
+    samples += test::bytes_of(SampleRow{test::at_us(host_us + clock_us + us), 100, kSampleSupply, 0,
+                                        std::uint64_t{cpu_us} << 32 | delay_us, runs, static_cast<std::uint32_t>(us)});
+  }
   // It is found blocked `us` from now: in that system call, -1 in none, called by stack 1.
   void sample_blocked(double us, int call) {
     const std::uint64_t ticks = test::at_us(host_us + clock_us + us);

@@ -12,6 +12,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kBusyPct = 60;
+constexpr double kLeastOthers = 0.1;
 constexpr double kFull = 0.8;  // of its CPUs in use: the rest is lost to moving threads between them
 
 double run_delay_ms(const ProcessAnswer& process) {
@@ -75,7 +76,9 @@ bool Cpus::are_too_few() const {
   return wanted > there && used >= kFull * there;
 }
 
-bool Cpus::are_taken() const { return used < kFull * static_cast<double>(allowed); }
+bool Cpus::are_taken() const {
+  return used < kFull * static_cast<double>(allowed) && others >= kLeastOthers * static_cast<double>(allowed);
+}
 
 std::optional<Cpus> cpus_of(const RunAnswer& run, const ProcessAnswer& process) {
   if (process.cpus == 0 || process.wall_ms <= 0) return std::nullopt;
@@ -88,6 +91,10 @@ std::optional<Cpus> cpus_of(const RunAnswer& run, const ProcessAnswer& process) 
     cpus.used += part * other.cpu_ms.value_or(0) / process.wall_ms;
     cpus.wanted += part * (other.cpu_ms.value_or(0) + run_delay_ms(other)) / process.wall_ms;
   }
+  if (process.idle_cpus && process.cpus == process.machine_cpus)
+    cpus.others = static_cast<double>(cpus.allowed) - *process.idle_cpus - cpus.used;
+  // Processes that did not all live at the same time may seem to use more than there is.
+  cpus.used = std::min(cpus.used, static_cast<double>(cpus.allowed));
   return cpus;
 }
 

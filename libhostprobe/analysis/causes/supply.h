@@ -26,10 +26,11 @@ struct Cpus {
   std::uint64_t allowed = 0;  // that this process may use
   double used = 0;            // on average
   double wanted = 0;          // the same, and what was ready to run
+  double others = 1e300;      // at most used by others, by the idle time of the machine
 
   // The job itself keeps them busy, and has more to run than they can.
   bool are_too_few() const;
-  // It keeps so few of them busy that others must have had the rest.
+  // It keeps so few of them busy that others must have had the rest, and the machine was not idle.
   bool are_taken() const;
 };
 // Nothing: how many it may use is not known.

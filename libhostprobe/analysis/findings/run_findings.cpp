@@ -84,6 +84,17 @@ void add_missing_supply(const RunAnswer& run, Finding& finding) {
   add_masks(finding, run, *worst);
 }
 
+// Threads that are short of CPUs at times, while neither the job nor anybody else fills them, were put on one CPU by the kernel. That is so
+// in every job, and there is little to do about it.
+bool is_little_and_of_nobody(const Finding& finding) {
+  constexpr double kLittle = 2;  // times the least share
+  const auto* supply = finding.evidence.find<NoCpuEvidence>();
+  if (finding.cause != Cause::kCpuContention || supply == nullptr || !supply->taken_by.empty()) return false;
+  const bool is_explained =
+      finding.evidence.find<PoolEvidence>() != nullptr || finding.evidence.find<MaskEvidence>() != nullptr;
+  return !is_explained && finding.share_pct < kLittle * least_share_pct(finding.cause);
+}
+
 std::optional<Finding> found_alone(const RunAnswer& run) {
   for (const RunDetector& detector : run_detectors())
     if (detector.rule == RunRule::kAlone)
@@ -99,6 +110,7 @@ std::vector<Finding> findings_of_steps(const RunAnswer& run) {
     add_missing_supply(run, finding);
     if (finding.cause == Cause::kGcPause) add_garbage(finding, run);
   }
+  std::erase_if(findings, is_little_and_of_nobody);
   join_pools(findings, run);
   for (const Detector& detector : detectors()) {
     if (detector.symptom != Symptom::kOwnCost) continue;

@@ -122,10 +122,70 @@ Finding finding_of(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   return finding;
 }
 
+bool launches_nothing(const RunAnswer& run) {
+  for (std::uint32_t i = 0; i < run.step_members.size(); ++i)
+    if (const ProcessAnswer* process = run.step_member(i); process == nullptr || process->launches.call.count() > 0)
+      return false;
+  return true;
+}
+
+double quarter_of(std::vector<double> ns) {
+  const auto quarter = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 4);
+  std::nth_element(ns.begin(), quarter, ns.end());
+  return *quarter;
+}
+
+bool is_code(Cause cause) { return cause == Cause::kPythonOverhead || cause == Cause::kHostWork; }
+
+// How long each rank computes in the mean step, whatever kind of code that is: samples divide it, and differ by chance.
+std::vector<double> computing_ns(const RunAnswer& run) {
+  std::vector<double> ns(run.step_members.size());
+  for (const LostTime& lost : run.step_time->lost)
+    if ((is_code(lost.cause) || lost.cause == Cause::kGpuBound || lost.cause == Cause::kUnevenWork) &&
+        lost.member < ns.size())
+      ns[lost.member] += mean_of_steps(lost.own_step_ns).ns;
+  return ns;
+}
+
+double beyond_other_ranks_ns(const RunAnswer& run) {
+  const std::vector<double> ns = computing_ns(run);
+  const auto [least, most] = std::minmax_element(ns.begin(), ns.end());
+  return ns.empty() ? 0 : *most - *least;
+}
+
+// Ranks are late by turns, each by something else: where no place in the longer one's code stands out, little of it is chance.
+bool is_chance(const RunAnswer& run, Cause cause, const CauseSum& sum) {
+  constexpr double kLittle = 2;  // times the least share
+  const auto gain = run.step_time->gains.find(cause);
+  if (cause != Cause::kUnevenWork || sum.ranks.front()->site.samples > 0 || gain == run.step_time->gains.end())
+    return false;
+  return 100 * gain->second.ns < kLittle * least_share_pct(cause) * run.step_time->length_ns;
+}
+
+// Code that a program without a GPU runs in every step, on every rank, is what it is there for. A loss is what one rank has beyond the
+// others, or some steps beyond the others; or the step is little else.
+bool is_usual_work(const RunAnswer& run, Cause cause, const CauseSum& sum) {
+  constexpr double kBeyondRanks = 0.25, kBeyondSteps = 0.5;  // steps differ by themselves, too
+  constexpr double kLittleElse = 2.0 / 3;
+  const LostSite& site = sum.ranks.front()->site;
+  if (!is_code(cause) || (site.samples == 0 && !site.function.empty()) || !launches_nothing(run)) return false;
+  if (sum.ns >= kLittleElse * run.step_time->length_ns) return false;
+  double most_ns = 0, beyond_ns = 0;
+  for (const LostTime* rank : sum.ranks) {
+    const std::vector<double>& step_ns = rank->of_all ? rank->step_ns : rank->own_step_ns;
+    if (step_ns.empty()) return false;
+    const double ns = mean_of_steps(step_ns).ns;
+    most_ns = std::max(most_ns, ns);
+    beyond_ns = std::max(beyond_ns, ns - quarter_of(step_ns));
+  }
+  return beyond_ns < kBeyondSteps * most_ns && beyond_other_ranks_ns(run) < kBeyondRanks * most_ns;
+}
+
 bool matters(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   const StepTime& time = *run.step_time;
   const double least_pct = least_share_pct(cause);
   if (least_pct == 0 || !is_fault(cause, sum) || 100 * sum.ns < least_pct * time.length_ns) return false;
+  if (is_usual_work(run, cause, sum) || is_chance(run, cause, sum)) return false;
   if (cause == Cause::kProcessStopped) return true;  // each was seen: few of them are no accident of what was looked at
   const StepMean mean = mean_of_steps(sum.step_ns);
   return mean.ns > mean.error_ns || sum.step_ns.size() < 2 || 100 * sum.ns >= 2 * least_pct * time.length_ns;
@@ -144,9 +204,7 @@ std::string program_place(const Finding& finding) {
   return place.function + " " + place.file;
 }
 
-bool is_own_work(const Finding& finding) {
-  return finding.cause == Cause::kHostWork || finding.cause == Cause::kPythonOverhead;
-}
+bool is_own_work(const Finding& finding) { return is_code(finding.cause); }
 
 // Longer work of a rank is work of its own, and one place runs Python and what that calls.
 bool are_one(const Finding& l, const Finding& r) {

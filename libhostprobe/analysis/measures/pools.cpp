@@ -14,7 +14,9 @@ namespace {
 constexpr double kBeyond = 0.5;      // threads at a time, by which there are more than CPUs
 constexpr double kLeastDelay = 0.1;  // of what the pools want: so much they did not get
 constexpr double kLeastSpinning = 0.2;
-constexpr std::uint64_t kFewestSamples = 20;
+constexpr double kIdle = 0.05;  // of what the process's heaviest pool wants: who wants less does not share its work
+constexpr double kFewestSamples = 8;  // of so few the bounds say the rest
+constexpr double kSwitchNs = 4000;    // what it takes at most to wait for another thread and to go on
 
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
   return std::any_of(beginnings.begin(), beginnings.end(),
@@ -40,16 +42,18 @@ struct Members {
 };
 
 void add_samples(const RunningAnswer& running, Members& members) {
+  std::uint64_t own = 0, spinning = 0;
   for (const RunningRow& row : running.code) {
     if (row.library == kInKernel) continue;
-    members.pool.samples += row.samples;
-    if (!spins_in(row.function, row.library)) {
-      members.pool.work_step_ns += row.step_ns;
-      continue;
-    }
-    members.pool.spinning_samples += row.samples;
+    own += row.samples;
+    if (!spins_in(row.function, row.library)) continue;
+    spinning += row.samples;
     members.places[row.function.empty() ? row.library : row.function + " (" + row.library + ")"] += row.samples;
   }
+  const SpinCount all = with_switching(spinning, own, {running.run_ns, running.kernel_part});
+  members.pool.code.samples += all.samples;
+  members.pool.code.spinning += all.spinning;
+  members.pool.step_cpu_ns += running.step_cpu_ns;
 }
 
 void add_member(const ProcessAnswer& process, const ThreadAnswer& thread, Members& members) {
@@ -67,6 +71,7 @@ Pool finished(Members& members) {
   Pool& pool = members.pool;
   const double leaders = members.with_leader ? 1 : 0;
   pool.threads += members.with_leader ? 1 : 0;
+  if (pool.code.samples > 0) pool.work_step_ns = pool.step_cpu_ns * (1 - pool.code.spinning / pool.code.samples);
   pool.at_a_time = leaders + (members.most_ms > 0 ? pool.wanted_ms() / members.most_ms : 0);
   const auto most = std::max_element(members.places.begin(), members.places.end(),
                                      [](const auto& l, const auto& r) { return l.second < r.second; });
@@ -91,7 +96,7 @@ double wanted_by_main(const ProcessAnswer& process) {
 struct Totals {
   double cpu_ms = 0, no_cpu_ms = 0, most_ms = 0;
   double with_others_ms = 0;  // and what threads want that neither belong to a pool nor give it work
-  std::uint64_t samples = 0, spinning = 0;
+  SpinCount code;
 };
 
 void add_process(const ProcessAnswer& one, PoolDemand& demand, Totals& totals) {
@@ -103,12 +108,13 @@ void add_process(const ProcessAnswer& one, PoolDemand& demand, Totals& totals) {
   }
   ++demand.processes;
   for (const Pool& pool : pools) {
+    if (pool.wanted_ms() < kIdle * pools.front().wanted_ms()) continue;
     demand.threads += pool.threads;
     demand.at_a_time += pool.at_a_time;
     totals.cpu_ms += pool.cpu_ms;
     totals.no_cpu_ms += pool.no_cpu_ms;
-    totals.samples += pool.samples;
-    totals.spinning += pool.spinning_samples;
+    totals.code.samples += pool.code.samples;
+    totals.code.spinning += pool.code.spinning;
     if (pool.wanted_ms() <= totals.most_ms) continue;
     totals.most_ms = pool.wanted_ms();
     demand.library = pool.library;
@@ -119,11 +125,28 @@ void add_process(const ProcessAnswer& one, PoolDemand& demand, Totals& totals) {
 bool are_too_many(const PoolDemand& demand, const Totals& totals) {
   const double wanted_ms = totals.cpu_ms + totals.no_cpu_ms;
   return demand.cpus > 0 && demand.at_a_time > demand.cpus + kBeyond && totals.no_cpu_ms >= kLeastDelay * wanted_ms &&
-         2 * wanted_ms >= totals.with_others_ms && totals.samples >= kFewestSamples &&
+         2 * wanted_ms >= totals.with_others_ms && totals.code.samples >= kFewestSamples &&
          demand.spins_low >= kLeastSpinning;
 }
 
 }  // namespace
+
+Switching switching_of(const std::vector<SupplySample>& supply) {
+  double cpu_ns = 0, kernel_ns = 0, runs = 0;
+  for (const SupplySample& one : supply) {
+    cpu_ns += one.cpu_ns;
+    kernel_ns += one.kernel_ns;
+    runs += static_cast<double>(one.runs);
+  }
+  return runs > 0 && cpu_ns > 0 ? Switching{cpu_ns / runs, std::min(1.0, kernel_ns / cpu_ns)} : Switching{};
+}
+
+SpinCount with_switching(std::uint64_t spinning, std::uint64_t samples, const Switching& switching) {
+  const auto own = static_cast<double>(samples), spins = static_cast<double>(spinning);
+  if (switching.run_ns <= 0 || switching.kernel_part >= 1) return {own, spins};
+  const double all = own / (1 - switching.kernel_part);
+  return {all, spins + all * std::min(switching.kernel_part, kSwitchNs / switching.run_ns)};
+}
 
 bool is_sharing_runtime(std::string_view library) { return begins_with_any(library, {"libgomp", "libomp", "libiomp"}); }
 
@@ -167,7 +190,8 @@ std::optional<PoolDemand> pools_beyond_cpus(const std::vector<const ProcessAnswe
     demand.cpus = process.quota->cpus;
     demand.of_quota = true;
   }
-  const SampledShare spins = share_of_samples(totals.spinning, totals.samples);
+  const SampledShare spins = share_of_samples(static_cast<std::uint64_t>(totals.code.spinning),
+                                              static_cast<std::uint64_t>(totals.code.samples));
   demand.spins_part = spins.part;
   demand.spins_low = spins.low;
   demand.spins_high = spins.high;

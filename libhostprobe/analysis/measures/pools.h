@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "answer/process.h"
+#include "model/samples.h"
 
 namespace hostprobe::analysis {
 
@@ -19,14 +20,28 @@ bool is_sharing_runtime(std::string_view library);
 // Code that looks again and again whether another thread is done.
 bool spins_in(std::string_view function, std::string_view library);
 
+// How a thread shares its CPUs with others: from one switch to the next, by the mean, 0: not known; and of its CPU time in the kernel.
+struct Switching {
+  double run_ns = 0, kernel_part = 0;
+};
+Switching switching_of(const std::vector<SupplySample>& supply);
+
+// In samples of a thread's own code, and of its time in the kernel as if that had been sampled as often.
+struct SpinCount {
+  double samples = 0, spinning = 0;
+};
+// Of its time in the kernel what its switches take is waiting as well.
+SpinCount with_switching(std::uint64_t spinning, std::uint64_t samples, const Switching& switching);
+
 // Of one process.
 struct Pool {
   std::string library;
   std::uint64_t threads = 0;         // with the one that gives it work, where that works as well
   double at_a_time = 0;              // of them: they ran, or were ready to
   double cpu_ms = 0, no_cpu_ms = 0;  // of those it made; ready, and not running
-  std::uint64_t samples = 0, spinning_samples = 0;
-  double work_step_ns = 0;  // of the mean step, what of its CPU time was not spinning; 0: not known
+  SpinCount code;
+  double step_cpu_ns = 0;   // in the mean step; 0: not known
+  double work_step_ns = 0;  // the same without spinning
   std::string place;        // where it spins most, "function (library)"
 
   double wanted_ms() const { return cpu_ms + no_cpu_ms; }

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "pools.h"
 #include "trace/symbols.h"
 
 namespace hostprobe::analysis {
@@ -34,6 +35,23 @@ class SampledSteps {
  private:
   std::vector<Step>::const_iterator begin_, end_;
 };
+
+// By what the kernel counted meanwhile: of each count so much as lies in steps.
+double step_cpu_ns(const std::vector<SupplySample>& supply, const std::vector<Step>& steps) {
+  double cpu_ns = 0, inside_ns = 0, length_ns = 0;
+  for (const Step& step : steps) length_ns += step.end_ns - step.begin_ns;
+  for (const SupplySample& one : supply) {
+    auto step =
+        std::partition_point(steps.begin(), steps.end(), [&](const Step& some) { return some.end_ns <= one.begin_ns; });
+    double here_ns = 0;
+    for (; step != steps.end() && step->begin_ns < one.end_ns; ++step)
+      here_ns += std::min(step->end_ns, one.end_ns) - std::max(step->begin_ns, one.begin_ns);
+    if (here_ns <= 0) continue;
+    cpu_ns += one.cpu_ns * here_ns / (one.end_ns - one.begin_ns);
+    inside_ns += here_ns;
+  }
+  return inside_ns > 0 ? cpu_ns / inside_ns * length_ns / static_cast<double>(steps.size()) : 0;
+}
 
 bool is_inside(const std::vector<Window>& windows, double at_ns) {
   const auto after =
@@ -171,6 +189,10 @@ std::vector<RunningAnswer> RunningTime::finish(Symbols& symbols, const Window& w
     RunningAnswer answer;
     answer.thread = key;
     answer.steps = sampled.count();
+    const Switching switching = switching_of(samples.supply);
+    answer.run_ns = switching.run_ns;
+    answer.kernel_part = switching.kernel_part;
+    answer.step_cpu_ns = step_cpu_ns(samples.supply, steps);
     const auto is_asked = [&](const RunningSample& one) {
       return one.at_ns >= window.begin_ns && one.at_ns < window.end_ns;
     };

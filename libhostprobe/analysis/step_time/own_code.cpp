@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/measures/pools.h"
 #include "analysis/measures/wait_purpose.h"
 #include "answer/file_name.h"
 #include "answer/step_time.h"
@@ -66,8 +65,7 @@ constexpr double kLeastKernelNs = 50e6;
 // The thread is in no call then, and longer so than it takes to launch.
 bool is_own(const PathGraph& graph, const HostThread& thread, const LaunchPace& pace, double at_ns) {
   if (is_in_call(thread, at_ns)) return false;
-  const std::vector<Window>& collections = graph.host.collections;
-  if (is_in_one(collections, at_ns)) return false;
+  if (is_in_one(graph.collections_of(thread), at_ns)) return false;
   return !pace.is_usual(thread, {at_ns, at_ns});
 }
 
@@ -92,12 +90,12 @@ std::uint64_t disk_faults(const ThreadSamples& samples, const TimeAxis& axis, co
 }
 
 OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchPace& pace, const TimeAxis& axis,
-                 const std::vector<Window>& steps, Symbols& symbols)
+                 const std::vector<Window>& steps, std::uint32_t number, Symbols& symbols)
     : trace_(timeline.trace()), symbols_(symbols) {
   if (trace_.samples.empty()) return;
   const std::map<ThreadKey, ThreadSamples> all = running_samples(trace_);
   for (const HostThread& thread : graph.host.threads) {
-    const auto found = thread.track == nullptr || thread.process != 0 ? all.end() : all.find(thread.track->key());
+    const auto found = thread.track == nullptr || thread.process != number ? all.end() : all.find(thread.track->key());
     if (found == all.end()) continue;
     const auto counts = [&](double at_ns) { return is_in_one(steps, at_ns) && is_own(graph, thread, pace, at_ns); };
     Samples& own = threads_[thread.track->key().tid];
@@ -111,11 +109,13 @@ OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchP
       if (const double at_ns = axis.of(sample.at_ns); is_in_one(steps, at_ns))
         own.fault_places.push_back(code_of(sample, at_ns));
     own.program = parts_of_program(own);
-    own.spinning_part = part_spinning(own.code);
+    std::vector<SupplySample> supply = found->second.supply;
+    std::erase_if(supply, [&](const SupplySample& one) { return !is_in_one(steps, axis.of(one.end_ns)); });
+    own.spinning_part = part_spinning(own.code, switching_of(supply));
     std::vector<FaultSample> faults = found->second.faults;
     std::erase_if(faults, [&](const FaultSample& one) { return !is_in_one(steps, axis.of(one.at_ns)); });
     own.fault_part = part_in_faults(faults);
-    own.asks_disk = disk_faults(found->second, axis, steps) >= kFewestSamples;
+    own.asks_disk = asks_disk(faults);
   }
 }
 
@@ -129,6 +129,14 @@ OwnCode::Code OwnCode::code_of(const RunningSample& sample, double at_ns) {
   if (is_framework(place.library)) kind = Place::kFramework;
   if (is_compiler(place.library)) kind = Place::kCompiler;
   return {at_ns, kind, place.function, place.library, false};
+}
+
+// A page of the disk takes longer than this many others.
+bool OwnCode::asks_disk(const std::vector<FaultSample>& samples) {
+  constexpr std::uint64_t kOthers = 20;
+  std::uint64_t all = 0, of_disk = 0;
+  for (const FaultSample& one : samples) all += one.faults, of_disk += one.of_disk;
+  return of_disk >= kFewestSamples && kOthers * of_disk >= all;
 }
 
 // All of the thread's time that is in the kernel, where pages account for it: what it takes for its calls is little beside that.
@@ -149,14 +157,15 @@ double OwnCode::fault_part(const HostThread& thread) const {
   return found == threads_.end() ? 0 : found->second.fault_part;
 }
 
-// What it asks of the kernel meanwhile is a part of the same.
-double OwnCode::part_spinning(const std::vector<Code>& samples) {
+double OwnCode::part_spinning(const std::vector<Code>& samples, const Switching& switching) {
   std::uint64_t spinning = 0, known = 0;
   for (const Code& one : samples) {
     known += !one.in_kernel;
     spinning += !one.in_kernel && spins_in(one.function, one.library);
   }
-  return known < kFewestSamples ? 0 : share_of_samples(spinning, known).part;
+  if (known < kFewestSamples) return 0;
+  const SpinCount all = with_switching(spinning, known, switching);
+  return all.spinning / all.samples;
 }
 
 double OwnCode::spinning_part(const HostThread& thread) const {
@@ -360,9 +369,9 @@ std::optional<OwnSite> OwnCode::site(std::uint32_t tid, Cause cause) const {
   if (cause == Cause::kPageFaults) {
     std::optional<OwnSite> faults = fault_site(found->second);
     if (faults && python) faults->stack = python->stack;
-    if (faults || !found->second.asks_disk) return faults;
-    // It switches too often for samples of its code, as where each page is waited for.
+    if (!found->second.asks_disk) return faults;
     std::optional<OwnSite> waits = python_site(found->second, true);
+    if (!waits) waits = faults;
     if (waits) waits->function = kPageFault;
     return waits;
   }

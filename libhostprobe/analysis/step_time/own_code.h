@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/graph/path_graph.h"
+#include "analysis/measures/pools.h"
 #include "analysis/measures/sampled_share.h"
 #include "answer/cause.h"
 #include "answer/hook.h"
@@ -53,9 +54,9 @@ struct OwnParts {
 
 class OwnCode {
  public:
-  // Of one process. `steps`, and times of the graph, are on the axis.
+  // Of one process; `number`: HostThread::process of its threads. `steps`, and times of the graph, are on the axis.
   OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchPace& pace, const TimeAxis& axis,
-          const std::vector<Window>& steps, Symbols& symbols);
+          const std::vector<Window>& steps, std::uint32_t number, Symbols& symbols);
 
   // Nothing: there are too few samples.
   std::optional<OwnParts> own_parts(const HostThread& thread, const Window& window) const;
@@ -95,10 +96,11 @@ class OwnCode {
     std::vector<Frames> python;
     std::optional<ProgramParts> program;
     double fault_part = 0, spinning_part = 0;
-    bool asks_disk = false;  // for pages
+    bool asks_disk = false;  // for most pages that take time
   };
   Code code_of(const RunningSample& sample, double at_ns);
-  static double part_spinning(const std::vector<Code>& samples);
+  static double part_spinning(const std::vector<Code>& samples, const Switching& switching);
+  static bool asks_disk(const std::vector<FaultSample>& samples);
   static double part_in_faults(const std::vector<FaultSample>& samples);
   static std::optional<OwnSite> fault_site(const Samples& samples);
   static std::optional<OwnParts> parts_of(const Code* begin, const Code* end, std::uint64_t python);

@@ -22,12 +22,13 @@ std::vector<Throttled> throttled_on(const StepTimeProcess& process) {
   return times;
 }
 
-std::unique_ptr<KnownProcess> known_of(const StepTimeProcess& process, const PathGraph& graph,
+std::unique_ptr<KnownProcess> known_of(const StepTimeProcess& process, const PathGraph& graph, const LaunchPace& pace,
                                        const std::vector<Window>& steps, std::uint32_t number, Symbols& symbols) {
   return std::make_unique<KnownProcess>(
       KnownProcess{CallCauses(*process.timeline, graph.host, symbols, number),
-                   WithoutCpu(*process.answer, graph, *process.timeline, process.axis, number),
+                   WithoutCpu(*process.answer, graph, *process.timeline, process.axis, steps, number),
                    BlockedCode(*process.timeline, graph, process.axis, steps, number, symbols),
+                   OwnCode(*process.timeline, graph, pace, process.axis, steps, number, symbols),
                    ThrottledTime(throttled_on(process)), halts_on(process)});
 }
 
@@ -88,14 +89,13 @@ std::vector<Rank> known_ranks(const JobGraph& job, const std::vector<StepTimeMem
                      pace,
                      member.answer->gc.has_value(),
                      is_exact(member.answer->gpu.source),
-                     OwnCode(*member.timeline, graph, pace, member.axis, steps, symbols),
                      frequency_of(member, graph, steps),
                      StepInputs(graph),
                      pools_beyond_cpus(answers, *member.answer),
                      {}});
-    ranks.back().processes.push_back(known_of(member, graph, steps, 0, symbols));
+    ranks.back().processes.push_back(known_of(member, graph, pace, steps, 0, symbols));
     for (std::uint32_t w = 0; w < member.workers.size(); ++w)
-      ranks.back().processes.push_back(known_of(member.workers[w], graph, steps, w + 1, symbols));
+      ranks.back().processes.push_back(known_of(member.workers[w], graph, pace, steps, w + 1, symbols));
   }
   compare_frequencies(ranks);
   return ranks;

@@ -27,6 +27,7 @@ struct KnownProcess {
   CallCauses causes;
   WithoutCpu without_cpu;
   BlockedCode blocked_code;
+  OwnCode own_code;
   ThrottledTime throttled;
   std::vector<Window> halts;  // by time
 };
@@ -38,13 +39,13 @@ struct Rank {
   LaunchPace pace;
   bool has_python;
   bool gpu_is_exact;  // its times are measured, and not worked out
-  OwnCode own_code;
   LowFrequency frequency;
   StepInputs inputs;
   std::optional<PoolDemand> pools;                       // nothing: those of the job fit the CPUs that it may use
   std::vector<std::unique_ptr<KnownProcess>> processes;  // by HostThread::process
 
   KnownProcess& process_of(const HostThread& one) const { return *processes[one.process]; }
+  const OwnCode& own_code() const { return processes[0]->own_code; }
   const std::vector<Window>& halts() const { return processes[0]->halts; }
 };
 

@@ -73,18 +73,20 @@ class Explanation {
     for (const std::unique_ptr<KnownProcess>& process : rank.processes)
       if (auto site = process->blocked_code.site(lost.site.tid, lost.cause)) return site;
     if (lost.cause == Cause::kUnevenWork) return longer_site(lost.member);
-    if (lost.cause == Cause::kPageFaults) return rank.own_code.site(lost.site.tid, lost.cause);
-    if (lost.cause == Cause::kJitCompile) return rank.own_code.site(lost.site.tid, lost.cause);
+    if (lost.cause == Cause::kPageFaults)
+      for (const std::unique_ptr<KnownProcess>& process : rank.processes)
+        if (auto site = process->own_code.site(lost.site.tid, lost.cause)) return site;
+    if (lost.cause == Cause::kJitCompile) return rank.own_code().site(lost.site.tid, lost.cause);
     if (lost.cause != Cause::kPythonOverhead && lost.cause != Cause::kHostWork) return std::nullopt;
-    return rank.gpu.empty() ? rank.own_code.program_site(lost.site.tid, lost.cause)
-                            : rank.own_code.site(lost.site.tid, lost.cause);
+    return rank.gpu.empty() ? rank.own_code().program_site(lost.site.tid, lost.cause)
+                            : rank.own_code().site(lost.site.tid, lost.cause);
   }
   std::optional<OwnSite> longer_site(std::uint32_t member) const {
     std::vector<OwnCode::Peer> all;
     for (const Rank& one : ranks_) {
       const Track* track =
           one.thread < 0 ? nullptr : one.graph->host.threads[static_cast<std::size_t>(one.thread)].track;
-      all.push_back({&one.own_code, track == nullptr ? 0 : track->key().tid});
+      all.push_back({&one.own_code(), track == nullptr ? 0 : track->key().tid});
     }
     const OwnCode::Peer own = all[member];
     all.erase(all.begin() + member);
@@ -129,16 +131,14 @@ class Explanation {
     const KnownProcess& process = rank().process_of(thread);
     const std::optional<BlockedParts> parts = process.blocked_code.parts(thread);
     if (!parts) return 0;
-    if (!process.without_cpu.is_recorded(thread, window)) {
-      const double disk_ns = parts->disk_of_own * window.length_ns();
-      parts_.add(member_, {window, disk_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
-      return disk_ns;
-    }
     const double ns = process.without_cpu.blocked_of_own(thread, window);
+    const bool is_recorded = process.without_cpu.is_recorded(thread, window);
+    const double disk_ns = is_recorded ? 0 : parts->disk_of_own * window.length_ns();
+    const double faults_ns = std::max(parts->faults * ns, disk_ns);
     parts_.add(member_, {window, parts->files * ns, Cause::kFileIo, member_, {&thread, nullptr, nullptr}});
-    parts_.add(member_, {window, parts->faults * ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
+    parts_.add(member_, {window, faults_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
     parts_.add(member_, {window, parts->others * ns, Cause::kUnexplained, member_, {&thread, nullptr, nullptr}});
-    return parts->sum() * ns;
+    return (parts->files + parts->others) * ns + faults_ns;
   }
   // Of a time in no call: what is left of it as work. The rest is added here.
   double add_all_but_work(const Window& window, const HostThread& thread) {
@@ -154,7 +154,7 @@ class Explanation {
   }
   // What is left of its own time without the pages that the kernel had to hand it.
   double add_page_faults(double own_ns, const Window& window, const HostThread& thread) {
-    const double fault_ns = thread.process == 0 ? own_ns * rank().own_code.fault_part(thread) : 0;
+    const double fault_ns = own_ns * rank().process_of(thread).own_code.fault_part(thread);
     parts_.add(member_, {window, fault_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
     return own_ns - fault_ns;
   }
@@ -166,7 +166,7 @@ class Explanation {
     const double blocked_ns = process.without_cpu.blocked_of_own(thread, window) * (1 - (parts ? parts->sum() : 0));
     const double off_ns = std::min(own_ns, blocked_ns), on_ns = own_ns - off_ns;
     const double for_pool = parts && parts->sum() < 1 ? parts->pool / (1 - parts->sum()) : 0;
-    const double pool_ns = for_pool * off_ns + rank().own_code.spinning_part(thread) * on_ns;
+    const double pool_ns = for_pool * off_ns + rank().own_code().spinning_part(thread) * on_ns;
     const Cause cause = rank().pools->of_quota ? Cause::kCpuThrottle : Cause::kCpuContention;
     parts_.add(member_, {window, pool_ns, cause, member_, {&thread, nullptr, nullptr}});
     return own_ns - pool_ns;
@@ -176,8 +176,9 @@ class Explanation {
   void add_own_code(Cause cause, const Spot& spot, const Window& window, const HostThread& thread) {
     if (cause == Cause::kGpuBound && thread.process == 0) return add_program_code(window, thread);
     const bool is_own = cause == Cause::kPythonOverhead || cause == Cause::kHostWork;
-    const auto parts = is_own ? rank().own_code.own_parts(thread, window) : std::nullopt;
-    if (!parts && (!is_own || !has_more_than_work(thread))) return add_own(cause, spot, window, thread);
+    const auto parts = is_own && thread.process == 0 ? rank().own_code().own_parts(thread, window) : std::nullopt;
+    const bool is_divided = is_own || (thread.process != 0 && cause != Cause::kWaitsForRank);
+    if (!parts && (!is_divided || !has_more_than_work(thread))) return add_own(cause, spot, window, thread);
     const double own_ns = add_all_but_own_code(window, thread);
     if (!parts) return parts_.add(member_, {window, own_ns, cause, member_, spot});
     parts_.add(member_, {window, parts->interpreter * own_ns, Cause::kPythonOverhead, member_, spot});
@@ -185,19 +186,19 @@ class Explanation {
     parts_.add(member_, {window, (1 - parts->interpreter - parts->compiler) * own_ns, Cause::kHostWork, member_, spot});
   }
   bool has_more_than_work(const HostThread& thread) const {
-    return rank().own_code.fault_part(thread) > 0 || waits_for_pool(thread);
+    return rank().process_of(thread).own_code.fault_part(thread) > 0 || waits_for_pool(thread);
   }
   double add_all_but_own_code(const Window& window, const HostThread& thread) {
     return add_pool_wait(add_page_faults(add_all_but_work(window, thread), window, thread), window, thread);
   }
   void add_program_code(const Window& window, const HostThread& thread) {
-    const auto parts = rank().own_code.program_parts(thread);
+    const auto parts = rank().own_code().program_parts(thread);
     if (!parts && !has_more_than_work(thread))
       return add_own(Cause::kGpuBound, {&thread, nullptr, nullptr}, window, thread);
     const double own_ns = add_all_but_own_code(window, thread);
     if (!parts) return parts_.add(member_, {window, own_ns, Cause::kGpuBound, member_, {&thread, nullptr, nullptr}});
     // Of the time on a CPU, of which spinning is gone by now.
-    const double working = waits_for_pool(thread) ? 1 - rank().own_code.spinning_part(thread) : 1;
+    const double working = waits_for_pool(thread) ? 1 - rank().own_code().spinning_part(thread) : 1;
     const double more = 1 / std::max(working, parts->sum());
     const auto add_part = [&](Cause cause, double part) {
       parts_.add(member_, {window, part * own_ns, cause, member_, {&thread, nullptr, nullptr}});

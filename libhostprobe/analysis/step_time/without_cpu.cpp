@@ -12,6 +12,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kLongestWayBackNs = 200'000;  // no CPU that is idle takes longer to be there
+constexpr double kUsualWayBackNs = 50'000;     // of one that was idle, in a virtual machine
 
 // A quarter of the returns is quicker: also where most of them are late.
 double usual_of(std::vector<double>& ns) {
@@ -35,6 +36,29 @@ double begin_ns(const Trace& trace, const Thread& thread) {
   return ticks == 0 ? -1e300 : TickReader(trace.clock).since_first_ns(ticks);
 }
 
+double inside_ns(const Window& l, const Window& r) {
+  return std::max(0.0, std::min(l.end_ns, r.end_ns) - std::max(l.begin_ns, r.begin_ns));
+}
+
+// The calls of a thread are known in steps alone.
+bool is_covered(const std::vector<Window>& steps, const Window& window) {
+  auto one = std::partition_point(steps.begin(), steps.end(),
+                                  [&](const Window& step) { return step.end_ns <= window.begin_ns; });
+  double ns = 0;
+  for (; one != steps.end() && one->begin_ns < window.end_ns; ++one) ns += inside_ns(*one, window);
+  return ns > 0.99 * window.length_ns();
+}
+
+double in_calls_ns(const HostThread& thread, const Window& window) {
+  double ns = 0;
+  for (auto i = std::max<std::ptrdiff_t>(0, thread.call_at(window.begin_ns)); i < std::ssize(thread.calls); ++i) {
+    const HostCall& call = thread.calls[static_cast<std::size_t>(i)];
+    if (call.begin_ns >= window.end_ns) break;
+    ns += inside_ns({call.begin_ns, call.end_ns}, window);
+  }
+  return ns;
+}
+
 // For how long threads of the driver's were ready without a CPU.
 double driver_delay_ns(const ProcessAnswer& answer) {
   double ms = 0;
@@ -49,6 +73,7 @@ double driver_delay_ns(const ProcessAnswer& answer) {
 struct WithoutCpu::Returns {
   struct One {
     double ns = 0;
+    double end_ns = 0;  // on the trace's axis
     HostCallType type = HostCallType::kWait;
     std::optional<OffTime> off;  // where its switches are recorded
   };
@@ -70,14 +95,17 @@ struct WithoutCpu::Returns {
 };
 
 WithoutCpu::WithoutCpu(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline,
-                       const TimeAxis& axis, std::uint32_t process)
+                       const TimeAxis& axis, const std::vector<Window>& steps, std::uint32_t process)
     : switches_(timeline.switches()), axis_(axis) {
+  const std::map<ThreadKey, ThreadSamples> samples = running_samples(timeline.trace());
   double late_ns = 0;
   for (std::size_t i = 0; i < graph.host.threads.size(); ++i) {
     const HostThread& thread = graph.host.threads[i];
     if (thread.process != process || thread.track == nullptr) continue;
     const Returns returns = returns_of(graph, i);
-    threads_[&thread] = estimate(answer, timeline, thread, returns);
+    Thread& known = threads_[&thread] = estimate(answer, timeline, thread, returns);
+    if (const auto own = samples.find(thread.track->key()); own != samples.end())
+      known.supply = supply_of(thread, known, returns, own->second.supply, steps);
     late_ns += returns.late_of_syncs();
   }
   driver_left_ns_ = axis_.rate * driver_delay_ns(answer);
@@ -93,8 +121,8 @@ WithoutCpu::Returns WithoutCpu::returns_of(const PathGraph& graph, std::size_t n
     const bool is_sync = call.type == HostCallType::kSynchronise && ended_by != kNoActivity;
     if (!is_sync && call.type != HostCallType::kWait) continue;
     const Window window{is_sync ? graph.nodes[ended_by].end_ns : call.post_ns, call.end_ns};
-    Returns::One one{std::max(0.0, window.length_ns()), call.type, {}};
     const Window own = axis_.back(window);
+    Returns::One one{std::max(0.0, window.length_ns()), own.end_ns, call.type, {}};
     if (const ThreadSwitches* switches = window.length_ns() > 0 ? switches_in(thread, own) : nullptr)
       one.off = switches->between(own.begin_ns, own.end_ns);
     returns.all.push_back(one);
@@ -141,6 +169,45 @@ void WithoutCpu::Thread::spread(double delay_ns, const ThreadAnswer& times, cons
   if (rest_ns > 0) own_part = rest_ns / std::max(rest_ns + cpu_ns, outside_ns);
 }
 
+// Returns that ended in there, beyond what is usual, as far as the total of the thread's life reaches.
+double WithoutCpu::Thread::late_ns(const Returns& returns, const Window& own) const {
+  double ns = 0;
+  for (const Returns::One& one : returns.all)
+    if (!one.off && one.end_ns > own.begin_ns && one.end_ns <= own.end_ns)
+      ns += return_part * beyond(one.ns, usual_ns(one.type));
+  return ns;
+}
+
+double WithoutCpu::Thread::supplied(const Window& own, double Supply::*part, double elsewhere) const {
+  auto one = std::partition_point(supply.begin(), supply.end(),
+                                  [&](const Supply& some) { return some.window.end_ns <= own.begin_ns; });
+  double ns = 0, known_ns = 0;
+  for (; one != supply.end() && one->window.begin_ns < own.end_ns; ++one) {
+    const double here_ns = inside_ns(one->window, own);
+    known_ns += here_ns;
+    ns += (*one).*part * here_ns;
+  }
+  return ns + elsewhere * std::max(0.0, own.length_ns() - known_ns);
+}
+
+std::vector<WithoutCpu::Supply> WithoutCpu::supply_of(const HostThread& thread, const Thread& known,
+                                                      const Returns& returns, const std::vector<SupplySample>& samples,
+                                                      const std::vector<Window>& steps) const {
+  std::vector<Supply> all;
+  for (const SupplySample& one : samples) {
+    const Window own{one.begin_ns, one.end_ns}, window{axis_.of(own.begin_ns), axis_.of(own.end_ns)};
+    if (own.length_ns() <= 0 || !is_covered(steps, window)) continue;
+    const double own_ns = (window.length_ns() - in_calls_ns(thread, window)) / axis_.rate;
+    // Who waits again and again is ready for a moment each time: that is the price of the wait, and no lack of CPUs.
+    const double back_ns = kUsualWayBackNs * static_cast<double>(one.runs);
+    const double ready_ns = std::max(0.0, one.delay_ns - known.late_ns(returns, own) - back_ns);
+    // What it ran for in calls is none of its own time: so it was blocked for this long at least.
+    const double blocked_ns = std::max(0.0, own_ns - one.cpu_ns - ready_ns), most_ns = std::max(own_ns, 1.0);
+    all.push_back({own, ready_ns / std::max(most_ns, one.cpu_ns + ready_ns), blocked_ns / most_ns});
+  }
+  return all;
+}
+
 double WithoutCpu::Thread::take(double ns) {
   const double taken_ns = std::min(ns, left_ns);
   left_ns -= taken_ns;
@@ -169,14 +236,16 @@ double WithoutCpu::take_of_own(const HostThread& thread, const Window& window) {
   const Window own = axis_.back(window);
   if (const ThreadSwitches* switches = switches_in(thread, own))
     return one->take(axis_.rate * one->preempted_part * switches->between(own.begin_ns, own.end_ns).preempted_ns);
-  const double ran_ns = own.end_ns - std::max(own.begin_ns, one->since_ns);
-  return one->take(axis_.rate * one->own_part * std::max(0.0, ran_ns));
+  const Window ran{std::max(own.begin_ns, one->since_ns), own.end_ns};
+  return ran.length_ns() <= 0 ? 0 : one->take(axis_.rate * one->supplied(ran, &Supply::own_part, one->own_part));
 }
 
 double WithoutCpu::blocked_of_own(const HostThread& thread, const Window& window) const {
   const Window own = axis_.back(window);
-  const ThreadSwitches* switches = switches_in(thread, own);
-  return switches == nullptr ? 0 : axis_.rate * switches->between(own.begin_ns, own.end_ns).waiting_ns;
+  if (const ThreadSwitches* switches = switches_in(thread, own))
+    return axis_.rate * switches->between(own.begin_ns, own.end_ns).waiting_ns;
+  const auto found = threads_.find(&thread);
+  return found == threads_.end() ? 0 : axis_.rate * found->second.supplied(own, &Supply::blocked_part, 0);
 }
 
 WayBack WithoutCpu::take_of_return(const HostThread& thread, HostCallType type, const Window& window) {

@@ -11,9 +11,10 @@
 #include "probe/runtime/tick_rate.h"
 #include "probe/sources/page_faults.h"
 #include "probe/sources/perf/perf_event.h"
-#include "probe/sources/perf/perf_ring.h"
+#include "probe/sources/run_counts.h"
 #include "probe/sources/sample_rows.h"
 #include "probe/sources/switch_limit.h"
+#include "probe/sources/watched_threads.h"
 #include "probe/writer/file/events.h"
 
 namespace hostprobe::probe {
@@ -22,19 +23,24 @@ namespace {
 constexpr unsigned kTimers = 32;
 constexpr std::uint64_t kSwitchNs = 350;             // what a switch of such a thread costs more (docs/decisions/0025)
 constexpr std::uint64_t kMostSwitches = 4000;        // a second: 0.14 % of the thread's time
+constexpr std::uint64_t kMostTurns = 16;             // with more, it has no timer
 constexpr std::uint64_t kUnwantedNs = 10000000000u;  // a thread that ran nothing for so long
 constexpr std::uint64_t kSecondNs = 1000000000;
 
 struct Timer {
   PerfRing ring;
-  std::uint32_t tid;  // 0: free
-  bool is_busy;       // it switches too often: no timer for a while
-  bool is_judged;     // whether it does is known
+  std::uint32_t tid;          // 0: free
+  bool is_judged;             // how often it switches is known
+  std::uint32_t turns, turn;  // it has the timer in one of so many rounds; 0: it switches too often
   std::uint64_t start_ticks;
   std::uint64_t wanted_ns;
-  std::uint64_t cpu_ns;  // of the thread since it has the timer, at its last sample
+  std::uint64_t begun_ns;  // its CPU time when it got the timer
+  std::uint64_t cpu_ns;    // since then, at its last sample
   std::uint64_t period_ns;
-  std::uint64_t switches, counted_ns;
+  std::uint32_t stands_for;  // turns, when it got the timer
+  RunCounts counted;
+  std::uint64_t counted_ns;
+  std::uint64_t in_kernel;  // then, in clock ticks of /proc
   PageFaults faults;
 };
 HP_OF_PROCESS constinit Timer g_timers[kTimers]{};
@@ -59,10 +65,10 @@ void refuse(int error, const char* what) {
 }
 
 // Programs have a period of their own: ours is near 1/HOSTPROBE_SAMPLES, or what the budget leaves of it, and another one for each
-// thread.
-std::uint64_t period_of(std::uint32_t tid) {
-  const std::uint64_t usual = kSecondNs / g_options.samples * times_rarer();
-  return usual - usual / 16 + usual / 8 * (tid * 2654435761u >> 24) / 256;
+// thread. Who has the timer for a part of the time only has as many samples.
+std::uint64_t period_of(const Timer& timer) {
+  const std::uint64_t usual = kSecondNs / g_options.samples * times_rarer() / timer.turns;
+  return usual - usual / 16 + usual / 8 * (timer.tid * 2654435761u >> 24) / 256;
 }
 
 bool may_ask() {
@@ -74,36 +80,38 @@ bool may_ask() {
 void open_timer(Timer& timer) {
   if (!may_ask()) return;
   perf_event_attr event = software_event(PERF_COUNT_SW_TASK_CLOCK);
-  event.sample_period = timer.period_ns = period_of(timer.tid);
+  event.sample_period = timer.period_ns = period_of(timer);
+  timer.stands_for = timer.turns;
   event.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_READ;
   const int error = open_perf_ring(timer.ring, event, timer.tid);
   timer.cpu_ns = 0;
+  timer.begun_ns = cpu_ns_of(timer.tid);
   if (error == 0 || error == ESRCH || error == EMFILE || error == ENFILE) return;
   refuse(error,
          error == EACCES ? "perf events are not allowed: set kernel.perf_event_paranoid to 2" : "no perf events here");
 }
 
-void free_timer(Timer& timer) {
-  close_perf_ring(timer.ring);
-  close_perf_ring(timer.faults.places);
-  timer = {};
+void keep_in_kernel(const Timer& timer, std::uint64_t at_ticks, std::uint64_t ns) {
+  keep_sample({at_ticks, timer.tid, kSampleCode, 0, 0, 0, static_cast<std::uint32_t>(timer.stands_for * ns / 1000)});
 }
 
 // Of time that had passed since the sample before and in which no sample came, the thread was in the kernel: its own code is all that
-// samples show.
+// samples show. All stands for the rounds without a timer too.
 void keep(Timer& timer, const CodeRecord& record, std::uint64_t ticks_now, std::uint64_t raw_now_ns) {
   const std::uint64_t passed_ns = record.cpu_ns > timer.cpu_ns ? record.cpu_ns - timer.cpu_ns : 0;
   timer.cpu_ns = record.cpu_ns;
   const std::uint64_t ago_ns = raw_now_ns > record.raw_ns ? raw_now_ns - record.raw_ns : 0;
   const bool has_gap = passed_ns > timer.period_ns + timer.period_ns / 2;
   const std::uint64_t own_ns = has_gap ? timer.period_ns : passed_ns;
-  SampleRow row{ticks_now - ticks_of(ago_ns / 1000),      timer.tid, kSampleCode, 0, record.address, 0,
-                static_cast<std::uint32_t>(own_ns / 1000)};
+  const SampleRow row{ticks_now - ticks_of(ago_ns / 1000),
+                      timer.tid,
+                      kSampleCode,
+                      0,
+                      record.address,
+                      0,
+                      static_cast<std::uint32_t>(timer.stands_for * own_ns / 1000)};
   keep_sample(row);
-  if (!has_gap) return;
-  row.address = 0;
-  row.running_us = static_cast<std::uint32_t>((passed_ns - own_ns) / 1000);
-  keep_sample(row);
+  if (has_gap) keep_in_kernel(timer, row.ticks, passed_ns - own_ns);
 }
 
 void drain(Timer& timer) {
@@ -115,27 +123,73 @@ void drain(Timer& timer) {
   if (timer.is_judged) take_page_faults(timer.faults, timer.tid, !g_refused);
 }
 
-// Sooner where nothing is known yet, or the thread switches so often that its switches are not recorded.
+// Whole periods since the last sample, after which none came, were in the kernel too.
+void end_timer(Timer& timer) {
+  if (timer.ring.page == nullptr) return;
+  drain(timer);
+  const std::uint64_t now_ns = cpu_ns_of(timer.tid), known_ns = timer.begun_ns + timer.cpu_ns;
+  if (now_ns > known_ns && timer.begun_ns != 0)
+    if (const std::uint64_t periods = (now_ns - known_ns) / timer.period_ns; periods > 0)
+      keep_in_kernel(timer, ticks(), periods * timer.period_ns);
+  close_perf_ring(timer.ring);
+}
+
+void free_timer(Timer& timer) {
+  end_timer(timer);
+  close_perf_ring(timer.faults.places);
+  timer = {};
+}
+
+// Sooner where nothing is known yet, or the thread switches so often that its switches are not recorded, or only has a timer at times.
 std::uint64_t pause_between_counts(const Timer& timer) {
   if (!timer.is_judged) return kSecondNs / 5;
-  return timer.ring.page != nullptr && is_left_out(timer.tid) ? kSecondNs / 10 : kSecondNs;
+  return timer.turns != 1 || is_left_out(timer.tid) ? kSecondNs / 10 : kSecondNs;
+}
+
+// How the kernel supplied the thread with CPUs since the count before.
+void keep_supply(Timer& timer, const RunCounts& fresh, std::uint64_t passed_ns) {
+  const std::uint64_t cpu_us = fresh.cpu_ns / 1000, delay_us = fresh.delay_ns / 1000, passed_us = passed_ns / 1000;
+  const std::uint64_t kernel = timer.faults.seen.kernel - timer.in_kernel;
+  timer.in_kernel = timer.faults.seen.kernel;
+  if ((cpu_us | delay_us | passed_us | fresh.runs) > UINT32_MAX || kernel > UINT16_MAX) return;
+  keep_sample({ticks(), timer.tid, kSampleSupply, static_cast<std::uint16_t>(kernel), cpu_us << 32 | delay_us,
+               static_cast<std::uint32_t>(fresh.runs), static_cast<std::uint32_t>(passed_us)});
+}
+
+// Each change takes a new timer, so those it has are kept while they fit.
+std::uint32_t turns_for(const Timer& timer, std::uint64_t switches, std::uint64_t passed_ns) {
+  const std::uint64_t a_second = switches * kSecondNs / (passed_ns + 1), allowed = timer.turns * kMostSwitches;
+  if (a_second < allowed && (timer.turns == 1 || 2 * a_second > allowed)) return timer.turns;
+  const std::uint64_t turns = 1 + a_second / kMostSwitches;
+  return turns > kMostTurns ? 0 : static_cast<std::uint32_t>(turns);
 }
 
 void count_switches(Timer& timer, std::uint64_t now_ns) {
-  if (now_ns < timer.counted_ns + pause_between_counts(timer)) return;
-  const std::uint64_t all = runs_of(timer.tid), passed_ns = now_ns - timer.counted_ns;
+  RunCounts all;
+  if (now_ns < timer.counted_ns + pause_between_counts(timer) || !read_run_counts(timer.tid, all)) return;
+  const std::uint64_t passed_ns = now_ns - timer.counted_ns;
+  const RunCounts before = timer.counted;
   const bool is_first = timer.counted_ns == 0;
-  const std::uint64_t fresh = all > timer.switches ? all - timer.switches : 0;
   timer.counted_ns = now_ns;
-  timer.switches = all;
+  timer.counted = all;
   if (is_first) {
     begin_page_faults(timer.faults, timer.tid);
+    timer.in_kernel = timer.faults.seen.kernel;
     return;
   }
+  const RunCounts fresh{all.cpu_ns - before.cpu_ns, all.delay_ns - before.delay_ns, all.runs - before.runs};
+  keep_supply(timer, fresh, passed_ns);
   timer.is_judged = true;
-  if (timer.ring.page != nullptr) g_cost_ticks += static_cast<double>(ticks_of(fresh * kSwitchNs / 1000));
-  timer.is_busy = fresh * kSecondNs > kMostSwitches * passed_ns;
-  if (timer.is_busy) close_perf_ring(timer.ring);
+  if (timer.ring.page != nullptr) g_cost_ticks += static_cast<double>(ticks_of(fresh.runs * kSwitchNs / 1000));
+  timer.turns = turns_for(timer, fresh.runs, passed_ns);
+}
+
+// The round is over. A timer of few turns is not kept beyond its own.
+void take_turn(Timer& timer) {
+  const bool is_its_turn = timer.turns != 0 && ++timer.turn >= timer.turns;
+  if (is_its_turn) timer.turn = 0;
+  if (timer.ring.page != nullptr && (!is_its_turn || timer.period_ns != period_of(timer))) end_timer(timer);
+  if (is_its_turn && timer.ring.page == nullptr && !g_refused) open_timer(timer);
 }
 
 // nullptr: all are in use.
@@ -147,7 +201,6 @@ Timer* timer_of(std::uint32_t tid, std::uint64_t start_ticks, std::uint64_t now_
   }
   if (oldest->tid != 0) {
     if (now_ns < oldest->wanted_ns + kSecondNs) return nullptr;
-    drain(*oldest);
     free_timer(*oldest);
   }
   oldest->tid = tid;
@@ -163,11 +216,7 @@ void want_code_samples(std::uint32_t tid, std::uint64_t start_ticks) {
   if (mine == nullptr) return;
   mine->wanted_ns = now_ns;
   count_switches(*mine, now_ns);
-  if (mine->ring.page != nullptr && mine->period_ns != period_of(tid)) {
-    drain(*mine);
-    close_perf_ring(mine->ring);
-  }
-  if (mine->is_judged && !mine->is_busy && mine->ring.page == nullptr && !g_refused) open_timer(*mine);
+  if (mine->is_judged) take_turn(*mine);
 }
 
 void take_code_samples() {
@@ -179,6 +228,7 @@ void take_code_samples() {
       free_timer(timer);
     else
       count_switches(timer, now_ns);
+    if (timer.turns != 1 && now_ns > timer.wanted_ns + kSecondNs / 2) end_timer(timer);
   }
 }
 
@@ -186,7 +236,7 @@ double code_sample_ticks() { return g_cost_ticks; }
 
 void end_code_samples() {
   for (Timer& timer : g_timers)
-    if (timer.tid != 0) drain(timer), free_timer(timer);
+    if (timer.tid != 0) free_timer(timer);
 }
 
 }  // namespace hostprobe::probe

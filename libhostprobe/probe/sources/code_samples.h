@@ -2,7 +2,7 @@
 //
 // Room 2 (probe/). The writer thread only. The kernel writes the address into memory of ours, in an interrupt of its own: no signal,
 // nothing runs in the program. A thread's switches cost it more meanwhile (perf_event's own bookkeeping, kSwitchNs each); that is
-// counted as hostprobe's, and threads that switch very often are left alone.
+// counted as hostprobe's, and a thread that switches very often has its timer for so small a part of the time that it costs no more.
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,7 @@ void take_places(PageFaults& own, std::uint32_t tid) {
 }  // namespace
 
 void begin_page_faults(PageFaults& own, std::uint32_t tid) {
-  read_faults(tid, own.told);
+  if (read_faults(tid, own.told)) own.seen = own.told;
   own.told_ns = read_clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -86,6 +86,7 @@ void take_page_faults(PageFaults& own, std::uint32_t tid, bool may_ask) {
   take_places(own, tid);
   FaultCounts now;
   if (!read_faults(tid, now)) return;
+  own.seen = now;
   const FaultCounts before = own.told;
   const std::uint64_t faults = now.faults - before.faults, disk = now.disk - before.disk;
   const std::uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);

@@ -18,6 +18,7 @@ struct FaultCounts {
 
 struct PageFaults {
   FaultCounts told;  // by the last row of them
+  FaultCounts seen;  // when it was looked last
   std::uint64_t told_ns;
   PerfRing places;
   std::uint64_t period;  // faults, of which one is told in `places`

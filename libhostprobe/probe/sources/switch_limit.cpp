@@ -2,7 +2,6 @@
 #include "probe/sources/switch_limit.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "probe/record/chunk.h"
@@ -10,7 +9,6 @@
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
-#include "probe/runtime/small_file.h"
 #include "probe/writer/counters/thread_entries.h"
 #include "probe/writer/file/events.h"
 #include "probe/writer/steps/live_steps.h"
@@ -138,16 +136,6 @@ ThreadOrigin origin_of(std::uint32_t tid) {
 }
 
 bool is_left_out(std::uint32_t tid) { return g_rates.is_left_out(tid); }
-
-std::uint64_t runs_of(std::uint32_t tid) {
-  char path[64], line[96];
-  snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", tid);
-  if (!read_small_file(path, line, sizeof line)) return 0;
-  char* next = nullptr;
-  strtoull(line, &next, 10);
-  strtoull(next, &next, 10);
-  return strtoull(next, nullptr, 10);
-}
 
 void compare_runs(std::uint32_t tid, std::uint64_t created_ticks, std::uint64_t runs) {
   if (is_left_out(tid)) return g_rates.note_runs(tid, runs, read_clock_ns(CLOCK_MONOTONIC));

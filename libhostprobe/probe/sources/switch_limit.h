@@ -30,8 +30,6 @@ void follow_threads();
 
 ThreadOrigin origin_of(std::uint32_t tid);
 bool is_left_out(std::uint32_t tid);
-// How often the kernel has put a thread on a CPU; 0: it cannot be read.
-std::uint64_t runs_of(std::uint32_t tid);
 // That is known of a thread now.
 void compare_runs(std::uint32_t tid, std::uint64_t created_ticks, std::uint64_t runs);
 

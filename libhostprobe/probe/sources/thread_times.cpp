@@ -3,7 +3,6 @@
 
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,17 +10,12 @@
 #include "probe/runtime/at_start.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/small_file.h"
+#include "probe/sources/run_counts.h"
 #include "probe/sources/switch_drain.h"
 #include "probe/writer/counters/thread_entries.h"
 
 namespace hostprobe::probe {
 namespace {
-
-bool read_line(std::uint32_t tid, const char* file, char* out, std::size_t bytes) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
-  return read_small_file(path, out, bytes);
-}
 
 // Not by libc's function, which a fix may stand in front of. More CPUs than the set has room for are not counted.
 std::uint32_t cpus_of(std::uint32_t tid) {
@@ -33,15 +27,15 @@ std::uint32_t cpus_of(std::uint32_t tid) {
 }  // namespace
 
 void read_thread_times(ThreadEntry& entry) {
-  char line[96];
-  if (read_line(entry.tid, "schedstat", line, sizeof line)) {
-    char* next = nullptr;
-    entry.cpu_ns = strtoull(line, &next, 10);
-    entry.run_delay_ns = strtoull(next, &next, 10);
-    note_run_count(entry.tid, entry.created_ticks, strtoull(next, nullptr, 10));
+  if (RunCounts counts; read_run_counts(entry.tid, counts)) {
+    entry.cpu_ns = counts.cpu_ns;
+    entry.run_delay_ns = counts.delay_ns;
+    note_run_count(entry.tid, entry.created_ticks, counts.runs);
   }
   if (const std::uint32_t cpus = cpus_of(entry.tid); cpus != 0) entry.cpus = cpus;
-  if (read_line(entry.tid, "comm", line, sizeof line)) {
+  char path[64], line[96];
+  snprintf(path, sizeof path, "/proc/self/task/%u/comm", entry.tid);
+  if (read_small_file(path, line, sizeof line)) {
     std::size_t length = strcspn(line, "\n");
     if (length >= sizeof entry.name) length = sizeof entry.name - 1;
     memcpy(entry.name, line, length);
