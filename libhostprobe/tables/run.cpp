@@ -19,9 +19,11 @@ std::string line_of(const std::string& path, const analysis::Damage& damage) {
   return fmt::format("{}: {} bytes at offset {}: {}", path, damage.bytes, damage.offset, damage.what);
 }
 
-analysis::ChosenJob choose(const std::string& path, std::optional<unsigned> job) {
+analysis::ChosenJob choose(const std::string& path, std::optional<unsigned> job, const std::string& host) {
   try {
-    return {path, job};
+    analysis::ChosenJob chosen(path, job);
+    if (!host.empty()) chosen.keep_host(host);
+    return chosen;
   } catch (const std::invalid_argument& error) {
     throw BadRequest(error.what());
   }
@@ -29,8 +31,8 @@ analysis::ChosenJob choose(const std::string& path, std::optional<unsigned> job)
 
 }  // namespace
 
-Run::Run(const std::string& path, std::optional<unsigned> job, Answers answers)
-    : answers_(std::move(answers)), chosen_(choose(path, job)), path_(chosen_.path) {
+Run::Run(const std::string& path, std::optional<unsigned> job, const std::string& host, Answers answers)
+    : answers_(std::move(answers)), chosen_(choose(path, job, host)), path_(chosen_.path) {
   const std::vector<std::string>& paths = chosen_.traces;
   for (const std::string& one : paths)
     if (!read_head(one)) read_damaged(one);

@@ -54,8 +54,8 @@ struct Answers {
 class Run {
  public:
   // Throws std::system_error when there is no such path, BadRequest when it holds no trace that can be read.
-  // Of a run folder the job with this number, else its newest.
-  Run(const std::string& path, std::optional<unsigned> job, Answers answers);
+  // Of a run folder the job with this number, else its newest; of that the traces of `host`, or of all where it is empty.
+  Run(const std::string& path, std::optional<unsigned> job, const std::string& host, Answers answers);
 
   const std::string& path() const { return path_; }
   const analysis::ChosenJob& chosen() const { return chosen_; }

@@ -218,6 +218,17 @@ ChosenJob::ChosenJob(const std::string& given, std::optional<unsigned> wanted) :
   files = std::move(jobs[number - 1].files);
 }
 
+void ChosenJob::keep_host(const std::string& host) {
+  const std::vector<RunFile> heads = run_files(traces);
+  const auto is_of = [&host](const RunFile& file) { return host_of(file.header) == host; };
+  if (std::none_of(heads.begin(), heads.end(), is_of))
+    throw std::invalid_argument(fmt::format("{} has no trace of host {}", words(), host));
+  std::set<std::string> others;
+  for (const RunFile& file : heads)
+    if (!host_of(file.header).empty() && !is_of(file)) others.insert(file.path);
+  std::erase_if(traces, [&others](const std::string& path) { return others.contains(path); });
+}
+
 std::string ChosenJob::words() const { return has_others() ? fmt::format("job {} of {}", number, path) : path; }
 
 }  // namespace hostprobe::analysis

@@ -47,6 +47,9 @@ struct ChosenJob {
   // Implicit: whoever names a run means its newest job.
   ChosenJob(const std::string& path, std::optional<unsigned> number = {});  // NOLINT(google-explicit-constructor)
 
+  // Leaves the traces of that host, and those that name none. Throws std::invalid_argument when the host has none.
+  void keep_host(const std::string& host);
+
   std::string path;  // the run folder itself, or the trace file; of several folders the one that holds them
   std::vector<std::string> folders;  // that the job is read from, or the trace file
   std::vector<std::string> traces;

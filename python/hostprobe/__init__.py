@@ -38,11 +38,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_marks.restart_numbers)
 
 
-def open(run, job=None):
-    """The tables of the run folder, or of the one trace file, at `run`: of its job number `job`, else its newest. See
-    hostprobe._run.Run, docs/reference/tables.md."""
+def open(run, job=None, host=None):
+    """The tables of the run folder, or of the one trace file, at `run`: of its job number `job`, else its newest; with `host` what
+    that host's processes recorded. See hostprobe._run.Run, docs/reference/tables.md."""
     from hostprobe._run import Run
-    return Run(run, job)
+    return Run(run, job, host)
 
 
 def to_parquet(run, folder, tables=None, progress=None, overwrite=False):

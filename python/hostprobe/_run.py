@@ -64,17 +64,17 @@ class Run:
     their files as they are when it gets there, so a run may be read while it is being written.
 
     Of a folder with several jobs it is one: number `job`, counted from 1 as they began, else the newest. `job` says which it is,
-    `jobs` how many there are.
+    `jobs` how many there are. With `host` it is what the ranks of that host recorded, and nothing of the others is read.
 
-    FileNotFoundError: there is nothing at `path`. ValueError: it holds no trace that can be read, or no such job; what else
-    cannot be read is said in `problems`.
+    FileNotFoundError: there is nothing at `path`. ValueError: it holds no trace that can be read, or no such job or host; what
+    else cannot be read is said in `problems`.
     """
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"], job: Optional[int] = None) -> None:
+    def __init__(self, path: Union[str, "os.PathLike[str]"], job: Optional[int] = None, host: Optional[str] = None) -> None:
         self.path = os.fspath(path)
         if job is not None and not 1 <= job < 1 << 31:
             raise ValueError(f"jobs of a run folder are counted from 1, there is no job {job}")
-        self._opened = _tables.open(self.path, 0 if job is None else job)
+        self._opened = _tables.open(self.path, 0 if job is None else job, host or "")
         self.job, self.jobs = _tables.job(self._opened)
         self._columns: Dict[str, List[str]] = {
             name: [column[0] for column in columns] for name, _, _, columns in _tables.definitions()}

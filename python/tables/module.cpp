@@ -58,12 +58,12 @@ std::string path_of(const py::object& path) {
   return py::reinterpret_steal<py::bytes>(bytes);
 }
 
-// FileNotFoundError and its like, with the path. Job 0: the newest.
-OpenedRun open_run(const py::object& path, unsigned job) {
+// FileNotFoundError and its like, with the path. Job 0: the newest; host "": all of them.
+OpenedRun open_run(const py::object& path, unsigned job, const std::string& host) {
   const std::string text = path_of(path);
   try {
     const py::gil_scoped_release without_lock;
-    return std::make_shared<Run>(text, job == 0 ? std::nullopt : std::optional(job), answers_of_runs());
+    return std::make_shared<Run>(text, job == 0 ? std::nullopt : std::optional(job), host, answers_of_runs());
   } catch (const std::system_error& error) {
     errno = error.code().value();
     PyErr_SetFromErrnoWithFilename(PyExc_OSError, text.c_str());
@@ -186,7 +186,7 @@ PYBIND11_MODULE(_tables, module) {
   py::register_local_exception_translator(translate_system_error);
   py::class_<Run, OpenedRun>(module, "Run", py::module_local());
   py::class_<HeldTrace>(module, "HeldTrace", py::module_local());
-  module.def("open", open_run, py::arg("path"), py::arg("job") = 0);
+  module.def("open", open_run, py::arg("path"), py::arg("job") = 0, py::arg("host") = "");
   module.def("definitions", definitions);
   module.def("stream", stream);
   module.def("schema", schema);

@@ -283,6 +283,20 @@ TEST_F(Jobs, RanksOfOneIdAreOneJobWhateverTheirHostsClocksAndWorldsSay) {
   EXPECT_THAT(pids(), ElementsAre(Pids{10, 11, 12}));
 }
 
+TEST_F(Jobs, OfOneHostOnlyItsTracesAreKept) {
+  for (int number = 0; number < 3; ++number) {
+    TraceFile file = rank(number, 3, static_cast<std::uint32_t>(10 + number), 0, 5);
+    test::set_text(file.header.host, number == 0 ? "first" : "other");
+    test::set_text(file.header.job, "4711");
+    keep(file);
+  }
+  ChosenJob chosen(folder_.path().string());
+  EXPECT_THROW(chosen.keep_host("third"), std::invalid_argument);
+  EXPECT_EQ(chosen.traces.size(), 3u);
+  chosen.keep_host("other");
+  EXPECT_EQ(chosen.traces.size(), 2u);
+}
+
 TEST_F(Jobs, AnIdThatRepeatsIsAJobForEachSetOfItsRanks) {
   for (std::uint32_t again = 0; again < 2; ++again)
     for (int number = 0; number < 2; ++number) {
