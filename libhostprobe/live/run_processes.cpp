@@ -23,6 +23,8 @@ RunProcess process_of(const RunFile& file) {
   process.world_size = std::max(file.header.world_size, 0);
   process.is_worker = file.header.forked_from != 0;
   process.folder = std::filesystem::path(file.path).parent_path().string();
+  process.trace = file.path;
+  process.host = host_of(file.header);
   process.job = job_id_of(file.header);
   return process;
 }

@@ -19,6 +19,7 @@ struct RunProcess {
   int world_size = 0;       // 0: not said
   bool is_worker = false;   // made by another process of the run that has the same rank
   std::string folder;       // the run
+  std::string trace, host;  // its file, and the host's name in there; "": it has none
   std::string job;          // the job's id; "": not said
 
   std::string title() const;  // "rank 0 (process 4711)"

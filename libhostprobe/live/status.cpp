@@ -186,6 +186,8 @@ void add_place(const RunProcess& process, JsonValue& json) {
   json["rank"] = process.rank ? JsonValue(*process.rank) : nullptr;
   json["job"] = process.job.empty() ? nullptr : JsonValue(process.job);
   json["worker"] = process.is_worker;
+  json["host"] = process.host.empty() ? nullptr : JsonValue(process.host);
+  json["trace"] = process.trace.empty() ? nullptr : JsonValue(process.trace);
 }
 
 std::string text_of(const JsonValue& json) { return json_text(json, 2) + "\n"; }
