@@ -94,7 +94,7 @@ Command job_command() {
 
 Command agent_command() {
   struct Arguments {
-    Value listen, token_file, every;
+    Value listen, token_file, every, data, rows_cpu, keep_days, keep_mb;
   };
   auto arguments = std::make_shared<Arguments>();
   const auto run = [arguments](const Words&) {
@@ -102,17 +102,28 @@ Command agent_command() {
     add("--listen", arguments->listen, words);
     add("--token-file", arguments->token_file, words);
     add("--every", arguments->every, words);
+    add("--data", arguments->data, words);
+    add("--rows-cpu", arguments->rows_cpu, words);
+    add("--keep-days", arguments->keep_days, words);
+    add("--keep-mb", arguments->keep_mb, words);
     return become("hostprobe.agent", words);
   };
-  return {.name = "agent",
-          .summary = "Serves metrics of this host's recording processes to Prometheus.",
-          .options =
-              {value_option("--listen", arguments->listen, "ADDRESS:PORT or unix:PATH (127.0.0.1:9465)", "ADDRESS"),
-               value_option("--token-file", arguments->token_file,
-                            "Clients must send the token in this file; needed for any address beyond loopback", "FILE"),
-               value_option("--every", arguments->every, "Seconds between two looks at the processes (5)", "SECONDS")},
-          .notes = kAgentNotes,
-          .run = run};
+  return {
+      .name = "agent",
+      .summary = "Serves metrics of this host's recording processes to Prometheus.",
+      .options =
+          {value_option("--listen", arguments->listen, "ADDRESS:PORT or unix:PATH (127.0.0.1:9465)", "ADDRESS"),
+           value_option("--token-file", arguments->token_file,
+                        "Clients must send the token in this file; needed for any address beyond loopback", "FILE"),
+           value_option("--every", arguments->every, "Seconds between two looks at the processes (5)", "SECONDS"),
+           value_option("--data", arguments->data, "Also writes the step rows of their runs there, for `hostprobe job`",
+                        "FOLDER"),
+           value_option("--rows-cpu", arguments->rows_cpu, "What making rows may take of one CPU, percent (1)",
+                        "PERCENT"),
+           value_option("--keep-days", arguments->keep_days, "Older rows of this host are removed (30)", "N"),
+           value_option("--keep-mb", arguments->keep_mb, "The oldest beyond this size are removed, MiB (1024)", "N")},
+      .notes = kAgentNotes,
+      .run = run};
 }
 
 }  // namespace hostprobe::cli

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Iterator, List, Optional, Tuple, Union
 
-__all__ = ["folder_of", "row_files"]
+__all__ = ["folder_of", "is_whole", "row_files"]
 
 _ENDS = b"PAR1"  # of every whole Parquet file, at both ends
 _SPECIAL = re.compile("[\\x00-\\x1f\\x7f\"#%'*/:=?\\\\{\\[\\]^]")  # what Hive escapes
@@ -19,7 +19,7 @@ def folder_of(column: str, value: Optional[str]) -> str:
     return f"{column}=" + _SPECIAL.sub(lambda found: f"%{ord(found.group()):02X}", value)
 
 
-def _is_whole(path: Path) -> bool:
+def is_whole(path: Path) -> bool:
     with open(path, "rb") as file:
         if file.read(4) != _ENDS:
             return False
@@ -43,7 +43,7 @@ def row_files(data: Union[str, "os.PathLike[str]"]) -> Tuple[List[str], List[str
     others: List[str] = []
     for path in _candidates(Path(data)):
         try:
-            (whole if _is_whole(path) else others).append(str(path))
+            (whole if is_whole(path) else others).append(str(path))
         except OSError:
             others.append(str(path))  # it went away, or may not be read
     return whole, others

@@ -9,13 +9,13 @@ import datetime
 import importlib
 import os
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Iterator, Tuple, Union
 
 from hostprobe._parquet import _pyarrow
 from hostprobe._row_files import folder_of
 from hostprobe._run import Run
 
-__all__ = ["to_step_rows", "write_rows"]
+__all__ = ["rows_by_folder", "to_step_rows", "write_rows", "write_whole"]
 
 _Name = Union[str, "os.PathLike[str]"]
 _DAY_NS = 86400 * 10**9
@@ -32,9 +32,8 @@ def _texts(pyarrow: Any, rows: Any) -> Any:
     return rows
 
 
-def write_rows(rows: Any, data: _Name, name: str) -> int:
-    """Writes a pyarrow table with the columns of `step_rows` into `data`, in files of that name. Each stands there whole or not at all."""
-    pyarrow = _pyarrow()
+def rows_by_folder(pyarrow: Any, rows: Any) -> Iterator[Tuple[Tuple[str, str, str], Any]]:
+    """A pyarrow table with the columns of `step_rows`, as it is written: by the names of the folders below each other."""
     compute = importlib.import_module("pyarrow.compute")
     rows = _texts(pyarrow, rows)
     days = compute.divide(rows["begin_ns"], _DAY_NS)
@@ -47,13 +46,20 @@ def write_rows(rows: Any, data: _Name, name: str) -> int:
             for column in ("job", "host"):
                 value = key[column]
                 own = own.filter(compute.is_null(own[column]) if value is None else compute.equal(own[column], value))
-            place = Path(data, folder_of("job", key["job"]), folder_of("date", date.isoformat()), folder_of("host", key["host"]))
-            place.mkdir(parents=True, exist_ok=True)
-            _write_whole(pyarrow, own.drop_columns(["job", "host"]), place / (name + ".parquet"))
+            yield (folder_of("job", key["job"]), folder_of("date", date.isoformat()), folder_of("host", key["host"])), own
+
+
+def write_rows(rows: Any, data: _Name, name: str) -> int:
+    """Writes a pyarrow table with the columns of `step_rows` into `data`, in files of that name. Each stands there whole or not at all."""
+    pyarrow = _pyarrow()
+    for folders, own in rows_by_folder(pyarrow, rows):
+        place = Path(data, *folders)
+        place.mkdir(parents=True, exist_ok=True)
+        write_whole(pyarrow, own.drop_columns(["job", "host"]), place / (name + ".parquet"))
     return int(rows.num_rows)
 
 
-def _write_whole(pyarrow: Any, rows: Any, path: Path) -> None:
+def write_whole(pyarrow: Any, rows: Any, path: Path) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:

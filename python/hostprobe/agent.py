@@ -1,9 +1,11 @@
-"""`hostprobe agent`: what the recording processes of this host say of themselves, as metrics of Prometheus.
+"""`hostprobe agent`: what the recording processes of this host say of themselves, as metrics of Prometheus, and their step rows.
 
     python -m hostprobe.agent [--listen 127.0.0.1:9465 | ADDRESS:PORT | unix:PATH] [--token-file FILE] [--every SECONDS]
+                              [--data FOLDER [--rows-cpu PERCENT] [--keep-days N] [--keep-mb N]]
 
 One for each host. It finds the processes of its user that record (root: of all users), and asks each for its status as `hostprobe ctl PID status`
-does; it stops none and changes nothing. Without a token it listens on loopback or a Unix socket alone. docs/reference/agent.md has the metrics.
+does; it stops none and changes nothing. With --data the analysis of their runs gives a row for each rank and step, which it writes there.
+Without a token it listens on loopback or a Unix socket alone. docs/reference/agent.md has the metrics.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import concurrent.futures
 import hmac
 import http.server
 import importlib
+import importlib.util
 import ipaddress
 import json
 import math
@@ -24,6 +27,10 @@ import threading
 import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from hostprobe._row_looks import RowLooks, start_of
+from hostprobe._row_store import RowStore
+from hostprobe._row_totals import RowTotals
 
 __all__ = ["Agent", "BadAddress", "Collector", "Status", "main", "server_at"]
 
@@ -87,12 +94,6 @@ class Agent:
         self._shm = shm
         self._known: Dict[int, Tuple[str, bool]] = {}  # by process: its start, and whether it maps the library
 
-    def _start_of(self, pid: int) -> str:
-        try:
-            return _small_text(f"/proc/{pid}/stat", 4096).rpartition(")")[2].split()[19]
-        except (OSError, IndexError):
-            return ""
-
     def processes(self) -> List[int]:
         """Those that record and that this user may ask, at most _MOST_PROCESSES."""
         user = os.geteuid()
@@ -102,7 +103,7 @@ class Agent:
             return []
         known: Dict[int, Tuple[str, bool]] = {}
         for pid in sorted(makers):
-            start = self._start_of(pid)
+            start = start_of(pid)
             before = self._known.get(pid)
             known[pid] = before if before is not None and before[0] == start else (start, start != "" and _maps_hostprobe(pid))
         self._known = known
@@ -149,13 +150,21 @@ def _value(document: Dict[str, Any], place: Tuple[str, ...]) -> float:
     return _amount(found)
 
 
+class Rows(NamedTuple):
+    """What there is with --data: who looks for rows, and what they add up to."""
+
+    looks: RowLooks
+    totals: RowTotals
+
+
 class Collector:
     """What prometheus_client asks for metrics: of the last look, so that a scrape asks no process."""
 
-    def __init__(self, agent: Agent, every_s: float) -> None:
+    def __init__(self, agent: Agent, every_s: float, rows: Optional[Rows] = None) -> None:
         self._core: Any = importlib.import_module("prometheus_client.core")
         self._agent = agent
         self._every_s = every_s
+        self._rows = rows
         self._lock = threading.Lock()
         self._host = _label(socket.gethostname())
         self._statuses: List[Status] = []
@@ -166,6 +175,8 @@ class Collector:
         statuses, silent = self._agent.look()
         with self._lock:
             self._statuses, self._silent, self._looked_s = statuses, silent, time.time()
+        if self._rows is not None:
+            self._rows.looks.note(status.document for status in statuses)
 
     def run(self) -> None:
         while True:
@@ -173,28 +184,49 @@ class Collector:
             self.look()
             time.sleep(max(0.1, self._every_s - (time.monotonic() - begin)))
 
+    def run_rows(self, rows: Rows) -> None:
+        """In a thread of its own: the analysis of a run takes as long as it takes."""
+        while True:
+            rows.looks.look()
+            time.sleep(self._every_s)
+
+    def _host_of(self, status: Status) -> str:
+        """As its trace and its rows name it: a container has another name than the host of the agent."""
+        named = status.document.get("host")
+        return _label(named) if isinstance(named, str) and named else self._host
+
     def collect(self) -> Iterator[Any]:
+        yield from self._of_statuses()
+        if self._rows is None:
+            return
+        yield from self._rows.totals.families(self._core)
+        written, failed = self._rows.looks.counts()
+        yield self._core.CounterMetricFamily("hostprobe_agent_rows", "Step rows that were written.", value=written)
+        yield self._core.CounterMetricFamily("hostprobe_agent_rows_failed", "Looks for step rows that failed.", value=failed)
+
+    def _of_statuses(self) -> Iterator[Any]:
         with self._lock:
             statuses, silent, looked_s = self._statuses, self._silent, self._looked_s
         for name, meaning, grows, place, scale in _METRICS:
             family = (self._core.CounterMetricFamily if grows else self._core.GaugeMetricFamily)(name, meaning, labels=["job", "host", "rank"])
-            added: Dict[Tuple[str, str], float] = {}
+            added: Dict[Tuple[str, str, str], float] = {}
             for status in statuses:
                 value = scale * _value(status.document, place)
                 if not math.isnan(value):  # workers share the rank of their process
-                    key = (status.job, status.rank)
+                    key = (status.job, self._host_of(status), status.rank)
                     added[key] = max(added[key], value) if key in added and not grows else added.get(key, 0.0) + value
-            for (job, rank), value in added.items():
-                family.add_metric([job, self._host, rank], value)
+            for key, value in added.items():
+                family.add_metric(key, value)
             yield family
         hang = self._core.GaugeMetricFamily("hostprobe_hang", "1: the last trigger was for want of progress.", labels=["job", "host", "rank"])
-        hung: Dict[Tuple[str, str], float] = {}
+        hung: Dict[Tuple[str, str, str], float] = {}
         for status in statuses:
             trigger = status.document.get("last_trigger")
             is_hung = isinstance(trigger, dict) and trigger.get("reason") == "hang"
-            hung[status.job, status.rank] = max(hung.get((status.job, status.rank), 0.0), float(is_hung))
-        for (job, rank), value in hung.items():
-            hang.add_metric([job, self._host, rank], value)
+            key = (status.job, self._host_of(status), status.rank)
+            hung[key] = max(hung.get(key, 0.0), float(is_hung))
+        for key, value in hung.items():
+            hang.add_metric(key, value)
         yield hang
         for name, meaning, value in (("hostprobe_agent_processes", "Processes that gave an answer.", len(statuses)),
                                      ("hostprobe_agent_silent_processes", "Processes that record and gave none in time.", silent),
@@ -319,33 +351,65 @@ def _command() -> str:
     return found
 
 
+def _say(words: str) -> None:
+    print(f"hostprobe agent: {_line(words)}", file=sys.stderr, flush=True)
+
+
+def _line(words: object) -> str:
+    return "".join(one if one.isprintable() else "?" for one in str(words))[:500]
+
+
+def _rows_of(arguments: argparse.Namespace) -> Optional[Rows]:
+    """ImportError: what rows need is missing."""
+    if arguments.data is None:
+        return None
+    if importlib.util.find_spec("hostprobe._tables") is None:
+        raise ImportError(f"{sys.executable} has no compiled part of hostprobe that fits it, which --data needs")
+    store = RowStore(arguments.data, socket.gethostname(), arguments.keep_days, arguments.keep_mb)
+    totals = RowTotals(time.monotonic)
+    return Rows(RowLooks(store, totals, 1e-2 * arguments.rows_cpu, _label, _say), totals)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hostprobe agent", description="Serves metrics of the recording processes of this host to Prometheus.",
                                      epilog="example: hostprobe agent --listen unix:/run/user/1000/hostprobe.sock")
     parser.add_argument("--listen", metavar="ADDRESS", default="127.0.0.1:9465", help="ADDRESS:PORT or unix:PATH (127.0.0.1:9465)")
     parser.add_argument("--token-file", metavar="FILE", help="whoever asks sends `Authorization: Bearer` with what stands there")
     parser.add_argument("--every", metavar="SECONDS", type=float, default=5.0, help="so often the processes are asked (5)")
+    parser.add_argument("--data", metavar="FOLDER", help="also write the step rows of their runs into this folder, for hostprobe job")
+    parser.add_argument("--rows-cpu", metavar="PERCENT", type=float, default=1.0, help="what making rows may take of one CPU (1)")
+    parser.add_argument("--keep-days", metavar="N", type=int, default=30, help="rows of this host older than that are removed (30)")
+    parser.add_argument("--keep-mb", metavar="N", type=int, default=1024, help="and the oldest beyond this size (1024)")
     return parser
+
+
+def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    for name, value, least, most in (("--every", arguments.every, 0.5, 3600), ("--rows-cpu", arguments.rows_cpu, 0.01, 100),
+                                     ("--keep-days", arguments.keep_days, 1, 36500), ("--keep-mb", arguments.keep_mb, 1, 1 << 20)):
+        if not least <= value <= most:
+            parser.error(f"{name} is from {least} to {most}")
 
 
 def main(words: Optional[Sequence[str]] = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(words)
-    if not 0.5 <= arguments.every <= 3600:
-        parser.error("--every is from 0.5 to 3600 seconds")
+    _check(parser, arguments)
     try:
         prometheus: Any = importlib.import_module("prometheus_client")
         registry = prometheus.CollectorRegistry()
-        collector = Collector(Agent(_command()), arguments.every)
+        rows = _rows_of(arguments)
+        collector = Collector(Agent(_command()), arguments.every, rows)
         server = server_at(arguments.listen, registry, _token_of(arguments.token_file))
     except ImportError as error:
-        print(f"hostprobe agent needs prometheus_client ({error}): pip install 'hostprobe[agent]'", file=sys.stderr)
+        print(f"hostprobe agent lacks a package ({_line(error)}): pip install 'hostprobe[agent]'", file=sys.stderr)
         return 1
     except (OSError, ValueError) as error:
-        print(f"hostprobe agent: {error}", file=sys.stderr)
+        _say(str(error))
         return 1
     registry.register(collector)
     threading.Thread(target=collector.run, daemon=True).start()
+    if rows is not None:
+        threading.Thread(target=collector.run_rows, args=(rows,), daemon=True).start()
     print(f"hostprobe agent: metrics at {arguments.listen}", file=sys.stderr, flush=True)
     try:
         server.serve_forever()

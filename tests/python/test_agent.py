@@ -98,8 +98,8 @@ class OfAJob(WithFolder):
 
     def test_prometheus_scrapes_a_running_job_and_every_query_of_the_dashboard_has_rows(self):
         self.record()
-        self.agent("--listen", f"127.0.0.1:{self.port}")
-        wait_for(lambda: self.metrics().get(("hostprobe_steps_total", "1")))
+        self.agent("--listen", f"127.0.0.1:{self.port}", "--data", self.folder / "data", "--rows-cpu", "50")
+        wait_for(lambda: self.metrics().get(("hostprobe_late_seconds_total", "1")))
         metrics = self.metrics()
         for rank in ("0", "1"):
             labels = metrics["hostprobe_records_total", rank].labels
@@ -252,7 +252,34 @@ class Files(unittest.TestCase):
     def test_promtool_finds_nothing_wrong_with_the_rules(self):
         done = subprocess.run([PROMETHEUS / "promtool", "check", "rules", FILES / "alerts.yml"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("5 rules found", done.stdout)
+        self.assertIn("8 rules found", done.stdout)
+
+    def test_time_lost_and_a_rank_that_is_last_raise_alerts_and_a_busy_gpu_does_not(self):
+        def series(name, labels, each):
+            return {"series": f"{name}{{{labels}}}", "values": f"0+{each}x60"}
+        bad, good = 'job="bad",host="n",rank="3"', 'job="good",host="n",rank="3"'
+        inputs = [series("hostprobe_lost_seconds_total", bad + ',cause="gpu_bound"', 48), series("hostprobe_lost_seconds_total", bad + ',cause="gc_pause"', 6),
+                  series("hostprobe_waited_seconds_total", bad, 6), series("hostprobe_last_steps_total", bad, 60), series("hostprobe_step_seconds_count", bad, 100),
+                  series("hostprobe_lost_seconds_total", good + ',cause="gpu_bound"', 57), series("hostprobe_lost_seconds_total", good + ',cause="gc_pause"', 3),
+                  series("hostprobe_waited_seconds_total", good, 0), series("hostprobe_last_steps_total", good, 40), series("hostprobe_step_seconds_count", good, 100)]
+        last = {"job": "bad", "host": "n", "rank": "3", "severity": "warning"}
+        expected = [{"alertname": "HostprobeTimeLost", "eval_time": "40m", "exp_alerts": [{"exp_labels": {"job": "bad", "severity": "warning"}}]},
+                    {"alertname": "HostprobeRankLast", "eval_time": "40m", "exp_alerts": [{"exp_labels": last}]},
+                    {"alertname": "HostprobeTimeLost", "eval_time": "5m", "exp_alerts": []}]
+        for one in expected:
+            for alert in one["exp_alerts"]:
+                alert["exp_annotations"] = {"summary": self.summary(one["alertname"]).replace("{{ $labels.job }}", "bad").replace(
+                    "{{ $labels.host }}", "n").replace("{{ $labels.rank }}", "3")}
+        with tempfile.TemporaryDirectory(prefix="hostprobe-test.") as folder:
+            path = Path(folder, "test.yml")  # JSON is YAML
+            path.write_text(json.dumps({"rule_files": [str(FILES / "alerts.yml")], "evaluation_interval": "1m",
+                                        "tests": [{"interval": "1m", "input_series": inputs, "alert_rule_test": expected}]}))
+            done = subprocess.run([PROMETHEUS / "promtool", "test", "rules", path], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def summary(self, alert):
+        rules = (FILES / "alerts.yml").read_text().partition(f"alert: {alert}\n")[2]
+        return json.loads(rules.partition("summary: ")[2].partition("\n")[0])
 
     def test_promtool_finds_nothing_wrong_with_the_metrics(self):
         registry = CollectorRegistry()
