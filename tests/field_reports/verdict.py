@@ -1,0 +1,73 @@
+"""Whether a report names what is wrong with a run of a known kind: right, partly, wrong or silent."""
+
+import dataclasses
+import json
+
+from kinds import ANY
+
+RIGHT, PARTLY, WRONG, SILENT = "right", "partly", "wrong", "silent"
+GAIN_WITHIN = 0.2  # of the true one
+TWIN_PCT = 5  # of the steps: a finding of a healthy run may have less
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    word: str
+    lacks: tuple = ()  # what is not right, in words
+
+
+def of_the_steps(findings):
+    """Findings that would be read as a fault."""
+    return [one for one in findings if one["share_of"] == "steps" and one["share_pct"] >= TWIN_PCT]
+
+
+def fix_of(finding):
+    return finding.get("fix", {}).get("name")
+
+
+def true_gain_pct(fault, twin):
+    """What the program itself measured; None: one of them hung."""
+    if fault.step_s is None or twin.step_s is None:
+        return None
+    return 100 * (fault.step_s - twin.step_s) / fault.step_s
+
+
+def has_place(finding, place):
+    return place in json.dumps([finding["text"], finding.get("site"), finding["evidence"]], ensure_ascii=False)
+
+
+def place_and_rank_lacks(kind, first):
+    if kind.rank != ANY and first["rank"] != kind.rank:
+        yield f"rank {first['rank']}, not {kind.rank}"
+    yield from (f"no {place}" for place in kind.places() if not has_place(first, place))
+
+
+def advice_lacks(kind, first, findings):
+    if kind.fix and fix_of(first) != kind.fix:
+        yield f"fix {fix_of(first)}, not {kind.fix}"
+    for advised in sorted({fix_of(one) for one in findings} & set(kind.wrong_fixes)):
+        yield f"advises {advised}"
+    there = {one["cause"] for one in findings}
+    yield from (f"no finding of {cause}" for cause in kind.also if cause not in there)
+
+
+def gain_lacks(first, gain_pct):
+    if gain_pct is None:
+        return
+    said = first.get("gain_pct")
+    if said is None:
+        yield f"no gain, truth {gain_pct:.0f} %"
+    elif abs(said - gain_pct) > GAIN_WITHIN * abs(gain_pct):
+        yield f"gain {said:.0f} %, truth {gain_pct:.0f} %"
+
+
+def judge(kind, findings, gain_pct=None):
+    if not kind.causes:
+        return Verdict(WRONG if of_the_steps(findings) else RIGHT)
+    if not findings:
+        return Verdict(SILENT)
+    first = findings[0]
+    if first["cause"] not in kind.causes:
+        return Verdict(WRONG, (f"{first['cause']}, not {' or '.join(kind.causes)}",))
+    lacks = (*place_and_rank_lacks(kind, first), *advice_lacks(kind, first, findings), *gain_lacks(first, gain_pct))
+    return Verdict(PARTLY if lacks else RIGHT, lacks)
