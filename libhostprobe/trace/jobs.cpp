@@ -226,7 +226,7 @@ void ChosenJob::keep_host(const std::string& host) {
   std::set<std::string> others;
   for (const RunFile& file : heads)
     if (!host_of(file.header).empty() && !is_of(file)) others.insert(file.path);
-  std::erase_if(traces, [&others](const std::string& path) { return others.contains(path); });
+  std::erase_if(traces, [&others](const std::string& trace) { return others.contains(trace); });
 }
 
 std::string ChosenJob::words() const { return has_others() ? fmt::format("job {} of {}", number, path) : path; }
