@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/python"))
 
 from hostprobe.job import open_engine
 from hostprobe._job_engine import master_of, queries
-from made_rows import MadeJob
+from made_rows import SLOW_HOST, MadeJob
 
 
 def main():
@@ -49,7 +49,8 @@ def main():
         answers[name] = engine.rows(sql)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"{name:16} {time.monotonic() - begin:6.2f} s  {len(answers[name]):5} rows  {memory:5.0f} MiB at most so far", flush=True)
-    print("slow host", answers["hosts"][0]["host"], answers["hosts"][0]["cause"], "| grows", [row["rank"] for row in answers["growth"]],
+    slow = max(answers["hosts"], key=lambda row: row["late_ranks"])
+    print("slow host", slow["host"], slow["cause"], "planted", made.host_name(SLOW_HOST), "| grows", [row["rank"] for row in answers["growth"]],
           "planted", made.drifting, "| stalls every", answers["stalls"][0]["every_steps"], "by", answers["stalled_ranks"][0]["rank"],
           "planted", made.stalling, "| since", sorted({row["since_step"] for row in answers["since"]}), "planted", made.slow_since)
 

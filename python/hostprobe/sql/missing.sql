@@ -1,6 +1,6 @@
 -- Ranks without rows among those below the highest one, and ranks whose rows end before the last step.
 with ends as (
-  select rank, max(step) as last_step, count(distinct step) as steps from step_rows group by rank
+  select rank, max(step) as last_step from step_rows group by rank
 ),
 job as (
   select max(last_step) as last_step from ends
