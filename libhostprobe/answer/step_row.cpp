@@ -53,6 +53,7 @@ std::vector<StepRow> explained_rows(const RunAnswer& run, const ProcessAnswer& p
     row.begin_realtime_ns = step.begin_realtime_ns;
     row.length_ns = step.length_ns;
     row.is_explained = true;
+    row.ranks = ranks;
     if (ranks > 1) row.late_ns = 0;
     for (const LostTime* one : lost) add_lost(*one, i, ranks, row);
     double own_ns = 0;

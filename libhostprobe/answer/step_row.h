@@ -24,6 +24,7 @@ struct StepRow {
   double waited_ns = 0;                   // for what other ranks lost
   std::optional<double> late_ns = {};     // that each other rank waited for it, by their mean; nothing: it is alone
   std::optional<double> own_cost_ns = {};
+  std::uint64_t ranks = 0;  // that the analysis had; 0: not explained
 };
 
 // Names a run whose job has no id by its beginning.

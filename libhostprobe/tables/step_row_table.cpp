@@ -59,6 +59,9 @@ std::vector<AnswerColumn<RankStep>> rank_step_columns() {
                [](const RankStep& row) {
                  return row.step.own_cost_ns ? std::optional(1e-3 * *row.step.own_cost_ns) : std::nullopt;
                }),
+      Of::count("ranks",
+                "of the job whose traces were read together; the others are waited for as lost_waits_for_rank_ms",
+                [](const RankStep& row) { return some_if(row.step.ranks > 0, row.step.ranks); }),
       Of::count("lost_records", "0; null: the process lost some, and it is not known in which steps",
                 [](const RankStep& row) { return some_if(row.step.process->lost == 0, std::uint64_t{0}); })};
 }

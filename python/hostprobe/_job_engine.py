@@ -2,6 +2,9 @@
 
 A query sees these views: `all_rows` (every row of the data), `step_rows` (those of one job, between two steps), `rank_totals` (added up by
 rank and host) and `rank_causes` (the same, a row for each cause). Columns that a newer version added, or an older one lacks, are null.
+
+Where each host analysed its own ranks alone, what a rank waited for ranks elsewhere is charged to none of them. `step_rows` joins that: see
+Engine._joined.
 """
 
 import importlib
@@ -18,7 +21,7 @@ _NEEDED = ("step", "begin_ns", "ms")
 # What the views have whatever the files have; then every lost_<cause>_ms that is there.
 _COLUMNS = (("job", "string"), ("date", "string"), ("host", "string"), ("rank", "int"), ("step", "bigint"), ("begin_ns", "bigint"),
             ("ms", "double"), ("type", "string"), ("waited_ms", "double"), ("late_ms", "double"), ("own_us", "double"),
-            ("lost_records", "bigint"))
+            ("ranks", "bigint"), ("lost_records", "bigint"))
 
 
 class Missing(Exception):
@@ -87,7 +90,8 @@ class Engine:
     def choose(self, job: str, steps: Optional[Tuple[int, int]] = None) -> None:
         """Puts one job before the queries, and of it the steps from the first number to the second."""
         span = "" if steps is None else f" and step between {int(steps[0])} and {int(steps[1])}"
-        self._view("step_rows", f"select * from all_rows where coalesce(job, '') = {_text(job)}{span}")
+        of_job = f"select * from all_rows where coalesce(job, '') = {_text(job)}{span}"
+        self._view("step_rows", self._joined(of_job) if self._is_in_parts(of_job) else of_job)
         lost = "".join(f", coalesce(sum(lost_{cause}_ms), 0) as lost_{cause}_ms" for cause in self.causes)
         self._keep("rank_totals", "select rank, host, count(*) as steps, sum(ms) as ms, coalesce(sum(late_ms), 0) as late_ms, "
                    f"coalesce(sum(waited_ms), 0) as waited_ms{lost} from step_rows group by rank, host")
@@ -95,6 +99,41 @@ class Engine:
         cases = " ".join(f"when '{cause}' then t.lost_{cause}_ms" for cause in self.causes) or "when 'unexplained' then 0.0"
         self._keep("rank_causes", f"select t.rank, t.host, t.steps, c.cause, case c.cause {cases} end as ms "
                    f"from rank_totals t cross join (select * from (values {names}) as names(cause)) c")
+
+    def _is_in_parts(self, of_job: str) -> bool:
+        """Whether the job has more ranks than were analysed together."""
+        if not {"ranks", "waited_ms", "lost_waits_for_rank_ms", "lost_unknown_ms", "lost_gpu_bound_ms"} <= set(self.columns):
+            return False
+        found = self.rows(f"select count(distinct rank) as ranks, min(ranks) as together from ({of_job}) rows_of_job")[0]
+        return found["together"] is not None and int(found["together"]) < int(found["ranks"])
+
+    def _joined(self, of_job: str) -> str:
+        """Of a step of which all ranks have a row: what they waited, all together, is charged to those that waited less than the one that waited
+        most, in parts as large as that difference. A rank whose GPU may have waited (unknown) is not one that came late. What even the
+        last rank spent in collectives with others moved data; it counts as work of the GPU, as in a report."""
+        columns = [name for name, _ in _COLUMNS if name not in ("waited_ms", "late_ms")]
+        columns += [f"lost_{cause}_ms" for cause in self.causes if cause not in ("waits_for_rank", "gpu_bound")]
+        return f"""
+            with chosen as ({of_job}),
+            world as (select count(distinct rank) as all_ranks from chosen),
+            idle as (
+              select chosen.*, waited_ms + lost_waits_for_rank_ms + lost_unknown_ms as idle_ms, count(waited_ms) over (partition by step) as known,
+                min(lost_waits_for_rank_ms) over (partition by step) as moving_ms
+              from chosen
+            ),
+            less as (
+              select idle.*, waited_ms + lost_waits_for_rank_ms - moving_ms as all_waited_ms, max(idle_ms) over (partition by step) - idle_ms as less_ms
+              from idle
+            ),
+            whole as (
+              select less.*, sum(all_waited_ms) over (partition by step) as whole_ms, sum(less_ms) over (partition by step) as whole_less_ms from less
+            )
+            select {', '.join(columns)},
+              lost_gpu_bound_ms + case when known >= all_ranks then moving_ms else 0 end as lost_gpu_bound_ms,
+              case when known >= all_ranks then 0 else lost_waits_for_rank_ms end as lost_waits_for_rank_ms,
+              case when known >= all_ranks then all_waited_ms else waited_ms end as waited_ms,
+              case when known < all_ranks then null when whole_less_ms > 0 then less_ms / whole_less_ms * whole_ms / (known - 1) else 0 end as late_ms
+            from whole cross join world"""
 
 
 class DuckDbEngine(Engine):

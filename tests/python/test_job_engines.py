@@ -11,8 +11,10 @@ from probed import BUILD
 
 sys.path.insert(0, str(BUILD / "lib/hostprobe/python"))
 
+import pyarrow
 from hostprobe import job as hostprobe_job
 from hostprobe._job_engine import queries
+from hostprobe._step_rows import write_rows
 from made_rows import MadeJob
 
 
@@ -22,10 +24,28 @@ class Engines(unittest.TestCase):
         cls.data = probed.made_folder(cls.addClassCleanup)
         cls.made = MadeJob(16, 300)
         cls.made.write(cls.data)
+        cls.write_in_parts(MadeJob(16, 40, job="in parts", begin_ns=1_795_200_000_000_000_000))
         MadeJob(8, 50, job="it's\\other", begin_ns=1_795_300_000_000_000_000).write(cls.data)
         cls.duckdb, _ = hostprobe_job.open_engine(str(cls.data))
         cls.spark, _ = hostprobe_job.open_engine(str(cls.data), "local[2]")
         cls.addClassCleanup(cls.spark.close)
+
+    @classmethod
+    def write_in_parts(cls, made):
+        """As each host would write it alone: what its ranks waited was for ranks that it does not know."""
+        for host in range(made.hosts):
+            rows = made.of_host(host)
+            none = pyarrow.array([0.0] * rows.num_rows)
+            for name, values in (("lost_waits_for_rank_ms", rows["waited_ms"]), ("waited_ms", none), ("late_ms", none)):
+                rows = rows.set_column(rows.schema.get_field_index(name), name, values)
+            write_rows(rows.append_column("ranks", pyarrow.array([8] * rows.num_rows, pyarrow.uint64())), cls.data, str(made.begin_ns))
+
+    def test_rows_of_hosts_that_knew_their_own_ranks_are_joined_alike(self):
+        for engine in (self.duckdb, self.spark):
+            engine.choose("in parts")
+        found = dict(self.compare())
+        self.assertEqual(found["ranks"][0]["rank"], 13)  # the drifting one
+        self.assertEqual(found["causes"][0]["cause"], "gpu_bound")
 
     def assert_same(self, one, other, where):
         if isinstance(one, float) and isinstance(other, float):

@@ -11,6 +11,7 @@ struct Look {
   bool unknown = false;
   float error_us = 0;
   bool collective = false;
+  bool elsewhere = false;
 };
 
 class GpuStates : public testing::Test {
@@ -22,6 +23,7 @@ class GpuStates : public testing::Test {
     node.unknown = look.unknown;
     node.error_ns = 1000 * look.error_us;
     node.collective = look.collective;
+    node.elsewhere = look.elsewhere;
     job_.parts.resize(1);
     job_.parts[0].nodes.push_back(node);
   }
@@ -42,6 +44,13 @@ class GpuStates : public testing::Test {
   }
   JobGraph job_;
 };
+
+TEST_F(GpuStates, ACollectiveWithRanksOfWhichThereIsNoTraceIsAWaitForThem) {
+  run(0, 100, {.collective = true});
+  run(100, 200, {.collective = true, .elsewhere = true});
+  EXPECT_THAT(states(), testing::ElementsAre(State{GpuState::kTransfers, 0, 100}, State{GpuState::kWaits, 100, 200}));
+  EXPECT_EQ(gpu_stretches(job_, 0).back().operation, nullptr);
+}
 
 TEST_F(GpuStates, AGapBehindAnExactEndIsIdle) {
   run(0, 100);

@@ -113,6 +113,30 @@ TEST_F(LostPartsOfAStep, ForOneLossNoRankWaitsTwice) {
   EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kFileIo), 0);
 }
 
+TEST_F(LostPartsOfAStep, WhatBothWaitIsATransferWhereAllRanksAreHere) {
+  parts_.add_wait(0, {{0, 100}, 100, {}});
+  parts_.add_wait(1, {{0, 80}, 80, {}});
+  parts_.resolve();
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kTransfer), 80);
+  EXPECT_DOUBLE_EQ(lost_ns(0, Cause::kWaitsForRank), 0);
+}
+
+TEST(LostPartsOfSomeRanks, WhatAllOfThemWaitIsForARankThatIsNotHere) {
+  const std::vector<double> slow = {1, 1};
+  LostParts parts(slow, {0, 0}, false);
+  parts.enter({0, 1000});
+  parts.add_wait(0, {{0, 100}, 100, {}});
+  parts.add_wait(1, {{0, 80}, 80, {}});
+  parts.resolve();
+  double waited_ns = 0, moved_ns = 0;
+  for (const LostPart& part : parts.parts()[0]) {
+    if (part.cause == Cause::kWaitsForRank) waited_ns += part.ns;
+    if (part.cause == Cause::kTransfer) moved_ns += part.ns;
+  }
+  EXPECT_DOUBLE_EQ(waited_ns, 80);
+  EXPECT_DOUBLE_EQ(moved_ns, 0);
+}
+
 // A stage of a pipeline waits for a slow one also while that one works as long as any other would.
 TEST(LostPartsOfASlowGpu, AreWhatItsWorkTookLonger) {
   const std::vector<double> slow = {1, 1.25};

@@ -54,6 +54,7 @@ struct ActivityNode {
   bool blocks = false;           // a copy that its launch call waited for, as those of pageable memory
   bool launched_before = false;  // the window began, so its launch is nothing to wait for in there
   bool joined = false;           // other ranks' part in this collective is known
+  bool elsewhere = false;        // ranks take part in it that the run has no trace of
   std::uint16_t waits = 0;       // operations in which it waits for other ranks: from here on in PathGraph::waits
   std::uint32_t first_wait = 0;
 };

@@ -140,6 +140,17 @@ class Join {
     }
   }
 
+  void note_elsewhere(std::uint32_t part, const std::vector<OwnCall>& calls) {
+    for (const OwnCall& call : calls) {
+      const auto found = number_of_.find(call.key);
+      if (found == number_of_.end() || seen_[found->second].ranks >= seen_[found->second].size) continue;
+      for (std::uint32_t i = 0; i < call.kernels.count; ++i) {
+        const std::uint32_t node = job_.parts[part].node_of(members_[part].kernels->at(call.kernels.first + i).number);
+        if (node != kNoActivity) job_.parts[part].nodes[node].elsewhere = true;
+      }
+    }
+  }
+
  private:
   struct Seen {
     std::int32_t ranks = 0, size = 0;
@@ -162,13 +173,15 @@ class Join {
 
 }  // namespace
 
-void join_operations(const std::vector<OperationMember>& members, double error_ns, unsigned cores, JobGraph& job) {
+void join_operations(const std::vector<OperationMember>& members, double error_ns, bool all_are_here, unsigned cores,
+                     JobGraph& job) {
   std::vector<std::vector<OwnCall>> calls(members.size());
   run_parallel(members.size(), cores, [&](std::size_t i) { calls[i] = calls_of(members[i]); });
   Join join(members, error_ns, job);
   for (std::uint32_t part = 0; part < members.size(); ++part) join.count(part, calls[part]);
   for (std::uint32_t part = 0; part < members.size(); ++part) join.attach(part, calls[part]);
-  job.joined = true;
+  for (std::uint32_t part = 0; !all_are_here && part < members.size(); ++part) join.note_elsewhere(part, calls[part]);
+  job.joined = members.size() > 1;
 }
 
 }  // namespace hostprobe::analysis

@@ -112,6 +112,10 @@ std::vector<GpuStretch> gpu_stretches(const JobGraph& job, std::uint32_t part) {
       (node.blocks ? copies : work).push_back({node.begin_ns, node.end_ns, nullptr, i});
       continue;
     }
+    if (node.elsewhere) {  // when the others came is not known, so what is waiting and what moves data is not either
+      waiting.push_back({node.begin_ns, node.end_ns, nullptr, i});
+      continue;
+    }
     const PathOperation* operation = job.awaited({part, i});
     const double all_there_ns =
         operation == nullptr ? node.begin_ns : std::clamp(operation->last_ns, node.begin_ns, node.end_ns);

@@ -22,7 +22,7 @@ struct GpuStretch {
   double begin_ns = 0;
   double end_ns = 0;
   GpuState state = GpuState::kIdle;
-  const PathOperation* operation = nullptr;  // of kWaits
+  const PathOperation* operation = nullptr;  // of kWaits; nullptr: for ranks that the run has no trace of
   std::uint32_t activity = kNoActivity;      // of kIdle and kUnknown: what ended it; of kBlocks and kWaits: what it is
   double dry_ns = 0;                         // of kIdle: when the work before it ended, most likely
   std::uint32_t ended = kNoActivity;         // of kIdle: that work

@@ -254,10 +254,11 @@ void LostParts::resolve(const OpenWait& open) {
   const std::uint32_t last = last_of(open);
   if (last == open.member)
     return put(open.member, {window, open.wait.ns, Cause::kWaitsForRank, open.member, open.wait.spot});
-  // While the last one waits as well, data are on their way.
+  // While the last one waits as well, data are on their way, or both wait for a rank that the run has no trace of.
   const double both_ns = open.wait.last >= 0 ? 0 : std::min(open.wait.ns, waiting_ns(last, window));
   double left_ns = open.wait.ns - both_ns;
-  put(open.member, {window, both_ns, Cause::kTransfer, open.member, open.wait.spot});
+  const Cause both = all_are_here_ ? Cause::kTransfer : Cause::kWaitsForRank;
+  put(open.member, {window, both_ns, both, open.member, open.wait.spot});
   const bool have_met = open.wait.met_ns > kNeverNs;
   put_delays(open, last, {have_met ? std::max(known_since_ns(), open.wait.met_ns) : step_.begin_ns, window.end_ns},
              left_ns);

@@ -54,8 +54,9 @@ struct PeerWait {
 
 class LostParts {
  public:
-  // `slow`: ranks whose GPU is. `on_gpu`: ranks whose GPU's work is known.
-  LostParts(const std::vector<double>& slow, std::vector<char> on_gpu) : slow_(slow), on_gpu_(std::move(on_gpu)) {}
+  // `slow`: ranks whose GPU is. `on_gpu`: ranks whose GPU's work is known. `all_are_here`: the job has no other ranks.
+  LostParts(const std::vector<double>& slow, std::vector<char> on_gpu, bool all_are_here = true)
+      : slow_(slow), on_gpu_(std::move(on_gpu)), all_are_here_(all_are_here) {}
 
   void enter(const Window& step);
   void add(std::uint32_t member, const LostPart& part);
@@ -91,6 +92,7 @@ class LostParts {
 
   const std::vector<double>& slow_;
   const std::vector<char> on_gpu_;
+  const bool all_are_here_;
   bool is_laying() const { return own_.length_ns() > 0; }
   double shortened() const { return is_laying() ? over_.length_ns() / own_.length_ns() : 1; }
   Window laid(const Window& window) const;

@@ -280,6 +280,8 @@ class Explanation {
   }
 
   void explain_rank_wait(const GpuStretch& stretch, const Window& part) {
+    if (stretch.operation == nullptr)
+      return parts_.add(member_, {part, part.length_ns(), Cause::kWaitsForRank, member_, {}});
     const PathPlace& last = stretch.operation->last;
     if (last.activity == kNoActivity) return add(Cause::kUnexplained, {}, part);
     parts_.add_wait(
@@ -659,7 +661,10 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   LostTimes times(members, symbols);
   std::vector<char> on_gpu;
   for (const PathGraph& graph : job.parts) on_gpu.push_back(!graph.nodes.empty());
-  LostParts parts(slow, on_gpu);
+  const bool all_are_here = std::all_of(members.begin(), members.end(), [&members](const StepTimeMember& one) {
+    return one.answer->world_size <= members.size();
+  });
+  LostParts parts(slow, on_gpu, all_are_here);
   Gains gains(job);
   ProbeCost own(members);
   const std::vector<WaitSlopes> slopes = wait_slopes(job.parts);
