@@ -166,6 +166,7 @@ class RowLooks:
         self._say = say
         self._runs: Dict[Watched, _Run] = {}
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
         self._paid_s = 0.0  # when what the looks took of a CPU is paid for
         self._written = 0
         self._failed = 0
@@ -190,14 +191,28 @@ class RowLooks:
 
     def look(self) -> None:
         """At the runs that are due, and once more at those whose processes are gone."""
+        with self._looking:
+            self._look_at_ended()
+            self._look_at_living()
+
+    def finish(self) -> None:
+        """Before the agent ends: what has ended meanwhile is looked at."""
+        with self._looking:
+            self._look_at_ended()
+
+    def _all(self) -> List[Tuple[Watched, _Run]]:
         with self._lock:
-            runs = list(self._runs.items())
-        for watched, run in runs:
+            return list(self._runs.items())
+
+    def _look_at_ended(self) -> None:
+        for watched, run in self._all():
             if not run.lives():
                 self._look(watched, run, is_living=False)
                 with self._lock:
                     del self._runs[watched]
-        for watched, run in sorted(runs, key=lambda item: item[1].looked_s):
+
+    def _look_at_living(self) -> None:
+        for watched, run in sorted(self._all(), key=lambda item: item[1].looked_s):
             if run.lives() and run.records != run.read_records and time.monotonic() >= max(run.due_s, self._paid_s):
                 records = run.records
                 if self._look(watched, run, is_living=True):

@@ -19,6 +19,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import socket
 import socketserver
 import subprocess
@@ -390,6 +391,12 @@ def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
             parser.error(f"{name} is from {least} to {most}")
 
 
+def _interrupt(number: int, frame: object) -> None:
+    """As Ctrl-C does. A second one ends it at once."""
+    signal.signal(number, signal.SIG_DFL)
+    raise KeyboardInterrupt
+
+
 def main(words: Optional[Sequence[str]] = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(words)
@@ -411,10 +418,12 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     if rows is not None:
         threading.Thread(target=collector.run_rows, args=(rows,), daemon=True).start()
     print(f"hostprobe agent: metrics at {arguments.listen}", file=sys.stderr, flush=True)
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
-        pass
+        if rows is not None:
+            rows.looks.finish()
     finally:
         server.server_close()
         if arguments.listen.startswith("unix:"):
