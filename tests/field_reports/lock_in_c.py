@@ -1,4 +1,4 @@
-"""A thread beside the loop holds the interpreter lock inside C: where it frees large memory, or pickles a large structure on rank 0 of 2."""
+"""A thread beside the loop holds the interpreter lock inside C: it frees large memory, or pickles a large structure on rank 0 of 2."""
 
 import pickle
 import threading

@@ -1,4 +1,4 @@
-"""A hook of the backward pass sleeps, and the all-reduce hides on which rank: always on rank 1, on the ranks in turn, or every tenth step."""
+"""A hook of the backward pass sleeps, and the all-reduce hides it: on rank 1 in each step or in every tenth, or on the ranks in turn."""
 
 import time
 

@@ -4,7 +4,7 @@ from training import Training, parser
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-WORDS = 60_000
+WORDS = 8_000
 options = parser(__doc__, steps=100).parse_args()
 
 
