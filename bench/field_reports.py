@@ -62,7 +62,7 @@ class Row:
         self.kind, self.findings = kind, fault.findings
         self.truth_pct = verdict.true_gain_pct(fault, twin)
         self.verdict = verdict.judge(kind, fault.findings, self.truth_pct)
-        self.accused = verdict.of_the_steps(twin.findings)
+        self.accused = verdict.accusations(kind, twin.findings)
 
     def words(self):
         first = self.findings[0] if self.findings else {}

@@ -32,6 +32,7 @@ class Kind:
     fix: str | None = None  # its id; None: no fix of the list is expected
     wrong_fixes: tuple = ()  # that no finding may advise
     also: tuple = ()  # causes of further findings
+    twin: tuple = ()  # causes that its twin has as well
     library: str = ""  # a C file that is made a library
     outside: tuple = ()
     hangs_for_s: float | None = None  # it is looked at after so long, and ended
@@ -62,9 +63,12 @@ def of_the_supply():
     yield Kind("pool_over_quota", "vllm-project/vllm 9113, ollama/ollama 17916, kserve/kserve 1031", "pool_over_quota.py",
                ("cpu_throttle", "cpu_contention"), line=None, names=("libgomp",), fix="fewer_threads", wrong_fixes=("raise_quota",),
                outside=(Quota(1),))
-    for where in ("parent", "workers"):
-        yield Kind(f"narrow_mask_{where}", "pytorch/pytorch 101850, 8126", "narrow_mask.py", ("cpu_contention",), ("--where", where),
-                   fix="widen_mask", names=("libnarrow_mask.so",), wrong_fixes=("more_cpus", "num_workers"), library="narrow_mask.c")
+    # Workers whose mask is narrow make batches more slowly. In the twin two CPUs are not enough for them either.
+    for where, causes, twin in (("parent", ("cpu_contention",), ()),
+                                ("workers", ("dataloader_wait", "cpu_contention"), ("dataloader_wait", "cpu_contention"))):
+        yield Kind(f"narrow_mask_{where}", "pytorch/pytorch 101850, 8126", "narrow_mask.py", causes, ("--where", where),
+                   fix="widen_mask", names=("libnarrow_mask.so",), wrong_fixes=("more_cpus", "num_workers"), twin=twin,
+                   library="narrow_mask.c")
     yield Kind("wakers", "pytorch/pytorch PR 164594, PR 156187", "wakers.py", ("cpu_contention",), line=None, names=("waker",),
                library="wakers.c")
     yield Kind("spinners", "vllm-project/vllm 19036", "spinners.py", library="spinners.c")

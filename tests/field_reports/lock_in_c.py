@@ -6,7 +6,7 @@ import time
 
 from training import Training, join_ranks, leave_ranks, parser
 
-made = parser(__doc__, steps=1500)
+made = parser(__doc__, steps=3000)
 made.add_argument("--call", choices=("free", "pickle"), default="free")
 options = made.parse_args()
 together = options.call == "pickle"

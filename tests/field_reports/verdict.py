@@ -21,6 +21,11 @@ def of_the_steps(findings):
     return [one for one in findings if one["share_of"] == "steps" and one["share_pct"] >= TWIN_PCT]
 
 
+def accusations(kind, findings):
+    """Of a twin: findings that are not true of it."""
+    return [one for one in of_the_steps(findings) if one["cause"] not in kind.twin or fix_of(one) == kind.fix]
+
+
 def fix_of(finding):
     return finding.get("fix", {}).get("name")
 
