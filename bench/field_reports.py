@@ -59,9 +59,9 @@ def words_of(finding):
 
 class Row:
     def __init__(self, kind, fault, twin):
-        self.kind, self.findings = kind, fault.findings
+        self.kind, self.findings, self.standing = kind, fault.findings, fault.standing
         self.truth_pct = verdict.true_gain_pct(fault, twin)
-        self.verdict = verdict.judge(kind, fault.findings, self.truth_pct)
+        self.verdict = verdict.judge(kind, fault.findings, self.truth_pct, fault.standing)
         self.accused = verdict.accusations(kind, twin.findings)
 
     def words(self):
@@ -97,8 +97,8 @@ def write_markdown(path, rows):
 
 
 def print_findings(row):
-    for finding in row.findings[:3]:
-        print(f"    {finding['text']}", flush=True)
+    for line in (*row.standing, *(finding["text"] for finding in row.findings[:3])):
+        print(f"    {line}", flush=True)
 
 
 def rows_of(some):

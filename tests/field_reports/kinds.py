@@ -112,7 +112,7 @@ def of_loaders():
     yield Kind("unpickled_batches", "pytorch/pytorch, batches of Python objects", "unpickled_batches.py",
                ("python_overhead", "dataloader_wait", "host_work"))
     yield Kind("forked_pool", "pytorch/pytorch 45198, 75147", "forked_pool.py", ("unexplained", "lock_contention"), line="child",
-               names=("libgomp",), hangs_for_s=10)
+               names=("libgomp",), hangs_for_s=12)
 
 
 def all_kinds():

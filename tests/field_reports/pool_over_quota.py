@@ -7,7 +7,7 @@ os.environ["OMP_NUM_THREADS"] = "8"
 import torch
 from training import Training, parser
 
-options = parser(__doc__, steps=40).parse_args()
+options = parser(__doc__, steps=100).parse_args()
 training = Training(width=8)
 torch.set_num_threads(1 if options.healthy else 8)
 values = torch.zeros(1 << 20)

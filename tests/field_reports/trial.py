@@ -29,6 +29,12 @@ class Trial:
     def findings(self):
         return self.report["findings"]
 
+    @property
+    def standing(self):
+        """What the head of the report says of threads that stand still now."""
+        said = {one["text"] for one in self.findings}
+        return [line for line in self.report["headline"] if line not in said]
+
 
 def library_of(kind, folder):
     """Builds what the program loads, and what its environment says of that."""

@@ -66,9 +66,17 @@ def gain_lacks(first, gain_pct):
         yield f"gain {said:.0f} %, truth {gain_pct:.0f} %"
 
 
-def judge(kind, findings, gain_pct=None):
+def judge_standing(kind, lines):
+    """Of a run that hangs, where no finding has its cause: the head of the report may name the place all the same."""
+    named = any(place in line for place in kind.places() for line in lines)
+    return Verdict(PARTLY, ("no finding, its place alone",)) if named else Verdict(SILENT)
+
+
+def judge(kind, findings, gain_pct=None, standing=()):
     if not kind.causes:
         return Verdict(WRONG if of_the_steps(findings) else RIGHT)
+    if kind.hangs_for_s and not any(one["cause"] in kind.causes for one in findings):
+        return judge_standing(kind, standing)
     if not findings:
         return Verdict(SILENT)
     first = findings[0]
