@@ -14,7 +14,6 @@
 #include "probe/sources/run_counts.h"
 #include "probe/sources/sample_rows.h"
 #include "probe/sources/switch_limit.h"
-#include "probe/sources/watched_threads.h"
 #include "probe/writer/file/events.h"
 
 namespace hostprobe::probe {

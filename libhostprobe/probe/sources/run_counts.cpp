@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "probe/runtime/small_file.h"
 
@@ -17,6 +18,13 @@ bool read_run_counts(std::uint32_t tid, RunCounts& counts) {
   counts.delay_ns = strtoull(next, &next, 10);
   counts.runs = strtoull(next, nullptr, 10);
   return true;
+}
+
+std::uint64_t cpu_ns_of(std::uint32_t tid) {
+  const auto clock = static_cast<clockid_t>((~tid << 3) | 6);  // CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED
+  timespec t{};
+  if (clock_gettime(clock, &t) != 0) return 0;
+  return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 }  // namespace hostprobe::probe

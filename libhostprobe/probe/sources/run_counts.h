@@ -14,5 +14,7 @@ struct RunCounts {
 
 // False: the thread has ended, or the kernel does not count.
 bool read_run_counts(std::uint32_t tid, RunCounts& counts);
+// Its CPU time alone, without /proc. 0: it has ended.
+std::uint64_t cpu_ns_of(std::uint32_t tid);
 
 }  // namespace hostprobe::probe

@@ -7,6 +7,7 @@
 
 #include "probe/record/hook_row.h"
 #include "probe/runtime/small_file.h"
+#include "probe/sources/run_counts.h"
 #include "probe/writer/file/trace_file.h"
 
 namespace hostprobe::probe {

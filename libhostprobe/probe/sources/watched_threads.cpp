@@ -2,7 +2,6 @@
 #include "probe/sources/watched_threads.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "probe/record/chunk.h"
@@ -56,13 +55,6 @@ void consider(std::uint32_t index, const Watched* before, Watched* after, std::u
 }  // namespace
 
 HP_OF_RECORDING Watched g_watched[kWatchedThreads];
-
-std::uint64_t cpu_ns_of(std::uint32_t tid) {
-  const auto clock = static_cast<clockid_t>((~tid << 3) | 6);  // CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED
-  timespec t{};
-  if (clock_gettime(clock, &t) != 0) return 0;
-  return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
-}
 
 bool is_recorded(const ThreadEntry& entry) {
   return __atomic_load_n(&entry.state, __ATOMIC_ACQUIRE) == kThreadLive && entry.tid != 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "format/segment.h"
+#include "probe/sources/run_counts.h"
 #include "probe/stacks/python_frames.h"
 
 namespace hostprobe::probe {
@@ -27,8 +28,6 @@ void choose_watched_threads();
 // The id of one; 0: there are not so many.
 std::uint32_t watched_thread(unsigned number);
 
-// CPU time of a thread. 0: it has ended.
-std::uint64_t cpu_ns_of(std::uint32_t tid);
 bool is_recorded(const ThreadEntry& entry);
 
 }  // namespace hostprobe::probe
