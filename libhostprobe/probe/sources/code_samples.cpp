@@ -164,8 +164,11 @@ std::uint32_t turns_for(const Timer& timer, std::uint64_t switches, std::uint64_
 }
 
 void count_switches(Timer& timer, std::uint64_t now_ns) {
-  RunCounts all;
-  if (now_ns < timer.counted_ns + pause_between_counts(timer) || !read_run_counts(timer.tid, all)) return;
+  if (now_ns < timer.counted_ns + pause_between_counts(timer)) return;
+  RunCounts all{};
+  const bool is_counted =
+      read_run_counts(timer.tid, all) && all.cpu_ns > 0;  // not of one that ended, nor by every kernel
+  if (!is_counted) all = timer.counted;
   const std::uint64_t passed_ns = now_ns - timer.counted_ns;
   const RunCounts before = timer.counted;
   const bool is_first = timer.counted_ns == 0;
@@ -177,7 +180,7 @@ void count_switches(Timer& timer, std::uint64_t now_ns) {
     return;
   }
   const RunCounts fresh{all.cpu_ns - before.cpu_ns, all.delay_ns - before.delay_ns, all.runs - before.runs};
-  keep_supply(timer, fresh, passed_ns);
+  if (is_counted) keep_supply(timer, fresh, passed_ns);
   timer.is_judged = true;
   if (timer.ring.page != nullptr) g_cost_ticks += static_cast<double>(ticks_of(fresh.runs * kSwitchNs / 1000));
   timer.turns = turns_for(timer, fresh.runs, passed_ns);
