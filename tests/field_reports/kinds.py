@@ -31,7 +31,6 @@ class Kind:
     names: tuple = ()  # further places; all must be there
     fix: str | None = None  # its id; None: no fix of the list is expected
     wrong_fixes: tuple = ()  # that no finding may advise
-    also: tuple = ()  # causes of further findings
     twin: tuple = ()  # causes that its twin has as well
     library: str = ""  # a C file that is made a library
     outside: tuple = ()
@@ -88,8 +87,8 @@ def of_the_interpreter():
 def of_ranks():
     for when, rank in (("always", 1), ("in_turn", None), ("tenth", 1)):
         yield Kind(f"slow_hook_{when}", "traceopt-ai/traceml 252", "slow_hook.py", ("host_work",), ("--when", when), 2, rank)
-    yield Kind("log_in_loop", "wandb/wandb 950, neuracore PR 893", "log_in_loop.py", ("file_io",), (), 2, 0, line="fsync",
-               names=("events.log",), also=("remote_wait",))
+    yield Kind("log_in_loop", "wandb/wandb 950, neuracore PR 893", "log_in_loop.py", ("remote_wait",), (), 2, 0,
+               line="request", names=("127.0.0.1",))
     yield Kind("one_loads_for_all", "huggingface/accelerate 1245, huggingface/transformers 24999", "one_loads_for_all.py",
                ("host_work", "python_overhead"), (), 2, 0)
     yield Kind("left_path", "NVIDIA/nccl 1730, pytorch/pytorch 118369, ArcticTraining 219", "left_path.py",
@@ -106,7 +105,7 @@ def of_memory_and_files():
 
 def of_loaders():
     yield Kind("slow_worker", "pytorch/pytorch 135409, 19836", "slow_worker.py", ("dataloader_wait",), fix="in_order",
-               wrong_fixes=("num_workers",))
+               wrong_fixes=("num_workers",), twin=("dataloader_wait",))
     yield Kind("starting_workers", "delta-interpolator PR 3, pytorch/pytorch 23662", "starting_workers.py", ("dataloader_wait",),
                fix="persistent_workers", wrong_fixes=("num_workers", "more_cpus"))
     yield Kind("unpickled_batches", "pytorch/pytorch, batches of Python objects", "unpickled_batches.py",

@@ -52,8 +52,6 @@ def advice_lacks(kind, first, findings):
         yield f"fix {fix_of(first)}, not {kind.fix}"
     for advised in sorted({fix_of(one) for one in findings} & set(kind.wrong_fixes)):
         yield f"advises {advised}"
-    there = {one["cause"] for one in findings}
-    yield from (f"no finding of {cause}" for cause in kind.also if cause not in there)
 
 
 def gain_lacks(first, gain_pct):
