@@ -398,13 +398,11 @@ class RunPathQuestion {
       error_ns = std::max(error_ns, members_[i].clock.error_ns);
       joined.push_back({members_[i].timeline, members_[i].kernels, axes_[i]});
     }
-    if (members_.size() > 1 || !all_are_here()) join_operations(joined, error_ns, all_are_here(), cores_, job_);
+    job_.all_are_here = std::all_of(members_.begin(), members_.end(), [this](const RunPathMember& one) {
+      return one.answer->world_size <= members_.size();
+    });
+    if (members_.size() > 1 || !job_.all_are_here) join_operations(joined, error_ns, cores_, job_);
     return std::find(whole.begin(), whole.end(), 0) == whole.end();
-  }
-
-  bool all_are_here() const {
-    return std::all_of(members_.begin(), members_.end(),
-                       [this](const RunPathMember& one) { return one.answer->world_size <= members_.size(); });
   }
 
   void follow_batches(std::size_t member, const std::vector<JobStep>& steps) {

@@ -150,6 +150,16 @@ std::ptrdiff_t HostThread::call_at(double ns) const {
   return static_cast<std::ptrdiff_t>(after) - 1;
 }
 
+double HostThread::in_calls_ns(const Window& window) const {
+  double ns = 0;
+  for (auto i = std::max<std::ptrdiff_t>(0, call_at(window.begin_ns)); i < std::ssize(calls); ++i) {
+    const HostCall& call = calls[static_cast<std::size_t>(i)];
+    if (call.begin_ns >= window.end_ns) break;
+    ns += inside_ns(Window{call.begin_ns, call.end_ns}, window);
+  }
+  return ns;
+}
+
 std::optional<double> HostThread::let_go_ns(std::int32_t other, const Window& window, double begun_by_ns) const {
   for (std::ptrdiff_t i = call_at(begun_by_ns); i >= 0; --i) {
     const HostCall& call = calls[static_cast<std::size_t>(i)];

@@ -49,6 +49,8 @@ struct HostThread {
 
   // The last call that begins at or before that moment; -1 = none.
   std::ptrdiff_t call_at(double ns) const;
+  // For how much of the window it was in calls.
+  double in_calls_ns(const Window& window) const;
   // When the other thread ended a wait of this one within the window, of those that had begun by then: the last. Nothing: it did not.
   std::optional<double> let_go_ns(std::int32_t other, const Window& window, double begun_by_ns) const;
 };

@@ -15,6 +15,11 @@ inline double inside_ns(const Window& window, const Event& event) {
   return std::max(0.0, std::min(event.end_ns, window.end_ns) - std::max(event.begin_ns, window.begin_ns));
 }
 
+// The same of one window in another.
+inline double inside_ns(const Window& l, const Window& r) {
+  return std::max(0.0, std::min(l.end_ns, r.end_ns) - std::max(l.begin_ns, r.begin_ns));
+}
+
 // Of a call that blocks, the part inside counts; any other belongs to the window in which it begins.
 inline bool holds(const Window& window, const Event& event) {
   if (event.type == EventType::kCounter) return window.is_whole();

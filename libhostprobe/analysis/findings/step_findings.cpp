@@ -137,18 +137,14 @@ double quarter_of(std::vector<double> ns) {
 
 bool is_code(Cause cause) { return cause == Cause::kPythonOverhead || cause == Cause::kHostWork; }
 
-// How long each rank computes in the mean step, whatever kind of code that is: samples divide it, and differ by chance.
-std::vector<double> computing_ns(const RunAnswer& run) {
+// By how much one rank computes longer than another in the mean step, whatever kind of code that is: samples divide it, and differ by
+// chance.
+double beyond_other_ranks_ns(const RunAnswer& run) {
   std::vector<double> ns(run.step_members.size());
   for (const LostTime& lost : run.step_time->lost)
     if ((is_code(lost.cause) || lost.cause == Cause::kGpuBound || lost.cause == Cause::kUnevenWork) &&
         lost.member < ns.size())
       ns[lost.member] += mean_of_steps(lost.own_step_ns).ns;
-  return ns;
-}
-
-double beyond_other_ranks_ns(const RunAnswer& run) {
-  const std::vector<double> ns = computing_ns(run);
   const auto [least, most] = std::minmax_element(ns.begin(), ns.end());
   return ns.empty() ? 0 : *most - *least;
 }

@@ -44,7 +44,8 @@ struct JobGraph {
   std::vector<PathGraph> parts;
   std::vector<PathOperation> operations;
   std::vector<PathTransfer> transfers;
-  bool joined = false;  // a collective that waits for nobody known is one whose partners are not known
+  bool joined = false;       // a collective that waits for nobody known is one whose partners are not known
+  bool all_are_here = true;  // the job has no other ranks
 
   const ActivityNode& node(const PathPlace& place) const { return parts[place.part].nodes[place.activity]; }
   // The operation whose last arrival the activity waited for longest; nullptr: it waited for nobody.

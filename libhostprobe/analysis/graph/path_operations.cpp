@@ -173,14 +173,14 @@ class Join {
 
 }  // namespace
 
-void join_operations(const std::vector<OperationMember>& members, double error_ns, bool all_are_here, unsigned cores,
-                     JobGraph& job) {
+void join_operations(const std::vector<OperationMember>& members, double error_ns, unsigned cores, JobGraph& job) {
   std::vector<std::vector<OwnCall>> calls(members.size());
   run_parallel(members.size(), cores, [&](std::size_t i) { calls[i] = calls_of(members[i]); });
   Join join(members, error_ns, job);
   for (std::uint32_t part = 0; part < members.size(); ++part) join.count(part, calls[part]);
   for (std::uint32_t part = 0; part < members.size(); ++part) join.attach(part, calls[part]);
-  for (std::uint32_t part = 0; !all_are_here && part < members.size(); ++part) join.note_elsewhere(part, calls[part]);
+  for (std::uint32_t part = 0; !job.all_are_here && part < members.size(); ++part)
+    join.note_elsewhere(part, calls[part]);
   job.joined = members.size() > 1;
 }
 

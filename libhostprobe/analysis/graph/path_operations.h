@@ -19,8 +19,7 @@ struct OperationMember {
   TimeAxis axis;
 };
 
-// `error_ns`: what comparing clocks of the processes can be wrong by. `all_are_here`: the job has no other ranks.
-void join_operations(const std::vector<OperationMember>& members, double error_ns, bool all_are_here, unsigned cores,
-                     JobGraph& job);
+// `error_ns`: what comparing clocks of the processes can be wrong by.
+void join_operations(const std::vector<OperationMember>& members, double error_ns, unsigned cores, JobGraph& job);
 
 }  // namespace hostprobe::analysis

@@ -36,7 +36,8 @@ bool is_member(const ProcessAnswer& process, const ThreadAnswer& thread) {
 
 struct Members {
   Pool pool;
-  double most_ms = 0;  // that one of them wanted
+  double most_ms = 0;      // that one of them wanted
+  double step_cpu_ns = 0;  // of all, in the mean step
   bool with_leader = false;
   std::map<std::string, std::uint64_t> places;
 };
@@ -53,7 +54,7 @@ void add_samples(const RunningAnswer& running, Members& members) {
   const SpinCount all = with_switching(spinning, own, {running.run_ns, running.kernel_part});
   members.pool.code.samples += all.samples;
   members.pool.code.spinning += all.spinning;
-  members.pool.step_cpu_ns += running.step_cpu_ns;
+  members.step_cpu_ns += running.step_cpu_ns;
 }
 
 void add_member(const ProcessAnswer& process, const ThreadAnswer& thread, Members& members) {
@@ -71,7 +72,7 @@ Pool finished(Members& members) {
   Pool& pool = members.pool;
   const double leaders = members.with_leader ? 1 : 0;
   pool.threads += members.with_leader ? 1 : 0;
-  if (pool.code.samples > 0) pool.work_step_ns = pool.step_cpu_ns * (1 - pool.code.spinning / pool.code.samples);
+  if (pool.code.samples > 0) pool.work_step_ns = members.step_cpu_ns * (1 - pool.code.spinning / pool.code.samples);
   pool.at_a_time = leaders + (members.most_ms > 0 ? pool.wanted_ms() / members.most_ms : 0);
   const auto most = std::max_element(members.places.begin(), members.places.end(),
                                      [](const auto& l, const auto& r) { return l.second < r.second; });

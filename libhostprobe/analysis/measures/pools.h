@@ -40,8 +40,7 @@ struct Pool {
   double at_a_time = 0;              // of them: they ran, or were ready to
   double cpu_ms = 0, no_cpu_ms = 0;  // of those it made; ready, and not running
   SpinCount code;
-  double step_cpu_ns = 0;   // in the mean step; 0: not known
-  double work_step_ns = 0;  // the same without spinning
+  double work_step_ns = 0;  // of the mean step, what of its CPU time was not spinning; 0: not known
   std::string place;        // where it spins most, "function (library)"
 
   double wanted_ms() const { return cpu_ms + no_cpu_ms; }

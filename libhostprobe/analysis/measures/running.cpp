@@ -38,19 +38,19 @@ class SampledSteps {
 
 // By what the kernel counted meanwhile: of each count so much as lies in steps.
 double step_cpu_ns(const std::vector<SupplySample>& supply, const std::vector<Step>& steps) {
-  double cpu_ns = 0, inside_ns = 0, length_ns = 0;
+  double cpu_ns = 0, counted_ns = 0, length_ns = 0;
   for (const Step& step : steps) length_ns += step.end_ns - step.begin_ns;
   for (const SupplySample& one : supply) {
     auto step =
         std::partition_point(steps.begin(), steps.end(), [&](const Step& some) { return some.end_ns <= one.begin_ns; });
     double here_ns = 0;
     for (; step != steps.end() && step->begin_ns < one.end_ns; ++step)
-      here_ns += std::min(step->end_ns, one.end_ns) - std::max(step->begin_ns, one.begin_ns);
+      here_ns += inside_ns(Window{step->begin_ns, step->end_ns}, Window{one.begin_ns, one.end_ns});
     if (here_ns <= 0) continue;
     cpu_ns += one.cpu_ns * here_ns / (one.end_ns - one.begin_ns);
-    inside_ns += here_ns;
+    counted_ns += here_ns;
   }
-  return inside_ns > 0 ? cpu_ns / inside_ns * length_ns / static_cast<double>(steps.size()) : 0;
+  return counted_ns > 0 ? cpu_ns / counted_ns * length_ns / static_cast<double>(steps.size()) : 0;
 }
 
 bool is_inside(const std::vector<Window>& windows, double at_ns) {

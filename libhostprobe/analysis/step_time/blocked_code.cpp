@@ -25,10 +25,9 @@ std::optional<Cause> cause_of(const BlockedSample& sample, std::uint32_t archite
 }  // namespace
 
 BlockedCode::BlockedCode(const Timeline& timeline, const PathGraph& graph, const TimeAxis& axis,
-                         const std::vector<Window>& steps, std::uint32_t number, Symbols& symbols)
+                         const std::map<ThreadKey, ThreadSamples>& all, const std::vector<Window>& steps,
+                         std::uint32_t number, Symbols& symbols)
     : trace_(timeline.trace()), symbols_(symbols) {
-  if (trace_.samples.empty()) return;
-  const std::map<ThreadKey, ThreadSamples> all = running_samples(trace_);
   for (const HostThread& thread : graph.host.threads) {
     const auto found = thread.track == nullptr || thread.process != number ? all.end() : all.find(thread.track->key());
     if (found == all.end()) continue;
@@ -60,13 +59,7 @@ double BlockedCode::off_for_disk(const HostThread& thread, const ThreadSamples& 
   for (std::size_t i = 1; i < samples.faults.size(); ++i) {
     const Window between{axis.of(samples.faults[i - 1].at_ns), axis.of(samples.faults[i].at_ns)};
     if (!is_in_one(steps, between.begin_ns) || !is_in_one(steps, between.end_ns)) continue;
-    double here_ns = between.length_ns();
-    const auto first = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, thread.call_at(between.begin_ns)));
-    for (std::size_t call_number = first; call_number < thread.calls.size(); ++call_number) {
-      const HostCall& call = thread.calls[call_number];
-      if (call.begin_ns >= between.end_ns) break;
-      here_ns -= std::max(0.0, std::min(between.end_ns, call.end_ns) - std::max(between.begin_ns, call.begin_ns));
-    }
+    const double here_ns = between.length_ns() - thread.in_calls_ns(between);
     own_ns += here_ns;
     off_ns += std::max(0.0, here_ns - samples.faults[i].cpu_ns);
     most_ns += kSlowestDiskNs * static_cast<double>(samples.faults[i].of_disk);

@@ -32,9 +32,10 @@ struct BlockedParts {
 
 class BlockedCode {
  public:
-  // Of one process; `number`: HostThread::process of its threads. `steps`, and times of the graph, are on the axis.
-  BlockedCode(const Timeline& timeline, const PathGraph& graph, const TimeAxis& axis, const std::vector<Window>& steps,
-              std::uint32_t number, Symbols& symbols);
+  // Of one process, whose samples are `all`; `number`: HostThread::process of its threads. `steps`, and times of the graph, are on the axis.
+  BlockedCode(const Timeline& timeline, const PathGraph& graph, const TimeAxis& axis,
+              const std::map<ThreadKey, ThreadSamples>& all, const std::vector<Window>& steps, std::uint32_t number,
+              Symbols& symbols);
 
   // Nothing: too few samples.
   std::optional<BlockedParts> parts(const HostThread& thread) const;

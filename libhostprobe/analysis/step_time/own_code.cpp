@@ -90,10 +90,9 @@ std::uint64_t disk_faults(const ThreadSamples& samples, const TimeAxis& axis, co
 }
 
 OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchPace& pace, const TimeAxis& axis,
-                 const std::vector<Window>& steps, std::uint32_t number, Symbols& symbols)
+                 const std::map<ThreadKey, ThreadSamples>& all, const std::vector<Window>& steps, std::uint32_t number,
+                 Symbols& symbols)
     : trace_(timeline.trace()), symbols_(symbols) {
-  if (trace_.samples.empty()) return;
-  const std::map<ThreadKey, ThreadSamples> all = running_samples(trace_);
   for (const HostThread& thread : graph.host.threads) {
     const auto found = thread.track == nullptr || thread.process != number ? all.end() : all.find(thread.track->key());
     if (found == all.end()) continue;

@@ -54,9 +54,10 @@ struct OwnParts {
 
 class OwnCode {
  public:
-  // Of one process; `number`: HostThread::process of its threads. `steps`, and times of the graph, are on the axis.
+  // Of one process, whose samples are `all`; `number`: HostThread::process of its threads. `steps`, and times of the graph, are on the axis.
   OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchPace& pace, const TimeAxis& axis,
-          const std::vector<Window>& steps, std::uint32_t number, Symbols& symbols);
+          const std::map<ThreadKey, ThreadSamples>& all, const std::vector<Window>& steps, std::uint32_t number,
+          Symbols& symbols);
 
   // Nothing: there are too few samples.
   std::optional<OwnParts> own_parts(const HostThread& thread, const Window& window) const;

@@ -24,11 +24,12 @@ std::vector<Throttled> throttled_on(const StepTimeProcess& process) {
 
 std::unique_ptr<KnownProcess> known_of(const StepTimeProcess& process, const PathGraph& graph, const LaunchPace& pace,
                                        const std::vector<Window>& steps, std::uint32_t number, Symbols& symbols) {
+  const std::map<ThreadKey, ThreadSamples> samples = running_samples(process.timeline->trace());
   return std::make_unique<KnownProcess>(
       KnownProcess{CallCauses(*process.timeline, graph.host, symbols, number),
-                   WithoutCpu(*process.answer, graph, *process.timeline, process.axis, steps, number),
-                   BlockedCode(*process.timeline, graph, process.axis, steps, number, symbols),
-                   OwnCode(*process.timeline, graph, pace, process.axis, steps, number, symbols),
+                   WithoutCpu(*process.answer, graph, *process.timeline, process.axis, samples, steps, number),
+                   BlockedCode(*process.timeline, graph, process.axis, samples, steps, number, symbols),
+                   OwnCode(*process.timeline, graph, pace, process.axis, samples, steps, number, symbols),
                    ThrottledTime(throttled_on(process)), halts_on(process)});
 }
 

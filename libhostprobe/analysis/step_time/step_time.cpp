@@ -661,10 +661,7 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   LostTimes times(members, symbols);
   std::vector<char> on_gpu;
   for (const PathGraph& graph : job.parts) on_gpu.push_back(!graph.nodes.empty());
-  const bool all_are_here = std::all_of(members.begin(), members.end(), [&members](const StepTimeMember& one) {
-    return one.answer->world_size <= members.size();
-  });
-  LostParts parts(slow, on_gpu, all_are_here);
+  LostParts parts(slow, on_gpu, job.all_are_here);
   Gains gains(job);
   ProbeCost own(members);
   const std::vector<WaitSlopes> slopes = wait_slopes(job.parts);

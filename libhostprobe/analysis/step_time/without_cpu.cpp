@@ -7,6 +7,7 @@
 
 #include "analysis/measures/run_delay.h"
 #include "model/timeline.h"
+#include "model/window.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -36,10 +37,6 @@ double begin_ns(const Trace& trace, const Thread& thread) {
   return ticks == 0 ? -1e300 : TickReader(trace.clock).since_first_ns(ticks);
 }
 
-double inside_ns(const Window& l, const Window& r) {
-  return std::max(0.0, std::min(l.end_ns, r.end_ns) - std::max(l.begin_ns, r.begin_ns));
-}
-
 // The calls of a thread are known in steps alone.
 bool is_covered(const std::vector<Window>& steps, const Window& window) {
   auto one = std::partition_point(steps.begin(), steps.end(),
@@ -47,16 +44,6 @@ bool is_covered(const std::vector<Window>& steps, const Window& window) {
   double ns = 0;
   for (; one != steps.end() && one->begin_ns < window.end_ns; ++one) ns += inside_ns(*one, window);
   return ns > 0.99 * window.length_ns();
-}
-
-double in_calls_ns(const HostThread& thread, const Window& window) {
-  double ns = 0;
-  for (auto i = std::max<std::ptrdiff_t>(0, thread.call_at(window.begin_ns)); i < std::ssize(thread.calls); ++i) {
-    const HostCall& call = thread.calls[static_cast<std::size_t>(i)];
-    if (call.begin_ns >= window.end_ns) break;
-    ns += inside_ns({call.begin_ns, call.end_ns}, window);
-  }
-  return ns;
 }
 
 // For how long threads of the driver's were ready without a CPU.
@@ -77,7 +64,7 @@ struct WithoutCpu::Returns {
     HostCallType type = HostCallType::kWait;
     std::optional<OffTime> off;  // where its switches are recorded
   };
-  std::vector<One> all;
+  std::vector<One> all;  // by end
 
   double usual_ns(HostCallType type) const {
     std::vector<double> ns;
@@ -95,9 +82,9 @@ struct WithoutCpu::Returns {
 };
 
 WithoutCpu::WithoutCpu(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline,
-                       const TimeAxis& axis, const std::vector<Window>& steps, std::uint32_t process)
+                       const TimeAxis& axis, const std::map<ThreadKey, ThreadSamples>& samples,
+                       const std::vector<Window>& steps, std::uint32_t process)
     : switches_(timeline.switches()), axis_(axis) {
-  const std::map<ThreadKey, ThreadSamples> samples = running_samples(timeline.trace());
   double late_ns = 0;
   for (std::size_t i = 0; i < graph.host.threads.size(); ++i) {
     const HostThread& thread = graph.host.threads[i];
@@ -171,10 +158,11 @@ void WithoutCpu::Thread::spread(double delay_ns, const ThreadAnswer& times, cons
 
 // Returns that ended in there, beyond what is usual, as far as the total of the thread's life reaches.
 double WithoutCpu::Thread::late_ns(const Returns& returns, const Window& own) const {
+  auto one = std::partition_point(returns.all.begin(), returns.all.end(),
+                                  [&](const Returns::One& some) { return some.end_ns <= own.begin_ns; });
   double ns = 0;
-  for (const Returns::One& one : returns.all)
-    if (!one.off && one.end_ns > own.begin_ns && one.end_ns <= own.end_ns)
-      ns += return_part * beyond(one.ns, usual_ns(one.type));
+  for (; one != returns.all.end() && one->end_ns <= own.end_ns; ++one)
+    if (!one->off) ns += return_part * beyond(one->ns, usual_ns(one->type));
   return ns;
 }
 
@@ -197,7 +185,7 @@ std::vector<WithoutCpu::Supply> WithoutCpu::supply_of(const HostThread& thread, 
   for (const SupplySample& one : samples) {
     const Window own{one.begin_ns, one.end_ns}, window{axis_.of(own.begin_ns), axis_.of(own.end_ns)};
     if (own.length_ns() <= 0 || !is_covered(steps, window)) continue;
-    const double own_ns = (window.length_ns() - in_calls_ns(thread, window)) / axis_.rate;
+    const double own_ns = (window.length_ns() - thread.in_calls_ns(window)) / axis_.rate;
     // Who waits again and again is ready for a moment each time: that is the price of the wait, and no lack of CPUs.
     const double back_ns = kUsualWayBackNs * static_cast<double>(one.runs);
     const double ready_ns = std::max(0.0, one.delay_ns - known.late_ns(returns, own) - back_ns);

@@ -30,7 +30,8 @@ class WithoutCpu {
  public:
   // Windows are on the axis of the graph, whose calls are those in `steps`. `process`: HostThread::process of its threads.
   WithoutCpu(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline, const TimeAxis& axis,
-             const std::vector<Window>& steps, std::uint32_t process = 0);
+             const std::map<ThreadKey, ThreadSamples>& samples, const std::vector<Window>& steps,
+             std::uint32_t process);
   // Whether its switches are, and the next three are no estimates.
   bool is_recorded(const HostThread& thread, const Window& window) const {
     return switches_in(thread, axis_.back(window)) != nullptr;
