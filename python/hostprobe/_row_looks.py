@@ -260,9 +260,7 @@ class RowLooks:
             rows, listed = _numbered_on(rows, listed, count)
         self._store.add(rows, about["run_ns"])
         self._store.remove_old()
-        for row in listed:
-            until[str(row["rank"])] = max(until.get(str(row["rank"]), 0), row["begin_ns"] + int(5e5 * row["ms"]))
-        run.written = Written(until, max(count, 1 + max(row["step"] for row in listed)))
+        run.written = run.written.after(listed)
         self._totals.add(listed, self._label(job), self._label(watched.host))
         with self._lock:
             self._written += len(listed)

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from hostprobe._parquet import _pyarrow
 from hostprobe._row_files import folder_of, is_whole
@@ -31,6 +31,15 @@ class Written(NamedTuple):
 
     until_ns: Dict[str, int]
     steps: int
+
+    def after(self, rows: Iterable[Dict[str, Any]]) -> "Written":
+        """With these rows, as dictionaries."""
+        until, steps = dict(self.until_ns), self.steps
+        for row in rows:
+            half_ns = int(5e5 * row["ms"])
+            until[str(row["rank"])] = max(until.get(str(row["rank"]), 0), row["begin_ns"] + half_ns)
+            steps = max(steps, row["step"] + 1)
+        return Written(until, steps)
 
 
 class _Piece(NamedTuple):
@@ -107,18 +116,14 @@ class RowStore:
 
     def written(self, job: str, host: str, run_ns: int) -> Written:
         """Of a run that begins then."""
-        until: Dict[str, int] = {}
-        steps = 0
+        written = Written({}, 0)
         for piece in self._pieces(run_ns, job, host)[-_NEWEST:]:
             try:
                 rows = self._parquet.ParquetFile(piece.path).read(columns=["rank", "step", "begin_ns", "ms"]).to_pylist()
             except (OSError, ValueError, KeyError):
                 continue  # something that is none of ours
-            for row in rows:
-                half_ns = int(5e5 * row["ms"])
-                until[str(row["rank"])] = max(until.get(str(row["rank"]), 0), row["begin_ns"] + half_ns)
-                steps = max(steps, row["step"] + 1)
-        return Written(until, steps)
+            written = written.after(rows)
+        return written
 
     def add(self, rows: Any, run_ns: int) -> None:
         """Writes a pyarrow table with the columns of `step_rows`, of a run that begins then. OSError: some of it could not be written."""

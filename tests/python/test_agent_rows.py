@@ -144,7 +144,7 @@ class OfAJob(WithFolder):
             self.assertEqual(subprocess.run([sys.executable, "-m", "hostprobe.agent", *words], capture_output=True, env=ENVIRONMENT).returncode, 2)
 
 
-class Store(WithFolder):
+class WithStore(WithFolder):
     """Files of rows, without a job."""
 
     def setUp(self):
@@ -154,6 +154,8 @@ class Store(WithFolder):
         self.addCleanup(self.store.close)
         self.made = MadeJob(8, 40)
 
+
+class Store(WithStore):
     def files(self):
         return sorted(str(path.relative_to(self.data)) for path in self.data.rglob("*.parquet"))
 
@@ -254,18 +256,14 @@ class Store(WithFolder):
         self.assertEqual(len(rows_below(self.data)), 160)
 
 
-class Looks(WithFolder):
+class Looks(WithStore):
     """Answers in the place of the analysis."""
 
     def setUp(self):
         super().setUp()
-        self.data = self.folder / "data"
-        self.store = RowStore(str(self.data), "n0000")
-        self.addCleanup(self.store.close)
         self.totals = RowTotals(lambda: 0.0)
         self.said = []
         self.looks = RowLooks(self.store, self.totals, 1.0, str, self.said.append)
-        self.made = MadeJob(8, 40)
         self.records = 0
 
     def answer(self, rows, **about):
