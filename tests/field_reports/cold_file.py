@@ -54,8 +54,5 @@ class Tokens(Dataset):
 
 training = Training()
 for training.batch in DataLoader(Tokens(), batch_size=8, num_workers=2):
-    training.compute(0.005)
-    training.backward()
-    training.update()
-    training.end_step()
+    training.step(0.005)
 training.write_times()

@@ -24,10 +24,7 @@ def augment():
 
 
 for _ in range(options.steps):
-    training.compute(0.005)
-    training.backward()
-    training.update()
-    training.end_step()
+    training.step(0.005)
 child = os.fork()
 if child == 0:
     augment()

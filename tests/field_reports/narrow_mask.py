@@ -39,8 +39,5 @@ if not options.healthy and in_parent:
     load_codec()
 training = Training()
 for training.batch in DataLoader(Samples(), batch_size=1, num_workers=2, worker_init_fn=begin_worker):
-    training.compute(step_s)
-    training.backward()
-    training.update()
-    training.end_step()
+    training.step(step_s)
 training.write_times()

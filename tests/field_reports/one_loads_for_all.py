@@ -25,10 +25,6 @@ def batch_of_this_rank():
 
 for _ in range(options.steps):
     training.batch = batch_of_this_rank()
-    training.compute(0.006)
-    training.backward()
-    training.average()
-    training.update()
-    training.end_step()
+    training.step(0.006)
 training.write_times()
 leave_ranks()

@@ -25,10 +25,6 @@ def slow_hook(gradient):
 
 training.net.weight.register_hook(slow_hook)
 for step in range(options.steps):
-    training.compute(0.006)
-    training.backward()
-    training.average()
-    training.update()
-    training.end_step()
+    training.step(0.006)
 training.write_times()
 leave_ranks()

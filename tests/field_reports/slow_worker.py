@@ -23,8 +23,5 @@ class Samples(Dataset):
 
 training = Training()
 for training.batch in DataLoader(Samples(), num_workers=2, in_order=not options.healthy):
-    training.compute(0.004)
-    training.backward()
-    training.update()
-    training.end_step()
+    training.step(0.004)
 training.write_times()

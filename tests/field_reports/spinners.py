@@ -13,8 +13,5 @@ training = Training()
 if not options.healthy:
     ctypes.CDLL(os.environ["SPINNERS"]).start_spinner()  # THE LINE
 for _ in range(options.steps):
-    training.compute(0.010)
-    training.backward()
-    training.update()
-    training.end_step()
+    training.step(0.010)
 training.write_times()

@@ -17,10 +17,7 @@ class Samples(Dataset):
 
 def train_epoch(training, loader):
     for training.batch in loader:  # THE LINE
-        training.compute(0.005)
-        training.backward()
-        training.update()
-        training.end_step()
+        training.step(0.005)
 
 
 def main():

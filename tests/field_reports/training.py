@@ -68,6 +68,15 @@ class Training:
         self.optimizer.step()
         self.optimizer.zero_grad()
 
+    def step(self, seconds):
+        """A whole one that computes for so long; with the other ranks, where there are some."""
+        self.compute(seconds)
+        self.backward()
+        if dist.is_initialized():
+            self.average()
+        self.update()
+        self.end_step()
+
     def end_step(self):
         now = time.perf_counter()
         self.times.append(now - self.begin)

@@ -22,10 +22,7 @@ class Samples(Dataset):
 
 def train_epoch():
     for batch in DataLoader(Samples(), batch_size=None, num_workers=1):  # THE LINE
-        training.compute(0.015)
-        training.backward()
-        training.update()
-        training.end_step()
+        training.step(0.015)
 
 
 training = Training()
