@@ -725,12 +725,15 @@ class SuppliedStepTimes : public SampledStepTimes {
     ranks(2);
     steps(20, [=, this] {
       SimulatedRank& one = ranks_[0];
+      one.cpus = cpus_;
       one.sample_supply(5000, cpu_us, delay_us, runs);
       one.sample_blocked(100, 262);  // newfstatat
       one.host_us += 5000;
       one.ready_us += delay_us;
     });
   }
+
+  std::uint64_t cpus_ = 0;
 };
 
 TEST_F(SuppliedStepTimes, AreBlockedForWhatIsNeitherOnACpuNorReady) {
@@ -749,6 +752,16 @@ TEST_F(SuppliedStepTimes, LackNoCpuWhereEachWaitHasItsUsualWayBack) {
   run(1000, 3000, 100);
   EXPECT_LT(lost_us(Cause::kCpuContention, 0), 1) << "but for the time between rows";
   EXPECT_NEAR(lost_us(Cause::kFileIo, 0), 4000, 50);
+}
+
+// A CPU that the process itself keeps busy is one that its threads wait for.
+TEST_F(SuppliedStepTimes, LackACpuForAllButTheWaysBackToOneThatWasIdle) {
+  cpus_ = 1;
+  run(4000, 900, 20);
+  EXPECT_NEAR(lost_us(Cause::kCpuContention, 0), 900 - 20 * 10, 10) << "it was idle for a fifth of the time";
+  cpus_ = 4;
+  run(4000, 900, 20);
+  EXPECT_NEAR(lost_us(Cause::kCpuContention, 0), 900 - 20 * 40, 10);
 }
 
 TEST_F(SuppliedStepTimes, AreWholeWhateverTheRowsSay) {

@@ -59,6 +59,7 @@ struct SimulatedRank {
   double ready_us = 0;        // as the kernel counts it: ready to run, and not running
   std::string samples;        // rows
   std::string frequency;      // FrequencyRows
+  std::uint64_t cpus = 0;     // that it may use; 0: not known
   DeviceTimeline device;
   StepAnswer steps;
   std::vector<EventRow> events;
@@ -308,6 +309,7 @@ class SimulatedRanks : public testing::Test {
       answer.rank = ranks_[i].rank;
       answer.records = ranks_[i].calls.size();
       answer.skipped = ranks_[i].skipped;
+      answer.cpus = ranks_[i].cpus;
       if (ranks_[i].poll_us > 0) answer.progress.emplace_back().poll.add(1000 * ranks_[i].poll_us);
       answer.steps = ranks_[i].steps;
       if (!answer.steps.steps.empty()) answer.steps.source = source_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "quota.h"
 #include "sampled_share.h"
 #include "wait_purpose.h"
 
@@ -186,11 +187,8 @@ std::optional<PoolDemand> pools_beyond_cpus(const std::vector<const ProcessAnswe
   Totals totals;
   for (const ProcessAnswer* one : job)
     if (one->host == process.host && one->boot_id == process.boot_id) add_process(*one, demand, totals);
-  demand.cpus = static_cast<double>(process.cpus);
-  if (process.quota && process.quota->cpus > 0 && (demand.cpus == 0 || process.quota->cpus < demand.cpus)) {
-    demand.cpus = process.quota->cpus;
-    demand.of_quota = true;
-  }
+  demand.cpus = allowed_cpus(process);
+  demand.of_quota = is_bound_by_quota(process);
   const SampledShare spins = share_of_samples(static_cast<std::uint64_t>(totals.code.spinning),
                                               static_cast<std::uint64_t>(totals.code.samples));
   demand.spins_part = spins.part;

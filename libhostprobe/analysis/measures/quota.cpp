@@ -47,4 +47,13 @@ std::optional<QuotaAnswer> answer_quota(const Trace& trace) {
   return answer;
 }
 
+bool is_bound_by_quota(const ProcessAnswer& process) {
+  return process.quota && process.quota->cpus > 0 &&
+         (process.cpus == 0 || process.quota->cpus < static_cast<double>(process.cpus));
+}
+
+double allowed_cpus(const ProcessAnswer& process) {
+  return is_bound_by_quota(process) ? process.quota->cpus : static_cast<double>(process.cpus);
+}
+
 }  // namespace hostprobe::analysis

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "answer/machine.h"
+#include "answer/process.h"
 #include "model/timeline.h"
 #include "model/window.h"
 
@@ -23,5 +24,9 @@ struct Throttled {
 std::vector<Throttled> throttled_times(const Trace& trace);
 // Nothing: it never was.
 std::optional<QuotaAnswer> answer_quota(const Trace& trace);
+
+bool is_bound_by_quota(const ProcessAnswer& process);
+// By its mask and its quota; 0: not known.
+double allowed_cpus(const ProcessAnswer& process);
 
 }  // namespace hostprobe::analysis

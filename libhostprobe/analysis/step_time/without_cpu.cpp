@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/measures/quota.h"
 #include "analysis/measures/run_delay.h"
 #include "model/timeline.h"
 #include "model/window.h"
@@ -13,7 +14,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kLongestWayBackNs = 200'000;  // no CPU that is idle takes longer to be there
-constexpr double kUsualWayBackNs = 50'000;     // of one that was idle, in a virtual machine
+constexpr double kUsualWayBackNs = 50'000;     // to a CPU that is idle, in a virtual machine
 
 // A quarter of the returns is quicker: also where most of them are late.
 double usual_of(std::vector<double>& ns) {
@@ -84,7 +85,7 @@ struct WithoutCpu::Returns {
 WithoutCpu::WithoutCpu(const ProcessAnswer& answer, const PathGraph& graph, const Timeline& timeline,
                        const TimeAxis& axis, const std::map<ThreadKey, ThreadSamples>& samples,
                        const std::vector<Window>& steps, std::uint32_t process)
-    : switches_(timeline.switches()), axis_(axis) {
+    : switches_(timeline.switches()), axis_(axis), use_(samples), allowed_cpus_(allowed_cpus(answer)) {
   double late_ns = 0;
   for (std::size_t i = 0; i < graph.host.threads.size(); ++i) {
     const HostThread& thread = graph.host.threads[i];
@@ -187,13 +188,18 @@ std::vector<WithoutCpu::Supply> WithoutCpu::supply_of(const HostThread& thread, 
     if (own.length_ns() <= 0 || !is_covered(steps, window)) continue;
     const double own_ns = (window.length_ns() - thread.in_calls_ns(window)) / axis_.rate;
     // Who waits again and again is ready for a moment each time: that is the price of the wait, and no lack of CPUs.
-    const double back_ns = kUsualWayBackNs * static_cast<double>(one.runs);
+    const double back_ns = way_back_ns(own) * static_cast<double>(one.runs);
     const double ready_ns = std::max(0.0, one.delay_ns - known.late_ns(returns, own) - back_ns);
     // What it ran for in calls is none of its own time: so it was blocked for this long at least.
     const double blocked_ns = std::max(0.0, own_ns - one.cpu_ns - ready_ns), most_ns = std::max(own_ns, 1.0);
     all.push_back({own, ready_ns / std::max(most_ns, one.cpu_ns + ready_ns), blocked_ns / most_ns});
   }
   return all;
+}
+
+double WithoutCpu::way_back_ns(const Window& own) const {
+  if (allowed_cpus_ <= 0) return kUsualWayBackNs;
+  return kUsualWayBackNs * std::clamp(1 - use_.cpus_in(own) / allowed_cpus_, 0.0, 1.0);
 }
 
 double WithoutCpu::Thread::take(double ns) {

@@ -15,6 +15,7 @@
 
 #include "analysis/graph/path_graph.h"
 #include "answer/process.h"
+#include "cpu_use.h"
 #include "model/samples.h"
 #include "model/switches.h"
 
@@ -70,6 +71,8 @@ class WithoutCpu {
   Returns returns_of(const PathGraph& graph, std::size_t number) const;
   std::vector<Supply> supply_of(const HostThread& thread, const Thread& known, const Returns& returns,
                                 const std::vector<SupplySample>& samples, const std::vector<Window>& steps) const;
+  // Of one run, until which the thread was ready. The less of its CPUs the process leaves idle, the less of that is the way back.
+  double way_back_ns(const Window& own) const;
   Thread* find(const HostThread& thread);
   double take_of_driver(double late_ns);
   // nullptr: they are not recorded there.
@@ -77,6 +80,8 @@ class WithoutCpu {
 
   const Switches& switches_;
   TimeAxis axis_;
+  CpuUse use_;  // by the process's sampled threads
+  double allowed_cpus_;
   std::map<const HostThread*, Thread> threads_;
   double driver_left_ns_ = 0, driver_part_ = 0;  // of its threads' totals; of each late return
 };
