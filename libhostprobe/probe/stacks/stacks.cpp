@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "probe/record/hook.h"
@@ -14,6 +15,7 @@
 #include "probe/runtime/safe_memory.h"
 #include "probe/runtime/stack_limits.h"
 #include "probe/runtime/start_objects.h"
+#include "probe/runtime/tick_rate.h"
 #include "probe/stacks/python_frames.h"
 #include "probe/stacks/stack_table.h"
 #include "probe/stacks/walk.h"
@@ -128,11 +130,24 @@ bool is_new_site(const void* site) {
 
 // A thread that never waits long would have no stack at all.
 constexpr std::uint64_t kShorter = 8, kRarer = 4;  // so short a wait may have one, after so many intervals without
+constexpr std::uint64_t kUsualUs = 125;            // that a stack takes: 0.25 % of the default interval
+constexpr double kMostIntervals = 15;              // one that was interrupted says nothing of the next
 
 bool is_due(ThreadLocal& t, std::uint64_t now_ticks, bool is_long) {
   if (!is_long && t.last_stack_ticks == 0) t.last_stack_ticks = now_ticks;  // not at once
   const std::uint64_t pause = g_limits.stack_interval_ticks * (is_long ? 1 : kRarer);
-  return now_ticks - t.last_stack_ticks >= pause && !g_first_only.load(std::memory_order_relaxed);
+  const bool is_over = now_ticks >= t.last_stack_ticks && now_ticks - t.last_stack_ticks >= pause;
+  return is_over && !g_first_only.load(std::memory_order_relaxed);
+}
+
+// Where a stack takes longer, of cold caches or many frames, the next one is later: a thread pays the same part of its time at once, and not
+// when the budget finds out.
+std::uint64_t later_by(std::uint64_t took_ticks) {
+  const std::uint64_t usual = ticks_of(kUsualUs);
+  if (usual == 0 || took_ticks <= usual) return 0;
+  const double intervals = static_cast<double>(took_ticks - usual) / static_cast<double>(usual);
+  return static_cast<std::uint64_t>(static_cast<double>(g_limits.stack_interval_ticks) *
+                                    std::min(intervals, kMostIntervals));
 }
 
 }  // namespace
@@ -147,7 +162,9 @@ std::uint16_t sample_stack(std::uint64_t now_ticks, const void* site, std::uint6
   t.last_stack_ticks = now_ticks;
   std::uint64_t begin = ticks();
   std::uint16_t id = stack_has_room() ? sample_on(t, now_ticks) : 0;
-  count_own_ticks(ticks() - begin);
+  const std::uint64_t took = ticks() - begin;
+  t.last_stack_ticks += later_by(took);
+  count_own_ticks(took);
   return id;
 }
 
