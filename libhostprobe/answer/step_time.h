@@ -77,7 +77,9 @@ struct StepTime {
   std::map<Cause, Gain> gains;  // of the heavier causes, on all ranks; none where that is not known
   // Of each rank, what of the length is hostprobe's own work that the rank's step had to wait for; less than 0: not known.
   std::vector<double> own_ns;
-  std::vector<std::vector<double>> own_step_ns = {};  // the same of each step; none where it is not known
+  // Of each rank, CPU time of it and of the workers of its loader in these steps, as far as the kernel's counts of threads tell.
+  std::vector<double> cpu_ns = {};
+  std::vector<std::vector<double>> own_step_ns = {};  // own_ns of each step; none where it is not known
   std::vector<ExplainedStep> each = {};  // the steps looked at; empty: there are none, and the whole run was
 
   double share_pct(Cause reported) const;  // of the length

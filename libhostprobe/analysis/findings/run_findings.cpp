@@ -11,6 +11,7 @@
 #include "analysis/causes/mask_supply.h"
 #include "analysis/causes/pool_supply.h"
 #include "analysis/causes/process_finding.h"
+#include "analysis/causes/shared_work.h"
 #include "analysis/causes/supply.h"
 #include "step_findings.h"
 
@@ -108,6 +109,7 @@ std::vector<Finding> findings_of_steps(const RunAnswer& run) {
   for (Finding& finding : findings) {
     add_totals(run, finding);
     add_missing_supply(run, finding);
+    bound_by_work(finding, run);
     if (finding.cause == Cause::kGcPause) add_garbage(finding, run);
   }
   std::erase_if(findings, is_little_and_of_nobody);

@@ -52,6 +52,14 @@ class Explanation {
       explain_gpu(step);
   }
 
+  // CPU time of the rank and the workers of its loader.
+  double cpu_ns(std::uint32_t member, const Window& step) const {
+    double ns = 0;
+    for (const std::unique_ptr<KnownProcess>& process : ranks_[member].processes)
+      ns += process->without_cpu.cpu_ns(step);
+    return ns;
+  }
+
   // Where a thread was in no call, samples of it may tell the place.
   void name_site(LostTime& lost) const {
     LostSite& site = lost.site;
@@ -658,6 +666,7 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
                           const std::vector<double>& slow, const std::vector<Window>& steps,
                           const std::vector<PathEnds>& ends, Symbols& symbols) {
   StepTime answer;
+  answer.cpu_ns.resize(members.size());
   LostTimes times(members, symbols);
   std::vector<char> on_gpu;
   for (const PathGraph& graph : job.parts) on_gpu.push_back(!graph.nodes.empty());
@@ -668,7 +677,10 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   Explanation explanation(job, members, steps, parts, slopes, symbols);
   for (const Window& step : steps) {
     parts.enter(step);
-    for (std::uint32_t i = 0; i < members.size(); ++i) explanation.explain(i, step);
+    for (std::uint32_t i = 0; i < members.size(); ++i) {
+      explanation.explain(i, step);
+      answer.cpu_ns[i] += explanation.cpu_ns(i, step);
+    }
     parts.resolve();
     times.add_step(parts.parts());
     const std::vector<double> before_ns = own.ns();

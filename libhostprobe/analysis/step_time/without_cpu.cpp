@@ -202,6 +202,8 @@ double WithoutCpu::way_back_ns(const Window& own) const {
   return kUsualWayBackNs * std::clamp(1 - use_.cpus_in(own) / allowed_cpus_, 0.0, 1.0);
 }
 
+double WithoutCpu::cpu_ns(const Window& window) const { return use_.cpus_in(axis_.back(window)) * window.length_ns(); }
+
 double WithoutCpu::Thread::take(double ns) {
   const double taken_ns = std::min(ns, left_ns);
   left_ns -= taken_ns;

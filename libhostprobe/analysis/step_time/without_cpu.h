@@ -42,6 +42,8 @@ class WithoutCpu {
   // Of the same: for how long it was blocked, and nobody had taken it off its CPU. 0: that is not known.
   double blocked_of_own(const HostThread& thread, const Window& window) const;
   WayBack take_of_return(const HostThread& thread, HostCallType type, const Window& window);
+  // CPU time of the process there, as far as its threads were counted.
+  double cpu_ns(const Window& window) const;
 
  private:
   struct Returns;
