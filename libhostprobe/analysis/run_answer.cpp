@@ -19,6 +19,7 @@
 #include "run_job.h"
 #include "run_times.h"
 #include "run_waits.h"
+#include "stack_trees.h"
 #include "trace/kernel_totals.h"
 #include "trace/symbols.h"
 #include "trace/trace_head.h"
@@ -150,6 +151,7 @@ RunAnswer analyse_run(const ChosenJob& chosen, const Progress& progress, const E
   if (!query.is_one()) run.stuck = find_missing_ranks(run.processes, works);
   if (look) look(run);
   tell_of_the_whole(run);
+  if (effort.stacks && !query.is_one()) add_stack_trees(opened, run, symbols);
   return run;
 }
 

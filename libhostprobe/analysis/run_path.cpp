@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -140,10 +141,27 @@ class RunPathQuestion {
     std::vector<PathEnds> ends;
     for (const JobStep& step : steps)
       if (has_path) ends.push_back(ends_of(step));
-    StepTime time = answer_step_time(job_, members, slow_gpus(kernels), windows, ends, symbols_);
+    const std::optional<std::size_t> worst = worst_of(steps);
+    StepTime time = answer_step_time(job_, members, slow_gpus(kernels), windows, ends, symbols_, worst);
+    if (time.worst) time.worst->number = steps[*worst].number, time.worst->type = steps[*worst].type;
     for (const JobStep& step : steps)
       time.each.push_back({step.number, step.type, realtime_ns(step.window.begin_ns), step.window.length_ns()});
     return time;
+  }
+
+  // That is longest beside the median of its type; nothing: there are no steps.
+  static std::optional<std::size_t> worst_of(const std::vector<JobStep>& steps) {
+    std::map<std::uint32_t, std::vector<double>> lengths_ns;
+    for (const JobStep& step : steps) lengths_ns[step.type].push_back(step.window.length_ns());
+    for (auto& [type, all] : lengths_ns) std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
+    std::optional<std::size_t> worst;
+    double most_ns = -1e300;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const std::vector<double>& all = lengths_ns[steps[i].type];
+      const double excess_ns = steps[i].window.length_ns() - all[all.size() / 2];
+      if (excess_ns > most_ns) most_ns = excess_ns, worst = i;
+    }
+    return worst;
   }
 
   // The axis counts from the first member's first moment.

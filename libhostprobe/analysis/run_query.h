@@ -29,10 +29,11 @@ struct StepQuery {
   bool is_one() const { return slowest || number.has_value(); }
 };
 
-// What the answer does not depend on, but the time and memory that it takes.
+// What the time and memory that an answer takes depend on.
 struct Effort {
   unsigned cores = 0;              // at most so many threads work; 0: one for each CPU
   MemoryBudget* memory = nullptr;  // see memory_budget.h; nullptr: without limit
+  bool stacks = false;             // flame graphs too (stack_trees.h)
 };
 
 }  // namespace hostprobe::analysis

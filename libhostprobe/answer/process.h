@@ -164,6 +164,7 @@ struct ProcessAnswer {
   std::optional<GcAnswer> gc;          // where Python told of it
   std::vector<GilThread> gil;          // threads that waited for Python's lock, heaviest first
   std::vector<RunningAnswer> running;  // threads that were sampled while they ran, by CPU time
+  std::vector<StackTree> stacks;       // of some threads of some processes (Effort::stacks)
   std::optional<QueueAnswer> queue;    // launches that found their stream empty, by samples
   StepAnswer steps;
   std::optional<StartUpAnswer> start_up;  // where there are steps with a place in time

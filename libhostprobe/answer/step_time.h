@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,49 @@ struct ExplainedStep {
   double length_ns = 0;
 };
 
+// What a lane of the worst step shows.
+enum class LaneKind : std::uint8_t {
+  kRank,    // what each moment of it was lost to
+  kThread,  // the calls that a thread was in
+  kGpu,     // its work
+};
+
+enum class LaneWork : std::uint8_t { kNone, kCompute, kTransfer, kUnknown };
+
+struct LaneSpan {
+  double at_ns = 0;  // since the step began
+  double ns = 0;
+  std::string function = {};  // of a call; "" = none
+  std::optional<Cause> cause = {};
+  LaneWork work = LaneWork::kNone;
+};
+
+struct StepLane {
+  LaneKind kind = LaneKind::kRank;
+  std::uint32_t member = 0;  // in the order asked
+  std::uint32_t pid = 0;     // of a loader's worker its own
+  std::uint32_t tid = 0;     // of a thread
+  std::string title = {};    // the same, as a person calls it
+  std::vector<LaneSpan> spans;
+};
+
+// A thread let another one go on, or a rank came for which another one waited.
+struct LaneWake {
+  std::uint32_t from = 0, to = 0;  // lanes
+  double at_ns = 0;
+};
+
+// The step that is longest beside others of its type, of those looked at: what each thread of each rank did.
+struct StepLanes {
+  std::uint64_t number = 0;
+  std::uint32_t type = 0;  // in StepAnswer::types of the first member
+  double length_ns = 0;
+  double least_ns = 0;  // what is shorter is not shown
+  std::uint32_t ranks_left_out = 0;
+  std::vector<StepLane> lanes;  // by rank; its causes first, then its threads, then its GPU
+  std::vector<LaneWake> wakes;
+};
+
 struct StepTime {
   double length_ns = 0;  // of all steps looked at
   std::uint64_t steps = 0;
@@ -81,6 +125,7 @@ struct StepTime {
   std::vector<double> cpu_ns = {};
   std::vector<std::vector<double>> own_step_ns = {};  // own_ns of each step; none where it is not known
   std::vector<ExplainedStep> each = {};  // the steps looked at; empty: there are none, and the whole run was
+  std::optional<StepLanes> worst = {};   // of these; nothing: there are none
 
   double share_pct(Cause reported) const;  // of the length
 };

@@ -108,6 +108,22 @@ struct RunningAnswer {
   double step_cpu_ns = 0;   // all of its CPU time in the mean step, as the kernel counts; 0: not known
 };
 
+struct StackNode {
+  std::uint32_t parent = 0;  // in the tree; of the first, itself
+  std::uint32_t frame = 0;   // in its frames
+  double ns = 0;             // with all that was called from there
+};
+
+// What a thread did with a part of its time, as the stacks it was seen in: a flame graph. Light branches are left out.
+struct StackTree {
+  std::uint32_t tid = 0;
+  std::string title;                // of the thread
+  bool waiting = false;             // else running, by samples
+  bool in_steps = false;            // of the time from the first step to the last; else of its life
+  std::vector<std::string> frames;  // different ones
+  std::vector<StackNode> nodes;     // the first is the whole; parents before their children
+};
+
 inline constexpr const char* kCollecting = "garbage collection";
 
 inline constexpr const char* kInKernel = "kernel";

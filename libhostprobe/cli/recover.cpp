@@ -42,7 +42,8 @@ int recover(const std::string& given) {
   const analysis::ChosenJob chosen = choose_job(given, {});  // of all jobs that are beside it
   std::vector<analysis::RecoveryAnswer> answers;
   for (const std::string& folder : chosen.folders)
-    for (auto& answer : analysis::recover_run(folder)) answers.push_back(std::move(answer));
+    for (auto& answer : analysis::recover_run(folder, progress_on_stderr())) answers.push_back(std::move(answer));
+  end_progress();
   if (answers.empty()) throw std::runtime_error(no_trace_text(chosen));
   const auto is_complete = [](const auto& answer) { return answer.result == Recovery::kNotNeeded; };
   if (std::all_of(answers.begin(), answers.end(), is_complete)) {

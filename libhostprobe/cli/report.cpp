@@ -77,8 +77,10 @@ int report(const ReportArguments& arguments) {
     throw UsageError(fmt::format("report: {} holds every table; leave out '{}'", arguments.json ? "--json" : "--html",
                                  arguments.options.tables.front()));
   const analysis::ChosenJob chosen = choose_job(arguments.run, arguments.job);
-  analysis::RunAnswer run = analysis::analyse_run(chosen, progress_on_stderr(), within_memory(arguments.memory_mb),
-                                                  step_query(arguments), analysis::add_python_places);
+  analysis::Effort effort = within_memory(arguments.memory_mb);
+  effort.stacks = arguments.json || arguments.page.is_wanted();
+  analysis::RunAnswer run =
+      analysis::analyse_run(chosen, progress_on_stderr(), effort, step_query(arguments), analysis::add_python_places);
   end_progress();
   const bool is_empty = run.processes.empty() && run.kernel.files.empty();
   if (is_empty && run.unreadable.empty()) throw std::runtime_error(no_trace_text(chosen));

@@ -106,6 +106,26 @@ std::string todo_text(const Demand& demand) {
 
 }  // namespace
 
+std::string pool_place_text(const RunAnswer& run, const Finding& finding) {
+  constexpr std::uint64_t kFewest = 5;  // samples
+  const auto* pool = finding.evidence.find<PoolEvidence>();
+  if (pool == nullptr || finding.evidence.find<MaskEvidence>() != nullptr) return {};
+  const RunningRow* most = nullptr;
+  double all_ns = 0;
+  for (const ProcessAnswer& process : run.processes) {
+    if (finding.rank ? process.rank != finding.rank : finding.pid != process.pid) continue;
+    const ThreadAnswer* main = process.main_thread();
+    const RunningAnswer* running = main == nullptr ? nullptr : process.running_of(*main);
+    if (running == nullptr) continue;
+    for (const RunningRow& row : running->python) {
+      all_ns += row.step_ns;
+      if (!row.file.empty() && (most == nullptr || row.step_ns > most->step_ns)) most = &row;
+    }
+  }
+  if (most == nullptr || most->samples < kFewest || most->step_ns < all_ns / 2) return {};
+  return fmt::format("{} ({}:{})", printable(most->function), printable(most->file), most->line);
+}
+
 std::string cpu_use_text(const RunAnswer& run) {
   std::size_t threads = 0;
   std::uint64_t cpus = 0;

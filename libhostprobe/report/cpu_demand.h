@@ -14,6 +14,10 @@ namespace hostprobe::analysis {
 // its threads used.
 Advice cpu_demand_advice(const RunAnswer& run, const Finding& finding);
 
+// Where the process of the finding starts the threads of a pool: what its main thread mostly runs in the steps, "train_step (train.py:11)".
+// "": samples of it do not show one place.
+std::string pool_place_text(const RunAnswer& run, const Finding& finding);
+
 // How many threads the job has and what of its CPUs they use, on a single host; "": not known.
 std::string cpu_use_text(const RunAnswer& run);
 

@@ -304,6 +304,8 @@ FindingText finding_parts(const RunAnswer& run, const Finding& finding) {
     if (Advice demand = cpu_demand_advice(run, finding); !demand.because.empty()) all.advice = demand;
   if (reported_cause(finding.cause) == Cause::kDataloaderWait && !is_of_threads)
     if (Advice workers = loader_worker_advice(run, finding); !workers.because.empty()) all.advice = workers;
+  if (const std::string place = pool_place_text(run, finding); !place.empty() && !pool.because.empty())
+    all.advice.because += fmt::format(". In each step the main thread mostly runs {}", place);
   FindingText text;
   text.title = title_of(finding);
   text.who = who(finding);

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <numeric>
 #include <system_error>
 
 #include "block_head.h"
@@ -280,9 +282,23 @@ RecoveryAnswer recover_trace(const std::string& path) {
   return answer;
 }
 
-std::vector<RecoveryAnswer> recover_run(const std::string& run) {
+std::vector<RecoveryAnswer> recover_run(const std::string& run,
+                                        const std::function<void(std::uint64_t done, std::uint64_t all)>& progress) {
+  const std::vector<std::string> paths = trace_paths(run);
+  std::vector<std::uint64_t> bytes;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    bytes.push_back(error ? 0 : size);
+  }
+  const std::uint64_t all = std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+  std::uint64_t done = 0;
   std::vector<RecoveryAnswer> answers;
-  for (const std::string& path : trace_paths(run)) answers.push_back(recover_trace(path));
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    answers.push_back(recover_trace(paths[i]));
+    done += bytes[i];
+    if (progress) progress(done, all);
+  }
   return answers;
 }
 

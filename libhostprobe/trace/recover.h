@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct RecoveryAnswer {
 RecoveryAnswer recover_trace(const std::string& path);
 
 // Every trace of a run. Throws std::system_error when there is no such path.
-std::vector<RecoveryAnswer> recover_run(const std::string& run);
+// `progress` is told how many bytes of how many were looked at; it may be empty.
+std::vector<RecoveryAnswer> recover_run(
+    const std::string& run, const std::function<void(std::uint64_t done, std::uint64_t all)>& progress = {});
 
 }  // namespace hostprobe::analysis

@@ -18,7 +18,7 @@ namespace {
 
 std::shared_ptr<const analysis::RunAnswer> analyse(const analysis::ChosenJob& chosen) {
   return std::make_shared<const analysis::RunAnswer>(
-      analysis::analyse_run(chosen, {}, {.memory = &analysis::g_memory}));
+      analysis::analyse_run(chosen, {}, {.memory = &analysis::g_memory, .stacks = true}));
 }
 
 FindingWords words_of(const analysis::RunAnswer& run, const analysis::Finding& finding) {

@@ -183,5 +183,86 @@ class ManyRanksTest(WithRun):
         self.assertNotIn(b"\x1b", said)
 
 
+STEPS_PROGRAM = r"""
+#include <hostprobe/hostprobe.h>
+#include <stdlib.h>
+#include <time.h>
+int main(int count, char** words) {
+  struct timespec nap = {0, 20000};
+  for (long i = 0; i < atol(words[count - 1]); ++i) {
+    if (i % 1000 == 0) nanosleep(&nap, NULL);
+    hostprobe_step((uint64_t)i);
+  }
+  return 0;
+}
+"""
+
+
+class BadInputTest(unittest.TestCase):
+    """Names that nobody would choose, and runs of sizes that few have: a whole page and a readable report, or one line of error."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hostprobe-test.")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def check(self, run):
+        page = made_pages.page_of(run)
+        self.assertLess(page.stat().st_size, 1_000_000)
+        text = page.read_text(encoding="utf-8")  # strictly
+        found = Balanced()
+        found.feed(text)
+        self.assertEqual((found.wrong, found.open), ([], []))
+        for unwanted in ("\x1b", "\u202e", "<img"):
+            self.assertNotIn(unwanted, text)
+        for width in (20, 80):
+            lines = call("env", f"COLUMNS={width}", COMMAND, "report", run).stdout.splitlines()
+            self.assertLessEqual(max(map(len, lines)), width)
+            self.assertFalse([line for line in lines if "\x1b" in line or "\u202e" in line])
+        return document_in(text)
+
+    def test_a_command_of_4_kib_that_is_markup_escapes_and_no_utf_8(self):
+        for name, word in (("long", "n" * 4096), ("markup", "</script><img src=x onerror=alert(1)>"), ("escapes", "\x1b[31m\x1b]0;title\x07"),
+                           ("broken", os.fsdecode(b"\xff\xfe\xc3")), ("turned", "\u202etxt.exe\u2066")):
+            with self.subTest(name=name):
+                run = made_pages.record(self.folder / name, "sh", "-c", "sleep 0.01; exit 0", word)
+                self.assertTrue(self.check(run)["processes"])
+
+    def program(self):
+        source, program = self.folder / "steps.c", self.folder / "steps"
+        source.write_text(STEPS_PROGRAM)
+        call("cc", "-O1", "-I", made_pages.SOURCE / "include", "-o", program, source, "-ldl")
+        return program
+
+    def test_no_steps_one_and_a_million_of_them(self):
+        program = self.program()
+        for steps in (0, 1, 1_000_000):
+            with self.subTest(steps=steps):
+                document = self.check(made_pages.record(self.folder / f"steps-{steps}", program, steps))
+                if steps == 1_000_000:
+                    self.assertGreater(document["steps"]["count"] + document["processes"][0]["lost"], 100_000)
+                    self.assertLessEqual(len((document["steps"]["map"] or {"first_number": []})["first_number"]), 240)
+
+    def test_a_pipe_that_closes_is_no_more_than_a_line(self):
+        run = made_pages.made_run(self.folder, 64, 4000)
+        for words in (("--all",), ("--json",)):
+            with self.subTest(words=words):
+                asked = subprocess.Popen([str(COMMAND), "report", str(run), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                         env=made_pages.environment())
+                asked.stdout.read(10)
+                asked.stdout.close()
+                said = asked.stderr.read().decode()
+                asked.stderr.close()
+                self.assertNotEqual(asked.wait(100), 0)
+                self.assertLessEqual(len(said.splitlines()), 1, said)
+
+    def test_without_colour_and_on_a_dumb_terminal_it_says_the_same(self):
+        run = made_pages.golden_run(self.folder, "input")
+        plain = call(COMMAND, "report", run).stdout
+        for setting in ("NO_COLOR=1", "TERM=dumb", "TERM="):
+            self.assertEqual(call("env", setting, COMMAND, "report", run).stdout, plain)
+        self.assertNotIn("\x1b", plain)
+
+
 if __name__ == "__main__":
     unittest.main()

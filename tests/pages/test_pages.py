@@ -13,7 +13,7 @@ from pathlib import Path
 import made_pages
 from browser import Browser
 
-SECTIONS = ("findings", "time", "steps", "collectives", "threads", "trials", "ranks")
+SECTIONS = ("findings", "time", "steps", "worst", "collectives", "threads", "flames", "trials", "ranks")
 CHANGES = ("findings", "steps", "path", "details")
 PICTURES = os.environ.get("HOSTPROBE_TEST_PICTURES")
 CONTENTS = """(() => Object.fromEntries([...document.querySelectorAll("main > section")].map((one) => [one.id, {
@@ -114,7 +114,7 @@ class Shared:
 
 
 class DemoPage(Shared, unittest.TestCase):
-    full = ("findings", "time", "steps", "threads", "ranks")
+    full = ("findings", "time", "steps", "worst", "threads", "flames", "ranks")
 
     @classmethod
     def make(cls, folder):
@@ -159,7 +159,7 @@ class DemoPage(Shared, unittest.TestCase):
 
 
 class EightRanksPage(Shared, unittest.TestCase):
-    full = ("time", "steps", "collectives", "threads", "ranks")
+    full = ("time", "steps", "worst", "collectives", "threads", "flames", "ranks")
 
     @classmethod
     def make(cls, folder):
@@ -224,7 +224,25 @@ class ComparisonPage(Shared, unittest.TestCase):
 
 
 class DdpPage(Shared, unittest.TestCase):
-    full = ("findings", "time", "steps", "threads", "ranks")
+    full = ("findings", "time", "steps", "worst", "threads", "flames", "ranks")
+
+    def test_the_worst_step_has_lanes_of_both_ranks_and_their_workers(self):
+        heads = self.browser.value("[...document.querySelectorAll('#worst text.head')].map((one) => one.textContent)")
+        self.assertEqual(heads, ["rank 0", "rank 1"])
+        lanes = self.browser.value("[...document.querySelectorAll('#worst text.lane')].map((one) => one.textContent)")
+        self.assertIn("main", lanes)
+        self.assertIn("dataloader", lanes)
+        self.assertGreater(self.browser.value("document.querySelectorAll('#worst rect[class^=cause-]').length"), 2)
+        self.assertGreater(self.browser.value("document.querySelectorAll('#worst .arrow').length"), 0)
+
+    def test_a_frame_of_a_flame_graph_fills_the_width_when_it_is_clicked(self):
+        self.assertIn("train_ddp.py", self.browser.value("document.querySelector('#flames').textContent"))
+        frame = "[...document.querySelectorAll('#flames .flame > svg')].find((one) => parseFloat(one.getAttribute('width')) < 60)"
+        self.browser.value(f"{frame}.querySelector('rect').dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+        width = f"{frame}.closest('.flame').style.width"
+        self.assertGreater(self.browser.value(f"parseFloat({width})"), 150)
+        self.browser.value(f"{frame}.querySelector('rect').dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+        self.assertEqual(self.browser.value(width), "100%")
 
     @classmethod
     def make(cls, folder):

@@ -70,8 +70,6 @@ class Running : public testing::Test {
   std::vector<std::uint32_t> heavy_, heavy_again_, encode_;
   std::string rows_;
   RunAnswer run_;
-
- private:
   test::TestFolder folder_;
 };
 
@@ -113,6 +111,27 @@ TEST_F(Running, HasTwoViewsOfOneTimeWhereBothAreKnown) {
   EXPECT_TRUE(by_code.at(0).at("function").is_null()) << "there is no such file to read symbols from";
   EXPECT_EQ(by_code.at(1).at("cpu_ms"), by_code.at(2).at("cpu_ms"));
   EXPECT_DOUBLE_EQ(main.at("running_samples").at("code_ms"), 40);
+}
+
+TEST_F(Running, MakesAFlameGraphWhereItIsAskedFor) {
+  for (int i = 0; i < 30; ++i) python(1000 + 100 * i, i % 3 == 0 ? 2 : 1, 40'000);
+  for (int i = 0; i < 10; ++i) python(5000 + 100 * i, 3, 20'000);
+  python(7000, 3, 1000);
+  EXPECT_FALSE(report().at("processes").at(0).contains("stacks"));
+  const RunAnswer run = analyse_run(folder_.path().string(), {}, {.cores = 1, .stacks = true});
+  ASSERT_EQ(run.processes.at(0).stacks.size(), 1u) << "of the other thread nothing was seen";
+  const StackTree& tree = run.processes[0].stacks[0];
+  EXPECT_EQ(tree.tid, kMain);
+  EXPECT_FALSE(tree.waiting);
+  EXPECT_DOUBLE_EQ(tree.nodes.at(0).ns, 1401e6);
+  std::map<std::string, double> ms;
+  for (std::size_t i = 1; i < tree.nodes.size(); ++i) {
+    ASSERT_LT(tree.nodes[i].parent, i) << "callers come first";
+    ms[tree.frames.at(tree.nodes[i].frame)] += 1e-6 * tree.nodes[i].ns;
+  }
+  EXPECT_DOUBLE_EQ(ms.at("train (train.py:90)"), 1401);
+  EXPECT_DOUBLE_EQ(ms.at("augment (train.py:30)"), 800);
+  EXPECT_DOUBLE_EQ(ms.at("JSONEncoder.iterencode (encoder.py:250)"), 201);
 }
 
 TEST_F(Running, IsOfCodeAloneWhereThereIsNoPython) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "analysis/step_time/blocked_code.h"
 #include "analysis/step_time/call_numbers.h"
@@ -128,6 +129,75 @@ TEST_F(StepTimes, ArePiecesThatEachBelongToOneCauseAndAreNamedOnce) {
   ranks(3);
   steps(10, [this] { ranks_[1].host_us += 500; });
   EXPECT_EQ(named_pieces(Cause::kHostWork), 3u) << "the two that wait for it name no pieces of their own";
+}
+
+// Of the worst step, in its lanes.
+class WorstStep : public StepTimes {
+ protected:
+  const StepLanes& worst() const { return *time_->worst; }
+  // Of those lanes of a rank's.
+  std::vector<const StepLane*> lanes(LaneKind kind, std::uint32_t member) const {
+    std::vector<const StepLane*> found;
+    for (const StepLane& lane : worst().lanes)
+      if (lane.kind == kind && lane.member == member) found.push_back(&lane);
+    return found;
+  }
+  double cause_us(std::uint32_t member, Cause cause) const {
+    double ns = 0;
+    for (const LaneSpan& span : lanes(LaneKind::kRank, member).at(0)->spans)
+      if (span.cause == cause) ns += span.ns;
+    return 1e-3 * ns;
+  }
+  void expect_spans_apart() const {
+    for (const StepLane& lane : worst().lanes)
+      for (std::size_t i = 0; i < lane.spans.size(); ++i) {
+        EXPECT_GE(lane.spans[i].at_ns, i == 0 ? 0 : lane.spans[i - 1].at_ns + lane.spans[i - 1].ns - 1) << lane.title;
+        EXPECT_LE(lane.spans[i].at_ns + lane.spans[i].ns, worst().length_ns + 1) << lane.title;
+      }
+  }
+};
+
+TEST_F(WorstStep, IsTheOneThatTookLongerThanOthersOfItsType) {
+  ranks(4);
+  std::uint64_t number = 0;
+  steps(10, [&] {
+    if (number++ == 6) ranks_[2].host_us += 900;
+  });
+  ASSERT_TRUE(time_->worst);
+  EXPECT_EQ(worst().number, 6u);
+  EXPECT_NEAR(cause_us(2, Cause::kHostWork), 900, 25);
+  EXPECT_NEAR(cause_us(0, Cause::kHostWork), 900, 25) << "it waits for what the other rank does meanwhile";
+  EXPECT_EQ(worst().ranks_left_out, 0u);
+  expect_spans_apart();
+}
+
+TEST_F(WorstStep, ShowsTheStepsThreadAndTheGpuOfEachRankAndWhoLetsWhomGoOn) {
+  ranks(3);
+  steps(10, [this] { ranks_[1].host_us += 500; });
+  std::set<std::uint32_t> awaited;
+  for (std::uint32_t member = 0; member < 3; ++member) {
+    ASSERT_FALSE(lanes(LaneKind::kThread, member).empty());
+    ASSERT_EQ(lanes(LaneKind::kGpu, member).size(), 1u);
+    std::set<LaneWork> works;
+    for (const LaneSpan& span : lanes(LaneKind::kGpu, member)[0]->spans) works.insert(span.work);
+    EXPECT_TRUE(works.contains(LaneWork::kCompute) || works.contains(LaneWork::kTransfer));
+  }
+  for (const LaneWake& wake : worst().wakes) {
+    ASSERT_LT(std::max(wake.from, wake.to), worst().lanes.size());
+    EXPECT_NE(wake.from, wake.to);
+    awaited.insert(worst().lanes[wake.from].member);
+  }
+  EXPECT_TRUE(awaited.contains(1)) << "the others wait for it";
+}
+
+TEST_F(WorstStep, OfManyRanksShowsThoseOnWhichMostWasLost) {
+  ranks(12);
+  steps(10, [this] { ranks_[9].host_us += 500; });
+  std::set<std::uint32_t> shown;
+  for (const StepLane& lane : worst().lanes) shown.insert(lane.member);
+  EXPECT_EQ(shown.size(), 8u);
+  EXPECT_TRUE(shown.contains(9));
+  EXPECT_EQ(worst().ranks_left_out, 4u);
 }
 
 TEST_F(StepTimes, OfARankOnSlowCpusAreThatAsFarAsItsWorkTookLonger) {

@@ -155,6 +155,29 @@ JsonValue list_of(JsonValue one) {
   return list;
 }
 
+JsonValue node(double parent, double frame, double ms) {
+  JsonValue one = JsonValue::array();
+  for (const double number : {parent, frame, ms}) one.push_back(number);
+  return one;
+}
+
+// A frame that stands on none, and one that has no name, too.
+JsonValue hostile_stacks() {
+  JsonValue nodes = list_of(node(0, 0, 10));
+  nodes.push_back(node(0, 0, 6));
+  nodes.push_back(node(1, 9, 3));
+  nodes.push_back(node(77, 0, 3));
+  return {{"tid", 7}, {"thread", kBad}, {"state", kBad}, {"frames", list_of(kBad)}, {"nodes", nodes}};
+}
+
+JsonValue hostile_lanes() {
+  const JsonValue span = {{"at_ms", 0.5}, {"ms", 0.2}, {"function", kBad}, {"cause", kBad}, {"kind", kBad}};
+  const JsonValue lane = {{"kind", "thread"}, {"rank", 0}, {"pid", 7}, {"thread", kBad}, {"spans", list_of(span)}};
+  const JsonValue wake = {{"at_ms", 9.0}, {"from", -3}, {"to", 44}};
+  return {{"number", 3},     {"type", kBad},           {"ms", 1.0},
+          {"least_ms", 0.1}, {"lanes", list_of(lane)}, {"wakes", list_of(wake)}};
+}
+
 JsonValue hostile_process() {
   const JsonValue running = {{"function", kBad}, {"file", kBad}, {"line", 3}};
   const JsonValue thread = {{"tid", 7},
@@ -174,6 +197,7 @@ JsonValue hostile_process() {
           {"end", {{"how", kBad}, {"signal", kBad}}},
           {"threads", list_of(thread)},
           {"waits", list_of(wait)},
+          {"stacks", list_of(hostile_stacks())},
           {"events", list_of({{"kind", kBad}, {"text", kBad}, {"at_s", 0.5}})},
           {"machine", {{"steal_ms", 1.0}}},
           {"neighbours", list_of({{"comm", kBad}, {"took_ms", 1.0}})},
@@ -222,7 +246,10 @@ JsonValue hostile_document() {
           {"findings", list_of(hostile_finding())},
           {"step_share_pct", {{"gc_pause", 1.0}}},
           {"step_time",
-           {{"steps", 1}, {"lost", list_of(lost)}, {"by_step", {{"steps", 1}, {"ms", {{"gc_pause", list_of(1.0)}}}}}}},
+           {{"steps", 1},
+            {"lost", list_of(lost)},
+            {"worst_step", hostile_lanes()},
+            {"by_step", {{"steps", 1}, {"ms", {{"gc_pause", list_of(1.0)}}}}}}},
           {"steps", hostile_steps()},
           {"processes", list_of(hostile_process())},
           {"collectives", list_of({{"op", kBad}, {"comm", kBad}})},
@@ -247,6 +274,33 @@ TEST(Page, NoNameBecomesMarkupWhereverItStands) {
     for (std::size_t at = page.find("</script"); at != std::string::npos; at = page.find("</script", at + 1)) ++ends;
     EXPECT_EQ(ends, 2u);
   }
+}
+
+JsonValue seen_process(int pid, bool is_profile) {
+  JsonValue process = {{"pid", pid}, {"host", "a"}, {"kind", "process"}};
+  if (is_profile) process["imported"] = JsonValue({{"in_part", false}});
+  return process;
+}
+
+TEST(Page, AProfileOfAProcessThatWasTracedIsNoFurtherOne) {
+  JsonValue processes = list_of(seen_process(7, false));
+  processes.push_back(seen_process(7, true));
+  EXPECT_THAT(report_page({{"processes", processes}}), HasSubstr("<dd>1 process</dd>"));
+  processes.push_back(seen_process(8, true));
+  EXPECT_THAT(report_page({{"processes", processes}}), HasSubstr("<dd>2 processes</dd>"));
+}
+
+TEST(Page, FramesOfAFlameGraphStandBelowTheirCallersAndAddUp) {
+  JsonValue nodes = list_of(node(0, 0, 10));
+  for (const JsonValue& one : {node(0, 0, 6), node(0, 1, 4), node(2, 0, 1)}) nodes.push_back(one);
+  JsonValue frames = list_of("train (a.py:1)");
+  frames.push_back("load (a.py:2)");
+  const JsonValue stacks = {{"thread", "main"}, {"state", "running"}, {"frames", frames}, {"nodes", nodes}};
+  const std::string page = report_page({{"processes", list_of({{"pid", 7}, {"stacks", list_of(stacks)}})}});
+  EXPECT_THAT(page, HasSubstr(R"(<svg x="0.00%" y="0" width="60.00%")"));
+  EXPECT_THAT(page, HasSubstr(R"(<svg x="60.00%" y="0" width="40.00%")"));
+  EXPECT_THAT(page, HasSubstr(R"(<svg x="60.00%" y="17" width="10.00%")")) << "in the function that called it";
+  EXPECT_THAT(page, HasSubstr("load (a.py:2): 4.00 ms, 40 %"));
 }
 
 TEST(Page, EachCauseHasAColour) {

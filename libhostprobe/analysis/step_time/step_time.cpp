@@ -16,6 +16,7 @@
 #include "probe_cost.h"
 #include "rank_knowledge.h"
 #include "slow_transfers.h"
+#include "step_lanes.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -664,7 +665,7 @@ void add_own_cost(const std::vector<double>& before_ns, const std::vector<double
 
 StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>& members,
                           const std::vector<double>& slow, const std::vector<Window>& steps,
-                          const std::vector<PathEnds>& ends, Symbols& symbols) {
+                          const std::vector<PathEnds>& ends, Symbols& symbols, std::optional<std::size_t> shown) {
   StepTime answer;
   answer.cpu_ns.resize(members.size());
   LostTimes times(members, symbols);
@@ -683,6 +684,7 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
     }
     parts.resolve();
     times.add_step(parts.parts());
+    if (shown == answer.steps) answer.worst = step_lanes(job, members, step, parts.parts());
     const std::vector<double> before_ns = own.ns();
     own.add_step(parts.parts());
     add_own_cost(before_ns, own.ns(), answer.own_step_ns);

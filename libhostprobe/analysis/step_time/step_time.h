@@ -6,6 +6,8 @@
 // Without a GPU it is the thread that makes the steps, all of the time.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "answer/step_time.h"
@@ -14,9 +16,11 @@
 
 namespace hostprobe::analysis {
 
-// `slow`: see slow_gpus.h. `steps` on the graph's axis. `ends` of each step; empty: the critical path is not known.
+// `slow`: see slow_gpus.h. `steps` on the graph's axis. `ends` of each step; empty: the critical path is not known. `shown`: of which
+// step lanes are made; nothing: of none.
 StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>& members,
                           const std::vector<double>& slow, const std::vector<Window>& steps,
-                          const std::vector<PathEnds>& ends, Symbols& symbols);
+                          const std::vector<PathEnds>& ends, Symbols& symbols,
+                          std::optional<std::size_t> shown = {});
 
 }  // namespace hostprobe::analysis

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "export/export_form.h"
-#include "thread_stacks.h"
+#include "model/thread_stacks.h"
 
 namespace hostprobe::analysis {
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "amount.h"
+#include "cause_title.h"
 #include "chart.h"
 #include "chosen_ranks.h"
 #include "member.h"
@@ -40,23 +41,12 @@ struct Causes {
   RankCauses mean;
   std::vector<std::string> order;    // heaviest first
   std::vector<std::string> columns;  // of these, those with a column
-  bool uses_gpu = false;
-  // A job that uses no GPU is bound by none: that is its own work.
-  std::string words(const std::string& cause) const {
-    return cause == "gpu_bound" && !uses_gpu ? "compute" : spaced(cause);
-  }
+  std::map<std::string, std::string> titles;
+  const std::string& words(const std::string& cause) const { return titles.at(cause); }
 };
-
-bool uses_gpu(const JsonValue& document) {
-  for (const JsonValue& process : list_in(document, "processes"))
-    for (const char* path : {"launches.count", "syncs.count", "gpu.kernels"})
-      if (number_in(process, path).value_or(0) > 0) return true;
-  return false;
-}
 
 Causes read_causes(const JsonValue& document) {
   Causes causes;
-  causes.uses_gpu = uses_gpu(document);
   std::map<std::string, std::size_t> place;
   std::map<std::string, double> pct;
   for (const JsonValue& lost : list_in(document, "step_time.lost")) {
@@ -68,7 +58,10 @@ Causes read_causes(const JsonValue& document) {
     if (is_new) causes.ranks.push_back({{{"rank", member(lost, "rank")}, {"pid", member(lost, "pid")}}, {}});
     causes.ranks[found->second].ms[cause] += ms;
   }
-  for (const auto& [cause, share] : pct) causes.order.push_back(cause);
+  for (const auto& [cause, share] : pct) {
+    causes.order.push_back(cause);
+    causes.titles.emplace(cause, cause_title_in(document, cause));
+  }
   std::stable_sort(causes.order.begin(), causes.order.end(),
                    [&pct](const auto& a, const auto& b) { return pct[a] > pct[b]; });
   for (const std::string& cause : causes.order)

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "markup.h"
+#include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -129,6 +130,76 @@ std::string layered_strip(const std::vector<Layer>& layers, double most, std::st
       tops[column] += height;
     }
     if (!path.empty()) out += fmt::format("<path class=\"{}\" d=\"{}\"/>", html_escaped(layer.style), path);
+  }
+  return out + "</svg>";
+}
+
+namespace {
+
+constexpr double kLaneUnits = 1000, kLaneHeight = 16, kTitleUnits = 150;
+constexpr std::size_t kLaneTitle = 20, kFlameName = 120;
+
+double lane_top(std::size_t lane) { return kLaneHeight * static_cast<double>(lane); }
+
+void add_lane_row(const LaneDrawing& drawing, std::size_t number, std::string& out) {
+  const LaneDrawing::Lane& lane = drawing.lanes[number];
+  const double y = lane_top(number);
+  out += fmt::format("<text class=\"{}\" x=\"0\" y=\"{:.0f}\">{}</text>", lane.is_head ? "head" : "lane", y + 12,
+                     html_escaped(shortened(lane.title, kLaneTitle)));
+  out += fmt::format("<rect class=\"ground\" x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" height=\"1\"/>", kTitleUnits,
+                     y + (lane.is_head ? 0.0 : 8.0), kLaneUnits);
+  for (const LaneDrawing::Span& span : lane.spans) {
+    const double x = within(kLaneUnits * span.at / drawing.to, 0, kLaneUnits);
+    const double width = within(kLaneUnits * span.length / drawing.to, 0.5, kLaneUnits - x);
+    out += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{}\">{}</rect>",
+                       html_escaped(span.style), kTitleUnits + x, y + 2, width, lane.is_head ? 13 : 11,
+                       title_of(span.title));
+  }
+}
+
+void add_arrow(const LaneDrawing& drawing, const LaneDrawing::Arrow& arrow, std::string& out) {
+  if (arrow.from >= drawing.lanes.size() || arrow.to >= drawing.lanes.size()) return;
+  const double x = kTitleUnits + within(kLaneUnits * arrow.at / drawing.to, 0, kLaneUnits);
+  const double begin = lane_top(arrow.from) + kLaneHeight / 2, end = lane_top(arrow.to) + kLaneHeight / 2;
+  const double tip = end > begin ? -4 : 4;
+  out += fmt::format(
+      "<path class=\"arrow\" d=\"M{:.1f} {:.0f}V{:.0f}m-2.5 {}l2.5 {}l2.5 {}\"><title>{} lets {} go on</title></path>",
+      x, begin, end, tip, -tip, tip, html_escaped(drawing.lanes[arrow.from].title),
+      html_escaped(drawing.lanes[arrow.to].title));
+}
+
+}  // namespace
+
+std::string lane_drawing(const LaneDrawing& drawing, std::string_view label) {
+  const double height = lane_top(drawing.lanes.size());
+  std::string out = fmt::format("<svg class=\"lanes\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">",
+                                kTitleUnits + kLaneUnits, height, html_escaped(label));
+  for (std::size_t i = 0; i < drawing.lanes.size(); ++i) add_lane_row(drawing, i, out);
+  for (const LaneDrawing::Arrow& arrow : drawing.arrows) add_arrow(drawing, arrow, out);
+  return out + "</svg>";
+}
+
+// Places are parts of the width, so that the text in a frame keeps its size where the drawing grows.
+std::string flame_drawing(const FlameDrawing& drawing, std::string_view label) {
+  constexpr std::size_t kFrameHeight = 17, kColours = 4;
+  constexpr double kLeastForText = 2.5;  // per cent of the width
+  std::size_t depths = 1;
+  for (const FlameDrawing::Frame& frame : drawing.frames) depths = std::max(depths, frame.depth + 1);
+  std::string out = fmt::format("<svg class=\"flame\" width=\"100%\" height=\"{}\" role=\"img\" aria-label=\"{}\">",
+                                depths * kFrameHeight, html_escaped(label));
+  for (const FlameDrawing::Frame& frame : drawing.frames) {
+    const double x = drawing.whole > 0 ? within(100 * frame.at / drawing.whole, 0, 100) : 0;
+    const double width = drawing.whole > 0 ? within(100 * frame.length / drawing.whole, 0, 100 - x) : 0;
+    if (width < 0.05) continue;
+    std::size_t sum = 0;
+    for (const char one : frame.name) sum = 31 * sum + static_cast<unsigned char>(one);
+    out += fmt::format("<svg x=\"{:.2f}%\" y=\"{}\" width=\"{:.2f}%\" height=\"{}\">", x, frame.depth * kFrameHeight,
+                       width, kFrameHeight - 1);
+    out += fmt::format("<rect class=\"flame{}\" width=\"100%\" height=\"100%\">{}</rect>", sum % kColours + 1,
+                       title_of(frame.title));
+    if (width >= kLeastForText)
+      out += fmt::format("<text x=\"3\" y=\"12\">{}</text>", html_escaped(shortened(frame.name, kFlameName)));
+    out += "</svg>";
   }
   return out + "</svg>";
 }

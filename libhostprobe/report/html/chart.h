@@ -62,4 +62,37 @@ struct Layer {
 // Layers on top of each other, the first at the bottom.
 std::string layered_strip(const std::vector<Layer>& layers, double most, std::string_view label);
 
+// Spans of time in lanes below each other, and arrows between them.
+struct LaneDrawing {
+  struct Span {
+    double at = 0, length = 0;
+    std::string style, title;
+  };
+  struct Lane {
+    std::string title;
+    bool is_head = false;  // of those below it
+    std::vector<Span> spans;
+  };
+  struct Arrow {
+    std::size_t from = 0, to = 0;  // lanes
+    double at = 0;
+  };
+  double to = 1;  // the drawing begins at 0
+  std::vector<Lane> lanes;
+  std::vector<Arrow> arrows;
+};
+std::string lane_drawing(const LaneDrawing& drawing, std::string_view label);
+
+// Frames below who called them, as wide as their time.
+struct FlameDrawing {
+  struct Frame {
+    double at = 0, length = 0;
+    std::size_t depth = 0;
+    std::string name, title;
+  };
+  double whole = 1;
+  std::vector<Frame> frames;
+};
+std::string flame_drawing(const FlameDrawing& drawing, std::string_view label);
+
 }  // namespace hostprobe::analysis

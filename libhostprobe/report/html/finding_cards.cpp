@@ -9,6 +9,7 @@
 
 #include "amount.h"
 #include "answer/telling_frames.h"
+#include "cause_title.h"
 #include "chart.h"
 #include "member.h"
 #include "report/shell_word.h"
@@ -144,7 +145,7 @@ void add_card(const JsonValue& document, const JsonValue& finding, const std::st
   const auto rank = number_in(finding, "rank");
   page.open("article", {{"class", "card"}, {"id", anchor}, {"data-rank", rank ? fmt::format("{:.0f}", *rank) : ""}});
   page.open("h3").empty("span", {{"class", "swatch cause-" + text_in(finding, "cause")}}).markup("</span>");
-  page.element("a", spaced(text_in(finding, "cause")), {{"href", "#" + anchor}});
+  page.element("a", cause_title_in(document, text_in(finding, "cause")), {{"href", "#" + anchor}});
   std::string cost = pct_amount(number_in(finding, "share_pct")) + " of the " + text_in(finding, "share_of");
   if (const auto ms = number_in(finding, "ms_per_step")) cost = ms_amount(ms) + " a step, " + cost;
   page.text(" ").element("span", who_in(finding) + " · " + cost, {{"class", "cost"}}).close();
@@ -163,11 +164,11 @@ void add_not_found(const JsonValue& document, Markup& page) {
   std::vector<std::pair<double, std::string>> others;
   for (const char* cause : kEachCause)
     if (!found.count(cause))
-      others.emplace_back(-number_in(member(document, "step_share_pct"), cause).value_or(0), cause);
+      others.emplace_back(-number_in(member(document, "step_share_pct"), cause).value_or(0),
+                          cause_title_in(document, cause));
   std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   page.open("div", {{"class", "quiet"}, {"id", "not-found"}}).element("h3", "Looked for, and no finding").open("ul");
-  for (const auto& [share, cause] : others)
-    page.element("li", share == 0 ? spaced(cause) : spaced(cause) + " " + pct_amount(-share));
+  for (const auto& [share, title] : others) page.element("li", share == 0 ? title : title + " " + pct_amount(-share));
   page.close().close();
 }
 

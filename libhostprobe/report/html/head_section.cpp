@@ -59,12 +59,22 @@ std::string counted(std::size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count_amount(static_cast<double>(count)), count == 1 ? one : many);
 }
 
+// A profile of a process that was traced as well is no further one.
+bool is_profile_of_another(const JsonValue& process, const JsonValue& document) {
+  if (member(process, "imported").is_null()) return false;
+  const auto& all = list_in(document, "processes");
+  return std::any_of(all.begin(), all.end(), [&process](const JsonValue& one) {
+    return member(one, "imported").is_null() && number_in(one, "pid") == number_in(process, "pid") &&
+           text_in(one, "host") == text_in(process, "host");
+  });
+}
+
 std::string seen_text(const JsonValue& document) {
   std::set<double> ranks;
   std::size_t others = 0;
   for (const JsonValue& process : list_in(document, "processes")) {
     if (const auto rank = number_in(process, "rank"); rank && text_in(process, "kind") == "rank") ranks.insert(*rank);
-    others += text_in(process, "kind") != "rank";
+    others += text_in(process, "kind") != "rank" && !is_profile_of_another(process, document);
   }
   const auto expected = static_cast<std::size_t>(number_in(document, "run.ranks").value_or(0));
   std::string text;

@@ -4,6 +4,7 @@
 #include "cause_bars.h"
 #include "collective_section.h"
 #include "finding_cards.h"
+#include "flame_section.h"
 #include "head_section.h"
 #include "member.h"
 #include "page_frame.h"
@@ -21,8 +22,10 @@ std::string report_page(const JsonValue& document) {
               {"findings", "What to do"},
               {"time", "Time"},
               {"steps", "Steps"},
+              {"worst", "The worst step"},
               {"collectives", "Collectives"},
               {"threads", "CPUs and threads"},
+              {"flames", "Flame graphs"},
               {"trials", "Fixes tried"},
               {"ranks", "Ranks"}},
              page);
@@ -32,6 +35,7 @@ std::string report_page(const JsonValue& document) {
   add_steps(document, page);
   add_collectives(document, page);
   add_threads(document, page);
+  add_flames(document, page);
   add_trials(document, page);
   add_ranks(document, page);
   end_page(document, page);

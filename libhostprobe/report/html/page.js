@@ -55,7 +55,7 @@ function makeSortable(table) {
 const picked = { rank: "", words: "" };
 
 function showPicked() {
-  for (const one of document.querySelectorAll("tbody tr, article.card")) {
+  for (const one of document.querySelectorAll("tbody tr, article.card, details.flames")) {
     const rank = one.dataset.rank || "";
     const isOther = picked.rank !== "" && rank !== "" && rank !== picked.rank;
     one.hidden = isOther || (picked.words !== "" && !one.textContent.toLowerCase().includes(picked.words));
@@ -115,6 +115,17 @@ function addZoom(frame) {
   frame.setAttribute("role", "group");
   frame.setAttribute("aria-label", "A drawing that scrolls where it is larger than its frame");
   frame.before(button("larger", () => grow(2)), " ", button("smaller", () => grow(0.5)));
+  if (!drawing.classList.contains("flame")) return;
+  // A frame that is clicked on fills the width; the whole is back by another click on it.
+  drawing.addEventListener("click", (event) => {
+    const clicked = event.target.parentElement;
+    if (event.target.tagName !== "rect") return;
+    const [at, width] = [parseFloat(clicked.getAttribute("x")) / 100, parseFloat(clicked.getAttribute("width")) / 100];
+    const wanted = Math.min(32, 1 / width);
+    size = Math.abs(size - wanted) < 0.01 ? 1 : wanted;
+    grow(1);
+    frame.scrollLeft = size === 1 ? 0 : at * drawing.getBoundingClientRect().width;
+  });
 }
 
 // The map in the document that a drawing is of: of the one run, or of one side of a comparison.

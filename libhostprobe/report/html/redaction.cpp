@@ -46,6 +46,7 @@ constexpr std::string_view kOwnWords[] = {"cause",
                                           "word",
                                           "severity",
                                           "roles",
+                                          "state",
                                           "step_time_unknown",
                                           "collective_source"};
 // `type` is hostprobe's word of a step and of a link, and the program's of a thread.
@@ -59,11 +60,11 @@ constexpr std::string_view kSentences[] = {"text", "headline", "doing", "what", 
 struct NameKind {
   std::string_view key, kind;
 };
-constexpr NameKind kNameKinds[] = {{"hosts", "host"},      {"host", "host"},       {"path", "path"},
-                                   {"trace", "path"},      {"group", "group"},     {"command", "command"},
-                                   {"library", "library"}, {"file", "file"},       {"function", "function"},
-                                   {"code", "function"},   {"python", "function"}, {"stack", "function"},
-                                   {"caller", "function"}, {"text", "function"},   {"kernel", "kernel"}};
+constexpr NameKind kNameKinds[] = {
+    {"hosts", "host"},        {"host", "host"},       {"path", "path"},       {"trace", "path"},
+    {"group", "group"},       {"command", "command"}, {"library", "library"}, {"file", "file"},
+    {"function", "function"}, {"code", "function"},   {"python", "function"}, {"stack", "function"},
+    {"frames", "function"},   {"caller", "function"}, {"text", "function"},   {"kernel", "kernel"}};
 
 template <typename List>
 bool holds(const List& list, std::string_view word) {

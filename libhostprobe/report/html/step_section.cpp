@@ -9,6 +9,7 @@
 #include "amount.h"
 #include "chart.h"
 #include "chosen_ranks.h"
+#include "lane_section.h"
 #include "member.h"
 #include "table.h"
 
@@ -234,6 +235,7 @@ void add_steps(const JsonValue& document, Markup& page) {
   }
   add_events(document, page);
   page.close();
+  add_worst_step(document, page);
 }
 
 }  // namespace hostprobe::analysis

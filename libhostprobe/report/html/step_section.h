@@ -1,4 +1,4 @@
-// step_section.h: the steps of a run over time: how long each was, and on which ranks it was longer than usual.
+// step_section.h: the steps of a run over time: how long each was, and on which ranks it was longer than usual; then the worst one.
 //
 // Room 3.
 #pragma once

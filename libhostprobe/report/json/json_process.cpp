@@ -167,6 +167,7 @@ Json thread_of(const ProcessAnswer& process, const ThreadAnswer& thread) {
 void add_work(const ProcessAnswer& process, Json& json) {
   json["progress"] = process.progress.empty() ? Json(nullptr) : Json::array();
   for (const ProgressAnswer& thread : process.progress) json["progress"].push_back(progress_json(thread));
+  if (!process.stacks.empty()) json["stacks"] = stacks_json(process.stacks);
   for (const RegionAnswer& region : process.regions) json["regions"].push_back(region_json(region));
   json["events"] = Json::array();
   for (const ActionAnswer& event : process.actions) json["events"].push_back(action_json(event));

@@ -1,6 +1,8 @@
 // json_running.cpp: see json_running.h.
 #include "json_running.h"
 
+#include <cmath>
+
 namespace hostprobe::analysis {
 namespace {
 
@@ -22,7 +24,30 @@ Json rows_json(const std::vector<RunningRow>& rows, const RunningAnswer& running
   return list;
 }
 
+Json node_json(const StackNode& node) {
+  Json json = Json::array();
+  json.push_back(node.parent);
+  json.push_back(node.frame);
+  json.push_back(std::round(1e-4 * node.ns) * 1e-2);  // ms, to 10 us
+  return json;
+}
+
 }  // namespace
+
+Json stacks_json(const std::vector<StackTree>& trees) {
+  Json list = Json::array();
+  for (const StackTree& tree : trees) {
+    Json json = {{"tid", tree.tid},
+                 {"thread", tree.title},
+                 {"state", tree.waiting ? "waiting" : "running"},
+                 {"in_steps", tree.in_steps},
+                 {"frames", tree.frames},
+                 {"nodes", Json::array()}};
+    for (const StackNode& node : tree.nodes) json["nodes"].push_back(node_json(node));
+    list.push_back(std::move(json));
+  }
+  return list;
+}
 
 void add_running(const ProcessAnswer& process, const ThreadAnswer& thread, Json& json) {
   const RunningAnswer* running = process.running_of(thread);

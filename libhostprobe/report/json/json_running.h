@@ -8,6 +8,9 @@
 
 namespace hostprobe::analysis {
 
+// Flame graphs: of each node its parent, its frame, and its time in ms.
+Json stacks_json(const std::vector<StackTree>& trees);
+
 // Adds `running`, `running_code` and `running_samples` where the thread was sampled.
 void add_running(const ProcessAnswer& process, const ThreadAnswer& thread, Json& json);
 

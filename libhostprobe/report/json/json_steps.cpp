@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "json_step_lanes.h"
 #include "json_step_map.h"
 
 namespace hostprobe::analysis {
@@ -112,6 +113,7 @@ Json step_time_json(const RunAnswer& run) {
   Json json = {{"ms", 1e-6 * run.step_time->length_ns}, {"steps", run.step_time->steps}, {"lost", Json::array()}};
   for (const LostTime& lost : run.step_time->lost) json["lost"].push_back(lost_json(run, lost));
   json["by_step"] = causes_by_step_json(*run.step_time);
+  json["worst_step"] = step_lanes_json(run);
   return json;
 }
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "model/samples.h"
-#include "model/timeline.h"
+#include "samples.h"
+#include "timeline.h"
 #include "trace/symbols.h"
 
 namespace hostprobe::analysis {
