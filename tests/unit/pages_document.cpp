@@ -290,6 +290,11 @@ TEST(Page, AProfileOfAProcessThatWasTracedIsNoFurtherOne) {
   EXPECT_THAT(report_page({{"processes", processes}}), HasSubstr("<dd>2 processes</dd>"));
 }
 
+TEST(Page, NoStepIsShorterByMoreThanAllOfIt) {
+  const JsonValue steps = {{"change_pct", 1045.0}, {"change_low_pct", 850.0}, {"change_high_pct", 1309.0}};
+  EXPECT_THAT(diff_page({{"steps", steps}}), HasSubstr("from -100 % to"));
+}
+
 TEST(Page, FramesOfAFlameGraphStandBelowTheirCallersAndAddUp) {
   JsonValue nodes = list_of(node(0, 0, 10));
   for (const JsonValue& one : {node(0, 0, 6), node(0, 1, 4), node(2, 0, 1)}) nodes.push_back(one);

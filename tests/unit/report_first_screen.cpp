@@ -171,6 +171,7 @@ TEST(FirstScreen, OfAnyWidthIsWhole) {
     for (char& one : text) one = one == '\n' ? ' ' : one;
     for (const char* word : {"BOUND", "critical", "Data loading", "rank 1", "gain", "Looked for", "Next:"})
       EXPECT_THAT(text, HasSubstr(word)) << width;
+    EXPECT_THAT(text, Not(HasSubstr(":  and "))) << width;
   }
 }
 

@@ -12,7 +12,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kLeastPart = 0.0025;  // of the step: two pixels of a wide screen
-constexpr std::size_t kMostRanks = 8, kMostThreads = 6, kMostSpans = 80, kMostWakes = 60;
+constexpr std::size_t kMostRanks = 8, kMostThreads = 8, kMostSpans = 80, kMostWakes = 60;
 
 double overlap_ns(const Window& l, const Window& r) {
   return std::max(0.0, std::min(l.end_ns, r.end_ns) - std::max(l.begin_ns, r.begin_ns));
@@ -121,7 +121,8 @@ class Lanes {
     for (const auto& [thread, ns] : weight) threads.push_back(thread);
     const HostThread* first = step_thread(member);
     std::sort(threads.begin(), threads.end(), [&](const HostThread* l, const HostThread* r) {
-      return std::tuple(l != first, -weight.at(l), l) < std::tuple(r != first, -weight.at(r), r);
+      return std::tuple(l != first, -weight.at(l), !makes_samples(*l), l) <
+             std::tuple(r != first, -weight.at(r), !makes_samples(*r), r);
     });
     if (threads.size() > kMostThreads) threads.resize(kMostThreads);
     return threads;
@@ -130,8 +131,11 @@ class Lanes {
     if (thread.track == nullptr) return false;
     const auto is_of = [&](const LostPart& part) { return part.spot.thread == &thread || part.spot.holder == &thread; };
     if (std::any_of(parts_[member].begin(), parts_[member].end(), is_of)) return true;
-    const bool makes_samples = thread.process != 0 && thread.track->role == Role::kMain;
-    return makes_samples || (has_calls(thread) && is_worth_a_lane(thread.track->role));
+    return makes_samples(thread) || (has_calls(thread) && is_worth_a_lane(thread.track->role));
+  }
+  // Of a loader's worker; it may compute all the time, in no call.
+  static bool makes_samples(const HostThread& thread) {
+    return thread.process != 0 && (thread.track->role == Role::kMain || thread.track->role == Role::kDataloader);
   }
   bool has_calls(const HostThread& thread) const {
     const std::ptrdiff_t last = thread.call_at(view_.step().end_ns);

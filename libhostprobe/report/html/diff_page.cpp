@@ -48,10 +48,11 @@ void add_change_bar(const JsonValue& document, Markup& page) {
   double widest = std::abs(*change);
   for (const auto& end : {low, high}) widest = std::max(widest, std::abs(end.value_or(0)));
   widest = std::max(widest, 1.0);
+  const double least = std::max(-100.0, -widest);  // no step is shorter than nothing
   page.open("p", {{"class", "gain"}});
-  page.markup(range_bar({.value = *change, .low = low, .high = high, .from = -widest, .to = widest},
+  page.markup(range_bar({.value = *change, .low = low, .high = high, .from = least, .to = widest},
                         "Change of the median step: " + change_amount(change)));
-  page.element("span", fmt::format("from {} to {}", change_amount(-widest), change_amount(widest))).close();
+  page.element("span", fmt::format("from {} to {}", change_amount(least), change_amount(widest))).close();
 }
 
 void add_runs(const JsonValue& document, Markup& page) {

@@ -28,7 +28,7 @@ Json node_json(const StackNode& node) {
   Json json = Json::array();
   json.push_back(node.parent);
   json.push_back(node.frame);
-  json.push_back(std::round(1e-4 * node.ns) * 1e-2);  // ms, to 10 us
+  json.push_back(std::round(1e-4 * node.ns) / 100);  // ms, to 10 us
   return json;
 }
 

@@ -35,11 +35,11 @@ const char* work_name(LaneWork work) {
 // As exactly as a drawing of the whole step can show.
 class Milliseconds {
  public:
-  explicit Milliseconds(double whole_ns) : unit_(std::pow(10.0, std::floor(std::log10(1e-6 * whole_ns)) - 4)) {}
-  double of(double ns) const { return std::round(1e-6 * ns / unit_) * unit_; }
+  explicit Milliseconds(double whole_ns) : parts_(std::pow(10.0, 4 - std::floor(std::log10(1e-6 * whole_ns)))) {}
+  double of(double ns) const { return std::round(1e-6 * ns * parts_) / parts_; }
 
  private:
-  const double unit_;
+  const double parts_;  // of a millisecond
 };
 
 Json span_json(const LaneSpan& span, const Milliseconds& ms) {

@@ -157,6 +157,7 @@ std::string not_found_text(const RunAnswer& run, std::size_t width) {
     std::string one = in_a_list(cause_title(causes[i].cause));
     if (causes[i].pct >= kLeastShownPct) one += fmt::format(" {:.1f} %", causes[i].pct);
     const bool fits = columns(line) + columns(one) + 2 <= (i + 1 == causes.size() ? width : room);
+    if (!fits && i == 0) return line + plural(causes.size(), "cause", "causes");
     if (!fits) return line + fmt::format(" and {} more", causes.size() - i);
     line += (i == 0 ? "" : ", ") + one;
   }
