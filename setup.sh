@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh: installs what a build (profile demo) or the tests (profiles fast, test and arm64) need and is missing.
+# setup.sh: installs what a build (profile demo) or the tests (profiles fast, test, arm64 and guest) need and is missing.
 #
 # Called by examples/demo.sh and tests/run.sh, and safe to call by hand, twice, or twice at the same time. Distribution
 # packages come from apt; what is big or not packaged goes once into a cache outside the clone, where the next clone
@@ -45,6 +45,7 @@ readonly torch_tests_folder="$cache/torch-tests-2.6.0"
 readonly nginx_folder="$cache/nginx"
 readonly prometheus_folder="$cache/prometheus"
 readonly arm64_folder="$cache/arm64-root"
+readonly guest_folder="$cache/arm64-guest"
 readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the simulated driver implements
 
 # Of NAME|NAME one is enough, as releases of Debian differ in them.
@@ -66,6 +67,11 @@ readonly arm64_packages=(g++-aarch64-linux-gnu qemu-user)
 readonly arm64_root_packages="libc6-dev libstdc++6 libfmt-dev nlohmann-json3-dev libcli11-dev libzstd-dev \
 libconcurrentqueue-dev libunwind-dev libdw-dev libelf-dev zlib1g-dev libdeflate-dev rapidjson-dev libsqlite3-dev libtracefs-dev \
 libtraceevent-dev libtracecmd-dev libncurses-dev libgtest-dev libgmock-dev"
+# A machine of arm64 (tests/arm64/guest.sh): its emulator, and Debian's kernel and programs that it starts.
+readonly guest_machine_packages=(qemu-system-arm kmod cpio)
+readonly guest_root_packages="linux-image-arm64 busybox-static libc-bin bash coreutils findutils grep sed gawk diffutils procps util-linux \
+mount hostname python3 libstdc++6 libfmt9 libzstd1 libunwind8 libdw1 libelf1 zlib1g libdeflate0 libsqlite3-0 libtracefs1 libtraceevent1 \
+libtracecmd1 libncurses6 libtinfo6"
 
 say() { echo "setup: $*" >&2; }
 
@@ -76,8 +82,8 @@ die() {
 
 usage() {
   cat <<'TEXT'
-usage: ./setup.sh [demo|fast|test|arm64]   install what is missing
-       ./setup.sh --paths                  print where things are, NAME=PATH a line; installs nothing
+usage: ./setup.sh [demo|fast|test|arm64|guest]   install what is missing
+       ./setup.sh --paths                        print where things are, NAME=PATH a line; installs nothing
 
   demo   (default) what a build needs
   fast   also what the tests need that run without Python packages
@@ -87,6 +93,7 @@ usage: ./setup.sh [demo|fast|test|arm64]   install what is missing
          tests of PyTorch (27 MB, of which a few files stay), nginx, Chromium (400 MB),
          PostgreSQL, Redis, ffmpeg, stress-ng, node, and Java and Go to compile with (700 MB)
   arm64  also what tests/arm64/run.sh needs: a cross compiler, qemu-user (250 MB), and libraries of Debian's arm64 (150 MB)
+  guest  also what tests/arm64/guest.sh needs: qemu-system (150 MB), and Debian's kernel and programs of arm64 (600 MB)
 
 environment
   HOSTPROBE_CACHE   where what is big is kept (default: ~/.cache/hostprobe)
@@ -234,9 +241,26 @@ make_arm64_root() {
     -o APT::Sandbox::User="$(id -un)" -o Debug::NoLocking=1 -o Dpkg::Use-Pty=0)
   "${apt[@]}" update >&2 && "${apt[@]}" --download-only install "${packages[@]}" >&2 || return
   for package in "$lists"/cache/archives/*.deb; do
-    dpkg-deb -x "$package" "$folder" || return
+    dpkg-deb --fsys-tarfile "$package" | tar --keep-directory-symlink -xf - -C "$folder" || return
   done
   rm -rf "$lists"
+}
+
+# Unpacked, not installed: no script of a package runs, so what those would make and a test needs is made here.
+make_arm64_guest() {
+  local folder=$1 name kernel
+  mkdir -p "$folder"/{etc,proc,sys,dev,tmp,run,root,usr/bin,usr/sbin,usr/lib}
+  for name in bin sbin lib; do
+    ln -s "usr/$name" "$folder/$name"
+  done
+  make_arm64_root "$folder" "$2" || return
+  echo "root:x:0:0:root:/root:/bin/bash" >"$folder/etc/passwd"
+  echo "root:x:0:" >"$folder/etc/group"
+  echo "127.0.0.1 localhost" >"$folder/etc/hosts"
+  [[ -e $folder/bin/sh ]] || ln -s bash "$folder/bin/sh"
+  for kernel in "$folder"/lib/modules/*; do
+    PATH=$PATH:/sbin:/usr/sbin depmod -b "$folder" "${kernel##*/}" || return
+  done
 }
 
 # The same test as in libhostprobe/simnode/cuda_headers.cmake: the first toolkit that has the headers and is new enough.
@@ -266,6 +290,7 @@ print_paths() {
   echo "AXE=$axe_folder/axe_playwright_python/axe.min.js"
   echo "TORCH_TESTS=$torch_tests_folder"
   echo "ARM64=$arm64_folder"
+  echo "ARM64_GUEST=$guest_folder"
   echo "PROMETHEUS=$prometheus_folder/usr/bin"
   echo "NGINX=$nginx_folder/usr/sbin/nginx"
   echo "SYSTEM_PYTHON=$python"
@@ -274,7 +299,7 @@ print_paths() {
 main() {
   local profile=${1:-demo}
   case $profile in
-    demo | fast | test | arm64) ;;
+    demo | fast | test | arm64 | guest) ;;
     --paths) print_paths; return ;;
     -h | --help) usage; return ;;
     *) usage >&2; exit 2 ;;
@@ -284,13 +309,17 @@ main() {
   local packages=()
   [[ $profile == demo ]] || packages+=("${test_packages[@]}" "lib$(basename "$(realpath $python)")-testsuite")
   [[ $profile == test ]] && packages+=("${guest_packages[@]}")
-  [[ $profile == arm64 ]] && packages+=("${arm64_packages[@]}")
+  [[ $profile == arm64 || $profile == guest ]] && packages+=("${arm64_packages[@]}")
+  [[ $profile == guest ]] && packages+=("${guest_machine_packages[@]}")
   install_packages "${packages[@]}"
   if [[ $profile == test ]] || ! toolkit_has_headers; then
     entry "$cache/cuda-headers" "$cuda_requirements" "the CUDA headers and runtime (30 MB)" make_cuda
   fi
-  if [[ $profile == arm64 ]]; then
+  if [[ $profile == arm64 || $profile == guest ]]; then
     entry "$arm64_folder" "$arm64_root_packages" "Debian's libraries for arm64 (150 MB)" make_arm64_root
+  fi
+  if [[ $profile == guest ]]; then
+    entry "$guest_folder" "$guest_root_packages" "Debian's kernel and programs for arm64 (600 MB)" make_arm64_guest
   fi
   [[ $profile == test ]] || return 0
   entry "$triton_folder" "$triton_requirements" "Triton (500 MB)" make_venv
