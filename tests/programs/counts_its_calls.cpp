@@ -22,13 +22,7 @@ static std::atomic<bool> g_go;
 
 // Not by syscall(): the probe would see it, and end its trace before the program restricts itself.
 static long restrict_all_threads(const sock_fprog* program) {
-  long result;
-  register const sock_fprog* third __asm__("rdx") = program;
-  asm volatile("syscall"
-               : "=a"(result)
-               : "a"(SYS_seccomp), "D"(SECCOMP_SET_MODE_FILTER), "S"(SECCOMP_FILTER_FLAG_TSYNC), "r"(third)
-               : "rcx", "r11", "memory");
-  return result;
+  return bare_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, reinterpret_cast<long>(program));
 }
 
 static void refuse_writes(unsigned error) {

@@ -6,10 +6,7 @@
 
 #include "victim.h"
 
-static void by_instruction(long number) {
-  long status = 3;
-  asm volatile("syscall" : "+a"(number) : "D"(status) : "rcx", "r11", "memory");
-}
+static void by_instruction(long number) { bare_call(number, 3); }
 
 static void* end_by_instruction(void*) {
   wait_moments(1);

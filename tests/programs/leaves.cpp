@@ -31,11 +31,6 @@ static uint64_t all_waits() {
 
 static void* exits(void*) { exit(21); }
 
-static void leave_by_instruction(long status) {
-  long number = SYS_exit_group;
-  asm volatile("syscall" : "+a"(number) : "D"(status) : "rcx", "r11", "memory");
-}
-
 static void leave(const char* way) {
   for (LoggedThread& thread : g_log->thread) thread.returned_at_leaving = thread.returned.load();
   if (strcmp(way, "exit") == 0) exit(20);
@@ -44,7 +39,7 @@ static void leave(const char* way) {
   if (strcmp(way, "_Exit") == 0) _Exit(23);
   if (strcmp(way, "quick_exit") == 0) quick_exit(24);
   if (strcmp(way, "exit_group") == 0) syscall(SYS_exit_group, 25);
-  if (strcmp(way, "exit_group_inline") == 0) leave_by_instruction(27);
+  if (strcmp(way, "exit_group_inline") == 0) bare_call(SYS_exit_group, 27);
   if (strcmp(way, "exec") == 0) execl("/bin/true", "true", static_cast<char*>(nullptr));
   if (strcmp(way, "abort") == 0) abort();
   if (strcmp(way, "segfault") == 0) *static_cast<volatile int*>(nullptr) = 1;

@@ -64,11 +64,8 @@ void lose_close_range() {
                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   sock_fprog program = {sizeof filter / sizeof *filter, filter};
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  long number = SYS_seccomp;  // by the bare instruction, because libc's function would end the recording
-  asm volatile("syscall"
-               : "+a"(number)
-               : "D"(SECCOMP_SET_MODE_FILTER), "S"(0L), "d"(&program)
-               : "rcx", "r11", "memory");
+  // libc's function would end the recording.
+  bare_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, reinterpret_cast<long>(&program));
 }
 
 void* wait_long(void*) {

@@ -21,7 +21,9 @@ sock_filter g_filter[] = {
     ALLOW(SYS_nanosleep),
     ALLOW(SYS_clone),
     ALLOW(SYS_clone3),
+#ifdef SYS_vfork
     ALLOW(SYS_vfork),
+#endif
     ALLOW(SYS_wait4),
     ALLOW(SYS_set_robust_list),
     ALLOW(SYS_rseq),

@@ -43,5 +43,5 @@ int main(int argc, char** argv) {
   char byte = 0;
   const bool well = read(pipe_ends[0], &byte, 1) == 1 && byte == 'x' && write(1, "well\n", 5) == 5;
   // Strict mode allows exit, and not what libc's exit functions make of it.
-  asm volatile("syscall" : : "a"(SYS_exit), "D"(well ? 7L : 1L) : "rcx", "r11", "memory");
+  bare_call(SYS_exit, well ? 7 : 1);
 }

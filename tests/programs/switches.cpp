@@ -16,10 +16,7 @@ static int g_rounds = 0;
 // The writer looks at the threads once a second.
 static void stay_and_tell() {
   timespec time = {0, 20000000};
-  while (!g_over) {
-    long number = 35;  // nanosleep, which no hook sees
-    asm volatile("syscall" : "+a"(number) : "D"(&time), "S"(nullptr) : "rcx", "r11", "memory");
-  }
+  while (!g_over) bare_call(SYS_nanosleep, reinterpret_cast<long>(&time));
   rusage usage;
   getrusage(RUSAGE_THREAD, &usage);
   tell("switches %d %d %ld %ld", static_cast<int>(getpid()), static_cast<int>(gettid()), usage.ru_nvcsw,

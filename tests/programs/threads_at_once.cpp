@@ -11,8 +11,7 @@ static long g_threads;
 // The system call itself, as nap(), but longer: thousands do it.
 static void nap_long() {
   timespec time = {0, 20000000};
-  long number = 35;  // nanosleep
-  asm volatile("syscall" : "+a"(number) : "D"(&time), "S"(nullptr) : "rcx", "r11", "memory");
+  bare_call(SYS_nanosleep, reinterpret_cast<long>(&time));
 }
 
 static void* live(void*) {

@@ -15,12 +15,6 @@ void wait_recorded() {
   wait_moments(1);
 }
 
-// Without a word on the stack, which its parents share.
-inline __attribute__((always_inline)) long raw(long number, long a, long b) {
-  asm volatile("syscall" : "+a"(number) : "D"(a), "S"(b) : "rcx", "r11", "memory");
-  return number;
-}
-
 int end_of(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -75,8 +69,8 @@ __attribute__((noinline)) void end_the_parent() {
   const pid_t parent = getpid();
   const pid_t child = vfork();
   if (child == 0) {
-    raw(SYS_kill, parent, SIGKILL);
-    raw(SYS_exit_group, 0, 0);
+    bare_call(SYS_kill, parent, SIGKILL);
+    bare_call(SYS_exit_group, 0, 0);
   }
 }
 

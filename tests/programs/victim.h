@@ -14,11 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <initializer_list>
+
+#include "bare_call.h"
 
 inline void tell(const char* format, ...) __attribute__((format(printf, 1, 2)));
 inline void tell(const char* format, ...) {
@@ -38,8 +41,7 @@ inline void tell(const char* format, ...) {
 // The system call itself, because usleep would be recorded.
 inline void nap() {
   timespec time = {0, 100000};
-  long number = 35;  // nanosleep
-  asm volatile("syscall" : "+a"(number) : "D"(&time), "S"(nullptr) : "rcx", "r11", "memory");
+  bare_call(SYS_nanosleep, reinterpret_cast<long>(&time));
 }
 
 // Returns once thread `tid` of this process sleeps in the kernel on a word of `object`.
@@ -54,7 +56,7 @@ inline void await_asleep(pid_t tid, const void* object, size_t bytes) {
     if (fd >= 0) close(fd);
     long number = -1;
     unsigned long address = 0;
-    const bool futex = sscanf(text, "%ld %lx", &number, &address) == 2 && number == 202;
+    const bool futex = sscanf(text, "%ld %lx", &number, &address) == 2 && number == SYS_futex;
     if (futex && address >= begin && address < begin + bytes) return;
     nap();
   }

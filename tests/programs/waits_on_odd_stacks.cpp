@@ -55,8 +55,9 @@ void on_made_stack() asm("on_made_stack");
 void* g_back;
 }
 
-// switch_to(stack, mine): leaves this stack, which `mine` then says, and returns into what lies on the other. Without unwind
-// tables, as people write it.
+// switch_to(stack, mine): leaves this stack, which `mine` then says, and goes to the function whose address lies on the other,
+// as if called from the address above. Without unwind tables, as people write it.
+#if defined(__x86_64__)
 asm(R"(
 .text
 .globl switch_to
@@ -89,6 +90,50 @@ no_tables:
   nop
   ret
 )");
+#elif defined(__aarch64__)
+asm(R"(
+.text
+.globl switch_to
+.type switch_to, @function
+switch_to:
+  stp x19, x20, [sp, -160]!
+  stp x21, x22, [sp, 16]
+  stp x23, x24, [sp, 32]
+  stp x25, x26, [sp, 48]
+  stp x27, x28, [sp, 64]
+  stp x29, x30, [sp, 80]
+  stp d8, d9, [sp, 96]
+  stp d10, d11, [sp, 112]
+  stp d12, d13, [sp, 128]
+  stp d14, d15, [sp, 144]
+  mov x16, sp
+  str x16, [x1]
+  ldp x16, x30, [x0]
+  add sp, x0, 16
+  br x16
+.globl switch_back
+.type switch_back, @function
+switch_back:
+  mov sp, x0
+  ldp x21, x22, [sp, 16]
+  ldp x23, x24, [sp, 32]
+  ldp x25, x26, [sp, 48]
+  ldp x27, x28, [sp, 64]
+  ldp x29, x30, [sp, 80]
+  ldp d8, d9, [sp, 96]
+  ldp d10, d11, [sp, 112]
+  ldp d12, d13, [sp, 128]
+  ldp d14, d15, [sp, 144]
+  ldp x19, x20, [sp], 160
+  ret
+.globl no_tables
+.type no_tables, @function
+no_tables:
+  nop
+  nop
+  ret
+)");
+#endif
 
 void on_made_stack() {
   wait_long(3);
@@ -98,7 +143,7 @@ void on_made_stack() {
 // on_made_stack, "called" from `caller`, with `rest` bytes of the stack above.
 static void run_on(char* memory, uint64_t caller, size_t rest) {
   litter(memory, kBytes);
-  // As after a call: rsp is 8 off a multiple of 16 at the function's first instruction.
+  // As after a call: above its return address the stack is at a multiple of 16.
   const size_t at = (kBytes - std::max<size_t>(rest, 16)) / 16 * 16;
   auto* words = reinterpret_cast<uint64_t*>(memory + at);
   words[0] = reinterpret_cast<uint64_t>(on_made_stack);
