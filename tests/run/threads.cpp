@@ -48,12 +48,19 @@ TEST_F(NamedThreads, HaveTheirCreatorAndStartRoutineRecorded) {
   }));
 }
 
+bool chore_is_recorded(const Pair& pair) {
+  const auto by_main = dump(pair.run()).of("pthread_create", pair.probed.number("main"));
+  return std::any_of(by_main.begin(), by_main.end(),
+                     [](const Call& call) { return call.text("type").find("ChoreOfTheVictim") != std::string::npos; });
+}
+
 // The start routine of a std::thread lies in libstdc++ and says nothing; the type of what it runs does.
-TEST_F(NamedThreads, OfTheStandardLibraryHaveTheTypeTheyRunRecorded) {
-  const auto by_main = dump(pair_.run()).of("pthread_create", pair_.probed.number("main"));
-  EXPECT_TRUE(std::any_of(by_main.begin(), by_main.end(), [](const Call& call) {
-    return call.text("type").find("ChoreOfTheVictim") != std::string::npos;
-  }));
+TEST_F(NamedThreads, OfTheStandardLibraryHaveTheTypeTheyRunRecorded) { EXPECT_TRUE(chore_is_recorded(pair_)); }
+
+TEST(Threads, OfAProgramWithGapsBetweenItsSegmentsHaveTheTypeTheyRunRecorded) {
+  const Pair pair({.program = "threads_named_apart"});
+  expect_same(pair);
+  EXPECT_TRUE(chore_is_recorded(pair));
 }
 
 TEST(Threads, OfOpenmpAloneMakeATrace) {

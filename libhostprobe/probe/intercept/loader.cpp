@@ -66,6 +66,8 @@ HP_START_CODE unsigned long long load_count() {
   return HP_LIKELY(g_load_count != nullptr) ? __atomic_load_n(g_load_count, __ATOMIC_ACQUIRE) : asked_count();
 }
 
+static bool is_elf_header(const void* start) { return after(static_cast<const char*>(start), ELFMAG) != nullptr; }
+
 bool find_object(const void* address, dl_phdr_info& object) {
   HP_KEPT_BY_CHILDREN static std::atomic<FindObject> g_find{nullptr};
   auto find = g_find.load(std::memory_order_relaxed);
@@ -74,8 +76,15 @@ bool find_object(const void* address, dl_phdr_info& object) {
   g_find.store(find, std::memory_order_relaxed);
   dl_find_object found;
   if (find(const_cast<void*>(address), &found) != 0) return false;
+  if (!is_elf_header(found.dlfo_map_start)) {
+    // Segments with gaps in between (linked for pages of 64 KiB, loaded with smaller ones) are found one by one, and the header is
+    // in the first of them.
+    const link_map* map = found.dlfo_link_map;
+    if (find(reinterpret_cast<void*>(map->l_addr), &found) != 0 || found.dlfo_link_map != map ||
+        !is_elf_header(found.dlfo_map_start))
+      return ask_for_object(address, object);
+  }
   auto* header = static_cast<const ElfW(Ehdr)*>(found.dlfo_map_start);
-  if (after(reinterpret_cast<const char*>(header->e_ident), ELFMAG) == nullptr) return false;
   object = {};
   object.dlpi_addr = found.dlfo_link_map->l_addr;
   object.dlpi_name = found.dlfo_link_map->l_name;
