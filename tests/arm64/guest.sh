@@ -107,5 +107,26 @@ start() {
   return "$status"
 }
 
+build() {
+  local launcher=()
+  if command -v ccache >/dev/null; then
+    launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
+  fi
+  export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+  say "building preset aarch64"
+  cmake --preset aarch64 "${launcher[@]}" --log-level=WARNING >&2
+  cmake --build --preset aarch64 --target arm64_guest_tests >&2
+  say "building preset release, which reads what is recorded"
+  cmake --preset release "${launcher[@]}" --log-level=WARNING >&2
+  cmake --build --preset release --target hostprobe_probe hostprobe_command simnode_cuda train_loop >&2
+}
+
+if [[ $# -gt 0 ]]; then
+  make_initramfs
+  start "$@"
+  exit
+fi
+build
 make_initramfs
-start "$@"
+start tests/arm64/guest_tests.sh "$out"
+/usr/bin/python3 -B tests/arm64/test_guest.py "$out" -v
