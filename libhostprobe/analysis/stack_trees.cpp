@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "model/thread_stacks.h"
+#include "trace/reader.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -153,13 +155,27 @@ void add_trees(const Timeline& timeline, ProcessAnswer& process, Symbols& symbol
   }
 }
 
+// Of a process without steps nothing was kept. A file that cannot be read now could be, a moment ago.
+void read_again(ProcessAnswer& process, Symbols& symbols) {
+  try {
+    const Trace trace = read_trace(process.trace_path);
+    add_trees(Timeline(trace, symbols), process, symbols);
+  } catch (const TraceError&) {
+  } catch (const std::system_error&) {
+  }
+}
+
 }  // namespace
 
 void add_stack_trees(const std::vector<Opened>& opened, RunAnswer& run, Symbols& symbols) {
   const std::map<std::string, const Opened*> by_path = by_trace(opened);
-  for (ProcessAnswer* process : shown_processes(run))
-    if (const auto found = by_path.find(process->trace_path); found != by_path.end() && found->second->timeline)
+  for (ProcessAnswer* process : shown_processes(run)) {
+    const auto found = by_path.find(process->trace_path);
+    if (found != by_path.end())
       add_trees(*found->second->timeline, *process, symbols);
+    else
+      read_again(*process, symbols);
+  }
 }
 
 }  // namespace hostprobe::analysis

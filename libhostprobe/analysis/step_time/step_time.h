@@ -20,7 +20,6 @@ namespace hostprobe::analysis {
 // step lanes are made; nothing: of none.
 StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>& members,
                           const std::vector<double>& slow, const std::vector<Window>& steps,
-                          const std::vector<PathEnds>& ends, Symbols& symbols,
-                          std::optional<std::size_t> shown = {});
+                          const std::vector<PathEnds>& ends, Symbols& symbols, std::optional<std::size_t> shown = {});
 
 }  // namespace hostprobe::analysis

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include <algorithm>
 #include <atomic>
 
 #include "probe/record/hook.h"
@@ -15,7 +14,6 @@
 #include "probe/runtime/safe_memory.h"
 #include "probe/runtime/stack_limits.h"
 #include "probe/runtime/start_objects.h"
-#include "probe/runtime/tick_rate.h"
 #include "probe/stacks/python_frames.h"
 #include "probe/stacks/stack_table.h"
 #include "probe/stacks/walk.h"
@@ -130,8 +128,9 @@ bool is_new_site(const void* site) {
 
 // A thread that never waits long would have no stack at all.
 constexpr std::uint64_t kShorter = 8, kRarer = 4;  // so short a wait may have one, after so many intervals without
-constexpr std::uint64_t kUsualUs = 125;            // that a stack takes: 0.25 % of the default interval
-constexpr double kMostIntervals = 15;              // one that was interrupted says nothing of the next
+constexpr double kUsualUs = 125;                   // that a stack takes: 0.25 % of the default interval
+HP_OF_PROCESS std::atomic<std::uint64_t> g_usual_ticks{0};
+constexpr double kMostIntervals = 15;  // one that was interrupted says nothing of the next
 
 bool is_due(ThreadLocal& t, std::uint64_t now_ticks, bool is_long) {
   if (!is_long && t.last_stack_ticks == 0) t.last_stack_ticks = now_ticks;  // not at once
@@ -143,11 +142,11 @@ bool is_due(ThreadLocal& t, std::uint64_t now_ticks, bool is_long) {
 // Where a stack takes longer, of cold caches or many frames, the next one is later: a thread pays the same part of its time at once, and not
 // when the budget finds out.
 std::uint64_t later_by(std::uint64_t took_ticks) {
-  const std::uint64_t usual = ticks_of(kUsualUs);
+  const std::uint64_t usual = g_usual_ticks.load(std::memory_order_relaxed);
   if (usual == 0 || took_ticks <= usual) return 0;
   const double intervals = static_cast<double>(took_ticks - usual) / static_cast<double>(usual);
   return static_cast<std::uint64_t>(static_cast<double>(g_limits.stack_interval_ticks) *
-                                    std::min(intervals, kMostIntervals));
+                                    (intervals < kMostIntervals ? intervals : kMostIntervals));
 }
 
 }  // namespace
@@ -176,6 +175,7 @@ void prepare_stacks() {
 }
 
 void set_stack_ticks(double ticks_per_us, std::uint32_t times_rarer) {
+  g_usual_ticks.store(static_cast<std::uint64_t>(kUsualUs * ticks_per_us), std::memory_order_relaxed);
   g_limits.stack_interval_ticks =
       static_cast<std::uint64_t>(static_cast<double>(g_options.stack_interval_ms) * 1000 * ticks_per_us) * times_rarer;
   g_limits.stack_ticks = g_options.stack_us == 0

@@ -37,12 +37,8 @@ Json node_json(const StackNode& node) {
 Json stacks_json(const std::vector<StackTree>& trees) {
   Json list = Json::array();
   for (const StackTree& tree : trees) {
-    Json json = {{"tid", tree.tid},
-                 {"thread", tree.title},
-                 {"state", tree.waiting ? "waiting" : "running"},
-                 {"in_steps", tree.in_steps},
-                 {"frames", tree.frames},
-                 {"nodes", Json::array()}};
+    Json json = {{"tid", tree.tid},           {"thread", tree.title},  {"state", tree.waiting ? "waiting" : "running"},
+                 {"in_steps", tree.in_steps}, {"frames", tree.frames}, {"nodes", Json::array()}};
     for (const StackNode& node : tree.nodes) json["nodes"].push_back(node_json(node));
     list.push_back(std::move(json));
   }
