@@ -130,7 +130,7 @@ bool is_new_site(const void* site) {
 constexpr std::uint64_t kShorter = 8, kRarer = 4;  // so short a wait may have one, after so many intervals without
 constexpr double kUsualUs = 125;                   // that a stack takes: 0.25 % of the default interval
 HP_OF_PROCESS std::atomic<std::uint64_t> g_usual_ticks{0};
-constexpr double kMostIntervals = 15;  // one that was interrupted says nothing of the next
+constexpr double kMostIntervals = 3;  // one that was interrupted says nothing of the next
 
 bool is_due(ThreadLocal& t, std::uint64_t now_ticks, bool is_long) {
   if (!is_long && t.last_stack_ticks == 0) t.last_stack_ticks = now_ticks;  // not at once
