@@ -8,15 +8,13 @@
 #include <tuple>
 #include <utility>
 
+#include "model/window.h"
+
 namespace hostprobe::analysis {
 namespace {
 
 constexpr double kLeastPart = 0.0025;  // of the step: two pixels of a wide screen
 constexpr std::size_t kMostRanks = 8, kMostThreads = 8, kMostSpans = 80, kMostWakes = 60;
-
-double overlap_ns(const Window& l, const Window& r) {
-  return std::max(0.0, std::min(l.end_ns, r.end_ns) - std::max(l.begin_ns, r.begin_ns));
-}
 
 // What of a time lies in the step.
 class StepView {
@@ -187,7 +185,7 @@ class Lanes {
     for (; column < columns.size(); ++column) {
       const double begin_ns = static_cast<double>(column) * column_ns;
       if (begin_ns >= since_begin.end_ns) return;
-      columns[column][cause] += overlap_ns(since_begin, {begin_ns, begin_ns + column_ns});
+      columns[column][cause] += inside_ns(since_begin, {begin_ns, begin_ns + column_ns});
     }
   }
   static std::optional<Cause> heaviest(const std::map<Cause, double>& ns) {
@@ -206,7 +204,7 @@ class Lanes {
     if (ns.empty() && call.type != HostCallType::kLaunch)
       for (const LostPart& part : parts_[member])
         if (part.spot.thread != nullptr && part.spot.thread == step_thread(member))
-          ns[reported_cause(part.cause)] += overlap_ns(part.stretch(), {call.begin_ns, call.end_ns});
+          ns[reported_cause(part.cause)] += inside_ns(part.stretch(), {call.begin_ns, call.end_ns});
     return heaviest(ns);
   }
 
