@@ -114,6 +114,21 @@ struct StepLanes {
   std::vector<LaneWake> wakes;
 };
 
+struct LoaderWorkerTime {
+  double loading_ns = 0;  // from its first batch to its last
+  double idle_ns = 0;     // of that: it waited to be told what to make next
+};
+
+// What the workers of a rank's data loader did while the rank waited for a batch, in the steps looked at.
+struct LoaderTime {
+  double waited_ns = 0;
+  double held_ns = 0;        // of that: some had nothing to do, while others were not done
+  double handing_ns = 0;     // of that: none of them had anything to do, so the batch was on its way
+  double restarting_ns = 0;  // of that: workers began after others had ended, or ended before others began
+  std::uint64_t restarts = 0;
+  std::vector<LoaderWorkerTime> workers;
+};
+
 struct StepTime {
   double length_ns = 0;  // of all steps looked at
   std::uint64_t steps = 0;
@@ -123,6 +138,7 @@ struct StepTime {
   std::vector<double> own_ns;
   // Of each rank, CPU time of it and of the workers of its loader in these steps, as far as the kernel's counts of threads tell.
   std::vector<double> cpu_ns = {};
+  std::vector<LoaderTime> loaders = {};               // of each rank
   std::vector<std::vector<double>> own_step_ns = {};  // own_ns of each step; none where it is not known
   std::vector<ExplainedStep> each = {};  // the steps looked at; empty: there are none, and the whole run was
   std::optional<StepLanes> worst = {};   // of these; nothing: there are none

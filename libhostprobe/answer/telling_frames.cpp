@@ -3,19 +3,18 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string_view>
 
 #include "thread.h"
 
 namespace hostprobe::analysis {
-namespace {
 
-// "train.py" of "step (train.py:9)"; "" of code that is not Python's.
 std::string_view file_of_frame(std::string_view frame) {
   const std::size_t open = frame.rfind('('), colon = frame.rfind(':');
   if (open == std::string_view::npos || colon == std::string_view::npos || colon < open) return {};
   return frame.substr(open + 1, colon - open - 1);
 }
+
+namespace {
 
 // "run" of "Thread.run (threading.py:1012)".
 std::string_view function_of_frame(std::string_view frame) {

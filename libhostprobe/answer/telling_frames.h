@@ -4,11 +4,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hostprobe::analysis {
 
 struct RunningRow;
+
+// "train.py" of "step (train.py:9)"; "" of code that is not Python's.
+std::string_view file_of_frame(std::string_view frame);
 
 // Of stacks, innermost first, the frame that a person would look at: ways into a wait, in Python's own library and the data loader's, are
 // passed over. "": there is no frame.

@@ -7,12 +7,14 @@
 #include <array>
 #include <map>
 
+#include "answer/telling_frames.h"
 #include "words/words.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kLeastPct = 20;  // of the workers' lives, for a place to be named
+constexpr double kLeastPct = 20;         // of the workers' lives, for a place to be named
+constexpr double kLeastHandingPct = 40;  // the largest of few parts
 constexpr std::size_t kWorkerPlaceWidth = 64;
 
 // What all workers did with the lives of their main threads.
@@ -26,12 +28,12 @@ struct WorkerTime {
 };
 
 // A worker that waits in these has nothing to do.
-bool is_idle_place(std::string_view place) {
+bool is_idle_file(std::string_view file) {
   constexpr std::array<std::string_view, 6> kWays = {"queues.py", "connection.py",  "selectors.py",
                                                      "worker.py", "synchronize.py", "popen_fork.py"};
-  return std::any_of(kWays.begin(), kWays.end(),
-                     [place](std::string_view way) { return place.find(way) != place.npos; });
+  return std::find(kWays.begin(), kWays.end(), file.substr(file.rfind('/') + 1)) != kWays.end();
 }
+bool is_idle_place(std::string_view frame) { return is_idle_file(file_of_frame(frame)); }
 
 void add_worker(const ProcessAnswer& process, WorkerTime& time) {
   const ThreadAnswer* main = process.main_thread();
@@ -46,7 +48,7 @@ void add_worker(const ProcessAnswer& process, WorkerTime& time) {
   const RunningAnswer* running = process.running_of(*main);
   if (running == nullptr) return;
   for (const RunningRow& row : running->python) {
-    if (row.file.empty() || is_idle_place(row.file)) continue;
+    if (row.file.empty() || is_idle_file(row.file)) continue;
     const std::string place = fmt::format("{} ({}:{})", row.function, row.file, row.line);
     time.runs_ms[place] += 1e-6 * row.ns;
     if (!row.caller.empty() && !is_idle_place(row.caller) && row.caller.find("fetch.py") == std::string::npos)
@@ -73,6 +75,34 @@ std::string workers_text(std::size_t workers) {
   return workers == 1 ? "its worker process" : fmt::format("its {} worker processes", workers);
 }
 
+// Where they spend more of their time than anywhere else.
+std::string place_of(const WorkerTime& time) {
+  const auto [wait, wait_ms] = heaviest(time.waits_ms);
+  return shortened_place(wait_ms > time.cpu_ms ? wait : heaviest(time.runs_ms).first, kWorkerPlaceWidth);
+}
+
+// Of remedies that follow from when the workers had something to do.
+Advice turn_advice(const WorkerTime& time, const Finding& finding) {
+  const LoaderWaitsEvidence& seen = finding.evidence.of<LoaderWaitsEvidence>();
+  if (finding.fix == Fix::kPersistentWorkers)
+    return {fmt::format("{:.0f} % of that is the end of workers and the beginning of new ones, {} of them",
+                        seen.loader_restarting_pct, seen.loader_restarts),
+            fix_text(finding)};
+  if (finding.fix == Fix::kNone && seen.loader_handing_pct >= kLeastHandingPct)
+    return {
+        fmt::format("for {:.0f} % of that {} {} nothing to do: the batch is on its way", seen.loader_handing_pct,
+                    workers_text(time.workers), time.workers == 1 ? "has" : "have"),
+        "make batches quicker to hand over: fewer and larger tensors, or a thread that takes them (pin_memory=True)"};
+  if (finding.fix != Fix::kInOrder) return {};
+  const std::string place = place_of(time);
+  return {fmt::format("for {:.0f} % of that some of {} have nothing to do, while another is not done{}; one is busy "
+                      "for {:.0f} % of the "
+                      "time, another for {:.0f}",
+                      seen.loader_held_pct, workers_text(time.workers), place.empty() ? "" : " in " + place,
+                      seen.loader_most_busy_pct.value_or(0), seen.loader_least_busy_pct.value_or(0)),
+          fix_text(finding)};
+}
+
 }  // namespace
 
 Advice loader_worker_advice(const RunAnswer& run, const Finding& finding) {
@@ -80,6 +110,7 @@ Advice loader_worker_advice(const RunAnswer& run, const Finding& finding) {
   for (const ProcessAnswer& process : run.processes)
     if (process.task == ProcessTask::kDataLoader && (!finding.rank || process.rank == finding.rank))
       add_worker(process, time);
+  if (Advice advice = turn_advice(time, finding); !advice.because.empty()) return advice;
   const std::string who = workers_text(time.workers);
   const char* verb = time.workers == 1 ? "spends" : "spend";
   if (time.workers == 0) return {};

@@ -11,7 +11,6 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kBusyPct = 60;
 constexpr double kLeastOthers = 0.1;
 constexpr double kFull = 0.8;  // of its CPUs in use: the rest is lost to moving threads between them
 

@@ -10,6 +10,9 @@
 
 namespace hostprobe::analysis {
 
+// Of a worker's time: more of them help only those that have no more left.
+inline constexpr double kBusyPct = 60;
+
 // The worker processes of a rank's DataLoader.
 struct Workers {
   std::uint64_t count = 0;  // 0: none was seen

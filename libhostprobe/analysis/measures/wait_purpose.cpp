@@ -49,7 +49,7 @@ WaitPurpose purpose_of_stack(const Trace& trace, const Stack& stack, Symbols& sy
   for (const std::uint32_t id : stack.python) {
     const std::string_view frame = trace.strings.text(id);
     // What a forked worker has of its parent's stack says nothing of its own waits.
-    if (contains(frame, "popen_fork.py:")) break;
+    if (contains(frame, "_launch (popen_fork.py:")) break;
     const WaitPurpose of_frame = purpose_of_python(frame);
     if (of_frame == WaitPurpose::kDataLoader) return of_frame;
     if (purpose == WaitPurpose::kUnknown) purpose = of_frame;

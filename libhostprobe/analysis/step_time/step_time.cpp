@@ -11,7 +11,7 @@
 #include "gpu_states.h"
 #include "idle_exits.h"
 #include "late_progress.h"
-#include "lost_parts.h"
+#include "loader_use.h"
 #include "lost_times.h"
 #include "probe_cost.h"
 #include "rank_knowledge.h"
@@ -676,6 +676,8 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   ProbeCost own(members);
   const std::vector<WaitSlopes> slopes = wait_slopes(job.parts);
   Explanation explanation(job, members, steps, parts, slopes, symbols);
+  std::vector<LoaderUse> loaders;
+  for (std::size_t i = 0; i < members.size(); ++i) loaders.emplace_back(job.parts[i], members[i]);
   for (const Window& step : steps) {
     parts.enter(step);
     for (std::uint32_t i = 0; i < members.size(); ++i) {
@@ -684,6 +686,7 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
     }
     parts.resolve();
     times.add_step(parts.parts());
+    for (std::size_t i = 0; i < members.size(); ++i) loaders[i].add_step(step, parts.parts()[i]);
     if (shown == answer.steps) answer.worst = step_lanes(job, members, step, parts.parts());
     const std::vector<double> before_ns = own.ns();
     own.add_step(parts.parts());
@@ -694,6 +697,7 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   }
   answer.lost = times.finish();
   answer.own_ns = own.ns();
+  for (const LoaderUse& loader : loaders) answer.loaders.push_back(loader.time());
   for (const auto& [member, share] : check_idle_exits(members, answer))
     gains.move(Cause::kIdleStateExit, Cause::kCpuContention, member, share);
   for (LostTime& lost : answer.lost) explanation.name_site(lost);
