@@ -28,14 +28,35 @@ TEST(Spinning, IsToldByTheRuntimeOrByTheFunction) {
   EXPECT_FALSE(spins_in("memcpy", "libc.so.6"));
 }
 
+SampledShare with_switching(const SpinCount& own, const Switching& switching) {
+  SpinCount count = own;
+  count.add_kernel(100, switching);
+  return count.share();
+}
+
 TEST(Spinning, IsWhatSwitchesTakeInTheKernelToo) {
-  const SpinCount rare = with_switching(10, 40, {1e6, 0.5}), often = with_switching(10, 40, {10'000, 0.5});
-  EXPECT_NEAR(rare.spinning / rare.samples, 0.125 + 0.004, 1e-9) << "the kernel did something else";
-  EXPECT_NEAR(often.spinning / often.samples, 0.125 + 0.4, 1e-9) << "four of ten microseconds";
-  const SpinCount unknown = with_switching(10, 40, {});
-  EXPECT_EQ(unknown.spinning, 10);
-  EXPECT_EQ(unknown.samples, 40);
-  EXPECT_EQ(with_switching(10, 40, {10'000, 1}).samples, 40) << "a count that says nothing of its own code";
+  const SpinCount own{.samples = 40, .spinning = 10};
+  EXPECT_NEAR(with_switching(own, {1e6, 0.5}).part, 0.125 + 0.01, 1e-9) << "the kernel did something else";
+  EXPECT_NEAR(with_switching(own, {25'000, 0.5}).part, 0.125 + 0.4, 1e-9) << "ten of 25 microseconds";
+  EXPECT_EQ(with_switching(own, {}).part, 0.25);
+  EXPECT_EQ(with_switching(own, {10'000, 1}).part, 0.25) << "a count that says nothing of its own code";
+}
+
+TEST(Spinning, InTheKernelIsCertainHoweverFewSamplesOfCodeThereAre) {
+  const SampledShare none = with_switching({}, {20'000, 0.4});
+  EXPECT_NEAR(none.low, 0.4, 1e-9);
+  EXPECT_NEAR(none.high, 1, 1e-9);
+  EXPECT_NEAR(with_switching({.samples = 3, .spinning = 3}, {20'000, 0.4}).low, 0.4, 1e-9);
+  EXPECT_NEAR(with_switching({.samples = 3, .spinning = 3}, {}).low, 0, 1e-9) << "three samples say nothing";
+  EXPECT_GT(with_switching({.samples = 30, .spinning = 30}, {20'000, 0.4}).low, 0.9);
+}
+
+TEST(Spinning, OfSeveralThreadsIsWeighedByTheirCpuTime) {
+  SpinCount busy, idle;
+  busy.add_kernel(90, {20'000, 0.4});
+  idle.add_kernel(10, {20'000, 0});
+  busy.add(idle);
+  EXPECT_NEAR(busy.share().low, 0.36, 1e-9);
 }
 
 // A process of one second, whose main thread wants a CPU for 0.6 s and has it for 0.3 s.

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "quota.h"
-#include "sampled_share.h"
 #include "wait_purpose.h"
 
 namespace hostprobe::analysis {
@@ -16,8 +15,9 @@ constexpr double kBeyond = 0.5;      // threads at a time, by which there are mo
 constexpr double kLeastDelay = 0.1;  // of what the pools want: so much they did not get
 constexpr double kLeastSpinning = 0.2;
 constexpr double kIdle = 0.05;  // of what the process's heaviest pool wants: who wants less does not share its work
-constexpr double kFewestSamples = 8;  // of so few the bounds say the rest
-constexpr double kSwitchNs = 4000;    // what it takes at most to wait for another thread and to go on
+constexpr std::uint64_t kFewestSamples = 8;  // of fewer nothing is certain
+constexpr double kSwitchNs =
+    10'000;  // what it takes at most to wait for another thread and to go on, in a virtual machine
 
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
   return std::any_of(beginnings.begin(), beginnings.end(),
@@ -43,18 +43,16 @@ struct Members {
   std::map<std::string, std::uint64_t> places;
 };
 
-void add_samples(const RunningAnswer& running, Members& members) {
-  std::uint64_t own = 0, spinning = 0;
+void add_samples(const RunningAnswer& running, double cpu_ms, Members& members) {
+  SpinCount& count = members.pool.code;
   for (const RunningRow& row : running.code) {
     if (row.library == kInKernel) continue;
-    own += row.samples;
+    count.samples += row.samples;
     if (!spins_in(row.function, row.library)) continue;
-    spinning += row.samples;
+    count.spinning += row.samples;
     members.places[row.function.empty() ? row.library : row.function + " (" + row.library + ")"] += row.samples;
   }
-  const SpinCount all = with_switching(spinning, own, {running.run_ns, running.kernel_part});
-  members.pool.code.samples += all.samples;
-  members.pool.code.spinning += all.spinning;
+  count.add_kernel(cpu_ms, {running.run_ns, running.kernel_part});
   members.step_cpu_ns += running.step_cpu_ns;
 }
 
@@ -65,7 +63,7 @@ void add_member(const ProcessAnswer& process, const ThreadAnswer& thread, Member
   members.most_ms = std::max(members.most_ms, wanted_ms);
   members.with_leader |= thread.role == Role::kOpenmp;
   ++members.pool.threads;
-  if (const RunningAnswer* running = process.running_of(thread)) add_samples(*running, members);
+  if (const RunningAnswer* running = process.running_of(thread)) add_samples(*running, *thread.time.cpu_ms, members);
 }
 
 // Work is given to all of them together, so the one that wants most says for how long there was any.
@@ -73,7 +71,7 @@ Pool finished(Members& members) {
   Pool& pool = members.pool;
   const double leaders = members.with_leader ? 1 : 0;
   pool.threads += members.with_leader ? 1 : 0;
-  if (pool.code.samples > 0) pool.work_step_ns = members.step_cpu_ns * (1 - pool.code.spinning / pool.code.samples);
+  if (pool.code.samples > 0) pool.work_step_ns = members.step_cpu_ns * (1 - pool.code.share().part);
   pool.at_a_time = leaders + (members.most_ms > 0 ? pool.wanted_ms() / members.most_ms : 0);
   const auto most = std::max_element(members.places.begin(), members.places.end(),
                                      [](const auto& l, const auto& r) { return l.second < r.second; });
@@ -115,8 +113,7 @@ void add_process(const ProcessAnswer& one, PoolDemand& demand, Totals& totals) {
     demand.at_a_time += pool.at_a_time;
     totals.cpu_ms += pool.cpu_ms;
     totals.no_cpu_ms += pool.no_cpu_ms;
-    totals.code.samples += pool.code.samples;
-    totals.code.spinning += pool.code.spinning;
+    totals.code.add(pool.code);
     if (pool.wanted_ms() <= totals.most_ms) continue;
     totals.most_ms = pool.wanted_ms();
     demand.library = pool.library;
@@ -127,8 +124,7 @@ void add_process(const ProcessAnswer& one, PoolDemand& demand, Totals& totals) {
 bool are_too_many(const PoolDemand& demand, const Totals& totals) {
   const double wanted_ms = totals.cpu_ms + totals.no_cpu_ms;
   return demand.cpus > 0 && demand.at_a_time > demand.cpus + kBeyond && totals.no_cpu_ms >= kLeastDelay * wanted_ms &&
-         2 * wanted_ms >= totals.with_others_ms && totals.code.samples >= kFewestSamples &&
-         demand.spins_low >= kLeastSpinning;
+         2 * wanted_ms >= totals.with_others_ms && demand.spins_low >= kLeastSpinning;
 }
 
 }  // namespace
@@ -143,11 +139,27 @@ Switching switching_of(const std::vector<SupplySample>& supply) {
   return runs > 0 && cpu_ns > 0 ? Switching{cpu_ns / runs, std::min(1.0, kernel_ns / cpu_ns)} : Switching{};
 }
 
-SpinCount with_switching(std::uint64_t spinning, std::uint64_t samples, const Switching& switching) {
-  const auto own = static_cast<double>(samples), spins = static_cast<double>(spinning);
-  if (switching.run_ns <= 0 || switching.kernel_part >= 1) return {own, spins};
-  const double all = own / (1 - switching.kernel_part);
-  return {all, spins + all * std::min(switching.kernel_part, kSwitchNs / switching.run_ns)};
+void SpinCount::add_kernel(double thread_cpu_ms, const Switching& switching) {
+  if (switching.run_ns <= 0 || switching.kernel_part >= 1) return;
+  cpu_ms += thread_cpu_ms;
+  kernel_ms += thread_cpu_ms * switching.kernel_part;
+  switching_ms += thread_cpu_ms * std::min(switching.kernel_part, kSwitchNs / switching.run_ns);
+}
+
+void SpinCount::add(const SpinCount& other) {
+  samples += other.samples;
+  spinning += other.spinning;
+  cpu_ms += other.cpu_ms;
+  kernel_ms += other.kernel_ms;
+  switching_ms += other.switching_ms;
+}
+
+SampledShare SpinCount::share() const {
+  SampledShare own = share_of_samples(spinning, samples);
+  if (samples < kFewestSamples) own.low = 0;
+  if (cpu_ms <= 0) return own;
+  const double of_own = 1 - kernel_ms / cpu_ms, switching = switching_ms / cpu_ms;
+  return {switching + of_own * own.part, switching + of_own * own.low, switching + of_own * own.high};
 }
 
 bool is_sharing_runtime(std::string_view library) { return begins_with_any(library, {"libgomp", "libomp", "libiomp"}); }
@@ -189,8 +201,7 @@ std::optional<PoolDemand> pools_beyond_cpus(const std::vector<const ProcessAnswe
     if (one->host == process.host && one->boot_id == process.boot_id) add_process(*one, demand, totals);
   demand.cpus = allowed_cpus(process);
   demand.of_quota = is_bound_by_quota(process);
-  const SampledShare spins = share_of_samples(static_cast<std::uint64_t>(totals.code.spinning),
-                                              static_cast<std::uint64_t>(totals.code.samples));
+  const SampledShare spins = totals.code.share();
   demand.spins_part = spins.part;
   demand.spins_low = spins.low;
   demand.spins_high = spins.high;

@@ -12,6 +12,7 @@
 
 #include "answer/process.h"
 #include "model/samples.h"
+#include "sampled_share.h"
 
 namespace hostprobe::analysis {
 
@@ -26,12 +27,16 @@ struct Switching {
 };
 Switching switching_of(const std::vector<SupplySample>& supply);
 
-// In samples of a thread's own code, and of its time in the kernel as if that had been sampled as often.
+// What of the CPU time of threads is waiting for each other: by samples of their own code, and by what their switches take in the kernel,
+// which is counted and so is certain.
 struct SpinCount {
-  double samples = 0, spinning = 0;
+  std::uint64_t samples = 0, spinning = 0;             // of their own code
+  double cpu_ms = 0, kernel_ms = 0, switching_ms = 0;  // switching: of the time in the kernel
+
+  void add_kernel(double thread_cpu_ms, const Switching& switching);
+  void add(const SpinCount& other);
+  SampledShare share() const;
 };
-// Of its time in the kernel what its switches take is waiting as well.
-SpinCount with_switching(std::uint64_t spinning, std::uint64_t samples, const Switching& switching);
 
 // Of one process.
 struct Pool {

@@ -157,14 +157,14 @@ double OwnCode::fault_part(const HostThread& thread) const {
 }
 
 double OwnCode::part_spinning(const std::vector<Code>& samples, const Switching& switching) {
-  std::uint64_t spinning = 0, known = 0;
+  SpinCount count;
   for (const Code& one : samples) {
-    known += !one.in_kernel;
-    spinning += !one.in_kernel && spins_in(one.function, one.library);
+    count.samples += !one.in_kernel;
+    count.spinning += !one.in_kernel && spins_in(one.function, one.library);
   }
-  if (known < kFewestSamples) return 0;
-  const SpinCount all = with_switching(spinning, known, switching);
-  return all.spinning / all.samples;
+  if (count.samples < kFewestSamples) return 0;
+  count.add_kernel(1, switching);
+  return count.share().part;
 }
 
 double OwnCode::spinning_part(const HostThread& thread) const {
