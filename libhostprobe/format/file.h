@@ -240,6 +240,7 @@ enum EventKind : std::uint32_t {
       15,  // a window of PyTorch's own profiler; `number`: of the window, `reason` 0: it is in the run folder,
            // `amount`: its bytes; 1: it is not; text: what it cost, or why there is none
   kEventWritesPipe = 17,  // the process can write into a pipe; `number`: its inode
+  kEventThreadName = 18,  // what Python calls a thread; `number`: its id, text: its name
   kEventStepsKnown = 14,  // monitor: end of start-up; `number`: steps so far, `amount`: main thread's run delay, ns
 };
 

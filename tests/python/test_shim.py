@@ -161,6 +161,28 @@ poller.join()
 """
 
 
+# Names that nobody told the system, an odd one among them; and a class whose attributes are the program's code.
+NAMES = """
+import threading, time
+over = threading.Event()
+class Odd(threading.Thread):
+    def __getattribute__(self, name):
+        if name == "name": raise RuntimeError("not now")
+        return super().__getattribute__(name)
+def work():
+    while not over.wait(0.01):
+        pass
+threads = [threading.Thread(target=work, name=name) for name in ("ckpt-0", "a name of\\nmore than fifteen bytes", "\\udcff", None)]
+threads.append(Odd(target=work))
+threads[-1]._name = "odd"
+for thread in threads: thread.start()
+end = time.monotonic() + 3
+while time.monotonic() < end: time.sleep(0.01)
+over.set()
+for thread in threads: thread.join()
+"""
+
+
 def interpreters():
     """The distribution's, and those that a version manager has beside it."""
     found = [Path("/usr/bin/python3")]
@@ -242,6 +264,19 @@ class Shim(ProbedTest):
                     probed.BUILD / "lib/hostprobe/python")
         steps = self.report()["steps"]
         self.assertEqual((steps["marked_by"], steps["count"]), ("program", 29))
+
+    def test_threads_have_the_names_that_the_program_gave_them(self):
+        for number, python in enumerate(interpreters()):
+            with self.subTest(python=python):
+                self.run_folder = self.folder / f"names{number}"
+                _, err = self.record(python, self.script(NAMES))
+                process = self.report()["processes"][0]
+                names = [thread["name"] for thread in process["threads"]]
+                for name in ("ckpt-0", "a name of more than fifteen bytes", "odd"):
+                    self.assertEqual(names.count(name), 1, names)
+                self.assertFalse([name for name in names if name.startswith(("Thread-", "MainThread"))], names)
+                self.assertFalse([event for event in process["events"] if "ckpt" in event.get("text", "")])
+                self.assertNotIn("Error", err)
 
     def test_a_job_whose_optimizer_steps_no_more_asks_for_a_dump(self):
         self.record("/usr/bin/python3", self.script(STANDS_STILL), options=("--hang-s", "2", "--slow-step-pct", "0"))

@@ -15,7 +15,7 @@ using nlohmann::json;
 using test::Call;
 
 constexpr std::uint64_t kPython = 0x100000, kLibX = 0x200000;
-constexpr std::uint32_t kMain = 4242, kLoader = 9, kPin = 10;
+constexpr std::uint32_t kMain = 4242, kLoader = 9, kPin = 10, kNamed = 11, kUsual = 12, kOfSystem = 13, kCut = 14;
 enum Rows : std::uint16_t { kGc = 1, kStep, kOptimizer, kTimedWait, kCondWait, kSem, kGraph, kSync };
 
 class PythonAnswers : public testing::Test {
@@ -63,6 +63,29 @@ class PythonAnswers : public testing::Test {
   test::TestFolder folder_;
   test::TraceFile file_;
 };
+
+TEST_F(PythonAnswers, ThreadsHaveThePythonNamesOfTheirOwnTime) {
+  std::string rows;
+  const auto name = [&rows](double us, std::uint32_t tid, const char* text) {
+    EventRow row{test::at_us(us), kEventThreadName, 0, tid, 0, {}};
+    test::set_text(row.text, text);
+    rows += test::bytes_of(row);
+  };
+  for (const std::uint32_t tid : {kNamed, kUsual, kOfSystem, kCut}) {
+    ThreadEntry one = test::thread_entry(tid, tid == kOfSystem ? "pool" : tid == kCut ? "feeds the thing" : "main");
+    one.start_ticks = test::at_us(1000);
+    one.end_ticks = test::at_us(9000);
+    file_.thread(one);
+  }
+  name(500, kNamed, "somebody before"), name(2000, kNamed, "ckpt-0"), name(9500, kNamed, "somebody behind");
+  name(2000, kUsual, "Thread-3 (work)"), name(2000, kOfSystem, "ckpt-1"), name(2000, kCut, "feeds the things");
+  file_.block(kBlockEvents, rows);
+  EXPECT_EQ(thread(kNamed).at("name"), "ckpt-0");
+  EXPECT_EQ(thread(kUsual).at("name"), "main");
+  EXPECT_EQ(thread(kOfSystem).at("name"), "pool");
+  EXPECT_EQ(thread(kCut).at("name"), "feeds the things");
+  EXPECT_TRUE(process().at("events").empty());
+}
 
 TEST_F(PythonAnswers, PausesAreCountedByGeneration) {
   file_.calls(kMain, 0, {pause(0, 10, 0), pause(20, 30, 0), pause(40, 340, 2)});

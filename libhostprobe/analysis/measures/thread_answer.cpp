@@ -2,6 +2,7 @@
 #include "thread_answer.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "answer/file_name.h"
 #include "model/window.h"
@@ -108,6 +109,29 @@ ThreadTime measured_time(const Timeline& timeline, const Thread& thread) {
   return time;
 }
 
+bool is_usual_name(std::string_view name) {
+  return name == "MainThread" || name.starts_with("Thread-") || name.starts_with("Dummy-");
+}
+
+// What Python calls it, where the program said so; "" elsewhere. A number may have been another thread's before.
+std::string_view python_name(const Trace& trace, const Thread& thread) {
+  std::string_view name;
+  for (const EventRow& row : trace.events)
+    if (row.kind == kEventThreadName && row.number == thread.key.tid && row.ticks >= thread.key.start_ticks &&
+        (thread.entry.end_ticks == 0 || row.ticks <= thread.entry.end_ticks))
+      name = {row.text, strnlen(row.text, sizeof(row.text))};
+  return is_usual_name(name) ? std::string_view() : name;
+}
+
+// A thread that nobody named to the system has the name of the one that made it; what the system has is cut.
+std::string name_of(const Trace& trace, const Thread& thread) {
+  const std::string_view own = python_name(trace, thread);
+  const auto main = std::find_if(trace.threads.begin(), trace.threads.end(),
+                                 [&trace](const auto& one) { return one.first.tid == trace.header.pid; });
+  const bool is_named = main != trace.threads.end() && thread.name != main->second.name;
+  return own.empty() || (is_named && !own.starts_with(thread.name)) ? thread.name : std::string(own);
+}
+
 }  // namespace
 
 ThreadAnswer describe_thread(const Timeline& timeline, const Track& track, const Blocked& blocked) {
@@ -116,7 +140,7 @@ ThreadAnswer describe_thread(const Timeline& timeline, const Track& track, const
   ThreadAnswer answer;
   answer.tid = thread.key.tid;
   answer.start_ticks = thread.key.start_ticks;
-  answer.name = thread.name;
+  answer.name = name_of(trace, thread);
   answer.role = track.role;
   answer.type = demangle_type(std::string(trace.strings.text(thread.entry.type_name)));
   answer.made_by = maker_of(trace, thread.entry);

@@ -21,6 +21,7 @@
 #include "probe/sources/machine_load.h"
 #include "probe/sources/pipe_ends.h"
 #include "probe/sources/profile_window.h"
+#include "probe/sources/python_names.h"
 #include "probe/sources/quota.h"
 #include "probe/sources/running_samples.h"
 #include "probe/sources/sample_rows.h"
@@ -64,6 +65,8 @@ constexpr Source kSources[] = {
     {.shed = kShedSwitches, .spared = kShedSwitches, .tick = note_machine_load, .dump = write_machine_load},
     // Into which pipes it writes.
     {.tick = note_pipe_ends},
+    // What Python calls its threads.
+    {.tick = note_python_names},
     // Times in which the process was stopped, and in which its quota was used up.
     {.tick = note_halts},
     {.tick = note_throttling},
