@@ -103,10 +103,12 @@ void tell_guessed(const Process& process, std::uint32_t before, std::uint32_t nu
     lasted[ops[one].kind].push_back(static_cast<float>(std::max(0.0, end_ns - process.times[one].begin_ns)));
   };
   if (op.collective) return;
+  // A callback has no event of its own: what came behind it began when it returned. How long it takes nobody knows, and of a copy its bytes
+  // tell: so it is the callback that took the rest.
+  const bool is_behind_callback = before != kNoOp && ops[before].type == GpuOpType::kCallback && op.is_timed();
+  const bool has_bytes = op.type == GpuOpType::kCopy || op.type == GpuOpType::kFill;
+  if (is_behind_callback && (!usual.guessed || has_bytes)) return tell(before, op.timed_ns - usual.ns);
   if (usual.guessed && (op.is_timed() || op.blocks)) tell(number, op.is_timed() ? op.timed_ns : op.end_ns);
-  // A callback has no event of its own: what came behind it began when it returned.
-  if (before != kNoOp && ops[before].type == GpuOpType::kCallback && op.is_timed() && !usual.guessed)
-    tell(before, op.timed_ns - usual.ns);
 }
 
 bool is_guessed(const Process& process, std::uint32_t number) {

@@ -305,6 +305,26 @@ TEST(GpuReplays, AFunctionOfTheProgramsLastsUntilTheWorkBehindItBegan) {
   expect_true(gpu, replayed(gpu), 30, first);
 }
 
+// Nobody timed such a copy behind anything else.
+TEST(GpuReplays, AFunctionOfTheProgramsTookTheTimeAndNotTheCopyBehindIt) {
+  MadeGpu gpu;
+  const std::uint32_t stream = gpu.stream(), one = gpu.kind(1), copy = gpu.copy_kind(16 << 10),
+                      function = gpu.add_kind({GpuOpType::kCallback, false, 2, 0, 0, 0, 0});
+  time_some(gpu, stream, {{one, 100}});
+  std::vector<std::uint32_t> copies;
+  for (int i = 0; i < 40; ++i) {
+    gpu.launch(stream, function, 2000);
+    gpu.is_timing = true;
+    copies.push_back(gpu.launch(stream, copy, 3));
+    gpu.work.ops[copies.back()].bytes = 16 << 10;
+    gpu.is_timing = false;
+    gpu.launch(stream, one, 100);
+    gpu.wait(stream);
+  }
+  const OpTimes times = replayed(gpu);
+  for (const std::uint32_t number : copies) EXPECT_LT(times[number].end_ns - times[number].begin_ns, 30'000) << number;
+}
+
 TEST(GpuReplays, ProcessesThatLaunchedNothingAreNothing) {
   EXPECT_TRUE(replay_gpus({}).empty());
   const GpuWork none;
