@@ -55,7 +55,7 @@ constexpr double kMostDispatch = 0.5;
 
 // What handing out a page of 4 KiB takes at least, and at most in a virtual machine, where the host has to find it as well. What takes longer
 // is something else, or pages of 2 MiB, of which nobody knows how long they take.
-constexpr double kQuickFaultNs = 250, kSlowFaultNs = 5000;
+constexpr double kQuickFaultNs = 250, kSlowFaultNs = 10000;
 // Where the disk is asked for a page the kernel makes a request of it, and takes the answer: 43 to 61 us on two virtual machines, whose host
 // has a part in both.
 constexpr double kSlowDiskFaultNs = 200000;
