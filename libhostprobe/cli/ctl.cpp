@@ -24,7 +24,7 @@ namespace {
 constexpr char kNotes[] =
     "VERB is one of\n"
     "  status           shows what it records, its cost, the last trigger, and the settings that can be changed\n"
-    "  trigger [TEXT]   writes its last seconds to disk; the report shows TEXT as the reason\n"
+    "  trigger [TEXT]   writes its last seconds to disk, now or with --at-step; the report shows TEXT as the reason\n"
     "  profile          records the next --steps steps with PyTorch's own profiler, into the run folder\n"
     "  stop, start      pauses recording, and continues it\n"
     "  fix on|off NAME  puts a fix in place, or takes it back: {} (docs/reference/fixes.md)\n"
@@ -37,6 +37,7 @@ constexpr char kNotes[] =
     "  hostprobe ctl 4711 status --json\n"
     "  hostprobe ctl RUN status                  every rank on a line\n"
     "  hostprobe ctl RUN trigger loss is NaN\n"
+    "  hostprobe ctl RUN trigger --at-step 12000 the slow one\n"
     "  hostprobe ctl 4711 profile --steps 3 && hostprobe report RUN\n"
     "  hostprobe ctl RUN fix on auto\n"
     "  hostprobe ctl 4711 fix on gc\n"
@@ -65,16 +66,19 @@ struct Arguments {
   std::vector<std::string> words;
   double timeout_s = 5;
   std::optional<unsigned> steps;
+  std::optional<unsigned> at_step;
   bool json = false;
 };
 
 std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
-std::string request_to_trigger(const std::string& text) {
-  constexpr std::size_t kMost = sizeof(EventRow::text) - 1;
-  if (text.size() > kMost)
-    throw std::runtime_error(fmt::format("{} bytes of text are too many; a trace keeps {}", text.size(), kMost));
-  return text.empty() ? "trigger" : "trigger " + text;
+std::string request_to_trigger(const std::string& text, const std::optional<unsigned>& at_step) {
+  constexpr std::size_t kMost = sizeof(EventRow::text) - 1, kStep = 29;  // the step stands before it
+  const std::size_t most = at_step ? kMost - kStep : kMost;
+  if (text.size() > most)
+    throw std::runtime_error(fmt::format("{} bytes of text are too many; a trace keeps {}", text.size(), most));
+  const std::string verb = at_step ? fmt::format("trigger_at_step {}", *at_step) : "trigger";
+  return text.empty() ? verb : verb + " " + text;
 }
 
 std::string request_to_set(const std::vector<std::string>& words) {
@@ -94,7 +98,7 @@ std::string request_of(const Arguments& arguments) {
   const std::string& verb = arguments.verb;
   if (verb == "profile" && arguments.words.empty())
     return fmt::format("profile {}", arguments.steps.value_or(kUsualProfiledSteps));
-  if (verb == "trigger") return request_to_trigger(joined(arguments.words));
+  if (verb == "trigger") return request_to_trigger(joined(arguments.words), arguments.at_step);
   if (verb == "set") return request_to_set(arguments.words);
   if (verb == "fix") {
     if (arguments.words.size() != 2 || (arguments.words[0] != "on" && arguments.words[0] != "off"))
@@ -112,6 +116,10 @@ std::string done_text(const std::string& request) {
   if (request == "stop") return "recording is paused";
   if (request == "start") return "it records";
   if (request.starts_with("fix ")) return "asked for " + request;
+  if (request.starts_with("trigger_at_step ")) {
+    const std::string step = request.substr(request.find(' ') + 1);
+    return fmt::format("it will write its last seconds out once step {} has ended", step.substr(0, step.find(' ')));
+  }
   if (request.starts_with("set ")) {
     std::string settings = request.substr(4);
     std::replace(settings.begin(), settings.end(), '\n', ' ');
@@ -274,6 +282,8 @@ bool open_windows(analysis::RunControl& control, const Arguments& arguments, con
 
 void check(const Arguments& arguments) {
   if (arguments.steps && arguments.verb != "profile") throw UsageError("--steps belongs to profile");
+  if (arguments.at_step && arguments.verb != "trigger") throw UsageError("--at-step belongs to trigger");
+  if (arguments.at_step && *arguments.at_step == 0) throw UsageError("--at-step counts from 1");
   if (arguments.json && arguments.verb != "status") throw UsageError("--json belongs to status");
   if (!(arguments.timeout_s > 0) || arguments.timeout_s > 86400)
     throw UsageError("--timeout takes seconds, up to 86400");
@@ -326,6 +336,10 @@ Command ctl_command() {
                    .target = &arguments->timeout_s,
                    .meaning = "How long to wait for an answer, seconds",
                    .shows_usual = true},
+                  {.names = "--at-step",
+                   .target = &arguments->at_step,
+                   .meaning = "With trigger: when that many steps have ended, as status counts them",
+                   .value_name = "N"},
                   {.names = "--steps",
                    .target = &arguments->steps,
                    .meaning = fmt::format("profile: how many steps [{}]", kUsualProfiledSteps),

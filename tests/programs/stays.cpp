@@ -74,6 +74,7 @@ static void mark_steps() {
   end.sa_handler = [](int) { g_done = 1; };
   sigaction(SIGTERM, &end, nullptr);
   hostprobe_active();
+  tell("ready");
   sem_t never_posted;
   sem_init(&never_posted, 0, 0);
   for (uint64_t step = 0; g_done == 0; ++step) {

@@ -65,6 +65,33 @@ TEST(CtlTrigger, ATextThatWouldBeCutIsRefused) {
   });
 }
 
+TEST(CtlTrigger, AtAStepComesWhenItHasEnded) {
+  ScratchFolder scratch;
+  run_staying({.program = "stays", .args = {"marks"}}, scratch, [](pid_t pid) {
+    const Json before = await_status(pid, [](const Json& status) { return status.at("steps").at("count") > 2; });
+    const std::uint64_t at = before.at("steps").at("count").get<std::uint64_t>() + 40;
+    EXPECT_TRUE(ctl(pid, {"trigger", "--at-step", "1"}).exited_with(1)) << "that one is over";
+    const Outcome said = ctl(pid, {"trigger", "--at-step", std::to_string(at), "slow", "one"});
+    EXPECT_TRUE(said.exited_with(0)) << said.describe();
+    EXPECT_TRUE(says(said.err, "step " + std::to_string(at))) << said.err;
+    const Json after = await_status(pid, [](const Json& status) { return status.at("triggers") != 0; });
+    EXPECT_EQ(after.at("last_trigger").at("text"), "step " + std::to_string(at) + ": slow one");
+    EXPECT_GE(after.at("steps").at("count"), at);
+    EXPECT_EQ(after.at("triggers"), 1);
+  });
+  EXPECT_EQ(dumps_of(report(scratch.run()).at("processes").at(0)).size(), 1u);
+}
+
+TEST(CtlTrigger, AtAStepIsRefusedWhereThereAreNone) {
+  ScratchFolder scratch;
+  run_staying({.program = "stays"}, scratch, [](pid_t pid) {
+    EXPECT_TRUE(ctl(pid, {"trigger", "--at-step", "100"}).exited_with(1));
+    EXPECT_TRUE(ctl(pid, {"trigger", "--at-step", "0"}).exited_with(2));
+    EXPECT_TRUE(ctl(pid, {"trigger", "--at-step", "soon"}).exited_with(2));
+    EXPECT_TRUE(ctl(pid, {"status", "--at-step", "100"}).exited_with(2));
+  });
+}
+
 TEST(CtlSet, IsAllOrNothing) {
   ScratchFolder scratch;
   run_staying({.program = "stays"}, scratch, [](pid_t pid) {

@@ -2,6 +2,7 @@
 #include "probe/control/control.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
@@ -16,21 +17,58 @@
 #include "probe/runtime/options.h"
 #include "probe/sources/profile_window.h"
 #include "probe/writer/file/events.h"
+#include "probe/writer/steps/live_steps.h"
 
 namespace hostprobe::probe {
 namespace {
 
 HP_OF_PROCESS std::uint32_t g_moves_noted = 0;
 
+// Of a trigger that is put off: once so many steps have ended; 0: there is none.
+struct AtStep {
+  std::uint64_t steps;
+  char text[sizeof(Trigger::text)];
+};
+HP_OF_PROCESS AtStep g_at_step{};
+
+bool can_trigger(Answer& answer) {
+  if (mode_has_dumps()) return true;
+  answer.add("mode %s keeps nothing back that a trigger could write out; everything it keeps is in the trace",
+             mode_name());
+  return false;
+}
+
 bool trigger(const char* text, Answer& answer) {
-  if (!mode_has_dumps()) {
-    answer.add("mode %s keeps nothing back that a trigger could write out; everything it keeps is in the trace",
-               mode_name());
-    return false;
-  }
+  if (!can_trigger(answer)) return false;
   if (request_trigger(kByCommand, text)) return true;
   answer.add("an earlier trigger is still waiting; try again in a second");
   return false;
+}
+
+// "STEPS" or "STEPS TEXT". The last one asked for counts.
+bool trigger_at_step(const char* words, Answer& answer) {
+  char* text = nullptr;
+  const std::uint64_t steps = strtoull(words, &text, 10), now = live_step_count();
+  if (!can_trigger(answer)) return false;
+  if (text == words || (*text != 0 && *text != ' ') || steps == 0)
+    return answer.add("a number of steps is wanted"), false;
+  if (live_source() == LiveSource::kNotYet || live_source() == LiveSource::kNone) {
+    answer.add("it has no steps that are known while it runs, so none can be waited for");
+    return false;
+  }
+  if (steps <= now) return answer.add("%llu steps have ended already", static_cast<unsigned long long>(now)), false;
+  snprintf(g_at_step.text, sizeof g_at_step.text, "%s", *text == ' ' ? text + 1 : "");
+  g_at_step.steps = steps;
+  return true;
+}
+
+// Where another one waits for the writer, in the next round.
+void trigger_that_is_due() {
+  if (g_at_step.steps == 0 || live_step_count() < g_at_step.steps) return;
+  char text[sizeof(Trigger::text)];
+  const char* colon = g_at_step.text[0] == 0 ? "" : ": ";
+  snprintf(text, sizeof text, "step %llu%s%.66s", static_cast<unsigned long long>(g_at_step.steps), colon, g_at_step.text);
+  if (request_trigger(kByCommand, text)) g_at_step.steps = 0;
 }
 
 // A line "NAME=VALUE" in two. False: it is none.
@@ -106,6 +144,7 @@ bool obey(char* request, Answer& answer) {
     argument = request + strlen(request);
   if (same(request, "status")) return tell_status(answer), tell_window(answer), true;
   if (same(request, "trigger")) return trigger(argument, answer);
+  if (same(request, "trigger_at_step")) return trigger_at_step(argument, answer);
   if (same(request, "stop")) return move(pause_recording(), answer);
   if (same(request, "start")) return move(resume_recording(), answer);
   if (same(request, "check")) return check(argument, answer);
@@ -143,6 +182,7 @@ void answer_control() {
     control.refused = obey(request, answer) ? 0 : 1;
     std::atomic_ref(control.answered).store(asked, std::memory_order_release);
   }
+  trigger_that_is_due();
   note_pauses();
 }
 
