@@ -129,14 +129,18 @@ Saying long_wait(const Finding& finding) {
 Saying standstill(const Finding& finding) {
   const StandstillEvidence& seen = finding.evidence.of<StandstillEvidence>();
   const std::string others = seen.missing == 1 ? "" : fmt::format(" and {} more", seen.missing - 1);
-  return {"",
-          "",
-          {"", "look at what it does (hostprobe stacks)"},
-          fmt::format(
-              "the job stands still: rank {}{} has not entered {} #{} of communicator {}, in which {} of {} ranks have "
-              "waited for {}",
-              finding.rank.value_or(0), others, seen.op, seen.sequence, seen.comm.substr(0, 8), seen.arrived,
-              seen.ranks, duration_text(1e6 * seen.since_ms))};
+  const std::string which =
+      seen.comm.empty() ? "" : fmt::format(" #{} of communicator {}", seen.sequence, seen.comm.substr(0, 8));
+  const std::string is_in = seen.missing_in.empty() ? ""
+                                                    : fmt::format("rank {} is in {}", finding.rank.value_or(0),
+                                                                  shortened_place(printable(seen.missing_in), 64));
+  return {
+      "",
+      "",
+      {is_in, "look at what it does (hostprobe stacks)"},
+      fmt::format("the job stands still: rank {}{} has not entered {}{}, in which {} of {} ranks have waited for {}",
+                  finding.rank.value_or(0), others, seen.op, which, seen.arrived, seen.ranks,
+                  duration_text(1e6 * seen.since_ms))};
 }
 
 Saying late_rank(const Finding& finding) {

@@ -92,7 +92,7 @@ def of_ranks():
     yield Kind("one_loads_for_all", "huggingface/accelerate 1245, huggingface/transformers 24999", "one_loads_for_all.py",
                ("host_work", "python_overhead"), (), 2, 0)
     yield Kind("left_path", "NVIDIA/nccl 1730, pytorch/pytorch 118369, ArcticTraining 219", "left_path.py",
-               ("waits_for_rank", "unexplained", "host_work"), (), 2, 1, hangs_for_s=15)
+               ("slow_rank", "waits_for_rank", "unexplained", "host_work"), (), 2, 1, hangs_for_s=15)
 
 
 def of_memory_and_files():
