@@ -116,9 +116,9 @@ TEST_F(FaultStepTimes, AreTheTimeInTheKernelWhereItIsShortForEachPage) {
 }
 
 TEST_F(FaultStepTimes, AreAsLongAsPagesTakeAtLeastWhereTheKernelDidMore) {
-  run(4000);  // 7.5 us each
-  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 12.5, 1);
-  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 487.5, 10);
+  run(2000);  // 15 us each
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 6.25, 1);
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 493.75, 10);
 }
 
 // Where a sample of its code comes back from the kernel says less: that is where the kernel was left.

@@ -67,7 +67,8 @@ void trigger_that_is_due() {
   if (g_at_step.steps == 0 || live_step_count() < g_at_step.steps) return;
   char text[sizeof(Trigger::text)];
   const char* colon = g_at_step.text[0] == 0 ? "" : ": ";
-  snprintf(text, sizeof text, "step %llu%s%.66s", static_cast<unsigned long long>(g_at_step.steps), colon, g_at_step.text);
+  snprintf(text, sizeof text, "step %llu%s%.66s", static_cast<unsigned long long>(g_at_step.steps), colon,
+           g_at_step.text);
   if (request_trigger(kByCommand, text)) g_at_step.steps = 0;
 }
 
