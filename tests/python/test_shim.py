@@ -103,9 +103,13 @@ static const char* kScript =
     "    if gc.callbacks or SECOND: break\n"
     "    time.sleep(0.05)\n"
     "gc.disable()\n"
-    "for _ in range(4): gc.collect()\n";
+    "for _ in range(4): gc.collect()\n"
+    "import threading\n"
+    "thread = threading.Thread(target=time.sleep, args=(1.8,), name='inside')\n"
+    "thread.start()\n"
+    "while thread.is_alive(): time.sleep(0.01)\n";
 int main(void) {
-  char script[512];
+  char script[1024];
   for (int second = 0; second < 2; ++second) {
     Py_Initialize();
     snprintf(script, sizeof script, "SECOND = %d\n%s", second, kScript);

@@ -34,7 +34,6 @@ enum State : unsigned { kIdle, kAsked, kAnswered };
 HP_OF_PROCESS std::atomic<unsigned> g_state{kIdle};
 HP_OF_PROCESS char g_answer[32 * 72];
 HP_OF_PROCESS std::uint64_t g_newest_ticks = 0, g_next_ns = 0;
-HP_KEPT_BY_CHILDREN PythonObject* g_script = nullptr;  // a child has its parent's interpreter
 
 // By what is in its line.
 struct Noted {
@@ -45,19 +44,18 @@ HP_OF_PROCESS Noted g_noted{};
 
 // ---- on the interpreter's main thread ----
 
+// Made anew each time: an embedded interpreter may have ended since, and another one begun. Null: it cannot be.
 PythonObject* script(const PythonCalls& python) {
-  if (g_script != nullptr) return g_script;
   PythonObject* globals = python.dict();
   PythonObject* code = python.compile(kScript, "hostprobe", kFileInput);
   PythonObject* done = nullptr;
   if (globals != nullptr && code != nullptr && python.put(globals, "__builtins__", python.builtins()) == 0)
     done = python.evaluate(code, globals, globals);
-  if (done != nullptr)
-    g_script = globals;
-  else
-    python.drop_all(globals);
+  const bool is_made = done != nullptr;
   python.drop_all(done, code);
-  return g_script;
+  if (is_made) return globals;
+  python.drop_all(globals);
+  return nullptr;
 }
 
 PythonObject* names(const PythonCalls& python) {
@@ -66,7 +64,7 @@ PythonObject* names(const PythonCalls& python) {
   PythonObject* globals = active == nullptr ? nullptr : script(python);
   PythonObject* function = globals == nullptr ? nullptr : python.look_up(globals, "hostprobe_thread_names");
   PythonObject* answer = function == nullptr ? nullptr : python.call(function, active, nullptr);
-  python.drop_all(active);
+  python.drop_all(globals, active);
   return answer;
 }
 
