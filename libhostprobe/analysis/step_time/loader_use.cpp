@@ -117,20 +117,19 @@ LoaderUse::LoaderUse(const PathGraph& graph, const StepTimeMember& member) {
 
 // Workers that live on begin once and end once.
 void LoaderUse::add_restarts() {
+  double first_end_ns = 1e300, last_begin_ns = -1e300;
+  for (const Worker& one : workers_) {
+    first_end_ns = std::min(first_end_ns, one.life.end_ns);
+    last_begin_ns = std::max(last_begin_ns, one.life.begin_ns);
+  }
   for (const Worker& one : workers_) {
     if (one.loading.length_ns() <= 0) continue;
-    const auto comes_after = [](const Worker& l, const Worker& r) { return l.life.begin_ns >= r.life.end_ns; };
-    const bool follows =
-        std::any_of(workers_.begin(), workers_.end(), [&](const Worker& other) { return comes_after(one, other); });
-    const bool is_followed =
-        std::any_of(workers_.begin(), workers_.end(), [&](const Worker& other) { return comes_after(other, one); });
+    const bool follows = one.life.begin_ns >= first_end_ns, is_followed = last_begin_ns >= one.life.end_ns;
     if (follows) restarts_.push_back({one.life.begin_ns, one.loading.begin_ns}), ++time_.restarts;
     if (is_followed) restarts_.push_back({one.loading.end_ns, one.life.end_ns});
   }
   restarts_ = joined(std::move(restarts_));
 }
-
-double LoaderUse::Worker::idle_in(const Window& window) const { return inside_all_ns(idle, window); }
 
 void LoaderUse::add_wait(const Window& window, double ns) {
   const double restarting_ns = inside_all_ns(restarts_, window);
@@ -138,7 +137,7 @@ void LoaderUse::add_wait(const Window& window, double ns) {
   std::size_t here = 0;
   for (const Worker& worker : workers_) {
     if (inside_ns(worker.life, window) <= 0) continue;
-    const double idle_ns = worker.idle_in(window);
+    const double idle_ns = inside_all_ns(worker.idle, window);
     most_ns = std::max(most_ns, idle_ns);
     least_ns = std::min(least_ns, idle_ns);
     ++here;
@@ -162,7 +161,7 @@ void LoaderUse::add_step(const Window& step, const std::vector<LostPart>& parts)
                             std::min(step.end_ns, workers_[i].loading.end_ns)};
     if (loading.length_ns() <= 0) continue;
     time_.workers[i].loading_ns += loading.length_ns();
-    time_.workers[i].idle_ns += workers_[i].idle_in(loading);
+    time_.workers[i].idle_ns += inside_all_ns(workers_[i].idle, loading);
   }
 }
 

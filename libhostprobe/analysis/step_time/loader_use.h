@@ -26,7 +26,6 @@ class LoaderUse {
   struct Worker {
     Window life, loading;      // from its first batch to its last; empty: it is not known to have made one
     std::vector<Window> idle;  // by time: it waits for an order
-    double idle_in(const Window& window) const;
   };
   void add_restarts();
   void add_wait(const Window& window, double ns);
