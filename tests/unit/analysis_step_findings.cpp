@@ -120,13 +120,19 @@ TEST_F(StepFindings, OfCodeBesideAGpuAreTold) {
   EXPECT_EQ(find_in_steps(run_).size(), 1u);
 }
 
-TEST_F(StepFindings, OfALittleLongerWorkAreToldWhereAPlaceIsKnown) {
-  for (const bool has_place : {false, true}) {
-    run_.step_time->lost.clear();
-    lose(Cause::kUnevenWork, 0, 5,
-         has_place ? std::vector<std::string>{"plant (train.py:61)"} : std::vector<std::string>{});
-    EXPECT_EQ(find_in_steps(run_).size(), has_place ? 1u : 0u);
-  }
+TEST_F(StepFindings, OfALittleCodeAreToldWhereAPlaceIsKnown) {
+  for (const Cause cause : {Cause::kUnevenWork, Cause::kHostWork})
+    for (const bool has_place : {false, true}) {
+      run_.step_time->lost.clear();
+      lose(cause, 0, 5, has_place ? std::vector<std::string>{"plant (train.py:61)"} : std::vector<std::string>{});
+      EXPECT_EQ(find_in_steps(run_).size(), has_place ? 1u : 0u);
+    }
+}
+
+TEST_F(StepFindings, OfALittleSleepAreToldForItHasACall) {
+  lose(Cause::kHostWork, 0, 5, {});
+  run_.step_time->lost.back().site.function = "usleep";
+  EXPECT_EQ(find_in_steps(run_).size(), 1u);
 }
 
 TEST_F(StepFindings, OfOtherCausesStayWhatTheyAre) {

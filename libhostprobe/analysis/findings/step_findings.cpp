@@ -149,12 +149,18 @@ double beyond_other_ranks_ns(const RunAnswer& run) {
   return ns.empty() ? 0 : *most - *least;
 }
 
-// Ranks are late by turns, each by something else: where no place in the longer one's code stands out, little of it is chance.
+// No place of its own: neither samples nor a call stand for it. Longer work of a rank is one of samples alone.
+bool is_without_place(Cause cause, const LostSite& site) {
+  return site.samples == 0 && (cause == Cause::kUnevenWork || site.function.empty());
+}
+
+// Ranks are late by turns, each by something else; on a busy machine all code is slower. Where no place in the code stands out, little
+// of it is chance.
 bool is_chance(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   constexpr double kLittle = 2;  // times the least share
   const auto gain = run.step_time->gains.find(cause);
-  if (cause != Cause::kUnevenWork || sum.ranks.front()->site.samples > 0 || gain == run.step_time->gains.end())
-    return false;
+  if (cause != Cause::kUnevenWork && !is_code(cause)) return false;
+  if (!is_without_place(cause, sum.ranks.front()->site) || gain == run.step_time->gains.end()) return false;
   return 100 * gain->second.ns < kLittle * least_share_pct(cause) * run.step_time->length_ns;
 }
 
