@@ -108,6 +108,7 @@ void tell_guessed(const Process& process, std::uint32_t before, std::uint32_t nu
   const bool is_behind_callback = before != kNoOp && ops[before].type == GpuOpType::kCallback && op.is_timed();
   const bool has_bytes = op.type == GpuOpType::kCopy || op.type == GpuOpType::kFill;
   if (is_behind_callback && (!usual.guessed || has_bytes)) return tell(before, op.timed_ns - usual.ns);
+  if (process.times[number].begin_error_ns >= kUnknownNs) return;  // what it waited for is not its own
   if (usual.guessed && (op.is_timed() || op.blocks)) tell(number, op.is_timed() ? op.timed_ns : op.end_ns);
 }
 

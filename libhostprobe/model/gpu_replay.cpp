@@ -56,6 +56,9 @@ class Replay {
     learn_guessed(state_);
     pass();
     for (int i = 0; i < kMostLearned && learn_waited(state_); ++i) pass();
+    bool any_heard = false;
+    for (Process& process : processes_) any_heard = hear_of_unseen(process) || any_heard;
+    if (any_heard) pass();
     for (int i = 0; i < kCorrections; ++i) {
       if (i > 0) pass();
       for (Process& process : processes_) hear_of_callbacks(process), correct(process);
@@ -188,20 +191,30 @@ class Replay {
     time.begin_ns = works ? op.told_ns + process.durations.start_ns() : op.begin_ns;
     time.begin_error_ns = static_cast<float>(kStartErrorNs);
     time.bound_by = kNoOp;
+    time.unseen = false;
     for (const std::uint32_t before : {process.last[place.stream], op.other}) {
       if (before == kNoOp || process.done[before] == 0) continue;
       const OpTime& other = process.times[before];
+      if (other.unseen) {  // it may have begun much later than it could
+        time.unseen = true;
+        time.begin_ns = std::max(time.begin_ns, other.end_ns);
+        time.begin_error_ns = kUnknownNs;
+        time.bound_by = before;
+        continue;
+      }
       if (other.end_ns <= time.begin_ns) continue;
       time.begin_ns = other.end_ns;
+      if (time.unseen) continue;
       time.begin_error_ns = other.end_error_ns;
       time.bound_by = before;
     }
     // Whatever the replay says: the stream was empty when the call began.
     if (std::isfinite(op.drained_ns) && op.other == kNoOp && works &&
-        time.begin_ns > op.told_ns + process.durations.start_ns()) {
+        (time.unseen || time.begin_ns > op.told_ns + process.durations.start_ns())) {
       time.begin_ns = op.told_ns + process.durations.start_ns();
       time.begin_error_ns = static_cast<float>(kStartErrorNs);
       time.bound_by = kNoOp;
+      time.unseen = false;
     }
   }
 
@@ -252,7 +265,7 @@ class Replay {
 
   void end(const Process& process, std::uint32_t number, const GpuOp& op, OpTime& time, double last_ns, bool is_known) {
     const float before = last_ns > time.begin_ns ? time.end_error_ns : time.begin_error_ns;
-    time.guessed = false;
+    time.guessed = time.heard = false;
     time.end_ns = last_ns;
     time.end_error_ns = before;
     if (op.type == GpuOpType::kMark || op.type == GpuOpType::kJoin) return;
@@ -268,11 +281,13 @@ class Replay {
     const bool is_open = !is_known || is_guess;
     const double own_error =
         root_of_squares(static_cast<double>(before), is_heard ? kToleranceNs : usual.spread_ns) + kDrift * usual.ns;
-    time.end_error_ns = is_open ? kUnknownNs : static_cast<float>(std::min<double>(own_error, kUnknownNs));
     time.guessed = is_open;
+    time.heard = is_open && op.collective && wait != process.waits.end();
+    time.unseen = time.unseen || (op.collective && !time.is_known());
+    time.end_error_ns = time.is_known() ? static_cast<float>(std::min<double>(own_error, kUnknownNs)) : kUnknownNs;
     const auto pinned = process.pinned.find(number);
-    if (op.is_timed())
-      tell_end(op.timed_ns, kTimedErrorNs, time);
+    if (op.is_timed())  // but where neither its begin nor its duration is known it may as well have waited
+      tell_end(op.timed_ns, kTimedErrorNs, time), time.guessed = is_guess && time.begin_error_ns >= kUnknownNs;
     else if (pinned != process.pinned.end())
       // What ended it is still not known: a rank that nobody saw, or a host that came late.
       tell_end(pinned->second, std::min<double>(kToleranceNs, time.end_error_ns), time), time.guessed = is_open;
@@ -286,7 +301,7 @@ class Replay {
     time.end_ns = ns;
     time.begin_ns = std::min(time.begin_ns, ns);
     time.end_error_ns = static_cast<float>(error_ns);
-    time.guessed = false;
+    time.guessed = time.unseen = false;
   }
 
   void finish(Process& process, const Place& place, std::uint32_t number) {
@@ -336,6 +351,41 @@ class Replay {
     }
   }
 
+  // A rank was in it that left no trace, and nothing has told yet how long it waited.
+  static bool is_unseen(const Process& process, std::uint32_t number) {
+    return process.work->ops[number].collective && !process.times[number].is_known();
+  }
+
+  // By how much later it began than the replay says, where it is timed and lasted as long as usual; 0: not for certain.
+  static double later_ns(const Process& process, std::uint32_t number) {
+    const GpuOp& op = process.work->ops[number];
+    const OpDuration& usual = process.durations.of(duration_kind(*process.work, op));
+    if (!op.is_timed() || !is_work(op.type) || op.collective || usual.guessed) return 0;
+    const double by_ns = op.timed_ns - usual.ns - process.times[number].begin_ns;
+    return by_ns > std::max(kBlockedNs, kSure * usual.spread_ns) ? by_ns : 0;
+  }
+
+  // What waited for ranks that nobody saw waited as long as timed work behind it says. Whether any did.
+  static bool hear_of_unseen(Process& process) {
+    std::unordered_map<std::uint32_t, double> heard;
+    for (std::uint32_t number = 0; number < process.times.size(); ++number) {
+      const double by_ns = later_ns(process, number);
+      if (by_ns <= 0) continue;
+      double begin_ns = process.times[number].begin_ns + by_ns;
+      for (std::uint32_t at = process.times[number].bound_by; at != kNoOp; at = process.times[at].bound_by) {
+        const OpTime& time = process.times[at];
+        if (process.work->ops[at].is_timed()) break;
+        if (is_unseen(process, at)) {
+          heard[at] = std::max(heard[at], begin_ns - time.end_ns);
+          break;
+        }
+        begin_ns -= time.end_ns - time.begin_ns;
+      }
+    }
+    for (const auto& [at, ns] : heard) process.waits[at] += ns;
+    return !heard.empty();
+  }
+
   // A function of the program's lasts as it likes. Work behind it that is timed began as much before its end as it usually lasts.
   static void hear_of_callbacks(Process& process) {
     for (const GpuStream& stream : process.work->streams) {
@@ -353,11 +403,8 @@ class Replay {
     learn_callbacks(process);
   }
   static void hear_of_callback(Process& process, std::uint32_t callback, std::uint32_t behind, std::uint32_t timed) {
-    const GpuOp& op = process.work->ops[timed];
-    const OpDuration& usual = process.durations.of(duration_kind(*process.work, op));
-    if (!is_work(op.type) || op.collective || usual.guessed) return;
-    const double by_ns = op.timed_ns - usual.ns - process.times[timed].begin_ns;
-    if (by_ns <= std::max(kBlockedNs, kSure * usual.spread_ns)) return;
+    const double by_ns = later_ns(process, timed);
+    if (by_ns <= 0) return;
     // What is behind it may have been told of later than it seemed to end.
     const double since_ns = std::max(process.times[callback].end_ns, process.times[behind].begin_ns);
     process.waits[callback] += since_ns + by_ns - process.times[callback].end_ns;
@@ -412,9 +459,10 @@ class Replay {
 
   // Over what ran since the last thing known. What waited for ranks that nobody saw waited as long.
   static void spread(Process& process, std::uint32_t number, double by_ns) {
-    double all_ns = 0;
+    double all_ns = 0, begin_ns = process.times[number].end_ns;  // of what came behind
     std::vector<std::uint32_t> chain;
-    for (std::uint32_t at = number; at != kNoOp; at = process.times[at].bound_by) {
+    for (std::uint32_t at = number; at != kNoOp;
+         begin_ns = process.times[at].begin_ns, at = process.times[at].bound_by) {
       const GpuOp& op = process.work->ops[at];
       if (op.is_timed() || (at != number && process.pinned.contains(at))) break;
       // What an earlier wait has told moves all behind it already.
@@ -424,7 +472,8 @@ class Replay {
       }
       if (!is_work(op.type) && op.type != GpuOpType::kCallback) continue;
       if (process.times[at].guessed && by_ns > 0) {
-        process.waits[at] = std::max(0.0, process.waits[at] + by_ns);
+        const double late_ns = std::max(0.0, begin_ns - process.times[at].end_ns);
+        process.waits[at] = std::max(0.0, process.waits[at] + by_ns + late_ns);
         return;
       }
       all_ns += process.times[at].end_ns - process.times[at].begin_ns;

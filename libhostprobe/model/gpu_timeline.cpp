@@ -55,7 +55,7 @@ DeviceTimeline replayed(const GpuWork& work, const OpTimes& times) {
     activity.begin_ns = begin_of(times, times[i]);
     activity.end_ns = times[i].end_ns;
     activity.error_ns = times[i].end_error_ns;
-    activity.unknown = times[i].guessed;
+    activity.unknown = !times[i].is_known();
     device.activities.push_back(activity);
   }
   put_in_order(device.activities);
@@ -70,7 +70,7 @@ bool is_timed_enough(const GpuWork& work, const OpTimes& times) {
     if (!is_work(work.ops[i].type)) continue;
     const double ns = times[i].end_ns - times[i].begin_ns;
     all_ns += ns;
-    if (!times[i].guessed) known_ns += ns;
+    if (times[i].is_known()) known_ns += ns;
   }
   return known_ns >= kFewestTimed * all_ns;
 }

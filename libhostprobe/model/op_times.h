@@ -15,6 +15,10 @@ struct OpTime {
   float begin_error_ns = 0, end_error_ns = 0;
   std::uint32_t bound_by = kNoOp;  // the op whose end let it begin; kNoOp: its launch, or another rank
   bool guessed = false;            // its duration is not known, and nothing else tells its end
+  bool heard = false;   // but a host that waited for it, or work behind it: of what waited for ranks that nobody saw
+  bool unseen = false;  // it ended behind such ranks, and nothing tells when
+
+  bool is_known() const { return !guessed || heard; }
 };
 
 using OpTimes = std::vector<OpTime>;  // by number in GpuWork::ops

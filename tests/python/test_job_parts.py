@@ -17,18 +17,16 @@ import pyarrow
 from hostprobe import job as hostprobe_job
 from hostprobe._step_rows import write_rows
 
-RANKS_OF_A_HOST = 2
-
-
-def host_of(rank):
-    return f"n{rank // RANKS_OF_A_HOST}"
-
-
 class InParts(unittest.TestCase):
     """A job on this machine; its ranks are dealt out to hosts afterwards, so that all of them can be analysed together as well."""
 
+    ranks_of_a_host = 2
+
     def setUp(self):
         self.folder = probed.made_folder(self.addCleanup)
+
+    def host_of(self, rank):
+        return f"n{rank // self.ranks_of_a_host}"
 
     def record(self, *command, options=(), **changes):
         done = subprocess.run([str(word) for word in (COMMAND, "run", "-o", self.folder / "run", "--job", "dealt", "--mode", "trace", *options, "--", *command)],
@@ -39,7 +37,7 @@ class InParts(unittest.TestCase):
 
     def add(self, run, data):
         rows = pyarrow.table(run.step_rows)
-        hosts = [host_of(rank) for rank in rows["rank"].to_pylist()]
+        hosts = [self.host_of(rank) for rank in rows["rank"].to_pylist()]
         write_rows(rows.set_column(rows.schema.get_field_index("host"), "host", pyarrow.array(hosts)), self.folder / data, str(run.start_realtime_ns))
         return rows
 
@@ -55,14 +53,14 @@ class InParts(unittest.TestCase):
         """The answers by the analysis of all ranks, and by the rows that each host made alone."""
         self.add(self.run_, "whole")
         ranks = {path.name: rank for path, rank in self.traces()}
-        for host in {host_of(rank) for rank in ranks.values()}:
+        for host in {self.host_of(rank) for rank in ranks.values()}:
             own = self.folder / host
             own.mkdir()
             for path, rank in self.traces():
-                if host_of(rank) == host:
+                if self.host_of(rank) == host:
                     shutil.copy(path, own)
             rows = self.add(hostprobe.open(own), "parts")
-            self.assertEqual(set(rows["ranks"].to_pylist()), {RANKS_OF_A_HOST})
+            self.assertEqual(set(rows["ranks"].to_pylist()), {self.ranks_of_a_host})
             self.assertEqual(rows.filter(pyarrow.compute.is_valid(rows["late_ms"])).num_rows, rows.num_rows)
         return self.answers("whole"), self.answers("parts")
 
@@ -75,7 +73,7 @@ class InParts(unittest.TestCase):
         for found in (whole, parts):
             self.assertEqual(found["ranks"][0]["rank"], rank)
             self.assertIn(found["ranks"][0]["cause"], (cause, "cpu_contention"), "these ranks have two CPUs, and perhaps neighbours")
-            self.assertEqual(found["hosts"][0]["host"], host_of(rank))
+            self.assertEqual(found["hosts"][0]["host"], self.host_of(rank))
         self.assertEqual(parts["ranks"][0]["cause"], whole["ranks"][0]["cause"])
 
     def assert_same_steps(self, whole, parts):
@@ -106,12 +104,20 @@ class InParts(unittest.TestCase):
         self.assert_same_steps(whole, parts)
         self.assert_same_first(whole, parts, 3, "launch_bound")
 
+    def test_of_64_simulated_ranks_on_8_hosts(self):
+        self.ranks_of_a_host = 8
+        self.record(BUILD / "examples/train_parallel", "--ranks", "64", "--tensor", "2", "--pipeline", "1", "--layers", "2", "--kernels", "5", "--steps", "20",
+                    options=("--simgpu", "64"), SIMNODE_FAULT="launch_delay,rank=37,amount=5000")
+        whole, parts = self.both()
+        self.assert_same_steps(whole, parts)
+        self.assert_same_first(whole, parts, 37, "launch_bound")
+
     def test_a_step_that_a_host_has_no_row_of_is_not_joined(self):
         rows = []
         for rank in range(4):
             for step in range(10):
                 late = rank == 1
-                rows.append({"job": "dealt", "host": host_of(rank), "rank": rank, "step": step, "begin_ns": step * 10**8, "ms": 100.0, "type": "train",
+                rows.append({"job": "dealt", "host": self.host_of(rank), "rank": rank, "step": step, "begin_ns": step * 10**8, "ms": 100.0, "type": "train",
                              "lost_gpu_bound_ms": 40.0, "lost_gc_pause_ms": 50.0 if late else 0.0, "lost_waits_for_rank_ms": 10.0 if late else 60.0,
                              "lost_unknown_ms": 0.0, "waited_ms": 0.0, "late_ms": 0.0, "ranks": 2})
         rows = [row for row in rows if not (row["rank"] == 3 and row["step"] >= 8)]

@@ -197,6 +197,51 @@ TEST(GpuReplays, ACollectiveOfARankThatNobodySawAndNobodyWaitedForHasNoEnd) {
   EXPECT_GE(times[alone].end_error_ns, 1e8f);
 }
 
+// A rank of two; the other one, which nobody saw, comes 5 ms late. Work of kind `last` waits for both across streams, and the host for that.
+struct HalfOfAJob {
+  MadeGpu gpu;
+  std::vector<std::uint32_t> meets, lasts;
+
+  explicit HalfOfAJob(bool is_last_known) {
+    const std::uint32_t work = gpu.stream(1), moves = gpu.stream(2), one = gpu.kind(1), last = gpu.kind(2),
+                        collective = gpu.collective_kind();
+    time_some(gpu, work, {{one, 200}});
+    if (is_last_known) time_some(gpu, work, {{last, 40}});
+    for (std::uint32_t n = 0; n < 30; ++n) {
+      gpu.launch(work, one, 200);
+      gpu.join(moves, gpu.mark(work));
+      meets.push_back(gpu.meet(moves, collective, n, 90, gpu.host_us + 5000));
+      gpu.host_us += 1000;  // until then it would have ended, had the other one been there
+      gpu.join(work, gpu.mark(moves));
+      gpu.is_timing = n % 3 == 0;
+      lasts.push_back(gpu.launch(work, last, 40));
+      gpu.is_timing = false;
+      gpu.wait(work);
+    }
+  }
+};
+
+TEST(GpuReplays, ACollectiveOfARankThatNobodySawLastsUntilTheWorkBehindItBegan) {
+  const HalfOfAJob job(true);
+  const OpTimes times = replayed(job.gpu);
+  for (std::size_t i = 0; i < job.meets.size(); ++i) {
+    const OpTime &collective = times[job.meets[i]], &last = times[job.lasts[i]];
+    EXPECT_TRUE(collective.is_known()) << i;
+    EXPECT_NEAR(collective.end_ns, 1000 * job.gpu.truth[job.meets[i]].end_us, 50e3) << i;
+    EXPECT_NEAR(last.end_ns - last.begin_ns, 40e3, 20e3) << i;
+  }
+}
+
+TEST(GpuReplays, WorkThatNobodyTimedIsNotTakenForTheRanksThatItWaitedFor) {
+  const HalfOfAJob job(false);
+  const OpTimes times = replayed(job.gpu);
+  for (std::size_t i = 0; i < job.meets.size(); ++i) {
+    const OpTime &collective = times[job.meets[i]], &last = times[job.lasts[i]];
+    EXPECT_TRUE(!last.is_known() || last.end_ns - last.begin_ns < 1e6) << i;
+    EXPECT_TRUE(!collective.is_known() || collective.end_ns - collective.begin_ns > 4e6) << i;
+  }
+}
+
 TEST(GpuReplays, AMessageIsTakenWhenItWasSent) {
   MadeGpu from, to;
   const std::uint32_t out = from.stream(), in = to.stream(), sent = from.collective_kind(),
