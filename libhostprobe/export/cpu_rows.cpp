@@ -110,14 +110,13 @@ class CpuRows {
     if (cpu.tid == kNobody || (cpu.tid == 0 && last == 0)) return;
     std::string text = cpu.tid == 0 ? "idle" : task_name(cpu.tid, cpu.since_ticks);
     if (cpu.tid != last) text += " … " + (last == 0 ? "idle" : task_name(last, cpu.since_ticks));
-    out_.add_slice(
-        {.row = row_of(number, false),
-         .name = text,
-         .category = "cpu",
-         .begin_ns = cpu.since_ns,
-         .end_ns = std::max(cpu.since_ns, now),
-         .arguments = {{"tid", fmt::to_string(cpu.tid)}, {"pid", fmt::to_string(names_.process_of(cpu.tid))}},
-         .to_begin = cpu.tid == 0 ? std::nullopt : cpu.wake});
+    out_.put({.row = row_of(number, false),
+              .name = text,
+              .category = "cpu",
+              .begin_ns = cpu.since_ns,
+              .end_ns = std::max(cpu.since_ns, now),
+              .arguments = {{"tid", fmt::to_string(cpu.tid)}, {"pid", fmt::to_string(names_.process_of(cpu.tid))}},
+              .to_begin = cpu.tid == 0 ? std::nullopt : cpu.wake});
   }
 
   void end_irq(std::uint32_t number, Cpu& cpu, const KernelRow& row, std::int64_t now) {
@@ -129,12 +128,12 @@ class CpuRows {
     cpu.irqs.resize(at - 1);
     std::string text = soft ? KernelNames::softirq(row.value) : names_.irq(row.value);
     if (text.empty()) text = fmt::format("{} {}", soft ? "softirq" : "IRQ", row.value);
-    out_.add_slice({.row = row_of(number, true),
-                    .name = text,
-                    .category = soft ? "softirq" : "irq",
-                    .begin_ns = begin,
-                    .end_ns = std::max(begin, now),
-                    .arguments = {{"number", fmt::to_string(row.value)}, {"interrupted", fmt::to_string(row.tid)}}});
+    out_.put({.row = row_of(number, true),
+              .name = text,
+              .category = soft ? "softirq" : "irq",
+              .begin_ns = begin,
+              .end_ns = std::max(begin, now),
+              .arguments = {{"number", fmt::to_string(row.value)}, {"interrupted", fmt::to_string(row.tid)}}});
   }
 
   const Trace& trace_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,13 +29,36 @@ struct RunSteps {
   bool as_frames = false;                             // stacks begin with the step
 };
 
-// One of the two writes; each returns what could not be read or has no place, one line each.
+// ns of a host's CLOCK_MONOTONIC.
+struct TimeSpan {
+  std::int64_t begin_ns = INT64_MIN, end_ns = INT64_MAX;
+
+  bool meets(std::int64_t from_ns, std::int64_t to_ns) const { return from_ns < end_ns && to_ns >= begin_ns; }
+};
+
+// What is written: of all hosts everything, or of each the span in here.
+struct ExportRequest {
+  const ChosenJob& run;
+  const RunSteps& steps;  // of forms that need them
+  const ChosenJob* together =
+      nullptr;  // all ranks of these hosts, where `run` has some of them: they wait for each other on the GPU
+  std::optional<std::map<std::string, TimeSpan>> spans_of_hosts = {};  // a host that is absent has none
+
+  TimeSpan span_of(const std::string& host) const;
+};
+
+enum class ExportKind : std::uint8_t {
+  kWhole,
+  kTimeline,  // can be of spans
+  kStacks,    // needs steps
+};
+
+// `write` returns what could not be read or has no place, one line each.
 struct ExportForm {
   const char* option;
   const char* meaning;
-  std::vector<std::string> (*write)(const ChosenJob& run, const Sink& sink, const ExportProgress& progress);
-  std::vector<std::string> (*write_with_steps)(const ChosenJob& run, const RunSteps& steps, const Sink& sink,
-                                               const ExportProgress& progress) = nullptr;
+  ExportKind kind;
+  std::vector<std::string> (*write)(const ExportRequest& request, const Sink& sink, const ExportProgress& progress);
 };
 
 ExportForm chrome_form();

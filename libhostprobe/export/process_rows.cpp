@@ -92,7 +92,7 @@ class ProcessRows {
     out_.add_row(row->second, fmt::format("{} (CPU)", thread.name));
     const auto state = [&, tid = row->second](const char* what, double begin_ns, double end_ns, int cpu) {
       const std::int64_t begin = moment_of(begin_ns), end = moment_of(end_ns);
-      if (end > begin) out_.add_slice({tid, what, "thread_state", begin, end, {{"cpu", fmt::to_string(cpu)}}});
+      if (end > begin) out_.put({tid, what, "thread_state", begin, end, {{"cpu", fmt::to_string(cpu)}}});
     };
     for (std::size_t i = 0; i < spans.size(); ++i) {
       const OffCpu& span = spans[i];
@@ -130,7 +130,7 @@ class ProcessRows {
       if (activity.unknown) slice.arguments.push_back({"end", "\"not known\""});
       if (tids_.contains(activity.launch_tid))
         slice.to_begin = Flow{"launch", activity.launch_tid, std::min(moment_of(activity.launch_ns), begin)};
-      out_.add_slice(slice);
+      out_.put(slice);
     }
   }
 
@@ -152,13 +152,13 @@ class ProcessRows {
         slice.to_end = Flow{"wake", wake->tid, moment(wake->ticks)};
       posts_.push_back(ticks_.since_first_ns(wake->ticks));
     }
-    out_.add_slice(slice);
+    out_.put(slice);
   }
 
   // A curve of its own: its numbers over time.
   void write_mark(const Record& record, std::int64_t at) {
     const double value = std::bit_cast<double>(record.b);
-    if (std::isfinite(value)) out_.add_number(trace_.strings.text(record.a), at, value);
+    if (std::isfinite(value)) out_.put(trace_.strings.text(record.a), at, value);
   }
 
   std::string name_of(const Hook& hook, const Function& function, const Record& record) const {

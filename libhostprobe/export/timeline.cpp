@@ -20,19 +20,33 @@ bool is_replayed_together(const ChosenJob& run) {
 
 }  // namespace
 
-std::vector<std::string> write_timeline(const ChosenJob& run, const ExportProgress& progress, TimelineWriter& out) {
+TimeSpan ExportRequest::span_of(const std::string& host) const {
+  if (!spans_of_hosts) return {};
+  const auto found = spans_of_hosts->find(host);
+  return found == spans_of_hosts->end() ? TimeSpan{0, 0} : found->second;
+}
+
+std::vector<std::string> write_timeline(const ExportRequest& request, const ExportProgress& progress,
+                                        TimelineWriter& out) {
+  const ChosenJob& run = request.run;
+  const ChosenJob& together = request.together == nullptr ? run : *request.together;
   RunDevices devices;
-  const bool twice = is_replayed_together(run);
+  const bool twice = is_replayed_together(together);
   if (twice)
     visit_traces(
-        run, [&devices](const Timeline& timeline) { devices.add(timeline); }, [](const Trace&) {},
+        together, [&devices](const Timeline& timeline) { devices.add(timeline); }, [](const Trace&) {},
         [&progress](std::uint64_t done, std::uint64_t all) {
           if (progress) progress(done, 2 * all);
         });
   std::vector<std::string> left_out;
   std::vector<std::string> problems = visit_traces(
-      run, [&](const Timeline& timeline) { write_process_rows(timeline, *devices.of(timeline), out); },
+      run,
+      [&](const Timeline& timeline) {
+        out.keep(request.span_of(host_of(timeline.trace().header)));
+        write_process_rows(timeline, *devices.of(timeline), out);
+      },
       [&](const Trace& trace) {
+        out.keep(request.span_of(host_of(trace.header)));
         const std::string obstacle = out.add_machine(trace);
         if (!obstacle.empty()) left_out.push_back(fmt::format("{}: not in the file: {}", trace.path, obstacle));
       },

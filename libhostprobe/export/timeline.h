@@ -43,19 +43,36 @@ struct TimelineSlice {
 class TimelineWriter {
  public:
   virtual ~TimelineWriter() = default;
+
+  // What lies outside is left out from now on.
+  void keep(const TimeSpan& span) { kept_ = span; }
+  const TimeSpan& kept() const { return kept_; }
+  void put(const TimelineSlice& slice) {
+    if (kept_.meets(slice.begin_ns, slice.end_ns)) add_slice(slice);
+  }
+  void put(std::string_view number, std::int64_t ns, double value) {
+    if (kept_.meets(ns, ns)) add_number(number, ns, value);
+  }
+
   virtual void begin_process(const Trace& trace, const std::string& name) = 0;
   // Before the first slice of the row.
   virtual void add_row(std::uint64_t row, const std::string& name) = 0;
-  virtual void add_slice(const TimelineSlice& slice) = 0;
-  // A point of a curve.
-  virtual void add_number(std::string_view name, std::int64_t ns, double value) = 0;
   // What the kernel told of a machine, which is no process. Returns why it has no place; "": it has one.
   virtual std::string add_machine(const Trace& trace) = 0;
   virtual void finish() = 0;
+
+ protected:
+  virtual void add_slice(const TimelineSlice& slice) = 0;
+  // A point of a curve.
+  virtual void add_number(std::string_view name, std::int64_t ns, double value) = 0;
+
+ private:
+  TimeSpan kept_;
 };
 
 // All of a run. Returns what could not be read or has no place, one line each.
-std::vector<std::string> write_timeline(const ChosenJob& run, const ExportProgress& progress, TimelineWriter& out);
+std::vector<std::string> write_timeline(const ExportRequest& request, const ExportProgress& progress,
+                                        TimelineWriter& out);
 
 // One process, behind its begin, and what ran on its GPU.
 void write_process_rows(const Timeline& timeline, const DeviceTimeline& device, TimelineWriter& out);

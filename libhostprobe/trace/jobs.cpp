@@ -229,6 +229,20 @@ void ChosenJob::keep_host(const std::string& host) {
   std::erase_if(traces, [&others](const std::string& trace) { return others.contains(trace); });
 }
 
+void ChosenJob::keep_ranks(const std::vector<std::pair<int, int>>& spans) {
+  std::set<std::string> kept;
+  bool has_rank = false;
+  for (const RunFile& file : run_files(traces)) {
+    const bool is_asked = std::any_of(spans.begin(), spans.end(), [&file](const std::pair<int, int>& span) {
+      return file.header.rank >= span.first && file.header.rank <= span.second;
+    });
+    if (is_asked || file.header.source == kFromKernel) kept.insert(file.path);
+    has_rank = has_rank || is_asked;
+  }
+  if (!has_rank) throw std::invalid_argument(fmt::format("{} has no trace of these ranks", words()));
+  std::erase_if(traces, [&kept](const std::string& trace) { return !kept.contains(trace); });
+}
+
 std::string ChosenJob::words() const { return has_others() ? fmt::format("job {} of {}", number, path) : path; }
 
 }  // namespace hostprobe::analysis

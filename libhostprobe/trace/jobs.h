@@ -49,6 +49,9 @@ struct ChosenJob {
 
   // Leaves the traces of that host, and those that name none. Throws std::invalid_argument when the host has none.
   void keep_host(const std::string& host);
+  // Leaves the traces of those ranks, each pair from the first to the second, and those of the kernel. Throws std::invalid_argument when
+  // no trace is of one of them.
+  void keep_ranks(const std::vector<std::pair<int, int>>& spans);
 
   std::string path;  // the run folder itself, or the trace file; of several folders the one that holds them
   std::vector<std::string> folders;  // that the job is read from, or the trace file

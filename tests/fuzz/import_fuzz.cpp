@@ -34,9 +34,11 @@ void read_back(const std::string& path) {
   analysis::analyse_process(trace, symbols);
   std::size_t bytes = 0;
   const auto count = [&bytes](std::string_view text) { bytes += text.size(); };
-  analysis::csv_form().write(path, count, {});
-  analysis::chrome_form().write(path, count, {});
-  analysis::perfetto_form().write(path, count, {});
+  const analysis::ChosenJob chosen(path);
+  const analysis::RunSteps steps;
+  analysis::csv_form().write({chosen, steps}, count, {});
+  analysis::chrome_form().write({chosen, steps}, count, {});
+  analysis::perfetto_form().write({chosen, steps}, count, {});
   if (bytes == 0) std::abort();
 }
 

@@ -32,8 +32,11 @@ void read_back(const std::vector<std::string>& traces) {
     analysis::KernelAnswer answer;
     analysis::add_kernel_trace(trace, {{path, "", 7, {7, 8}, 0, UINT64_MAX / 2}}, answer);
     std::size_t bytes = 0;
-    analysis::chrome_form().write(path, [&bytes](std::string_view text) { bytes += text.size(); }, {});
-    analysis::perfetto_form().write(path, [&bytes](std::string_view packets) { bytes += packets.size(); }, {});
+    const analysis::ChosenJob chosen(path);
+    const analysis::RunSteps steps;
+    analysis::chrome_form().write({chosen, steps}, [&bytes](std::string_view text) { bytes += text.size(); }, {});
+    analysis::perfetto_form().write({chosen, steps}, [&bytes](std::string_view packets) { bytes += packets.size(); },
+                                    {});
     if (bytes == 0) std::abort();
   }
 }

@@ -18,8 +18,8 @@ for n in range(60): jobs.put(n); time.sleep(0.0003)
 
 
 class ExportTest(ImportTest):
-    def record_ranks(self, mode, steps=40):
-        self.record(*RANKS, "--steps", str(steps), options=("--simgpu", "2", "--mode", mode))
+    def record_ranks(self, mode, steps=40, **changes):
+        self.record(*RANKS, "--steps", str(steps), options=("--simgpu", "2", "--mode", mode), **changes)
 
     def record_threads(self, mode):
         self.record("/usr/bin/python3", "-c", THREADS, options=("--mode", mode, "--target", "all"))

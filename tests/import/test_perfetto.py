@@ -7,6 +7,7 @@ test_perfetto.py [-v] [Test.test_…]
 
 import gzip
 import json
+import tarfile
 from collections import Counter
 
 from imported import COMMAND, call, kernel, main, span
@@ -128,6 +129,67 @@ class Perfetto(ExportTest):
         _, said = self.run_program(COMMAND, "export", self.run_folder, "--perfetto", path)
         self.assertIn("another trace tells of the same moments", said)
         self.assertEqual(sum(e.HasField("sched_switch") for _, e in PerfettoFile(path).ftrace), 2)
+
+
+class OfHosts(ExportTest):
+    """Ranks of two hosts whose clocks are 100 ms apart, in one archive."""
+
+    def setUp(self):
+        super().setUp()
+        self.record_ranks("trace", SIMNODE_HOSTS="2", SIMNODE_CLOCK_OFFSET_MS="0,100")
+
+    def archive(self, *options):
+        """The manifest, and by name what each file holds."""
+        path = self.folder / "timeline.tar"
+        _, self.said = self.run_program(COMMAND, "export", self.run_folder, "--perfetto", path, *options)
+        with tarfile.open(path) as archive:
+            archive.extractall(self.folder / "archive")
+            self.sizes = {member.name: member.size for member in archive}
+        self.sizes.pop("perfetto_manifest.json")  # the ranks' launcher is on a host of its own
+        manifest = json.loads((self.folder / "archive/perfetto_manifest.json").read_text())["perfetto_manifest"]
+        return manifest, {name: PerfettoFile(self.folder / "archive" / name) for name in self.sizes}
+
+    def test_each_has_a_file_and_the_manifest_places_their_clocks(self):
+        manifest, files = self.archive()
+        self.assertEqual(manifest["version"], 1)
+        self.assertEqual([entry["path"] for entry in manifest["files"]], list(files))
+        self.assertEqual(len({entry["machine"]["name"] for entry in manifest["files"]}), 3)
+        first, second, of_launcher = manifest["files"]
+        self.assertNotIn("clocks", of_launcher)
+        self.assertEqual(manifest["trace_time"], {"clock": "BOOTTIME", "file": first["path"]})
+        self.assertNotIn("clocks", first)
+        self.assertEqual(second["clocks"]["sync_to"], {"file": first["path"], "clock": "BOOTTIME"})
+        self.assertAlmostEqual(abs(second["clocks"]["offset_ns"]), 100e6, delta=1e6)
+        self.assertEqual({len(file.processes) for file in files.values()}, {1})
+        begins = [min(s.begin for s in files[entry["path"]].slices if s.name.startswith("nccl")) for entry in (first, second)]
+        self.assertLess(abs(begins[1] + second["clocks"]["offset_ns"] - begins[0]), 50e6)
+
+    def test_sizes_are_said_before(self):
+        self.archive()
+        for name, size in self.sizes.items():
+            self.assertIn(f"{name} {1e-6 * size:.1f} MB", self.said)
+
+    def test_of_some_steps_and_ranks_the_rest_is_left_out(self):
+        _, whole = self.archive()
+        _, part = self.archive("--steps", "10-12")
+        _, of_one = self.archive("--ranks", "1")
+        (name, file), = of_one.items()
+        self.assertEqual(len(file.slices), len(whole[name].slices))
+        self.assertEqual([process.split(" pid ")[0] for process in file.processes.values()], ["rank 1 train_parallel"])
+        for name, file in list(part.items())[:2]:
+            launches, all_launches = (sum(s.name == "cuLaunchKernel" for s in one.slices) for one in (file, whole[name]))
+            self.assertLess(launches, all_launches / 5)
+            self.assertGreater(launches, all_launches / 40)
+
+    def test_what_cannot_be_is_said(self):
+        path = self.folder / "none"
+        for words in (("--steps", "12-10"), ("--steps", "x"), ("--steps", "1,2"), ("--steps", "-3"), ("--ranks", "1-"), ("--ranks", ",")):
+            self.run_program(COMMAND, "export", self.run_folder, "--perfetto", path, *words, status=2)
+        for words in (("--steps", "900-901"), ("--ranks", "7")):
+            self.run_program(COMMAND, "export", self.run_folder, "--perfetto", path, *words, status=1)
+        for form in ("--csv", "--flamegraph"):
+            self.run_program(COMMAND, "export", self.run_folder, form, path, "--steps", "1", status=2)
+        self.assertFalse(path.exists())
 
 
 if __name__ == "__main__":

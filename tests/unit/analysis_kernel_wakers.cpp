@@ -179,7 +179,9 @@ TEST_F(KernelWakers, ArrowsOfTheCpusBeginAtWhoeverWoke) {
           row_of(220, kKernelSwitch, kServer, kMain, kLeftRunnable), sleeps(230, kMain)});
   ask();
   std::string text;
-  chrome_form().write(folder_.path().string(), [&text](std::string_view part) { text += part; }, {});
+  const ChosenJob chosen(folder_.path().string());
+  const RunSteps steps;
+  chrome_form().write({chosen, steps}, [&text](std::string_view part) { text += part; }, {});
   const auto timeline = nlohmann::json::parse(text);
   std::size_t arrows = 0;
   for (const auto& event : timeline["traceEvents"]) arrows += event["ph"] == "s" && event["name"] == "wake";

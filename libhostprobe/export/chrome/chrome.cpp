@@ -113,13 +113,15 @@ class ChromeWriter : public TimelineWriter {
   std::map<std::string, std::int64_t> offsets_;
 };
 
-std::vector<std::string> write(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
-  ChromeWriter out(sink, first_moment_ns(run));
-  return write_timeline(run, progress, out);
+std::vector<std::string> write(const ExportRequest& request, const Sink& sink, const ExportProgress& progress) {
+  ChromeWriter out(sink, first_moment_ns(request.run));
+  return write_timeline(request, progress, out);
 }
 
 }  // namespace
 
-ExportForm chrome_form() { return {"--chrome", "A timeline for ui.perfetto.dev and chrome://tracing", write}; }
+ExportForm chrome_form() {
+  return {"--chrome", "A timeline for ui.perfetto.dev and chrome://tracing", ExportKind::kTimeline, write};
+}
 
 }  // namespace hostprobe::analysis

@@ -229,12 +229,12 @@ class TraceTable {
   bool after_counted_ = false;  // before the next record of it calls are missing
 };
 
-std::vector<std::string> write(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
+std::vector<std::string> write(const ExportRequest& request, const Sink& sink, const ExportProgress& progress) {
   std::string names;
   for (const TracerColumn& column : kTracerColumns) names += (names.empty() ? "" : ",") + std::string(column.name);
   sink(names + '\n');
   return visit_traces(
-      run, [&sink](const Timeline& timeline) { TraceTable(timeline, sink).write(); },
+      request.run, [&sink](const Timeline& timeline) { TraceTable(timeline, sink).write(); },
       [&sink](const Trace& trace) {
         std::string buffer;
         write_kernel_lines(trace, [&](const TableRow& row) {
@@ -250,6 +250,8 @@ std::vector<std::string> write(const ChosenJob& run, const Sink& sink, const Exp
 
 }  // namespace
 
-ExportForm csv_form() { return {"--csv", "A table of launches, synchronisations, waits and collectives", write}; }
+ExportForm csv_form() {
+  return {"--csv", "A table of launches, synchronisations, waits and collectives", ExportKind::kWhole, write};
+}
 
 }  // namespace hostprobe::analysis

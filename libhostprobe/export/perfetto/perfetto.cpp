@@ -125,7 +125,7 @@ class PerfettoWriter : public TimelineWriter {
     add(ns, point);
   }
 
-  std::string add_machine(const Trace& trace) override { return scheduler_.add(trace); }
+  std::string add_machine(const Trace& trace) override { return scheduler_.add(trace, kept()); }
   void finish() override { out_.finish(); }
 
  private:
@@ -194,18 +194,20 @@ class PerfettoWriter : public TimelineWriter {
   std::map<std::pair<std::uint64_t, std::string>, std::uint64_t> curves_;
 };
 
-std::vector<std::string> write(const ChosenJob& run, const Sink& sink, const ExportProgress& progress) {
-  const PerfettoAxis axis(run);
+std::vector<std::string> write(const ExportRequest& request, const Sink& sink, const ExportProgress& progress) {
+  const PerfettoAxis axis(request.run);
   PerfettoPackets packets(sink);
   PerfettoWriter out(axis, packets);
-  return write_timeline(run, progress, out);
+  return write_timeline(request, progress, out);
 }
 
 }  // namespace
 
 ExportForm perfetto_form() {
   return {"--perfetto",
-          "The same in Perfetto's own form: smaller, and with the scheduler's tracks where it was recorded", write};
+          "The same in Perfetto's own form: smaller, and with the scheduler's tracks where it was recorded; all hosts "
+          "by themselves, in one archive, where PATH ends in .tar",
+          ExportKind::kTimeline, write};
 }
 
 }  // namespace hostprobe::analysis

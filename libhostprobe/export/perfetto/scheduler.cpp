@@ -43,8 +43,8 @@ std::uint64_t kernel_state(std::uint32_t left) {
 
 class Bundles {
  public:
-  Bundles(const Trace& trace, const PerfettoAxis& axis, PerfettoPackets& out)
-      : trace_(trace), names_(trace), pauses_(trace), axis_(axis), out_(out) {}
+  Bundles(const Trace& trace, const TimeSpan& span, const PerfettoAxis& axis, PerfettoPackets& out)
+      : trace_(trace), span_(span), names_(trace), pauses_(trace), axis_(axis), out_(out) {}
 
   void write() {
     out_.begin_sequence();
@@ -65,9 +65,10 @@ class Bundles {
       for (auto& [number, cpu] : cpus_) flush(number, cpu, true);
     Cpu& cpu = cpus_[step.cpu];
     if (step.lost > 0) flush(step.cpu, cpu, true);
+    const auto now = static_cast<std::int64_t>(trace_.clock.monotonic_ns(step.row.ticks));
+    if (!span_.meets(now, now)) return;
     const auto [field, inner] = inner_of(step.row);
     if (field == 0) return;
-    const auto now = static_cast<std::int64_t>(trace_.clock.monotonic_ns(step.row.ticks));
     ProtobufMessage event;
     event.add(kEventTime, axis_.moment(trace_, now));
     event.add(kEventTask, step.row.tid);
@@ -144,6 +145,7 @@ class Bundles {
   }
 
   const Trace& trace_;
+  const TimeSpan span_;
   const KernelNames names_;
   KernelPauses pauses_;
   const PerfettoAxis& axis_;
@@ -154,13 +156,13 @@ class Bundles {
 
 }  // namespace
 
-std::string PerfettoScheduler::add(const Trace& trace) {
+std::string PerfettoScheduler::add(const Trace& trace, const TimeSpan& span) {
   if (!axis_.is_here(trace)) return "the kernel of another host: Perfetto knows one";
   const KernelFile file = kernel_file(trace);
   for (const KernelFile& other : written_)
     if (other.begin_ns < file.end_ns && file.begin_ns < other.end_ns) return "another trace tells of the same moments";
   written_.push_back(file);
-  Bundles(trace, axis_, out_).write();
+  Bundles(trace, span, axis_, out_).write();
   return {};
 }
 

@@ -17,8 +17,8 @@ class PerfettoScheduler {
  public:
   PerfettoScheduler(const PerfettoAxis& axis, PerfettoPackets& out) : axis_(axis), out_(out) {}
 
-  // Of this host, and of no moments that another one told of: else why it is left out.
-  std::string add(const Trace& trace);
+  // What lies in the span, of this host, and of no moments that another one told of: else why it is left out.
+  std::string add(const Trace& trace, const TimeSpan& span);
 
  private:
   const PerfettoAxis& axis_;

@@ -19,13 +19,13 @@ std::string frame_text(std::string text) {
   return text;
 }
 
-std::vector<std::string> write_collapsed(const ChosenJob& run, const RunSteps& steps, const Sink& sink,
+std::vector<std::string> write_collapsed(const ExportRequest& request, const Sink& sink,
                                          const ExportProgress& progress) {
-  const WeightedStacks all = collect_stacks(run, steps, steps.as_frames, progress);
+  const WeightedStacks all = collect_stacks(request.run, request.steps, request.steps.as_frames, progress);
   std::string text;
   for (const auto& [key, weight] : all.stacks) {
     std::string line;
-    for (const std::string& frame : frames_from_root(all, key, steps.as_frames))
+    for (const std::string& frame : frames_from_root(all, key, request.steps.as_frames))
       line += (line.empty() ? "" : ";") + frame_text(frame);
     text += fmt::format("{} {}\n", line, std::llround(weight.ns));
     if (text.size() < kFlushBytes) continue;
@@ -39,7 +39,8 @@ std::vector<std::string> write_collapsed(const ChosenJob& run, const RunSteps& s
 }  // namespace
 
 ExportForm collapsed_form() {
-  return {"--flamegraph", "Stacks of running and of waiting time, a line each, in ns", nullptr, write_collapsed};
+  return {"--flamegraph", "Stacks of running and of waiting time, a line each, in ns", ExportKind::kStacks,
+          write_collapsed};
 }
 
 }  // namespace hostprobe::analysis

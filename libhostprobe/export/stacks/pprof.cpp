@@ -112,9 +112,8 @@ class Writer {
   std::map<std::string, std::uint64_t> numbers_;
 };
 
-std::vector<std::string> write_pprof(const ChosenJob& run, const RunSteps& steps, const Sink& sink,
-                                     const ExportProgress& progress) {
-  const WeightedStacks all = collect_stacks(run, steps, true, progress);
+std::vector<std::string> write_pprof(const ExportRequest& request, const Sink& sink, const ExportProgress& progress) {
+  const WeightedStacks all = collect_stacks(request.run, request.steps, true, progress);
   Writer(all, sink).write();
   return all.problems;
 }
@@ -122,8 +121,8 @@ std::vector<std::string> write_pprof(const ChosenJob& run, const RunSteps& steps
 }  // namespace
 
 ExportForm pprof_form() {
-  return {"--pprof", "The same for pprof, with rank, thread and step as labels; PATH ends in .pb.gz", nullptr,
-          write_pprof};
+  return {"--pprof", "The same for pprof, with rank, thread and step as labels; PATH ends in .pb.gz",
+          ExportKind::kStacks, write_pprof};
 }
 
 }  // namespace hostprobe::analysis

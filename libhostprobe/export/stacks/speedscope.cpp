@@ -79,18 +79,18 @@ class Document {
   std::map<Place, Profile> profiles_;
 };
 
-std::vector<std::string> write_speedscope(const ChosenJob& run, const RunSteps& steps, const Sink& sink,
+std::vector<std::string> write_speedscope(const ExportRequest& request, const Sink& sink,
                                           const ExportProgress& progress) {
-  const WeightedStacks all = collect_stacks(run, steps, steps.as_frames, progress);
-  Document(all, steps.as_frames).write(sink);
+  const WeightedStacks all = collect_stacks(request.run, request.steps, request.steps.as_frames, progress);
+  Document(all, request.steps.as_frames).write(sink);
   return all.problems;
 }
 
 }  // namespace
 
 ExportForm speedscope_form() {
-  return {"--speedscope", "The same for speedscope.app: a profile for each rank, of running and of waiting", nullptr,
-          write_speedscope};
+  return {"--speedscope", "The same for speedscope.app: a profile for each rank, of running and of waiting",
+          ExportKind::kStacks, write_speedscope};
 }
 
 }  // namespace hostprobe::analysis
