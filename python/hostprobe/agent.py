@@ -1,10 +1,11 @@
 """`hostprobe agent`: what the recording processes of this host say of themselves, as metrics of Prometheus, and their step rows.
 
     python -m hostprobe.agent [--listen 127.0.0.1:9465 | ADDRESS:PORT | unix:PATH] [--token-file FILE] [--every SECONDS]
-                              [--data FOLDER [--rows-cpu PERCENT] [--keep-days N] [--keep-mb N]]
+                              [--per-host] [--data FOLDER [--rows-cpu PERCENT] [--keep-days N] [--keep-mb N]]
 
 One for each host. It finds the processes of its user that record (root: of all users), and asks each for its status as `hostprobe ctl PID status`
-does; it stops none and changes nothing. With --data the analysis of their runs gives a row for each rank and step, which it writes there.
+does; it stops none and changes nothing. With --data the analysis of their runs gives a row for each rank and step, which it writes there,
+and requests of `hostprobe job --trigger` that it finds there are passed on.
 Without a token it listens on loopback or a Unix socket alone. docs/reference/agent.md has the metrics.
 """
 
@@ -29,9 +30,11 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from hostprobe._per_host import PerHost
 from hostprobe._row_looks import RowLooks, start_of
 from hostprobe._row_store import RowStore
 from hostprobe._row_totals import RowTotals
+from hostprobe._triggers import Passed, TriggerRequests
 
 __all__ = ["Agent", "BadAddress", "Collector", "Status", "main", "server_at"]
 
@@ -94,6 +97,7 @@ class Agent:
         self._command = command
         self._shm = shm
         self._known: Dict[int, Tuple[str, bool]] = {}  # by process: its start, and whether it maps the library
+        self._folders: Dict[int, str] = {}  # by process: the run that it said it records into
 
     def processes(self) -> List[int]:
         """Those that record and that this user may ask, at most _MOST_PROCESSES."""
@@ -110,25 +114,71 @@ class Agent:
         self._known = known
         return [pid for pid, (_, maps) in known.items() if maps][:_MOST_PROCESSES]
 
-    def ask(self, pid: int) -> Optional[Status]:
+    def ask(self, pid: int) -> Optional[Dict[str, Any]]:
         """None: it gave no answer in time, or has no thread that could."""
-        try:
-            done = subprocess.run([self._command, "ctl", str(pid), "status", "--json", "--timeout", str(_PATIENCE_S)], capture_output=True,
-                                  timeout=3 * _PATIENCE_S, stdin=subprocess.DEVNULL, check=False)
-            document = json.loads(done.stdout) if done.returncode == 0 and len(done.stdout) <= _MOST_ANSWER else None
-        except (OSError, ValueError, subprocess.TimeoutExpired):
-            return None
-        if not isinstance(document, dict):
-            return None
-        rank = document.get("rank")
-        return Status(_label(document.get("job") or ""), "" if rank is None else _label(rank), document)
+        done = self._ctl(str(pid), "status", "--json")
+        document = _parsed(done.stdout) if done is not None and done.returncode == 0 else None
+        return document if isinstance(document, dict) else None
+
+    def ask_run(self, folder: str) -> Dict[int, Optional[Dict[str, Any]]]:
+        """By process all that record into it; as ask() of each."""
+        done = self._ctl(folder, "status", "--json")
+        document = _parsed(done.stdout) if done is not None else None
+        processes = document.get("processes") if isinstance(document, dict) else None
+        listed = [one for one in processes if isinstance(one, dict)] if isinstance(processes, list) else []
+        return {one["pid"]: None if one.get("error") else one for one in listed if isinstance(one.get("pid"), int)}
+
+    def trigger(self, asked: Passed) -> str:
+        """Why it will not write its last seconds out; "": it will."""
+        when = ["--at-step", str(asked.at_step)] if asked.at_step is not None else []
+        done = self._ctl(str(asked.pid), "trigger", *when, *([asked.text] if asked.text else []))
+        if done is None:
+            return f"process {asked.pid} gives no answer"
+        return done.stderr.decode("utf-8", "replace").strip().removeprefix("hostprobe: ") if done.returncode != 0 else ""
 
     def look(self) -> Tuple[List[Status], int]:
-        """The answers, and how many processes gave none."""
+        """The answers, and how many processes gave none. Of a run that is known all are asked at once: a command for each costs more."""
+        pids = self.processes()
+        runs = {folder for folder in map(self._run_of, pids) if folder}
+        answers: Dict[int, Optional[Dict[str, Any]]] = {}
         with concurrent.futures.ThreadPoolExecutor(_ASKED_AT_ONCE) as asking:
-            answers = list(asking.map(self.ask, self.processes()))
-        said = [one for one in answers if one is not None]
-        return said, len(answers) - len(said)
+            for of_run in asking.map(self.ask_run, runs):
+                answers.update(of_run)
+            alone = [pid for pid in pids if pid not in answers]
+            answers.update(zip(alone, asking.map(self.ask, alone)))
+        said = {pid: answer for pid, answer in answers.items() if answer is not None and pid in pids}
+        self._folders = {pid: os.path.dirname(str(answer.get("trace", ""))) for pid, answer in said.items()}
+        return [_status(answer) for answer in said.values()], len(pids) - len(said)
+
+    def _ctl(self, *words: str) -> "Optional[subprocess.CompletedProcess[bytes]]":
+        """None: it could not be run, or does not end."""
+        try:
+            return subprocess.run([self._command, "ctl", *words, "--timeout", str(_PATIENCE_S)], capture_output=True, timeout=3 * _PATIENCE_S,
+                                  stdin=subprocess.DEVNULL, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+
+    def _run_of(self, pid: int) -> str:
+        """What all ranks in it can be asked by at once; "": not known. A folder that another user names is not read as root."""
+        folder = self._folders.get(pid, "")
+        try:
+            is_own = os.stat(f"/proc/{pid}").st_uid == os.geteuid()
+        except OSError:
+            return ""
+        return folder if is_own and os.path.isabs(folder) and os.path.isdir(folder) else ""
+
+
+def _parsed(said: bytes) -> Any:
+    """None: it is no JSON, or too much."""
+    try:
+        return json.loads(said) if len(said) <= _MOST_ANSWER else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _status(document: Dict[str, Any]) -> Status:
+    rank = document.get("rank")
+    return Status(_label(document.get("job") or ""), "" if rank is None else _label(rank), document)
 
 
 # Name, meaning, whether it only grows, and where it stands in a status.
@@ -152,20 +202,22 @@ def _value(document: Dict[str, Any], place: Tuple[str, ...]) -> float:
 
 
 class Rows(NamedTuple):
-    """What there is with --data: who looks for rows, and what they add up to."""
+    """What there is with --data: who looks for rows, what they add up to, and what is asked for there."""
 
     looks: RowLooks
     totals: RowTotals
+    requests: TriggerRequests
 
 
 class Collector:
     """What prometheus_client asks for metrics: of the last look, so that a scrape asks no process."""
 
-    def __init__(self, agent: Agent, every_s: float, rows: Optional[Rows] = None) -> None:
+    def __init__(self, agent: Agent, every_s: float, rows: Optional[Rows] = None, per_host: bool = False) -> None:
         self._core: Any = importlib.import_module("prometheus_client.core")
         self._agent = agent
         self._every_s = every_s
         self._rows = rows
+        self._per_host = PerHost(self._core) if per_host else None
         self._lock = threading.Lock()
         self._host = _label(socket.gethostname())
         self._statuses: List[Status] = []
@@ -178,6 +230,10 @@ class Collector:
             self._statuses, self._silent, self._looked_s = statuses, silent, time.time()
         if self._rows is not None:
             self._rows.looks.note(status.document for status in statuses)
+            for asked in self._rows.requests.due(status.document for status in statuses):
+                refusal = self._agent.trigger(asked)
+                if refusal:
+                    _say(refusal)
 
     def run(self) -> None:
         while True:
@@ -197,6 +253,10 @@ class Collector:
         return _label(named) if isinstance(named, str) and named else self._host
 
     def collect(self) -> Iterator[Any]:
+        families = self._of_all()
+        return families if self._per_host is None else self._per_host.of(families)
+
+    def _of_all(self) -> Iterator[Any]:
         yield from self._of_statuses()
         if self._rows is None:
             return
@@ -368,7 +428,7 @@ def _rows_of(arguments: argparse.Namespace) -> Optional[Rows]:
         raise ImportError(f"{sys.executable} has no compiled part of hostprobe that fits it, which --data needs")
     store = RowStore(arguments.data, socket.gethostname(), arguments.keep_days, arguments.keep_mb)
     totals = RowTotals(time.monotonic)
-    return Rows(RowLooks(store, totals, 1e-2 * arguments.rows_cpu, _label, _say), totals)
+    return Rows(RowLooks(store, totals, 1e-2 * arguments.rows_cpu, _label, _say), totals, TriggerRequests(Path(arguments.data), arguments.every))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -377,6 +437,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--listen", metavar="ADDRESS", default="127.0.0.1:9465", help="ADDRESS:PORT or unix:PATH (127.0.0.1:9465)")
     parser.add_argument("--token-file", metavar="FILE", help="whoever asks sends `Authorization: Bearer` with what stands there")
     parser.add_argument("--every", metavar="SECONDS", type=float, default=5.0, help="so often the processes are asked (5)")
+    parser.add_argument("--per-host", action="store_true", help="the largest and the median of the ranks, and none by itself: for very large jobs")
     parser.add_argument("--data", metavar="FOLDER", help="also write the step rows of their runs into this folder, for hostprobe job")
     parser.add_argument("--rows-cpu", metavar="PERCENT", type=float, default=1.0, help="what making rows may take of one CPU (1)")
     parser.add_argument("--keep-days", metavar="N", type=int, default=30, help="rows of this host older than that are removed (30)")
@@ -405,7 +466,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         prometheus: Any = importlib.import_module("prometheus_client")
         registry = prometheus.CollectorRegistry()
         rows = _rows_of(arguments)
-        collector = Collector(Agent(_command()), arguments.every, rows)
+        collector = Collector(Agent(_command()), arguments.every, rows, arguments.per_host)
         server = server_at(arguments.listen, registry, _token_of(arguments.token_file))
     except ImportError as error:
         print(f"hostprobe agent lacks a package ({_line(error)}): pip install 'hostprobe[agent]'", file=sys.stderr)

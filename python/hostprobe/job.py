@@ -1,6 +1,7 @@
 """`hostprobe job DATA`: who of a job on many hosts is slow, since when, why, and what it costs, from step rows.
 
     python -m hostprobe.job DATA [--json] [--html FILE] [--job ID] [--steps A-B] [--engine duckdb|spark|spark://HOST:PORT]
+    python -m hostprobe.job DATA --trigger STEP|next [--job ID] [--text TEXT]
 
 DATA is a folder of step rows, as hostprobe.to_step_rows writes them, or a run folder, of which they are made first. The questions are
 the SQL files in hostprobe/sql/; docs/reference/job.md says what each answers.
@@ -12,11 +13,13 @@ import os
 import re
 import sys
 import tempfile
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from hostprobe._job_engine import DuckDbEngine, Engine, Missing, NoRows, SparkEngine, master_of, queries
 from hostprobe._job_text import page, printable, text
 from hostprobe._row_files import row_files
+from hostprobe._triggers import BadRequest, leave_request
 
 __all__ = ["document", "main", "open_engine"]
 
@@ -93,16 +96,44 @@ def _span(text_of_span: str) -> Tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+def _asked_step(text_of_step: str) -> Optional[int]:
+    if text_of_step == "next":
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,17}", text_of_step):
+        raise argparse.ArgumentTypeError(f"a step is a number, or next, and not {text_of_step!r}")
+    return int(text_of_step)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hostprobe job", description="Says who of a job on many hosts is slow, since when, why, and "
-                                     "what it costs.", epilog="example: hostprobe job DATA --steps 1000-2000")
+                                     "what it costs.", epilog="examples: hostprobe job DATA --steps 1000-2000; hostprobe job DATA --trigger next")
     parser.add_argument("data", metavar="DATA", help="a folder of step rows, or a run folder")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of text")
     parser.add_argument("--html", metavar="FILE", help="also write a page that needs no network")
     parser.add_argument("--job", metavar="ID", help="which job of the data; else the newest")
     parser.add_argument("--steps", metavar="A-B", type=_span, help="only steps from A to B")
     parser.add_argument("--engine", metavar="ENGINE", default="duckdb", help="duckdb (the usual), spark, or spark://HOST:PORT")
+    parser.add_argument("--trigger", metavar="STEP", type=_asked_step, default=False,
+                        help="have the agents that write into DATA ask all ranks of the job to write their last seconds out once so many steps "
+                        "have ended; next: the same step of all, as soon as they can")
+    parser.add_argument("--text", metavar="TEXT", default="", help="with --trigger: what the reports say of it")
     return parser
+
+
+def _ask_agents(arguments: argparse.Namespace) -> None:
+    if not os.path.isdir(arguments.data):
+        raise BadRequest(f"{arguments.data} is no folder that agents write into")
+    job = arguments.job
+    if job is None:
+        engine, _ = open_engine(arguments.data)
+        jobs = engine.jobs()
+        engine.close()
+        if not jobs:
+            raise NoRows(f"{arguments.data} has no job yet: name one with --job ID")
+        job = jobs[-1]
+    name = leave_request(Path(arguments.data), job, arguments.trigger, arguments.text)
+    when = "the next step that all can" if arguments.trigger is None else f"step {arguments.trigger}"
+    print(f"hostprobe job: asked for {when} of {printable(job)} (_triggers/{name}); agents pass it on within their --every", file=sys.stderr)
 
 
 def _write_page(path: str, html: str) -> None:
@@ -118,6 +149,9 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     try:
+        if arguments.trigger is not False:
+            _ask_agents(arguments)
+            return 0
         engine, notes = open_engine(arguments.data, master)
         for note in notes:
             print(f"hostprobe job: {printable(note)}", file=sys.stderr)

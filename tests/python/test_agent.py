@@ -127,6 +127,43 @@ class OfAJob(WithFolder):
         self.assertEqual({rule["name"] for rule in rules if rule["lastError" if "lastError" in rule else "health"] in ("ok", "unknown", "")},
                          {rule["name"] for rule in rules})
 
+    def test_a_request_in_the_folder_of_rows_has_all_ranks_write_out_the_same_step(self):
+        script = self.folder / "steps.py"
+        script.write_text("import hostprobe, time\nwhile True:\n    hostprobe.step()\n    time.sleep(0.005)\n")
+        one = f"{sys.executable} {script}"
+        self.job = self.start(COMMAND, "run", "-o", self.folder / "run", "--target", "all", "--job", "nightly", "--", "sh", "-c",
+                              f"RANK=0 WORLD_SIZE=2 {one} & RANK=1 WORLD_SIZE=2 {one}", start_new_session=True, env=ENVIRONMENT)
+        self.addCleanup(lambda: os.killpg(self.job.pid, signal.SIGKILL))
+        data = self.folder / "data"
+        self.port = free_port()
+        self.agent("--listen", f"127.0.0.1:{self.port}", "--data", data)
+        wait_for(lambda: self.metrics().get(("hostprobe_steps_total", "1")))
+        ask = [sys.executable, "-m", "hostprobe.job", data, "--job", "nightly", "--trigger"]
+        for words in (["0"], ["soon"], ["next", "--text", "x" * 100]):
+            self.assertNotEqual(subprocess.run([*ask, *words], capture_output=True, env=ENVIRONMENT).returncode, 0, words)
+        subprocess.run([*ask, "next", "--text", "all of you"], check=True, capture_output=True, env=ENVIRONMENT)
+
+        def said():
+            status = json.loads(subprocess.run([COMMAND, "ctl", self.folder / "run", "status", "--json"], capture_output=True).stdout)
+            triggers = [process["last_trigger"] for process in status["processes"] if process["rank"] is not None]
+            return [trigger["text"] for trigger in triggers if trigger and trigger["reason"] == "command"]
+        wait_for(lambda: len(said()) == 2)
+        self.assertEqual(len(set(said())), 1)
+        self.assertRegex(said()[0], r"^step \d+: all of you$")
+
+    def test_of_very_large_jobs_hosts_have_metrics_in_the_place_of_ranks(self):
+        self.record()
+        self.agent("--listen", f"127.0.0.1:{self.port}", "--per-host", "--data", self.folder / "data", "--rows-cpu", "50")
+
+        def samples():
+            families = text_string_to_metric_families(get(f"http://127.0.0.1:{self.port}/metrics"))
+            return {(sample.name, sample.labels.get("of")): sample for family in families for sample in family.samples}
+        wait_for(lambda: samples().get(("hostprobe_lost_seconds_total", "median")))
+        found = samples()
+        self.assertFalse([name for (name, _), sample in found.items() if "rank" in sample.labels])
+        self.assertGreaterEqual(found["hostprobe_records_total", "max"].value, found["hostprobe_records_total", "median"].value)
+        self.assertIn(("hostprobe_step_seconds_count", None), found)
+
     def test_the_agent_outlives_the_processes_and_they_the_agent(self):
         self.record()
         first = self.agent("--listen", f"127.0.0.1:{self.port}")
