@@ -421,6 +421,23 @@ TEST_F(TransferTimes, WithNothingToCompareAreToldWhereTheyAreLarge) {
   EXPECT_EQ(share(10), 0);
 }
 
+TEST_F(TransferTimes, OfMessagesAreToldWhereTheyTakeMuchLongerThanOverPcie) {
+  const auto share = [this](double transfer_us) {
+    ranks(2);
+    steps(10, [=, this] {
+      for (SimulatedRank& one : ranks_) one.compute(600);
+      message(ranks_[0], ranks_[1], transfer_us, true);
+      message(ranks_[1], ranks_[0], transfer_us, true);
+    });
+    return slow() == nullptr ? 0 : slow()->ns / time_->length_ns;
+  };
+  EXPECT_GT(share(40), 0.03);
+  EXPECT_EQ(slow()->site.function, "ncclRecv");
+  EXPECT_NEAR(slow()->site.transfer.pcie_bus_gb_s, 64.0 / 14100, 1e-5) << "8.4 us and 5.7 us";
+  EXPECT_NEAR(gain_us(Cause::kCommBandwidth), 2 * (40 - 14.1) + (30 - 19.8), 4) << "and the one that ends all steps";
+  EXPECT_EQ(share(25), 0) << "not twice as long";
+}
+
 TEST_F(StepTimes, OfARankThatSomebodyStoppedAreItsStop) {
   ranks(3);
   steps(4, [this] {

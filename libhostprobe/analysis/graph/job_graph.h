@@ -23,10 +23,11 @@ struct PathPlace {
   std::uint32_t activity = kNoActivity;
 };
 
-// Collectives that move as much between the same ranks.
+// Collectives, or messages, that move as much between the same ranks.
 struct PathTransfer {
   std::uint64_t communicator = 0;
-  std::string operation;  // "AllReduce"
+  std::uint64_t between = 0;  // of messages: a number for who sends to whom
+  std::string operation;      // "AllReduce"
   std::uint64_t bytes = 0;
   std::int32_t ranks = 0;
 };
@@ -37,7 +38,8 @@ struct PathOperation {
   double last_ns = -1e300;               // that one's arrival
   PathPlace last;                        // kNoActivity: outside of what is looked at
   std::vector<PathPlace> arrivals;       // of all whom others wait for, inside of it
-  std::uint32_t transfer = kNoTransfer;  // in JobGraph::transfers; only where all wait for all
+  std::uint32_t transfer = kNoTransfer;  // in JobGraph::transfers; of messages, and where all wait for all
+  std::int32_t receiver = -1;            // of a message: the part that has all of it when it ends
 };
 
 struct JobGraph {

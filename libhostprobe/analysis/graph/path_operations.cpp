@@ -100,8 +100,10 @@ class Join {
       if (is_new) {
         seen_.emplace_back();
         job_.operations.emplace_back();
-        if (call.way == Way::kAllForAll) job_.operations.back().transfer = transfer_of(call);
+        if (call.way == Way::kAllForAll || call.way == Way::kMessage)
+          job_.operations.back().transfer = transfer_of(call);
       }
+      if (*call.operation == "Recv") job_.operations[at->second].receiver = static_cast<std::int32_t>(part);
       Seen& seen = seen_[at->second];
       ++seen.ranks;
       seen.size = std::max(seen.size, call.size);
@@ -157,17 +159,19 @@ class Join {
   };
 
   std::uint32_t transfer_of(const OwnCall& call) {
-    const auto [at, is_new] = transfers_.try_emplace({call.key.communicator, *call.operation, call.bytes},
+    const std::string operation = call.way == Way::kMessage ? "Recv" : *call.operation;
+    const auto [at, is_new] = transfers_.try_emplace({call.key.communicator, call.key.between, operation, call.bytes},
                                                      static_cast<std::uint32_t>(job_.transfers.size()));
-    if (is_new) job_.transfers.push_back({call.key.communicator, *call.operation, call.bytes, call.size});
+    if (is_new) job_.transfers.push_back({call.key.communicator, call.key.between, operation, call.bytes, call.size});
     return at->second;
   }
 
   const std::vector<OperationMember>& members_;
   const double error_ns_;
   JobGraph& job_;
-  std::map<std::tuple<std::uint64_t, std::string, std::uint64_t>, std::uint32_t> transfers_;  // in JobGraph::transfers
-  std::unordered_map<Key, std::uint32_t, KeyHash> number_of_;                                 // in JobGraph::operations
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::string, std::uint64_t>, std::uint32_t>
+      transfers_;                                              // in JobGraph::transfers
+  std::unordered_map<Key, std::uint32_t, KeyHash> number_of_;  // in JobGraph::operations
   std::vector<Seen> seen_;
 };
 

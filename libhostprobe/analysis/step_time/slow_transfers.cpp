@@ -14,21 +14,24 @@ namespace {
 constexpr std::size_t kFewestCollectives = 8;  // collectives: their quartiles say something then
 constexpr double kClearly = 1.25;              // as far apart two medians must be
 constexpr double kLargePart = 0.1;             // of the steps
+constexpr double kFar = 2;                     // times as long: then a smaller part tells as well
 constexpr std::uint64_t kAsMany = 2;           // times as many bytes at most
 
 // NCCL's own model of a ring over PCIe, with its Simple protocol (src/graph/tuning.cc: baseLat, hwLat, PCI_WIDTH). Of what NCCL chooses
 // between, and of the links inside a host, it is the slowest.
 constexpr double kRingNs = 8400, kRingStepNs = 5700, kPcieGbS = 12;
 
-// All collectives that move as much between the same ranks.
+// All that move as much between the same ranks.
 struct Transfers {
   std::vector<double> ns;  // since the last arrival
   std::set<std::uint32_t> parts;
   double sum_ns = 0;
+  double ends_ns = 0;   // with what the senders of messages wait meanwhile
   double usual_ns = 0;  // elsewhere; 0: nothing to compare with, < 0: as quick as elsewhere
 };
 
-// `other_ns`: of messages, and of kernels that move several things, which cannot be told apart.
+// `other_ns`: of kernels that move several things, which cannot be told apart. Of a message its receiver's kernel tells how long it took:
+// the sender's ends when the bytes are buffered.
 std::vector<Transfers> transfers_of(const JobGraph& job, double& other_ns) {
   std::vector<Transfers> all(job.transfers.size());
   for (std::uint32_t i = 0; i < job.parts.size(); ++i)
@@ -41,6 +44,8 @@ std::vector<Transfers> transfers_of(const JobGraph& job, double& other_ns) {
         continue;
       }
       all[operation.transfer].parts.insert(i);
+      all[operation.transfer].ends_ns += ns;
+      if (operation.receiver >= 0 && operation.receiver != static_cast<std::int32_t>(i)) continue;
       all[operation.transfer].ns.push_back(ns);
       all[operation.transfer].sum_ns += ns;
     }
@@ -49,8 +54,8 @@ std::vector<Transfers> transfers_of(const JobGraph& job, double& other_ns) {
 }
 
 bool are_alike(const PathTransfer& l, const PathTransfer& r) {
-  return l.communicator != r.communicator && l.operation == r.operation && l.ranks == r.ranks &&
-         l.bytes <= kAsMany * r.bytes && r.bytes <= kAsMany * l.bytes;
+  return (l.communicator != r.communicator || l.between != r.between) && l.operation == r.operation &&
+         l.ranks == r.ranks && l.bytes <= kAsMany * r.bytes && r.bytes <= kAsMany * l.bytes;
 }
 
 // The quickest of the others counts: a slow link is in several communicators of its rank.
@@ -124,11 +129,15 @@ LostSite site_of(const PathTransfer& kind, const Transfers& one) {
   return site;
 }
 
-std::size_t heaviest_of(const std::vector<Transfers>& all, bool slow_ones) {
-  const auto weight = [slow_ones](const Transfers& one) { return slow_ones && one.usual_ns <= 0 ? -1 : one.sum_ns; };
-  return static_cast<std::size_t>(
-      std::max_element(all.begin(), all.end(), [&](const auto& l, const auto& r) { return weight(l) < weight(r); }) -
-      all.begin());
+// By what each is longer than it could be; where nobody knows, the longest.
+std::size_t heaviest_of(const std::vector<Transfers>& all, const std::vector<double>& left) {
+  std::size_t heaviest = 0;
+  double most_ns = -1;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double ns = left.empty() ? all[i].sum_ns : (1 - left[i]) * all[i].ends_ns;
+    if (ns > most_ns) most_ns = ns, heaviest = i;
+  }
+  return heaviest;
 }
 
 double exposed_ns(const StepTime& time) {
@@ -141,36 +150,45 @@ double exposed_ns(const StepTime& time) {
 }  // namespace
 
 std::vector<double> name_slow_transfers(const JobGraph& job, const std::vector<StepTimeMember>& members,
-                                        StepTime& time) {
-  double sum_ns = 0, excess_ns = 0, other_ns = 0;
+                                        bool have_a_cause, StepTime& time) {
+  double sum_ns = 0, collective_ns = 0, excess_ns = 0, other_ns = 0;
   std::vector<Transfers> all = transfers_of(job, other_ns);
   compare(job.transfers, all);
   std::vector<double> left(all.size(), 1);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].usual_ns > 0) left[i] = all[i].usual_ns / quantile(all[i].ns, 0.5);
-    sum_ns += all[i].sum_ns;
-    excess_ns += (1 - left[i]) * all[i].sum_ns;
+    sum_ns += all[i].ends_ns;
+    if (job.transfers[i].between == 0) collective_ns += all[i].ends_ns;
+    excess_ns += (1 - left[i]) * all[i].ends_ns;
   }
   if (sum_ns <= 0) return {};
   const std::vector<double> over_pcie =
       share_a_host(members) ? left_over_pcie(job.transfers, all) : std::vector<double>{};
   double over_pcie_ns = 0;
-  for (std::size_t i = 0; i < over_pcie.size(); ++i) over_pcie_ns += (1 - over_pcie[i]) * all[i].sum_ns;
+  for (std::size_t i = 0; i < over_pcie.size(); ++i) over_pcie_ns += (1 - over_pcie[i]) * all[i].ends_ns;
+  // Of the steps, as far as nothing else ran meanwhile.
+  const auto share_of = [&](double ns) { return ns / (sum_ns + other_ns) * exposed_ns(time) / time.length_ns; };
+  const double least = 0.01 * least_share_pct(Cause::kCommBandwidth);
   // What is slower than elsewhere says why, unless all of them are slow and that is the lesser part of it.
-  const bool by_others = excess_ns > 0 && excess_ns >= over_pcie_ns;
-  const double part = (by_others ? excess_ns : sum_ns) / (sum_ns + other_ns);
-  if (!by_others && part * exposed_ns(time) < kLargePart * time.length_ns) return {};
-  const std::size_t heaviest = heaviest_of(all, by_others);
+  const bool by_others = excess_ns >= over_pcie_ns && share_of(excess_ns) >= least;
+  double slow_ns = excess_ns;
+  if (!by_others) {
+    const bool are_far = over_pcie_ns >= (1 - 1 / kFar) * sum_ns && share_of(over_pcie_ns) >= least;
+    const bool are_large = !have_a_cause && share_of(collective_ns) >= kLargePart;
+    if (!are_far && !are_large) return {};
+    slow_ns = are_large ? collective_ns : over_pcie_ns;
+  }
+  if (!by_others) left = over_pcie;
+  const std::size_t heaviest = heaviest_of(all, left);
   LostTime named;
   named.cause = Cause::kCommBandwidth;
   named.site = site_of(job.transfers[heaviest], all[heaviest]);
-  if (!by_others) left = over_pcie;
   if (!by_others && !left.empty() && left[heaviest] < 1)
     named.site.transfer.pcie_bus_gb_s = wire_bytes(job.transfers[heaviest]) / pcie_ns(job.transfers[heaviest]);
   const std::int64_t member = by_others ? member_of(all, job.parts.size()) : -1;
   if (member >= 0) named.member = static_cast<std::uint32_t>(member);
   named.of_all = member < 0;
-  take_from_transfers(part, std::move(named), time);
+  take_from_transfers(slow_ns / (sum_ns + other_ns), std::move(named), time);
   return left;
 }
 

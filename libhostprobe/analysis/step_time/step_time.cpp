@@ -22,6 +22,7 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kMostLinks = 16;
+constexpr double kLargerPart = 0.5;  // of transfers that progress threads do not explain
 
 // Why somebody looks at a thread: the wait that it ends, or the launch that came late.
 struct Reason {
@@ -703,7 +704,8 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   for (LostTime& lost : answer.lost) explanation.name_site(lost);
   move_longer_work(members.size(), answer.lost);
   GainFactors factors{name_late_progress(members, answer), {}};
-  if (factors.late_progress == 1) factors.slow_transfers = name_slow_transfers(job, members, answer);
+  if (factors.late_progress > kLargerPart)
+    factors.slow_transfers = name_slow_transfers(job, members, factors.late_progress < 1, answer);
   if (std::find(on_gpu.begin(), on_gpu.end(), 1) == on_gpu.end())
     answer.gains = gains.of_chains();
   else if (!ends.empty())

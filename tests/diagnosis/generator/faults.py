@@ -10,6 +10,7 @@ import sys
 from outside import Beside, Pinned, Quota, Stopped
 from structure import BEHIND_US, LAUNCH_US, draw_structure, log_uniform
 
+LINK_GBPS = 12  # as PCIe 3 has: a slower link would be a fault of its own
 WEAKEST, STRONGEST = 0.05, 0.6
 SYNC_US = {"auto": 12, "spin": 12, "yield": 15, "block": 40}  # until a host that waited has launched again
 HAND_OVER_US = 20  # two ways of a thread back onto a CPU
@@ -317,13 +318,13 @@ def draw_link(rng, structure, strength, function):
 def draw_overlap(rng, structure, strength, function):
     """Transfers that the twin makes beside the backward pass come in line with it."""
     strength = min(strength, 0.3)
-    kilobytes = "gradient_kb" if structure["structure"] == "data" else "parameter_kb"
     of_gradients = structure["structure"] == "data"
-    structure = structure.with_keys(buckets=max(4, structure["layers"]), **{kilobytes: 1024 if of_gradients else 64}, graph=0)
-    moved = 2 * 1024 if of_gradients else 64 * structure.collectives  # KiB over the link in a step
-    gbps = moved * 1024 / 1000 / extra_us(structure, strength)
+    structure = structure.with_keys(buckets=max(4, structure["layers"]), graph=0)
+    each = 2 if of_gradients else structure.collectives  # times that these bytes go over the link in a step
+    kilobytes = max(1, round(LINK_GBPS * 1000 / 1024 * extra_us(structure, strength) / each))
+    structure = structure.with_keys(**{"gradient_kb" if of_gradients else "parameter_kb": kilobytes})
     return structure, Fault("no overlap", strength, ("poor_overlap",), changes={"overlap": 0},
-                            environment=(("SIMNODE_LINK_GBPS", f"{gbps:.3f}"),))
+                            environment=(("SIMNODE_LINK_GBPS", f"{LINK_GBPS}"),))
 
 
 def draw_hand_over(rng, structure, strength, function):
