@@ -7,6 +7,7 @@ time, so for these it names a moment. Files are bounded and checked, and count f
 refuses, so that an agent which starts again may pass a request on once more.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -14,7 +15,7 @@ import secrets
 import stat
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 __all__ = ["BadRequest", "Passed", "TriggerRequests", "leave_request"]
 
@@ -47,46 +48,68 @@ class _Request(NamedTuple):
     owner: int
 
 
-def _folder_of(data: Path) -> Path:
-    return data / _FOLDER
+@contextlib.contextmanager
+def _folder(data: Path) -> Iterator[int]:
+    """DATA/_triggers, opened: a link that somebody put in its place leads nowhere. OSError."""
+    handle = os.open(data / _FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
-def _write_new(path: Path, document: Dict[str, Any]) -> bool:
+def _write_new(folder: int, name: str, document: Dict[str, Any]) -> bool:
     """Whole or not at all; False: it is there already."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")  # hosts have the same numbers of processes
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    part = f".{name}.{secrets.token_hex(8)}"  # hosts have the same numbers of processes
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=folder)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
             json.dump(document, out)
-        os.link(part, path)  # unlike a rename never over another's file
+        os.link(part, name, src_dir_fd=folder, dst_dir_fd=folder)  # unlike a rename never over another's file
         return True
     except FileExistsError:
         return False
     finally:
-        part.unlink()
+        os.unlink(part, dir_fd=folder)
+
+
+def _remove_old(folder: int) -> None:
+    """What counts no more, as far as this user may."""
+    for name in os.listdir(folder):
+        try:
+            if time.time() - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > 2 * _KEPT_S:
+                os.unlink(name, dir_fd=folder)
+        except OSError:
+            continue
 
 
 def leave_request(data: Path, job: str, at_step: Optional[int], text: str) -> str:
     """Returns the name of the file. BadRequest, OSError."""
-    if len(text.encode("utf-8", "replace")) > _MOST_TEXT or not text.isprintable():
-        raise BadRequest(f"the text is one line of at most {_MOST_TEXT} bytes")
-    folder = _folder_of(data)
-    folder.mkdir(mode=0o755, exist_ok=True)
+    if not _is_text(text):
+        raise BadRequest(f"the text is one line of at most {_MOST_TEXT} bytes, and begins with no -")
+    (data / _FOLDER).mkdir(mode=0o755, exist_ok=True)
     name = f"{time.time_ns()}.json"
-    if not _write_new(folder / name, {"job": job, "at_step": at_step, "text": text}):
-        raise BadRequest("another request was made at the same moment: try again")
+    with _folder(data) as folder:
+        _remove_old(folder)
+        if not _write_new(folder, name, {"job": job, "at_step": at_step, "text": text}):
+            raise BadRequest("another request was made at the same moment: try again")
     return name
 
 
-def _read(path: Path) -> Optional[Tuple[Dict[str, Any], os.stat_result]]:
+def _read(folder: int, name: str) -> Optional[Tuple[Dict[str, Any], os.stat_result]]:
     """None: it is no small regular file with a JSON object."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            about = os.fstat(file.fileno())
-            said = file.read(_MOST_BYTES + 1) if stat.S_ISREG(about.st_mode) else b""
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        about = os.fstat(handle)
+        said = os.read(handle, _MOST_BYTES + 1) if stat.S_ISREG(about.st_mode) else b""
         document = json.loads(said) if len(said) <= _MOST_BYTES else None
     except (OSError, ValueError, RecursionError):
         return None
+    finally:
+        os.close(handle)
     return (document, about) if isinstance(document, dict) else None
 
 
@@ -95,6 +118,10 @@ class _When(NamedTuple):
 
     at_step: Optional[int]
     at_s: Optional[float]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable() and not value.startswith("-") and len(value.encode("utf-8", "replace")) <= _MOST_TEXT
 
 
 def _is_step(value: object) -> bool:
@@ -115,18 +142,24 @@ class TriggerRequests:
     """Of one folder of step rows. `every_s`: how often the agents look."""
 
     def __init__(self, data: Path, every_s: float) -> None:
-        self._folder = _folder_of(data)
+        self._data = data
         self._every_s = every_s
         self._passed: Set[Tuple[str, int]] = set()
 
     def due(self, statuses: Iterable[Dict[str, Any]]) -> List[Passed]:
         """Whom to ask now: each process once for each request."""
-        living = list(statuses)
+        try:
+            with _folder(self._data) as folder:
+                return self._due(folder, list(statuses))
+        except OSError:
+            return []  # nobody has asked for anything yet
+
+    def _due(self, folder: int, living: List[Dict[str, Any]]) -> List[Passed]:
         due: List[Passed] = []
-        requests = self._requests()
+        requests = self._requests(folder)
         for request in requests:
             own = [status for status in living if self._is_of(request, status)]
-            when = _When(request.at_step, None) if request.at_step is not None else self._named(request, own)
+            when = _When(request.at_step, None) if request.at_step is not None else self._named(folder, request, own)
             if when is None or (when.at_s is not None and time.time() < when.at_s):
                 continue
             for status in own:
@@ -137,22 +170,19 @@ class TriggerRequests:
         self._passed = {one for one in self._passed if one[0] in names}
         return due
 
-    def _requests(self) -> List[_Request]:
-        try:
-            names = sorted(name for name in os.listdir(self._folder) if name.endswith(".json"))[-_MOST_FILES:]
-        except OSError:
-            return []
-        return [request for request in map(self._request, names) if request is not None]
+    def _requests(self, folder: int) -> List[_Request]:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))[-_MOST_FILES:]
+        return [request for request in (self._request(folder, name) for name in names) if request is not None]
 
-    def _request(self, name: str) -> Optional[_Request]:
-        found = _read(self._folder / name)
+    def _request(self, folder: int, name: str) -> Optional[_Request]:
+        found = _read(folder, name)
         if found is None:
             return None
         document, about = found
         job, at_step, text = document.get("job"), document.get("at_step"), document.get("text", "")
-        is_sound = (isinstance(job, str) and isinstance(text, str) and text.isprintable() and not text.startswith("-")
-                    and len(text.encode("utf-8", "replace")) <= _MOST_TEXT and (at_step is None or _is_step(at_step)))
-        if not is_sound or not -_KEPT_S < time.time() - about.st_mtime < _KEPT_S or about.st_uid not in (0, os.geteuid()) and os.geteuid() != 0:
+        is_sound = isinstance(job, str) and _is_text(text) and (at_step is None or _is_step(at_step))
+        is_mine = os.geteuid() == 0 or about.st_uid in (0, os.geteuid())
+        if not is_sound or not is_mine or not -_KEPT_S < time.time() - about.st_mtime < _KEPT_S:
             return None
         return _Request(name, str(job), at_step, str(text), about.st_uid)
 
@@ -167,15 +197,16 @@ class TriggerRequests:
         except OSError:
             return False
 
-    def _named(self, request: _Request, own: List[Dict[str, Any]]) -> Optional["_When"]:
+    def _named(self, folder: int, request: _Request, own: List[Dict[str, Any]]) -> Optional["_When"]:
         """What an agent has named for all, or this one does now."""
-        path = self._folder / (request.name + ".when")
-        if not path.exists() and own:
+        name = request.name + ".when"
+        found = _read(folder, name)
+        if found is None and own:
             try:
-                _write_new(path, self._ahead(own))
+                _write_new(folder, name, self._ahead(own))
             except OSError:
-                return None
-        found = _read(path)
+                return None  # another agent may be able to
+            found = _read(folder, name)
         if found is None or found[1].st_uid not in (0, request.owner, os.geteuid()):
             return None
         at_step, at_s = found[0].get("at_step"), found[0].get("at_s")

@@ -137,8 +137,31 @@ class Requests(unittest.TestCase):
     def test_a_folder_that_is_not_there_has_none(self):
         self.assertEqual(TriggerRequests(self.data / "absent", EVERY_S).due(self.statuses()), [])
 
+    def test_a_link_in_the_place_of_the_folder_leads_nowhere(self):
+        elsewhere = self.data / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "1.json").write_text(json.dumps({"job": "nightly", "at_step": None, "text": ""}))
+        (self.data / "_triggers").symlink_to(elsewhere)
+        self.assertEqual(self.requests.due(self.statuses()), [])
+        with self.assertRaises(OSError):
+            leave_request(self.data, "nightly", 7, "")
+        self.assertEqual([path.name for path in elsewhere.iterdir()], ["1.json"])
+
+    def test_looking_leaves_no_file_open(self):
+        self.test_what_is_no_request_is_left_alone()
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(5):
+            self.requests.due(self.statuses())
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_old_requests_go_when_another_is_made(self):
+        old = self.data / "_triggers" / leave_request(self.data, "nightly", 7, "")
+        os.utime(old, (time.time() - 3600,) * 2)
+        leave_request(self.data, "nightly", 8, "")
+        self.assertFalse(old.exists())
+
     def test_a_text_that_does_not_fit_is_refused_where_it_is_asked_for(self):
-        for text in ("x" * 67, "a\nb", "\x1b[31m"):
+        for text in ("x" * 67, "a\nb", "\x1b[31m", "-o"):
             with self.assertRaises(BadRequest):
                 leave_request(self.data, "nightly", 7, text)
 
