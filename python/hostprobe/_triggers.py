@@ -15,7 +15,7 @@ import secrets
 import stat
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 __all__ = ["BadRequest", "Passed", "TriggerRequests", "leave_request"]
 
@@ -25,6 +25,7 @@ _MOST_BYTES = 4096
 _MOST_TEXT = 66  # bytes that `hostprobe ctl trigger --at-step` takes
 _KEPT_S = 600.0
 _SAME_ON_ALL = ("marks", "optimizer")  # sources of steps that each rank counts from its first one
+_MOST_TRIES = 3
 _LOOKS_AHEAD = 4  # until when the agents of all hosts have seen a request and the step named
 
 
@@ -38,6 +39,7 @@ class Passed(NamedTuple):
     pid: int
     at_step: Optional[int]  # None: now
     text: str
+    request: str = ""  # of which it comes
 
 
 class _Request(NamedTuple):
@@ -144,10 +146,10 @@ class TriggerRequests:
     def __init__(self, data: Path, every_s: float) -> None:
         self._data = data
         self._every_s = every_s
-        self._passed: Set[Tuple[str, int]] = set()
+        self._tries: Dict[Tuple[str, int], int] = {}  # of each request and process
 
     def due(self, statuses: Iterable[Dict[str, Any]]) -> List[Passed]:
-        """Whom to ask now: each process once for each request."""
+        """Whom to ask now. Who has not taken a request, as for lack of a CPU, is asked again, _MOST_TRIES times at most."""
         try:
             with _folder(self._data) as folder:
                 return self._due(folder, list(statuses))
@@ -163,12 +165,17 @@ class TriggerRequests:
             if when is None or (when.at_s is not None and time.time() < when.at_s):
                 continue
             for status in own:
-                if (request.name, status["pid"]) not in self._passed:
-                    due.append(Passed(status["pid"], when.at_step, request.text))
-                self._passed.add((request.name, status["pid"]))
+                key = (request.name, status["pid"])
+                self._tries[key] = self._tries.get(key, 0) + 1
+                if self._tries[key] <= _MOST_TRIES:
+                    due.append(Passed(status["pid"], when.at_step, request.text, request.name))
         names = {request.name for request in requests}
-        self._passed = {one for one in self._passed if one[0] in names}
+        self._tries = {key: tries for key, tries in self._tries.items() if key[0] in names}
         return due
+
+    def taken(self, passed: Passed) -> None:
+        """It will write its last seconds out."""
+        self._tries[passed.request, passed.pid] = _MOST_TRIES
 
     def _requests(self, folder: int) -> List[_Request]:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))[-_MOST_FILES:]

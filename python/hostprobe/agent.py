@@ -234,6 +234,8 @@ class Collector:
                 refusal = self._agent.trigger(asked)
                 if refusal:
                     _say(refusal)
+                else:
+                    self._rows.requests.taken(asked)
 
     def run(self) -> None:
         while True:

@@ -46,21 +46,33 @@ class Requests(unittest.TestCase):
         self.ranks = [Sleeper(self) for _ in range(2)]
         self.requests = TriggerRequests(self.data, EVERY_S)
 
+    def taken(self, statuses, requests=None):
+        """Who is asked, and takes it."""
+        requests = requests or self.requests
+        due = requests.due(statuses)
+        for one in due:
+            requests.taken(one)
+        return due
+
     def statuses(self, **changes):
         return [rank.status(**changes) for rank in self.ranks]
 
     def test_each_rank_of_the_job_is_asked_once(self):
         leave_request(self.data, "nightly", 12000, "slow one")
         statuses = [*self.statuses(), self.ranks[0].status(job="other") | {"pid": os.getpid()}]
-        self.assertEqual([(one.at_step, one.text) for one in self.requests.due(statuses)], [(12000, "slow one")] * 2)
+        self.assertEqual([(one.at_step, one.text) for one in self.taken(statuses)], [(12000, "slow one")] * 2)
         self.assertEqual(self.requests.due(statuses), [])
         leave_request(self.data, "nightly", 13000, "")
-        self.assertEqual([one.at_step for one in self.requests.due(statuses)], [13000] * 2)
+        self.assertEqual([one.at_step for one in self.taken(statuses)], [13000] * 2)
+
+    def test_who_does_not_take_it_is_asked_three_times(self):
+        leave_request(self.data, "nightly", 12000, "")
+        self.assertEqual([len(self.requests.due(self.statuses())) for _ in range(5)], [2, 2, 2, 0, 0])
 
     def test_a_rank_that_comes_later_is_asked_too(self):
         leave_request(self.data, "nightly", 12000, "")
-        self.assertEqual(len(self.requests.due(self.statuses()[:1])), 1)
-        self.assertEqual([one.pid for one in self.requests.due(self.statuses())], [self.ranks[1].process.pid])
+        self.assertEqual(len(self.taken(self.statuses()[:1])), 1)
+        self.assertEqual([one.pid for one in self.taken(self.statuses())], [self.ranks[1].process.pid])
 
     def test_of_next_all_agents_name_the_same_step_that_none_has_ended(self):
         leave_request(self.data, "nightly", None, "")
@@ -87,7 +99,7 @@ class Requests(unittest.TestCase):
             statuses = [self.ranks[0].status(), self.ranks[1].status(steps=wrong)]
             self.assertEqual(agent.due(statuses), [])
             time.sleep(0.25)
-            self.assertEqual([one.at_step for one in agent.due(statuses)], [None, None])
+            self.assertEqual([one.at_step for one in self.taken(statuses, agent)], [None, None])
             self.assertEqual(agent.due(statuses), [])
 
     def test_what_is_named_by_others_or_is_nothing_counts_not(self):
