@@ -10,7 +10,14 @@ the sum of their costs as a share of the bare run's CPU. A difference is the med
   decode    train_loop, steps of 50 kernels of 2 us
   convoy    64 threads that take one lock in turns
   idle      200 threads that wait
+  threads   each step begins and joins a thread
   shell     a shell that starts 30 short processes, HOSTPROBE_TARGET=all
+  compile   make of 300 small C files, some 1 500 processes, HOSTPROBE_TARGET=all
+  redis     redis-server and redis-benchmark, HOSTPROBE_TARGET=all
+  torch     steps of PyTorch on the CPU
+  loader    the same with a DataLoader of two workers
+  yielding  the same beside four threads that yield all the time
+  ddp       examples/train_ddp.py: two ranks with gloo and loaders
 
 examples:
   bench/guest_cost.py --build build --pairs 9
@@ -27,9 +34,24 @@ import sys
 import tempfile
 from pathlib import Path
 
+from coverage import torch_folder
 from environment import clean_environment
 
-NAMES = ("sharded", "yield", "decode", "convoy", "idle", "shell")
+SOURCE = Path(__file__).resolve().parents[1]
+
+NAMES = ("sharded", "yield", "decode", "convoy", "idle", "threads", "shell", "compile", "redis", "torch", "loader", "yielding", "ddp")
+REDIS = """
+ln -s "$(command -v redis-check-rdb)" redis-server
+./redis-server --port 0 --unixsocket "$PWD/socket" --save '' --daemonize no > server.log & server=$!
+until redis-cli -s "$PWD/socket" ping > ping.log 2>&1; do sleep 0.05; done
+redis-benchmark -s "$PWD/socket" -n 150000 -c 20 -t get,set -q
+kill $server; wait $server || true
+"""
+COMPILE = """
+for i in $(seq 300); do echo "int f$i(int x) { return x * $i; }" > $i.c; done
+printf 'all: $(patsubst %.c,%.o,$(wildcard *.c))\n%.o: %.c\n\tgcc -O1 -c -o $@ $<\n' > Makefile
+make -j2 -s
+"""
 
 
 def workload(name, build):
@@ -41,6 +63,14 @@ def workload(name, build):
     if name == "decode":
         return ([build / "examples/train_loop", "--steps", "600", "--kernels", "50", "--kernel-us", "2", "--threads", "0"],
                 node | {"SIMNODE_GPUS": "1"})
+    if name in ("compile", "redis"):
+        return ["/bin/bash", "-c", COMPILE if name == "compile" else REDIS], {"HOSTPROBE_TARGET": "all"}
+    if name in ("torch", "loader", "yielding"):
+        words = {"torch": [], "loader": ["--workers", "2"], "yielding": ["--yielding", "4"]}[name]
+        return [torch_folder() / "python", SOURCE / "bench/guest_torch.py", "300", *words], {}
+    if name == "ddp":
+        return [torch_folder() / "torchrun", "--standalone", "--nproc-per-node=2", SOURCE / "examples/train_ddp.py", "--steps", "200",
+                "--workers", "1"], {}
     if name == "shell":
         return ["/bin/sh", "-c", "i=0; while [ $i -lt 30 ]; do /bin/true; i=$((i+1)); done"], {"HOSTPROBE_TARGET": "all"}
     return [build / "bench/guest_jobs", name, "300"], {"HOSTPROBE_TARGET": "all"}
@@ -53,7 +83,7 @@ def run(options, name, folder, probed):
     if probed:
         environment |= {"LD_PRELOAD": str(options.build / "lib/libhostprobe.so"), "HOSTPROBE_OUT": str(folder / "run")}
     with open(folder / "out", "w+") as out:
-        child = subprocess.Popen([str(word) for word in command], env=environment, stdout=out, stderr=subprocess.STDOUT)
+        child = subprocess.Popen([str(word) for word in command], env=environment, cwd=folder, stdout=out, stderr=subprocess.STDOUT)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)

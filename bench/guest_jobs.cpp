@@ -3,6 +3,7 @@
 //   yield   two threads call sched_yield all the time
 //   convoy  64 threads take one lock in turns, and so does each step
 //   idle    200 threads wait for the end
+//   threads each step begins and joins one: some 10 000 a minute
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
@@ -55,12 +56,18 @@ void* idle(void*) {
   return nullptr;
 }
 
+void* nothing(void*) {
+  compute(1000);
+  return nullptr;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const bool is_convoy = strcmp(argv[1], "convoy") == 0, is_yield = strcmp(argv[1], "yield") == 0;
-  const int threads = is_convoy ? 64 : is_yield ? 2 : 200, steps = atoi(argv[2]);
+  const bool is_churn = strcmp(argv[1], "threads") == 0;
+  const int threads = is_convoy ? 64 : is_yield ? 2 : is_churn ? 0 : 200, steps = atoi(argv[2]);
   std::vector<pthread_t> others(static_cast<std::size_t>(threads));
   for (pthread_t& thread : others)
     if (pthread_create(&thread, nullptr, is_convoy ? take_turns : is_yield ? yield : idle, nullptr) != 0) return 1;
@@ -71,6 +78,8 @@ int main(int argc, char** argv) {
     if (is_convoy) pthread_mutex_lock(&g_lock);
     compute(is_convoy ? 20000 : 2500000);
     if (is_convoy) pthread_mutex_unlock(&g_lock);
+    pthread_t one;
+    if (is_churn && pthread_create(&one, nullptr, nothing, nullptr) == 0) pthread_join(one, nullptr);
     hostprobe_end_step();
     ms.push_back(now_ms() - begin);
   }
