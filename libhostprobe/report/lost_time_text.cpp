@@ -122,6 +122,12 @@ std::string unexplained_text(const Finding& finding) {
   }
 }
 
+// Who is asked only when it is waited for does the work in this thread's place, though it is another one already.
+bool is_of_helper(const Finding& finding) {
+  return finding.cause == Cause::kHostWork && is_for_thread(finding) &&
+         finding.evidence.find<SamplesEvidence>() == nullptr;
+}
+
 std::string how_text(const Finding& finding) {
   if (finding.cause == Cause::kUnexplained) return unexplained_text(finding);
   if (sleeps(finding)) return finding.site->role == Role::kMain ? "asleep" : "waiting for a thread that sleeps";
@@ -129,6 +135,7 @@ std::string how_text(const Finding& finding) {
   if (is_of_workers(finding)) return "waiting for loader workers that read or write files";
   if (is_of_thread(finding)) return "waiting for a thread that reads or writes files";
   if (is_request(finding)) return "in gc.collect(), which the program calls";
+  if (is_of_helper(finding)) return "asking another thread for work and waiting for it";
   if (is_callback(finding)) return "while the GPU waits for a function on the host";
   return usual_how(finding.cause);
 }
@@ -158,6 +165,7 @@ std::string todo_text(const Finding& finding) {
   if (is_for_disk(finding)) return "read the files ahead (readahead, MADV_WILLNEED), or on another thread";
   if (is_of_thread(finding)) return "let it read or write earlier, in larger pieces, or on more threads";
   if (is_of_workers(finding)) return "read ahead (readahead, MADV_WILLNEED), read larger pieces, or use more workers";
+  if (is_of_helper(finding)) return "ask that thread earlier, or give it less to do";
   if (is_callback(finding)) return "let it hand that work to a thread, and return";
   if (finding.cause == Cause::kDataloaderWait && is_for_thread(finding))
     return "look at how it makes samples, or use more of its kind";

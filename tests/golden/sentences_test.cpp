@@ -336,6 +336,9 @@ void say_lost_time() {
   say("lost time at a line, for a thread", text_of(one));
   one.cause = Cause::kDataloaderWait;
   say("lost time for a loader thread", text_of(one));
+  one.cause = Cause::kHostWork;
+  say("lost time for a thread that is asked", text_of(one));
+  one.cause = Cause::kDataloaderWait;
   say_one_step(one);
   say_waits_for_others(one);
   say_own_work(one);
