@@ -33,6 +33,11 @@ export HOSTPROBE=${HOSTPROBE:-hostprobe} PYTHON=${PYTHON:-python3} out
 export TORCH=${TORCH:-$PYTHON}
 tag=hp$$
 
+if ! said=$("$PYTHON" -c 'import duckdb, prometheus_client, pyarrow, hostprobe.agent, hostprobe.job' 2>&1); then
+  echo "two_hosts.sh: $PYTHON cannot do it (${said##*$'\n'}): pip install 'hostprobe[agent,job]', or name another with PYTHON" >&2
+  exit 1
+fi
+
 refuse() {
   echo "two_hosts.sh: $1" >&2
   exit 3
