@@ -21,7 +21,8 @@ constexpr char kJobNotes[] =
     "DATA: a folder of step rows, as hostprobe.to_step_rows writes them for each run, or a run folder.\n"
     "It is `python3 -m hostprobe.job`, and needs DuckDB: pip install 'hostprobe[job]'; with --engine spark pyspark and "
     "Java.\n"
-    "Example:\n  hostprobe job hostprobe-run --html job.html";
+    "Examples:\n  hostprobe job hostprobe-run --html job.html\n  hostprobe job /shared/rows --trigger next --text "
+    "'loss is NaN'";
 
 constexpr char kAgentNotes[] =
     "Run one on each host. It finds the recording processes of its user (as root: of all users) and asks each for its "
@@ -55,7 +56,7 @@ int become(const std::string& module, const Words& arguments) {
 struct JobArguments {
   std::string data;
   bool json = false;
-  Value html, job, steps, engine;
+  Value html, job, steps, engine, trigger, text;
 };
 
 int show_job(const JobArguments& arguments) {
@@ -65,6 +66,8 @@ int show_job(const JobArguments& arguments) {
   add("--job", arguments.job, words);
   add("--steps", arguments.steps, words);
   add("--engine", arguments.engine, words);
+  add("--trigger", arguments.trigger, words);
+  add("--text", arguments.text, words);
   return become("hostprobe.job", words);
 }
 
@@ -87,7 +90,12 @@ Command job_command() {
                       value_option("--job", arguments->job, "Which job of the data; else the newest", "ID"),
                       value_option("--steps", arguments->steps, "Only these steps", "A-B"),
                       value_option("--engine", arguments->engine, "duckdb (the usual), spark, or spark://HOST:PORT",
-                                   "ENGINE")},
+                                   "ENGINE"),
+                      value_option("--trigger", arguments->trigger,
+                                   "Has the agents that write into DATA ask all ranks to write that step out; next: as "
+                                   "soon as all can",
+                                   "STEP"),
+                      value_option("--text", arguments->text, "With --trigger: what the reports say of it", "TEXT")},
           .notes = kJobNotes,
           .run = [arguments](const Words&) { return show_job(*arguments); }};
 }
@@ -95,6 +103,7 @@ Command job_command() {
 Command agent_command() {
   struct Arguments {
     Value listen, token_file, every, data, rows_cpu, keep_days, keep_mb;
+    bool per_host = false;
   };
   auto arguments = std::make_shared<Arguments>();
   const auto run = [arguments](const Words&) {
@@ -102,6 +111,7 @@ Command agent_command() {
     add("--listen", arguments->listen, words);
     add("--token-file", arguments->token_file, words);
     add("--every", arguments->every, words);
+    if (arguments->per_host) words.emplace_back("--per-host");
     add("--data", arguments->data, words);
     add("--rows-cpu", arguments->rows_cpu, words);
     add("--keep-days", arguments->keep_days, words);
@@ -116,6 +126,9 @@ Command agent_command() {
            value_option("--token-file", arguments->token_file,
                         "Clients must send the token in this file; needed for any address beyond loopback", "FILE"),
            value_option("--every", arguments->every, "Seconds between two looks at the processes (5)", "SECONDS"),
+           {.names = "--per-host",
+            .target = &arguments->per_host,
+            .meaning = "The largest and the median of the ranks, and none by itself: for very large jobs"},
            value_option("--data", arguments->data, "Also writes the step rows of their runs there, for `hostprobe job`",
                         "FOLDER"),
            value_option("--rows-cpu", arguments->rows_cpu, "What making rows may take of one CPU, percent (1)",

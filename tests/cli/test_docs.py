@@ -76,7 +76,7 @@ class DocsTest(unittest.TestCase):
             done = 0
             for page, words in sorted(set((page, tuple(words)) for page, words in commands())):
                 is_mention = len(words) == 1 or (words[0] in READ_A_RUN and (words[1].startswith("-") or words[-1] in PATH_FOLLOWS))
-                if words[0] in NOT_HERE or is_mention or {"--fail-over", "--job-a"} & set(words):  # of two jobs
+                if words[0] in NOT_HERE or is_mention or {"--fail-over", "--job-a", "--ranks"} & set(words):  # of two jobs, of many ranks
                     continue
                 typed = [place.get(word, word) for word in words]
                 with self.subTest(page=page, command=" ".join(words)):

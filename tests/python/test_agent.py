@@ -139,7 +139,7 @@ class OfAJob(WithFolder):
         self.port = free_port()
         self.agent("--listen", f"127.0.0.1:{self.port}", "--data", data)
         wait_for(lambda: self.metrics().get(("hostprobe_steps_total", "1")))
-        ask = [sys.executable, "-m", "hostprobe.job", data, "--job", "nightly", "--trigger"]
+        ask = [COMMAND, "job", data, "--job", "nightly", "--trigger"]
         for words in (["0"], ["soon"], ["next", "--text", "x" * 100]):
             self.assertNotEqual(subprocess.run([*ask, *words], capture_output=True, env=ENVIRONMENT).returncode, 0, words)
         subprocess.run([*ask, "next", "--text", "all of you"], check=True, capture_output=True, env=ENVIRONMENT)
