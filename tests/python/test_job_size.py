@@ -9,8 +9,11 @@ import sys
 import unittest
 
 import probed
-from made_rows import PERIOD, SLOW_HOST, MadeJob
 from probed import BUILD
+
+sys.path.insert(0, str(BUILD / "lib/hostprobe/python"))
+
+from made_rows import PERIOD, SLOW_HOST, MadeJob
 
 RANKS, STEPS = 4096, 10000
 
