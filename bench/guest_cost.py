@@ -49,7 +49,7 @@ kill $server; wait $server || true
 """
 COMPILE = """
 for i in $(seq 300); do echo "int f$i(int x) { return x * $i; }" > $i.c; done
-printf 'all: $(patsubst %.c,%.o,$(wildcard *.c))\n%.o: %.c\n\tgcc -O1 -c -o $@ $<\n' > Makefile
+printf 'all: $(patsubst %%.c,%%.o,$(wildcard *.c))\n%%.o: %%.c\n\tgcc -O1 -c -o $@ $<\n' > Makefile
 make -j2 -s
 """
 
