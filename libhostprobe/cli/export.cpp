@@ -45,6 +45,16 @@ bool is_archive(const analysis::ExportForm& form, const std::string& path) {
   return form.option == analysis::perfetto_form().option && path.ends_with(".tar");
 }
 
+// `write` as ExportForm::write, without the request.
+template <typename Write>
+void write_file(const std::string& path, Write write) {
+  analysis::TextOutput output(path);
+  const auto problems = write([&output](std::string_view text) { output.write(text); }, progress_on_stderr());
+  end_progress();
+  for (const std::string& problem : problems) say(problem);
+  output.finish();
+}
+
 void export_archive(const analysis::ExportRequest& request, const Facts& facts, const std::string& path) {
   const analysis::PerfettoArchive archive(request, facts.clocks, progress_on_stderr());
   end_progress();
@@ -53,23 +63,14 @@ void export_archive(const analysis::ExportRequest& request, const Facts& facts, 
     sizes +=
         fmt::format("{}{} {:.1f} MB", sizes.empty() ? "" : ", ", file.name, 1e-6 * static_cast<double>(file.bytes));
   say(fmt::format("{}: {}", path, sizes));
-  analysis::TextOutput output(path);
-  const auto problems = archive.write([&output](std::string_view text) { output.write(text); }, progress_on_stderr());
-  end_progress();
-  for (const std::string& problem : problems) say(problem);
-  output.finish();
+  write_file(path, [&](const auto& sink, const auto& progress) { return archive.write(sink, progress); });
 }
 
 void export_into(const analysis::ExportForm& form, const analysis::ExportRequest& request, const Facts& facts,
                  const std::string& path) {
   if (path.empty()) return;
   if (is_archive(form, path)) return export_archive(request, facts, path);
-  analysis::TextOutput output(path);
-  const auto problems = form.write(
-      request, [&output](std::string_view text) { output.write(text); }, progress_on_stderr());
-  end_progress();
-  for (const std::string& problem : problems) say(problem);
-  output.finish();
+  write_file(path, [&](const auto& sink, const auto& progress) { return form.write(request, sink, progress); });
 }
 
 // "--chrome PATH, --perfetto PATH or --csv PATH"

@@ -177,8 +177,8 @@ std::vector<double> name_slow_transfers(const JobGraph& job, const std::vector<S
     const bool are_large = !have_a_cause && share_of(collective_ns) >= kLargePart;
     if (!are_far && !are_large) return {};
     slow_ns = are_large ? collective_ns : over_pcie_ns;
+    left = over_pcie;
   }
-  if (!by_others) left = over_pcie;
   const std::size_t heaviest = heaviest_of(all, left);
   LostTime named;
   named.cause = Cause::kCommBandwidth;
