@@ -26,7 +26,6 @@
 #include "probe/runtime/options.h"
 #include "probe/runtime/start_objects.h"
 #include "probe/writer/drain.h"
-#include "probe/writer/file/compress.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/trace_file.h"
 
@@ -132,7 +131,6 @@ void prepare() {
   probe::make_thread_key();
   probe::g_options.buffer_mb = 96;
   probe::g_options.mode = probe::kTrace;
-  probe::g_compress = &hostprobe_compress;
   if (!probe::make_segment()) std::exit(1);
   probe::g_gate.recording = 1;
 }

@@ -17,6 +17,18 @@ PROGRAMS = BUILD / "tests/programs"
 OTHER = PROGRAMS / "libother_dlsym.so"
 WAITS = [("sem_wait", "post"), ("sem_timedwait", "post"), ("sem_clockwait", "post"), ("pthread_cond_wait", "signal"),
          ("pthread_cond_timedwait", "broadcast"), ("pthread_cond_clockwait", "signal")]
+# Loads libraries while it runs, whose thread states are looked for, and waits in threads meanwhile.
+PYTHON = """
+import threading, time
+done = threading.Event()
+threads = [threading.Thread(target=done.wait) for _ in range(4)]
+for thread in threads:
+    thread.start()
+import ctypes, decimal, sqlite3, ssl
+time.sleep(0.7)
+done.set()
+print("done")
+"""
 
 
 def orders(allocator):
@@ -95,6 +107,17 @@ class JemallocWithAThreadOfItsOwn(Beside, GuestTest):
 
 class Tcmalloc(Beside, GuestTest):
     library = "libtcmalloc_minimal.so.4"
+
+
+class Watching(Beside, GuestTest):
+    """No thread of ours asks the program's allocator for anything: it may hold a lock while it waits for one that we hold."""
+
+    library = PROGRAMS / "libwatching_allocator.so"
+
+    def test_python(self):
+        self.run_folder = self.folder / "run"
+        said = self.run_program("/usr/bin/python3", "-c", PYTHON, **self.environment("preloaded", (PRELOAD, self.library)))
+        self.assertEqual(said, ("done\n", ""))
 
 
 if __name__ == "__main__":

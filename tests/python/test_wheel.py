@@ -16,8 +16,8 @@ import probed
 from probed import BUILD, SOURCE, ProbedTest, path_of
 
 TAG = f"cp{sys.version_info[0]}{sys.version_info[1]}"  # of the Python whose pip builds it: both are the distribution's
-LIBRARIES = {"lib/libhostprobe.so", "lib/hostprobe/libhostprobe-zstd.so", "lib/hostprobe/simnode/libcuda.so.1",
-             "lib/hostprobe/simnode/libnccl.so.2", "lib/hostprobe/simnode/libnvidia-ml.so.1"}
+LIBRARIES = {"lib/libhostprobe.so", "lib/hostprobe/simnode/libcuda.so.1", "lib/hostprobe/simnode/libnccl.so.2",
+             "lib/hostprobe/simnode/libnvidia-ml.so.1"}
 HEADERS = {"include/hostprobe/hostprobe.h", "include/hostprobe/options.def", "include/hostprobe/fixes.def",
            "include/hostprobe/causes.def"}
 OF_LIBC = {"libc.so.6"}  # all that goes into other people's processes
@@ -101,7 +101,7 @@ class Wheel(ProbedTest):
     def test_what_is_loaded_into_programs_needs_libc_only(self):
         for path in self.elf_files():
             needs = set(re.findall(r"NEEDED\s+(\S+)", self.printed("objdump", "-p", path)))
-            guest = path.name in ("libhostprobe.so", "libhostprobe-zstd.so", "_marks.abi3.so")
+            guest = path.name in ("libhostprobe.so", "_marks.abi3.so")
             self.assertLessEqual(needs, OF_LIBC if guest else OF_THE_DISTRIBUTION, path.name)
             self.assertNotIn("RUNPATH", self.printed("objdump", "-p", path), path.name)
 

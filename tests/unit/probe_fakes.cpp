@@ -22,7 +22,6 @@
 #include "probe/sources/watched_threads.h"
 #include "probe/stacks/stack_table.h"
 #include "probe/writer/drain.h"
-#include "probe/writer/file/compress.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/modules.h"
 #include "probe/writer/file/trace_file.h"
@@ -96,7 +95,6 @@ Recording::Recording(const char* folder, unsigned buffer_mb, Mode mode) {
   g_options.buffer_mb = buffer_mb;
   g_options.ended_threads = 1000000;
   g_options.mode = mode;
-  g_compress = &hostprobe_compress;
   if (!make_segment()) throw std::runtime_error("no segment");
   g_header = FileHeader{};
   g_header.magic = kFileMagic;

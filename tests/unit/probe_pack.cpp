@@ -18,9 +18,9 @@ namespace {
 
 using Records = analysis::Records;
 
-std::size_t compress(const void* bytes, std::size_t size, void* out, std::size_t room) {
+std::size_t compressed(const void* bytes, std::size_t size, void* out, std::size_t room) {
   static const auto memory = std::make_unique<CompressMemory>();
-  return hostprobe_compress(memory.get(), bytes, size, out, room);
+  return compress(*memory, bytes, size, out, room);
 }
 
 Record record(std::uint16_t hook, std::uint64_t begin, std::uint64_t end, std::uint64_t a = 0, std::uint64_t b = 0) {
@@ -36,7 +36,7 @@ std::string packed(const Records& records, PackedCodec codec = kCodecNone) {
   std::string stored(rows.bytes, rows.size);
   if (codec == kCodecZstd) {
     stored.resize(rows.size + 4096);
-    stored.resize(compress(rows.bytes, rows.size, stored.data(), stored.size()));
+    stored.resize(compressed(rows.bytes, rows.size, stored.data(), stored.size()));
   }
   const PackedHead head{rows.times_bytes, rows.rest_bytes, static_cast<std::uint32_t>(stored.size()), codec, 0};
   return std::string(reinterpret_cast<const char*>(&head), sizeof head) + stored;
@@ -193,13 +193,13 @@ TEST(Pack, CompressedRecordsComeBack) {
 
 TEST(Pack, WhatCannotBecomeSmallerIsNotCompressed) {
   char out[256];
-  EXPECT_EQ(compress("abc", 3, out, sizeof out), 0u);
+  EXPECT_EQ(compressed("abc", 3, out, sizeof out), 0u);
   std::mt19937 random(6);
   std::string noise;
   for (int i = 0; i < 4096; ++i) noise += static_cast<char>(random());
-  EXPECT_EQ(compress(noise.data(), noise.size(), out, sizeof out), 0u);
+  EXPECT_EQ(compressed(noise.data(), noise.size(), out, sizeof out), 0u);
   const std::string zeros(100000, '\0');
-  EXPECT_GT(compress(zeros.data(), zeros.size(), out, sizeof out), 0u) << "the context is sound after a failure";
+  EXPECT_GT(compressed(zeros.data(), zeros.size(), out, sizeof out), 0u) << "the context is sound after a failure";
 }
 
 // The block's checksum finds each of these; this is about what an attacker who makes the checksum right can do.

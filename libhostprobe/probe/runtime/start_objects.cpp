@@ -121,6 +121,16 @@ const link_map* start_objects(const link_map*& last) {
   return first;
 }
 
+bool allocator_is_libcs() {
+  const link_map *last, *map = start_objects(last);
+  for (; map != nullptr && map != g_libc; map = map->l_next) {
+    ElfObject object;
+    if (read_symbols(*map, object) && defined_function(object, "malloc") != nullptr) return false;
+    if (map == last) break;
+  }
+  return true;
+}
+
 bool is_own_address(const void* address) {
   auto* a = static_cast<const char*>(address);
   return a >= __ehdr_start && a < _end;

@@ -26,6 +26,9 @@ void bind_own_calls();
 const link_map* own_object();
 // The first of the loader's list, the program itself.
 const link_map* first_object();
+// Whether the program's malloc is libc's own. Any other may hold a lock while it waits for the loader, as jemalloc does to start a thread:
+// then a thread of ours must not open anything, for dlopen allocates and holds the loader's lock. Known without a lock.
+bool allocator_is_libcs();
 // Whether dlsym, as the global scope means it, is ours. Known without a lock.
 bool dlsym_is_ours();
 

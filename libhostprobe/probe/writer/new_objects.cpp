@@ -10,7 +10,6 @@
 #include "probe/runtime/start_objects.h"
 #include "probe/stacks/python_frames.h"
 #include "probe/writer/ending.h"
-#include "probe/writer/file/compress.h"
 #include "probe/writer/file/modules.h"
 
 namespace hostprobe::probe {
@@ -21,15 +20,18 @@ bool look_at_new_objects() {
   g_looked = true;
   enter_loader();
   scan_new_objects(ScanBy::kLookup);
-  if (LoaderVisit visit(kPatienceMs); visit) {
-    find_own_dlsym();
+  const bool opens = allocator_is_libcs();
+  LoaderVisit visit(kPatienceMs);
+  if (visit && opens) {
     pin_libraries();
-    open_compressor();
     python_frames_find();
-    find_python();
   } else {
     const link_map *last, *first = start_objects(last);
     python_frames_find_among(first, last);
+  }
+  if (visit) {
+    find_own_dlsym();
+    find_python();
   }
   return leave_loader();
 }

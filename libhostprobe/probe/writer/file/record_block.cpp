@@ -16,8 +16,6 @@
 
 namespace hostprobe::probe {
 
-HP_KEPT_BY_CHILDREN constinit Compress g_compress = nullptr;
-
 namespace {
 
 alignas(64) HP_KEPT_BY_CHILDREN Record g_records[kChunkRecords];
@@ -57,9 +55,9 @@ bool append_packed(RecordsHead& head) {
   PackedRows rows = g_room->packer.finish();
   PackedHead packed{rows.times_bytes, rows.rest_bytes, rows.size, kCodecNone, 0};
   char* bytes = rows.bytes;
-  if (g_options.compress == kZstd && g_compress != nullptr) {
+  if (g_options.compress == kZstd) {
     constexpr std::size_t kMost = sizeof g_room->stored - 8;
-    if (std::size_t used = g_compress(&g_room->compress, rows.bytes, rows.size, g_room->stored, kMost)) {
+    if (std::size_t used = compress(g_room->compress, rows.bytes, rows.size, g_room->stored, kMost)) {
       bytes = g_room->stored;
       packed.stored_bytes = static_cast<std::uint32_t>(used);
       packed.codec = kCodecZstd;
