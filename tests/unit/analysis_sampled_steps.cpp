@@ -115,6 +115,16 @@ TEST_F(FaultStepTimes, AreTheTimeInTheKernelWhereItIsShortForEachPage) {
   EXPECT_EQ(site->samples, 20u);
 }
 
+// Four times as long it looks whether the GPU is done.
+TEST_F(FaultStepTimes, AreOfItsOwnTimeHoweverLongItPollsInCalls) {
+  ranks(2);
+  steps(20, [this] {
+    ranks_[0].sample_faults(200, kLibrary + 8, 30000, 200000, 60000, 0, 160000);
+    ranks_[0].host_us += 500;
+  });
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 375, 10);
+}
+
 TEST_F(FaultStepTimes, AreAsLongAsPagesTakeAtLeastWhereTheKernelDidMore) {
   run(2000);  // 15 us each
   EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 6.25, 1);

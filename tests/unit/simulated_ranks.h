@@ -119,11 +119,11 @@ struct SimulatedRank {
     samples += test::bytes_of(SampleRow{ticks, 100, kind, 0, address, address == 0 ? 1u : 0u, 100});
   }
   // The code at `address` comes back from the kernel, and so many pages were handed to it since last time, which it was in the kernel for
-  // so much of its time.
+  // so much of its time. `in_calls_us`: of its CPU time, in calls that no sample was taken in.
   void sample_faults(double us, std::uint64_t address, std::uint32_t kernel_us, std::uint32_t cpu_us,
-                     std::uint32_t faults, std::uint32_t of_disk = 0) {
+                     std::uint32_t faults, std::uint32_t of_disk = 0, std::uint32_t in_calls_us = 0) {
     const std::uint64_t ticks = test::at_us(host_us + clock_us + us);
-    samples += test::bytes_of(SampleRow{ticks, 100, kSampleCode, 0, address, 0, 100});
+    samples += test::bytes_of(SampleRow{ticks, 100, kSampleCode, 0, address, 0, cpu_us - kernel_us - in_calls_us});
     samples += test::bytes_of(SampleRow{ticks, 100, kSampleCode, 0, 0, 0, kernel_us});
     samples += test::bytes_of(
         SampleRow{ticks, 100, kSampleFaults, 0, std::uint64_t{cpu_us} << 32 | faults, of_disk, kernel_us});

@@ -36,6 +36,8 @@ struct LostPart {
   bool is_repeated = false;             // of another rank's part, which is in that rank's list
   std::uint64_t origin = 0;             // the number of that part, or of this one
   double origin_ns = 0;                 // of that part
+  // Of a lack of a CPU, where it made a return late: why the thread was in the call that it came back from. kGpuBound: no such call.
+  Cause returns_from = Cause::kGpuBound;
 
   const Window& own_window() const { return at.length_ns() > 0 ? at : window; }
   // Of this rank's time: parts of one stretch divide it.

@@ -99,8 +99,16 @@ OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchP
     if (found == all.end()) continue;
     const auto counts = [&](double at_ns) { return is_in_one(steps, at_ns) && is_own(graph, thread, pace, at_ns); };
     Samples& own = threads_[thread.track->key().tid];
-    for (const RunningSample& sample : found->second.code)
-      if (const double at_ns = axis.of(sample.at_ns); counts(at_ns)) own.code.push_back(code_of(sample, at_ns));
+    OwnTime own_time;
+    for (const Window& step : steps) own_time.wall_ns += step.length_ns() - thread.in_calls_ns(step);
+    for (const RunningSample& sample : found->second.code) {
+      const double at_ns = axis.of(sample.at_ns);
+      if (!counts(at_ns)) continue;
+      own.code.push_back(code_of(sample, at_ns));
+      ++own_time.samples;
+      own_time.sampled_ns += sample.ns;
+      if (sample.address == 0) own_time.kernel_ns += sample.ns;
+    }
     for (const RunningSample& sample : found->second.python)
       if (counts(axis.of(sample.at_ns)))
         if (const std::string_view frame = innermost_frame(trace_, sample.stack); !frame.empty())
@@ -114,7 +122,7 @@ OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchP
     own.spinning_part = part_spinning(own.code, switching_of(supply));
     std::vector<FaultSample> faults = found->second.faults;
     std::erase_if(faults, [&](const FaultSample& one) { return !is_in_one(steps, axis.of(one.at_ns)); });
-    own.fault_part = part_in_faults(faults);
+    own.fault_part = part_in_faults(faults, own_time);
     own.asks_disk = asks_disk(faults);
   }
 }
@@ -140,7 +148,8 @@ bool OwnCode::asks_disk(const std::vector<FaultSample>& samples) {
 }
 
 // All of the thread's time that is in the kernel, where pages account for it: what it takes for its calls is little beside that.
-double OwnCode::part_in_faults(const std::vector<FaultSample>& samples) {
+// What it does in calls, as to look again and again whether the GPU is done, is none of its own time.
+double OwnCode::part_in_faults(const std::vector<FaultSample>& samples, const OwnTime& own) {
   double cpu_ns = 0, kernel_ns = 0, faults = 0, most_ns = 0;
   for (const FaultSample& one : samples) {
     cpu_ns += one.cpu_ns;
@@ -149,7 +158,9 @@ double OwnCode::part_in_faults(const std::vector<FaultSample>& samples) {
     most_ns += kSlowFaultNs * static_cast<double>(one.faults) + kSlowDiskFaultNs * static_cast<double>(one.of_disk);
   }
   if (kernel_ns < kLeastKernelNs || cpu_ns < kernel_ns) return 0;
-  return (kernel_ns <= most_ns ? kernel_ns : faults * kQuickFaultNs) / cpu_ns;
+  if (kernel_ns > most_ns) return faults * kQuickFaultNs / cpu_ns;
+  if (own.samples >= kFewestSamples) return own.kernel_ns / own.sampled_ns;
+  return std::min(1.0, kernel_ns / std::min(cpu_ns, own.wall_ns));
 }
 
 double OwnCode::fault_part(const HostThread& thread) const {

@@ -102,7 +102,13 @@ class OwnCode {
   Code code_of(const RunningSample& sample, double at_ns);
   static double part_spinning(const std::vector<Code>& samples, const Switching& switching);
   static bool asks_disk(const std::vector<FaultSample>& samples);
-  static double part_in_faults(const std::vector<FaultSample>& samples);
+  // Of a thread's own time in steps.
+  struct OwnTime {
+    double wall_ns = 0;
+    std::uint64_t samples = 0;
+    double sampled_ns = 0, kernel_ns = 0;  // all that they stand for, and what of it was in the kernel
+  };
+  static double part_in_faults(const std::vector<FaultSample>& samples, const OwnTime& own);
   static std::optional<OwnSite> fault_site(const Samples& samples);
   static std::optional<OwnParts> parts_of(const Code* begin, const Code* end, std::uint64_t python);
   bool is_of_framework(std::uint32_t stack) const;

@@ -2,6 +2,7 @@
 #include "step_time.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -11,6 +12,7 @@
 #include "gpu_states.h"
 #include "idle_exits.h"
 #include "late_progress.h"
+#include "late_returns.h"
 #include "loader_use.h"
 #include "lost_times.h"
 #include "probe_cost.h"
@@ -39,12 +41,13 @@ struct Reason {
 class Explanation {
  public:
   Explanation(const JobGraph& job, const std::vector<StepTimeMember>& members, const std::vector<Window>& steps,
-              LostParts& parts, const std::vector<WaitSlopes>& slopes, Symbols& symbols)
+              LostParts& parts, const std::vector<WaitSlopes>& slopes, const ReturnOwners& owners, Symbols& symbols)
       : job_(job),
         parts_(parts),
         ranks_(known_ranks(job, members, steps, symbols)),
         peers_(outside_peers(job, members)),
-        slopes_(slopes) {}
+        slopes_(slopes),
+        owners_(owners) {}
 
   void explain(std::uint32_t member, const Window& step) {
     member_ = member;
@@ -125,10 +128,22 @@ class Explanation {
   bool is_peer_wait_alone(Cause cause, const Window& window, const HostThread& thread) const {
     return cause == Cause::kWaitsForRank && !rank().process_of(thread).without_cpu.is_recorded(thread, window);
   }
-  void add_without_cpu(const Window& window, const HostThread& thread, double lost_ns) {
+  void add_without_cpu(const Window& window, const HostThread& thread, double lost_ns,
+                       Cause returns_from = Cause::kGpuBound) {
     const double quota_ns = rank().process_of(thread).throttled.take(thread, window, lost_ns);
-    parts_.add(member_, {window, quota_ns, Cause::kCpuThrottle, member_, {&thread, nullptr, nullptr}});
-    parts_.add(member_, {window, lost_ns - quota_ns, Cause::kCpuContention, member_, {&thread, nullptr, nullptr}});
+    LostPart part{window, quota_ns, Cause::kCpuThrottle, member_, {&thread, nullptr, nullptr}};
+    part.returns_from = returns_from;
+    parts_.add(member_, part);
+    part.ns = lost_ns - quota_ns;
+    part.cause = Cause::kCpuContention;
+    parts_.add(member_, part);
+  }
+  // Behind a call that the thread was in for that cause.
+  void add_late_return(Cause cause, const Spot& spot, const Window& window, const HostThread& thread, double late_ns) {
+    if (owners_.contains({member_, cause}))
+      parts_.add(member_, {window, late_ns, cause, member_, spot});
+    else
+      add_without_cpu(window, thread, late_ns, cause);
   }
   // What its own work took longer on a slow CPU: less of it is left.
   double add_low_frequency(double own_ns, const Window& window, const HostThread& thread) {
@@ -227,7 +242,7 @@ class Explanation {
     const double rest_ns = window.length_ns() - back.without_cpu_ns - back.blocked_ns;
     parts_.add(member_, {window, rest_ns, cause, member_, spot});
     parts_.add(member_, {window, back.blocked_ns, still, member_, spot});
-    add_without_cpu(window, thread, back.without_cpu_ns);
+    add_late_return(cause, spot, window, thread, back.without_cpu_ns);
   }
 
   void explain_gpu(const Window& window) {
@@ -614,7 +629,8 @@ class Explanation {
   std::vector<Rank> ranks_;
   OutsidePeers peers_;
   const std::vector<WaitSlopes>& slopes_;  // of each rank
-  std::uint32_t member_ = 0;               // that is explained
+  const ReturnOwners& owners_;
+  std::uint32_t member_ = 0;  // that is explained
 };
 
 // Of a rank that works longer the others' waiting was added up; it itself works as long.
@@ -662,56 +678,101 @@ void add_own_cost(const std::vector<double>& before_ns, const std::vector<double
     if (now_ns[i] >= 0) step_ns[i].push_back(now_ns[i] - before_ns[i]);
 }
 
+// All steps once, with the causes and gains of what they lost.
+class ExplainedSteps {
+ public:
+  ExplainedSteps(const JobGraph& job, const std::vector<StepTimeMember>& members, const std::vector<double>& slow,
+                 const std::vector<Window>& steps, const std::vector<WaitSlopes>& slopes, const ReturnOwners& owners,
+                 Symbols& symbols)
+      : job_(job),
+        members_(members),
+        parts_(slow, on_gpu(), job.all_are_here),
+        times_(members, symbols),
+        gains_(job),
+        own_(members),
+        explanation_(job, members, steps, parts_, slopes, owners, symbols) {
+    answer_.cpu_ns.resize(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i) loaders_.emplace_back(job.parts[i], members[i]);
+  }
+
+  void add(const Window& step, bool is_shown) {
+    parts_.enter(step);
+    for (std::uint32_t i = 0; i < members_.size(); ++i) {
+      explanation_.explain(i, step);
+      answer_.cpu_ns[i] += explanation_.cpu_ns(i, step);
+    }
+    parts_.resolve();
+    times_.add_step(parts_.parts());
+    for (std::size_t i = 0; i < members_.size(); ++i) loaders_[i].add_step(step, parts_.parts()[i]);
+    if (is_shown) answer_.worst = step_lanes(job_, members_, step, parts_.parts());
+    const std::vector<double> before_ns = own_.ns();
+    own_.add_step(parts_.parts());
+    add_own_cost(before_ns, own_.ns(), answer_.own_step_ns);
+    gains_.add_step(step.length_ns(), parts_.parts());
+    returns_.add_step(step.length_ns(), parts_.parts());
+    answer_.length_ns += step.length_ns();
+    ++answer_.steps;
+  }
+  ReturnOwners owners() const { return returns_.owners(); }
+
+  StepTime finish(const std::vector<double>& slow, const std::vector<Window>& steps, const std::vector<PathEnds>& ends,
+                  const std::vector<WaitSlopes>& slopes) {
+    answer_.lost = times_.finish();
+    answer_.own_ns = own_.ns();
+    for (const LoaderUse& loader : loaders_) answer_.loaders.push_back(loader.time());
+    for (const auto& [member, share] : check_idle_exits(members_, answer_))
+      gains_.move(Cause::kIdleStateExit, Cause::kCpuContention, member, share);
+    for (LostTime& lost : answer_.lost) explanation_.name_site(lost);
+    move_longer_work(members_.size(), answer_.lost);
+    GainFactors factors{name_late_progress(members_, answer_), {}};
+    if (factors.late_progress > kLargerPart)
+      factors.slow_transfers = name_slow_transfers(job_, members_, factors.late_progress < 1, answer_);
+    const std::vector<char> known = on_gpu();
+    if (std::find(known.begin(), known.end(), 1) == known.end())
+      answer_.gains = gains_.of_chains();
+    else if (!ends.empty())
+      answer_.gains = gains_.of_replays(heavy_causes(answer_, factors), steps, ends, slow, factors, slopes);
+    bound_gains(answer_);
+    return std::move(answer_);
+  }
+
+ private:
+  // Ranks whose GPU's work is known.
+  std::vector<char> on_gpu() const {
+    std::vector<char> known;
+    for (const PathGraph& graph : job_.parts) known.push_back(!graph.nodes.empty());
+    return known;
+  }
+
+  const JobGraph& job_;
+  const std::vector<StepTimeMember>& members_;
+  StepTime answer_;
+  LostParts parts_;
+  LostTimes times_;
+  Gains gains_;
+  ProbeCost own_;
+  LateReturns returns_;
+  Explanation explanation_;
+  std::vector<LoaderUse> loaders_;
+};
+
 }  // namespace
 
 StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>& members,
                           const std::vector<double>& slow, const std::vector<Window>& steps,
                           const std::vector<PathEnds>& ends, Symbols& symbols, std::optional<std::size_t> shown) {
-  StepTime answer;
-  answer.cpu_ns.resize(members.size());
-  LostTimes times(members, symbols);
-  std::vector<char> on_gpu;
-  for (const PathGraph& graph : job.parts) on_gpu.push_back(!graph.nodes.empty());
-  LostParts parts(slow, on_gpu, job.all_are_here);
-  Gains gains(job);
-  ProbeCost own(members);
   const std::vector<WaitSlopes> slopes = wait_slopes(job.parts);
-  Explanation explanation(job, members, steps, parts, slopes, symbols);
-  std::vector<LoaderUse> loaders;
-  for (std::size_t i = 0; i < members.size(); ++i) loaders.emplace_back(job.parts[i], members[i]);
-  for (const Window& step : steps) {
-    parts.enter(step);
-    for (std::uint32_t i = 0; i < members.size(); ++i) {
-      explanation.explain(i, step);
-      answer.cpu_ns[i] += explanation.cpu_ns(i, step);
-    }
-    parts.resolve();
-    times.add_step(parts.parts());
-    for (std::size_t i = 0; i < members.size(); ++i) loaders[i].add_step(step, parts.parts()[i]);
-    if (shown == answer.steps) answer.worst = step_lanes(job, members, step, parts.parts());
-    const std::vector<double> before_ns = own.ns();
-    own.add_step(parts.parts());
-    add_own_cost(before_ns, own.ns(), answer.own_step_ns);
-    gains.add_step(step.length_ns(), parts.parts());
-    answer.length_ns += step.length_ns();
-    ++answer.steps;
-  }
-  answer.lost = times.finish();
-  answer.own_ns = own.ns();
-  for (const LoaderUse& loader : loaders) answer.loaders.push_back(loader.time());
-  for (const auto& [member, share] : check_idle_exits(members, answer))
-    gains.move(Cause::kIdleStateExit, Cause::kCpuContention, member, share);
-  for (LostTime& lost : answer.lost) explanation.name_site(lost);
-  move_longer_work(members.size(), answer.lost);
-  GainFactors factors{name_late_progress(members, answer), {}};
-  if (factors.late_progress > kLargerPart)
-    factors.slow_transfers = name_slow_transfers(job, members, factors.late_progress < 1, answer);
-  if (std::find(on_gpu.begin(), on_gpu.end(), 1) == on_gpu.end())
-    answer.gains = gains.of_chains();
-  else if (!ends.empty())
-    answer.gains = gains.of_replays(heavy_causes(answer, factors), steps, ends, slow, factors, slopes);
-  bound_gains(answer);
-  return answer;
+  const auto explain = [&](const ReturnOwners& owners) {
+    auto explained = std::make_unique<ExplainedSteps>(job, members, slow, steps, slopes, owners, symbols);
+    for (std::size_t i = 0; i < steps.size(); ++i) explained->add(steps[i], shown == i);
+    return explained;
+  };
+  ReturnOwners owners;
+  auto explained = explain(owners);
+  owners = explained->owners();
+  // Whose a late return is shows when all are added up.
+  if (!owners.empty()) explained = explain(owners);
+  return explained->finish(slow, steps, ends, slopes);
 }
 
 }  // namespace hostprobe::analysis

@@ -1,0 +1,73 @@
+// late_returns.cpp: see late_returns.h.
+#include "late_returns.h"
+
+#include <algorithm>
+
+namespace hostprobe::analysis {
+namespace {
+
+bool is_lack_of_cpu(Cause cause) { return cause == Cause::kCpuContention || cause == Cause::kCpuThrottle; }
+
+// Without it the thread were in no such call. Others wait for what comes in any case: the GPU, another rank, a transfer.
+bool ends_with_its_call(Cause cause) {
+  switch (cause) {
+    case Cause::kSyncCalls:
+    case Cause::kAllocStall:
+    case Cause::kPageableCopy:
+    case Cause::kLockContention:
+    case Cause::kGilContention:
+    case Cause::kDataloaderWait:
+    case Cause::kProducerWait:
+    case Cause::kRemoteWait:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void LateReturns::add_step(double length_ns, const std::vector<std::vector<LostPart>>& ranks) {
+  all_ns_ += length_ns * static_cast<double>(ranks.size());
+  for (const std::vector<LostPart>& parts : ranks)
+    for (const LostPart& part : parts) {
+      OfRank& rank = ranks_[part.member];
+      if (!is_lack_of_cpu(part.cause)) {
+        rank.own_ns[part.cause] += part.ns;
+        continue;
+      }
+      rank.without_cpu_ns += part.ns;
+      if (part.returns_from != Cause::kGpuBound) rank.return_ns[part.returns_from] += part.ns;
+    }
+}
+
+void LateReturns::add_owners(std::uint32_t member, const OfRank& rank, ReturnOwners& owners) const {
+  struct Candidate {
+    Cause cause;
+    double ns, return_ns;
+  };
+  std::vector<Candidate> candidates;
+  for (const auto& [cause, return_ns] : rank.return_ns) {
+    if (!ends_with_its_call(cause)) continue;
+    const auto own = rank.own_ns.find(cause);
+    const double own_ns = own == rank.own_ns.end() ? 0 : own->second;
+    const double least_pct = least_share_pct(cause);
+    if (least_pct > 0 && 100 * own_ns >= least_pct * all_ns_)
+      candidates.push_back({cause, own_ns + return_ns, return_ns});
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& l, const Candidate& r) { return l.ns > r.ns; });
+  double left_ns = rank.without_cpu_ns;
+  for (const Candidate& one : candidates) {
+    if (one.ns <= left_ns) return;
+    owners.emplace(member, one.cause);
+    left_ns -= one.return_ns;
+  }
+}
+
+ReturnOwners LateReturns::owners() const {
+  ReturnOwners owners;
+  for (const auto& [member, rank] : ranks_) add_owners(member, rank, owners);
+  return owners;
+}
+
+}  // namespace hostprobe::analysis

@@ -1,0 +1,73 @@
+// Whose a late return from a call is: analysis/step_time/late_returns.cpp
+#include "analysis/step_time/late_returns.h"
+
+#include <gtest/gtest.h>
+
+namespace hostprobe::analysis {
+namespace {
+
+// Steps of 1000 ns on two ranks.
+class LateReturnsOfSteps : public testing::Test {
+ protected:
+  LateReturnsOfSteps() : parts_(2) {}
+  void add(std::uint32_t member, double ns, Cause cause, Cause returns_from = Cause::kGpuBound) {
+    LostPart part{{0, ns}, ns, cause, member, {}};
+    part.returns_from = returns_from;
+    parts_[member].push_back(part);
+  }
+  ReturnOwners owners() const {
+    LateReturns returns;
+    returns.add_step(1000, parts_);
+    return returns.owners();
+  }
+  std::vector<std::vector<LostPart>> parts_;
+};
+
+TEST_F(LateReturnsOfSteps, BelongToTheCallsWithoutWhichMoreWouldBeGone) {
+  add(0, 200, Cause::kAllocStall);
+  add(0, 100, Cause::kCpuContention, Cause::kAllocStall);
+  add(0, 50, Cause::kCpuContention);
+  EXPECT_EQ(owners(), (ReturnOwners{{0, Cause::kAllocStall}}));
+}
+
+TEST_F(LateReturnsOfSteps, BelongToTheLackOfACpuWhereThatTakesMoreBesides) {
+  add(0, 200, Cause::kAllocStall);
+  add(0, 100, Cause::kCpuContention, Cause::kAllocStall);
+  add(0, 250, Cause::kCpuContention);
+  EXPECT_EQ(owners(), ReturnOwners{});
+}
+
+TEST_F(LateReturnsOfSteps, BelongToNoCauseThatIsNoLossWithoutThem) {
+  add(0, 10, Cause::kSyncCalls);
+  add(0, 200, Cause::kCpuContention, Cause::kSyncCalls);
+  EXPECT_EQ(owners(), ReturnOwners{});
+}
+
+// Without the heaviest, 50 of the lack of a CPU are left, and the next one takes more than that.
+TEST_F(LateReturnsOfSteps, GoToTheHeaviestFirst) {
+  add(0, 250, Cause::kAllocStall);
+  add(0, 150, Cause::kCpuContention, Cause::kAllocStall);
+  add(0, 120, Cause::kLockContention);
+  add(0, 50, Cause::kCpuThrottle, Cause::kLockContention);
+  EXPECT_EQ(owners(), (ReturnOwners{{0, Cause::kAllocStall}, {0, Cause::kLockContention}}));
+}
+
+// What another rank waits for it counts where it was lost.
+TEST_F(LateReturnsOfSteps, AreToldRankByRank) {
+  add(0, 100, Cause::kLockContention);
+  parts_[1].push_back(parts_[0].front());
+  add(0, 60, Cause::kCpuContention, Cause::kLockContention);
+  add(1, 100, Cause::kLockContention);
+  add(1, 150, Cause::kCpuContention);
+  add(1, 60, Cause::kCpuContention, Cause::kLockContention);
+  EXPECT_EQ(owners(), (ReturnOwners{{0, Cause::kLockContention}}));
+}
+
+TEST_F(LateReturnsOfSteps, OfAWaitForAnotherRankAreOfTheLackOfACpu) {
+  add(0, 400, Cause::kWaitsForRank);
+  add(0, 100, Cause::kCpuContention, Cause::kWaitsForRank);
+  EXPECT_EQ(owners(), ReturnOwners{});
+}
+
+}  // namespace
+}  // namespace hostprobe::analysis
