@@ -376,6 +376,22 @@ class TransferTimes : public StepTimes {
       all_reduce(kComm + 4, {1, 3}, slow_us);
     });
   }
+  // Two in each step, that last as `us_of` says of its number, behind 400 us of work each.
+  template <typename Us>
+  void reduce(std::uint64_t count, Us us_of) {
+    for (std::uint64_t i = 0; i < count; ++i)
+      step(i, [&] {
+        for (int half = 0; half < 2; ++half) {
+          for (SimulatedRank& one : ranks_)
+            for (int kernel = 0; kernel < 20; ++kernel) one.compute(20);
+          all_reduce(us_of(i));
+        }
+        synchronise();
+      });
+    ask();
+    ASSERT_TRUE(time_);
+    expect_whole();
+  }
   const LostTime* slow() const {
     for (const LostTime& lost : time_->lost)
       if (lost.cause == Cause::kCommBandwidth) return &lost;
@@ -407,18 +423,41 @@ TEST_F(TransferTimes, AreNoFaultWhereAllAreAsQuick) {
 TEST_F(TransferTimes, WithNothingToCompareAreToldWhereTheyAreLarge) {
   const auto share = [this](double transfer_us) {
     ranks(2);
-    steps(10, [=, this] {
-      for (SimulatedRank& one : ranks_) one.compute(200);
-      all_reduce(transfer_us);
-    });
+    reduce(10, [transfer_us](std::uint64_t) { return transfer_us; });
     return slow() == nullptr ? 0 : slow()->ns / time_->length_ns;
   };
-  EXPECT_NEAR(share(100), 130.0 / 1133, 0.01) << "with what all steps have";
+  EXPECT_NEAR(share(100), 0.2, 0.01);
   EXPECT_TRUE(slow()->of_all);
   EXPECT_EQ(slow()->site.transfer.usual_bus_gb_s, 0);
   EXPECT_NEAR(slow()->site.transfer.pcie_bus_gb_s, 64.0 / 19800, 1e-5) << "8.4 us, and 5.7 us for each of two steps";
-  EXPECT_NEAR(gain_us(Cause::kCommBandwidth), 130 - 2 * 19.8, 3) << "and the one that ends all steps";
+  EXPECT_NEAR(gain_us(Cause::kCommBandwidth), 2 * (100 - 19.8), 3);
   EXPECT_EQ(share(10), 0);
+}
+
+// A link takes as long each time.
+TEST_F(TransferTimes, AreNoSlowLinksWhereTheQuickestAreAsQuickAsOverPcie) {
+  ranks(2);
+  reduce(20, [](std::uint64_t number) { return number % 5 == 0 ? 15.0 : 400.0; });
+  EXPECT_LT(gain_us(Cause::kCommBandwidth), 12) << "a quarter more than the quickest take";
+  EXPECT_EQ(lost_us(Cause::kCpuContention), 0);
+}
+
+// 385 us each, of which 50 may be the way to a CPU, in four of five.
+TEST_F(TransferTimes, OfProgressThreadsWithoutACpuAreTheirLackOfIt) {
+  ranks(2);
+  ranks_[1].progress_ready_us = 20000;
+  reduce(20, [](std::uint64_t number) { return number % 5 == 0 ? 15.0 : 400.0; });
+  EXPECT_NEAR(lost_us(Cause::kCpuContention, 1), 2 * 0.8 * 335, 10);
+  EXPECT_NEAR(gain_us(Cause::kCpuContention), 2 * 0.8 * 335, 10);
+  EXPECT_EQ(lost_us(Cause::kCpuContention, 0), 0);
+  EXPECT_FALSE(slow());
+}
+
+TEST_F(TransferTimes, AreLateByAThreadNoLongerThanTheKernelCounted) {
+  ranks(2);
+  ranks_[1].progress_ready_us = 2000;
+  reduce(20, [](std::uint64_t number) { return number % 5 == 0 ? 15.0 : 400.0; });
+  EXPECT_NEAR(lost_us(Cause::kCpuContention, 1), 2000 / 20, 10);
 }
 
 TEST_F(TransferTimes, OfMessagesAreToldWhereTheyTakeMuchLongerThanOverPcie) {
@@ -434,7 +473,8 @@ TEST_F(TransferTimes, OfMessagesAreToldWhereTheyTakeMuchLongerThanOverPcie) {
   EXPECT_GT(share(40), 0.03);
   EXPECT_EQ(slow()->site.function, "ncclRecv");
   EXPECT_NEAR(slow()->site.transfer.pcie_bus_gb_s, 64.0 / 14100, 1e-5) << "8.4 us and 5.7 us";
-  EXPECT_NEAR(gain_us(Cause::kCommBandwidth), 2 * (40 - 14.1) + (30 - 19.8), 4) << "and the one that ends all steps";
+  EXPECT_NEAR(gain_us(Cause::kCommBandwidth), 2 * (37.5 - 14.1) + (30 - 19.8), 4)
+      << "and the one that ends all steps: over the same link it takes 30 us, so a message takes no more";
   EXPECT_EQ(share(25), 0) << "not twice as long";
 }
 

@@ -54,12 +54,13 @@ struct SimulatedRank {
   std::uint32_t messages = 0;
   double helper_us = 0;
   std::vector<test::Call> calls, helper_calls;
-  std::uint64_t skipped = 0;  // launches that were left out of them
-  std::string switches;       // SwitchRows
-  double ready_us = 0;        // as the kernel counts it: ready to run, and not running
-  std::string samples;        // rows
-  std::string frequency;      // FrequencyRows
-  std::uint64_t cpus = 0;     // that it may use; 0: not known
+  std::uint64_t skipped = 0;     // launches that were left out of them
+  std::string switches;          // SwitchRows
+  double ready_us = 0;           // as the kernel counts it: ready to run, and not running
+  double progress_ready_us = 0;  // of its progress thread the same; 0: it has none
+  std::string samples;           // rows
+  std::string frequency;         // FrequencyRows
+  std::uint64_t cpus = 0;        // that it may use; 0: not known
   DeviceTimeline device;
   StepAnswer steps;
   std::vector<EventRow> events;
@@ -315,6 +316,8 @@ class SimulatedRanks : public testing::Test {
       if (!answer.steps.steps.empty()) answer.steps.source = source_;
       answer.steps.thread = timelines.back()->tracks()[0].key();
       answer.threads.push_back(described(ranks_[i], answer.steps.thread));
+      answer.wall_ms = answer.threads[0].time.wall_ms;
+      if (ranks_[i].progress_ready_us > 0) answer.threads.push_back(progress_of(ranks_[i]));
       const auto device = std::make_shared<const DeviceTimeline>(ranks_[i].device);
       members.push_back({timelines.back().get(), &answer, [device] { return device; },
                          std::make_shared<const CollectiveKernels>(*device), clock_of(ranks_[i])});
@@ -375,6 +378,13 @@ class SimulatedRanks : public testing::Test {
     answer.time.wall_ms = 1e-3 * rank.host_us;
     answer.time.cpu_ms = 1e-3 * std::max(1.0, rank.host_us - rank.ready_us);
     answer.time.run_delay_ms = 1e-3 * rank.ready_us;
+    return answer;
+  }
+  static ThreadAnswer progress_of(const SimulatedRank& rank) {
+    ThreadAnswer answer;
+    answer.tid = 102;
+    answer.role = Role::kNcclProgress;
+    answer.time.run_delay_ms = 1e-3 * rank.progress_ready_us;
     return answer;
   }
   static ThreadEntry counted_by_kernel(const SimulatedRank& rank) {

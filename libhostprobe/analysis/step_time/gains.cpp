@@ -204,6 +204,12 @@ bool Gains::is_short(Cause cause, const std::vector<std::size_t>& steps, double 
   return is_clearly_less(gained_ns, lost_in_steps(cause, steps), length_ns);
 }
 
+// What it takes of transfers is counted as their share.
+bool Gains::has_moments(Cause cause) const {
+  const auto cuts = cuts_.find(cause);
+  return is_of_moments(cause) && (cuts == cuts_.end() || cuts->second.transfer_factors.empty());
+}
+
 // What is rare is in few of the steps that are run again. How much of it is lost is known of all, so only the gain from each lost
 // moment is taken from those few.
 Gain Gains::of_sample(Cause cause, const std::vector<std::size_t>& steps, const std::vector<double>& gain_ns) const {
@@ -211,7 +217,7 @@ Gain Gains::of_sample(Cause cause, const std::vector<std::size_t>& steps, const 
   for (std::size_t step = 0; step < lost_ns_.size(); ++step) lost_in_all_ns += lost_in(step, cause);
   std::vector<double> sample_ns, length_ns;
   for (const std::size_t step : steps) sample_ns.push_back(lost_in(step, cause)), length_ns.push_back(length_ns_[step]);
-  if (is_of_moments(cause) && std::accumulate(sample_ns.begin(), sample_ns.end(), 0.0) > 0)
+  if (has_moments(cause) && std::accumulate(sample_ns.begin(), sample_ns.end(), 0.0) > 0)
     return gain_of(gain_ns, sample_ns, lost_in_all_ns);
   return gain_of(gain_ns, length_ns, all_ns());
 }
@@ -220,6 +226,8 @@ void Gains::finish_cuts(const std::set<Cause>& causes, const std::vector<double>
   for (const Cause cause : causes) cuts_[cause].sort();
   cuts_[Cause::kProxyDelay].transfer_factor = factors.late_progress;
   cuts_[Cause::kCommBandwidth].transfer_factors = factors.slow_transfers;
+  for (const Cause cause : {Cause::kCpuContention, Cause::kCpuThrottle})
+    cuts_[cause].transfer_factors = factors.late_transfers;
   cuts_[Cause::kSyncCalls].without_syncs = true;
   cuts_[Cause::kPageableCopy].blocking_copy_factor = kPinned;
   for (std::uint32_t i = 0; i < slow.size(); ++i) cuts_[Cause::kSlowGpu].gpu_factors[i] = 1 / slow[i];
@@ -234,7 +242,7 @@ std::vector<std::size_t> Gains::blocks_of(Cause cause, const RepeatedSteps& repe
     for (std::size_t i = block.warm; i < block.count; ++i) sum_ns += lost_in(block.first + i, cause);
     lost_ns.push_back(sum_ns);
   }
-  if (!is_of_moments(cause) || sum_ns <= 0) return spread_over(blocks.size(), repeated.enough());
+  if (!has_moments(cause) || sum_ns <= 0) return spread_over(blocks.size(), repeated.enough());
   std::set<std::size_t> some;
   const auto parts = static_cast<double>(repeated.enough());
   for (double part = 0.5; part < parts; ++part) {

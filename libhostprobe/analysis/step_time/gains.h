@@ -22,6 +22,7 @@ class RepeatedSteps;
 struct GainFactors {
   double late_progress = 1;            // 1: all
   std::vector<double> slow_transfers;  // of JobGraph::transfers; empty: all
+  std::vector<double> late_transfers;  // the same, without their lack of a CPU
 };
 
 class Gains {
@@ -52,6 +53,7 @@ class Gains {
   // So much less is gained in these steps than is lost that it wants a reason.
   std::vector<std::size_t> all_steps() const;
   bool is_short(Cause cause, const std::vector<std::size_t>& steps, double gained_ns) const;
+  bool has_moments(Cause cause) const;
   Gain of_sample(Cause cause, const std::vector<std::size_t>& steps, const std::vector<double>& gain_ns) const;
   // Of the steps that are run again, those that tell of it: where it lost something, or any.
   std::vector<std::size_t> blocks_of(Cause cause, const RepeatedSteps& repeated) const;

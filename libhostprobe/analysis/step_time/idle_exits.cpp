@@ -17,13 +17,6 @@ double without_cpu_ns(const StepTime& time, std::uint32_t member) {
   return ns;
 }
 
-void join(LostTime& first, const LostTime& second) {
-  first.ns += second.ns;
-  first.pieces += second.pieces;
-  add_steps(1, second.step_ns, first.step_ns);
-  add_steps(1, second.own_step_ns, first.own_step_ns);
-}
-
 // Of what the kernel counted of all threads of the rank and its workers, what no other piece has. Nothing: it counted none of them.
 std::optional<double> uncharged_delay_ns(const StepTimeMember& member, std::uint32_t number, const StepTime& time) {
   std::optional<double> ns;

@@ -123,6 +123,13 @@ void move_share(double part, LostTime& from, LostTime& to) {
   for (double& ns : from.own_step_ns) ns *= 1 - part;
 }
 
+void join(LostTime& first, const LostTime& second) {
+  first.ns += second.ns;
+  first.pieces += second.pieces;
+  add_steps(1, second.step_ns, first.step_ns);
+  add_steps(1, second.own_step_ns, first.own_step_ns);
+}
+
 void add_steps(double part, const std::vector<double>& from, std::vector<double>& to) {
   to.resize(std::max(to.size(), from.size()));
   for (std::size_t i = 0; i < from.size(); ++i) to[i] += part * from[i];

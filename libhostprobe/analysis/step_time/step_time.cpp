@@ -8,23 +8,20 @@
 #include <span>
 
 #include "analysis/graph/wait_slopes.h"
-#include "gains.h"
 #include "gpu_states.h"
 #include "idle_exits.h"
-#include "late_progress.h"
 #include "late_returns.h"
 #include "loader_use.h"
 #include "lost_times.h"
 #include "probe_cost.h"
 #include "rank_knowledge.h"
-#include "slow_transfers.h"
 #include "step_lanes.h"
+#include "transfer_causes.h"
 
 namespace hostprobe::analysis {
 namespace {
 
 constexpr std::size_t kMostLinks = 16;
-constexpr double kLargerPart = 0.5;  // of transfers that progress threads do not explain
 
 // Why somebody looks at a thread: the wait that it ends, or the launch that came late.
 struct Reason {
@@ -724,9 +721,7 @@ class ExplainedSteps {
       gains_.move(Cause::kIdleStateExit, Cause::kCpuContention, member, share);
     for (LostTime& lost : answer_.lost) explanation_.name_site(lost);
     move_longer_work(members_.size(), answer_.lost);
-    GainFactors factors{name_late_progress(members_, answer_), {}};
-    if (factors.late_progress > kLargerPart)
-      factors.slow_transfers = name_slow_transfers(job_, members_, factors.late_progress < 1, answer_);
+    const GainFactors factors = name_transfer_causes(job_, members_, answer_);
     const std::vector<char> known = on_gpu();
     if (std::find(known.begin(), known.end(), 1) == known.end())
       answer_.gains = gains_.of_chains();

@@ -9,5 +9,7 @@ namespace hostprobe::analysis {
 
 // `named`: its cause, member and site. It gets that part of what transfers have, which lose it.
 void take_from_transfers(double part, LostTime named, StepTime& time);
+// What transfers have, of the steps.
+double exposed_transfers_ns(const StepTime& time);
 
 }  // namespace hostprobe::analysis
