@@ -44,6 +44,9 @@ readonly perfetto_folder="$cache/perfetto-python"
 readonly torch_tests_folder="$cache/torch-tests-2.6.0"
 readonly nginx_folder="$cache/nginx"
 readonly prometheus_folder="$cache/prometheus"
+readonly newer_python_folder="$cache/newer-python"
+# Newer than this machine's, from Debian's unstable, with their headers.
+readonly newer_python_packages="python3.14 libpython3.14-dev python3.15 libpython3.15-dev"
 readonly arm64_folder="$cache/arm64-root"
 readonly guest_folder="$cache/arm64-guest"
 readonly least_cuda=13000  # CUDA_VERSION of the oldest cuda.h that has every type the simulated driver implements
@@ -56,7 +59,7 @@ readonly build_packages=(
   libtracefs-dev libtraceevent-dev libtracecmd-dev libncurses-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
 # clang, bpftool and libbpf-dev (55 MB) make the programs of `hostprobe sched --source bpf` (-DHOSTPROBE_BPF=ON).
-readonly test_packages=(ccache "clang-format-14|clang-format" python3-jsonschema valgrind "clang-14|clang" bpftool libbpf-dev musl-tools tmux)
+readonly test_packages=(ccache "clang-format-14|clang-format" python3-jsonschema valgrind "clang-14|clang" bpftool libbpf-dev musl-tools tmux patchelf)
 # Programs that are run preloaded, and what looks at them. redis-tools holds the server as well, without its service.
 readonly guest_packages=(stress-ng redis-tools "postgresql-15|postgresql" libjemalloc2 "libtcmalloc-minimal4|libtcmalloc-minimal4t64"
   chromium chromium-driver python3-selenium  # that looks at pages
@@ -230,13 +233,14 @@ make_unpacked() {
   ) && dpkg-deb -x "$folder/$package"_*.deb "$folder" && rm "$folder/$package"_*.deb
 }
 
-# By apt with lists of its own, as if nothing were installed: this machine's apt learns of no second architecture.
-make_arm64_root() {
+# unpack_all FOLDER PACKAGES OPTION...: these and what they need, by apt with lists of its own, as if nothing were installed: this
+# machine's apt learns of no second architecture or release.
+unpack_all() {
   local folder=$1 packages package lists="$1/apt"
   read -ra packages <<<"$2"
   mkdir -p "$lists"/{state/lists,cache/archives}/partial
   : >"$lists/status"
-  local apt=(apt-get -qq -y --no-install-recommends -o APT::Architecture=arm64 -o APT::Architectures::=arm64
+  local apt=(apt-get -qq -y --no-install-recommends "${@:3}"
     -o "Dir::State=$lists/state" -o "Dir::State::status=$lists/status" -o "Dir::Cache=$lists/cache"
     -o APT::Sandbox::User="$(id -un)" -o Debug::NoLocking=1 -o Dpkg::Use-Pty=0)
   "${apt[@]}" update >&2 && "${apt[@]}" --download-only install "${packages[@]}" >&2 || return
@@ -244,6 +248,28 @@ make_arm64_root() {
     dpkg-deb --fsys-tarfile "$package" | tar --keep-directory-symlink -xf - -C "$folder" || return
   done
   rm -rf "$lists"
+}
+
+make_arm64_root() { unpack_all "$1" "$2" -o APT::Architecture=arm64 -o APT::Architectures::=arm64; }
+
+# They run with the libc that they were built for, unpacked beside them.
+make_newer_python() {
+  local folder=$1 mirror program libraries
+  mkdir -p "$folder"
+  for mirror in $(mirrors); do
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror sid main"
+  done >"$folder/sources.list"
+  unpack_all "$folder" "$2" -o "Dir::Etc::SourceList=$folder/sources.list" -o Dir::Etc::SourceParts=/dev/null || return
+  libraries=$(dirname "$(find "$folder/usr/lib" -name libc.so.6)")
+  for program in "$folder"/usr/bin/python3.??; do
+    patchelf --set-interpreter "$libraries"/ld-linux-*.so.? "$program" &&
+      patchelf --force-rpath --set-rpath "$libraries" "$program" || return
+  done
+  # Of the headers only Python's own: libc's would be found in front of this machine's.
+  find "$folder"/usr/include "$folder"/usr/include/*-linux-gnu -mindepth 1 -maxdepth 1 ! -name 'python3.*' ! -name '*-linux-gnu' \
+    -exec rm -rf {} +
+  find "$folder" -name '*.a' -delete
+  rm -rf "$folder/usr/share" "$folder/sources.list"
 }
 
 # Unpacked, not installed: no script of a package runs, so what those would make and a test needs is made here.
@@ -289,6 +315,7 @@ print_paths() {
   echo "PERFETTO_PYTHON=$perfetto_folder/bin/python"
   echo "AXE=$axe_folder/axe_playwright_python/axe.min.js"
   echo "TORCH_TESTS=$torch_tests_folder"
+  echo "NEWER_PYTHON=$newer_python_folder"
   echo "ARM64=$arm64_folder"
   echo "ARM64_GUEST=$guest_folder"
   echo "PROMETHEUS=$prometheus_folder/usr/bin"
@@ -333,7 +360,8 @@ main() {
   entry "$mcp_folder" "$mcp_requirements" "the SDK of the Model Context Protocol (140 MB)" make_venv
   entry "$perfetto_folder" "$perfetto_requirements" "Perfetto's schema (30 MB)" make_venv
   entry "$axe_folder" "$axe_requirements" "axe, which checks pages (1 MB)" make_unpacked_wheel
-  # An archive may drop these; then only their own tests fail.
+  # An archive may drop these; then only their own tests fail or are left out.
+  entry "$newer_python_folder" "$newer_python_packages" "newer Pythons (200 MB)" make_newer_python || say "going on without newer Pythons"
   entry "$prometheus_folder" prometheus "Prometheus (90 MB)" make_unpacked || say "going on without Prometheus"
   entry "$nginx_folder" nginx "nginx (2 MB)" make_unpacked || say "going on without nginx"
   entry "$torch_tests_folder" "$torch_tests_archive" "PyTorch's tests (27 MB to read)" make_torch_tests ||

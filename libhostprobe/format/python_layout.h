@@ -2,7 +2,7 @@
 //
 // Room 1 (format/): the probe reads its own process with it, the analysis a process beside it. 3.8-3.12 are written down
 // here, from the interpreters' headers; tests/python_frames compares each row with the headers that a machine has. From
-// 3.13 the interpreter carries its own table (_Py_DebugOffsets, the first bytes of _PyRuntime); only its shape changes
+// 3.13 to 3.15 the interpreter carries its own table (_Py_DebugOffsets, the first bytes of _PyRuntime); only its shape changes
 // with the minor version. A version that stands nowhere here is refused.
 #pragma once
 
@@ -30,7 +30,8 @@ struct PythonLayout {
   // code object; the first two are 0 where the frame counts instructions instead of pointing to one
   std::uint16_t code_start = 0, code_traceable = 0, code_file, code_name, code_lines, code_first_line, code_bytes;
   // str
-  std::uint16_t text_length, text_state, text_ascii_bytes, text_compact_bytes, text_kind_shift;
+  std::uint16_t text_length, text_state, text_ascii_bytes, text_compact_bytes;
+  bool text_may_be_wide = false;  // text_state
   LineTable lines;
 };
 
@@ -52,7 +53,6 @@ inline constexpr PythonLayout kPython38 = {
     .text_state = 32,
     .text_ascii_bytes = 48,
     .text_compact_bytes = 72,
-    .text_kind_shift = 2,
     .lines = LineTable::kSteps,
 };
 
@@ -72,7 +72,6 @@ inline constexpr PythonLayout kPython310 = {
     .text_state = 32,
     .text_ascii_bytes = 48,
     .text_compact_bytes = 72,
-    .text_kind_shift = 2,
     .lines = LineTable::kRanges,
 };
 
@@ -97,7 +96,6 @@ inline constexpr PythonLayout kPython311 = {
     .text_state = 32,
     .text_ascii_bytes = 48,
     .text_compact_bytes = 72,
-    .text_kind_shift = 2,
     .lines = LineTable::kLocations,
 };
 
@@ -122,7 +120,6 @@ inline constexpr PythonLayout kPython312 = {
     .text_state = 32,
     .text_ascii_bytes = 40,
     .text_compact_bytes = 56,
-    .text_kind_shift = 2,
     .lines = LineTable::kLocations,
 };
 
@@ -141,15 +138,17 @@ inline constexpr KnownLayout kKnownLayouts[] = {
     {0x0308, &kPython38, kLists38},   {0x0309, &kPython38, kLists38},   {0x030a, &kPython310, kLists38},
     {0x030b, &kPython311, kLists311}, {0x030c, &kPython312, kLists312},
 };
-inline constexpr unsigned kVersion313 = 0x030d, kVersion314 = 0x030e;
+inline constexpr unsigned kVersion314 = 0x030e;
 
 // The interpreter's own table, as 64-bit words: cookie, version, free-threaded, then groups that start with a size.
-// The numbers are the positions of the groups' sizes.
+// The numbers are the positions of the groups' sizes, and of a thread's id in its group.
 struct OffsetTable {
-  std::uint8_t thread, frame, code, object, bytes, text;
+  unsigned version;  // PY_VERSION_HEX >> 16
+  std::uint8_t thread, id_in_thread, frame, code, object, bytes, text;
 };
-inline constexpr OffsetTable kOffsets313 = {19, 28, 34, 44, 64, 67};
-inline constexpr OffsetTable kOffsets314 = {22, 31, 39, 50, 74, 77};
+inline constexpr OffsetTable kOffsets313 = {0x030d, 19, 5, 28, 34, 44, 64, 67};
+inline constexpr OffsetTable kOffsets314 = {0x030e, 22, 5, 31, 39, 50, 74, 77};
+inline constexpr OffsetTable kOffsets315 = {0x030f, 22, 8, 39, 47, 58, 86, 89};
 inline constexpr unsigned kMostOffsetWords = 96;
 inline constexpr std::uint64_t kOffsetCookie = 0x7970677562656478;  // "xdebugpy"
 
@@ -158,14 +157,19 @@ inline PythonLists lists_in_words(const std::uint64_t* words) {
           static_cast<std::uint32_t>(words[9])};
 }
 
+// nullptr: such an interpreter has none, or one of a shape that is not known.
+inline const OffsetTable* offset_table_of(unsigned version) {
+  for (const OffsetTable* one : {&kOffsets313, &kOffsets314, &kOffsets315})
+    if (one->version == version) return one;
+  return nullptr;
+}
+
 // What the interpreter's own table says; whether it can be believed is another question.
-inline PythonLayout layout_in_words(const std::uint64_t* words, unsigned version) {
-  const bool is_314 = version == kVersion314;
-  const OffsetTable& at = is_314 ? kOffsets314 : kOffsets313;
+inline PythonLayout layout_in_words(const std::uint64_t* words, const OffsetTable& at) {
   PythonLayout out{};
   auto of = [words](unsigned group, unsigned i) { return static_cast<std::uint16_t>(words[group + i]); };
   out.thread_frame = of(at.thread, 4);
-  out.thread_id = of(at.thread, 5);
+  out.thread_id = of(at.thread, at.id_in_thread);
   out.frame_back = of(at.frame, 1);
   out.frame_code = of(at.frame, 2);
   out.frame_instruction = of(at.frame, 3);
@@ -181,9 +185,27 @@ inline PythonLayout layout_in_words(const std::uint64_t* words, unsigned version
   out.text_length = of(at.text, 2);
   out.text_ascii_bytes = of(at.text, 3);
   out.text_compact_bytes = static_cast<std::uint16_t>(out.text_ascii_bytes + 16);
-  out.text_kind_shift = is_314 ? 16 : 2;  // 3.14 gave `interned` 16 bits
+  out.text_may_be_wide = at.version >= kVersion314;
   out.lines = LineTable::kLocations;
   return out;
+}
+
+// What the state of a str says of its characters.
+struct TextState {
+  unsigned width;  // of one, in bytes; 0: this is no state
+  bool is_compact, is_ascii;
+};
+
+// Two bits in front of them say how it is interned. Early builds of 3.14 had 16 for that (text_may_be_wide), which leaves no width where
+// the others have it.
+inline TextState text_state(const PythonLayout& layout, std::uint32_t raw) {
+  const auto read = [](std::uint32_t state) -> TextState {
+    const unsigned width = state & 7;
+    const bool is_width = width == 1 || width == 2 || width == 4;
+    return {is_width ? width : 0, is_width && (state >> 3 & 1) != 0, (state >> 4 & 1) != 0};
+  };
+  const TextState narrow = read(raw >> 2);
+  return narrow.width == 0 && layout.text_may_be_wide ? read(raw >> 16) : narrow;
 }
 
 }  // namespace hostprobe

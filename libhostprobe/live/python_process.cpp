@@ -111,12 +111,13 @@ bool PythonProcess::read_layout(std::uint32_t version, std::uint64_t runtime) {
     layout_ = *known.layout;
     return true;
   }
-  if (version >> 16 != kVersion313 && version >> 16 != kVersion314) return false;
+  const OffsetTable* table = offset_table_of(version >> 16);
+  if (table == nullptr) return false;
   std::uint64_t words[kMostOffsetWords];
   if (!ProcessMemory(pid_).copy(words, runtime, sizeof words)) return false;
   const bool free_threaded = words[2] != 0;
   if (words[0] != kOffsetCookie || words[1] != version || free_threaded) return false;
-  layout_ = layout_in_words(words, version >> 16);
+  layout_ = layout_in_words(words, *table);
   return layout_.frame_bytes <= kMostFrameBytes && layout_.code_bytes <= kMostCodeBytes &&
          layout_.text_compact_bytes <= kMostTextHeadBytes;
 }
@@ -195,12 +196,11 @@ std::string PythonProcess::string_at(std::uint64_t address) {
   if (!may_be_object(address) || !named_.copy(raw, address, layout_.text_compact_bytes)) return "";
   if (field<std::uint64_t>(raw, kObjectType) != text_type_) return "";
   const std::uint64_t length = field<std::uint64_t>(raw, layout_.text_length);
-  const std::uint32_t state = field<std::uint32_t>(raw, layout_.text_state) >> layout_.text_kind_shift;
-  const bool is_compact = (state >> 3 & 1) != 0, is_ascii = (state >> 4 & 1) != 0;
-  const unsigned width = state & 7;
-  if (!is_compact || (width != 1 && width != 2 && width != 4) || length > kMostTextBytes) return "";
+  const TextState state = text_state(layout_, field<std::uint32_t>(raw, layout_.text_state));
+  const unsigned width = state.width;
+  if (!state.is_compact || length > kMostTextBytes) return "";
   std::vector<char> points(length * width);
-  const std::uint64_t start = address + (is_ascii ? layout_.text_ascii_bytes : layout_.text_compact_bytes);
+  const std::uint64_t start = address + (state.is_ascii ? layout_.text_ascii_bytes : layout_.text_compact_bytes);
   if (!named_.copy(points.data(), start, points.size())) return "";
   std::string text;
   for (std::size_t i = 0; i < length; ++i) {

@@ -45,10 +45,15 @@ def path_of(name):
     return _PATHS[name]
 
 
+def newer_pythons():
+    """Those of Debian's unstable, which run with a libc of their own."""
+    return sorted(glob.glob(str(_PATHS["NEWER_PYTHON"] / "usr/bin/python3.[0-9][0-9]")))
+
+
 def pythons():
     """Every interpreter that is here, by its version, as (3, 11)."""
     found = {}
-    for path in ["/usr/bin/python3", sys.executable, *glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))]:
+    for path in ["/usr/bin/python3", sys.executable, *glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3")), *newer_pythons()]:
         version = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
         found.setdefault(tuple(map(int, version.stdout.split())), os.path.realpath(path))
     return found

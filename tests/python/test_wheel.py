@@ -92,7 +92,7 @@ class Wheel(ProbedTest):
         for path in self.elf_files():
             versions = re.findall(r"GLIBC_(\d+)\.(\d+)", self.printed("objdump", "-T", path))
             floors[path.name] = max((int(major), int(minor)) for major, minor in versions)
-        self.assertEqual(len(floors), 8, floors)
+        self.assertEqual(len(floors), 7, floors)
         needed = "glibc {}.{}".format(*max(floors.values()))
         for page in ("README.md", "docs/reference/python.md"):
             stated = set(re.findall(r"glibc \d+\.\d+", (SOURCE / page).read_text()))
@@ -132,7 +132,7 @@ class Wheel(ProbedTest):
                 self.assertEqual([(region["name"], region["count"]) for process in report["processes"]
                                   for region in process["regions"]], [("r", 5)])
                 self.pip(venv, "uninstall", "--quiet", "--yes", "hostprobe")
-                self.assertEqual([path for path in venv.rglob("*hostprobe*")], [])
+                self.assertEqual([path for path in venv.rglob("*hostprobe*") if not path.is_dir()], [])  # pip leaves folders of folders
 
     def test_an_older_python_refuses_it(self):
         for version, python in sorted(probed.pythons().items()):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Reads Python frames in a real interpreter: check.py --preload LIBRARY --version 3.12 [unittest arguments].
 
-`--version system` is the python3 of this machine; other versions are looked for in pyenv. Exit 77: there is none here.
+`--version system` is the python3 of this machine; other versions are looked for in pyenv, and where setup.sh puts newer ones. Exit 77: there
+is none here.
 HOSTPROBE_PYTHON_EXITS: how often the interpreter is ended under daemon threads (default 25).
 """
 
@@ -19,6 +20,10 @@ from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "python"))
+
+import probed  # noqa: E402
+
 TEXT_BYTES = 160
 ASLEEP_MS = 30  # watched.py has seen each thread sleep at least so long
 TIMED = ("sem_clockwait", "sem_timedwait")  # what a wait with a timeout is, by version
@@ -30,7 +35,7 @@ def find_python(version):
         return "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else None
     root = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     found = sorted(glob.glob(f"{root}/versions/{version}.*/bin/python3"))
-    return found[-1] if found else None
+    return found[-1] if found else next((path for path in probed.newer_pythons() if path.endswith(version)), None)
 
 
 def printable(text):

@@ -56,17 +56,24 @@ void expect_enough_is_copied(const PythonLayout& layout) {
   EXPECT_LE(layout.code_traceable + 4u, layout.code_bytes);
 }
 
-// A table as 3.13 and 3.14 start _PyRuntime with.
-std::vector<std::uint64_t> offsets(std::uint32_t hex, const OffsetTable& at) {
+// What differs between them.
+struct Offsets {
+  std::uint64_t thread_id, owner, code_start;
+};
+constexpr Offsets k313{152, 70, 200}, k314{152, 74, 208}, k315{176, 74, 208};
+
+// A table as 3.13 to 3.15 start _PyRuntime with.
+std::vector<std::uint64_t> offsets(std::uint32_t hex, const OffsetTable& at, const Offsets& own = k313) {
   std::vector<std::uint64_t> words(kMostOffsetWords);
   words[0] = kOffsetCookie;
   words[1] = hex;
   auto group = [&words](unsigned i, std::initializer_list<std::uint64_t> fields) {
     std::copy(fields.begin(), fields.end(), words.begin() + i);
   };
-  group(at.thread, {320, 0, 8, 16, 72, 152, 160, 232, 32});
-  group(at.frame, {80, 8, 0, 56, 72, 70});
-  group(at.code, {208, 112, 120, 128, 136, 68, 52, 96, 104, 200});
+  group(at.thread, {320, 0, 8, 16, 72, 80, 88, 96, 160, 184});
+  words[at.thread + at.id_in_thread] = own.thread_id;
+  group(at.frame, {88, 8, 0, 56, 80, own.owner});
+  group(at.code, {216, 112, 120, 128, 136, 68, 52, 96, 104, own.code_start});
   group(at.object, {16, 8});
   group(at.bytes, {40, 16, 32});
   group(at.text, {64, 32, 16, 40});
@@ -99,16 +106,45 @@ TEST(PythonLayout, AgreesWithTheHeadersOfThisMachine) {
         expect_equal(layout, **at);
         break;
       }
+      case 0x030e: {
+        PythonLayout layout;
+        ASSERT_TRUE(layout_of_offsets(offsets(0x030e00f0, kOffsets314, k314).data(), 0x030e00f0, layout));
+        expect_equal(layout, **at);
+        break;
+      }
+      case 0x030f: {
+        PythonLayout layout;
+        ASSERT_TRUE(layout_of_offsets(offsets(0x030f00f0, kOffsets315, k315).data(), 0x030f00f0, layout));
+        expect_equal(layout, **at);
+        break;
+      }
       default:
         break;
     }
   }
 }
 
+TEST(PythonLayout, TakesTheStateOfAStrApartHoweverWideItsFirstFieldIs) {
+  PythonLayout layout = kPython312;
+  constexpr std::uint32_t kGarbage = 0xd8b08u << 8;
+  TextState state = text_state(layout, kGarbage | 0x65);
+  EXPECT_EQ(state.width, 1u);
+  EXPECT_TRUE(state.is_compact && state.is_ascii);
+  EXPECT_EQ(text_state(layout, 0x28).width, 2u);
+  const std::uint32_t wide = 0x19u << 16 | 1;  // one byte, compact, ASCII
+  EXPECT_EQ(text_state(layout, wide).width, 0u);
+  layout.text_may_be_wide = true;
+  state = text_state(layout, wide);
+  EXPECT_EQ(state.width, 1u);
+  EXPECT_TRUE(state.is_compact && state.is_ascii);
+}
+
 TEST(PythonLayout, CopiesEveryFieldItReads) {
   for (const PythonLayout& layout : {kPython38, kPython310, kPython311, kPython312}) expect_enough_is_copied(layout);
   PythonLayout layout;
-  ASSERT_TRUE(layout_of_offsets(offsets(0x030e01f0, kOffsets314).data(), 0x030e01f0, layout));
+  ASSERT_TRUE(layout_of_offsets(offsets(0x030e01f0, kOffsets314, k314).data(), 0x030e01f0, layout));
+  expect_enough_is_copied(layout);
+  ASSERT_TRUE(layout_of_offsets(offsets(0x030f02f0, kOffsets315, k315).data(), 0x030f02f0, layout));
   expect_enough_is_copied(layout);
 }
 
@@ -124,6 +160,8 @@ TEST(PythonLayout, RefusesATableOfAnotherVersion) {
   EXPECT_FALSE(layout_of_offsets(offsets(0x030d00f0, kOffsets313).data(), 0x030d01f0, layout));
   EXPECT_FALSE(layout_of_offsets(offsets(0x030e00f0, kOffsets313).data(), 0x030e00f0, layout));
   EXPECT_FALSE(layout_of_offsets(offsets(0x030d00f0, kOffsets314).data(), 0x030d00f0, layout));
+  EXPECT_FALSE(layout_of_offsets(offsets(0x030e00f0, kOffsets315).data(), 0x030e00f0, layout));
+  EXPECT_FALSE(layout_of_offsets(offsets(0x031000f0, kOffsets315).data(), 0x031000f0, layout)) << "nobody knows it";
 }
 
 TEST(PythonLayout, RefusesATableWithoutItsCookie) {

@@ -72,7 +72,7 @@ TEST_F(PythonAnswers, ThreadsHaveThePythonNamesOfTheirOwnTime) {
     rows += test::bytes_of(row);
   };
   for (const std::uint32_t tid : {kNamed, kUsual, kOfSystem, kCut}) {
-    ThreadEntry one = test::thread_entry(tid, tid == kOfSystem ? "pool" : tid == kCut ? "feeds the thing" : "main");
+    ThreadEntry one = test::thread_entry(tid, tid == kOfSystem ? "pool" : tid == kCut ? "feeds\nthe thing" : "main");
     one.start_ticks = test::at_us(1000);
     one.end_ticks = test::at_us(9000);
     file_.thread(one);

@@ -123,13 +123,20 @@ std::string_view python_name(const Trace& trace, const Thread& thread) {
   return is_usual_name(name) ? std::string_view() : name;
 }
 
+// CPython from 3.14 on tells the system the names that it has, line ends and all; the probe reads blanks there.
+bool begins_with(std::string_view whole, std::string_view cut) {
+  return whole.size() >= cut.size() && std::equal(cut.begin(), cut.end(), whole.begin(), [](char of_system, char own) {
+           return of_system == own || (of_system == '\n' && own == ' ');
+         });
+}
+
 // A thread that nobody named to the system has the name of the one that made it; what the system has is cut.
 std::string name_of(const Trace& trace, const Thread& thread) {
   const std::string_view own = python_name(trace, thread);
   const auto main = std::find_if(trace.threads.begin(), trace.threads.end(),
                                  [&trace](const auto& one) { return one.first.tid == trace.header.pid; });
   const bool is_named = main != trace.threads.end() && thread.name != main->second.name;
-  return own.empty() || (is_named && !own.starts_with(thread.name)) ? thread.name : std::string(own);
+  return own.empty() || (is_named && !begins_with(own, thread.name)) ? thread.name : std::string(own);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ bool choose_layout(std::uint32_t hex, std::uint64_t runtime, Python& out) {
     out.lists = known.lists;
     return true;
   }
-  if (version != kVersion313 && version != kVersion314) return false;
+  if (offset_table_of(version) == nullptr) return false;
   std::uint64_t words[kMostOffsetWords];
   if (runtime == 0 || !Memory().copy(words, runtime, sizeof words)) return false;
   out.lists = lists_in_words(words);
@@ -123,13 +123,12 @@ bool read_points(const Memory& memory, const char* raw, std::size_t raw_bytes, s
   const PythonLayout& layout = g_python.layout;
   if (word(raw, kObjectType) != g_python.text_type) return false;
   const std::uint64_t length = word(raw, layout.text_length);
-  const std::uint32_t state = field<std::uint32_t>(raw, layout.text_state) >> layout.text_kind_shift;
-  const bool is_compact = (state >> 3 & 1) != 0, is_ascii = (state >> 4 & 1) != 0;
-  out.width = state & 7;
-  if (!is_compact || (out.width != 1 && out.width != 2 && out.width != 4) || length >> 31 != 0) return false;
+  const TextState state = text_state(layout, field<std::uint32_t>(raw, layout.text_state));
+  out.width = state.width;
+  if (!state.is_compact || length >> 31 != 0) return false;
   out.is_cut = length > kMostPoints;
   out.count = static_cast<unsigned>(out.is_cut ? kMostPoints : length);
-  const std::uint64_t start = is_ascii ? layout.text_ascii_bytes : layout.text_compact_bytes;
+  const std::uint64_t start = state.is_ascii ? layout.text_ascii_bytes : layout.text_compact_bytes;
   const std::uint64_t begin = start + (length - out.count) * out.width;
   const std::size_t bytes = std::size_t{out.count} * out.width;
   if (begin + bytes > raw_bytes) return memory.copy(out.raw, from + begin, bytes);

@@ -31,7 +31,7 @@ inline bool fields_are_copied(const std::uint64_t* words, const OffsetTable& at)
 }
 
 inline bool offsets_are_sane(const std::uint64_t* words, const OffsetTable& at) {
-  return group_is_sane(words + at.thread, 7) && group_is_sane(words + at.frame, 5) &&
+  return group_is_sane(words + at.thread, at.id_in_thread) && group_is_sane(words + at.frame, 5) &&
          group_is_sane(words + at.code, 9) && group_is_sane(words + at.object, 1) &&
          group_is_sane(words + at.bytes, 2) && group_is_sane(words + at.text, 3) && fields_are_copied(words, at) &&
          words[at.object + 1] == kObjectType && words[at.bytes + 1] == kBytesLength &&
@@ -40,11 +40,11 @@ inline bool offsets_are_sane(const std::uint64_t* words, const OffsetTable& at) 
 
 // Fills `out` from the interpreter's own table. `hex` is PY_VERSION_HEX; the table must say the same.
 inline bool layout_of_offsets(const std::uint64_t* words, std::uint32_t hex, PythonLayout& out) {
-  const bool is_314 = hex >> 16 == kVersion314;
-  const OffsetTable& at = is_314 ? kOffsets314 : kOffsets313;
+  const OffsetTable* at = offset_table_of(hex >> 16);
   const bool free_threaded = words[2] != 0;
-  if (words[0] != kOffsetCookie || words[1] != hex || free_threaded || !offsets_are_sane(words, at)) return false;
-  out = layout_in_words(words, hex >> 16);
+  if (at == nullptr || words[0] != kOffsetCookie || words[1] != hex || free_threaded || !offsets_are_sane(words, *at))
+    return false;
+  out = layout_in_words(words, *at);
   return out.text_compact_bytes <= kMostTextHeadBytes;
 }
 
