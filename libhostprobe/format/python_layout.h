@@ -159,9 +159,9 @@ inline PythonLists lists_in_words(const std::uint64_t* words) {
 
 // nullptr: such an interpreter has none, or one of a shape that is not known.
 inline const OffsetTable* offset_table_of(unsigned version) {
-  for (const OffsetTable* one : {&kOffsets313, &kOffsets314, &kOffsets315})
-    if (one->version == version) return one;
-  return nullptr;
+  if (version == kOffsets313.version) return &kOffsets313;
+  if (version == kOffsets314.version) return &kOffsets314;
+  return version == kOffsets315.version ? &kOffsets315 : nullptr;
 }
 
 // What the interpreter's own table says; whether it can be believed is another question.
