@@ -10,7 +10,7 @@ def causes_are_found_and_have_a_page(tree):
     listed = tree.text(CAUSES)
     causes = dict(re.findall(r"^HP_CAUSE\((\w+), (\w+),", listed, flags=re.M))
     pages = {name.stem: tree.text(name) for name in tree.files(".md", under=CAUSE_PAGES)}
-    named = "".join(tree.text(name) for room in ("step_time", "causes")
+    named = "".join(tree.text(name) for room in ("transfers", "step_time", "causes")
                     for name in tree.files(".cpp", under=f"libhostprobe/analysis/{room}/"))
     for name, cause in causes.items():
         if not re.search(rf"\bCause::k{name}\b", named):

@@ -171,7 +171,7 @@ SUB_ROOMS = {
     "probe": ("arch", "runtime", "record", "stacks", "intercept", "hooks", "writer/file", "writer/counters", "writer/steps", "sources/perf",
               "sources", "control", "writer", "fixes/row", "fixes/placement", "fixes/waiting", "fixes/launching", "fixes/trial", "fixes", "process"),
     "import": ("input", "kineto", "ftrace", "tracer_csv", "flight_recorder", "nsight", "inspector", HERE),
-    "analysis": ("measures", "ranks", "graph", "step_time", "causes", "findings", HERE),
+    "analysis": ("measures", "ranks", "graph", "transfers", "step_time", "causes", "findings", HERE),
     "report": (HERE, "text", "json", "diff", "explain", "html"),
     "export": (HERE, "chrome", "perfetto", "csv", "stacks", "dump"),
     "live": (HERE, "top"),

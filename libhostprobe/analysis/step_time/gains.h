@@ -11,19 +11,13 @@
 
 #include "analysis/graph/job_graph.h"
 #include "analysis/graph/path_replay.h"
+#include "analysis/transfers/transfer_causes.h"
 #include "answer/step_time.h"
 #include "lost_parts.h"
 
 namespace hostprobe::analysis {
 
 class RepeatedSteps;
-
-// What is left of the time of transfers without a cause.
-struct GainFactors {
-  double late_progress = 1;            // 1: all
-  std::vector<double> slow_transfers;  // of JobGraph::transfers; empty: all
-  std::vector<double> late_transfers;  // the same, without their lack of a CPU
-};
 
 class Gains {
  public:

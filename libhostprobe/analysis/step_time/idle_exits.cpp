@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "lost_times.h"
+#include "analysis/transfers/lost_share.h"
 
 namespace hostprobe::analysis {
 namespace {

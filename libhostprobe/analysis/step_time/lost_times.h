@@ -50,11 +50,4 @@ class LostTimes {
   LongestPieces longest_;
 };
 
-// That part of `from`, in each step, becomes one of `to`.
-void move_share(double part, LostTime& from, LostTime& to);
-// The pieces of the second are the first's as well. The place stays that of the first.
-void join(LostTime& first, const LostTime& second);
-// Adds that part of each step.
-void add_steps(double part, const std::vector<double>& from, std::vector<double>& to);
-
 }  // namespace hostprobe::analysis

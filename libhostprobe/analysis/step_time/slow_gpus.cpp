@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "quantile.h"
+#include "analysis/transfers/quantile.h"
 
 namespace hostprobe::analysis {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/transfers/quantile.h"
 #include "model/timeline.h"
-#include "quantile.h"
 
 namespace hostprobe::analysis {
 namespace {

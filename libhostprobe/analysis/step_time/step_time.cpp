@@ -8,6 +8,8 @@
 #include <span>
 
 #include "analysis/graph/wait_slopes.h"
+#include "analysis/transfers/lost_share.h"
+#include "analysis/transfers/transfer_causes.h"
 #include "gpu_states.h"
 #include "idle_exits.h"
 #include "late_returns.h"
@@ -16,7 +18,6 @@
 #include "probe_cost.h"
 #include "rank_knowledge.h"
 #include "step_lanes.h"
-#include "transfer_causes.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -721,7 +722,9 @@ class ExplainedSteps {
       gains_.move(Cause::kIdleStateExit, Cause::kCpuContention, member, share);
     for (LostTime& lost : answer_.lost) explanation_.name_site(lost);
     move_longer_work(members_.size(), answer_.lost);
-    const GainFactors factors = name_transfer_causes(job_, members_, answer_);
+    std::vector<const ProcessAnswer*> processes;
+    for (const StepTimeMember& member : members_) processes.push_back(member.answer);
+    const GainFactors factors = name_transfer_causes(job_, processes, answer_);
     const std::vector<char> known = on_gpu();
     if (std::find(known.begin(), known.end(), 1) == known.end())
       answer_.gains = gains_.of_chains();

@@ -54,9 +54,9 @@ std::int64_t member_of(const std::vector<TransferTimes>& all, const std::vector<
   return found;
 }
 
-bool share_a_host(const std::vector<StepTimeMember>& members) {
+bool share_a_host(const std::vector<const ProcessAnswer*>& members) {
   return std::all_of(members.begin(), members.end(),
-                     [&](const StepTimeMember& one) { return one.answer->host == members.front().answer->host; });
+                     [&](const ProcessAnswer* one) { return one->host == members.front()->host; });
 }
 
 // What is left of them over PCIe, as far as their links are slow. Empty: none is clearly slower.
@@ -99,7 +99,8 @@ std::size_t heaviest_of(const std::vector<TransferTimes>& all, const std::vector
 }  // namespace
 
 std::vector<double> name_slow_transfers(const JobGraph& job, const AllTransferTimes& times,
-                                        const std::vector<StepTimeMember>& members, bool have_a_cause, StepTime& time) {
+                                        const std::vector<const ProcessAnswer*>& members, bool have_a_cause,
+                                        StepTime& time) {
   double sum_ns = 0, collective_ns = 0, excess_ns = 0;
   const std::vector<TransferTimes>& all = times.kinds;
   const double other_ns = times.other_ns;

@@ -21,23 +21,23 @@ double late_ns(const TransferTimes& kind) {
 }
 
 // For how long its progress threads were ready and had no CPU, in the steps.
-double delay_ns(const StepTimeMember& member, double steps_ns) {
+double delay_ns(const ProcessAnswer& member, double steps_ns) {
   double ns = 0;
-  for (const ThreadAnswer& thread : member.answer->threads)
+  for (const ThreadAnswer& thread : member.threads)
     if (thread.role == Role::kNcclProgress) ns += 1e6 * thread.time.run_delay_ms.value_or(0);
-  const double wall_ns = 1e6 * member.answer->wall_ms;
+  const double wall_ns = 1e6 * member.wall_ms;
   return wall_ns > 0 ? ns * std::min(1.0, steps_ns / wall_ns) : 0;
 }
 
 // While the group's CPU time is used up its threads are ready, too.
-Cause cause_of(const StepTimeMember& member, double delay_ns) {
-  const auto& quota = member.answer->quota;
+Cause cause_of(const ProcessAnswer& member, double delay_ns) {
+  const auto& quota = member.quota;
   return quota && 2 * quota->throttled_ns >= delay_ns ? Cause::kCpuThrottle : Cause::kCpuContention;
 }
 
 }  // namespace
 
-std::vector<double> name_late_transfers(const AllTransferTimes& all, const std::vector<StepTimeMember>& members,
+std::vector<double> name_late_transfers(const AllTransferTimes& all, const std::vector<const ProcessAnswer*>& members,
                                         StepTime& time) {
   std::vector<double> left(all.kinds.size(), 1);
   double late_all_ns = 0;
@@ -48,7 +48,7 @@ std::vector<double> name_late_transfers(const AllTransferTimes& all, const std::
     late_all_ns += (1 - left[i]) * kind.ends_ns;
   }
   std::vector<double> delays_ns;
-  for (const StepTimeMember& member : members) delays_ns.push_back(delay_ns(member, time.length_ns));
+  for (const ProcessAnswer* member : members) delays_ns.push_back(delay_ns(*member, time.length_ns));
   const double delay_all_ns = std::accumulate(delays_ns.begin(), delays_ns.end(), 0.0);
   const double share = all.sum_ns() > 0 ? late_all_ns / all.sum_ns() : 0, exposed_ns = exposed_transfers_ns(time);
   if (delay_all_ns <= 0 || share * exposed_ns < kLeastOfSteps * time.length_ns) return {};
@@ -60,7 +60,7 @@ std::vector<double> name_late_transfers(const AllTransferTimes& all, const std::
     const double part = reached * share * delays_ns[i] / delay_all_ns;
     if (part <= 0) continue;
     LostTime named;
-    named.cause = cause_of(members[i], delays_ns[i]);
+    named.cause = cause_of(*members[i], delays_ns[i]);
     named.member = i;
     named.site.role = Role::kNcclProgress;
     take_from_transfers(part / (1 - taken), std::move(named), time);

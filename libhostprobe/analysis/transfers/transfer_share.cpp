@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "lost_times.h"
+#include "lost_share.h"
 
 namespace hostprobe::analysis {
 

@@ -5,8 +5,8 @@
 // there is nothing to compare with, collectives that nothing overlaps are told where they are a large part of the steps.
 #pragma once
 
+#include "answer/process.h"
 #include "answer/step_time.h"
-#include "step_time_member.h"
 #include "transfer_times.h"
 
 namespace hostprobe::analysis {
@@ -14,6 +14,7 @@ namespace hostprobe::analysis {
 // Takes what they are too long by, or else all of it, from the transfers. What is left without that of the time of each of JobGraph::transfers;
 // empty: none is slow, or nobody knows how quick it could be. `have_a_cause`: for a part of them another cause is known.
 std::vector<double> name_slow_transfers(const JobGraph& job, const AllTransferTimes& times,
-                                        const std::vector<StepTimeMember>& members, bool have_a_cause, StepTime& time);
+                                        const std::vector<const ProcessAnswer*>& members, bool have_a_cause,
+                                        StepTime& time);
 
 }  // namespace hostprobe::analysis

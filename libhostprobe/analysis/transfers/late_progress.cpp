@@ -24,9 +24,9 @@ struct Late {
 };
 
 // Part 0: none is.
-Late late_member(const std::vector<StepTimeMember>& members) {
+Late late_member(const std::vector<const ProcessAnswer*>& members) {
   std::vector<std::vector<double>> medians;
-  for (const StepTimeMember& member : members) medians.push_back(medians_of(*member.answer));
+  for (const ProcessAnswer* member : members) medians.push_back(medians_of(*member));
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     std::vector<double> others;
     for (std::uint32_t k = 0; k < members.size(); ++k)
@@ -41,7 +41,7 @@ Late late_member(const std::vector<StepTimeMember>& members) {
 
 }  // namespace
 
-double name_late_progress(const std::vector<StepTimeMember>& members, StepTime& time) {
+double name_late_progress(const std::vector<const ProcessAnswer*>& members, StepTime& time) {
   const Late late = late_member(members);
   if (late.part <= 0) return 1;
   LostTime delay;

@@ -7,7 +7,8 @@
 
 namespace hostprobe::analysis {
 
-GainFactors name_transfer_causes(const JobGraph& job, const std::vector<StepTimeMember>& members, StepTime& time) {
+GainFactors name_transfer_causes(const JobGraph& job, const std::vector<const ProcessAnswer*>& members,
+                                 StepTime& time) {
   constexpr double kLargerPart = 0.5;  // of transfers that a rank's progress threads do not explain
   GainFactors factors{name_late_progress(members, time), {}, {}};
   if (factors.late_progress <= kLargerPart) return factors;

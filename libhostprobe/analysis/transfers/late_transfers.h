@@ -6,14 +6,14 @@
 
 #include <vector>
 
+#include "answer/process.h"
 #include "answer/step_time.h"
-#include "step_time_member.h"
 #include "transfer_times.h"
 
 namespace hostprobe::analysis {
 
 // Takes it from the transfers. What is left without it of the time of each of JobGraph::transfers; empty: none is late by that.
-std::vector<double> name_late_transfers(const AllTransferTimes& all, const std::vector<StepTimeMember>& members,
+std::vector<double> name_late_transfers(const AllTransferTimes& all, const std::vector<const ProcessAnswer*>& members,
                                         StepTime& time);
 
 }  // namespace hostprobe::analysis

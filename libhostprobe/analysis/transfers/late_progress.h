@@ -5,13 +5,13 @@
 
 #include <vector>
 
+#include "answer/process.h"
 #include "answer/step_time.h"
-#include "step_time_member.h"
 
 namespace hostprobe::analysis {
 
 // Gives kProxyDelay its part of kTransfer: where all progress threads of one rank leave longer between two polls (medians) than
 // any of the others' do, what is beyond the others' median. Gives what part of a transfer is left; 1: none of them is late.
-double name_late_progress(const std::vector<StepTimeMember>& members, StepTime& time);
+double name_late_progress(const std::vector<const ProcessAnswer*>& members, StepTime& time);
 
 }  // namespace hostprobe::analysis
