@@ -180,6 +180,19 @@ TEST_F(LoaderRemedy, IsNoneOfThoseWhereTheBatchIsOnItsWay) {
   EXPECT_DOUBLE_EQ(*finding_.gain_pct, 72);
 }
 
+TEST_F(LoaderRemedy, IsNotMoreWorkersWhereTheyWaitForTheDiskForMostOfIt) {
+  run_.processes[1].threads.emplace_back().tid = 77;
+  const auto lose = [this](Cause cause, double ns) {
+    LostTime& lost = run_.step_time->lost.emplace_back();
+    lost.cause = cause, lost.ns = ns, lost.site.tid = 77;
+  };
+  lose(Cause::kDataloaderWait, 20), lose(Cause::kPageFaults, 15);
+  EXPECT_EQ(choose({.waited_ns = 100, .workers = {{100, 10}, {100, 20}}}), Fix::kNumWorkers);
+  lose(Cause::kFileIo, 10);
+  finding_.fix = Fix::kNone;
+  EXPECT_EQ(choose({.waited_ns = 100, .workers = {{100, 10}, {100, 20}}}), Fix::kNone);
+}
+
 TEST_F(LoaderRemedy, IsAsBeforeWhereNothingIsKnownOfTheWait) { EXPECT_EQ(choose({}), Fix::kNumWorkers); }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/measures/process_task.h"
 #include "supply.h"
 
 namespace hostprobe::analysis {
@@ -66,12 +67,32 @@ void choose_remedy(Finding& finding, const LoaderTime& loader) {
   }
 }
 
+bool is_worker_of(const RunAnswer& run, const ProcessAnswer& process, std::uint32_t tid) {
+  return std::any_of(run.processes.begin(), run.processes.end(), [&](const ProcessAnswer& worker) {
+    return loads_for(worker, process) && std::any_of(worker.threads.begin(), worker.threads.end(),
+                                                     [tid](const ThreadAnswer& thread) { return thread.tid == tid; });
+  });
+}
+
+// Most of what they need the time for has a cause, and a remedy, of its own: pages of the disk, files.
+bool wait_more_than_they_compute(const RunAnswer& run, const ProcessAnswer& process) {
+  double own_ns = 0, others_ns = 0;
+  if (!run.step_time) return false;
+  for (const LostTime& lost : run.step_time->lost) {
+    if (run.step_member(lost.member) != &process) continue;
+    if (lost.cause == Cause::kDataloaderWait) own_ns += lost.ns;
+    const bool is_other = lost.cause == Cause::kPageFaults || lost.cause == Cause::kFileIo;
+    if (is_other && is_worker_of(run, process, lost.site.tid)) others_ns += lost.ns;
+  }
+  return others_ns > own_ns;
+}
+
 }  // namespace
 
 void add_workers(Finding& finding, const RunAnswer& run, const ProcessAnswer& process) {
   if (finding.cause != Cause::kDataloaderWait) return;
   const Workers workers = workers_of(run, process);
-  if (workers.are_busy()) finding.fix = Fix::kNumWorkers;
+  if (workers.are_busy() && !wait_more_than_they_compute(run, process)) finding.fix = Fix::kNumWorkers;
   if (workers.count == 0) return;
   finding.evidence.add(WorkersEvidence{.workers = workers.count,
                                        .workers_cpu_pct = workers.cpu_pct,
