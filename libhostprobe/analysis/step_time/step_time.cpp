@@ -9,7 +9,6 @@
 
 #include "analysis/graph/wait_slopes.h"
 #include "analysis/transfers/lost_share.h"
-#include "analysis/transfers/transfer_causes.h"
 #include "gains.h"
 #include "gpu_states.h"
 #include "idle_exits.h"
