@@ -107,7 +107,8 @@ examples
 TEXT
 }
 
-is_installed() { dpkg-query -W -f='${db:Status-Status}\n' "$@" 2>/dev/null | grep -qx installed; }
+# Of several names one is enough, and dpkg-query fails where it does not know them all.
+is_installed() { { dpkg-query -W -f='${db:Status-Status}\n' "$@" 2>/dev/null || true; } | grep -qx installed; }
 
 # Of several names the first that apt knows, and the last where it knows none yet.
 missing_packages() {
