@@ -61,6 +61,11 @@ struct Offsets {
   std::uint64_t thread_id, owner, code_start;
 };
 constexpr Offsets k313{152, 70, 200}, k314{152, 74, 208}, k315{176, 74, 208};
+struct Table {
+  const OffsetTable& at;
+  Offsets offsets;
+};
+constexpr Table kTables[] = {{kOffsets313, k313}, {kOffsets314, k314}, {kOffsets315, k315}};
 
 // A table as 3.13 to 3.15 start _PyRuntime with.
 std::vector<std::uint64_t> offsets(std::uint32_t hex, const OffsetTable& at, const Offsets& own = k313) {
@@ -100,26 +105,14 @@ TEST(PythonLayout, AgreesWithTheHeadersOfThisMachine) {
       case 0x030c:
         expect_equal(kPython312, **at);
         break;
-      case 0x030d: {
-        PythonLayout layout;
-        ASSERT_TRUE(layout_of_offsets(offsets(0x030d00f0, kOffsets313).data(), 0x030d00f0, layout));
-        expect_equal(layout, **at);
-        break;
-      }
-      case 0x030e: {
-        PythonLayout layout;
-        ASSERT_TRUE(layout_of_offsets(offsets(0x030e00f0, kOffsets314, k314).data(), 0x030e00f0, layout));
-        expect_equal(layout, **at);
-        break;
-      }
-      case 0x030f: {
-        PythonLayout layout;
-        ASSERT_TRUE(layout_of_offsets(offsets(0x030f00f0, kOffsets315, k315).data(), 0x030f00f0, layout));
-        expect_equal(layout, **at);
-        break;
-      }
       default:
-        break;
+        for (const Table& own : kTables)
+          if (own.at.version == (*at)->hex >> 16) {
+            const std::uint32_t hex = own.at.version << 16 | 0xf0;
+            PythonLayout layout;
+            ASSERT_TRUE(layout_of_offsets(offsets(hex, own.at, own.offsets).data(), hex, layout));
+            expect_equal(layout, **at);
+          }
     }
   }
 }

@@ -5,13 +5,12 @@
 #include <optional>
 
 #include "analysis/measures/pools.h"
+#include "analysis/measures/run_delay.h"
 
 namespace hostprobe::analysis {
 namespace {
 
-bool is_of_supply(const Finding& finding) {
-  return finding.cause == Cause::kCpuContention || finding.cause == Cause::kCpuThrottle;
-}
+bool is_of_supply(const Finding& finding) { return is_lack_of_cpu(finding.cause); }
 
 std::vector<const ProcessAnswer*> all_of(const RunAnswer& run) {
   std::vector<const ProcessAnswer*> all;

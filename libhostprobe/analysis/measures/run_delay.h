@@ -5,9 +5,16 @@
 
 #include <optional>
 
+#include "answer/cause.h"
 #include "trace/trace.h"
 
 namespace hostprobe::analysis {
+
+// To a CPU that is idle, in a virtual machine.
+inline constexpr double kUsualWayBackNs = 50'000;
+
+// Its own group's CPU time was used up, or somebody else had the CPU.
+inline bool is_lack_of_cpu(Cause cause) { return cause == Cause::kCpuContention || cause == Cause::kCpuThrottle; }
 
 // Nothing: it ended before the kernel was asked about it.
 inline std::optional<double> run_delay_ns(const Thread& thread) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "analysis/measures/run_delay.h"
 #include "analysis/transfers/lost_share.h"
 
 namespace hostprobe::analysis {
@@ -12,8 +13,7 @@ namespace {
 double without_cpu_ns(const StepTime& time, std::uint32_t member) {
   double ns = 0;
   for (const LostTime& lost : time.lost)
-    if (lost.member == member && (lost.cause == Cause::kCpuContention || lost.cause == Cause::kCpuThrottle))
-      ns += lost.ns;
+    if (lost.member == member && is_lack_of_cpu(lost.cause)) ns += lost.ns;
   return ns;
 }
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "analysis/measures/run_delay.h"
+
 namespace hostprobe::analysis {
 namespace {
-
-bool is_lack_of_cpu(Cause cause) { return cause == Cause::kCpuContention || cause == Cause::kCpuThrottle; }
 
 // Without it the thread were in no such call. Others wait for what comes in any case: the GPU, another rank, a transfer.
 bool ends_with_its_call(Cause cause) {

@@ -684,6 +684,9 @@ class ExplainedSteps {
                  Symbols& symbols)
       : job_(job),
         members_(members),
+        slow_(slow),
+        steps_(steps),
+        slopes_(slopes),
         parts_(slow, on_gpu(), job.all_are_here),
         times_(members, symbols),
         gains_(job),
@@ -713,8 +716,7 @@ class ExplainedSteps {
   }
   ReturnOwners owners() const { return returns_.owners(); }
 
-  StepTime finish(const std::vector<double>& slow, const std::vector<Window>& steps, const std::vector<PathEnds>& ends,
-                  const std::vector<WaitSlopes>& slopes) {
+  StepTime finish(const std::vector<PathEnds>& ends) {
     answer_.lost = times_.finish();
     answer_.own_ns = own_.ns();
     for (const LoaderUse& loader : loaders_) answer_.loaders.push_back(loader.time());
@@ -729,7 +731,7 @@ class ExplainedSteps {
     if (std::find(known.begin(), known.end(), 1) == known.end())
       answer_.gains = gains_.of_chains();
     else if (!ends.empty())
-      answer_.gains = gains_.of_replays(heavy_causes(answer_, factors), steps, ends, slow, factors, slopes);
+      answer_.gains = gains_.of_replays(heavy_causes(answer_, factors), steps_, ends, slow_, factors, slopes_);
     bound_gains(answer_);
     return std::move(answer_);
   }
@@ -744,6 +746,9 @@ class ExplainedSteps {
 
   const JobGraph& job_;
   const std::vector<StepTimeMember>& members_;
+  const std::vector<double>& slow_;
+  const std::vector<Window>& steps_;
+  const std::vector<WaitSlopes>& slopes_;
   StepTime answer_;
   LostParts parts_;
   LostTimes times_;
@@ -770,7 +775,7 @@ StepTime answer_step_time(const JobGraph& job, const std::vector<StepTimeMember>
   owners = explained->owners();
   // Whose a late return is shows when all are added up.
   if (!owners.empty()) explained = explain(owners);
-  return explained->finish(slow, steps, ends, slopes);
+  return explained->finish(ends);
 }
 
 }  // namespace hostprobe::analysis

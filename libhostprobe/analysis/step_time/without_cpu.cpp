@@ -14,7 +14,6 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kLongestWayBackNs = 200'000;  // no CPU that is idle takes longer to be there
-constexpr double kUsualWayBackNs = 50'000;     // to a CPU that is idle, in a virtual machine
 
 // A quarter of the returns is quicker: also where most of them are late.
 double usual_of(std::vector<double>& ns) {

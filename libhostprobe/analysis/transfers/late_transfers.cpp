@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/measures/run_delay.h"
 #include "transfer_share.h"
 
 namespace hostprobe::analysis {
@@ -13,7 +14,6 @@ constexpr double kLeastOfSteps = 0.01;
 
 // Kernels differ by some microseconds; who waits for a CPU waits longer than a thread takes to be on one that is idle.
 double late_ns(const TransferTimes& kind) {
-  constexpr double kUsualWayBackNs = 50e3;
   if (kind.link_ns <= 0) return 0;
   double ns = 0;
   for (const double one : kind.ns) ns += std::max(0.0, one - kind.link_ns - kUsualWayBackNs);

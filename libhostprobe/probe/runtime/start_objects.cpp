@@ -106,29 +106,25 @@ HP_START_CODE const link_map* own_object() { return g_own_object; }
 
 const link_map* first_object() { return g_first_object; }
 
-bool dlsym_is_ours() {
-  for (const link_map* map = g_first_object; map != nullptr && map != g_own_object; map = map->l_next) {
+// Of the objects that the program starts with, one in front of that one.
+static bool is_defined_before(const link_map* end, const char* name) {
+  for (const link_map* map = g_first_object; map != nullptr && map != end; map = map->l_next) {
     ElfObject object;
-    if (read_symbols(*map, object) && defined_function(object, "dlsym") != nullptr) return false;
+    if (read_symbols(*map, object) && defined_function(object, name) != nullptr) return true;
+    if (map == g_last_start_object) break;
   }
-  return g_own_object != nullptr;
+  return false;
 }
+
+bool dlsym_is_ours() { return g_own_object != nullptr && !is_defined_before(g_own_object, "dlsym"); }
+
+bool allocator_is_libcs() { return !is_defined_before(g_libc, "malloc"); }
 
 const link_map* start_objects(const link_map*& last) {
   last = g_last_start_object;
   const link_map* first = g_own_object;
   while (first != nullptr && first->l_prev != nullptr) first = first->l_prev;
   return first;
-}
-
-bool allocator_is_libcs() {
-  const link_map *last, *map = start_objects(last);
-  for (; map != nullptr && map != g_libc; map = map->l_next) {
-    ElfObject object;
-    if (read_symbols(*map, object) && defined_function(object, "malloc") != nullptr) return false;
-    if (map == last) break;
-  }
-  return true;
 }
 
 bool is_own_address(const void* address) {
