@@ -38,6 +38,7 @@ VerdictWord word_of(const RunAnswer& run, const Finding& finding) {
     case Cause::kSlowGpu:
       return VerdictWord::kOneRankLate;
     case Cause::kCommBandwidth:
+    case Cause::kPoorOverlap:
     case Cause::kWaitsForRank:
       return VerdictWord::kCommunicationBound;
     case Cause::kUnexplained:

@@ -14,7 +14,7 @@ PERIOD = 97
 CAUSES = ("gpu_bound", "gc_pause", "gil_contention", "lock_contention", "dataloader_wait", "producer_wait", "file_io", "remote_wait",
           "page_faults", "python_overhead", "host_work", "launch_bound", "sync_calls", "alloc_stall", "pageable_copy", "jit_compile",
           "cpu_contention", "cpu_throttle", "process_stopped", "low_frequency", "idle_state_exit", "proxy_delay", "slow_gpu", "slow_rank",
-          "comm_bandwidth", "waits_for_rank", "own_cost", "unknown", "unexplained")
+          "comm_bandwidth", "poor_overlap", "waits_for_rank", "own_cost", "unknown", "unexplained")
 
 
 class MadeJob:

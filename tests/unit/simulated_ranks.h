@@ -26,7 +26,7 @@
 namespace hostprobe::analysis {
 
 inline constexpr std::uint16_t kLaunch = 1, kSync = 2, kAllReduce = 3, kSend = 4, kRecv = 5, kAlloc = 6, kCallBack = 7,
-                               kCopy = 8, kSemaphore = 9;
+                               kCopy = 8, kSemaphore = 9, kAllGather = 10, kReduceScatter = 11;
 inline constexpr std::uint64_t kComm = 0xc0ffee;
 inline constexpr std::uint64_t kInterpreter = 0x100000, kLibrary = 0x200000, kSharedByAll = 0x300000,
                                kCompiler = 0x400000;  // code
@@ -209,7 +209,7 @@ struct SimulatedRank {
   }
   // The call, and the begin of its kernel.
   double enter(std::uint16_t hook, std::int32_t peer, const Group& group = {}) {
-    std::uint32_t& last = hook == kAllReduce ? collectives[group.communicator] : messages;
+    std::uint32_t& last = hook == kSend || hook == kRecv ? messages : collectives[group.communicator];
     record(
         {.hook = hook,
          .begin_us = host_us,
@@ -247,9 +247,10 @@ class SimulatedRanks : public testing::Test {
       ranks_[static_cast<std::size_t>(i)].ranks = count;
     }
   }
-  void all_reduce(double transfer_us) {
+  void all_reduce(double transfer_us) { move_data(kAllReduce, transfer_us); }
+  void move_data(std::uint16_t hook, double transfer_us) {
     std::vector<double> begins;
-    for (SimulatedRank& one : ranks_) begins.push_back(one.enter(kAllReduce, -1));
+    for (SimulatedRank& one : ranks_) begins.push_back(one.enter(hook, -1));
     const double last_us = *std::max_element(begins.begin(), begins.end());
     for (std::size_t i = 0; i < ranks_.size(); ++i) ranks_[i].enter_until(begins[i], last_us + transfer_us);
   }
@@ -343,7 +344,9 @@ class SimulatedRanks : public testing::Test {
                 {.name = "cuMemAlloc_v2", .family = Family::kCuda, .blocking = false},
                 test::launch_hook("cuLaunchHostFunc"),
                 {.name = "cuMemcpyDtoHAsync_v2", .family = Family::kCuda, .blocking = false},
-                test::wait_hook("sem_wait")});
+                test::wait_hook("sem_wait"),
+                nccl_hook("ncclAllGather"),
+                nccl_hook("ncclReduceScatter")});
     file.thread(counted_by_kernel(rank));
     if (!rank.helper_calls.empty()) file.thread(test::thread_entry(101, "helper"));
     file.module(kInterpreter, kInterpreter + 0x1000, "/usr/bin/python3.11");

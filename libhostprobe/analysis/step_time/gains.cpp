@@ -39,7 +39,8 @@ double sum_of(const std::vector<double>& ns) { return std::accumulate(ns.begin()
 
 // Of a GPU and of transfers no moments are lost that could be counted.
 bool is_of_moments(Cause cause) {
-  return cause != Cause::kSlowGpu && cause != Cause::kProxyDelay && cause != Cause::kCommBandwidth;
+  return cause != Cause::kSlowGpu && cause != Cause::kProxyDelay && cause != Cause::kCommBandwidth &&
+         cause != Cause::kPoorOverlap;
 }
 
 // What stands behind a cause is what makes its gain larger by half of what is missing, or more, when it takes no time itself.
@@ -226,6 +227,7 @@ void Gains::finish_cuts(const std::set<Cause>& causes, const std::vector<double>
   for (const Cause cause : causes) cuts_[cause].sort();
   cuts_[Cause::kProxyDelay].transfer_factor = factors.late_progress;
   cuts_[Cause::kCommBandwidth].transfer_factors = factors.slow_transfers;
+  cuts_[Cause::kPoorOverlap].transfer_factors = factors.poor_overlap;
   for (const Cause cause : {Cause::kCpuContention, Cause::kCpuThrottle})
     cuts_[cause].transfer_factors = factors.late_transfers;
   cuts_[Cause::kSyncCalls].without_syncs = true;

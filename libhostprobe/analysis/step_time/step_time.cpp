@@ -726,7 +726,7 @@ class ExplainedSteps {
     move_longer_work(members_.size(), answer_.lost);
     std::vector<const ProcessAnswer*> processes;
     for (const StepTimeMember& member : members_) processes.push_back(member.answer);
-    const GainFactors factors = name_transfer_causes(job_, processes, answer_);
+    const GainFactors factors = name_transfer_causes(job_, processes, steps_, answer_);
     const std::vector<char> known = on_gpu();
     if (std::find(known.begin(), known.end(), 1) == known.end())
       answer_.gains = gains_.of_chains();

@@ -38,6 +38,7 @@ bool was_looked_for(const RunAnswer& run, Cause cause) {
     case Cause::kProxyDelay:
       return any_process(run, [](const ProcessAnswer& one) { return !one.progress.empty(); });
     case Cause::kCommBandwidth:
+    case Cause::kPoorOverlap:
       return !run.collectives.empty();
     case Cause::kWaitsForRank:
       return run.ranks > 1;

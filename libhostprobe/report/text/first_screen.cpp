@@ -198,6 +198,7 @@ class FirstScreen : private Lines {
       case Cause::kSlowGpu:
         return "launches";
       case Cause::kCommBandwidth:
+      case Cause::kPoorOverlap:
       case Cause::kWaitsForRank:
         return "collectives";
       case Cause::kProxyDelay:
