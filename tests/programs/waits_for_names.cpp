@@ -14,9 +14,12 @@ namespace {
 
 constexpr auto kLong = std::chrono::milliseconds(3);
 
+pid_t g_writer = 0;  // the last one that wrote a byte
+
 // Somebody else writes a byte, `kLong` from now.
 std::thread later(int descriptor) {
   return std::thread([descriptor] {
+    g_writer = gettid();
     std::this_thread::sleep_for(kLong);
     const std::uint64_t one = 1;
     if (write(descriptor, &one, sizeof one) < 0) perror("write");
@@ -29,6 +32,7 @@ void wait_for(const char* key, int from, int to, const std::string& name) {
   printf("%s: %zd\n", key, read(from, &data, sizeof data));
   other.join();
   tell("%s %s", key, name.c_str());
+  tell("writer_of_%s %d", key, static_cast<int>(g_writer));
 }
 
 std::string link_of(int descriptor) {

@@ -37,6 +37,22 @@ TEST(Waits, OnADescriptorSayWhatItStandsForAtThatMoment) {
   EXPECT_EQ(names_of(calls, "poll", main), (std::vector{joined(pair.probed.told("poll")), std::string()}));
 }
 
+// Of a socket it is not known which number its other end has.
+TEST(Waits, ForAPipeSayWhoWrote) {
+  const Pair pair(victim("0"));
+  expect_same(pair);
+  const std::vector<Call> reads = dump(pair.run()).of("read", pair.probed.outcome.pid);
+  ASSERT_EQ(reads.size(), 5u);
+  const auto writer = [&](const char* key) {
+    return std::stoll(pair.probed.told(std::string("writer_of_") + key).at(0));
+  };
+  EXPECT_EQ(reads[0].waker_tid(), writer("pipe"));
+  EXPECT_EQ(reads[1].waker_tid(), writer("next_pipe"));
+  EXPECT_EQ(reads[2].waker_tid(), 0);
+  EXPECT_EQ(reads[3].waker_tid(), 0);
+  EXPECT_EQ(reads[4].waker_tid(), writer("event"));
+}
+
 TEST(Waits, HaveNoNamesWhereTheyAreRedacted) {
   const Pair pair(victim("1"));
   expect_same(pair);

@@ -538,6 +538,8 @@ class Explanation {
     if (found.cause == Cause::kGilContention && is_behind_maker(thread, call)) found.cause = reason.cause;
     if (found.cause != Cause::kUnexplained) return found;
     const Peer peer = rank().process_of(thread).causes.peer_of(call, peers_);
+    // Another thread of the process wrote it.
+    if (call.waker >= 0 && thread_of(call.waker).process == thread.process) return found;
     // Whoever on this machine sends what is read: what goes to the GPU next is the step's input.
     if (peer != Peer::kElsewhere && call.function != nullptr && call.function->role == HookRole::kRead &&
         is_copied_next(thread, call))

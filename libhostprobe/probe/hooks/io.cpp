@@ -3,7 +3,7 @@
 // Room 2 (probe/). Nothing tells beforehand whether such a call will block without changing what it does, so it is timed,
 // and counts as a wait from HOSTPROBE_IO_US on, less what copying its bytes takes. Whether the descriptor is a file is
 // asked only then: a file's time is its disk's (kRecordFile). Writing to anything but a file is left out: a writer whose
-// reader wakes up in its place looks as if it had waited.
+// reader wakes up in its place looks as if it had waited. Who has waited for a pipe learns who wrote (pipe_writers.h).
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,6 +12,7 @@
 
 #include "probe/hooks/descriptor_name.h"
 #include "probe/intercept/newer_function.h"
+#include "probe/record/pipe_writers.h"
 #include "probe/record/wait.h"
 #include "probe/runtime/at_start.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kTicksPerByte = 1;  // 2 to 4 GB/s, slow for a copy
 
-enum class What { kRead, kFileOnly, kLock, kOpen };
+enum class What { kRead, kWrite, kFileOnly, kLock, kOpen };
 
 bool is_on_disk(mode_t mode) { return S_ISREG(mode) || S_ISBLK(mode) || S_ISDIR(mode); }
 
@@ -38,10 +39,12 @@ void keep_io(Hook& hook, int descriptor, What what, Waited& wait) {
   auto copied = wait.result > 0 && what != What::kOpen ? static_cast<std::uint64_t>(wait.result) * kTicksPerByte : 0;
   bool is_long = wait.end - wait.begin >= g_limits.io_ticks + copied;
   bool file = is_long && trace_is_open() && is_file(descriptor, what);
-  bool counts = is_long && (file || what != What::kFileOnly);
+  bool counts = is_long && (file || (what != What::kFileOnly && what != What::kWrite));
   if (!counts) wait.error = kDidNotBlock;
   wait.flags = file ? kRecordFile : 0;
   if (counts) wait.name = descriptor_name(descriptor, wait.end - wait.begin);
+  if (counts && what == What::kRead && !file && trace_is_open())
+    wait.post = post_by_write(descriptor, wait.begin, wait.end);
   keep_wait(hook, wait);
   errno = saved;
 }
@@ -49,7 +52,10 @@ void keep_io(Hook& hook, int descriptor, What what, Waited& wait) {
 template <class Call>
 auto timed_io(Hook& hook, int descriptor, What what, const void* site, Call call) {
   Waited wait{reinterpret_cast<const void*>(static_cast<long>(descriptor)), site, 0, 0, 0, 0, 0, 0, 0};
-  auto result = time_call(hook, nullptr, wait, call);
+  auto result = time_call(hook, nullptr, wait, [&] {
+    if (what == What::kWrite) note_write(descriptor, wait.begin);
+    return call();
+  });
   if (HP_LIKELY(wait.end - wait.begin < g_limits.io_ticks)) {
     mark_used(hook);
     count_quiet();
@@ -104,10 +110,9 @@ HP_IO_HOOK(kRead, int, kRead, accept4, "GLIBC_2.10", (int fd, sockaddr* from, so
            (fd, from, from_bytes, flags))
 HP_IO_HOOK(kRead, int, kRead, connect, "GLIBC_2.2.5", (int fd, const sockaddr* to, socklen_t to_bytes),
            (fd, to, to_bytes))
-HP_IO_HOOK(kFileOnly, ssize_t, kWrite, write, "GLIBC_2.2.5", (int fd, const void* data, std::size_t bytes),
+HP_IO_HOOK(kWrite, ssize_t, kWrite, write, "GLIBC_2.2.5", (int fd, const void* data, std::size_t bytes),
            (fd, data, bytes))
-HP_IO_HOOK(kFileOnly, ssize_t, kWrite, writev, "GLIBC_2.2.5", (int fd, const iovec* parts, int count),
-           (fd, parts, count))
+HP_IO_HOOK(kWrite, ssize_t, kWrite, writev, "GLIBC_2.2.5", (int fd, const iovec* parts, int count), (fd, parts, count))
 HP_IO_HOOK(kFileOnly, ssize_t, kRead, pread, "GLIBC_2.2.5", (int fd, void* data, std::size_t bytes, off_t at),
            (fd, data, bytes, at))
 HP_IO_HOOK(kFileOnly, ssize_t, kRead, pread64, "GLIBC_2.2.5", (int fd, void* data, std::size_t bytes, off_t at),
