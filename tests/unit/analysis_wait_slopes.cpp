@@ -43,6 +43,17 @@ TEST(WaitSlopesOf, AThreadAtItsOwnPaceAreNearZero) {
   EXPECT_LT(made.slope(), 0.15);
 }
 
+// Of what was there already, nobody waits for the post.
+TEST(WaitSlopesOf, AThreadAtItsOwnPaceAreNearZeroAlsoWhereSomePostsAreNotWaitedFor) {
+  MadeWaits made;
+  for (int i = 0; i < 60; ++i) {
+    const double others_ns = i % 3 == 0 ? 20e6 : i % 5 == 0 ? 10e6 : 0;
+    const double next_ns = made.last_ns + others_ns + made.about(10e6, 50e3);
+    made.add(made.last_ns + others_ns + made.about(5e6, 300e3), next_ns);
+  }
+  EXPECT_LT(made.slope(), 0.25);
+}
+
 TEST(WaitSlopesOf, AThreadThatReactsAreNearOne) {
   MadeWaits made;
   for (int i = 0; i < 60; ++i) {

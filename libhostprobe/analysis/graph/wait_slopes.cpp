@@ -9,23 +9,44 @@
 namespace hostprobe::analysis {
 namespace {
 
-constexpr double kFewest = 8;  // posts, of which a slope can be told
+constexpr std::size_t kFewest = 8;  // posts, of which a slope can be told
 
-// Of one pair of threads: x is when the waiter came, y when it was woken, both since the post before.
+// Since the post before: when the waiter came, and when it was woken.
+struct Wait {
+  double came_ns, woken_ns;
+};
+
+// Of one pair of threads.
 struct Pair {
   double before_ns = 0;
-  double count = 0, own_waits = 0, x = 0, y = 0, xx = 0, xy = 0;
+  std::size_t own_waits = 0;
+  std::vector<Wait> waits;
 
-  void add(double came_ns, double woken_ns) {
-    ++count;
-    x += came_ns, y += woken_ns, xx += came_ns * came_ns, xy += came_ns * woken_ns;
-  }
-  double slope() const {
-    if (2 * own_waits > count) return 0;
+  double slope() {
+    if (2 * own_waits > waits.size()) return 0;
+    if (waits.size() < kFewest) return 1;
+    leave_out_later_posts();
+    const auto count = static_cast<double>(waits.size());
+    double x = 0, y = 0, xx = 0, xy = 0;
+    for (const Wait& wait : waits) {
+      x += wait.came_ns, y += wait.woken_ns;
+      xx += wait.came_ns * wait.came_ns, xy += wait.came_ns * wait.woken_ns;
+    }
     const double spread = xx - x * x / count;
     // Within a microsecond it always came at the same moment.
-    if (count < kFewest || spread < 1e6 * count) return 1;
-    return std::clamp((xy - x * y / count) / spread, 0.0, 1.0);
+    return spread < 1e6 * count ? 1 : std::clamp((xy - x * y / count) / spread, 0.0, 1.0);
+  }
+
+ private:
+  // A post that nobody waited for leaves no record: then two are further apart, and the waiter comes later by as much, whatever the
+  // other thread does.
+  void leave_out_later_posts() {
+    constexpr double kFurther = 1.5;
+    const auto by_coming = [](const Wait& l, const Wait& r) { return l.came_ns < r.came_ns; };
+    std::sort(waits.begin(), waits.end(), by_coming);
+    const Wait last{kFurther * waits[waits.size() / 4].came_ns, 0};
+    const auto end = std::upper_bound(waits.begin(), waits.end(), last, by_coming);
+    waits.resize(std::max<std::size_t>(kFewest, static_cast<std::size_t>(end - waits.begin())));
   }
 };
 
@@ -55,13 +76,13 @@ WaitSlopes::WaitSlopes(const PathGraph& graph) {
       if (call.type != HostCallType::kWait || call.waker < 0) continue;
       Pair& pair = pairs[{static_cast<std::int32_t>(own), call.waker}];
       if (pair.before_ns > 0 && call.begin_ns >= pair.before_ns) {
-        pair.add(call.begin_ns - pair.before_ns, call.post_ns - pair.before_ns);
+        pair.waits.push_back({call.begin_ns - pair.before_ns, call.post_ns - pair.before_ns});
         pair.own_waits +=
             has_waited(graph.host.threads[static_cast<std::size_t>(call.waker)], pair.before_ns, call.post_ns);
       }
       pair.before_ns = call.post_ns;
     }
-  for (const auto& [threads, pair] : pairs)
+  for (auto& [threads, pair] : pairs)
     slopes_[threads] = serves_gpu(graph.host.threads[static_cast<std::size_t>(threads.second)]) ? 1 : pair.slope();
 }
 
