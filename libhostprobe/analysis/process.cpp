@@ -239,6 +239,19 @@ void name_last_stacks(const Trace& trace, Symbols& symbols, ProcessCollectives& 
         span.last_stack = stack_text(trace, stack->second, symbols);
 }
 
+// Of those that were not collected behind that: these had an end.
+std::vector<StuckChild> stuck_children(const Trace& trace, Symbols& symbols) {
+  std::vector<StuckChild> stuck;
+  for (const EventRow& row : trace.events) {
+    const auto pid = static_cast<std::uint32_t>(row.number);
+    if (row.kind == kEventChildEnded) std::erase_if(stuck, [pid](const StuckChild& one) { return one.pid == pid; });
+    if (row.kind == kEventStuckChild)
+      stuck.push_back({pid, symbols.place(trace, row.amount, false).caller_text(),
+                       std::string(row.text, strnlen(row.text, sizeof(row.text)))});
+  }
+  return stuck;
+}
+
 }  // namespace
 
 ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsigned cores, const StepPlan& plan,
@@ -283,6 +296,7 @@ ProcessAnswer analyse_process(const Timeline& timeline, Symbols& symbols, unsign
   answer.quota = answer_quota(trace);
   answer.frequency = answer_frequency(trace);
   answer.machine = answer_machine(trace, window, answer.steps.steps);
+  answer.stuck_children = stuck_children(trace, symbols);
   work->children_ended = children_ended(trace);
   add_open_waits(answer);
   share_out_waits(answer);

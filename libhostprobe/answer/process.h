@@ -106,6 +106,13 @@ enum class EndState {
 // An id, for scripts.
 const char* end_name(EndState end);
 
+// A child that was forked from it, and waits for a thread that stayed here.
+struct StuckChild {
+  std::uint32_t pid = 0;
+  std::string code;    // it is in, "function (library)"
+  std::string python;  // its innermost Python function and line; "" = none, or not known
+};
+
 struct ProcessAnswer {
   std::string trace_path;
   std::optional<int> rank;
@@ -145,6 +152,7 @@ struct ProcessAnswer {
   int file_errno = 0;
   bool tail_gone = false;  // it was killed, and what its shared memory held is gone, how much nobody knows
   std::vector<Damage> damages;
+  std::vector<StuckChild> stuck_children;
   std::optional<OwnCost> own_cost;
   std::optional<SchedulerAnswer> scheduler;  // nothing: none were recorded
   std::vector<ThreadAnswer> threads;         // main first, then by role

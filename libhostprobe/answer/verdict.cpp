@@ -49,7 +49,8 @@ VerdictWord word_of(const RunAnswer& run, const Finding& finding) {
 }
 
 Severity severity_of(const Finding& finding) {
-  if (finding.symptom == Symptom::kJobStandsStill) return Severity::kCritical;
+  if (finding.symptom == Symptom::kJobStandsStill || finding.symptom == Symptom::kChildStandsStill)
+    return Severity::kCritical;
   return finding.gain_pct.value_or(finding.share_pct) >= kCriticalPct ? Severity::kCritical : Severity::kWarning;
 }
 

@@ -241,6 +241,9 @@ enum EventKind : std::uint32_t {
            // `amount`: its bytes; 1: it is not; text: what it cost, or why there is none
   kEventWritesPipe = 17,  // the process can write into a pipe; `number`: its inode
   kEventThreadName = 18,  // what Python calls a thread; `number`: its id, text: its name
+  kEventStuckChild =
+      19,  // a child that was forked waits for a thread that it has not got; `number`: its pid, `amount`: the address
+           // of the code that it is in, as in this process, text: its innermost Python function and line; "": none
   kEventStepsKnown = 14,  // monitor: end of start-up; `number`: steps so far, `amount`: main thread's run delay, ns
 };
 

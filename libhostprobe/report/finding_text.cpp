@@ -143,6 +143,21 @@ Saying standstill(const Finding& finding) {
                   duration_text(1e6 * seen.since_ms))};
 }
 
+Saying stuck_child(const Finding& finding) {
+  const StuckChildEvidence& seen = finding.evidence.of<StuckChildEvidence>();
+  const std::string line =
+      seen.child_line.empty() ? "" : ", called in " + shortened_place(printable(seen.child_line), 64);
+  return {"",
+          "",
+          {"that thread stayed with its parent when it was forked",
+           "start such a process by spawn or forkserver, or give it no threads to share work with (OMP_NUM_THREADS=1, "
+           "torch.set_num_threads(1))"},
+          fmt::format(
+              "{} waits for its child, process {}, which waits for ever in {}{}: it has one thread, and only another "
+              "one of its own could wake it",
+              who(finding), seen.child_pid, seen.child_in, line)};
+}
+
 Saying late_rank(const Finding& finding) {
   const LateRankEvidence& seen = finding.evidence.of<LateRankEvidence>();
   return {
@@ -227,6 +242,8 @@ Saying saying_of(const Finding& finding) {
   switch (finding.symptom) {
     case Symptom::kJobStandsStill:
       return standstill(finding);
+    case Symptom::kChildStandsStill:
+      return stuck_child(finding);
     case Symptom::kRankIsLate:
       return late_rank(finding);
     case Symptom::kLongWait:
@@ -292,6 +309,7 @@ std::string spent_text(const Finding& finding) {
 
 const char* title_of(const Finding& finding) {
   if (finding.symptom == Symptom::kJobStandsStill) return "Missing rank";
+  if (finding.symptom == Symptom::kChildStandsStill) return "Missing thread";
   return cause_title(finding.cause);
 }
 

@@ -213,6 +213,16 @@ void say_ranks() {
   one = finding(Symptom::kRankIsLate, Cause::kSlowRank, 35, 1);
   one.evidence.add(LateRankEvidence{.waits_pct = 5, .waits_most_rank = 0, .waits_most_pct = 40});
   say("late rank", text_of(one));
+
+  one = finding(Symptom::kChildStandsStill, Cause::kLockContention, 100);
+  StuckChildEvidence stuck{
+      .child_pid = 4250, .child_in = "gomp_team_barrier_wait_end (libgomp.so.1)", .waited_ms = 9000};
+  one.evidence.add(stuck);
+  say("child that waits for ever", text_of(one));
+  stuck.child_line = "augment (train.py:30)";
+  one = finding(Symptom::kChildStandsStill, Cause::kLockContention, 100);
+  one.evidence.add(stuck);
+  say("child that waits for ever, its line known", text_of(one));
 }
 
 void say_findings() {

@@ -52,6 +52,15 @@ TEST_F(LateReturnsOfSteps, GoToTheHeaviestFirst) {
   EXPECT_EQ(owners(), (ReturnOwners{{0, Cause::kAllocStall}, {0, Cause::kLockContention}}));
 }
 
+// Three of a hundred on each rank, of which six are lost by the job.
+TEST_F(LateReturnsOfSteps, BelongToACauseThatIsALossOfAllRanksTogether) {
+  for (const std::uint32_t member : {0u, 1u}) {
+    add(member, 60, Cause::kSyncCalls);
+    add(member, 100, Cause::kCpuContention, Cause::kSyncCalls);
+  }
+  EXPECT_EQ(owners(), (ReturnOwners{{0, Cause::kSyncCalls}, {1, Cause::kSyncCalls}}));
+}
+
 // What another rank waits for it counts where it was lost.
 TEST_F(LateReturnsOfSteps, AreToldRankByRank) {
   add(0, 100, Cause::kLockContention);

@@ -49,7 +49,8 @@ std::optional<TrialAnswer> trial_in(const std::string& text) {
 std::vector<ActionAnswer> actions_of(const Trace& trace, std::uint64_t start_monotonic_ns) {
   std::vector<ActionAnswer> actions;
   for (const EventRow& row : trace.events) {
-    if (row.kind == kEventChildEnded || row.kind == kEventWritesPipe || row.kind == kEventThreadName)
+    if (row.kind == kEventChildEnded || row.kind == kEventWritesPipe || row.kind == kEventThreadName ||
+        row.kind == kEventStuckChild)
       continue;                                                 // nothing that hostprobe did
     if (row.kind == kEventHalted && row.amount == 0) continue;  // a sign of a stop, not one
     const auto since_ns = static_cast<std::int64_t>(trace.clock.monotonic_ns(row.ticks) - start_monotonic_ns);

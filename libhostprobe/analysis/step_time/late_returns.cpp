@@ -41,6 +41,15 @@ void LateReturns::add_step(double length_ns, const std::vector<std::vector<LostP
     }
 }
 
+// On all ranks together: where each loses a little of it, it is the job's.
+bool LateReturns::is_loss(Cause cause) const {
+  double ns = 0;
+  for (const auto& [member, rank] : ranks_)
+    if (const auto own = rank.own_ns.find(cause); own != rank.own_ns.end()) ns += own->second;
+  const double least_pct = least_share_pct(cause);
+  return least_pct > 0 && 100 * ns >= least_pct * all_ns_;
+}
+
 void LateReturns::add_owners(std::uint32_t member, const OfRank& rank, ReturnOwners& owners) const {
   struct Candidate {
     Cause cause;
@@ -51,9 +60,7 @@ void LateReturns::add_owners(std::uint32_t member, const OfRank& rank, ReturnOwn
     if (!ends_with_its_call(cause)) continue;
     const auto own = rank.own_ns.find(cause);
     const double own_ns = own == rank.own_ns.end() ? 0 : own->second;
-    const double least_pct = least_share_pct(cause);
-    if (least_pct > 0 && 100 * own_ns >= least_pct * all_ns_)
-      candidates.push_back({cause, own_ns + return_ns, return_ns});
+    if (is_loss(cause)) candidates.push_back({cause, own_ns + return_ns, return_ns});
   }
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& l, const Candidate& r) { return l.ns > r.ns; });
   double left_ns = rank.without_cpu_ns;

@@ -30,6 +30,7 @@ class LateReturns {
     std::map<Cause, double> own_ns;     // without the returns
     std::map<Cause, double> return_ns;  // late returns from calls of that cause
   };
+  bool is_loss(Cause cause) const;
   void add_owners(std::uint32_t member, const OfRank& rank, ReturnOwners& owners) const;
 
   double all_ns_ = 0;  // of all ranks

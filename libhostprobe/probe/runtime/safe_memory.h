@@ -33,6 +33,9 @@ inline long own_thread() { return system_call_of_none(SYS_gettid); }
 // thread and not the process, whose id stands for nothing any more once its first thread has ended.
 class Memory {
  public:
+  Memory() = default;
+  // Of another process, where the kernel lets us.
+  explicit Memory(long process) : thread_(process) {}
   // How many pieces, from the first, were copied whole. More than kPieces of them where the stack is our own: they take 32 bytes each.
   template <unsigned kMost = kPieces>
   unsigned copy(const Piece* pieces, unsigned count) const {

@@ -26,6 +26,7 @@
 #include "probe/sources/running_samples.h"
 #include "probe/sources/sample_rows.h"
 #include "probe/sources/start_up.h"
+#include "probe/sources/stuck_children.h"
 #include "probe/sources/switch_drain.h"
 #include "probe/sources/switches.h"
 #include "probe/writer/file/events.h"
@@ -47,8 +48,9 @@ constexpr Source kSources[] = {
      .end = end_switches},
     // Ticks against the clocks of the system.
     {.tick = note_clock},
-    // Children of the process that ended.
+    // Children of the process that ended, and those that wait for ever.
     {.tick = [](const Round&) { note_child_ends(); }},
+    {.tick = note_stuck_children},
     // Which launch is asked whether its stream was empty.
     {.shed = kShedShortWaits, .due = arm_launch_samples},
     // Which work in streams is timed on the GPU.

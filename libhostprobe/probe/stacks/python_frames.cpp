@@ -407,9 +407,8 @@ bool describe_running(const Memory& memory, const PythonLink& link, const CodeWo
          words_of(work.code_again) == words;
 }
 
-PythonReading read_running(const PythonThread& thread, PythonFrame* out, unsigned most, unsigned& count,
-                           RunningWork& work) {
-  const Memory memory;
+PythonReading read_running(const Memory& memory, const PythonThread& thread, PythonFrame* out, unsigned most,
+                           unsigned& count, RunningWork& work) {
   PythonReading reading = read_chain(memory, thread, work, work.first);
   if (reading != PythonReading::kRead) return reading;
   read_codes(memory, work);
@@ -422,11 +421,8 @@ PythonReading read_running(const PythonThread& thread, PythonFrame* out, unsigne
   return count == 0 ? PythonReading::kTorn : PythonReading::kRead;
 }
 
-}  // namespace
-
-void python_threads_find(PythonThread* threads, unsigned count) {
-  const Memory memory;
-  if (!g_ready.load(std::memory_order_acquire) || g_python.runtime == 0 || !knows_thread_ids(memory)) return;
+void find_threads(const Memory& memory, PythonThread* threads, unsigned count) {
+  if (!g_ready.load(std::memory_order_acquire) || g_python.runtime == 0 || !knows_thread_ids(Memory())) return;
   if (g_python.is_finalizing() != 0) return;
   std::uint64_t interpreter = 0;
   memory.copy(&interpreter, g_python.runtime + g_python.lists.runtime_interpreters, sizeof interpreter);
@@ -441,12 +437,25 @@ void python_threads_find(PythonThread* threads, unsigned count) {
   }
 }
 
+}  // namespace
+
+void python_threads_find(PythonThread* threads, unsigned count) { find_threads(Memory(), threads, count); }
+
+unsigned python_frames_of_child(int child, PythonFrame* out, unsigned most) {
+  const Memory memory(child);
+  PythonThread thread{static_cast<std::uint32_t>(child), 0, 0};
+  find_threads(memory, &thread, 1);
+  unsigned count = 0;
+  if (thread.state != 0) read_running(memory, thread, out, most, count, *new (g_running) RunningWork);
+  return count;
+}
+
 PythonReading python_frames_of(const PythonThread& thread, PythonFrame* out, unsigned most, unsigned& count) {
   count = 0;
   if (!g_ready.load(std::memory_order_acquire) || thread.state == 0) return PythonReading::kGone;
   if (g_python.is_finalizing() != 0) return PythonReading::kGone;
   const int kept = errno;
-  const PythonReading reading = read_running(thread, out, most, count, *new (g_running) RunningWork);
+  const PythonReading reading = read_running(Memory(), thread, out, most, count, *new (g_running) RunningWork);
   errno = kept;
   return g_python.is_finalizing() != 0 ? PythonReading::kGone : reading;
 }

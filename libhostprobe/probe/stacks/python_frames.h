@@ -52,4 +52,8 @@ enum class PythonReading {
 // Frames of a thread that runs meanwhile, innermost first: those that two readings agree on.
 PythonReading python_frames_of(const PythonThread& thread, PythonFrame* out, unsigned most, unsigned& count);
 
+// Of a child that was forked by this process, and has executed nothing and runs nothing since, the frames of its only thread. The writer
+// thread only.
+unsigned python_frames_of_child(int child, PythonFrame* out, unsigned most);
+
 }  // namespace hostprobe::probe

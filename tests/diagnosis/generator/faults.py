@@ -10,7 +10,7 @@ import sys
 from outside import Beside, Pinned, Quota, Stopped
 from structure import BEHIND_US, LAUNCH_US, draw_structure, log_uniform
 
-LINK_GBPS = 12  # as PCIe 3 has: a slower link would be a fault of its own
+LINK_GBPS = 8  # as slow as a link inside of a host may be that is no fault; the CPUs of this machine have to move these bytes
 WEAKEST, STRONGEST = 0.05, 0.6
 SYNC_US = {"auto": 12, "spin": 12, "yield": 15, "block": 40}  # until a host that waited has launched again
 HAND_OVER_US = 20  # two ways of a thread back onto a CPU
