@@ -11,11 +11,11 @@
 namespace hostprobe::test {
 namespace {
 
-// Two looks are three seconds apart. The process is killed while it waits, and its child with it.
+// Two looks are two seconds apart. The process is killed while it waits, and its child with it.
 nlohmann::json report_of(const std::string& kind, long long& child) {
   const ScratchFolder scratch;
   const Victim victim{.program = "waits_for_children", .args = {kind}, .while_running = [](pid_t pid) {
-                        std::this_thread::sleep_for(std::chrono::seconds(12));
+                        std::this_thread::sleep_for(std::chrono::seconds(10));
                         kill(pid, SIGKILL);
                       }};
   const OneRun run = run_probed(victim, scratch);

@@ -18,7 +18,7 @@
 namespace hostprobe::probe {
 namespace {
 
-constexpr std::uint64_t kLookNs = 3000000000;
+constexpr std::uint64_t kLookNs = 2000000000;
 constexpr unsigned kMostChildren = 32;
 
 struct Child {
