@@ -1,4 +1,5 @@
-// Jobs that stand still without NCCL, by what the main threads of their ranks have been in for long: analysis/causes/standstill.cpp
+// Jobs that stand still without NCCL, by what the main threads of their ranks have been in for long: analysis/causes/standstill.cpp. And
+// processes that wait for a child which waits for ever: analysis/causes/stuck_child.cpp
 #include <gtest/gtest.h>
 
 #include "analysis/causes/detectors.h"
@@ -64,6 +65,36 @@ TEST_F(StandsStill, NotOnceTheProcessesHaveEnded) {
 
 TEST_F(StandsStill, AFileOfTheProgramsWithSuchANameEndIsNone) {
   EXPECT_FALSE(ask({wait(kEvaluate, {2}, 9), wait("run (my_distributed_c10d.py:4)", {0, 1, 3}, 8)}));
+}
+
+// A process whose child can never go on, and which waits for so long.
+RunAnswer waits_for_child(double waited_ms, EndState end = EndState::kRunning) {
+  RunAnswer run;
+  ProcessAnswer& process = run.processes.emplace_back();
+  process.pid = 100, process.end = end, process.wall_ms = 20000;
+  process.stuck_children.push_back({4250, "gomp_barrier_wait (libgomp.so.1)", "augment (train.py:30)"});
+  ThreadAnswer& main = process.threads.emplace_back();
+  main.tid = 100;
+  if (waited_ms > 0) main.open_wait.emplace().ms = waited_ms;
+  return run;
+}
+
+TEST(AChildThatWaitsForEver, IsNamedWhileItsParentWaits) {
+  const auto found = detect_stuck_child(waits_for_child(8000));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->cause, Cause::kLockContention);
+  EXPECT_EQ(found->pid, 100u);
+  EXPECT_NEAR(found->share_pct, 40, 1e-6);
+  const auto& seen = found->evidence.of<StuckChildEvidence>();
+  EXPECT_EQ(seen.child_pid, 4250u);
+  EXPECT_EQ(seen.child_in, "gomp_barrier_wait (libgomp.so.1)");
+  EXPECT_EQ(seen.child_line, "augment (train.py:30)");
+}
+
+TEST(AChildThatWaitsForEver, IsNotNamedWhereNobodyWaitsForLong) {
+  EXPECT_FALSE(detect_stuck_child(waits_for_child(0)));
+  EXPECT_FALSE(detect_stuck_child(waits_for_child(500)));
+  EXPECT_FALSE(detect_stuck_child(waits_for_child(8000, EndState::kEnded)));
 }
 
 }  // namespace
