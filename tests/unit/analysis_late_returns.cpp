@@ -61,6 +61,17 @@ TEST_F(LateReturnsOfSteps, BelongToACauseThatIsALossOfAllRanksTogether) {
   EXPECT_EQ(owners(), (ReturnOwners{{0, Cause::kSyncCalls}, {1, Cause::kSyncCalls}}));
 }
 
+TEST_F(LateReturnsOfSteps, BelongToACauseOfManyCallsFromHalfTheLeastLossOn) {
+  for (int i = 0; i < 4; ++i) {
+    add(0, 12, Cause::kSyncCalls);
+    add(0, 50, Cause::kCpuContention, Cause::kSyncCalls);
+  }
+  EXPECT_EQ(owners(), (ReturnOwners{{0, Cause::kSyncCalls}}));
+  parts_[0].resize(6);
+  add(0, 12, Cause::kSyncCalls);
+  EXPECT_EQ(owners(), ReturnOwners{}) << "three calls in a step";
+}
+
 // What another rank waits for it counts where it was lost.
 TEST_F(LateReturnsOfSteps, AreToldRankByRank) {
   add(0, 100, Cause::kLockContention);

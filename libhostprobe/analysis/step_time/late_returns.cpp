@@ -29,6 +29,7 @@ bool ends_with_its_call(Cause cause) {
 
 void LateReturns::add_step(double length_ns, const std::vector<std::vector<LostPart>>& ranks) {
   all_ns_ += length_ns * static_cast<double>(ranks.size());
+  ++steps_;
   for (const std::vector<LostPart>& parts : ranks)
     for (const LostPart& part : parts) {
       OfRank& rank = ranks_[part.member];
@@ -37,16 +38,23 @@ void LateReturns::add_step(double length_ns, const std::vector<std::vector<LostP
         continue;
       }
       rank.without_cpu_ns += part.ns;
-      if (part.returns_from != Cause::kGpuBound) rank.return_ns[part.returns_from] += part.ns;
+      if (part.returns_from == Cause::kGpuBound) continue;
+      rank.return_ns[part.returns_from] += part.ns;
+      if (&parts == &ranks[part.member]) ++rank.returns[part.returns_from];
     }
 }
 
-// On all ranks together: where each loses a little of it, it is the job's.
+// On all ranks together: where each loses a little of it, it is the job's. Nearly every program waits for its GPU, or takes a lock, once or
+// twice a step. One that comes back from such calls more often than that has chosen to, and less of it is a loss.
 bool LateReturns::is_loss(Cause cause) const {
+  constexpr std::uint64_t kUsual = 3;  // in a step
   double ns = 0;
-  for (const auto& [member, rank] : ranks_)
+  std::uint64_t most = 0;  // of a rank
+  for (const auto& [member, rank] : ranks_) {
     if (const auto own = rank.own_ns.find(cause); own != rank.own_ns.end()) ns += own->second;
-  const double least_pct = least_share_pct(cause);
+    if (const auto own = rank.returns.find(cause); own != rank.returns.end()) most = std::max(most, own->second);
+  }
+  const double least_pct = least_share_pct(cause) * (most > kUsual * steps_ ? 0.5 : 1);
   return least_pct > 0 && 100 * ns >= least_pct * all_ns_;
 }
 

@@ -26,14 +26,16 @@ class LateReturns {
 
  private:
   struct OfRank {
-    double without_cpu_ns = 0;          // all of it
-    std::map<Cause, double> own_ns;     // without the returns
-    std::map<Cause, double> return_ns;  // late returns from calls of that cause
+    double without_cpu_ns = 0;               // all of it
+    std::map<Cause, double> own_ns;          // without the returns
+    std::map<Cause, double> return_ns;       // late returns from calls of that cause
+    std::map<Cause, std::uint64_t> returns;  // how often, in its own steps
   };
   bool is_loss(Cause cause) const;
   void add_owners(std::uint32_t member, const OfRank& rank, ReturnOwners& owners) const;
 
   double all_ns_ = 0;  // of all ranks
+  std::uint64_t steps_ = 0;
   std::map<std::uint32_t, OfRank> ranks_;
 };
 
