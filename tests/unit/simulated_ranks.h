@@ -289,7 +289,9 @@ class SimulatedRanks : public testing::Test {
       if (random() % 3 == 0) all_reduce(1 + random() % 10);
       if (random() % 3 != 0) continue;
       const std::size_t from = random() % ranks_.size(), to = (from + 1) % ranks_.size();
-      message(ranks_[from], ranks_[to], 1 + random() % 10, random() % 2 == 0);
+      const bool waits = random() % 2 == 0;  // in this order: that of arguments differs between architectures
+      const double transfer_us = 1 + random() % 10;
+      message(ranks_[from], ranks_[to], transfer_us, waits);
     }
     synchronise();
   }

@@ -92,7 +92,9 @@ void judge(const Steps& a, const Steps& b, StepChange& change) {
   if (changes.empty()) return;
   change.low_pct = at_share(changes, kLuck / 2);
   change.high_pct = at_share(changes, 1 - kLuck / 2);
-  change.noise_pct = 100 * std::max(own_noise(a, block_a, random), own_noise(b, block_b, random));
+  // One behind the other: in which order arguments are worked out differs between architectures, and what is drawn with it.
+  const double noise_b = own_noise(b, block_b, random), noise_a = own_noise(a, block_a, random);
+  change.noise_pct = 100 * std::max(noise_a, noise_b);
   const bool sure = *change.low_pct > 0 || *change.high_pct < 0;
   change.significant = sure && std::abs(*change.change_pct) > change.noise_pct;
 }
