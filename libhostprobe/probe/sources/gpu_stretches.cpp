@@ -44,8 +44,9 @@ void open(std::uint64_t now_ns, std::uint64_t among) {
 // What the last one has cost, and how fast its calls came.
 void learn() {
   const std::uint64_t last = last_stretch_ticks(), cost = take_stretch_ticks();
-  if (g_opened_ticks == 0 || last <= g_opened_ticks) return;
-  g_pace.learn(g_let_by + kStretch, last - g_opened_ticks);
+  if (g_opened_ticks == 0 || last < g_opened_ticks) return;
+  // A coarse counter may not have moved meanwhile.
+  if (last > g_opened_ticks) g_pace.learn(g_let_by + kStretch, last - g_opened_ticks);
   const auto cost_ns =
       static_cast<std::uint64_t>(static_cast<double>(cost) * 1000 / ticks_per_us()) + g_let_by * kLetByNs;
   g_costs_ns[g_stretches++ % 3] = cost_ns;
