@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "quantile.h"
 #include "transfer_share.h"
 
 namespace hostprobe::analysis {
@@ -209,11 +208,7 @@ std::vector<double> name_poor_overlap(const JobGraph& job, const std::vector<Win
   LostTime named;
   named.cause = Cause::kPoorOverlap;
   named.of_all = true;
-  named.site.function = "nccl" + job.transfers[heaviest].operation;
-  named.site.transfer.bytes = job.transfers[heaviest].bytes;
-  const double ns = quantile(times.kinds[heaviest].ns, 0.5);
-  named.site.transfer.us = 1e-3 * ns;
-  if (ns > 0) named.site.transfer.bus_gb_s = wire_bytes(job.transfers[heaviest]) / ns;
+  named.site = transfer_site(job.transfers[heaviest], times.kinds[heaviest], 0);
   take_from_transfers(part, std::move(named), time);
   return left;
 }

@@ -73,18 +73,6 @@ std::vector<double> left_over_pcie(const std::vector<PathTransfer>& kinds, const
   return least == left.end() || *least * kClearly > 1 ? std::vector<double>{} : left;
 }
 
-LostSite site_of(const PathTransfer& kind, const TransferTimes& one, double usual_ns) {
-  LostSite site;
-  site.function = "nccl" + kind.operation;
-  site.transfer.bytes = kind.bytes;
-  const double ns = quantile(one.ns, 0.5);
-  const double bytes = wire_bytes(kind);
-  site.transfer.us = 1e-3 * ns;
-  if (ns > 0) site.transfer.bus_gb_s = bytes / ns;
-  if (usual_ns > 0) site.transfer.usual_bus_gb_s = bytes / usual_ns;
-  return site;
-}
-
 // By what each is longer than it could be; where nobody knows, the longest.
 std::size_t heaviest_of(const std::vector<TransferTimes>& all, const std::vector<double>& left) {
   std::size_t heaviest = 0;
@@ -135,7 +123,7 @@ std::vector<double> name_slow_transfers(const JobGraph& job, const AllTransferTi
   const std::size_t heaviest = heaviest_of(all, left);
   LostTime named;
   named.cause = Cause::kCommBandwidth;
-  named.site = site_of(job.transfers[heaviest], all[heaviest], usual[heaviest]);
+  named.site = transfer_site(job.transfers[heaviest], all[heaviest], usual[heaviest]);
   if (!by_others && !left.empty() && left[heaviest] < 1)
     named.site.transfer.pcie_bus_gb_s = wire_bytes(job.transfers[heaviest]) / pcie_ns(job.transfers[heaviest]);
   const std::int64_t member = by_others ? member_of(all, usual, job.parts.size()) : -1;

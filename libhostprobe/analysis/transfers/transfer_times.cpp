@@ -75,4 +75,16 @@ double pcie_ns(const PathTransfer& kind) {
   return kRingNs + ring_steps(kind) * kRingStepNs + wire_bytes(kind) / kPcieGbS;
 }
 
+LostSite transfer_site(const PathTransfer& kind, const TransferTimes& one, double usual_ns) {
+  LostSite site;
+  site.function = "nccl" + kind.operation;
+  site.transfer.bytes = kind.bytes;
+  const double ns = quantile(one.ns, 0.5);
+  const double bytes = wire_bytes(kind);
+  site.transfer.us = 1e-3 * ns;
+  if (ns > 0) site.transfer.bus_gb_s = bytes / ns;
+  if (usual_ns > 0) site.transfer.usual_bus_gb_s = bytes / usual_ns;
+  return site;
+}
+
 }  // namespace hostprobe::analysis

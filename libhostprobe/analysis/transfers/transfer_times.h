@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/graph/job_graph.h"
+#include "answer/step_time.h"
 
 namespace hostprobe::analysis {
 
@@ -33,5 +34,8 @@ AllTransferTimes transfer_times(const JobGraph& job);
 double wire_bytes(const PathTransfer& kind);
 // Over the slowest link inside a host.
 double pcie_ns(const PathTransfer& kind);
+
+// Where what is lost by them sits; `usual_ns` elsewhere, 0: not known.
+LostSite transfer_site(const PathTransfer& kind, const TransferTimes& one, double usual_ns);
 
 }  // namespace hostprobe::analysis
