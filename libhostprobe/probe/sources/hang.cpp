@@ -1,6 +1,6 @@
 // hang.cpp: see hang.h. Chunks are looked at wherever they are in their life: those that were written and given back since
-// the last look still hold their records. What progress is: live_tokens.h, where the search for steps has it from too. Price: two cache lines per chunk in which nothing is new, and in a process that
-// makes progress mostly the first few chunks: some microseconds a second.
+// the last look still hold their records. What progress is: live_tokens.h, where the search for steps has it from too. Price: two cache
+// lines per chunk in which nothing is new; in a process that makes progress mostly the chunk that showed it last, some microseconds a second.
 #include "probe/sources/hang.h"
 
 #include <stdio.h>
@@ -29,6 +29,7 @@ struct Watch {
   std::uint64_t quiet_ns;  // without progress
   bool armed;              // there was progress, and no trigger since
   bool has_work;           // there were records that are progress, so that ends of steps need not show it
+  std::uint32_t chunk;     // that showed progress last
   StepEnds ends;
 };
 HP_OF_PROCESS Watch g_watch{};
@@ -60,10 +61,16 @@ bool has_progress(const ChunkHead* chunk, std::uint64_t since_ticks) {
   return false;
 }
 
+// Round from the chunk that showed it last: the threads that make progress are where they were, or a few chunks further on, and other
+// threads' chunks, of polls and waits, can be many and cold.
 bool has_progress_since(std::uint64_t since_ticks) {
-  std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < ready; ++i)
-    if (has_progress(chunk_at(i), since_ticks)) return true;
+  const std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
+  std::uint32_t at = g_watch.chunk < ready ? g_watch.chunk : 0;
+  for (std::uint32_t looked = 0; looked < ready; ++looked, at = at + 1 < ready ? at + 1 : 0)
+    if (has_progress(chunk_at(at), since_ticks)) {
+      g_watch.chunk = at;
+      return true;
+    }
   return false;
 }
 
