@@ -54,11 +54,22 @@ TEST_F(LateReturnsOfSteps, GoToTheHeaviestFirst) {
 
 // Three of a hundred on each rank, of which six are lost by the job.
 TEST_F(LateReturnsOfSteps, BelongToACauseThatIsALossOfAllRanksTogether) {
-  for (const std::uint32_t member : {0u, 1u}) {
-    add(member, 60, Cause::kSyncCalls);
-    add(member, 100, Cause::kCpuContention, Cause::kSyncCalls);
-  }
+  for (const std::uint32_t member : {0u, 1u})
+    for (int i = 0; i < 2; ++i) {
+      add(member, 30, Cause::kSyncCalls);
+      add(member, 50, Cause::kCpuContention, Cause::kSyncCalls);
+    }
   EXPECT_EQ(owners(), (ReturnOwners{{0, Cause::kSyncCalls}, {1, Cause::kSyncCalls}}));
+}
+
+// It comes back from its GPU once in a step in any case; nobody has to take a lock that another thread holds.
+TEST_F(LateReturnsOfSteps, FromOneWaitForTheGpuInAStepAreOfTheLackOfACpu) {
+  add(0, 150, Cause::kSyncCalls);
+  add(0, 100, Cause::kCpuContention, Cause::kSyncCalls);
+  EXPECT_EQ(owners(), ReturnOwners{});
+  add(1, 150, Cause::kLockContention);
+  add(1, 100, Cause::kCpuContention, Cause::kLockContention);
+  EXPECT_EQ(owners(), (ReturnOwners{{1, Cause::kLockContention}}));
 }
 
 TEST_F(LateReturnsOfSteps, BelongToACauseOfManyCallsFromHalfTheLeastLossOn) {

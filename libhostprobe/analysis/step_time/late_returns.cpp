@@ -44,8 +44,8 @@ void LateReturns::add_step(double length_ns, const std::vector<std::vector<LostP
     }
 }
 
-// On all ranks together: where each loses a little of it, it is the job's. Nearly every program waits for its GPU, or takes a lock, once or
-// twice a step. One that comes back from such calls more often than that has chosen to, and less of it is a loss.
+// On all ranks together: where each loses a little of it, it is the job's. A program that comes back from calls of one kind often has chosen to make
+// them, and less of it is a loss. One that waits for its GPU once in a step comes back from there once in any case, wherever it waits.
 bool LateReturns::is_loss(Cause cause) const {
   constexpr std::uint64_t kUsual = 3;  // in a step
   double ns = 0;
@@ -54,6 +54,7 @@ bool LateReturns::is_loss(Cause cause) const {
     if (const auto own = rank.own_ns.find(cause); own != rank.own_ns.end()) ns += own->second;
     if (const auto own = rank.returns.find(cause); own != rank.returns.end()) most = std::max(most, own->second);
   }
+  if (cause == Cause::kSyncCalls && most <= steps_ + steps_ / 2) return false;
   const double least_pct = least_share_pct(cause) * (most > kUsual * steps_ ? 0.5 : 1);
   return least_pct > 0 && 100 * ns >= least_pct * all_ns_;
 }
