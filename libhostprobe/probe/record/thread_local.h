@@ -40,7 +40,9 @@ struct alignas(64) ThreadLocal {
   const void* owed_stack_site;  // of a wait for a lock that wants a stack; nullptr: none does
   std::uint32_t index;          // of `entry`
   std::uint32_t exit_rounds;
-  bool taking;  // inside a slow path of ours, see shelter.h
+  std::uint16_t last_stack;   // the id of its newest stack; 0: it had none
+  std::uint16_t same_stacks;  // how often that came again, one after another
+  bool taking;                // inside a slow path of ours, see shelter.h
   Forks forks;
   std::uint32_t lock_waits;  // the thread's share of g_lock_waiters
   std::uint32_t nccl_depth;  // of ncclGroupStart calls

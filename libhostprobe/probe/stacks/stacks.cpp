@@ -25,6 +25,8 @@ namespace {
 using FindObject = int (*)(void*, dl_find_object*);
 
 HP_KEPT_BY_CHILDREN std::atomic<FindObject> g_find_object{nullptr};
+// After eight equal stacks of a thread its next one is half as soon, and an eighth as soon at last.
+constexpr std::uint16_t kSameToDouble = 8, kMostSame = 3 * kSameToDouble;
 
 // What a sample is made in, because the stack may be a small one.
 struct SampleRoom {
@@ -86,11 +88,21 @@ unsigned read_python(SampleRoom& room) {
   return count;
 }
 
-std::uint16_t sample_in(SampleRoom& room, std::uint64_t now_ticks) {
+// A thread that waits in the same place each time need not be asked so often. One that runs Python may come there from many lines.
+void count_same(ThreadLocal& t, std::uint16_t id, bool runs_python) {
+  const bool is_same = id != 0 && id == t.last_stack && !runs_python;
+  t.same_stacks = !is_same ? 0 : t.same_stacks < kMostSame ? t.same_stacks + 1 : kMostSame;
+  t.last_stack = id;
+}
+
+std::uint16_t sample_in(ThreadLocal& t, SampleRoom& room, std::uint64_t now_ticks) {
   room.frames.count = 0;
   if (g_find_object.load(std::memory_order_acquire) != nullptr) read_native(room, now_ticks);
   unsigned python_count = read_python(room);
-  return room.frames.count + python_count == 0 ? 0 : stack_number(room.frames, room.python, python_count);
+  const std::uint16_t id =
+      room.frames.count + python_count == 0 ? 0 : stack_number(room.frames, room.python, python_count);
+  count_same(t, id, python_count != 0);
+  return id;
 }
 
 std::uint16_t sample_on(ThreadLocal& t, std::uint64_t now_ticks) {
@@ -102,7 +114,7 @@ std::uint16_t sample_on(ThreadLocal& t, std::uint64_t now_ticks) {
   // Without an entry a handler has forked since, and this is the child, which has no table of stacks yet.
   SampleRoom* room = t.entry != nullptr ? take_sample_room(t.tid) : nullptr;
   if (room != nullptr) {
-    id = sample_in(*room, now_ticks);
+    id = sample_in(t, *room, now_ticks);
     give_back(*room);
   }
   pthread_setcancelstate(cancel_state, nullptr);
@@ -134,7 +146,7 @@ constexpr double kMostIntervals = 3;  // one that was interrupted says nothing o
 
 bool is_due(ThreadLocal& t, std::uint64_t now_ticks, bool is_long) {
   if (!is_long && t.last_stack_ticks == 0) t.last_stack_ticks = now_ticks;  // not at once
-  const std::uint64_t pause = g_limits.stack_interval_ticks * (is_long ? 1 : kRarer);
+  const std::uint64_t pause = g_limits.stack_interval_ticks * (is_long ? 1 : kRarer) << t.same_stacks / kSameToDouble;
   const bool is_over = now_ticks >= t.last_stack_ticks && now_ticks - t.last_stack_ticks >= pause;
   return is_over && !g_first_only.load(std::memory_order_relaxed);
 }
