@@ -102,6 +102,7 @@ struct FileHeader {
   std::uint64_t own_records_ns;
   std::uint64_t own_switches_ns;
   std::uint64_t own_samples_ns;
+  std::uint64_t own_end_ns;  // of writer_cpu_ns: for the end of the trace, behind the program's last step; 0 as above
 };
 static_assert(sizeof(FileHeader) <= kFileHeaderBytes);
 

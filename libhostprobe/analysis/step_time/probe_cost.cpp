@@ -2,6 +2,7 @@
 #include "probe_cost.h"
 
 #include <algorithm>
+#include <string>
 
 #include "format/own_cost.h"
 #include "model/timeline.h"
@@ -20,17 +21,24 @@ bool holds_up(const LostPart& part) {
          part.cause != Cause::kUnknown && part.spot.thread != nullptr && part.window.length_ns() > 0;
 }
 
+// Of the time, how long a thread of hostprobe's own ran while steps were made: the trace ends behind them.
+double own_thread_part(const StepTimeMember& member) {
+  const ProcessAnswer& answer = *member.answer;
+  if (!answer.own_cost || answer.wall_ms <= 0) return 0;
+  const double end_ms =
+      member.timeline == nullptr ? 0 : 1e-6 * static_cast<double>(member.timeline->trace().header.own_end_ns);
+  return std::max(0.0, answer.own_cost->writer_ms - end_ms) / answer.wall_ms;
+}
+
 }  // namespace
 
 ProbeCost::ProbeCost(const std::vector<StepTimeMember>& members) : members_(members), ns_(members.size()) {
+  std::map<std::string, double> of_hosts;
+  for (const StepTimeMember& member : members) of_hosts[member.answer->host] += own_thread_part(member);
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const ProcessAnswer& answer = *members[i].answer;
-    if (!answer.own_cost)
-      ns_[i] = -1;
-    else if (answer.wall_ms > 0)
-      writers_part_ += answer.own_cost->writer_ms / answer.wall_ms;
+    if (!members[i].answer->own_cost) ns_[i] = -1;
+    own_threads_part_.push_back(std::min(1.0, of_hosts[members[i].answer->host]));
   }
-  writers_part_ = std::min(1.0, writers_part_);
 }
 
 const ProbeCost::Thread& ProbeCost::cost_of(const StepTimeProcess& process, const HostThread& thread) {
@@ -63,7 +71,7 @@ void ProbeCost::add_step(const std::vector<std::vector<LostPart>>& ranks) {
       if (!holds_up(part) || part.member != i) continue;
       // A thread that lacks a CPU may lack the one on which a thread of ours runs, and then no more often than one of them runs.
       if (part.cause == Cause::kCpuContention) {
-        ns_[i] += writers_part_ * part.ns;
+        ns_[i] += own_threads_part_[i] * part.ns;
         continue;
       }
       const HostThread& thread = part.spot.holder != nullptr ? *part.spot.holder : *part.spot.thread;

@@ -29,7 +29,7 @@ class ProbeCost {
   double inside_ns(const StepTimeProcess& process, const HostThread& thread, const Window& window);
 
   const std::vector<StepTimeMember>& members_;
-  double writers_part_ = 0;  // of the time, how long threads of hostprobe's own ran
+  std::vector<double> own_threads_part_;  // of the time, how long threads of hostprobe's own ran on each rank's host
   std::map<const HostThread*, Thread> threads_;
   std::vector<double> ns_;
 };

@@ -17,8 +17,10 @@
 #include "probe/writer/dump.h"
 #include "probe/writer/file/hook_table.h"
 #include "probe/writer/file/modules.h"
+#include "probe/writer/file/trace_file.h"
 #include "probe/writer/flight.h"
 #include "probe/writer/header_sums.h"
+#include "probe/writer/own_entry.h"
 #include "probe/writer/own_thread.h"
 #include "probe/writer/trace.h"
 
@@ -53,6 +55,7 @@ void work_round() {
 
 bool work_last_round() {
   const Round round{.now_ns = read_clock_ns(CLOCK_MONOTONIC), .last = true, .own_descriptors = g_own_descriptors};
+  const std::uint64_t before_ns = writers_cpu_ns();
   drain_full_chunks();
   write_new_modules(true);
   age_kept_chunks();
@@ -69,6 +72,7 @@ bool work_last_round() {
   tick_sources(round);
   tend_fixes(true);
   refresh_limits();
+  if (has_writer()) g_header.own_end_ns = writers_cpu_ns() - before_ns;
   return refresh_header(kFileClosed);
 }
 
