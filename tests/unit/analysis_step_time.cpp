@@ -540,7 +540,10 @@ TEST_F(StepTimes, AreWholeWhateverTheRanksDo) {
       step(i, [&] {
         work(random);
         if (random() % 2 == 0) ranks_[random() % ranks_.size()].lose_cpu(random() % 200);
-        if (random() % 2 == 0) ranks_[random() % ranks_.size()].wait_on(random() % 900, random() % 20);
+        if (random() % 2 != 0) return;
+        SimulatedRank& one = ranks_[random() % ranks_.size()];
+        const unsigned lasts_us = random() % 900;
+        one.wait_on(lasts_us, random() % 20);
       });
     ask();
     ASSERT_TRUE(time_) << seed;
