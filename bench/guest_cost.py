@@ -11,8 +11,9 @@ the sum of their costs as a share of the bare run's CPU. A difference is the med
   convoy    64 threads that take one lock in turns
   idle      200 threads that wait
   threads   each step begins and joins a thread
-  shell     a shell that starts 30 short processes, HOSTPROBE_TARGET=all
-  compile   make of 300 small C files, some 1 500 processes, HOSTPROBE_TARGET=all
+  shell     a shell that starts 30 short processes
+  compile   make of 300 small C files, some 1 500 processes
+  each      the same with HOSTPROBE_TARGET=all
   redis     redis-server and redis-benchmark, HOSTPROBE_TARGET=all
   torch     steps of PyTorch on the CPU
   loader    the same with a DataLoader of two workers
@@ -39,7 +40,7 @@ from environment import clean_environment
 
 SOURCE = Path(__file__).resolve().parents[1]
 
-NAMES = ("sharded", "yield", "decode", "convoy", "idle", "threads", "shell", "compile", "redis", "torch", "loader", "yielding", "ddp")
+NAMES = ("sharded", "yield", "decode", "convoy", "idle", "threads", "shell", "compile", "each", "redis", "torch", "loader", "yielding", "ddp")
 REDIS = """
 ln -s "$(command -v redis-check-rdb)" redis-server
 ./redis-server --port 0 --unixsocket "$PWD/socket" --save '' --daemonize no > server.log & server=$!
@@ -63,8 +64,8 @@ def workload(name, build):
     if name == "decode":
         return ([build / "examples/train_loop", "--steps", "600", "--kernels", "50", "--kernel-us", "2", "--threads", "0"],
                 node | {"SIMNODE_GPUS": "1"})
-    if name in ("compile", "redis"):
-        return ["/bin/bash", "-c", COMPILE if name == "compile" else REDIS], {"HOSTPROBE_TARGET": "all"}
+    if name in ("compile", "each", "redis"):
+        return ["/bin/bash", "-c", REDIS if name == "redis" else COMPILE], {} if name == "compile" else {"HOSTPROBE_TARGET": "all"}
     if name in ("torch", "loader", "yielding"):
         words = {"torch": [], "loader": ["--workers", "2"], "yielding": ["--yielding", "4"]}[name]
         return [torch_folder() / "python", SOURCE / "bench/guest_torch.py", "300", *words], {}
@@ -72,7 +73,7 @@ def workload(name, build):
         return [torch_folder() / "torchrun", "--standalone", "--nproc-per-node=2", SOURCE / "examples/train_ddp.py", "--steps", "200",
                 "--workers", "1"], {}
     if name == "shell":
-        return ["/bin/sh", "-c", "i=0; while [ $i -lt 30 ]; do /bin/true; i=$((i+1)); done"], {"HOSTPROBE_TARGET": "all"}
+        return ["/bin/sh", "-c", "i=0; while [ $i -lt 30 ]; do /bin/true; i=$((i+1)); done"], {}
     return [build / "bench/guest_jobs", name, "300"], {"HOSTPROBE_TARGET": "all"}
 
 
