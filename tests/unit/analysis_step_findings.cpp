@@ -135,6 +135,19 @@ TEST_F(StepFindings, OfALittleSleepAreToldForItHasACall) {
   EXPECT_EQ(find_in_steps(run_).size(), 1u);
 }
 
+TEST_F(StepFindings, OfOneLookAtTheGpuInAStepTakeTwiceTheLeastShare) {
+  const auto named = [this](double pct, unsigned calls) {
+    run_.step_time->lost.clear();
+    run_.processes[0].syncs = {};
+    for (unsigned i = 0; i < 100 * calls; ++i) run_.processes[0].syncs.time.add(1e3);
+    lose(Cause::kSyncCalls, 0, pct, {});
+    return !find_in_steps(run_).empty();
+  };
+  EXPECT_FALSE(named(5, 2));
+  EXPECT_TRUE(named(5, 3));
+  EXPECT_TRUE(named(9, 1));
+}
+
 TEST_F(StepFindings, OfOtherCausesStayWhatTheyAre) {
   lose(Cause::kPythonOverhead, 1, 30, {"plant (train.py:61)"});
   lose(Cause::kGcPause, 1, 12, {"plant (train.py:61)"});

@@ -183,11 +183,25 @@ bool is_usual_work(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   return beyond_ns < kBeyondSteps * most_ns && beyond_other_ranks_ns(run) < kBeyondRanks * most_ns;
 }
 
+// Nearly every program looks once in a step at what it has computed, and whether it could go on without is known to it alone. A little of
+// that is no advice: it returns, finds no GPU that is busy, and gives it work.
+bool looks_once(const RunAnswer& run, Cause cause, const CauseSum& sum) {
+  constexpr double kUsual = 2.5;  // calls in a step: for a value, and at the end of the step
+  constexpr double kLittle = 2;   // times the least share
+  if (cause != Cause::kSyncCalls || 100 * sum.ns >= kLittle * least_share_pct(cause) * run.step_time->length_ns)
+    return false;
+  return std::all_of(sum.ranks.begin(), sum.ranks.end(), [&](const LostTime* rank) {
+    const ProcessAnswer* process = run.step_member(rank->member);
+    return process != nullptr && static_cast<double>(process->in_steps().syncs.time.count()) <=
+                                     kUsual * static_cast<double>(run.steps.lengths.count);
+  });
+}
+
 bool matters(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   const StepTime& time = *run.step_time;
   const double least_pct = least_share_pct(cause);
   if (least_pct == 0 || !is_fault(cause, sum) || 100 * sum.ns < least_pct * time.length_ns) return false;
-  if (is_usual_work(run, cause, sum) || is_chance(run, cause, sum)) return false;
+  if (is_usual_work(run, cause, sum) || is_chance(run, cause, sum) || looks_once(run, cause, sum)) return false;
   if (cause == Cause::kProcessStopped) return true;  // each was seen: few of them are no accident of what was looked at
   const StepMean mean = mean_of_steps(sum.step_ns);
   return mean.ns > mean.error_ns || sum.step_ns.size() < 2 || 100 * sum.ns >= 2 * least_pct * time.length_ns;
