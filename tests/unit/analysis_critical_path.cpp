@@ -74,6 +74,17 @@ TEST_F(CriticalPath, OfAFullQueueIsTheGpu) {
   EXPECT_GT(path.gain_pct(PathClass::kGpuCompute).value(), 80);
 }
 
+// What ran before in its stream is what a kernel waited for, though measured times say that the two overlap.
+TEST_F(CriticalPath, OfAFullQueueIsTheGpuThoughTimesAreNotThatExact) {
+  for (int i = 0; i < 10; ++i) {
+    calls_.push_back({.hook = 1, .begin_us = 3.0 * i, .end_us = 3.0 * i + 2});
+    kernel(3.0 * i, i == 0 ? 2 : 2 + 50.0 * i, (i == 9 ? 52 : 52.3) + 50.0 * i);
+  }
+  calls_.push_back({.hook = 2, .begin_us = 40, .end_us = 505});
+  device_.source = ActivitySource::kEvents;
+  EXPECT_GT(ask().value().gain_pct(PathClass::kGpuCompute).value(), 80);
+}
+
 TEST_F(CriticalPath, OfAnEmptyQueueIsTheHost) {
   for (int i = 0; i < 10; ++i) {
     calls_.push_back({.hook = 1, .begin_us = 20.0 * i, .end_us = 20.0 * i + 2});
@@ -191,6 +202,14 @@ TEST_F(CriticalPath, HoldsWhatItPromisesForProgramsOfAnyShape) {
       stream_ns[activity.stream] += activity.end_ns - activity.begin_ns;
     EXPECT_GE(path.length_ns + 1e-3, std::max(stream_ns[0], stream_ns[1])) << seed;
   }
+}
+
+// As where another rank ended it: what is left of the wait is no time of the thread's own.
+TEST_F(CriticalPath, OfAStepThatEndsInAWaitIsOverWhenTheWaitIs) {
+  calls_ = {{.hook = 1, .begin_us = 0, .end_us = 2}, {.hook = 2, .begin_us = 5, .end_us = 101}};
+  kernel(0, 2, 100);
+  const PathAnswer path = ask({{0, 50e3}}).value();
+  EXPECT_GT(path.gain_pct(PathClass::kGpuCompute).value(), 80);
 }
 
 TEST_F(CriticalPath, OfStepsIsThatOfEachTogether) {

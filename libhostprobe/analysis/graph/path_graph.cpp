@@ -43,8 +43,7 @@ class Builder {
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
       link_launch(i);
       std::uint32_t& before = last[activity(i).stream];
-      // Branches of a graph overlap in one stream: the earlier one is then nothing to wait for.
-      if (before != kNoActivity && activity(before).end_ns <= activity(i).begin_ns) graph_.nodes[i].before = before;
+      if (before != kNoActivity && follows(i, before)) graph_.nodes[i].before = before;
       if (before == kNoActivity || activity(before).end_ns <= activity(i).end_ns) before = i;
     }
     for (const HostThread& thread : graph_.host.threads)
@@ -59,6 +58,15 @@ class Builder {
 
  private:
   const Activity& activity(std::uint32_t number) const { return device_.activities[graph_.numbers[number]]; }
+
+  // Branches of a graph overlap in one stream: the earlier one is then nothing to wait for. What different calls put there runs one after the
+  // other; where times that were measured, or worked out, overlap by a little, they are not as exact. A profile's are.
+  bool follows(std::uint32_t number, std::uint32_t before) const {
+    if (activity(before).end_ns <= activity(number).begin_ns) return true;
+    const CallNumber own = graph_.nodes[number].launch, other = graph_.nodes[before].launch;
+    return device_.source != ActivitySource::kProfile && own.thread >= 0 && other.thread >= 0 &&
+           (own.thread != other.thread || own.call != other.call);
+  }
 
   // The end: it lies in none.
   static std::vector<Window>::const_iterator window_of(const Activity& one, const std::vector<Window>& windows) {

@@ -112,7 +112,28 @@ void PathReplay::enter(double begin_ns, std::vector<PathEnds> steps) {
         add(placed({Kind::kEnd, end.part, -1, end.activity}));
       else
         needs_of_time(end.part, end.thread, end.at_ns, add);
+      if (const std::ptrdiff_t call = wait_at(end); call >= 0)
+        add(placed({Kind::kCall, end.part, end.thread, static_cast<std::uint32_t>(call)}));
     }
+}
+
+// The call in which the thread waits where the step ends, as where another rank ended it; -1: none.
+std::ptrdiff_t PathReplay::wait_at(const PathEnd& end) const {
+  if (end.activity != kNoActivity || end.thread < 0 || end.at_ns <= begin_ns_) return -1;
+  const HostThread& own = thread(end.part, end.thread);
+  const std::ptrdiff_t at = own.call_at(end.at_ns);
+  if (at < 0) return -1;
+  const HostCall& call = own.calls[static_cast<std::size_t>(at)];
+  const bool waits = call.type == HostCallType::kSynchronise || call.type == HostCallType::kWait;
+  return waits && call.end_ns > end.at_ns ? at : -1;
+}
+
+// A step that ends in a wait is over when the wait is, at the latest: less of a wait is no time of the thread's own.
+double PathReplay::end_ns(const PathEnd& end) const {
+  if (end.activity != kNoActivity) return end_of(end.part, end.activity);
+  const double at_ns = time_of(end.part, end.thread, end.at_ns);
+  const std::ptrdiff_t call = wait_at(end);
+  return call < 0 ? at_ns : std::min(at_ns, call_end(end.part, end.thread, static_cast<std::size_t>(call)));
 }
 
 // The end of the last wait for the GPU before it.
@@ -172,9 +193,7 @@ double PathReplay::run(const Factors& factors, const ReplayCuts& cuts) {
 
 double PathReplay::ended_after_ns(std::size_t step) const {
   double last_ns = begin_ns_;
-  for (const PathEnd& end : steps_[step])
-    last_ns = std::max(last_ns, end.activity != kNoActivity ? end_of(end.part, end.activity)
-                                                            : time_of(end.part, end.thread, end.at_ns));
+  for (const PathEnd& end : steps_[step]) last_ns = std::max(last_ns, end_ns(end));
   return last_ns - begin_ns_;
 }
 

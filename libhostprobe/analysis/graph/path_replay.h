@@ -64,6 +64,8 @@ class PathReplay {
   template <typename OnItem>
   void needs_of_time(std::uint32_t part, std::int32_t thread, double at_ns, OnItem on_item) const;
   double last_sync(const PathEnd& end) const;
+  std::ptrdiff_t wait_at(const PathEnd& end) const;
+  double end_ns(const PathEnd& end) const;
   bool is_last_sync(const Item& item, const HostCall& call) const;
   double awaited_by_syncs(const Item& item) const;
   void order(const Item& last);
