@@ -249,8 +249,7 @@ def probe_calls_up_only_through_doors(tree):
 
 
 def unsorted(lines):
-    """Variables that are written to and lie in no section that says what becomes of them in a forked child. No names of assemblers: aarch64's
-    mark data and code ($d, $x)."""
+    """Variables that are written to and lie in no section that says what becomes of them in a forked child; no marks of aarch64's assembler ($d)."""
     for line in lines:
         fields = [field.strip() for field in line.split("|")]
         if len(fields) == 7 and not fields[0].startswith("$") and re.fullmatch(r"\.(data|bss)(\.(?!rel\.ro|hp_start).*)?", fields[6]) and fields[3] != "SECTION":
