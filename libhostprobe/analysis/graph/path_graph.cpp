@@ -18,6 +18,9 @@ namespace {
 constexpr double kHandOverNs = 3000;
 constexpr double kBehindNs = 10'000;         // an activity ends so late behind the call that waited for it
 constexpr double kMostWithoutLaunch = 0.01;  // share of the activities
+// From pinned memory over PCIe 4; 5 to 10 from pageable (CUDA's bandwidthTest).
+constexpr double kPinnedBytesPerNs = 25, kPinnedLatencyNs = 2000;
+constexpr double kPinnedPart = 0.25;  // of its time, where nobody knows the bytes
 
 class Builder {
  public:
@@ -99,8 +102,16 @@ class Builder {
         node.launch = {static_cast<std::int32_t>(thread), static_cast<std::int32_t>(at)};
         node.blocks = activity(number).type == ActivityType::kCopy && !call.function->is(kSynchronises) &&
                       call.end_ns >= node.end_ns - kClockErrorNs;
+        if (node.blocks) node.pinned_ns = static_cast<float>(pinned_ns(activity(number)));
       }
     graph_.without_launch += node.launch.thread < 0;
+  }
+
+  // A value that is read back takes no time but its latency, however long the driver was in the call.
+  static double pinned_ns(const Activity& copy) {
+    const double length_ns = copy.end_ns - copy.begin_ns;
+    if (copy.bytes == 0) return kPinnedPart * length_ns;
+    return std::min(length_ns, kPinnedLatencyNs + static_cast<double>(copy.bytes) / kPinnedBytesPerNs);
   }
 
   // The call that holds the moment, else the nearest within the error of the clocks.

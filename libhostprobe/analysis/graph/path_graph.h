@@ -52,6 +52,7 @@ struct ActivityNode {
   bool unknown = false;          // from its begin to its end the GPU may have been busy or not
   float error_ns = 0;            // by which it may have ended later
   bool blocks = false;           // a copy that its launch call waited for, as those of pageable memory
+  float pinned_ns = 0;           // how long that would take from pinned memory
   bool launched_before = false;  // the window began, so its launch is nothing to wait for in there
   bool joined = false;           // other ranks' part in this collective is known
   bool elsewhere = false;        // ranks take part in it that the run has no trace of

@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace hostprobe::analysis {
+namespace {
+
+constexpr double kPinnedCallNs = 5000;  // a call that copies from pinned memory comes back at once, as a launch does
+
+}  // namespace
 
 PathReplay::PathReplay(const JobGraph& job, std::vector<WaitSlopes> slopes) : job_(job), slopes_(std::move(slopes)) {
   std::size_t all = 0;
@@ -231,7 +236,7 @@ double PathReplay::end_of(std::uint32_t part, std::uint32_t activity) const {
 
 double PathReplay::gpu_factor(std::uint32_t part, const ActivityNode& node) const {
   if (node.collective) return cuts_->transfer_factor * transfer_factor(part, node);
-  if (node.blocks) return cuts_->blocking_copy_factor;
+  if (node.blocks) return 1;
   const auto found = cuts_->gpu_factors.find(part);
   return found == cuts_->gpu_factors.end() ? 1 : found->second;
 }
@@ -264,8 +269,9 @@ double PathReplay::value_of_call(const Item& item) const {
   if (cuts_->without_syncs && call.type == HostCallType::kSynchronise && !last_syncs_ns_[item.part].empty() &&
       call.end_ns <= last_syncs_ns_[item.part].back())
     return is_last_sync(item, call) ? std::max(begin_ns, awaited_by_syncs(item)) : begin_ns;
-  const bool goes_on = ended_by != kNoActivity && graph.nodes[ended_by].blocks && cuts_->blocking_copy_factor != 1;
-  if (ended_by != kNoActivity && !goes_on)
+  if (ended_by != kNoActivity && graph.nodes[ended_by].blocks && cuts_->from_pinned)
+    return begin_ns + std::min(kPinnedCallNs, since(call.begin_ns, PathClass::kLaunch));
+  if (ended_by != kNoActivity)
     return std::max(begin_ns, std::max(end_of(item.part, ended_by), begin_ns_) +
                                   since(graph.nodes[ended_by].end_ns, PathClass::kCpu));
   if (call.type == HostCallType::kWait) {
@@ -329,6 +335,7 @@ double PathReplay::value_of_end(const Item& item) const {
     since_ns = std::max(since_ns, last_ns - early_ns);
   }
   double length_ns = node.end_ns - since_ns;
+  if (node.blocks && cuts_->from_pinned) length_ns = std::min<double>(length_ns, node.pinned_ns);
   if (node.collective) length_ns -= cuts_->inside_ns(item.part, kGpuCuts, since_ns, node.end_ns);
   return ready_ns + length_ns * factor(class_of(node)) * gpu_factor(item.part, node);
 }

@@ -32,7 +32,7 @@ class ReplayCuts {
   std::map<std::uint32_t, double> gpu_factors;  // of a part's work on the GPU; 1 where there is none
   double transfer_factor = 1;
   std::vector<double> transfer_factors;  // of JobGraph::transfers, besides; empty: 1
-  double blocking_copy_factor = 1;
+  bool from_pinned = false;    // copies of pageable memory
   bool without_syncs = false;  // the host waits for its GPU only where a step ends
 
  private:

@@ -12,8 +12,6 @@ namespace hostprobe::analysis {
 namespace {
 
 constexpr double kMostDrift = 0.01;  // as for the critical path
-// Of a copy's time, from pinned memory instead of pageable: 25 GB/s and more over PCIe 4 and 5, against 5 to 10 (CUDA's bandwidthTest).
-constexpr double kPinned = 0.25;
 
 // Of steps that last `all_ns` together, from those that were looked at. Longer steps lose more, so it is their share that is
 // estimated (a ratio of means, with the error of its residuals). The same of what they lost.
@@ -231,7 +229,7 @@ void Gains::finish_cuts(const std::set<Cause>& causes, const std::vector<double>
   for (const Cause cause : {Cause::kCpuContention, Cause::kCpuThrottle})
     cuts_[cause].transfer_factors = factors.late_transfers;
   cuts_[Cause::kSyncCalls].without_syncs = true;
-  cuts_[Cause::kPageableCopy].blocking_copy_factor = kPinned;
+  cuts_[Cause::kPageableCopy].from_pinned = true;
   for (std::uint32_t i = 0; i < slow.size(); ++i) cuts_[Cause::kSlowGpu].gpu_factors[i] = 1 / slow[i];
 }
 
