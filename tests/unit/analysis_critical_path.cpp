@@ -5,6 +5,7 @@
 #include <random>
 
 #include "analysis/graph/critical_path.h"
+#include "analysis/graph/path_graph.h"
 #include "analysis/graph/step_sample.h"
 #include "model/busy_time.h"
 #include "model/timeline.h"
@@ -42,14 +43,22 @@ class CriticalPath : public testing::Test {
     device_.activities.push_back(activity);
   }
   std::optional<PathAnswer> ask(const std::vector<Window>& steps = {}, std::size_t most_events = kMostProcessEvents) {
+    const Trace trace = write();
+    Symbols symbols;
+    return answer_critical_path(Timeline(trace, symbols), device_, {}, steps, nullptr, most_events);
+  }
+  PathGraph make_graph() {
+    const Trace trace = write();
+    Symbols symbols;
+    return make_path_graph(Timeline(trace, symbols), device_, {{0, 1e9}});
+  }
+  Trace write() {
     file_.thread(test::thread_entry(100, "main"));
     file_.calls(100, 0, calls_);
     file_.write(folder_.file("t.hptrace"));
     std::stable_sort(device_.activities.begin(), device_.activities.end(),
                      [](const Activity& l, const Activity& r) { return l.begin_ns < r.begin_ns; });
-    const Trace trace = read_trace(folder_.file("t.hptrace"));
-    Symbols symbols;
-    return answer_critical_path(Timeline(trace, symbols), device_, {}, steps, nullptr, most_events);
+    return read_trace(folder_.file("t.hptrace"));
   }
   TraceFile file_;
   test::TestFolder folder_;
@@ -83,6 +92,20 @@ TEST_F(CriticalPath, OfAFullQueueIsTheGpuThoughTimesAreNotThatExact) {
   calls_.push_back({.hook = 2, .begin_us = 40, .end_us = 505});
   device_.source = ActivitySource::kEvents;
   EXPECT_GT(ask().value().gain_pct(PathClass::kGpuCompute).value(), 80);
+}
+
+// The two streams take turns: nothing else is there that a kernel could have waited for.
+TEST_F(CriticalPath, GoesFromStreamToStreamThoughTimesAreNotThatExact) {
+  for (int i = 0; i < 10; ++i) {
+    calls_.push_back({.hook = 1, .begin_us = 3.0 * i, .end_us = 3.0 * i + 2});
+    kernel(3.0 * i, i == 0 ? 2 : 2 + 50.0 * i, 52.3 + 50.0 * i, i % 2);
+  }
+  device_.source = ActivitySource::kEvents;
+  const PathGraph graph = make_graph();
+  for (std::uint32_t i = 2; i < graph.nodes.size(); ++i) {
+    EXPECT_EQ(graph.nodes[i].from_other, i - 1);
+    EXPECT_EQ(graph.nodes[i].rest_ns, 0);
+  }
 }
 
 TEST_F(CriticalPath, OfAnEmptyQueueIsTheHost) {

@@ -183,6 +183,23 @@ TEST_F(StepTimes, WouldGainNoMoreThanTheNextRankAllows) {
   EXPECT_NEAR(gain_us(Cause::kAllocStall), 0, 10);
 }
 
+TEST_F(StepTimes, WouldGainAlsoWhatTheSameCauseHidesElsewhere) {
+  ranks(2);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    step(i, [&] {
+      ranks_[0].allocate(500);
+      all_reduce(30);
+      ranks_[1].allocate(450);
+      for (SimulatedRank& one : ranks_) one.compute(20);
+      all_reduce(30);
+      synchronise();
+    });
+  ask();
+  ASSERT_TRUE(time_);
+  EXPECT_NEAR(lost_us(Cause::kAllocStall), 500, 10) << "while one rank waits for the other it loses nothing by its own";
+  EXPECT_NEAR(gain_us(Cause::kAllocStall), 500, 10);
+}
+
 TEST_F(StepTimes, HiddenBehindTheQueueCostNothing) {
   ranks(2);
   for (std::uint64_t i = 0; i < 10; ++i)
@@ -313,6 +330,7 @@ TEST_F(StepTimes, OfCopiesThatWaitForTheWorkBeforeThemAreTheirsHoweverShort) {
   ask();
   ASSERT_TRUE(time_);
   EXPECT_GT(lost_us(Cause::kPageableCopy), 45);
+  EXPECT_GT(gain_us(Cause::kPageableCopy), 0.9 * lost_us(Cause::kPageableCopy)) << "its call comes back at once";
   EXPECT_LT(lost_us(Cause::kLaunchBound), 5);
 }
 

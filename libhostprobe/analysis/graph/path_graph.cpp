@@ -16,6 +16,7 @@ namespace {
 
 // A kernel begins so long after the end of what it waited for.
 constexpr double kHandOverNs = 3000;
+constexpr double kMeasuredNs = 5000;         // by which ends that were measured are off
 constexpr double kBehindNs = 10'000;         // an activity ends so late behind the call that waited for it
 constexpr double kMostWithoutLaunch = 0.01;  // share of the activities
 // From pinned memory over PCIe 4; 5 to 10 from pageable (CUDA's bandwidthTest).
@@ -156,6 +157,9 @@ class Builder {
     if (node.launch.thread >= 0) {
       const double since_ns = since_launch_ns(number);
       if (ready_ns < begin_ns && (is_exact || since_ns > 3 * lag_ns)) find_other(number, is_exact ? 0 : kHandOverNs);
+      if (is_exact && node.from_other == kNoActivity &&
+          begin_ns - std::max(ready_ns, graph_.call(node.launch).begin_ns + lag_ns) > 2 * kMeasuredNs)
+        find_other_about(number);
       if (node.from_other != kNoActivity) ready_ns = std::max(ready_ns, activity(node.from_other).end_ns);
       if (has_callbacks_) node.callback = callback_before(node);
       // What waited for nothing else waited for its launch.
@@ -202,6 +206,19 @@ class Builder {
       if (*one == number || activity(*one).begin_ns >= begin_ns) continue;
       graph_.nodes[number].from_other = *one;
       return;
+    }
+  }
+
+  // The same, where measured ends are some microseconds off: the one that is nearest.
+  void find_other_about(std::uint32_t number) {
+    const double begin_ns = activity(number).begin_ns;
+    double nearest_ns = kMeasuredNs;
+    for (auto one = ended_until(begin_ns + kMeasuredNs); one != by_end_.begin();) {
+      const Activity& other = activity(*--one);
+      if (other.end_ns < begin_ns - kMeasuredNs) return;
+      if (*one == number || other.begin_ns >= begin_ns || std::abs(other.end_ns - begin_ns) > nearest_ns) continue;
+      nearest_ns = std::abs(other.end_ns - begin_ns);
+      graph_.nodes[number].from_other = *one;
     }
   }
 

@@ -275,6 +275,7 @@ double PathReplay::value_of_call(const Item& item) const {
     return std::max(begin_ns, std::max(end_of(item.part, ended_by), begin_ns_) +
                                   since(graph.nodes[ended_by].end_ns, PathClass::kCpu));
   if (call.type == HostCallType::kWait) {
+    if (cuts_->answered.contains(&call)) return begin_ns + since(call.post_ns, PathClass::kCpu);
     return std::max(begin_ns, posted_ns(item, call, begin_ns) + since(call.post_ns, PathClass::kCpu));
   }
   return begin_ns + since(call.begin_ns, call.type == HostCallType::kLaunch ? PathClass::kLaunch : PathClass::kCpu);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "answer/window.h"
@@ -13,6 +14,8 @@
 namespace hostprobe::analysis {
 
 // In a thread's place: what transfers of that part last, and what its streams stand still.
+struct HostCall;
+
 inline constexpr std::int32_t kGpuCuts = -1;
 
 class ReplayCuts {
@@ -32,8 +35,9 @@ class ReplayCuts {
   std::map<std::uint32_t, double> gpu_factors;  // of a part's work on the GPU; 1 where there is none
   double transfer_factor = 1;
   std::vector<double> transfer_factors;  // of JobGraph::transfers, besides; empty: 1
-  bool from_pinned = false;    // copies of pageable memory
-  bool without_syncs = false;  // the host waits for its GPU only where a step ends
+  std::set<const HostCall*> answered;    // waits that find what they wait for
+  bool from_pinned = false;              // copies of pageable memory
+  bool without_syncs = false;            // the host waits for its GPU only where a step ends
 
  private:
   struct Cut {

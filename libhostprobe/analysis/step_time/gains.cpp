@@ -126,18 +126,33 @@ void Gains::add_step(double length_ns, const std::vector<std::vector<LostPart>>&
         continue;
       }
       chains[i].lost_ns[part.cause] += part.ns;
-      // Of a thread that waits it is the time of the one that it waits for: then its wait gets shorter by itself.
-      const HostThread* delayed = part.delayed != nullptr       ? part.delayed
-                                  : part.spot.holder != nullptr ? part.spot.holder
-                                                                : part.spot.thread;
-      if (delayed == nullptr && part.cause != Cause::kProcessStopped) continue;
-      const auto thread = delayed == nullptr || part.on_gpu
-                              ? kGpuCuts
-                              : static_cast<std::int32_t>(delayed - job_.parts[i].host.threads.data());
-      // A wait that is left out is overlapped, and what follows it is done all the same.
-      if (part.cause != Cause::kSyncCalls) cuts_[part.cause].add(i, thread, part.own_window(), part.ns);
+      add_cut(i, part);
     }
   }
+}
+
+void Gains::add_hidden(const std::vector<std::vector<LostPart>>& ranks) {
+  for (std::uint32_t i = 0; i < ranks.size(); ++i)
+    for (const LostPart& part : ranks[i]) add_cut(i, part);
+}
+
+void Gains::add_cut(std::uint32_t rank, const LostPart& part) {
+  // A wait that is left out is overlapped, and what follows it is done all the same.
+  if (part.cause == Cause::kSyncCalls) return;
+  const HostCall* call = part.spot.call;
+  if (part.cause == Cause::kDataloaderWait && call != nullptr && call->type == HostCallType::kWait) {
+    cuts_[part.cause].answered.insert(call);
+    return;
+  }
+  // Of a thread that waits it is the time of the one that it waits for: then its wait gets shorter by itself.
+  const HostThread* delayed = part.delayed != nullptr       ? part.delayed
+                              : part.spot.holder != nullptr ? part.spot.holder
+                                                            : part.spot.thread;
+  if (delayed == nullptr && part.cause != Cause::kProcessStopped) return;
+  const auto thread = delayed == nullptr || part.on_gpu
+                          ? kGpuCuts
+                          : static_cast<std::int32_t>(delayed - job_.parts[rank].host.threads.data());
+  cuts_[part.cause].add(rank, thread, part.own_window(), part.ns);
 }
 
 void Gains::move(Cause from, Cause to, std::uint32_t member, double share) {
@@ -283,16 +298,30 @@ std::map<Cause, Gain> Gains::of_replays(const std::set<Cause>& causes, const std
   RepeatedSteps repeated(job_, slopes, steps, ends);
   std::map<Cause, Gain> gains;
   for (const Cause cause : causes) {
-    // A batch is there when it is asked for, or it is not: how quickly a loader whose work is shorter would make it, with the queues and
-    // locks between its threads and processes, no record says. So what is gained is asked with all batches there.
-    if (cause == Cause::kDataloaderWait) continue;
     if (const auto blocks = blocks_of(cause, repeated); repeated.are_as_recorded(blocks))
       gains[cause] = of_blocks(cause, blocks, repeated);
   }
-  if (!causes.contains(Cause::kDataloaderWait)) return gains;
-  const std::map<Cause, Gain> chains = of_chains();
-  if (const auto found = chains.find(Cause::kDataloaderWait); found != chains.end()) gains.insert(*found);
   return gains;
+}
+
+std::set<Cause> heavy_causes(const StepTime& time, const GainFactors& factors) {
+  constexpr double kLeast = 0.01;  // of the steps
+  std::map<Cause, double> ns;
+  for (const LostTime& lost : time.lost) ns[lost.cause] += lost.ns;
+  std::set<Cause> causes;
+  for (const auto& [cause, all_ns] : ns)
+    if (cause != Cause::kGpuBound && cause != Cause::kTransfer && all_ns >= kLeast * time.length_ns)
+      causes.insert(cause);
+  if (factors.slow_transfers.empty()) causes.erase(Cause::kCommBandwidth);
+  return causes;
+}
+
+void bound_gains(StepTime& time) {
+  std::map<Cause, double> lost_ns;
+  for (const LostTime& lost : time.lost) lost_ns[lost.cause] += lost.ns;
+  for (auto& [cause, gain] : time.gains)
+    if (cause != Cause::kSlowGpu && cause != Cause::kProxyDelay && cause != Cause::kCommBandwidth)
+      for (double* ns : {&gain.ns, &gain.low_ns, &gain.high_ns}) *ns = std::min(*ns, lost_ns[cause]);
 }
 
 }  // namespace hostprobe::analysis

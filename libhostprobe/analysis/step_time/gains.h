@@ -25,6 +25,8 @@ class Gains {
 
   // A step's length, and what each rank lost in it.
   void add_step(double length_ns, const std::vector<std::vector<LostPart>>& ranks);
+  // What ranks lost in a step while nobody waited for it. Without its cause that is gone too; else it would be waited for next.
+  void add_hidden(const std::vector<std::vector<LostPart>>& ranks);
   // What has turned out to be another cause: so much of what sits on a rank.
   void move(Cause from, Cause to, std::uint32_t member, double share);
   // Without GPUs.
@@ -41,6 +43,7 @@ class Gains {
     double ns = 0;  // without waiting for others
     std::map<Cause, double> lost_ns;
   };
+  void add_cut(std::uint32_t rank, const LostPart& part);
   double all_ns() const;
   double lost_in(std::size_t step, Cause cause) const;
   double lost_in_steps(Cause cause, const std::vector<std::size_t>& steps) const;  // by the mean rank
@@ -62,5 +65,11 @@ class Gains {
   std::vector<std::vector<Chain>> chains_;        // of each step, of each rank
   std::map<Cause, ReplayCuts> cuts_;
 };
+
+// Worth a replay. How quick transfers could be is not always known.
+std::set<Cause> heavy_causes(const StepTime& time, const GainFactors& factors);
+// Without a cause a rank may run ahead, and hide other causes so: those have gains of their own. What slow GPUs and transfers cost is
+// counted on the rank that has them, and not where others wait for it.
+void bound_gains(StepTime& time);
 
 }  // namespace hostprobe::analysis

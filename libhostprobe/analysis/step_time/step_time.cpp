@@ -14,6 +14,7 @@
 #include "idle_exits.h"
 #include "late_returns.h"
 #include "loader_use.h"
+#include "looked_at.h"
 #include "lost_times.h"
 #include "probe_cost.h"
 #include "rank_knowledge.h"
@@ -41,11 +42,12 @@ class Explanation {
   Explanation(const JobGraph& job, const std::vector<StepTimeMember>& members, const std::vector<Window>& steps,
               LostParts& parts, const std::vector<WaitSlopes>& slopes, const ReturnOwners& owners, Symbols& symbols)
       : job_(job),
-        parts_(parts),
+        parts_(&parts),
         ranks_(known_ranks(job, members, steps, symbols)),
         peers_(outside_peers(job, members)),
         slopes_(slopes),
-        owners_(owners) {}
+        owners_(owners),
+        looked_at_(members.size()) {}
 
   void explain(std::uint32_t member, const Window& step) {
     member_ = member;
@@ -53,6 +55,15 @@ class Explanation {
       explain_thread(rank().thread, step, {});
     else
       explain_gpu(step);
+  }
+
+  // What threads that steps waited for lost while nobody did, into `hidden`. Behind all steps.
+  void explain_hidden(std::uint32_t member, const Window& step, LostParts& hidden) {
+    member_ = member;
+    parts_ = &hidden;
+    is_hidden_ = true;
+    for (auto& [number, thread] : looked_at_[member])
+      for (const Window& window : thread.when.rest_of(step)) explain_going(number, window, thread.why);
   }
 
   // CPU time of the rank and the workers of its loader.
@@ -112,14 +123,14 @@ class Explanation {
   void add(Cause cause, const Spot& spot, const Window& window) {
     if (window.length_ns() <= 0) return;
     if (cause == Cause::kWaitsForRank)
-      parts_.add_wait(member_, {window, window.length_ns(), spot});
+      parts_->add_wait(member_, {window, window.length_ns(), spot});
     else
-      parts_.add(member_, {window, window.length_ns(), cause, member_, spot});
+      parts_->add(member_, {window, window.length_ns(), cause, member_, spot});
   }
 
   // A thread that moves data for this rank, and lacks a CPU for `lost_ns` of it, waits for nobody meanwhile.
   void add_peer_wait(const Spot& spot, const Window& window, const HostThread& thread, double lost_ns) {
-    if (window.length_ns() > lost_ns) parts_.add_wait(member_, {window, window.length_ns() - lost_ns, spot});
+    if (window.length_ns() > lost_ns) parts_->add_wait(member_, {window, window.length_ns() - lost_ns, spot});
     add_without_cpu(window, thread, lost_ns);
   }
   // Estimates are no proof that it did not wait for others.
@@ -131,22 +142,22 @@ class Explanation {
     const double quota_ns = rank().process_of(thread).throttled.take(thread, window, lost_ns);
     LostPart part{window, quota_ns, Cause::kCpuThrottle, member_, {&thread, nullptr, nullptr}};
     part.returns_from = returns_from;
-    parts_.add(member_, part);
+    parts_->add(member_, part);
     part.ns = lost_ns - quota_ns;
     part.cause = Cause::kCpuContention;
-    parts_.add(member_, part);
+    parts_->add(member_, part);
   }
   // Behind a call that the thread was in for that cause.
   void add_late_return(Cause cause, const Spot& spot, const Window& window, const HostThread& thread, double late_ns) {
     if (owners_.contains({member_, cause}))
-      parts_.add(member_, {window, late_ns, cause, member_, spot});
+      parts_->add(member_, {window, late_ns, cause, member_, spot});
     else
       add_without_cpu(window, thread, late_ns, cause);
   }
   // What its own work took longer on a slow CPU: less of it is left.
   double add_low_frequency(double own_ns, const Window& window, const HostThread& thread) {
     const double slow_ns = own_ns * (thread.process == 0 ? rank().frequency.lost_part(thread, window) : 0);
-    parts_.add(member_, {window, slow_ns, Cause::kLowFrequency, member_, {&thread, nullptr, nullptr}});
+    parts_->add(member_, {window, slow_ns, Cause::kLowFrequency, member_, {&thread, nullptr, nullptr}});
     return own_ns - slow_ns;
   }
   // What it was blocked for in no call that is recorded, as far as that is known.
@@ -158,9 +169,9 @@ class Explanation {
     const bool is_recorded = process.without_cpu.is_recorded(thread, window);
     const double disk_ns = is_recorded ? 0 : parts->disk_of_own * window.length_ns();
     const double faults_ns = std::max(parts->faults * ns, disk_ns);
-    parts_.add(member_, {window, parts->files * ns, Cause::kFileIo, member_, {&thread, nullptr, nullptr}});
-    parts_.add(member_, {window, faults_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
-    parts_.add(member_, {window, parts->others * ns, Cause::kUnexplained, member_, {&thread, nullptr, nullptr}});
+    parts_->add(member_, {window, parts->files * ns, Cause::kFileIo, member_, {&thread, nullptr, nullptr}});
+    parts_->add(member_, {window, faults_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
+    parts_->add(member_, {window, parts->others * ns, Cause::kUnexplained, member_, {&thread, nullptr, nullptr}});
     return (parts->files + parts->others) * ns + faults_ns;
   }
   // Of a time in no call: what is left of it as work. The rest is added here.
@@ -173,12 +184,12 @@ class Explanation {
     if (is_peer_wait_alone(cause, window, thread)) return add(cause, spot, window);
     if (cause == Cause::kWaitsForRank)
       return add_peer_wait(spot, window, thread, rank().process_of(thread).without_cpu.take_of_own(thread, window));
-    parts_.add(member_, {window, add_all_but_work(window, thread), cause, member_, spot});
+    parts_->add(member_, {window, add_all_but_work(window, thread), cause, member_, spot});
   }
   // What is left of its own time without the pages that the kernel had to hand it.
   double add_page_faults(double own_ns, const Window& window, const HostThread& thread) {
     const double fault_ns = own_ns * rank().process_of(thread).own_code.fault_part(thread);
-    parts_.add(member_, {window, fault_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
+    parts_->add(member_, {window, fault_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
     return own_ns - fault_ns;
   }
   // What is left of its own time without its waits for threads that share its work, where these have too few CPUs.
@@ -191,7 +202,7 @@ class Explanation {
     const double for_pool = parts && parts->sum() < 1 ? parts->pool / (1 - parts->sum()) : 0;
     const double pool_ns = for_pool * off_ns + rank().own_code().spinning_part(thread) * on_ns;
     const Cause cause = rank().pools->of_quota ? Cause::kCpuThrottle : Cause::kCpuContention;
-    parts_.add(member_, {window, pool_ns, cause, member_, {&thread, nullptr, nullptr}});
+    parts_->add(member_, {window, pool_ns, cause, member_, {&thread, nullptr, nullptr}});
     return own_ns - pool_ns;
   }
   bool waits_for_pool(const HostThread& thread) const { return rank().pools && thread.process == 0; }
@@ -203,10 +214,11 @@ class Explanation {
     const bool is_divided = is_own || (thread.process != 0 && cause != Cause::kWaitsForRank);
     if (!parts && (!is_divided || !has_more_than_work(thread))) return add_own(cause, spot, window, thread);
     const double own_ns = add_all_but_own_code(window, thread);
-    if (!parts) return parts_.add(member_, {window, own_ns, cause, member_, spot});
-    parts_.add(member_, {window, parts->interpreter * own_ns, Cause::kPythonOverhead, member_, spot});
-    parts_.add(member_, {window, parts->compiler * own_ns, Cause::kJitCompile, member_, spot});
-    parts_.add(member_, {window, (1 - parts->interpreter - parts->compiler) * own_ns, Cause::kHostWork, member_, spot});
+    if (!parts) return parts_->add(member_, {window, own_ns, cause, member_, spot});
+    parts_->add(member_, {window, parts->interpreter * own_ns, Cause::kPythonOverhead, member_, spot});
+    parts_->add(member_, {window, parts->compiler * own_ns, Cause::kJitCompile, member_, spot});
+    parts_->add(member_,
+                {window, (1 - parts->interpreter - parts->compiler) * own_ns, Cause::kHostWork, member_, spot});
   }
   bool has_more_than_work(const HostThread& thread) const {
     return rank().process_of(thread).own_code.fault_part(thread) > 0 || waits_for_pool(thread);
@@ -219,12 +231,12 @@ class Explanation {
     if (!parts && !has_more_than_work(thread))
       return add_own(Cause::kGpuBound, {&thread, nullptr, nullptr}, window, thread);
     const double own_ns = add_all_but_own_code(window, thread);
-    if (!parts) return parts_.add(member_, {window, own_ns, Cause::kGpuBound, member_, {&thread, nullptr, nullptr}});
+    if (!parts) return parts_->add(member_, {window, own_ns, Cause::kGpuBound, member_, {&thread, nullptr, nullptr}});
     // Of the time on a CPU, of which spinning is gone by now.
     const double working = waits_for_pool(thread) ? 1 - rank().own_code().spinning_part(thread) : 1;
     const double more = 1 / std::max(working, parts->sum());
     const auto add_part = [&](Cause cause, double part) {
-      parts_.add(member_, {window, part * own_ns, cause, member_, {&thread, nullptr, nullptr}});
+      parts_->add(member_, {window, part * own_ns, cause, member_, {&thread, nullptr, nullptr}});
     };
     add_part(Cause::kGpuBound, 1 - more * parts->sum());
     add_part(Cause::kPythonOverhead, more * parts->python);
@@ -238,8 +250,8 @@ class Explanation {
     const WayBack back = rank().process_of(thread).without_cpu.take_of_return(thread, type, window);
     if (cause == Cause::kWaitsForRank) return add_peer_wait(spot, window, thread, back.without_cpu_ns);
     const double rest_ns = window.length_ns() - back.without_cpu_ns - back.blocked_ns;
-    parts_.add(member_, {window, rest_ns, cause, member_, spot});
-    parts_.add(member_, {window, back.blocked_ns, still, member_, spot});
+    parts_->add(member_, {window, rest_ns, cause, member_, spot});
+    parts_->add(member_, {window, back.blocked_ns, still, member_, spot});
     add_late_return(cause, spot, window, thread, back.without_cpu_ns);
   }
 
@@ -295,7 +307,7 @@ class Explanation {
         const Window inside{std::max(at_ns, halt.begin_ns), std::min(part.end_ns, halt.end_ns)};
         if (halt.end_ns > lasts_until_ns || inside.length_ns() <= 0) continue;
         if (inside.begin_ns > at_ns) explain(Window{at_ns, inside.begin_ns});
-        parts_.add(member_, {inside, inside.length_ns(), Cause::kProcessStopped, i, {}, false, delayed});
+        parts_->add(member_, {inside, inside.length_ns(), Cause::kProcessStopped, i, {}, false, delayed});
         at_ns = inside.end_ns;
       }
     }
@@ -304,10 +316,10 @@ class Explanation {
 
   void explain_rank_wait(const GpuStretch& stretch, const Window& part) {
     if (stretch.operation == nullptr)
-      return parts_.add(member_, {part, part.length_ns(), Cause::kWaitsForRank, member_, {}});
+      return parts_->add(member_, {part, part.length_ns(), Cause::kWaitsForRank, member_, {}});
     const PathPlace& last = stretch.operation->last;
     if (last.activity == kNoActivity) return add(Cause::kUnexplained, {}, part);
-    parts_.add_wait(
+    parts_->add_wait(
         member_,
         {part, part.length_ns(), {}, static_cast<std::int32_t>(last.part), met_before(stretch.activity, last.part)});
   }
@@ -355,7 +367,7 @@ class Explanation {
     LostPart part{window, window.length_ns(), Cause::kHostWork, member_, {}};
     part.spot = {&thread_of(number.thread), &rank().graph->call(number)};
     part.on_gpu = true;
-    parts_.add(member_, part);
+    parts_->add(member_, part);
   }
   // What the thread gave the GPU last before that call was a function of the program's: it is that function that the call waits for.
   static const HostCall* callback_before(const HostThread& thread, const HostCall& call) {
@@ -405,6 +417,9 @@ class Explanation {
   // While the process is stopped, so is each of its threads, whatever it was at.
   void explain_thread(std::int32_t number, const Window& window, const Reason& reason) {
     if (number < 0) return add(Cause::kUnexplained, {}, window);
+    LookedAtThread& looked = looked_at_[member_][number];
+    looked.when.add(window);
+    looked.why = reason;
     double at_ns = window.begin_ns;
     for (const Window& halt : overlapping(rank().process_of(thread_of(number)).halts, window)) {
       const Window inside{std::max(at_ns, halt.begin_ns), std::min(window.end_ns, halt.end_ns)};
@@ -477,8 +492,16 @@ class Explanation {
     return rank().has_python ? Cause::kPythonOverhead : Cause::kHostWork;
   }
 
+  // It gets shorter by itself, but for what is there already.
+  void add_hidden_wait(std::int32_t number, const HostCall& call, const Window& part, const Reason& reason) {
+    if (call.type == HostCallType::kWait && cause_of_wait(number, call, reason) == Cause::kDataloaderWait)
+      add(Cause::kDataloaderWait, {&thread_of(number), &call}, part);
+  }
+
   void explain_call(std::int32_t number, const HostCall& call, const Window& part, const Reason& reason) {
     const HostThread& thread = thread_of(number);
+    const bool waits = call.type == HostCallType::kWait || call.type == HostCallType::kSynchronise;
+    if (is_hidden_ && waits) return add_hidden_wait(number, call, part, reason);
     if (call.type == HostCallType::kWait) return explain_wait(number, call, part, reason);
     const CallCause found = cause_of_call(thread, call, reason);
     const bool is_own = found.sleeps || call.type == HostCallType::kLaunch || found.cause == Cause::kUnexplained ||
@@ -582,9 +605,9 @@ class Explanation {
     const double since_ns = writer.process == 0 || thread_of(number).process != 0
                                 ? part.begin_ns
                                 : std::min(part.begin_ns, made_since(writer, part.end_ns));
-    if (since_ns < part.begin_ns) parts_.lay_over({since_ns, part.end_ns}, part);
+    if (since_ns < part.begin_ns) parts_->lay_over({since_ns, part.end_ns}, part);
     explain_thread(call.waker, {since_ns, part.end_ns}, reason);
-    if (since_ns < part.begin_ns) parts_.lay_no_more();
+    if (since_ns < part.begin_ns) parts_->lay_no_more();
   }
   // Since its last batch was gone the writer has waited for the one that it has then.
   static double made_since(const HostThread& writer, double until_ns) {
@@ -625,12 +648,18 @@ class Explanation {
   }
 
   const JobGraph& job_;
-  LostParts& parts_;
+  LostParts* parts_;
   std::vector<Rank> ranks_;
   OutsidePeers peers_;
   const std::vector<WaitSlopes>& slopes_;  // of each rank
   const ReturnOwners& owners_;
-  std::uint32_t member_ = 0;  // that is explained
+  struct LookedAtThread {
+    LookedAt when;
+    Reason why;  // the last time
+  };
+  std::vector<std::map<std::int32_t, LookedAtThread>> looked_at_;  // of each rank, by thread
+  std::uint32_t member_ = 0;                                       // that is explained
+  bool is_hidden_ = false;
 };
 
 // Of a rank that works longer the others' waiting was added up; it itself works as long.
@@ -645,29 +674,6 @@ void move_longer_work(std::size_t ranks, std::vector<LostTime>& lost) {
       slow.site_ns += moved_ns;  // the same work of the same thread
     }
   }
-}
-
-// Worth a replay. How quick transfers could be is not always known.
-std::set<Cause> heavy_causes(const StepTime& time, const GainFactors& factors) {
-  constexpr double kLeast = 0.01;  // of the steps
-  std::map<Cause, double> ns;
-  for (const LostTime& lost : time.lost) ns[lost.cause] += lost.ns;
-  std::set<Cause> causes;
-  for (const auto& [cause, all_ns] : ns)
-    if (cause != Cause::kGpuBound && cause != Cause::kTransfer && all_ns >= kLeast * time.length_ns)
-      causes.insert(cause);
-  if (factors.slow_transfers.empty()) causes.erase(Cause::kCommBandwidth);
-  return causes;
-}
-
-// Without a cause a rank may run ahead, and hide other causes so: those have gains of their own. What slow GPUs and transfers cost is
-// counted on the rank that has them, and not where others wait for it.
-void bound_gains(StepTime& time) {
-  std::map<Cause, double> lost_ns;
-  for (const LostTime& lost : time.lost) lost_ns[lost.cause] += lost.ns;
-  for (auto& [cause, gain] : time.gains)
-    if (cause != Cause::kSlowGpu && cause != Cause::kProxyDelay && cause != Cause::kCommBandwidth)
-      for (double* ns : {&gain.ns, &gain.low_ns, &gain.high_ns}) *ns = std::min(*ns, lost_ns[cause]);
 }
 
 // Of ranks whose cost is known.
@@ -733,12 +739,22 @@ class ExplainedSteps {
     if (std::find(known.begin(), known.end(), 1) == known.end())
       answer_.gains = gains_.of_chains();
     else if (!ends.empty())
-      answer_.gains = gains_.of_replays(heavy_causes(answer_, factors), steps_, ends, slow_, factors, slopes_);
+      answer_.gains = gains_of_replays(ends, factors);
     bound_gains(answer_);
     return std::move(answer_);
   }
 
  private:
+  std::map<Cause, Gain> gains_of_replays(const std::vector<PathEnds>& ends, const GainFactors& factors) {
+    const std::set<Cause> causes = heavy_causes(answer_, factors);
+    if (causes.empty()) return {};
+    for (const Window& step : steps_) {
+      parts_.enter(step);
+      for (std::uint32_t i = 0; i < members_.size(); ++i) explanation_.explain_hidden(i, step, parts_);
+      gains_.add_hidden(parts_.parts());
+    }
+    return gains_.of_replays(causes, steps_, ends, slow_, factors, slopes_);
+  }
   // Ranks whose GPU's work is known.
   std::vector<char> on_gpu() const {
     std::vector<char> known;
