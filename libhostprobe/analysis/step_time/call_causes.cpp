@@ -63,11 +63,13 @@ Peer CallCauses::peer_of(const HostCall& call, const OutsidePeers& peers) const 
 }
 
 CallCause CallCauses::of(const HostThread& thread, const HostCall& call) {
-  constexpr double kCloseNs = 500e3;  // a batch is read in pieces, and put together between them
+  constexpr double kCloseNs = 500e3;          // a batch is read in pieces, and put together between them
+  constexpr std::ptrdiff_t kMostPieces = 64;  // threads that wake each other all the time would be followed to their begin
   const CallCause own = of(call, thread.track->role);
   if (own.cause != Cause::kUnexplained || call.function == nullptr || !call.function->is(kWaits) || call.stack != 0)
     return own;
-  for (const HostCall* next = &call; next != thread.calls.data(); --next) {
+  const HostCall* first = &call - std::min(kMostPieces, &call - thread.calls.data());
+  for (const HostCall* next = &call; next != first; --next) {
     const HostCall& before = next[-1];
     if (next->begin_ns - before.end_ns > kCloseNs) break;
     const Cause cause = of(before, thread.track->role).cause;
