@@ -38,12 +38,20 @@ struct DeviceStream {
   std::uint64_t id = 0;
 };
 
+// What a call that waits for the GPU waited for, or found done: what that launch gave one stream.
+struct GpuWait {
+  double begin_ns = 0;  // of the call
+  double launch_ns = 0;
+  std::uint32_t launch_tid = 0;
+};
+
 // All activities of one process.
 struct DeviceTimeline {
   ActivitySource source = ActivitySource::kNone;
   std::vector<DeviceStream> streams;
   std::vector<std::string> names;
   std::vector<Activity> activities;  // by begin
+  std::vector<GpuWait> waits;        // by begin; a call may have several. None: nobody knows
   // Kernels that are counted and nothing else, because the file was full.
   std::uint64_t kernels_without_time = 0;
   double ns_without_time = 0;

@@ -46,6 +46,23 @@ double begin_of(const OpTimes& times, const OpTime& time) {
   return after_ns <= time.end_ns ? std::max(time.begin_ns, after_ns) : time.begin_ns;
 }
 
+// The last work in its stream up to that op, which may be a mark or a wait for another stream; nullptr: none.
+const GpuOp* work_until(const GpuWork& work, std::uint32_t number) {
+  const std::vector<std::uint32_t>& ops = work.streams[work.ops[number].stream].ops;
+  for (auto at = std::upper_bound(ops.begin(), ops.end(), number); at != ops.begin();)
+    if (const GpuOp& op = work.ops[*--at]; is_work(op.type)) return &op;
+  return nullptr;
+}
+
+std::vector<GpuWait> waits_of(const GpuWork& work) {
+  std::vector<GpuWait> waits;
+  for (const GpuSync& sync : work.syncs)
+    if (const GpuOp* last = work_until(work, sync.op); last != nullptr)
+      waits.push_back({sync.begin_ns, last->begin_ns, last->tid});
+  std::sort(waits.begin(), waits.end(), [](const GpuWait& l, const GpuWait& r) { return l.begin_ns < r.begin_ns; });
+  return waits;
+}
+
 DeviceTimeline replayed(const GpuWork& work, const OpTimes& times) {
   DeviceTimeline device = described(work, ActivitySource::kEvents);
   device.activities.reserve(work.ops.size());
@@ -59,6 +76,7 @@ DeviceTimeline replayed(const GpuWork& work, const OpTimes& times) {
     device.activities.push_back(activity);
   }
   put_in_order(device.activities);
+  device.waits = waits_of(work);
   return device;
 }
 
@@ -141,6 +159,7 @@ void move_by(DeviceTimeline& device, double ns) {
     activity.end_ns += ns;
     activity.launch_ns += ns;
   }
+  for (GpuWait& wait : device.waits) wait.begin_ns += ns, wait.launch_ns += ns;
 }
 
 }  // namespace

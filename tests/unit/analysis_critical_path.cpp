@@ -108,6 +108,18 @@ TEST_F(CriticalPath, GoesFromStreamToStreamThoughTimesAreNotThatExact) {
   }
 }
 
+TEST_F(CriticalPath, KnowsWhatAWaitThatHadNothingToWaitForWouldHaveWaitedFor) {
+  calls_ = {{.hook = 1, .begin_us = 0, .end_us = 2},
+            {.hook = 1, .begin_us = 10, .end_us = 12},
+            {.hook = 2, .begin_us = 100, .end_us = 101}};
+  kernel(0, 2, 50), kernel(10, 12, 40, 1);
+  device_.waits = {{100e3, 10e3, 100}, {100e3, 0, 100}, {200e3, 10e3, 100}};
+  const PathGraph graph = make_graph();
+  EXPECT_EQ(graph.done_before(0, 2), 0) << "of two streams the last to end";
+  EXPECT_EQ(graph.done_before(0, 1), kNoActivity);
+  EXPECT_EQ(graph.done_before(7, 0), kNoActivity) << "a thread of another process";
+}
+
 TEST_F(CriticalPath, OfAnEmptyQueueIsTheHost) {
   for (int i = 0; i < 10; ++i) {
     calls_.push_back({.hook = 1, .begin_us = 20.0 * i, .end_us = 20.0 * i + 2});

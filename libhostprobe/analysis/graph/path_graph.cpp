@@ -17,6 +17,7 @@ namespace {
 // A kernel begins so long after the end of what it waited for.
 constexpr double kHandOverNs = 3000;
 constexpr double kMeasuredNs = 5000;         // by which ends that were measured are off
+constexpr double kSameNs = 50;               // by which moments of one call may differ, moved to another axis and back
 constexpr double kBehindNs = 10'000;         // an activity ends so late behind the call that waited for it
 constexpr double kMostWithoutLaunch = 0.01;  // share of the activities
 // From pinned memory over PCIe 4; 5 to 10 from pageable (CUDA's bandwidthTest).
@@ -58,6 +59,7 @@ class Builder {
     const double lag_ns = usual_lag_ns();
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) link_others(i, lag_ns);
     link_synchronises();
+    link_done();
   }
 
  private:
@@ -238,6 +240,43 @@ class Builder {
             i;
   }
 
+  // Else a host that found its GPU idle each time would seem to need nothing of it, and could run ahead without end.
+  void link_done() {
+    if (device_.waits.empty()) return;
+    by_launch_.resize(graph_.nodes.size());
+    std::iota(by_launch_.begin(), by_launch_.end(), 0);
+    std::sort(by_launch_.begin(), by_launch_.end(),
+              [this](std::uint32_t l, std::uint32_t r) { return activity(l).launch_ns < activity(r).launch_ns; });
+    for (std::size_t i = 0; i < graph_.host.threads.size(); ++i) {
+      const std::vector<HostCall>& calls = graph_.host.threads[i].calls;
+      std::vector<std::uint32_t>& done = graph_.done_activities.emplace_back(calls.size(), kNoActivity);
+      for (std::size_t call = 0; call < calls.size(); ++call)
+        if (calls[call].type == HostCallType::kSynchronise && graph_.sync_activities[i][call] == kNoActivity)
+          done[call] = done_before(calls[call].begin_ns);
+    }
+  }
+
+  // What the call that begins then found done: the last of it to end.
+  std::uint32_t done_before(double call_ns) const {
+    auto wait = std::partition_point(device_.waits.begin(), device_.waits.end(),
+                                     [&](const GpuWait& one) { return one.begin_ns < call_ns - kSameNs; });
+    std::uint32_t last = kNoActivity;
+    for (; wait != device_.waits.end() && wait->begin_ns <= call_ns + kSameNs; ++wait)
+      if (const std::uint32_t node = launched_by(*wait);
+          node != kNoActivity && (last == kNoActivity || activity(last).end_ns < activity(node).end_ns))
+        last = node;
+    return last;
+  }
+
+  std::uint32_t launched_by(const GpuWait& wait) const {
+    auto node = std::partition_point(by_launch_.begin(), by_launch_.end(), [&](std::uint32_t one) {
+      return activity(one).launch_ns < wait.launch_ns - kSameNs;
+    });
+    for (; node != by_launch_.end() && activity(*node).launch_ns <= wait.launch_ns + kSameNs; ++node)
+      if (activity(*node).launch_tid == wait.launch_tid) return *node;
+    return kNoActivity;
+  }
+
   // What a wait that returned waited for had ended.
   static void bound_error(const HostCall& wait, ActivityNode& node) {
     if (node.end_ns <= wait.end_ns)
@@ -257,6 +296,7 @@ class Builder {
   const DeviceTimeline& device_;
   PathGraph& graph_;
   bool has_callbacks_ = false;
+  std::vector<std::uint32_t> by_launch_;  // once it is asked for
   std::vector<std::uint32_t> by_end_;
   SearchHint last_;  // of ended_until()
   std::map<std::uint32_t, std::vector<std::size_t>> threads_of_;

@@ -66,12 +66,18 @@ struct PathGraph {
   std::vector<std::uint32_t> numbers;  // of each in DeviceTimeline::activities; they rise
   // Per thread and call that waits for the GPU, blocking copies among them; kNoActivity where none ended it.
   std::vector<std::vector<std::uint32_t>> sync_activities;
+  // The same of calls that found it done: what they would have waited for. Empty: nobody knows.
+  std::vector<std::vector<std::uint32_t>> done_activities;
   std::vector<std::uint32_t> waits;  // in JobGraph::operations
   std::size_t without_launch = 0;    // activities whose launch call has no record
   std::int32_t main = -1;            // the thread that launched most
   // As HostCalls::collections, of each of a data loader's workers (loader_batches.h).
   std::vector<std::vector<Window>> worker_collections;
 
+  std::uint32_t done_before(std::int32_t thread, std::size_t call) const {
+    const auto number = static_cast<std::size_t>(thread);  // those of other processes come behind
+    return number < done_activities.size() ? done_activities[number][call] : kNoActivity;
+  }
   const HostCall& call(const CallNumber& number) const {
     return host.threads[static_cast<std::size_t>(number.thread)].calls[static_cast<std::size_t>(number.call)];
   }

@@ -81,6 +81,7 @@ void PathReplay::for_each_need(const Item& item, OnItem on_item) const {
     needs_of_begin(item.part, item.thread, item.number, on_item);
     const std::uint32_t ended_by = graph.sync_activities[static_cast<std::size_t>(item.thread)][item.number];
     end(ended_by);
+    end(graph.done_before(item.thread, item.number));
     if (ended_by == kNoActivity && call.type == HostCallType::kWait)
       needs_of_time(item.part, call.waker, call.post_ns, on_item);
   } else if (item.kind == Kind::kBegin) {
@@ -274,6 +275,10 @@ double PathReplay::value_of_call(const Item& item) const {
   if (ended_by != kNoActivity)
     return std::max(begin_ns, std::max(end_of(item.part, ended_by), begin_ns_) +
                                   since(graph.nodes[ended_by].end_ns, PathClass::kCpu));
+  if (const std::uint32_t done = graph.done_before(item.thread, item.number); done != kNoActivity) {
+    const double early_ns = std::max(0.0, graph.nodes[done].end_ns - call.begin_ns);
+    return std::max(begin_ns, end_of(item.part, done) - early_ns) + since(call.begin_ns, PathClass::kCpu);
+  }
   if (call.type == HostCallType::kWait) {
     if (cuts_->answered.contains(&call)) return begin_ns + since(call.post_ns, PathClass::kCpu);
     return std::max(begin_ns, posted_ns(item, call, begin_ns) + since(call.post_ns, PathClass::kCpu));
