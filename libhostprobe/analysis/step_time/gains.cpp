@@ -133,7 +133,10 @@ void Gains::add_step(double length_ns, const std::vector<std::vector<LostPart>>&
 
 void Gains::add_hidden(const std::vector<std::vector<LostPart>>& ranks) {
   for (std::uint32_t i = 0; i < ranks.size(); ++i)
-    for (const LostPart& part : ranks[i]) add_cut(i, part);
+    for (const LostPart& part : ranks[i]) {
+      add_cut(i, part);
+      hidden_ns_[part.cause] += part.ns / static_cast<double>(ranks.size());
+    }
 }
 
 void Gains::add_cut(std::uint32_t rank, const LostPart& part) {
@@ -267,7 +270,7 @@ std::vector<std::size_t> Gains::blocks_of(Cause cause, const RepeatedSteps& repe
   return {some.begin(), some.end()};
 }
 
-Gain Gains::of_blocks(Cause cause, const std::vector<std::size_t>& blocks, RepeatedSteps& repeated) const {
+Gain Gains::of_blocks(Cause cause, const std::vector<std::size_t>& blocks, RepeatedSteps& repeated) {
   std::vector<std::size_t> steps;
   std::vector<double> gain_ns;
   for (const std::size_t number : blocks) {
@@ -280,9 +283,11 @@ Gain Gains::of_blocks(Cause cause, const std::vector<std::size_t>& blocks, Repea
     }
   }
   Gain gain = of_sample(cause, steps, gain_ns);
-  const double gained_ns = sum_of(gain_ns);
+  const double gained_ns = sum_of(gain_ns), lost_ns = lost_in_steps(cause, steps);
+  if (const double all_ns = lost_in_steps(cause, all_steps()); lost_ns > 0)
+    beyond_ns_[cause] = std::clamp((gained_ns / lost_ns - 1) * all_ns, 0.0, hidden_ns_[cause]);
   if (!is_short(cause, steps, gained_ns) && !is_short(cause, all_steps(), gain.ns)) return gain;
-  gain.limit = limit_of(gained_ns, lost_in_steps(cause, steps), [&](const PathReplay::Factors& left) {
+  gain.limit = limit_of(gained_ns, lost_ns, [&](const PathReplay::Factors& left) {
     double ns = 0;
     for (const std::size_t number : blocks)
       ns += sum_of(repeated.counted_ns(number, {}, left)) - sum_of(repeated.counted_ns(number, cuts_.at(cause), left));

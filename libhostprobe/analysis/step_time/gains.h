@@ -38,6 +38,12 @@ class Gains {
                                    const std::vector<PathEnds>& ends, const std::vector<double>& slow,
                                    const GainFactors& factors, const std::vector<WaitSlopes>& slopes);
 
+  // Of a cause that was replayed: what would be gained beyond what it lost itself, and no more than it lost while nobody waited; else 0.
+  double beyond_ns(Cause cause) const {
+    const auto found = beyond_ns_.find(cause);
+    return found == beyond_ns_.end() ? 0 : found->second;
+  }
+
  private:
   struct Chain {
     double ns = 0;  // without waiting for others
@@ -54,7 +60,7 @@ class Gains {
   Gain of_sample(Cause cause, const std::vector<std::size_t>& steps, const std::vector<double>& gain_ns) const;
   // Of the steps that are run again, those that tell of it: where it lost something, or any.
   std::vector<std::size_t> blocks_of(Cause cause, const RepeatedSteps& repeated) const;
-  Gain of_blocks(Cause cause, const std::vector<std::size_t>& blocks, RepeatedSteps& repeated) const;
+  Gain of_blocks(Cause cause, const std::vector<std::size_t>& blocks, RepeatedSteps& repeated);
   // Once, before the replays.
   void finish_cuts(const std::set<Cause>& causes, const std::vector<double>& slow, const GainFactors& factors);
 
@@ -64,6 +70,7 @@ class Gains {
   std::vector<std::map<Place, double>> lost_ns_;  // of each step, of all ranks, with what they waited for
   std::vector<std::vector<Chain>> chains_;        // of each step, of each rank
   std::map<Cause, ReplayCuts> cuts_;
+  std::map<Cause, double> beyond_ns_, hidden_ns_;  // of the mean rank
 };
 
 // Worth a replay. How quick transfers could be is not always known.

@@ -13,6 +13,7 @@
 #include "gpu_states.h"
 #include "idle_exits.h"
 #include "late_returns.h"
+#include "late_work.h"
 #include "loader_use.h"
 #include "looked_at.h"
 #include "lost_times.h"
@@ -662,20 +663,6 @@ class Explanation {
   bool is_hidden_ = false;
 };
 
-// Of a rank that works longer the others' waiting was added up; it itself works as long.
-void move_longer_work(std::size_t ranks, std::vector<LostTime>& lost) {
-  for (LostTime& slow : lost) {
-    if ((slow.cause != Cause::kSlowGpu && slow.cause != Cause::kUnevenWork) || ranks < 2) continue;
-    for (LostTime& own : lost) {
-      if (own.cause != Cause::kGpuBound || own.member != slow.member) continue;
-      if (own.ns <= 0) continue;
-      const double moved_ns = std::min(own.ns, slow.ns / static_cast<double>(ranks - 1));
-      move_share(moved_ns / own.ns, own, slow);
-      slow.site_ns += moved_ns;  // the same work of the same thread
-    }
-  }
-}
-
 // Of ranks whose cost is known.
 void add_own_cost(const std::vector<double>& before_ns, const std::vector<double>& now_ns,
                   std::vector<std::vector<double>>& step_ns) {
@@ -740,6 +727,7 @@ class ExplainedSteps {
       answer_.gains = gains_.of_chains();
     else if (!ends.empty())
       answer_.gains = gains_of_replays(ends, factors);
+    move_late_work(gains_, answer_);
     bound_gains(answer_);
     return std::move(answer_);
   }
