@@ -63,8 +63,9 @@ Peer CallCauses::peer_of(const HostCall& call, const OutsidePeers& peers) const 
 }
 
 CallCause CallCauses::of(const HostThread& thread, const HostCall& call) {
-  constexpr double kCloseNs = 500e3;          // a batch is read in pieces, and put together between them
-  constexpr std::ptrdiff_t kMostPieces = 64;  // threads that wake each other all the time would be followed to their begin
+  constexpr double kCloseNs = 500e3;  // a batch is read in pieces, and put together between them
+  constexpr std::ptrdiff_t kMostPieces =
+      64;  // threads that wake each other all the time would be followed to their begin
   const CallCause own = of(call, thread.track->role);
   if (own.cause != Cause::kUnexplained || call.function == nullptr || !call.function->is(kWaits) || call.stack != 0)
     return own;

@@ -7,8 +7,6 @@
 #include <set>
 #include <span>
 
-#include "analysis/graph/wait_slopes.h"
-#include "analysis/transfers/lost_share.h"
 #include "gains.h"
 #include "gpu_states.h"
 #include "idle_exits.h"
