@@ -27,6 +27,9 @@ void move_late_work(Cause lack, double beyond_ns, StepTime& time) {
   for (LostTime& lost : time.lost)
     if (const auto to = lacks.find(lost.member); is_own_work(lost.cause) && to != lacks.end())
       move_share(moved_ns / late_ns, lost, *to->second);
+  std::erase_if(time.lost, [](const LostTime& lost) { return lost.ns <= 0; });
+  std::stable_sort(time.lost.begin(), time.lost.end(),
+                   [](const LostTime& l, const LostTime& r) { return l.ns > r.ns; });
   Gain& gain = time.gains[lack];
   for (double* ns : {&gain.ns, &gain.high_ns}) *ns += moved_ns;
 }
