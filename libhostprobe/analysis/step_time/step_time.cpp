@@ -41,7 +41,7 @@ class Explanation {
   Explanation(const JobGraph& job, const std::vector<StepTimeMember>& members, const std::vector<Window>& steps,
               LostParts& parts, const std::vector<WaitSlopes>& slopes, const ReturnOwners& owners, Symbols& symbols)
       : job_(job),
-        parts_(&parts),
+        parts_(parts),
         ranks_(known_ranks(job, members, steps, symbols)),
         peers_(outside_peers(job, members)),
         slopes_(slopes),
@@ -56,10 +56,9 @@ class Explanation {
       explain_gpu(step);
   }
 
-  // What threads that steps waited for lost while nobody did, into `hidden`. Behind all steps.
-  void explain_hidden(std::uint32_t member, const Window& step, LostParts& hidden) {
+  // What threads that steps waited for lost while nobody did. Behind all steps.
+  void explain_hidden(std::uint32_t member, const Window& step) {
     member_ = member;
-    parts_ = &hidden;
     is_hidden_ = true;
     for (auto& [number, thread] : looked_at_[member])
       for (const Window& window : thread.when.rest_of(step)) explain_going(number, window, thread.why);
@@ -122,14 +121,14 @@ class Explanation {
   void add(Cause cause, const Spot& spot, const Window& window) {
     if (window.length_ns() <= 0) return;
     if (cause == Cause::kWaitsForRank)
-      parts_->add_wait(member_, {window, window.length_ns(), spot});
+      parts_.add_wait(member_, {window, window.length_ns(), spot});
     else
-      parts_->add(member_, {window, window.length_ns(), cause, member_, spot});
+      parts_.add(member_, {window, window.length_ns(), cause, member_, spot});
   }
 
   // A thread that moves data for this rank, and lacks a CPU for `lost_ns` of it, waits for nobody meanwhile.
   void add_peer_wait(const Spot& spot, const Window& window, const HostThread& thread, double lost_ns) {
-    if (window.length_ns() > lost_ns) parts_->add_wait(member_, {window, window.length_ns() - lost_ns, spot});
+    if (window.length_ns() > lost_ns) parts_.add_wait(member_, {window, window.length_ns() - lost_ns, spot});
     add_without_cpu(window, thread, lost_ns);
   }
   // Estimates are no proof that it did not wait for others.
@@ -141,22 +140,22 @@ class Explanation {
     const double quota_ns = rank().process_of(thread).throttled.take(thread, window, lost_ns);
     LostPart part{window, quota_ns, Cause::kCpuThrottle, member_, {&thread, nullptr, nullptr}};
     part.returns_from = returns_from;
-    parts_->add(member_, part);
+    parts_.add(member_, part);
     part.ns = lost_ns - quota_ns;
     part.cause = Cause::kCpuContention;
-    parts_->add(member_, part);
+    parts_.add(member_, part);
   }
   // Behind a call that the thread was in for that cause.
   void add_late_return(Cause cause, const Spot& spot, const Window& window, const HostThread& thread, double late_ns) {
     if (owners_.contains({member_, cause}))
-      parts_->add(member_, {window, late_ns, cause, member_, spot});
+      parts_.add(member_, {window, late_ns, cause, member_, spot});
     else
       add_without_cpu(window, thread, late_ns, cause);
   }
   // What its own work took longer on a slow CPU: less of it is left.
   double add_low_frequency(double own_ns, const Window& window, const HostThread& thread) {
     const double slow_ns = own_ns * (thread.process == 0 ? rank().frequency.lost_part(thread, window) : 0);
-    parts_->add(member_, {window, slow_ns, Cause::kLowFrequency, member_, {&thread, nullptr, nullptr}});
+    parts_.add(member_, {window, slow_ns, Cause::kLowFrequency, member_, {&thread, nullptr, nullptr}});
     return own_ns - slow_ns;
   }
   // What it was blocked for in no call that is recorded, as far as that is known.
@@ -168,9 +167,9 @@ class Explanation {
     const bool is_recorded = process.without_cpu.is_recorded(thread, window);
     const double disk_ns = is_recorded ? 0 : parts->disk_of_own * window.length_ns();
     const double faults_ns = std::max(parts->faults * ns, disk_ns);
-    parts_->add(member_, {window, parts->files * ns, Cause::kFileIo, member_, {&thread, nullptr, nullptr}});
-    parts_->add(member_, {window, faults_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
-    parts_->add(member_, {window, parts->others * ns, Cause::kUnexplained, member_, {&thread, nullptr, nullptr}});
+    parts_.add(member_, {window, parts->files * ns, Cause::kFileIo, member_, {&thread, nullptr, nullptr}});
+    parts_.add(member_, {window, faults_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
+    parts_.add(member_, {window, parts->others * ns, Cause::kUnexplained, member_, {&thread, nullptr, nullptr}});
     return (parts->files + parts->others) * ns + faults_ns;
   }
   // Of a time in no call: what is left of it as work. The rest is added here.
@@ -183,12 +182,12 @@ class Explanation {
     if (is_peer_wait_alone(cause, window, thread)) return add(cause, spot, window);
     if (cause == Cause::kWaitsForRank)
       return add_peer_wait(spot, window, thread, rank().process_of(thread).without_cpu.take_of_own(thread, window));
-    parts_->add(member_, {window, add_all_but_work(window, thread), cause, member_, spot});
+    parts_.add(member_, {window, add_all_but_work(window, thread), cause, member_, spot});
   }
   // What is left of its own time without the pages that the kernel had to hand it.
   double add_page_faults(double own_ns, const Window& window, const HostThread& thread) {
     const double fault_ns = own_ns * rank().process_of(thread).own_code.fault_part(thread);
-    parts_->add(member_, {window, fault_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
+    parts_.add(member_, {window, fault_ns, Cause::kPageFaults, member_, {&thread, nullptr, nullptr}});
     return own_ns - fault_ns;
   }
   // What is left of its own time without its waits for threads that share its work, where these have too few CPUs.
@@ -201,7 +200,7 @@ class Explanation {
     const double for_pool = parts && parts->sum() < 1 ? parts->pool / (1 - parts->sum()) : 0;
     const double pool_ns = for_pool * off_ns + rank().own_code().spinning_part(thread) * on_ns;
     const Cause cause = rank().pools->of_quota ? Cause::kCpuThrottle : Cause::kCpuContention;
-    parts_->add(member_, {window, pool_ns, cause, member_, {&thread, nullptr, nullptr}});
+    parts_.add(member_, {window, pool_ns, cause, member_, {&thread, nullptr, nullptr}});
     return own_ns - pool_ns;
   }
   bool waits_for_pool(const HostThread& thread) const { return rank().pools && thread.process == 0; }
@@ -213,11 +212,10 @@ class Explanation {
     const bool is_divided = is_own || (thread.process != 0 && cause != Cause::kWaitsForRank);
     if (!parts && (!is_divided || !has_more_than_work(thread))) return add_own(cause, spot, window, thread);
     const double own_ns = add_all_but_own_code(window, thread);
-    if (!parts) return parts_->add(member_, {window, own_ns, cause, member_, spot});
-    parts_->add(member_, {window, parts->interpreter * own_ns, Cause::kPythonOverhead, member_, spot});
-    parts_->add(member_, {window, parts->compiler * own_ns, Cause::kJitCompile, member_, spot});
-    parts_->add(member_,
-                {window, (1 - parts->interpreter - parts->compiler) * own_ns, Cause::kHostWork, member_, spot});
+    if (!parts) return parts_.add(member_, {window, own_ns, cause, member_, spot});
+    parts_.add(member_, {window, parts->interpreter * own_ns, Cause::kPythonOverhead, member_, spot});
+    parts_.add(member_, {window, parts->compiler * own_ns, Cause::kJitCompile, member_, spot});
+    parts_.add(member_, {window, (1 - parts->interpreter - parts->compiler) * own_ns, Cause::kHostWork, member_, spot});
   }
   bool has_more_than_work(const HostThread& thread) const {
     return rank().process_of(thread).own_code.fault_part(thread) > 0 || waits_for_pool(thread);
@@ -230,12 +228,12 @@ class Explanation {
     if (!parts && !has_more_than_work(thread))
       return add_own(Cause::kGpuBound, {&thread, nullptr, nullptr}, window, thread);
     const double own_ns = add_all_but_own_code(window, thread);
-    if (!parts) return parts_->add(member_, {window, own_ns, Cause::kGpuBound, member_, {&thread, nullptr, nullptr}});
+    if (!parts) return parts_.add(member_, {window, own_ns, Cause::kGpuBound, member_, {&thread, nullptr, nullptr}});
     // Of the time on a CPU, of which spinning is gone by now.
     const double working = waits_for_pool(thread) ? 1 - rank().own_code().spinning_part(thread) : 1;
     const double more = 1 / std::max(working, parts->sum());
     const auto add_part = [&](Cause cause, double part) {
-      parts_->add(member_, {window, part * own_ns, cause, member_, {&thread, nullptr, nullptr}});
+      parts_.add(member_, {window, part * own_ns, cause, member_, {&thread, nullptr, nullptr}});
     };
     add_part(Cause::kGpuBound, 1 - more * parts->sum());
     add_part(Cause::kPythonOverhead, more * parts->python);
@@ -249,8 +247,8 @@ class Explanation {
     const WayBack back = rank().process_of(thread).without_cpu.take_of_return(thread, type, window);
     if (cause == Cause::kWaitsForRank) return add_peer_wait(spot, window, thread, back.without_cpu_ns);
     const double rest_ns = window.length_ns() - back.without_cpu_ns - back.blocked_ns;
-    parts_->add(member_, {window, rest_ns, cause, member_, spot});
-    parts_->add(member_, {window, back.blocked_ns, still, member_, spot});
+    parts_.add(member_, {window, rest_ns, cause, member_, spot});
+    parts_.add(member_, {window, back.blocked_ns, still, member_, spot});
     add_late_return(cause, spot, window, thread, back.without_cpu_ns);
   }
 
@@ -306,7 +304,7 @@ class Explanation {
         const Window inside{std::max(at_ns, halt.begin_ns), std::min(part.end_ns, halt.end_ns)};
         if (halt.end_ns > lasts_until_ns || inside.length_ns() <= 0) continue;
         if (inside.begin_ns > at_ns) explain(Window{at_ns, inside.begin_ns});
-        parts_->add(member_, {inside, inside.length_ns(), Cause::kProcessStopped, i, {}, false, delayed});
+        parts_.add(member_, {inside, inside.length_ns(), Cause::kProcessStopped, i, {}, false, delayed});
         at_ns = inside.end_ns;
       }
     }
@@ -315,10 +313,10 @@ class Explanation {
 
   void explain_rank_wait(const GpuStretch& stretch, const Window& part) {
     if (stretch.operation == nullptr)
-      return parts_->add(member_, {part, part.length_ns(), Cause::kWaitsForRank, member_, {}});
+      return parts_.add(member_, {part, part.length_ns(), Cause::kWaitsForRank, member_, {}});
     const PathPlace& last = stretch.operation->last;
     if (last.activity == kNoActivity) return add(Cause::kUnexplained, {}, part);
-    parts_->add_wait(
+    parts_.add_wait(
         member_,
         {part, part.length_ns(), {}, static_cast<std::int32_t>(last.part), met_before(stretch.activity, last.part)});
   }
@@ -366,7 +364,7 @@ class Explanation {
     LostPart part{window, window.length_ns(), Cause::kHostWork, member_, {}};
     part.spot = {&thread_of(number.thread), &rank().graph->call(number)};
     part.on_gpu = true;
-    parts_->add(member_, part);
+    parts_.add(member_, part);
   }
   // What the thread gave the GPU last before that call was a function of the program's: it is that function that the call waits for.
   static const HostCall* callback_before(const HostThread& thread, const HostCall& call) {
@@ -604,9 +602,9 @@ class Explanation {
     const double since_ns = writer.process == 0 || thread_of(number).process != 0
                                 ? part.begin_ns
                                 : std::min(part.begin_ns, made_since(writer, part.end_ns));
-    if (since_ns < part.begin_ns) parts_->lay_over({since_ns, part.end_ns}, part);
+    if (since_ns < part.begin_ns) parts_.lay_over({since_ns, part.end_ns}, part);
     explain_thread(call.waker, {since_ns, part.end_ns}, reason);
-    if (since_ns < part.begin_ns) parts_->lay_no_more();
+    if (since_ns < part.begin_ns) parts_.lay_no_more();
   }
   // Since its last batch was gone the writer has waited for the one that it has then.
   static double made_since(const HostThread& writer, double until_ns) {
@@ -647,7 +645,7 @@ class Explanation {
   }
 
   const JobGraph& job_;
-  LostParts* parts_;
+  LostParts& parts_;
   std::vector<Rank> ranks_;
   OutsidePeers peers_;
   const std::vector<WaitSlopes>& slopes_;  // of each rank
@@ -736,7 +734,7 @@ class ExplainedSteps {
     if (causes.empty()) return {};
     for (const Window& step : steps_) {
       parts_.enter(step);
-      for (std::uint32_t i = 0; i < members_.size(); ++i) explanation_.explain_hidden(i, step, parts_);
+      for (std::uint32_t i = 0; i < members_.size(); ++i) explanation_.explain_hidden(i, step);
       gains_.add_hidden(parts_.parts());
     }
     return gains_.of_replays(causes, steps_, ends, slow_, factors, slopes_);
