@@ -262,16 +262,10 @@ TEST_F(UnwindRules, LeaveAnExpressionThatNeverEnds) {
   EXPECT_FALSE(unwind());
 }
 
-TEST_F(UnwindRules, AreTheSameFromTheCache) {
-  ASSERT_TRUE(run({0x0c, kFrame, 16, kOffsetOf | kFrame, 2, kOffsetOf | kFirst, 3, kOffsetOf | kFourth, 4}));
-  const UnwindRow row = rows_.now;
-  SimpleRule rule;
+void expect_same_from_cache(const UnwindRow& row, const RuleKey& key) {
+  SimpleRule rule, found;
   ASSERT_TRUE(simplify(row, rule));
-  const RuleKey key{0x1010, kTables, 7};
   keep_rule(key, rule);
-  SimpleRule found;
-  EXPECT_FALSE(find_rule({0x1010, kTables, 8}, found)) << "of another time";
-  EXPECT_FALSE(find_rule({0x1010, kStack, 7}, found)) << "of another object";
   ASSERT_TRUE(find_rule(key, found));
   UnwindRow expanded;
   expand(found, expanded);
@@ -281,6 +275,20 @@ TEST_F(UnwindRules, AreTheSameFromTheCache) {
     EXPECT_EQ(expanded.place[i], row.place[i]) << i;
     EXPECT_EQ(expanded.value[i], row.value[i]) << i;
   }
+}
+
+TEST_F(UnwindRules, AreTheSameFromTheCache) {
+  ASSERT_TRUE(run({0x0c, kFrame, 16, kOffsetOf | kFrame, 2, kOffsetOf | kFirst, 3, kOffsetOf | kFourth, 4}));
+  expect_same_from_cache(rows_.now, {0x1010, kTables, 7});
+  SimpleRule found;
+  EXPECT_FALSE(find_rule({0x1010, kTables, 8}, found)) << "of another time";
+  EXPECT_FALSE(find_rule({0x1010, kStack, 7}, found)) << "of another object";
+}
+
+// The outermost frame of every thread: without it each stack would read the tables again.
+TEST_F(UnwindRules, OfTheOutermostFrameAreTheSameFromTheCache) {
+  ASSERT_TRUE(run({0x07, kReturnRegister}));
+  expect_same_from_cache(rows_.now, {0x2010, kTables, 7});
 }
 
 // ---- garbage ----

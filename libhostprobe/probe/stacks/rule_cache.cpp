@@ -9,7 +9,7 @@ namespace hostprobe::probe {
 namespace {
 
 constexpr unsigned kEntries = 1024, kWords = 3 + (1 + kSavedCount + 3) / 4;
-constexpr std::int16_t kUntouched = INT16_MIN;
+constexpr std::int16_t kUntouched = INT16_MIN, kGone = INT16_MIN + 1;
 
 struct Entry {
   std::uint32_t version;
@@ -48,6 +48,12 @@ bool is_saved(unsigned number) {
   return false;
 }
 
+bool pack_place(Place place, std::int64_t offset, std::int16_t& saved) {
+  saved = place == Place::kSame ? kUntouched : place == Place::kUndefined ? kGone : static_cast<std::int16_t>(offset);
+  return place == Place::kSame || place == Place::kUndefined ||
+         (place == Place::kAtOffset && offset > kGone && offset <= INT16_MAX);
+}
+
 }  // namespace
 
 bool simplify(const UnwindRow& row, SimpleRule& rule) {
@@ -55,13 +61,8 @@ bool simplify(const UnwindRow& row, SimpleRule& rule) {
   for (unsigned number = 0; number < kRegisters; ++number)
     if (!is_saved(number) && row.place[number] != Place::kSame) return false;
   rule = {static_cast<std::int32_t>(row.cfa_value), row.cfa_register, {}};
-  for (unsigned i = 0; i < kSavedCount; ++i) {
-    std::int64_t offset = row.value[kSavedRegisters[i]];
-    Place place = row.place[kSavedRegisters[i]];
-    bool fits = offset > INT16_MIN && offset <= INT16_MAX;
-    if (place != Place::kSame && (place != Place::kAtOffset || !fits)) return false;
-    rule.saved[i] = place == Place::kSame ? kUntouched : static_cast<std::int16_t>(offset);
-  }
+  for (unsigned i = 0; i < kSavedCount; ++i)
+    if (!pack_place(row.place[kSavedRegisters[i]], row.value[kSavedRegisters[i]], rule.saved[i])) return false;
   return true;
 }
 
@@ -70,8 +71,11 @@ void expand(const SimpleRule& rule, UnwindRow& row) {
   row.cfa_register = rule.cfa_register;
   row.cfa_value = rule.cfa_offset;
   for (unsigned i = 0; i < kSavedCount; ++i) {
-    row.place[kSavedRegisters[i]] = rule.saved[i] == kUntouched ? Place::kSame : Place::kAtOffset;
-    row.value[kSavedRegisters[i]] = rule.saved[i] == kUntouched ? 0 : rule.saved[i];
+    const std::int16_t saved = rule.saved[i];
+    row.place[kSavedRegisters[i]] = saved == kUntouched ? Place::kSame
+                                    : saved == kGone    ? Place::kUndefined
+                                                        : Place::kAtOffset;
+    row.value[kSavedRegisters[i]] = saved <= kGone ? 0 : saved;
   }
 }
 
