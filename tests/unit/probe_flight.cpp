@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -72,7 +73,7 @@ const SiteCounter* sums_of(const char* hook, std::uint64_t site, std::uint64_t o
 }
 
 struct Blocks {
-  std::uint64_t records = 0;
+  std::uint64_t records = 0, of_records = 0;  // and in how many blocks
   std::vector<ThreadEntry> threads;
   std::vector<CounterRow> counters;
   std::vector<EventRow> events;
@@ -90,6 +91,7 @@ Blocks blocks_of(const std::string& path) {
       RecordsHead records;
       std::memcpy(&records, payload, sizeof records);
       blocks.records += records.count;
+      ++blocks.of_records;
     } else if (head.kind == kBlockCounters) {
       std::memcpy(&blocks.counters.emplace_back(), payload, sizeof(CounterRow));
     } else if (head.kind == kBlockThreads) {
@@ -319,6 +321,25 @@ TEST_F(Flight, KeepsTheNewestAndSumsUpTheRest) {
   EXPECT_EQ(blocks.records, kept);
   EXPECT_EQ(g_header.records, kCalls);
   EXPECT_EQ(g_header.lost, 0u);
+}
+
+TEST_F(Flight, WritesWhatIsLeftOfAThreadTogether) {
+  constexpr std::uint64_t kChunksOfEach = 10;
+  std::atomic<unsigned> turn{0};
+  const auto fill = [&](unsigned own) {
+    for (unsigned i = 0; i < kChunksOfEach; ++i) {
+      while (turn % 2 != own) std::this_thread::yield();
+      record_many(kChunkRecords);
+      ++turn;
+    }
+  };
+  std::thread other(fill, 1);
+  fill(0);
+  other.join();
+  drain_last_chunks();
+  const Blocks blocks = blocks_of(g_file.path);
+  EXPECT_EQ(blocks.records, 2 * kChunksOfEach * kChunkRecords);
+  EXPECT_EQ(blocks.of_records, 2u);
 }
 
 TEST_F(Flight, ForgetsWhatIsTooOld) {

@@ -100,8 +100,8 @@ void hand_open_chunks() {
   });
 }
 
-void hand_last_chunk(ChunkHead* chunk) {
-  hand<&Consumer::last>(chunk, last_complete(chunk), kRows);
+void hand_last_chunks(ChunkHead** chunks, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) hand<&Consumer::last>(chunks[i], last_complete(chunks[i]), kRows);
   finish_all<&Consumer::last>(kRows);
 }
 

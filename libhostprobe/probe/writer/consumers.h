@@ -12,8 +12,8 @@ namespace hostprobe::probe {
 void hand_full_chunks(ChunkHead** chunks, std::uint32_t count);
 // What is new in those that are being filled.
 void hand_open_chunks();
-// One that somebody still has at the end of the trace.
-void hand_last_chunk(ChunkHead* chunk);
+// Those that are left at the end of the trace, sorted by thread.
+void hand_last_chunks(ChunkHead** chunks, std::uint32_t count);
 
 extern RecordBlock g_trace_block;
 

@@ -64,12 +64,19 @@ void drain_full_chunks() {
 }
 
 // A thread that was just handing its chunk over when the process began to exit no longer says that it has one, and has
-// not enqueued it yet.
+// not enqueued it yet. Many at once: those of a thread continue each other and make one block, which packs better and costs one write.
 void drain_last_chunks() {
-  std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < ready; ++i) {
-    ChunkHead* chunk = chunk_at(i);
-    if (std::atomic_ref(chunk->state).load(std::memory_order_acquire) != kChunkFree) hand_last_chunk(chunk);
+  constexpr std::uint32_t kTogether = 4 * RecordBlock::kMostChunks;
+  ChunkHead* chunks[kTogether];
+  const std::uint32_t ready = std::atomic_ref(g_segment.header->chunks_ready).load(std::memory_order_acquire);
+  for (std::uint32_t next = 0; next < ready;) {
+    std::uint32_t count = 0;
+    for (; next < ready && count < kTogether; ++next) {
+      ChunkHead* chunk = chunk_at(next);
+      if (std::atomic_ref(chunk->state).load(std::memory_order_acquire) != kChunkFree) chunks[count++] = chunk;
+    }
+    sort_by_thread(chunks, count);
+    hand_last_chunks(chunks, count);
   }
   write_last_rows();
 }
