@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "probe/runtime/clock.h"
+#include "probe/sources/perf/perf_event.h"
 #include "probe/sources/perf/perf_records.h"
 #include "probe/sources/perf/raw_clock.h"
 #include "probe/sources/perf/switch_counts.h"
@@ -446,6 +447,14 @@ TEST_P(Rings, HoldEachSwitchOfAThread) {
   EXPECT_GE(found.least_ns, before_ns);
   EXPECT_LE(found.most_ns, read_clock_ns(CLOCK_MONOTONIC_RAW));
   EXPECT_GE(rings_.written(), found.in + found.out);
+}
+
+TEST_P(Rings, HaveEventsWhosePriceIsMeasured) {
+  OPEN_OR_SKIP(true, 8);
+  EXPECT_GT(measure_event_switch(switch_event()), 0u);
+  perf_event_attr unknown = switch_event();
+  unknown.config = 1 << 20;
+  EXPECT_EQ(measure_event_switch(unknown), 0u);
 }
 
 TEST_P(Rings, ThatAreOverwrittenHoldTheNewest) {

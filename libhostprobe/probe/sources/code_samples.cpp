@@ -20,9 +20,8 @@ namespace hostprobe::probe {
 namespace {
 
 constexpr unsigned kTimers = 32;
-constexpr std::uint64_t kSwitchNs = 350;             // what a switch of such a thread costs more (docs/decisions/0025)
-constexpr std::uint64_t kMostSwitches = 4000;        // a second: 0.14 % of the thread's time
-constexpr std::uint64_t kMostTurns = 16;             // with more, it has no timer
+constexpr std::uint64_t kMostNs = 1400000;  // a second, that its switches take longer: 0.14 % of the thread's time
+constexpr std::uint64_t kMostTurns = 16;    // with more, it has no timer
 constexpr std::uint64_t kUnwantedNs = 10000000000u;  // a thread that ran nothing for so long
 constexpr std::uint64_t kSecondNs = 1000000000;
 
@@ -45,6 +44,8 @@ struct Timer {
 HP_OF_PROCESS constinit Timer g_timers[kTimers]{};
 HP_OF_RECORDING double g_cost_ticks = 0;
 HP_OF_PROCESS bool g_asked = false, g_refused = false;
+HP_KEPT_BY_CHILDREN std::uint64_t g_switch_ns =
+    0;  // what a switch of a thread with a timer takes longer; 0: not measured yet
 
 //  header 8 | address 8 | pid 4 | tid 4 | time 8 | CPU time 8
 struct CodeRecord {
@@ -70,18 +71,25 @@ std::uint64_t period_of(const Timer& timer) {
   return usual - usual / 16 + usual / 8 * (timer.tid * 2654435761u >> 24) / 256;
 }
 
+perf_event_attr timer_event(std::uint64_t period_ns) {
+  perf_event_attr event = software_event(PERF_COUNT_SW_TASK_CLOCK);
+  event.sample_period = period_ns;
+  event.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_READ;
+  return event;
+}
+
 bool may_ask() {
   if (!g_asked && !may_ask_for_perf_events()) refuse(EPERM, "a seccomp filter is in force, so perf is not asked");
   g_asked = true;
+  if (!g_refused && g_switch_ns == 0) g_switch_ns = measure_event_switch(timer_event(kSecondNs));
   return !g_refused;
 }
 
 void open_timer(Timer& timer) {
   if (!may_ask()) return;
-  perf_event_attr event = software_event(PERF_COUNT_SW_TASK_CLOCK);
-  event.sample_period = timer.period_ns = period_of(timer);
+  timer.period_ns = period_of(timer);
   timer.stands_for = timer.turns;
-  event.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_READ;
+  perf_event_attr event = timer_event(timer.period_ns);
   const int error = open_perf_ring(timer.ring, event, timer.tid);
   timer.cpu_ns = 0;
   timer.begun_ns = cpu_ns_of(timer.tid);
@@ -157,9 +165,10 @@ void keep_supply(Timer& timer, const RunCounts& fresh, std::uint64_t passed_ns) 
 
 // Each change takes a new timer, so those it has are kept while they fit.
 std::uint32_t turns_for(const Timer& timer, std::uint64_t switches, std::uint64_t passed_ns) {
-  const std::uint64_t a_second = switches * kSecondNs / (passed_ns + 1), allowed = timer.turns * kMostSwitches;
-  if (a_second < allowed && (timer.turns == 1 || 2 * a_second > allowed)) return timer.turns;
-  const std::uint64_t turns = 1 + a_second / kMostSwitches;
+  const std::uint64_t ns_a_second = switches * g_switch_ns * kSecondNs / (passed_ns + 1),
+                      allowed = timer.turns * kMostNs;
+  if (ns_a_second < allowed && (timer.turns == 1 || 2 * ns_a_second > allowed)) return timer.turns;
+  const std::uint64_t turns = 1 + ns_a_second / kMostNs;
   return turns > kMostTurns ? 0 : static_cast<std::uint32_t>(turns);
 }
 
@@ -175,6 +184,7 @@ void count_switches(Timer& timer, std::uint64_t now_ns) {
   timer.counted_ns = now_ns;
   timer.counted = all;
   if (is_first) {
+    may_ask();  // what turns are judged by is known then
     begin_page_faults(timer.faults, timer.tid);
     timer.in_kernel = timer.faults.seen.kernel;
     return;
@@ -182,7 +192,7 @@ void count_switches(Timer& timer, std::uint64_t now_ns) {
   const RunCounts fresh{all.cpu_ns - before.cpu_ns, all.delay_ns - before.delay_ns, all.runs - before.runs};
   if (is_counted) keep_supply(timer, fresh, passed_ns);
   timer.is_judged = true;
-  if (timer.ring.page != nullptr) g_cost_ticks += static_cast<double>(ticks_of(fresh.runs * kSwitchNs / 1000));
+  if (timer.ring.page != nullptr) g_cost_ticks += static_cast<double>(ticks_of(fresh.runs * g_switch_ns / 1000));
   timer.turns = turns_for(timer, fresh.runs, passed_ns);
 }
 

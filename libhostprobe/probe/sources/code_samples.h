@@ -1,7 +1,7 @@
 // code_samples.h: which code running threads are in, by a timer of the kernel's for each that counts its CPU time.
 //
 // Room 2 (probe/). The writer thread only. The kernel writes the address into memory of ours, in an interrupt of its own: no signal,
-// nothing runs in the program. A thread's switches cost it more meanwhile (perf_event's own bookkeeping, kSwitchNs each); that is
+// nothing runs in the program. A thread's switches cost it more meanwhile (perf_event's own bookkeeping, measured in the process: perf/perf_event.h); that is
 // counted as hostprobe's, and a thread that switches very often has its timer for so small a part of the time that it costs no more.
 #pragma once
 

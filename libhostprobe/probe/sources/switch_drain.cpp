@@ -146,11 +146,11 @@ void attach_threads() {
 
 }  // namespace
 
-RingFailure open_switches(const RingSetting& setting) {
+RingFailure open_switches(const RingSetting& setting, double times) {
   if (!may_ask_for_perf_events()) return {EPERM, "a seccomp filter is in force, so perf is not asked", false};
   if (address_space_is_limited()) return {ENOMEM, "the address space is limited, so it is left alone", false};
   if (const RingFailure failure = g_switch_rings.open(setting, origin_of); failure.error != 0) return failure;
-  if (!make_rows() || !open_limit()) {
+  if (!make_rows() || !open_limit(times)) {
     close_switches();
     return {ENOMEM, "no memory", false};
   }

@@ -7,8 +7,8 @@
 
 namespace hostprobe::probe {
 
-// On failure nothing is left open.
-RingFailure open_switches(const RingSetting& setting);
+// On failure nothing is left open. `times`: of the usual rates (switch_limit.h).
+RingFailure open_switches(const RingSetting& setting, double times);
 void close_switches();
 // First in a round: what keeps buffers that nobody reads in step, and new threads that inherit no events.
 void tend_open_switches();

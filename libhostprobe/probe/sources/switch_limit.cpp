@@ -27,6 +27,7 @@ constexpr double kUsualBudget = 500;  // g_options.budget: 0.5 %
 HP_OF_PROCESS constinit SwitchRates g_rates{};
 HP_OF_PROCESS constinit SwitchHoles g_holes{};
 HP_OF_PROCESS std::uint64_t g_looked_ns = 0, g_attach_ns = 0;  // CLOCK_MONOTONIC: the last look; not before
+HP_OF_PROCESS double g_times = 1;                              // of the usual rates
 HP_OF_PROCESS std::uint64_t g_attached_ticks = 0;
 HP_OF_PROCESS bool g_follows = false;  // some threads have no events that their children could inherit
 
@@ -50,8 +51,7 @@ void tell_left_out(unsigned before) {
   char text[sizeof EventRow::text] = "context switches of all threads are recorded again";
   if (now > 0 &&
       snprintf(text, sizeof text, "context switches of %u thread%s are left out: more than %.0f a second cost too much",
-               now, now == 1 ? "" : "s",
-               SwitchRates::kMostASecond * static_cast<double>(g_options.budget) / kUsualBudget) < 0)
+               now, now == 1 ? "" : "s", SwitchRates::kMostASecond * g_times) < 0)
     text[0] = 0;
   note_event(kEventDetail, 0, detail_shed(), 0, text);
 }
@@ -86,13 +86,14 @@ void take_calm_back(std::uint64_t now_ns) {
 
 }  // namespace
 
-bool open_limit() {
+bool open_limit(double times) {
+  g_times = times * static_cast<double>(g_options.budget) / kUsualBudget;
   g_attached_ticks = ticks();
   g_looked_ns = read_clock_ns(CLOCK_MONOTONIC);
   g_holes = SwitchHoles{};
   g_attach_ns = 0;
   g_follows = false;
-  return g_switch_counts.open() && g_rates.open(static_cast<double>(g_options.budget) / kUsualBudget);
+  return g_switch_counts.open() && g_rates.open(g_times);
 }
 
 void close_limit() {

@@ -18,8 +18,8 @@ extern SwitchRings g_switch_rings;
 // What is in them, held against what the kernel counts.
 extern SwitchCounts g_switch_counts;
 
-// With the buffers. False: no memory.
-bool open_limit();
+// With the buffers. `times`: of the rates that HOSTPROBE_BUDGET allows where a switch costs as much as usual. False: no memory.
+bool open_limit(double times);
 void close_limit();
 // HOSTPROBE_BUDGET 0: no thread is held to a rate.
 bool holds_to_rates();

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "format/own_cost.h"
 #include "probe/record/detail.h"
 #include "probe/record/gate.h"
 #include "probe/runtime/clock.h"
 #include "probe/runtime/of_process.h"
 #include "probe/runtime/options.h"
-#include "probe/sources/perf/switch_cost.h"
+#include "probe/runtime/tick_rate.h"
+#include "probe/sources/perf/perf_event.h"
 #include "probe/sources/switch_drain.h"
 #include "probe/writer/file/events.h"
 
@@ -20,11 +20,11 @@ namespace {
 // Pages of a buffer. Locked memory is limited per user, and other things of the program may need theirs.
 constexpr unsigned kTracePages = 128, kFlightPages = 32, kThreadPages = 8, kPagesTogether = 512;
 
-// Of what the records of a switch cost: the scheduler also has to look for whom it makes them (bench/switches.py).
-constexpr std::uint64_t kSwitchTenths = 14;
+// What a switch costs more for which the usual rates are made (switch_rates.h): where it is more, threads may have fewer of them.
+constexpr double kUsualNs = 1000;
 
 HP_OF_PROCESS bool g_failed = false;
-HP_KEPT_BY_CHILDREN std::uint64_t g_record_cost = 0;  // as measure_perf_record()
+HP_KEPT_BY_CHILDREN std::uint64_t g_switch_ns = 0;
 HP_KEPT_BY_CHILDREN bool g_cost_known = false;
 
 bool are_wanted() {
@@ -47,13 +47,19 @@ void give_up(const RingFailure& failure) {
 }
 
 void measure_cost() {
-  if (!g_cost_known) g_record_cost = measure_perf_record() * kSwitchTenths / 10;
+  if (!g_cost_known) g_switch_ns = measure_event_switch(switch_event());
   g_cost_known = true;
 }
 
+double times_of_usual_rates() {
+  const auto ns = static_cast<double>(g_switch_ns);
+  return ns > kUsualNs ? kUsualNs / ns : 1;
+}
+
 void open() {
-  if (const RingFailure failure = open_switches(wanted_setting()); failure.error != 0) return give_up(failure);
   measure_cost();
+  if (const RingFailure failure = open_switches(wanted_setting(), times_of_usual_rates()); failure.error != 0)
+    give_up(failure);
 }
 
 }  // namespace
@@ -82,8 +88,10 @@ void end_switches(bool has_file) {
   close_switches();
 }
 
+// A switch makes two records.
 double switch_ticks() {
-  return static_cast<double>(g_switch_rings.written()) * static_cast<double>(g_record_cost) / kCostUnitsPerTick;
+  const double switches = static_cast<double>(g_switch_rings.written()) / 2;
+  return switches * static_cast<double>(g_switch_ns) / 1000 * ticks_per_us();
 }
 
 }  // namespace hostprobe::probe

@@ -65,11 +65,16 @@ unsigned configured_cpus() {
   return g_cpus = count > 0 ? static_cast<unsigned>(count) : 1;
 }
 
-int SwitchRings::open_event(std::uint32_t tid, int cpu, bool inherited) const {
+perf_event_attr switch_event() {
   perf_event_attr attr = software_event(PERF_COUNT_SW_DUMMY);
   attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
   attr.sample_id_all = 1;
   attr.context_switch = 1;
+  return attr;
+}
+
+int SwitchRings::open_event(std::uint32_t tid, int cpu, bool inherited) const {
+  perf_event_attr attr = switch_event();
   attr.write_backward = setting_.overwritten;
   attr.remove_on_exec = 1;
   attr.inherit = inherited;

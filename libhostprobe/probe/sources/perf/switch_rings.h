@@ -32,6 +32,9 @@ struct ThreadOrigin {
   std::uint64_t created_ticks;
 };
 
+// That makes records of a thread's switches.
+perf_event_attr switch_event();
+
 // All zeros: closed.
 class SwitchRings {
  public:
