@@ -297,11 +297,11 @@ TEST_F(SuppliedStepTimes, LackNoCpuWhereEachWaitHasItsUsualWayBack) {
 // A CPU that the process itself keeps busy is one that its threads wait for.
 TEST_F(SuppliedStepTimes, LackACpuForAllButTheWaysBackToOneThatWasIdle) {
   cpus_ = 1;
-  run(4000, 900, 20);
-  EXPECT_NEAR(lost_us(Cause::kCpuContention, 0), 900 - 20 * 10, 10) << "it was idle for a fifth of the time";
+  run(1400, 3500, 20);
+  EXPECT_NEAR(lost_us(Cause::kCpuContention, 0), 3500 - 20 * 36, 10) << "it was idle for 72 % of the time";
   cpus_ = 4;
-  run(4000, 900, 20);
-  EXPECT_NEAR(lost_us(Cause::kCpuContention, 0), 900 - 20 * 40, 10);
+  run(1400, 3500, 20);
+  EXPECT_NEAR(lost_us(Cause::kCpuContention, 0), 3500 - 20 * 46.5, 10);
 }
 
 TEST_F(SuppliedStepTimes, AreWholeWhateverTheRowsSay) {

@@ -7,7 +7,6 @@
 #include <set>
 #include <span>
 
-#include "gains.h"
 #include "gpu_states.h"
 #include "idle_exits.h"
 #include "late_returns.h"
@@ -18,6 +17,7 @@
 #include "probe_cost.h"
 #include "rank_knowledge.h"
 #include "step_lanes.h"
+#include "taken_cpus.h"
 
 namespace hostprobe::analysis {
 namespace {
@@ -682,6 +682,7 @@ class ExplainedSteps {
         times_(members, symbols),
         gains_(job),
         own_(members),
+        taken_cpus_(members),
         explanation_(job, members, steps, parts_, slopes, owners, symbols) {
     answer_.cpu_ns.resize(members.size());
     for (std::size_t i = 0; i < members.size(); ++i) loaders_.emplace_back(job.parts[i], members[i]);
@@ -701,6 +702,7 @@ class ExplainedSteps {
     own_.add_step(parts_.parts());
     add_own_cost(before_ns, own_.ns(), answer_.own_step_ns);
     gains_.add_step(step.length_ns(), parts_.parts());
+    taken_cpus_.add_step(parts_.parts());
     returns_.add_step(step.length_ns(), parts_.parts());
     answer_.length_ns += step.length_ns();
     ++answer_.steps;
@@ -718,12 +720,12 @@ class ExplainedSteps {
     std::vector<const ProcessAnswer*> processes;
     for (const StepTimeMember& member : members_) processes.push_back(member.answer);
     const GainFactors factors = name_transfer_causes(job_, processes, steps_, answer_);
-    const std::vector<char> known = on_gpu();
-    if (std::find(known.begin(), known.end(), 1) == known.end())
+    if (!has_gpus())
       answer_.gains = gains_.of_chains();
     else if (!ends.empty())
       answer_.gains = gains_of_replays(ends, factors);
     move_late_work(gains_, answer_);
+    if (has_gpus()) taken_cpus_.move_lacks(answer_);
     bound_gains(answer_);
     return std::move(answer_);
   }
@@ -736,8 +738,14 @@ class ExplainedSteps {
       parts_.enter(step);
       for (std::uint32_t i = 0; i < members_.size(); ++i) explanation_.explain_hidden(i, step);
       gains_.add_hidden(parts_.parts());
+      taken_cpus_.add_hidden(parts_.parts());
     }
     return gains_.of_replays(causes, steps_, ends, slow_, factors, slopes_);
+  }
+  // The work of one is known: without any, the host's work is what the program is there for.
+  bool has_gpus() const {
+    return std::any_of(job_.parts.begin(), job_.parts.end(),
+                       [](const PathGraph& graph) { return !graph.nodes.empty(); });
   }
   // Ranks whose GPU's work is known.
   std::vector<char> on_gpu() const {
@@ -756,6 +764,7 @@ class ExplainedSteps {
   LostTimes times_;
   Gains gains_;
   ProbeCost own_;
+  TakenCpus taken_cpus_;
   LateReturns returns_;
   Explanation explanation_;
   std::vector<LoaderUse> loaders_;
