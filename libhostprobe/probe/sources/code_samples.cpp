@@ -21,7 +21,7 @@ namespace {
 
 constexpr unsigned kTimers = 32;
 constexpr std::uint64_t kMostNs = 1400000;  // a second, that its switches take longer: 0.14 % of the thread's time
-constexpr std::uint64_t kMostTurns = 16;    // with more, it has no timer
+constexpr std::uint64_t kMostTurns = 64;    // with more, it has no timer
 constexpr std::uint64_t kUnwantedNs = 10000000000u;  // a thread that ran nothing for so long
 constexpr std::uint64_t kSecondNs = 1000000000;
 
@@ -64,11 +64,14 @@ void refuse(int error, const char* what) {
   note_event(kEventSource, static_cast<std::uint32_t>(error), 0, 0, text);
 }
 
+// Of each thread another one, far from those of the threads made before and after: from 0 to 2^32.
+std::uint64_t spread_of(std::uint32_t tid) { return tid * 2654435761u; }
+
 // Programs have a period of their own: ours is near 1/HOSTPROBE_SAMPLES, or what the budget leaves of it, and another one for each
 // thread. Who has the timer for a part of the time only has as many samples.
 std::uint64_t period_of(const Timer& timer) {
   const std::uint64_t usual = kSecondNs / g_options.samples * times_rarer() / timer.turns;
-  return usual - usual / 16 + usual / 8 * (timer.tid * 2654435761u >> 24) / 256;
+  return usual - usual / 16 + (usual / 8 * spread_of(timer.tid) >> 32);
 }
 
 perf_event_attr timer_event(std::uint64_t period_ns) {
@@ -193,7 +196,10 @@ void count_switches(Timer& timer, std::uint64_t now_ns) {
   if (is_counted) keep_supply(timer, fresh, passed_ns);
   timer.is_judged = true;
   if (timer.ring.page != nullptr) g_cost_ticks += static_cast<double>(ticks_of(fresh.runs * g_switch_ns / 1000));
-  timer.turns = turns_for(timer, fresh.runs, passed_ns);
+  const std::uint32_t turns = turns_for(timer, fresh.runs, passed_ns);
+  // The threads of a pool switch alike: they do not all have timers in one round, nor wait for the last of the rounds.
+  if (turns > 1 && turns != timer.turns) timer.turn = static_cast<std::uint32_t>(spread_of(timer.tid) * turns >> 32);
+  timer.turns = turns;
 }
 
 // The round is over. A timer of few turns is not kept beyond its own.
