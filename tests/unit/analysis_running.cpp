@@ -250,5 +250,17 @@ TEST(SampledShares, AreAsSureAsTheirSamples) {
   EXPECT_EQ(share_of_samples(0, 0).high, 1) << "nothing is known";
 }
 
+// Until a moment, since the one before: the first one in the steps has what importing took as well.
+TEST(FaultSamples, CountFromWhereTheStepsBegin) {
+  ThreadSamples samples;
+  for (const double at_ns : {50.0, 150.0, 250.0, 350.0}) {
+    samples.faults.emplace_back().at_ns = at_ns;
+    samples.faults.back().of_disk = static_cast<std::uint64_t>(at_ns);
+  }
+  EXPECT_EQ(disk_faults(samples, {}, {{100, 200}, {200, 300}}), 250u);
+  EXPECT_EQ(disk_faults(samples, {}, {{50, 400}}), 150u + 250u + 350u);
+  EXPECT_EQ(disk_faults(samples, {}, {}), 0u);
+}
+
 }  // namespace
 }  // namespace hostprobe::analysis

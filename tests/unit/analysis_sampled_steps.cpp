@@ -239,7 +239,8 @@ TEST(CallNumbers, AreThoseOfTheMachineThatWasRecorded) {
   EXPECT_EQ(kind_of_call(1, kAarch64), CallKind::kOther);
 }
 
-// A quick disk: no sample finds it blocked. Of the rest of its own time the kernel took three quarters.
+// A quick disk: no sample finds it blocked. Of the rest of its own time the kernel took three quarters. The first of 20 counts began before
+// the steps.
 TEST_F(BlockedStepTimes, ArePageFaultsWhereTheKernelAskedTheDiskAsOften) {
   const auto run_with = [this](std::uint32_t of_disk) {
     ranks(2);
@@ -250,8 +251,8 @@ TEST_F(BlockedStepTimes, ArePageFaultsWhereTheKernelAskedTheDiskAsOften) {
     });
   };
   run_with(4);
-  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 400, 10) << "30 ms in the kernel are too many for 4 pages";
-  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 100, 10);
+  EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 380, 10) << "30 ms in the kernel are too many for 4 pages";
+  EXPECT_NEAR(lost_us(Cause::kHostWork, 0), 120, 10);
   run_with(2);
   EXPECT_NEAR(lost_us(Cause::kPageFaults, 0), 200, 10) << "as many spans as pages";
   run_with(1000);

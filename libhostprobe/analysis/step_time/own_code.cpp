@@ -70,6 +70,19 @@ bool is_own(const PathGraph& graph, const HostThread& thread, const LaunchPace& 
   return !pace.is_usual(thread, {at_ns, at_ns});
 }
 
+// One that began to count before the steps has what the start of the program took, which is most.
+std::vector<FaultSample> faults_in(const ThreadSamples& samples, const TimeAxis& axis,
+                                   const std::vector<Window>& steps) {
+  std::vector<FaultSample> inside;
+  double since_ns = -1e300;
+  for (const FaultSample& one : samples.faults) {
+    const double at_ns = axis.of(one.at_ns);
+    if (!steps.empty() && since_ns >= steps.front().begin_ns && is_in_one(steps, at_ns)) inside.push_back(one);
+    since_ns = at_ns;
+  }
+  return inside;
+}
+
 }  // namespace
 
 bool is_in_one(const std::vector<Window>& windows, double at_ns) {
@@ -85,8 +98,7 @@ bool is_in_call(const HostThread& thread, double at_ns) {
 
 std::uint64_t disk_faults(const ThreadSamples& samples, const TimeAxis& axis, const std::vector<Window>& steps) {
   std::uint64_t faults = 0;
-  for (const FaultSample& one : samples.faults)
-    if (is_in_one(steps, axis.of(one.at_ns))) faults += one.of_disk;
+  for (const FaultSample& one : faults_in(samples, axis, steps)) faults += one.of_disk;
   return faults;
 }
 
@@ -120,8 +132,7 @@ OwnCode::OwnCode(const Timeline& timeline, const PathGraph& graph, const LaunchP
     std::vector<SupplySample> supply = found->second.supply;
     std::erase_if(supply, [&](const SupplySample& one) { return !is_in_one(steps, axis.of(one.end_ns)); });
     own.spinning_part = part_spinning(own.code, switching_of(supply));
-    std::vector<FaultSample> faults = found->second.faults;
-    std::erase_if(faults, [&](const FaultSample& one) { return !is_in_one(steps, axis.of(one.at_ns)); });
+    const std::vector<FaultSample> faults = faults_in(found->second, axis, steps);
     own.fault_part = part_in_faults(faults, own_time);
     own.asks_disk = asks_disk(faults);
   }
