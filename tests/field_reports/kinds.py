@@ -62,6 +62,10 @@ def of_the_supply():
     yield Kind("pool_over_quota", "vllm-project/vllm 9113, ollama/ollama 17916, kserve/kserve 1031", "pool_over_quota.py",
                ("cpu_throttle", "cpu_contention"), line=None, names=("libgomp",), fix="fewer_threads", wrong_fixes=("raise_quota",),
                outside=(Quota(1),))
+    yield Kind("threads_of_ranks", "OpenMathLib/OpenBLAS 6059, llvm 225493, ISEEKYAN/Megatron-LM 137", "threads_of_ranks.py",
+               ("cpu_contention",), ranks=2, rank=ANY, line=None, names=("libgomp",), fix="fewer_threads", wrong_fixes=("more_cpus",))
+    yield Kind("ranks_on_one_cpu", "NVIDIA/srt-slurm PR 332, 326; NVIDIA/TensorRT-LLM 18117", "ranks_on_one_cpu.py",
+               ("cpu_contention",), ranks=2, rank=ANY, fix="widen_mask", wrong_fixes=("more_cpus",))
     # Workers whose mask is narrow make batches more slowly. In the twin two CPUs are not enough for them either.
     for where, causes, twin in (("parent", ("cpu_contention",), ()),
                                 ("workers", ("dataloader_wait", "cpu_contention"), ("dataloader_wait", "cpu_contention"))):
@@ -82,6 +86,7 @@ def of_the_interpreter():
                names=("ckpt-0",), fix="processes")
     yield Kind("lock_in_pickle", "pytorch/pytorch PR 147039, pytorch/torchtitan 3393", "lock_in_c.py", ("gil_contention",),
                ("--call", "pickle"), 2, 0, line="pickle", names=("ckpt-0",), fix="processes")
+    yield Kind("recompiled", "facebookresearch/sam2 768, pytorch/pytorch 150488", "recompiled.py", ("python_overhead", "host_work"))
 
 
 def of_ranks():
