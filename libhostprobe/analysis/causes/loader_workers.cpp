@@ -11,10 +11,15 @@ namespace {
 
 constexpr double kLeastBusy = 0.01;  // of a worker's time: who waits for its orders all the time makes something too
 
+// What is asked may be the process as it was in the steps, which is an answer of its own.
+bool makes_steps(const RunAnswer& run, std::uint32_t member, const ProcessAnswer& process) {
+  return run.step_members[member] == process.trace_path;
+}
+
 const LoaderTime* loader_of(const RunAnswer& run, const ProcessAnswer& process) {
   if (!run.step_time) return nullptr;
   for (std::uint32_t i = 0; i < run.step_time->loaders.size(); ++i)
-    if (run.step_member(i) == &process) return &run.step_time->loaders[i];
+    if (makes_steps(run, i, process)) return &run.step_time->loaders[i];
   return nullptr;
 }
 
@@ -79,7 +84,7 @@ bool wait_more_than_they_compute(const RunAnswer& run, const ProcessAnswer& proc
   double own_ns = 0, others_ns = 0;
   if (!run.step_time) return false;
   for (const LostTime& lost : run.step_time->lost) {
-    if (run.step_member(lost.member) != &process) continue;
+    if (!makes_steps(run, lost.member, process)) continue;
     if (lost.cause == Cause::kDataloaderWait) own_ns += lost.ns;
     const bool is_other = lost.cause == Cause::kPageFaults || lost.cause == Cause::kFileIo;
     if (is_other && is_worker_of(run, process, lost.site.tid)) others_ns += lost.ns;
