@@ -27,7 +27,8 @@ inline perf_event_attr software_event(std::uint64_t config) {
 
 // By how much a thread's switches are longer while it has such an event, nanoseconds: a third of a microsecond on some machines and two on
 // others. Measured on the calling thread, without a switch: turning an event off and on takes it off the CPU and puts it back, as the
-// scheduler does (docs/decisions/0024). The records that it makes then are not in it, and cost little beside. 0: it cannot be.
+// scheduler does (docs/decisions/0024). The records that it makes then are not in it, and cost little beside. 0: it cannot be,
+// or a filter of system calls is in force, which might end the process.
 std::uint64_t measure_event_switch(perf_event_attr event);
 
 }  // namespace hostprobe::probe
