@@ -702,7 +702,7 @@ class ExplainedSteps {
     own_.add_step(parts_.parts());
     add_own_cost(before_ns, own_.ns(), answer_.own_step_ns);
     gains_.add_step(step.length_ns(), parts_.parts());
-    taken_cpus_.add_step(parts_.parts());
+    if (has_gpus()) taken_cpus_.add_step(parts_.parts());
     returns_.add_step(step.length_ns(), parts_.parts());
     answer_.length_ns += step.length_ns();
     ++answer_.steps;

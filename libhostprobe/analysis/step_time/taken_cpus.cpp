@@ -3,14 +3,12 @@
 
 #include <algorithm>
 
+#include "analysis/measures/run_delay.h"
 #include "analysis/transfers/lost_share.h"
+#include "model/window.h"
 
 namespace hostprobe::analysis {
 namespace {
-
-constexpr Cause kLacks[] = {Cause::kCpuContention, Cause::kCpuThrottle};
-
-bool is_lack(Cause cause) { return std::find(std::begin(kLacks), std::end(kLacks), cause) != std::end(kLacks); }
 
 // Of which a thread's own work is a part. Where it waits instead, it takes no CPU.
 bool is_of_work(Cause cause) {
@@ -35,14 +33,10 @@ const HostThread* worker_of(const LostPart& part) {
   return part.spot.holder != nullptr ? part.spot.holder : part.spot.thread;
 }
 
-double overlap_ns(const Window& l, const Window& r) {
-  return std::max(0.0, std::min(l.end_ns, r.end_ns) - std::max(l.begin_ns, r.begin_ns));
-}
-
-double sum_of(const StepTime& time, bool (*is_one)(Cause)) {
+double lacks_ns(const StepTime& time) {
   double ns = 0;
   for (const LostTime& lost : time.lost)
-    if (is_one(lost.cause)) ns += lost.ns;
+    if (is_lack_of_cpu(lost.cause)) ns += lost.ns;
   return ns;
 }
 
@@ -53,7 +47,7 @@ Cause heaviest_work(const StepTime& time) {
     if (is_of_work(lost.cause)) ns[lost.cause] += lost.ns;
   const auto most =
       std::max_element(ns.begin(), ns.end(), [](const auto& l, const auto& r) { return l.second < r.second; });
-  return most == ns.end() || most->second < sum_of(time, is_lack) ? Cause::kUnexplained : most->first;
+  return most == ns.end() || most->second < lacks_ns(time) ? Cause::kUnexplained : most->first;
 }
 
 // The piece of that cause that is waited for most.
@@ -72,7 +66,8 @@ void TakenCpus::add(const std::vector<std::vector<LostPart>>& ranks, bool is_wai
       const HostThread* thread = worker_of(part);
       if (part.waits || part.is_repeated || part.on_gpu || thread == nullptr) continue;
       const Window& window = part.own_window();
-      if (is_lack(part.cause) && is_waited_for) lacks_.push_back({window, part.ns, part.cause, thread, i, part.member});
+      if (is_lack_of_cpu(part.cause) && is_waited_for)
+        lacks_.push_back({window, part.ns, part.cause, thread, i, part.member});
       if (!is_of_work(part.cause) || window.length_ns() <= 0) continue;
       const double on_cpu = std::max(0.0, 1 - thread->in_calls_ns(window) / window.length_ns());
       if (on_cpu > 0) work_[part.cause].push_back({window, on_cpu * part.ns, thread, i});
@@ -94,9 +89,9 @@ double TakenCpus::taken_ns(const Lack& lack, const std::vector<Work>& by, double
   auto work = std::lower_bound(by.begin(), by.end(), lack.window.begin_ns - longest_ns,
                                [](const Work& one, double ns) { return one.window.begin_ns < ns; });
   for (; work != by.end() && work->window.begin_ns < lack.window.end_ns; ++work) {
-    const double inside_ns = work->ns * overlap_ns(work->window, lack.window) / work->window.length_ns();
-    if (inside_ns <= 0 || !may_use_the_same(*work, lack)) continue;
-    (work->thread == lack.thread ? own_ns : others_ns) += inside_ns;
+    const double taken_ns = work->ns * inside_ns(work->window, lack.window) / work->window.length_ns();
+    if (taken_ns <= 0 || !may_use_the_same(*work, lack)) continue;
+    (work->thread == lack.thread ? own_ns : others_ns) += taken_ns;
   }
   // Its own work, which would need no CPU: of the time in which it had one.
   const double own = own_ns > 0 ? own_ns / std::max(own_ns, length_ns - lack.ns) : 0;
@@ -124,7 +119,7 @@ void TakenCpus::move_lacks(StepTime& time) {
   for (const Lack& lack : lacks_) all[{lack.cause, lack.sits_on}] += lack.ns;
   for (LostTime& lost : time.lost) {
     const Place place{lost.cause, lost.member};
-    if (!is_lack(lost.cause) || all[place] <= 0) continue;
+    if (!is_lack_of_cpu(lost.cause) || all[place] <= 0) continue;
     const double part = std::min(1.0, taken[place] / all[place]);
     moved_ns += part * lost.ns;
     move_share(part, lost, *to);
@@ -132,7 +127,7 @@ void TakenCpus::move_lacks(StepTime& time) {
   if (moved_ns <= 0) return;
   if (const auto gain = time.gains.find(cause); gain != time.gains.end())
     for (double* ns : {&gain->second.ns, &gain->second.low_ns, &gain->second.high_ns}) *ns += moved_ns;
-  std::erase_if(time.lost, [](const LostTime& lost) { return is_lack(lost.cause) && lost.ns <= 0; });
+  std::erase_if(time.lost, [](const LostTime& lost) { return is_lack_of_cpu(lost.cause) && lost.ns <= 0; });
   std::stable_sort(time.lost.begin(), time.lost.end(),
                    [](const LostTime& l, const LostTime& r) { return l.ns > r.ns; });
 }
