@@ -78,12 +78,16 @@ struct GpuDurations::Samples {
     float ns;
   };
   std::vector<Full> all_full;  // by stream
-  // `most`: no longer than that, from its call on, or from the end of the op before. `reached`: from its call on in an empty stream until
-  // the event behind it was reached, whether that tells its end or not.
-  std::vector<std::vector<float>> full, empty, most, reached;
+  // `most`: no longer than that, from its call on. `behind`: the same, from the end of the op before, where that was later. `reached`: from
+  // its call on in an empty stream until the event behind it was reached, whether that tells its end or not.
+  std::vector<std::vector<float>> full, empty, most, behind, reached;
 
   explicit Samples(const GpuWork& work)
-      : full(work.kinds.size()), empty(work.kinds.size()), most(work.kinds.size()), reached(work.kinds.size()) {
+      : full(work.kinds.size()),
+        empty(work.kinds.size()),
+        most(work.kinds.size()),
+        behind(work.kinds.size()),
+        reached(work.kinds.size()) {
     for (const GpuStream& stream : work.streams) add(work, stream);
   }
 
@@ -112,7 +116,8 @@ struct GpuDurations::Samples {
     }
   }
   void add_bound(const GpuOp& op, double at_ns) {
-    most[op.kind].push_back(static_cast<float>(op.latest_ns - (at_ns > op.told_ns ? at_ns : op.told_ns)));
+    most[op.kind].push_back(static_cast<float>(op.latest_ns - op.told_ns));
+    if (at_ns > op.told_ns) behind[op.kind].push_back(static_cast<float>(op.latest_ns - at_ns));
     if (at_ns < op.told_ns) reached[op.kind].push_back(most[op.kind].back());
   }
   // What it waits for elsewhere had ended before, for certain.
@@ -145,7 +150,7 @@ GpuDurations::GpuDurations(const GpuWork& work) : durations_(work.kinds.size()),
     if (work.kinds[kind].collective)
       moved_[kind] = std::move(all);
     else
-      durations_[kind] = of_samples(work.kinds[kind], all, samples.most[kind]);
+      durations_[kind] = of_samples(work.kinds[kind], all, samples.most[kind].size(), bound_of(samples, kind));
   }
   guess(work, samples);
   find_pace(samples);
@@ -186,27 +191,28 @@ double GpuDurations::pace_at(double ns) const {
 }
 
 // Of ops that are mostly too short to be timed, those that are not are the longest.
-OpDuration GpuDurations::of_samples(const GpuOpKind& kind, std::vector<float>& all,
-                                    const std::vector<float>& most) const {
-  const OpDuration told = all.size() <= most.size() ? shortest(most) : robust_duration(all);
+OpDuration GpuDurations::of_samples(const GpuOpKind& kind, std::vector<float>& all, std::size_t bounds,
+                                    double bound_ns) const {
+  const OpDuration told = all.size() <= bounds ? shortest(bounds, bound_ns) : robust_duration(all);
   return can_last(kind, told.ns) ? told : OpDuration{};
 }
 
 // How long an op lasts at most that is too short to be timed in an empty stream. The shortest of many readings may be a step of the clock
-// too short.
-double GpuDurations::bound_of(const std::vector<float>& most) const {
+// too short. Behind another op it begins where that ends, not so long after its call.
+double GpuDurations::bound_of(const Samples& samples, std::uint32_t kind) const {
+  const std::vector<float>&most = samples.most[kind], &behind = samples.behind[kind];
   if (most.empty()) return std::numeric_limits<double>::infinity();
-  const double least = static_cast<double>(*std::min_element(most.begin(), most.end())) - start_ns_;
+  double least = static_cast<double>(*std::min_element(most.begin(), most.end())) - start_ns_;
+  if (!behind.empty()) least = std::min(least, static_cast<double>(*std::min_element(behind.begin(), behind.end())));
   return kClockStepNs + std::max(0.0, least);
 }
 
 // Half of what it can be, give or take as much.
-OpDuration GpuDurations::shortest(const std::vector<float>& most) const {
+OpDuration GpuDurations::shortest(std::size_t bounds, double bound_ns) {
   OpDuration duration;
-  const double bound = bound_of(most);
-  if (bound > kTellingNs) return duration;
-  duration.ns = duration.spread_ns = bound / 2;
-  duration.samples = static_cast<std::uint32_t>(most.size());
+  if (bound_ns > kTellingNs) return duration;
+  duration.ns = duration.spread_ns = bound_ns / 2;
+  duration.samples = static_cast<std::uint32_t>(bounds);
   duration.guessed = false;
   return duration;
 }
@@ -267,7 +273,7 @@ void GpuDurations::guess(const GpuWork& work, const Samples& samples) {
     else
       own.ns = what.type == GpuOpType::kKernel && same != by_kernel.end() ? static_cast<double>(middle_of(same->second))
                                                                           : usual_ns;
-    own.ns = std::min(own.ns, bound_of(samples.most[kind]));
+    own.ns = std::min(own.ns, bound_of(samples, kind));
     own.spread_ns = own.ns;
   }
 }

@@ -38,9 +38,9 @@ class GpuDurations {
   static double least_reached(const Samples& samples);
   void find_start(const GpuWork& work, const Samples& samples);
   void find_pace(const Samples& samples);
-  double bound_of(const std::vector<float>& most) const;
-  OpDuration shortest(const std::vector<float>& most) const;
-  OpDuration of_samples(const GpuOpKind& kind, std::vector<float>& all, const std::vector<float>& most) const;
+  double bound_of(const Samples& samples, std::uint32_t kind) const;
+  static OpDuration shortest(std::size_t bounds, double bound_ns);
+  OpDuration of_samples(const GpuOpKind& kind, std::vector<float>& all, std::size_t bounds, double bound_ns) const;
   void guess(const GpuWork& work, const Samples& samples);
 
   std::vector<OpDuration> durations_;      // by kind

@@ -73,6 +73,24 @@ TEST(GpuDurationsOf, OnesTooShortToBeTimedAreNoLongerThanTheirEvents) {
   EXPECT_GE(duration.ns - duration.spread_ns, -1);
 }
 
+// Launched while the one before it runs: it begins where that ends, and no way to the GPU is in what its event says.
+TEST(GpuDurationsOf, OnesTooShortToBeTimedAreBoundByTheEndOfTheOneBefore) {
+  MadeGpu gpu;
+  const std::uint32_t stream = gpu.stream(), one = gpu.kind(1);
+  gpu.work.empty_event_ns = 3e3;
+  for (int i = 0; i < 10; ++i) {
+    const double begin_ns = gpu.work.ops[gpu.launch(stream, one, 1)].told_ns;
+    const std::uint32_t behind = gpu.launch(stream, one, 1);
+    gpu.work.ops[behind - 1].latest_ns = begin_ns + 9e3;
+    gpu.work.ops[behind].latest_ns = begin_ns + 11.5e3;
+    gpu.work.timed += 2;
+    gpu.wait(stream);
+  }
+  const OpDuration duration = GpuDurations(gpu.work).of(one);
+  EXPECT_FALSE(duration.guessed);
+  EXPECT_NEAR(duration.ns + duration.spread_ns, 3.5e3, 1) << "2.5 us, and the clock goes in steps";
+}
+
 // As where the thread lost its CPU between the launch and the event.
 TEST(GpuDurationsOf, WhatAnEventThatCameLateBoundsIsNotTakenForHalfOfIt) {
   MadeGpu gpu;
