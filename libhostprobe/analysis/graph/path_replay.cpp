@@ -308,6 +308,13 @@ double PathReplay::awaited_by_syncs(const Item& item) const {
   return end_ns;
 }
 
+// From the begin of its launch. A thread may have stood still within the call, before the GPU could learn of it.
+double PathReplay::lag_ns(std::uint32_t part, const ActivityNode& node) const {
+  const HostCall& call = thread(part, node.launch.thread).calls[static_cast<std::size_t>(node.launch.call)];
+  const double end_ns = std::min(call.end_ns, call.begin_ns + node.lag_ns);
+  return node.lag_ns - cuts_->inside_ns(part, node.launch.thread, call.begin_ns, end_ns);
+}
+
 double PathReplay::value_of_begin(const Item& item) const {
   const PathGraph& graph = job_.parts[item.part];
   const ActivityNode& node = graph.nodes[item.number];
@@ -317,7 +324,7 @@ double PathReplay::value_of_begin(const Item& item) const {
   if (node.from_other != kNoActivity) begin_ns = std::max(begin_ns, end_of(item.part, node.from_other));
   if (node.launch.thread >= 0) {
     const double launched_ns = begin_of(item.part, node.launch.thread, static_cast<std::size_t>(node.launch.call)) +
-                               node.lag_ns * factor(PathClass::kLaunch);
+                               lag_ns(item.part, node) * factor(PathClass::kLaunch);
     begin_ns = std::max(begin_ns, launched_ns);
   } else if (node.before == kNoActivity && node.from_other == kNoActivity) {
     begin_ns =

@@ -55,6 +55,7 @@ class PathReplay {
   }
   double gpu_factor(std::uint32_t part, const ActivityNode& node) const;
   double transfer_factor(std::uint32_t part, const ActivityNode& node) const;
+  double lag_ns(std::uint32_t part, const ActivityNode& node) const;
   double posted_ns(const Item& item, const HostCall& call, double begin_ns) const;
   Item placed(Item item) const;
   template <typename OnItem>
