@@ -129,7 +129,9 @@ Advice loader_worker_advice(const RunAnswer& run, const Finding& finding) {
                         shortened_place(wait, kWorkerPlaceWidth)),
             "make samples faster there, or use more workers (num_workers)"};
   return {fmt::format("{} {} {:.0f} % of {} computing{}", who, verb, pct, whose, code_text(time, code)),
-          "make samples cheaper there, or use more workers (num_workers) where CPUs are free"};
+          finding.fix == Fix::kNumWorkers
+              ? "make samples cheaper there, or use more workers (num_workers) where CPUs are free"
+              : "make samples cheaper there"};
 }
 
 }  // namespace hostprobe::analysis
