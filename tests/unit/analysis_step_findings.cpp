@@ -70,6 +70,16 @@ TEST_F(StepFindings, OfAnUnknownPlaceJoinNothingButTheirOwnCause) {
   EXPECT_NEAR(findings[1].share_pct, 27, 1e-9);
 }
 
+TEST_F(StepFindings, WithoutWhichTheStepsMayWellTakeAsLongAreNone) {
+  lose(Cause::kAllocStall, 1, 15, {});
+  run_.step_time->gains[Cause::kAllocStall] = {0.7e7, 0, 1.9e7};
+  EXPECT_TRUE(find_in_steps(run_).empty());
+  run_.step_time->gains[Cause::kAllocStall] = {1.1e7, 0, 2.3e7};
+  EXPECT_EQ(find_in_steps(run_).size(), 1u);
+  run_.step_time->gains[Cause::kAllocStall] = {0.9e7, 0.6e7, 1.2e7};
+  EXPECT_EQ(find_in_steps(run_).size(), 1u);
+}
+
 // Of one rank, by step: so many ns of its own.
 LostTime computed(Cause cause, std::uint32_t member, const std::vector<double>& own_step_ns) {
   LostTime lost;

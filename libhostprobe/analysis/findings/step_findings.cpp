@@ -207,10 +207,13 @@ bool matters(const RunAnswer& run, Cause cause, const CauseSum& sum) {
   return mean.ns > mean.error_ns || sum.step_ns.size() < 2 || 100 * sum.ns >= 2 * least_pct * time.length_ns;
 }
 
-// Without it the steps take as long: something else takes that time in any case.
+// Without it the steps take as long: something else takes that time in any case. So it may be too where hardly any gain is expected, and
+// none is as likely.
 bool costs_nothing(const Finding& finding) {
   constexpr double kLeastGainPct = 1;
-  return finding.gain_pct && finding.gain_high_pct.value_or(*finding.gain_pct) < kLeastGainPct;
+  if (!finding.gain_pct) return false;
+  return finding.gain_high_pct.value_or(*finding.gain_pct) < kLeastGainPct ||
+         (*finding.gain_pct < kLeastGainPct && finding.gain_low_pct.value_or(*finding.gain_pct) <= 0);
 }
 
 // The function of the program's that runs there, as samples say; "": not known.
