@@ -53,5 +53,42 @@ TEST_F(LateWork, OfAnotherRankStaysThere) {
   EXPECT_DOUBLE_EQ(lost(Cause::kFileIo, 1), 50);
 }
 
+class WhatFollows : public LateWork {
+ protected:
+  // Of rank 1, besides launches that its GPU waits for and time of which nobody knows; rank 0 has some too.
+  WhatFollows() {
+    lose(Cause::kPageableCopy, 1, 100), lose(Cause::kLaunchBound, 1, 30), lose(Cause::kUnknown, 1, 10);
+    lose(Cause::kLaunchBound, 0, 40);
+    time_.gains[Cause::kLaunchBound] = {60, 55, 65};
+  }
+  void expect(double copies, double launches, double unknown) {
+    move_what_follows(time_);
+    EXPECT_DOUBLE_EQ(lost(Cause::kPageableCopy, 1), copies);
+    EXPECT_DOUBLE_EQ(lost(Cause::kLaunchBound, 1), launches);
+    EXPECT_DOUBLE_EQ(lost(Cause::kUnknown, 1), unknown);
+    EXPECT_DOUBLE_EQ(lost(Cause::kLaunchBound, 0), 40) << "rank 0 lost nothing by copies";
+  }
+};
+
+TEST_F(WhatFollows, IsTheCausesAsFarAsItGains) {
+  time_.gains[Cause::kPageableCopy] = {125, 110, 140};
+  expect(125, 15, 0);
+}
+
+TEST_F(WhatFollows, IsNoMoreThanThereIs) {
+  time_.gains[Cause::kPageableCopy] = {190, 180, 199};
+  expect(140, 0, 0);
+}
+
+TEST_F(WhatFollows, StaysWhereItIsUnlessTheGainIsCertain) {
+  time_.gains[Cause::kPageableCopy] = {125, 99, 150};
+  expect(100, 30, 10);
+}
+
+TEST_F(WhatFollows, StaysWhereItWouldBeMostOfTheCause) {
+  time_.gains[Cause::kPageableCopy] = {210, 205, 215};
+  expect(100, 30, 10);
+}
+
 }  // namespace
 }  // namespace hostprobe::analysis

@@ -14,17 +14,16 @@ namespace {
 constexpr double kMostDrift = 0.01;  // as for the critical path
 
 // Of steps that last `all_ns` together, from those that were looked at. Longer steps lose more, so it is their share that is
-// estimated (a ratio of means, with the error of its residuals). The same of what they lost.
-Gain gain_of(const std::vector<double>& gain_ns, const std::vector<double>& length_ns, double all_ns) {
+// estimated (a ratio of means, with the error of its residuals). The same of what they lost, of which they may gain a multiple.
+Gain gain_of(const std::vector<double>& gain_ns, const std::vector<double>& length_ns, double all_ns, double most = 1) {
   const double sum_ns = std::accumulate(length_ns.begin(), length_ns.end(), 0.0);
   if (sum_ns <= 0) return {};
-  // What runs ahead without its waits hides other causes besides, and those have gains of their own.
-  // Nor is it a loss that the steps before the counted ones gain more.
-  const double share = std::clamp(std::accumulate(gain_ns.begin(), gain_ns.end(), 0.0) / sum_ns, 0.0, 1.0);
+  // It is no loss that the steps before the counted ones gain more.
+  const double share = std::clamp(std::accumulate(gain_ns.begin(), gain_ns.end(), 0.0) / sum_ns, 0.0, most);
   std::vector<double> rest_ns;
   for (std::size_t i = 0; i < gain_ns.size(); ++i) rest_ns.push_back(gain_ns[i] - share * length_ns[i]);
   const double error = mean_of_steps(rest_ns).error_ns * static_cast<double>(rest_ns.size()) / sum_ns;
-  return {all_ns * share, all_ns * std::max(0.0, share - error), all_ns * std::min(1.0, share + error)};
+  return {all_ns * share, all_ns * std::max(0.0, share - error), all_ns * std::min(most, share + error)};
 }
 
 PathReplay::Factors unchanged() {
@@ -235,7 +234,7 @@ Gain Gains::of_sample(Cause cause, const std::vector<std::size_t>& steps, const 
   std::vector<double> sample_ns, length_ns;
   for (const std::size_t step : steps) sample_ns.push_back(lost_in(step, cause)), length_ns.push_back(length_ns_[step]);
   if (has_moments(cause) && std::accumulate(sample_ns.begin(), sample_ns.end(), 0.0) > 0)
-    return gain_of(gain_ns, sample_ns, lost_in_all_ns);
+    return gain_of(gain_ns, sample_ns, lost_in_all_ns, all_ns() / lost_in_all_ns);
   return gain_of(gain_ns, length_ns, all_ns());
 }
 

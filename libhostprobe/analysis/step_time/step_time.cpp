@@ -725,7 +725,7 @@ class ExplainedSteps {
     else if (!ends.empty())
       answer_.gains = gains_of_replays(ends, factors);
     move_late_work(gains_, answer_);
-    if (has_gpus()) taken_cpus_.move_lacks(answer_);
+    if (has_gpus()) taken_cpus_.move_lacks(answer_), move_what_follows(answer_);
     bound_gains(answer_);
     return std::move(answer_);
   }
