@@ -93,6 +93,32 @@ TEST(StepInputs, StayThoseWhereAThreadIsWokenThatWaitsForOthers) {
   EXPECT_TRUE(made.is_input(kLoader));
 }
 
+// The batch is taken behind the product, from a process whose wait for place ends some time after it was let go on.
+struct StepsWithAWorker : MadeSteps {
+  Function read;
+  StepsWithAWorker() {
+    read.traits = kWaits;
+    graph.host.threads[kLoader].process = 1;
+    for (int i = 0; i < 10; ++i) {
+      waits_for(kPlanner);
+      wait(kLoader, kSteps, now_ns - 400e3, now_ns + 60e3);
+      launches(copy);
+    }
+  }
+};
+
+TEST(StepInputs, AreWhatAWorkerHasMadeThatGoesOnSoon) { EXPECT_FALSE(StepsWithAWorker().is_input(kPlanner)); }
+
+TEST(StepInputs, AreWhatAThreadHandsOnThatWaitsForOthers) {
+  StepsWithAWorker made;
+  for (int i = 0; i < 10; ++i) {
+    HostCall own = made.call(i * 1e3, i * 1e3 + 500);
+    own.function = &made.read;
+    made.calls(kPlanner).push_back(own);
+  }
+  EXPECT_TRUE(made.is_input(kPlanner));
+}
+
 TEST(StepInputs, AreNoneWhereNobodyWaitsOrLaunches) {
   MadeSteps made;
   EXPECT_FALSE(made.is_input(kLoader));

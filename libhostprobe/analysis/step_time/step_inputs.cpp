@@ -2,6 +2,7 @@
 #include "step_inputs.h"
 
 #include <algorithm>
+#include <set>
 
 #include "analysis/transfers/quantile.h"
 #include "model/timeline.h"
@@ -43,6 +44,26 @@ bool can_make(const HostThread& thread) {
   return role == Role::kOther || role == Role::kDataloader || role == Role::kPinMemory;
 }
 
+// Of a process beside it only the end of a wait is known, not what ended it: from there on until then.
+constexpr double kWakeNs = 100'000;
+
+// Makers of what that thread takes that hand on what others have made, as one does that takes the batches of a loader's workers: they wait for
+// others in most of their turns.
+std::set<std::int32_t> handing_on(const std::vector<HostThread>& threads, std::int32_t taker) {
+  std::map<std::int32_t, std::size_t> takes;
+  for (const HostCall& call : threads[static_cast<std::size_t>(taker)].calls)
+    if (is_take(call)) ++takes[call.waker];
+  std::set<std::int32_t> all;
+  for (const auto& [maker, count] : takes) {
+    const std::vector<HostCall>& calls = threads[static_cast<std::size_t>(maker)].calls;
+    const auto others = std::count_if(calls.begin(), calls.end(), [taker](const HostCall& call) {
+      return call.function != nullptr && call.function->is(kWaits) && call.waker != taker;
+    });
+    if (2 * static_cast<std::size_t>(others) > count) all.insert(maker);
+  }
+  return all;
+}
+
 // Whom most waits of that thread are ended by; -1: nobody in particular.
 std::int32_t whom_it_waits_for(const HostThread& thread) {
   std::map<std::int32_t, std::size_t> takes;
@@ -76,9 +97,13 @@ StepInputs::StepInputs(const PathGraph& graph) {
   const auto servers = served_by(threads);
   for (std::size_t number = 0; number < threads.size(); ++number) {
     const auto own = static_cast<std::int32_t>(number);
+    const std::set<std::int32_t> hand_on = handing_on(threads, own);
     const auto lets_another_go = [&](std::int32_t but, const Window& window) {
+      const HostThread& maker = threads[static_cast<std::size_t>(but)];
       return std::any_of(servers[number].begin(), servers[number].end(), [&](const HostThread* server) {
-        return server != &threads[static_cast<std::size_t>(but)] && server->let_go_ns(own, window, window.end_ns);
+        const bool is_late = server->process != 0 && maker.process == 0 && !hand_on.contains(but);
+        const Window until{window.begin_ns, window.end_ns + (is_late ? kWakeNs : 0)};
+        return server != &maker && server->let_go_ns(own, until, window.end_ns);
       });
     };
     AllTakes makers;
