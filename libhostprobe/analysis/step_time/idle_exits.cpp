@@ -70,9 +70,7 @@ std::map<std::uint32_t, double> check_idle_exits(const std::vector<StepTimeMembe
     else
       other = std::move(moved);
   }
-  std::erase_if(time.lost, [](const LostTime& lost) { return lost.ns <= 0; });
-  std::stable_sort(time.lost.begin(), time.lost.end(),
-                   [](const LostTime& l, const LostTime& r) { return l.ns > r.ns; });
+  put_in_order(time.lost);
   return shares;
 }
 

@@ -24,12 +24,6 @@ double sum_of(const std::map<std::uint32_t, LostTime*>& ranks) {
   return ns;
 }
 
-void put_in_order(StepTime& time) {
-  std::erase_if(time.lost, [](const LostTime& lost) { return lost.ns <= 0; });
-  std::stable_sort(time.lost.begin(), time.lost.end(),
-                   [](const LostTime& l, const LostTime& r) { return l.ns > r.ns; });
-}
-
 // How much a lack of a CPU takes the kernel says.
 bool may_be_followed(Cause cause) {
   return cause != Cause::kUnknown && cause != Cause::kLaunchBound && !is_lack_of_cpu(cause);
@@ -69,7 +63,7 @@ void move_late_work(Cause lack, double beyond_ns, StepTime& time) {
   for (LostTime& lost : time.lost)
     if (const auto to = lacks.find(lost.member); is_own_work(lost.cause) && to != lacks.end())
       move_share(moved_ns / late_ns, lost, *to->second);
-  put_in_order(time);
+  put_in_order(time.lost);
   Gain& gain = time.gains[lack];
   for (double* ns : {&gain.ns, &gain.high_ns}) *ns += moved_ns;
 }
@@ -84,7 +78,7 @@ void move_what_follows(StepTime& time) {
   std::stable_sort(gains.begin(), gains.end(), [](const auto& l, const auto& r) { return l.second.ns > r.second.ns; });
   bool any = false;
   for (const auto& [cause, gain] : gains) any = (may_be_followed(cause) && take_along(cause, gain, time)) || any;
-  if (any) put_in_order(time);
+  if (any) put_in_order(time.lost);
 }
 
 void move_longer_work(std::size_t ranks, std::vector<LostTime>& lost) {

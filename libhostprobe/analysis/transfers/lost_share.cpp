@@ -16,6 +16,11 @@ void move_share(double part, LostTime& from, LostTime& to) {
   for (double& ns : from.own_step_ns) ns *= 1 - part;
 }
 
+void put_in_order(std::vector<LostTime>& lost) {
+  std::erase_if(lost, [](const LostTime& one) { return one.ns <= 0; });
+  std::stable_sort(lost.begin(), lost.end(), [](const LostTime& l, const LostTime& r) { return l.ns > r.ns; });
+}
+
 void join(LostTime& first, const LostTime& second) {
   first.ns += second.ns;
   first.pieces += second.pieces;
